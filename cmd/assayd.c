@@ -1,0 +1,5 @@
+/* assayd: argv → configuration → run. */
+int main(void)
+{
+    return 0;
+}

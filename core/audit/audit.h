@@ -1,0 +1,64 @@
+/*
+ * Grading: URL in, findings out. The auditor process and `assay audit` run it; it knows no store, no keys, no channel. Single-threaded, one engine per process; many pages are fetched at once on
+ * libcurl's multi interface.
+ */
+#ifndef ASSAY_AUDIT_H
+#define ASSAY_AUDIT_H
+
+#include "conf.h"
+#include "../../store/bytes.h"
+
+#include <curl/curl.h>
+
+struct audit;
+
+struct audit_issues {
+    unsigned high, medium, low, passed;
+};
+
+/* What a page came to. Borrowed for the callback only. */
+struct audit_findings {
+    uint64_t id;             /* the caller's, as given to audit_add */
+    const char *error_code;  /* NULL: graded. Else api.md §4: dns_failed, connect_failed, tls_failed, timeout, too_large, too_complex, too_many_redirects, address_forbidden, not_html, http_error */
+    const char *error_message; /* a sentence for people */
+    int score;               /* 0–100 */
+    struct audit_issues issues;
+    struct str results;      /* JSON object, member per check: {"title":{"category","importance","passed":true|false|null,"value","message","details":[]},…}; at most 32 KiB */
+    const char *final_url;
+};
+
+typedef void audit_done_fn(void *arg, const struct audit_findings *findings);
+
+/* audit_new(conf): an engine with the guard, limits and concurrency of ${conf} (borrowed). NULL when libcurl cannot start. Calls setlocale(LC_CTYPE, "C.UTF-8"). */
+struct audit *audit_new(const struct conf *conf);
+void audit_free(struct audit *audit);
+
+/*
+ * audit_add(audit, id, url, done, arg): queue a page. Ends in exactly one call of ${done}, never from within audit_add. At most conf->audit_concurrency pages
+ * run at once and at most two of one host; the others wait here.
+ */
+void audit_add(struct audit *audit, uint64_t id, struct str url, audit_done_fn *done, void *arg);
+
+/* audit_pending(audit): pages queued or running. */
+size_t audit_pending(const struct audit *audit);
+
+/*
+ * audit_wait(audit, extra, count, timeout_ms): let the transfers go on until something happened on one of them or on the ${extra} descriptors (revents filled in), at most ${timeout_ms}. Calls
+ * the callbacks that became due. Return 0, or -1 when libcurl itself failed.
+ */
+int audit_wait(struct audit *audit, struct curl_waitfd *extra, unsigned count, int timeout_ms);
+
+/*
+ * audit_url_normalise(url, conf, out, host, why):
+ * Judge and normalise a page's URL as api.md §4 and audits.md "before any look-up" say, by libcurl's URL API: the normalised URL into ${out} (≤ 2048 characters), its canonical project name (lower case, punycode, without
+ * `www.` and port) into ${host}. False: not acceptable, with ${why} a static sentence. Used by the API on POST, so no look-up happens here.
+ */
+bool audit_url_normalise(struct str url, const struct conf *conf, struct buf *out, struct buf *host, const char **why);
+
+/* audit_result(score, conf): good, decent or bad by the thresholds; the numbers of enum report_result. */
+int audit_result(int score, const struct conf *conf);
+
+/* audit_sandbox(conf): give up what grading does not need (no new privileges, capabilities, seccomp, Landlock, RLIMITs). Call once, after audit_new. Return 0, or -1 with ${why}. Kernels without Landlock or seccomp are fine. */
+int audit_sandbox(const struct conf *conf, const char **why);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * The configuration: one option table (conf_options, in conf.c) feeds parsing, range checks, defaults, --help, `config dump`, the sample file and the man page.
+ *
+ * The master reads it before it forks, and again on HUP; a struct conf is immutable once made. Every process may read the one it was forked with.
+ */
+#ifndef ASSAY_CONF_H
+#define ASSAY_CONF_H
+
+#include "cidr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CONF_LISTEN_MAX 16
+#define CONF_PORTS_MAX 16
+
+struct conf_listen {
+    char *address; /* host:port, [v6]:port or unix:/path */
+    char *tls_certificate, *tls_key; /* "" without TLS */
+};
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+enum log_format { LOG_FORMAT_JSON, LOG_FORMAT_COMBINED };
+
+struct conf {
+    struct conf_listen listen[CONF_LISTEN_MAX];
+    size_t listen_count;
+    char *internal_listen; /* "" none */
+    char *base_url;        /* without a trailing slash; "" means http://<first listener> */
+    unsigned workers;      /* 1–512; `auto` is resolved to the cores */
+    unsigned auditors;     /* 1–64 */
+    char *data_dir, *run_dir, *user;
+    struct cidr_list trusted_proxies;
+    uint64_t store_map_size; /* bytes */
+    unsigned store_sync_ms;  /* 0: full; N: async, answers early, commits at least every N ms */
+    unsigned reports_wait_ms;
+    unsigned reports_good, reports_decent; /* 0–100 */
+    unsigned jwt_ttl_ms;
+    char *jwt_secrets_file;
+    struct cidr_list audit_allow_private;
+    uint16_t audit_ports[CONF_PORTS_MAX];
+    size_t audit_ports_count;
+    unsigned audit_concurrency; /* transfers at once in one auditor */
+    unsigned audit_timeout_ms;
+    uint64_t audit_max_bytes; /* decoded */
+    unsigned audit_max_redirects;
+    enum log_level log_level;
+    char *log_access; /* file; "" none, "-" standard output */
+    enum log_format log_format;
+    unsigned header_timeout_ms, body_timeout_ms, send_timeout_ms, idle_timeout_ms, drain_timeout_ms;
+    unsigned max_connections;        /* whole server */
+    unsigned max_connections_per_ip; /* 0: no limit */
+};
+
+/*
+ * conf_load(path, required, sets, set_count, mistakes, out):
+ * Read ${path} (NULL, or missing and not ${required}: the defaults alone), then apply the ${sets} ("listen.0.address=127.0.0.1:0"). All mistakes are found in one run and
+ * written to ${mistakes}, a line each: "FILE:LINE: sentence". Return 0 and a configuration to be freed with conf_free, or the number of mistakes.
+ */
+int conf_load(const char *path, bool required, const char *const *sets, size_t set_count, FILE *mistakes, struct conf **out)
+    __attribute__((warn_unused_result));
+void conf_free(struct conf *conf);
+
+/* conf_reload_refusals(old, new, mistakes): how many options that need a restart differ; a sentence each to ${mistakes}. */
+int conf_reload_refusals(const struct conf *old, const struct conf *new_conf, FILE *mistakes);
+
+/* conf_dump(conf, out): the whole configuration in force as YAML that conf_load reads back to the same. conf_sample: every option with its comment and default, as the packages' assay.yaml. */
+void conf_dump(const struct conf *conf, FILE *out);
+void conf_sample(FILE *out);
+
+/* conf_option_at(i): the i-th row of the option table, for help texts, man page and tests; NULL past the end. */
+struct conf_option_view {
+    const char *key;     /* dotted */
+    const char *type;    /* "duration", "size", "integer 1–512", "text", … */
+    const char *initial; /* default as YAML */
+    const char *help;    /* one sentence */
+    bool reload;         /* HUP applies it; else it needs a restart */
+};
+bool conf_option_at(size_t i, struct conf_option_view *out);
+
+#endif

@@ -1,0 +1,86 @@
+#include "bytes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+char *buf_reserve(struct buf *b, size_t more)
+{
+    if (b->failed)
+        return NULL;
+    if (b->cap - b->n < more) {
+        size_t cap = b->cap == 0 ? 256 : b->cap * 2;
+        if (cap < b->n + more)
+            cap = b->n + more;
+        char *p = realloc(b->p, cap);
+        if (p == NULL) {
+            b->failed = true;
+            return NULL;
+        }
+        b->p = p;
+        b->cap = cap;
+    }
+    return b->p + b->n;
+}
+
+void buf_add(struct buf *b, const void *p, size_t n)
+{
+    if (n == 0)
+        return;
+    char *to = buf_reserve(b, n);
+    if (to == NULL)
+        return;
+    memcpy(to, p, n);
+    b->n += n;
+}
+
+void buf_adds(struct buf *b, const char *s)
+{
+    buf_add(b, s, strlen(s));
+}
+
+void buf_str(struct buf *b, struct str s)
+{
+    buf_add(b, s.p, s.n);
+}
+
+void buf_u64(struct buf *b, uint64_t v)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+    do {
+        digits[--at] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v != 0);
+    buf_add(b, digits + at, sizeof(digits) - at);
+}
+
+void buf_i64(struct buf *b, int64_t v)
+{
+    if (v < 0)
+        buf_add(b, "-", 1);
+    buf_u64(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *to = n < 0 ? NULL : buf_reserve(b, (size_t)n + 1);
+    if (to == NULL) {
+        b->failed = true;
+    } else {
+        vsnprintf(to, (size_t)n + 1, format, again);
+        b->n += (size_t)n;
+    }
+    va_end(again);
+}
+
+void buf_free(struct buf *b)
+{
+    free(b->p);
+    *b = (struct buf){0};
+}

@@ -1,0 +1,73 @@
+/*
+ * Bytes: a borrowed string that knows its length, and a buffer that grows.
+ *
+ * Shared by every folder (core includes store, never the other way round). A struct str never owns what it points at; whoever hands one out says until
+ * when it may be read. A struct buf owns its bytes until buf_free. A failed allocation is remembered in the buffer (sticky), so that a chain of
+ * appends is checked once, with buf_ok.
+ */
+#ifndef ASSAY_BYTES_H
+#define ASSAY_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct str {
+    const char *p;
+    size_t n; /* bytes */
+};
+
+#define STR(literal) ((struct str){(literal), sizeof(literal) - 1})
+
+static inline struct str str_of(const char *zero_terminated)
+{
+    return (struct str){zero_terminated, zero_terminated == NULL ? 0 : strlen(zero_terminated)};
+}
+
+static inline bool str_eq(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+struct buf {
+    char *p;
+    size_t n;   /* bytes in use */
+    size_t cap; /* bytes allocated */
+    bool failed;
+};
+
+/* buf_reserve(b, more): make room for ${more} bytes beyond b->n and return where they start; NULL (and b is failed) when memory is short. */
+char *buf_reserve(struct buf *b, size_t more);
+
+/* buf_add(b, p, n), buf_adds(b, s), buf_str(b, s): append bytes, a zero-terminated string, a str. */
+void buf_add(struct buf *b, const void *p, size_t n);
+void buf_adds(struct buf *b, const char *s);
+void buf_str(struct buf *b, struct str s);
+
+/* buf_u64(b, v), buf_i64(b, v): append a number in decimal. */
+void buf_u64(struct buf *b, uint64_t v);
+void buf_i64(struct buf *b, int64_t v);
+
+/* buf_printf(b, format, …): append as printf does. */
+void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static inline bool buf_ok(const struct buf *b)
+{
+    return !b->failed;
+}
+
+static inline struct str buf_view(const struct buf *b)
+{
+    return (struct str){b->p, b->n};
+}
+
+/* buf_free(b): give the bytes back; ${b} is an empty buffer again. buf_reset(b) keeps the bytes for reuse. */
+void buf_free(struct buf *b);
+static inline void buf_reset(struct buf *b)
+{
+    b->n = 0;
+    b->failed = false;
+}
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * A change: one domain operation that writes, as data. A handler fills one in, a channel carries it to the writer (change_encode, change_decode), and
+ * store_apply carries it out. One flat record for all kinds; the table in change.c says which members each kind needs, and a member a kind does not use is zero.
+ */
+#ifndef ASSAY_CHANGE_H
+#define ASSAY_CHANGE_H
+
+#include "bytes.h"
+
+enum store_change_kind {
+    CHANGE_WORKSPACE_CREATE = 1, /* name → id */
+    CHANGE_WORKSPACE_DELETE,     /* id: gone at once, purged in slices */
+    CHANGE_KEY_CREATE,           /* workspace, name, scopes, hash, expires_at → id */
+    CHANGE_KEY_REVOKE,           /* id; workspace 0: any */
+    CHANGE_KEY_ROTATE,           /* id, hash, expires_at (of the OLD key: the end of the overlap) → id of the new key, same name, scopes and workspace */
+    CHANGE_KEY_TOUCH,            /* id: last_used_at; emits no event and bumps no version */
+    CHANGE_REPORT_CREATE,        /* workspace, url, name (project), privacy, hash, idem_*, code, limit → id, version */
+    CHANGE_REPORT_UPDATE,        /* workspace, id, fields, privacy, hash, match, limit → id, version */
+    CHANGE_REPORT_DELETE,        /* workspace, id, match → id */
+    CHANGE_REPORT_FINISH,        /* id, attempt, status, score, result, issues, results | error_code, error_message */
+    CHANGE_REPORT_DIED,          /* id, attempt: an auditor died holding this job alone; the second time → failed, interrupted/too_complex */
+    CHANGE_PROJECT_DELETE,       /* workspace, id, match → id; reports invisible at once */
+    CHANGE_PURGE,                /* limit: at most that many records of what is dying, and of idempotency rows over 24 h; STORE_NOT_FOUND when nothing was left */
+    CHANGE_KINDS
+};
+
+/* Which optional members of a CHANGE_REPORT_UPDATE were sent. */
+enum { CHANGE_HAS_PRIVACY = 1, CHANGE_HAS_PASSWORD = 2, CHANGE_REGENERATE = 4 };
+
+struct store_change {
+    uint32_t kind;   /* enum store_change_kind */
+    uint32_t fields; /* CHANGE_HAS_… */
+    uint64_t workspace;
+    uint64_t id;
+    uint64_t limit; /* pending jobs a workspace may have; records a purge may take; 0: no limit */
+    int64_t expires_at; /* ms since the epoch */
+    uint32_t scopes;
+    uint32_t privacy;
+    uint32_t code; /* HTTP status the first request answers, kept for replays */
+    uint32_t attempt;
+    uint32_t status; /* enum report_status */
+    uint32_t result; /* enum report_result */
+    int32_t score;
+    uint32_t issues_high, issues_medium, issues_low, issues_passed;
+    struct str name;  /* of a workspace, key or project; UTF-8 */
+    struct str url;   /* normalised */
+    struct str hash;  /* password hash (text), or the 32 bytes of a key's SHA-256 */
+    struct str match; /* If-Match: the versions that may be changed, each a little-endian uint64; empty: any */
+    struct str idem_key;  /* 32 bytes: SHA-256 over credential, path and Idempotency-Key; empty: none */
+    struct str idem_body; /* 32 bytes: SHA-256 of the body */
+    struct str results;   /* JSON object of the checks */
+    struct str error_code, error_message;
+};
+
+/* change_encode(change, out): append the wire form. Native byte order: both ends are this host, this version of the record. */
+void change_encode(const struct store_change *change, struct buf *out);
+
+/* change_decode(wire, out): read it back; strings are borrowed from ${wire}. False when ${wire} is not exactly one well-formed change. */
+bool change_decode(struct str wire, struct store_change *out);
+
+#endif

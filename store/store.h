@@ -1,0 +1,287 @@
+/*
+ * The store: every record Assay keeps, in one LMDB environment under data_dir.
+ *
+ * Who may call what: a worker and the command line open it with STORE_READ and use the readers; the writer process (or the command line while no
+ * server runs) opens it with STORE_WRITE and, between store_begin and store_commit, applies changes. One environment is opened once per process, after
+ * the fork. The store logs nothing and owns no clock: it returns codes, and takes the time as an argument.
+ *
+ * Reads: each operation ends in exactly one call of its callback. Today it happens before the operation returns; a store on a network may do it later,
+ * so callers must not rely on that. The first read after store_read_end begins a snapshot and the following reads share it. Values handed to a callback are
+ * borrowed until store_read_end, which must be called before the event loop turns.
+ *
+ * Store what you serve: a report's list item and results are rendered once, inside the writing transaction, by the renderer core gives to store_open.
+ */
+#ifndef ASSAY_STORE_H
+#define ASSAY_STORE_H
+
+#include "bytes.h"
+#include "change.h"
+
+/* Format of the records on disk. New code reads N and N-1. */
+#define STORE_FORMAT_VERSION 1
+
+enum store_status {
+    STORE_OK,
+    STORE_NOT_FOUND,    /* no such record, or another workspace's */
+    STORE_EXISTS,       /* that name is taken */
+    STORE_PRECONDITION, /* If-Match names another version */
+    STORE_KEY_REUSED,   /* idempotency key was used with another body */
+    STORE_NO_PASSWORD,  /* privacy 2 asked for, and no password is set or sent */
+    STORE_NOT_PROTECTED,/* a password sent alone for a report whose privacy is not 2 */
+    STORE_QUEUE_FULL,   /* the workspace has its 10,000 pending jobs */
+    STORE_STALE,        /* findings of an older attempt, or of a report that is gone: dropped */
+    STORE_FULL,         /* no room: map at 95 %, or MDB_MAP_FULL, or the disk is full */
+    STORE_BUSY,         /* no reader slot is free */
+    STORE_NEWER,        /* written by a newer version of Assay */
+    STORE_INVALID,      /* malformed argument or change */
+    STORE_CORRUPT,      /* a record is not what the format says */
+    STORE_IO,           /* the disk or the system refused; store_why tells */
+    STORE_STATUSES
+};
+
+/* store_status_text(status): a short English phrase, static. */
+const char *store_status_text(enum store_status status);
+
+enum report_status { REPORT_PENDING, REPORT_DONE, REPORT_FAILED };
+enum report_result { RESULT_NONE, RESULT_GOOD, RESULT_DECENT, RESULT_BAD };
+enum report_privacy { PRIVACY_PUBLIC, PRIVACY_PRIVATE, PRIVACY_PASSWORD };
+
+/* Scopes of a credential, as bits. api.md §2. */
+enum scope {
+    SCOPE_REPORTS_READ = 1 << 0,
+    SCOPE_REPORTS_WRITE = 1 << 1,
+    SCOPE_PROJECTS_READ = 1 << 2,
+    SCOPE_PROJECTS_WRITE = 1 << 3,
+    SCOPE_CONVERSATIONS_READ = 1 << 4,
+    SCOPE_CONVERSATIONS_WRITE = 1 << 5,
+    SCOPE_WP_SYNC = 1 << 6,
+};
+
+/* Times are milliseconds since the epoch, UTC; 0 means never. */
+struct store_workspace {
+    uint64_t id;
+    struct str name;
+    int64_t created_at;
+    uint64_t version; /* grows with every change of a report or project in it */
+    uint64_t reports, projects;
+};
+
+struct store_key {
+    uint64_t id, workspace;
+    uint32_t scopes; /* enum scope bits */
+    int64_t created_at, last_used_at, expires_at, revoked_at;
+    uint8_t hash[32]; /* SHA-256 of the secret */
+    struct str name;
+};
+
+struct store_project {
+    uint64_t id, workspace;
+    struct str name;
+    uint64_t reports;     /* reports of it, exact */
+    uint64_t scored;      /* those that have a score */
+    uint64_t score_total; /* sum of their scores */
+    int64_t created_at, updated_at;
+    struct str json; /* the list item as rendered; never has a link, so it is served as it is */
+};
+
+struct store_report {
+    uint64_t id, workspace, project;
+    uint64_t version; /* 1 when created, one more with every change */
+    enum report_status status;
+    enum report_privacy privacy;
+    enum report_result result;
+    int score; /* 0–100, -1 until first done */
+    unsigned issues_high, issues_medium, issues_low, issues_passed;
+    uint32_t attempt; /* of the generation that runs or ran last */
+    int64_t created_at, updated_at, generated_at;
+    struct str url, project_name;
+    struct str password_hash;             /* empty unless privacy is 2 */
+    struct str error_code, error_message; /* empty unless status is failed */
+    /*
+     * The JSON of the list item, without the `link` value and without `results`: ${json} up to ${link_at} ends in `"link":"`, and there the caller
+     * splices base_url; what follows is `/reports/41"…`. At ${results_at} the caller may splice `,"results":{…}`.
+     */
+    struct str json;
+    size_t link_at, results_at;
+    struct str results; /* the JSON object of the checks, `{}`-shaped; empty when not asked for or not there yet */
+};
+
+/*
+ * What core gives the store so that it can store what is served. Pure functions: same record, same bytes. ${version} is stored with every
+ * rendered value and is part of the ETag; a higher one makes the migration render again.
+ */
+struct store_renderer {
+    uint32_t version;
+    /* render r into out (r->json, link_at and results_at are not set yet), fill link_at and results_at */
+    void (*report)(const struct store_report *r, struct buf *out, size_t *link_at, size_t *results_at);
+    void (*project)(const struct store_project *p, struct buf *out);
+};
+
+enum store_mode { STORE_READ, STORE_WRITE };
+
+struct store_options {
+    const char *dir;   /* an existing directory of mode 0700; with STORE_WRITE the files are made in it */
+    uint64_t map_size; /* bytes; grows the map where it is larger than the stored one */
+    unsigned max_readers;
+    enum store_mode mode;
+    const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
+};
+
+struct store;
+
+/*
+ * store_open(options, out, why, why_size):
+ * Open the environment. STORE_WRITE also makes what is missing and runs migrations (STORE_NEWER: refused, nothing touched). On failure ${why} says in one
+ * sentence what is wrong and what to do. store_close(NULL) does nothing.
+ */
+enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size) __attribute__((warn_unused_result));
+void store_close(struct store *s);
+
+/* store_why(s): a sentence about the last STORE_IO, STORE_FULL or STORE_CORRUPT of this process; borrowed until the next call. */
+const char *store_why(const struct store *s);
+
+/* ---- reading (any process) ---- */
+
+/* store_read_end(s): end the snapshot, if one is open; everything borrowed from it is gone. */
+void store_read_end(struct store *s);
+
+typedef void store_workspace_fn(void *arg, enum store_status status, const struct store_workspace *workspace);
+typedef void store_key_fn(void *arg, enum store_status status, const struct store_key *key);
+typedef void store_report_fn(void *arg, enum store_status status, const struct store_report *report);
+typedef void store_project_fn(void *arg, enum store_status status, const struct store_project *project);
+
+void store_workspace_get(struct store *s, uint64_t workspace, store_workspace_fn *done, void *arg);
+void store_workspace_find(struct store *s, struct str name, store_workspace_fn *done, void *arg);
+/* store_workspace_each(s, each, arg): ${each} for every workspace by id, then once with STORE_NOT_FOUND and NULL. Likewise store_key_each; workspace 0 is all. */
+void store_workspace_each(struct store *s, store_workspace_fn *each, void *arg);
+void store_key_each(struct store *s, uint64_t workspace, store_key_fn *each, void *arg);
+
+/* store_key_find(s, hash, done, arg): the key whose secret hashes to ${hash}, revoked and expired ones included: judging is the caller's. store_key_get: by id. */
+void store_key_find(struct store *s, const uint8_t hash[32], store_key_fn *done, void *arg);
+void store_key_get(struct store *s, uint64_t id, store_key_fn *done, void *arg);
+
+/* store_report_get(s, workspace, id, with_results, done, arg): one report; dying ones (of a project being deleted) are not found. */
+void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results, store_report_fn *done, void *arg);
+
+/* store_project_get / store_project_find: one project by id, by name. */
+void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_project_fn *done, void *arg);
+void store_project_find(struct store *s, uint64_t workspace, struct str name, store_project_fn *done, void *arg);
+
+enum report_sort { REPORT_BY_ID, REPORT_BY_GENERATED_AT, REPORT_BY_URL, REPORT_BY_SCORE };
+enum project_sort { PROJECT_BY_CREATED_AT, PROJECT_BY_NAME };
+
+struct store_list_query {
+    uint64_t workspace;
+    struct str search;        /* case-insensitive substring of the URL or name; empty: all */
+    unsigned sort;            /* enum report_sort or project_sort */
+    bool ascending;           /* ties sort by id in the same direction; reports without a score or date sort below all others */
+    uint64_t project;         /* reports only; 0: all */
+    enum report_result result; /* reports only; RESULT_NONE: all */
+    uint64_t page;            /* from 1 */
+    unsigned per_page;
+    bool with_results;        /* reports only */
+};
+
+/* ${total}: exact count of all that match. ${items}: the page, at most per_page, borrowed until store_read_end. */
+typedef void store_report_list_fn(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count);
+typedef void store_project_list_fn(void *arg, enum store_status status, uint64_t total, const struct store_project *items, size_t count);
+void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg);
+void store_project_list(struct store *s, const struct store_list_query *query, store_project_list_fn *done, void *arg);
+
+/* ---- jobs (writer, at its start and when it hands one out) ---- */
+
+struct store_job {
+    uint64_t workspace, report;
+    uint32_t attempt;
+    uint32_t deaths; /* auditors that died while they held it alone */
+    struct str url;
+};
+typedef void store_job_fn(void *arg, const struct store_job *job);
+/* store_job_each(s, each, arg): every pending job, oldest first. store_job_get: one; false when it is gone. */
+enum store_status store_job_each(struct store *s, store_job_fn *each, void *arg);
+bool store_job_get(struct store *s, uint64_t report, struct store_job *out);
+
+/* ---- writing (writer only) ---- */
+
+struct store_txn;
+
+/* What a commit changed that others wait for. */
+enum store_event_kind {
+    EVENT_REPORT_FINISHED = 1, /* done or failed */
+    EVENT_REPORT_DELETED,
+    EVENT_JOB_ADDED, /* value: attempt */
+    EVENT_KEY_REVOKED,
+    EVENT_WORKSPACE_DELETED,
+    EVENT_PURGE, /* something is dying: CHANGE_PURGE should be applied until it answers STORE_NOT_FOUND */
+};
+struct store_event {
+    uint32_t kind;
+    uint64_t workspace, id, value;
+};
+
+/*
+ * The answer to a change, small and fixed so that it can be kept for a sender that must ask again. ${id}, ${version}: the record's, where there is one.
+ */
+struct store_answer {
+    uint32_t status;   /* enum store_status */
+    uint32_t replayed; /* an idempotency key was seen before: ${id} is the first request's record, ${code} its HTTP status */
+    uint32_t code;
+    uint64_t id, version;
+};
+
+/*
+ * store_begin → store_apply… → store_commit or store_abort.
+ * store_apply judges first and writes after, so that an operation that answers other than STORE_OK changed nothing; only STORE_FULL, STORE_IO and
+ * STORE_CORRUPT can happen half-way, stick in the transaction (store_txn_error) and make store_commit fail: the caller then aborts and applies the batch
+ * again one change at a time. store_commit has fsynced when it returns STORE_OK; either way it ends the transaction.
+ */
+enum store_status store_begin(struct store *s, struct store_txn **out) __attribute__((warn_unused_result));
+void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms, struct store_answer *answer);
+enum store_status store_txn_error(const struct store_txn *t);
+enum store_status store_commit(struct store_txn *t) __attribute__((warn_unused_result));
+void store_abort(struct store_txn *t);
+
+/* store_events(s, count): what the last commit changed; borrowed until the next store_begin. */
+const struct store_event *store_events(const struct store *s, size_t *count);
+
+/*
+ * Exactly once. A channel is one sender of changes (a worker's life, a command). Each commit notes, for every channel it served, the highest sequence
+ * number applied and the answers the sender has not confirmed yet (opaque bytes). store_channel_get reads them back inside the transaction (borrowed until the next write in it).
+ */
+void store_channel_note(struct store_txn *t, uint64_t channel, uint64_t sequence, struct str answers);
+enum store_status store_channel_get(struct store_txn *t, uint64_t channel, uint64_t *sequence, struct str *answers);
+void store_channel_drop(struct store_txn *t, uint64_t channel);
+typedef void store_channel_fn(void *arg, uint64_t channel, uint64_t sequence);
+void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg);
+
+/* ---- keeping ---- */
+
+struct store_usage {
+    uint64_t map_bytes;  /* size of the map */
+    uint64_t used_bytes; /* pages in use, free ones within not counted */
+    uint64_t last_transaction;
+    unsigned readers, max_readers;
+    uint64_t workspaces, keys, projects, reports, jobs;
+};
+enum store_status store_usage(struct store *s, struct store_usage *out);
+
+/* store_reader_check(s): free the slots of dead readers; how many. Call after any process died. */
+unsigned store_reader_check(struct store *s);
+
+/* progress: ${done} of ${total} so far (records or pages). Return false to stop. */
+typedef bool store_progress_fn(void *arg, uint64_t done, uint64_t total);
+
+/* store_backup(s, dir, progress, arg): a consistent copy, compacted, into the existing empty directory ${dir}; fsynced. Any process; runs beside the writer. */
+enum store_status store_backup(struct store *s, const char *dir, store_progress_fn *progress, void *arg);
+
+/* store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: checked first, then one rename; what was in ${to} is kept as data.mdb.before-restore. No server may run. */
+enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress, void *arg, char *why, size_t why_size);
+
+/*
+ * store_check(s, progress, problem, arg, records): walk every record against every index and every counter, and every index against its record. Each contradiction is one call of ${problem} with a sentence.
+ * Works beside a running writer: walks in slices with renewed snapshots and looks at suspects again.
+ */
+typedef void store_problem_fn(void *arg, const char *sentence);
+enum store_status store_check(struct store *s, store_progress_fn *progress, store_problem_fn *problem, void *arg, uint64_t *records);
+
+#endif
