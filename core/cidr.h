@@ -33,6 +33,7 @@ bool ip_is_v4(const struct ip *ip);
 
 /* cidr_parse(text, out): "10.0.0.0/8", "2001:db8::/32", or a bare address. False if malformed or if bits are set beyond the prefix. */
 bool cidr_parse(const char *text, struct cidr *out);
+/* cidr_has(net, ip): whether ${ip} is in ${net}. An IPv6 network wider than ::ffff:0:0/96 (::/0, say) holds no IPv4 address. */
 bool cidr_has(const struct cidr *net, const struct ip *ip);
 bool cidr_list_has(const struct cidr_list *list, const struct ip *ip);
 
