@@ -6,6 +6,7 @@
 
 #define KEYS_MAX 64  /* of one group; more than the table has */
 #define ITEMS_MAX 256 /* of one list */
+#define DEPTH_MAX 8   /* more than any option lies deep; libyaml takes quadratic time over nesting */
 
 struct reading {
     struct conf_build *build;
@@ -40,45 +41,78 @@ static bool scalar_absent(const yaml_node_t *node)
     return node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0 && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
+/* What the first pass has seen so far. */
+struct events {
+    size_t documents, depth;
+    bool walkable;
+};
+
+/* One event's own mistakes. */
+static void judge_event(struct reading *reading, const yaml_event_t *event, struct events *seen)
+{
+    struct conf_build *build = reading->build;
+    struct conf_place place = place_at(reading, event->start_mark.line);
+    const yaml_char_t *anchor = NULL, *tag = NULL;
+    switch (event->type) {
+    case YAML_SCALAR_EVENT:
+        anchor = event->data.scalar.anchor;
+        tag = event->data.scalar.tag;
+        break;
+    case YAML_SEQUENCE_START_EVENT:
+        anchor = event->data.sequence_start.anchor;
+        tag = event->data.sequence_start.tag;
+        seen->depth++;
+        break;
+    case YAML_MAPPING_START_EVENT:
+        anchor = event->data.mapping_start.anchor;
+        tag = event->data.mapping_start.tag;
+        seen->depth++;
+        break;
+    case YAML_SEQUENCE_END_EVENT:
+    case YAML_MAPPING_END_EVENT:
+        seen->depth--;
+        break;
+    case YAML_ALIAS_EVENT:
+        conf_mistake(build, place, "aliases (*name) are not allowed; write the value out");
+        seen->walkable = false;
+        break;
+    case YAML_DOCUMENT_START_EVENT:
+        if (++seen->documents == 2)
+            conf_mistake(build, place, "a second document; a configuration is one");
+        break;
+    default:
+        break;
+    }
+    if (anchor != NULL)
+        conf_mistake(build, place, "anchors (&name) are not allowed; write each value where it belongs");
+    if (tag != NULL)
+        conf_mistake(build, place, "tags (!name) are not allowed");
+    if (seen->depth > DEPTH_MAX)
+        conf_mistake(build, place, "nested deeper than any option");
+}
+
 /*
  * First pass, over events: what the document API does not tell. Anchors and aliases are refused rather than bounded, so nothing can stand in two places; tags, because no value needs one; a second
- * document, because only one would count. False when the file is not YAML or has an alias: then there is nothing to walk.
+ * document, because only one would count. False when the file is not YAML, has an alias or is nested too deep: then there is nothing to walk.
  */
 static bool pass_events(struct reading *reading, yaml_parser_t *parser)
 {
-    bool walkable = true;
-    size_t documents = 0;
-    for (bool more = true; more;) {
+    struct events seen = {.walkable = true};
+    for (;;) {
         yaml_event_t event;
         if (!yaml_parser_parse(parser, &event)) {
-            size_t line = parser->problem_mark.line;
-            if (parser->error == YAML_READER_ERROR)
-                line = parser->mark.line;
+            size_t line = parser->error == YAML_READER_ERROR ? parser->mark.line : parser->problem_mark.line;
             conf_mistake(reading->build, place_at(reading, line), "not YAML: %s", parser->problem == NULL ? "out of memory" : parser->problem);
             return false;
         }
-        struct conf_place place = place_at(reading, event.start_mark.line);
-        const yaml_char_t *anchor = NULL, *tag = NULL;
-        if (event.type == YAML_SCALAR_EVENT)
-            anchor = event.data.scalar.anchor, tag = event.data.scalar.tag;
-        else if (event.type == YAML_SEQUENCE_START_EVENT)
-            anchor = event.data.sequence_start.anchor, tag = event.data.sequence_start.tag;
-        else if (event.type == YAML_MAPPING_START_EVENT)
-            anchor = event.data.mapping_start.anchor, tag = event.data.mapping_start.tag;
-        if (event.type == YAML_ALIAS_EVENT) {
-            conf_mistake(reading->build, place, "aliases (*name) are not allowed; write the value out");
-            walkable = false;
-        }
-        if (anchor != NULL)
-            conf_mistake(reading->build, place, "anchors (&name) are not allowed; write each value where it belongs");
-        if (tag != NULL)
-            conf_mistake(reading->build, place, "tags (!name) are not allowed");
-        if (event.type == YAML_DOCUMENT_START_EVENT && ++documents == 2)
-            conf_mistake(reading->build, place, "a second document; a configuration is one");
-        more = event.type != YAML_STREAM_END_EVENT && reading->build->mistakes_count < CONF_MISTAKES_MAX;
+        judge_event(reading, &event, &seen);
+        bool end = event.type == YAML_STREAM_END_EVENT;
         yaml_event_delete(&event);
+        if (end)
+            return seen.walkable;
+        if (seen.depth > DEPTH_MAX || reading->build->mistakes_count >= CONF_MISTAKES_MAX)
+            return false;
     }
-    return walkable;
 }
 
 /* `sync: { async: 5ms }` as "async: 5ms": the one value that YAML itself may take for a mapping. */
