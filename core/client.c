@@ -90,7 +90,7 @@ int client_open(const struct conf *conf, struct client **out, char *why, size_t 
         goto fail;
     }
     struct store_options options = {.dir = conf->data_dir, .map_size = conf->store_map_size, .max_readers = 16 * conf->workers + 256,
-                                    .mode = c->live ? STORE_READ : STORE_WRITE, .renderer = &render_store};
+                                    .mode = c->live ? STORE_READ : STORE_WRITE, .renderer = &render_records};
     if (store_open(&options, &c->store, reason, sizeof(reason)) != STORE_OK) {
         refuse(why, why_size, "%s%s", reason, "");
         goto fail;

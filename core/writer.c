@@ -566,7 +566,7 @@ static struct store *open_store(struct process *p)
     char why[512];
     struct store *store;
     struct store_options options = {.dir = p->conf->data_dir, .map_size = p->conf->store_map_size, .max_readers = 16 * p->conf->workers + 256,
-                                    .mode = STORE_WRITE, .renderer = &render_store};
+                                    .mode = STORE_WRITE, .renderer = &render_records};
     if (store_open(&options, &store, why, sizeof(why)) != STORE_OK) {
         log_error("data_dir: %s", why);
         exit(EXIT_START);
