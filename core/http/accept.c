@@ -51,29 +51,36 @@ static int quality_of(struct str parameters)
     return 1000;
 }
 
-int accept_quality(struct str header, struct str want, struct str any)
+/* the quality of the item of that name, -1: it is not there */
+static int range_quality(struct str header, struct str name)
 {
-    int found = -1, wild = -1;
+    int found = -1;
     while (header.n > 0) {
         struct str item = cut(&header, ',');
-        struct str name = cut(&item, ';');
-        if (same(name, want))
+        if (same(cut(&item, ';'), name))
             found = quality_of(item);
-        else if (same(name, any))
-            wild = quality_of(item);
     }
-    return found >= 0 ? found : wild >= 0 ? wild : 0;
+    return found;
+}
+
+int accept_quality(struct str header, struct str want, struct str any)
+{
+    int found = range_quality(header, want);
+    if (found < 0)
+        found = range_quality(header, any);
+    return found < 0 ? 0 : found;
 }
 
 bool accept_json(struct str header)
 {
+    static const struct str ranges[] = {STR("application/json"), STR("application/*"), STR("*/*")};
     if (trim(header).n == 0)
         return true;
-    /* the most specific one that matches decides (RFC 9110 §12.5.1) */
-    int exact = accept_quality(header, STR("application/json"), STR(""));
-    if (exact > 0)
-        return true;
-    bool refused = memmem(header.p, header.n, "application/json", 16) != NULL;
-    int family = accept_quality(header, STR("application/*"), STR("*/*"));
-    return !refused && family > 0;
+    /* the most specific range that is there decides (RFC 9110 §12.5.1) */
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+        int found = range_quality(header, ranges[i]);
+        if (found >= 0)
+            return found > 0;
+    }
+    return false;
 }
