@@ -1,22 +1,16 @@
 /* assayd: argv → configuration → run. */
 #include "conf.h"
 #include "config.h"
+#include "master.h"
+#include "process.h"
 
 #include <getopt.h>
 #include <stdlib.h>
 
 #define CONF_PATH "/etc/assay/assay.yaml"
 
-enum { EXIT_GOOD = 0, EXIT_CONFIGURATION = 1, EXIT_COULD_NOT_START = 2 };
-
 struct arguments {
-    struct {
-        const char *conf_path;
-        bool conf_required;
-        const char *const *sets;
-        size_t set_count;
-        const struct conf *conf;
-    } options;
+    struct master_options options;
     bool test, version, help;
 };
 
@@ -86,29 +80,28 @@ static int serve(struct arguments *arguments)
         fprintf(stderr, "assayd: the configuration has %d mistake%s\n", mistakes, mistakes == 1 ? "" : "s");
         return EXIT_CONFIGURATION;
     }
-    int status = EXIT_GOOD;
     if (arguments->test) {
         fprintf(stderr, "assayd: the configuration is good\n");
-    } else {
-        fprintf(stderr, "assayd: this build has no server, only -t, -V and -h\n");
-        status = EXIT_COULD_NOT_START;
+        conf_free(conf);
+        return EXIT_STOPPED;
     }
-    conf_free(conf);
-    return status;
+    arguments->options.conf = conf;
+    return master_run(&arguments->options);
 }
 
 int main(int argc, char **argv)
 {
+    process_title_init(argc, argv);
     struct arguments arguments;
     const char **sets = calloc((size_t)argc, sizeof(*sets));
-    int status = EXIT_COULD_NOT_START;
+    int status = EXIT_START;
     if (sets != NULL && arguments_parse(argc, argv, sets, &arguments)) {
         if (arguments.help || arguments.version) {
             if (arguments.help)
                 print_help(stdout);
             else
                 puts("assayd " PACKAGE_VERSION);
-            status = fflush(stdout) == 0 ? EXIT_GOOD : EXIT_COULD_NOT_START;
+            status = fflush(stdout) == 0 ? EXIT_STOPPED : EXIT_START;
         } else {
             status = serve(&arguments);
         }
