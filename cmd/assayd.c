@@ -1,11 +1,13 @@
 /* assayd: argv → configuration → run. */
 #include "conf.h"
-#include "config.h"
+#include "log.h"
 #include "master.h"
 #include "process.h"
+#include "config.h"
 
 #include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CONF_PATH "/etc/assay/assay.yaml"
 
@@ -72,10 +74,23 @@ static bool arguments_parse(int argc, char **argv, const char **sets, struct arg
     return true;
 }
 
+/* The title of a process is written over argv, and HUP reads these again: keep copies. They live as long as the program. */
+static bool keep_arguments(struct master_options *options, const char **sets)
+{
+    options->conf_path = strdup(options->conf_path);
+    bool kept = options->conf_path != NULL;
+    for (size_t i = 0; i < options->set_count && kept; i++) {
+        sets[i] = strdup(sets[i]);
+        kept = sets[i] != NULL;
+    }
+    return kept;
+}
+
 static int serve(struct arguments *arguments)
 {
+    struct master_options *options = &arguments->options;
     struct conf *conf;
-    int mistakes = conf_load(arguments->options.conf_path, arguments->options.conf_required, arguments->options.sets, arguments->options.set_count, stderr, &conf);
+    int mistakes = conf_load(options->conf_path, options->conf_required, options->sets, options->set_count, stderr, &conf);
     if (mistakes > 0) {
         fprintf(stderr, "assayd: the configuration has %d mistake%s\n", mistakes, mistakes == 1 ? "" : "s");
         return EXIT_CONFIGURATION;
@@ -85,14 +100,15 @@ static int serve(struct arguments *arguments)
         conf_free(conf);
         return EXIT_STOPPED;
     }
-    arguments->options.conf = conf;
-    return master_run(&arguments->options);
+    log_open("master", conf->log_level, conf->log_format);
+    options->conf = conf;
+    return master_run(options);
 }
 
 int main(int argc, char **argv)
 {
-    process_title_init(argc, argv);
     struct arguments arguments;
+    process_title_init(argc, argv);
     const char **sets = calloc((size_t)argc, sizeof(*sets));
     int status = EXIT_START;
     if (sets != NULL && arguments_parse(argc, argv, sets, &arguments)) {
@@ -103,9 +119,8 @@ int main(int argc, char **argv)
                 puts("assayd " PACKAGE_VERSION);
             status = fflush(stdout) == 0 ? EXIT_STOPPED : EXIT_START;
         } else {
-            status = serve(&arguments);
+            status = keep_arguments(&arguments.options, sets) ? serve(&arguments) : EXIT_START;
         }
     }
-    free(sets);
     return status;
 }
