@@ -22,7 +22,7 @@
 #define LOG_PATH DIR_VAR "/assayd.log"
 #define WORKSPACE "demo"
 #define API_PORT 8080
-#define PAGE_PORT 8099 /* a fixed one where it is free, so that a second run finds the first one's report */
+#define PAGE_PORT 8787 /* a fixed one where it is free, so that a second run finds the first one's report */
 #define GRADE_TRIES 120
 
 #define SETS_MAX 8
