@@ -3,6 +3,7 @@
 #include "log.h"
 #include "results.h"
 #include "robots.h"
+#include "sandbox.h"
 #include "text.h"
 
 #include <libxml/parser.h>
@@ -62,7 +63,6 @@ struct audit {
     struct guard *guard;
     struct queue waiting, running, finished;
     bool head_came; /* of some page: its probes can begin */
-    bool watched;   /* by an alarm while a page is read, see audit_watch */
 };
 
 static void queue_init(struct queue *q)
@@ -204,7 +204,7 @@ static const struct {
     [FETCH_MEMORY] = {"too_complex", "The page needs more memory to grade than it may have."},
 };
 
-static void job_grade(struct audit *audit, struct job *job)
+static void job_grade(struct job *job)
 {
     struct audit_findings findings = {.id = job->id, .final_url = job->facts.response.url.p};
     struct buf json = {0};
@@ -219,7 +219,6 @@ static void job_grade(struct audit *audit, struct job *job)
         job->done(job->arg, &findings);
     }
     buf_free(&json);
-    (void)audit;
 }
 
 static void call_finished(struct audit *audit)
@@ -227,7 +226,7 @@ static void call_finished(struct audit *audit)
     while (audit->finished.first != NULL) {
         struct job *job = queue_take(&audit->finished, &audit->finished.first);
         if (job->error_code == NULL) {
-            job_grade(audit, job);
+            job_grade(job);
         } else {
             struct audit_findings findings = {
                 .id = job->id, .error_code = job->error_code, .error_message = job->error_message, .final_url = job->parts[PART_PAGE].url.text};
@@ -321,9 +320,10 @@ static void on_head(void *arg)
     t->job->head_came = true;
 }
 
-static void watch(const struct audit *audit, unsigned seconds)
+/* The parser gives up by itself between slices; should one slice never end, the process does. */
+static void watch(unsigned seconds)
 {
-    if (audit->watched)
+    if (sandbox_is_on())
         alarm(seconds);
 }
 
@@ -344,9 +344,9 @@ static void page_end(struct audit *audit, struct job *job, struct transfer *t)
         job_fail(audit, job, "http_error", message);
         return;
     }
-    watch(audit, WATCHDOG_SECONDS);
+    watch(WATCHDOG_SECONDS);
     enum page_status status = facts_read(&job->facts, fetch_body(t->fetch), PARSE_DEADLINE_MS);
-    watch(audit, 0);
+    watch(0);
     if (status != PAGE_OK) {
         job_fail(audit, job, "too_complex", "The page's HTML takes too long or too much memory to read. Make it simpler.");
         return;
