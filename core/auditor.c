@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct auditor {
     struct process *process;
@@ -135,6 +136,7 @@ int auditor_run(struct process *p)
     struct auditor a = {.process = p, .channel.fd = -1};
     const char *why = NULL;
     bool ready = false;
+    score_set(p->scoreboard->auditor_pid[p->score - p->scoreboard->auditor_slot], getpid());
     scoreboard_narrow(p->scoreboard);
     p->scoreboard = NULL;
     while (!connect_writer(&a) && !process_stopping && !process_draining)

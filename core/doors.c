@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
@@ -78,7 +78,6 @@ static void on_accept(h2o_socket_t *listener, const char *err)
 {
     struct door *door = listener->data;
     struct doors *d = door->doors;
-    struct timeval now;
     if (err != NULL)
         return;
     for (int i = 0; i < ACCEPTS_PER_WAKE && d->connections < d->max_connections; i++) {
@@ -89,8 +88,7 @@ static void on_accept(h2o_socket_t *listener, const char *err)
             h2o_socket_close(socket);
             return;
         }
-        now = (struct timeval){(time_t)(h2o_now(d->worker->ctx.loop) / 1000), 0};
-        h2o_accept(door->accept, socket, now);
+        h2o_accept(door->accept, socket);
     }
 }
 

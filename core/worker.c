@@ -1,6 +1,5 @@
 #include "worker.h"
 
-#include "audit/audit.h"
 #include "doors.h"
 #include "hasher.h"
 #include "link.h"
@@ -53,7 +52,7 @@ static void fail(const char *what)
 static void start(struct worker *w, struct process *p)
 {
     *w = (struct worker){.process = p, .conf = p->conf, .now_ms = clock_mono_ms()};
-    w->base_url = p->conf->base_url[0] != '\0' ? p->conf->base_url : p->listeners[0].url;
+    w->base_url = str_of(p->conf->base_url[0] != '\0' ? p->conf->base_url : p->listeners[0].url);
     if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) /* libcurl's IDN goes by it */
         log_warn("the locale C.UTF-8 is missing: international domain names are refused");
     if (getrandom(&w->id_prefix, sizeof(w->id_prefix), 0) != sizeof(w->id_prefix))
@@ -108,12 +107,10 @@ static void finish(struct worker *w)
     access_log_close(w->access_log);
     store_close(w->store);
     deflateEnd(&w->gzip);
-    if (doors_connections_left(w) == 0) {
-        h2o_evloop_t *loop = w->ctx.loop;
-        h2o_context_dispose(&w->ctx);
-        h2o_config_dispose(&w->config);
-        h2o_evloop_destroy(loop);
-    }
+    h2o_evloop_t *loop = w->ctx.loop;
+    h2o_context_dispose(&w->ctx);
+    h2o_config_dispose(&w->config);
+    h2o_evloop_destroy(loop);
 }
 
 bool worker_ready(const struct worker *w)
