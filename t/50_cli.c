@@ -50,13 +50,14 @@ static const char *member(struct json_object *object, const char *name)
 static struct json_object *list_of(const char *out)
 {
     struct json_object *value = json_of(out);
-    if (json_object_is_type(value, json_type_object))
+    if (json_object_is_type(value, json_type_object)) {
         json_object_object_foreach(value, name, inside)
         {
             (void)name;
             if (json_object_is_type(inside, json_type_array))
                 return inside;
         }
+    }
     ck_assert_msg(json_object_is_type(value, json_type_array), "no list: %s", out);
     return value;
 }
