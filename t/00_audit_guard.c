@@ -232,8 +232,8 @@ static const char *const refused[] = {
     "http://127%2e0%2e0%2e1/",
     "http://\xEF\xBC\x91\xEF\xBC\x92\xEF\xBC\x97.0.0.1/",          /* full-width 127 */
     "http://\xE2\x91\xA0\xE2\x91\xA1\xE2\x91\xA6.0.0.1/",          /* circled 127 */
-    "http://127\xE3\x80\x82" "0\xE3\x80\x82" "0\xE3\x80\x82" "1/", /* ideographic full stops */
-    "http://loc\xC2\xAD" "alhost/",                                   /* a soft hyphen, which IDN drops */
+    ("http://127\xE3\x80\x82" "0\xE3\x80\x82" "0\xE3\x80\x82" "1/"), /* ideographic full stops */
+    "http://l\xC2\xADocalhost/",                                   /* a soft hyphen, which IDN drops */
     "http://\xEF\xBD\x8C\xEF\xBD\x8F\xEF\xBD\x83\xEF\xBD\x81\xEF\xBD\x8C\xEF\xBD\x88\xEF\xBD\x8F\xEF\xBD\x93\xEF\xBD\x94/", /* full-width localhost */
     "http://0/",
     "http://0.0.0.0/",
@@ -303,7 +303,7 @@ static const char *const accepted[][3] = {
     {"http://www.example.com/", "http://www.example.com/", "example.com"},
     {"http://www.com/", "http://www.com/", "www.com"},
     {"http://www.www.example.com/", "http://www.www.example.com/", "www.example.com"},
-    {"http://m\xC3\xBCller.de/stra\xC3\x9F" "e", "http://xn--mller-kva.de/stra%c3%9fe", "xn--mller-kva.de"},
+    {("http://m\xC3\xBCller.de/stra\xC3\x9F" "e"), "http://xn--mller-kva.de/stra%c3%9fe", "xn--mller-kva.de"},
     {"http://XN--MLLER-KVA.de/", "http://xn--mller-kva.de/", "xn--mller-kva.de"},
     {"http://example.com/a b?c d", "http://example.com/a%20b?c+d", "example.com"},
     {"http://8.8.8.8/", "http://8.8.8.8/", "8.8.8.8"},
