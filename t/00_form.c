@@ -92,9 +92,13 @@ START_TEST(percent_encoding_is_read_strictly)
 {
     struct str in = decode_cases[_i].in, want = decode_cases[_i].out;
     char *out = malloc(in.n + 1); /* its own block, so that a sanitizer sees one byte too many */
-    struct str got = form_decode(in, decode_cases[_i].plus, out);
+    char *text = malloc(in.n + 2);
+    memset(text, '4', in.n + 2); /* what follows must not be taken for the missing digits */
+    memcpy(text, in.p, in.n);
+    struct str got = form_decode((struct str){text, in.n}, decode_cases[_i].plus, out);
     ck_assert_int_eq(got.p == NULL, want.p == NULL);
     ck_assert(str_eq(got, want));
+    free(text);
     free(out);
 }
 END_TEST

@@ -260,6 +260,17 @@ START_TEST(idempotency_key_that_is_not_printable_is_400)
 }
 END_TEST
 
+START_TEST(replay_that_will_not_wait_has_the_first_status_at_once)
+{
+    static const char *const headers[] = {"prefer", "respond-async", NULL};
+    played_report(41, REPORT_PENDING, NULL);
+    played.answer = (struct store_answer){.id = 41, .replayed = 1, .code = 201};
+    played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com", headers);
+    ck_assert_int_eq(played.status, 201);
+    ck_assert_uint_eq(played.awaits, 0);
+}
+END_TEST
+
 START_TEST(replay_has_the_first_status_and_waits_as_the_first_did)
 {
     played_report(41, REPORT_PENDING, NULL);
@@ -631,6 +642,7 @@ int main(void)
     tcase_add_test(tc, full_hash_queue_is_503);
     tcase_add_test(tc, idempotency_key_goes_to_the_writer_as_digests);
     tcase_add_test(tc, idempotency_key_that_is_not_printable_is_400);
+    tcase_add_test(tc, replay_that_will_not_wait_has_the_first_status_at_once);
     tcase_add_test(tc, replay_has_the_first_status_and_waits_as_the_first_did);
     LOOP(tc, what_the_writer_refuses_is_told, refusals);
     LOOP(tc, update_sends_what_was_sent_and_answers_at_once, update_cases);
