@@ -9,7 +9,6 @@ static void list_found(void *arg, enum store_status status, uint64_t total, cons
     struct request *r = arg;
     struct parts parts;
     if (status != STORE_OK) {
-        r->etag = (struct str){NULL, 0};
         reply_store_error(r, status);
         return;
     }

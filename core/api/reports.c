@@ -50,7 +50,6 @@ static void list_found(void *arg, enum store_status status, uint64_t total, cons
     const struct store_list_query *query = r->state;
     struct parts parts;
     if (status != STORE_OK) {
-        r->etag = (struct str){NULL, 0};
         reply_store_error(r, status);
         return;
     }
