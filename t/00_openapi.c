@@ -61,7 +61,7 @@ static json *resolve(json *value)
 static json *operation(const struct route *route)
 {
     char method[16] = "";
-    for (size_t i = 0; route->method[i] != '\0' && i < sizeof(method) - 1; ++i)
+    for (size_t i = 0; i < sizeof(method) - 1 && route->method[i] != '\0'; ++i)
         method[i] = (char)tolower((unsigned char)route->method[i]);
     return member(member(member(doc, "paths"), route->path), method);
 }
