@@ -349,7 +349,7 @@ static int begin_try(struct store *s)
 {
     int rc = mdb_txn_begin(s->env, NULL, 0, &s->txn.mdb);
     for (int tries = 0; rc == MDB_MAP_RESIZED && !s->reading && tries < 3; tries++) {
-        rc = mdb_env_set_mapsize(s->env, 0);
+        rc = store_remap(s);
         if (rc == 0)
             rc = mdb_txn_begin(s->env, NULL, 0, &s->txn.mdb);
     }
