@@ -1,4 +1,4 @@
-#include "check.h"
+#include "check_parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>

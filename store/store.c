@@ -1,6 +1,8 @@
+#define _GNU_SOURCE /* AT_EACCESS */
 #include "internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -93,7 +95,7 @@ static enum store_status dir_look(const char *dir, enum store_mode mode, char *w
         snprintf(why, why_size, "%s is not a directory: set data_dir to one", dir);
         return STORE_INVALID;
     }
-    if (access(dir, mode == STORE_WRITE ? R_OK | W_OK | X_OK : R_OK | X_OK) != 0) {
+    if (faccessat(AT_FDCWD, dir, mode == STORE_WRITE ? R_OK | W_OK | X_OK : R_OK | X_OK, AT_EACCESS) != 0) {
         snprintf(why, why_size, "%s may not be %s: %s; run as its owner, or mend its mode (0700)", dir, mode == STORE_WRITE ? "written to" : "read",
                  strerror(errno));
         return STORE_IO;

@@ -1,9 +1,25 @@
+#define _GNU_SOURCE /* nftw */
 #include "t/00_store_kit.h"
 
-#include <dirent.h>
+#include <ftw.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 char kit_problem[512];
+static bool in_child;
+
+void kit_child(void)
+{
+    in_child = true;
+}
+
+void kit_fail(const char *file, int line, const char *what, const char *got)
+{
+    if (!in_child)
+        ck_abort_msg("%s:%d: %s: %s", file, line, what, got);
+    fprintf(stderr, "child: %s:%d: %s: %s\n", file, line, what, got);
+    _exit(9);
+}
 
 static void render_report(const struct store_report *r, struct buf *out, size_t *link_at, size_t *results_at)
 {
@@ -29,25 +45,36 @@ static void render_project(const struct store_project *p, struct buf *out)
 
 const struct store_renderer kit_renderer = {.version = 1, .report = render_report, .project = render_project};
 
+/* All directories of a run lie in one, which the parent removes: a test that failed cleans nothing up. */
+static char base[48];
+
+static void base_make(void)
+{
+    snprintf(base, sizeof(base), "%s/assay-store-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    if (mkdtemp(base) == NULL) {
+        perror(base);
+        exit(1);
+    }
+    chmod(base, 0755); /* for the test that becomes somebody else */
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+    (void)st;
+    (void)kind;
+    (void)ftw;
+    return remove(path);
+}
+
 void kit_dir(char dir[64])
 {
-    const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    snprintf(dir, 64, "%s/assay-store-XXXXXX", base);
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(dir, 64, "%s/XXXXXX", base);
+    kit_assert(mkdtemp(dir) != NULL);
 }
 
 void kit_remove(const char *dir)
 {
-    DIR *d = opendir(dir);
-    if (d == NULL)
-        return;
-    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
-        char path[512];
-        snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-        unlink(path);
-    }
-    closedir(d);
-    rmdir(dir);
+    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size)
@@ -56,7 +83,8 @@ struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size
     struct store *s;
     const struct store_options o = {.dir = dir, .map_size = map_size, .max_readers = 64, .mode = mode, .renderer = &kit_renderer};
     enum store_status status = store_open(&o, &s, why, sizeof(why));
-    ck_assert_msg(status == STORE_OK, "%s: %s", store_status_text(status), why);
+    if (status != STORE_OK)
+        kit_fail(__FILE__, __LINE__, "store_open", why);
     return s;
 }
 
@@ -165,7 +193,7 @@ void kit_done(struct kit *k, uint64_t id, uint32_t attempt, int score)
         struct got_##type *g = arg;                                                                                                        \
         g->calls++;                                                                                                                        \
         g->status = status;                                                                                                                \
-        ck_assert((status == STORE_OK) == (record != NULL));                                                                               \
+        kit_assert((status == STORE_OK) == (record != NULL));                                                                               \
         if (record != NULL)                                                                                                                \
             g->record = *record;                                                                                                           \
     }
@@ -175,7 +203,7 @@ GOT(key)
 GOT(workspace)
 
 #define ANSWER(got, out)                                                                                                                   \
-    ck_assert_int_eq((got).calls, 1);                                                                                                      \
+    kit_assert((got).calls == 1);                                                                                                      \
     if ((out) != NULL)                                                                                                                     \
         *(out) = (got).record;                                                                                                             \
     return (got).status
@@ -226,7 +254,7 @@ struct kit_list kit_reports(struct store *s, const struct store_list_query *q)
 {
     struct kit_list l = {0};
     store_report_list(s, q, got_reports, &l);
-    ck_assert_int_eq(l.calls, 1);
+    kit_assert(l.calls == 1);
     return l;
 }
 
@@ -234,13 +262,13 @@ struct kit_list kit_projects(struct store *s, const struct store_list_query *q)
 {
     struct kit_list l = {0};
     store_project_list(s, q, got_projects, &l);
-    ck_assert_int_eq(l.calls, 1);
+    kit_assert(l.calls == 1);
     return l;
 }
 
 static void got_job(void *arg, const struct store_job *job)
 {
-    ck_assert_uint_gt(job->url.n, 0);
+    kit_assert(job->url.n > 0);
     ++*(size_t *)arg;
 }
 
@@ -274,21 +302,24 @@ size_t kit_problems(struct store *s)
     uint64_t records;
     store_read_end(s);
     enum store_status status = store_check(s, NULL, got_problem, &problems, &records);
-    ck_assert(problems == 0 ? status == STORE_OK : status == STORE_CORRUPT);
+    kit_assert(problems == 0 ? status == STORE_OK : status == STORE_CORRUPT);
     return problems;
 }
 
 void kit_check_clean(struct store *s)
 {
     size_t problems = kit_problems(s);
-    ck_assert_msg(problems == 0, "%zu problems, the last: %s", problems, kit_problem);
+    if (problems != 0)
+        kit_fail(__FILE__, __LINE__, "store_check finds nothing wrong", kit_problem);
 }
 
 int kit_run(Suite *suite)
 {
     SRunner *runner = srunner_create(suite);
+    base_make();
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
+    kit_remove(base);
     return failed == 0 ? 0 : 1;
 }

@@ -1,8 +1,8 @@
 /*
  * The parts of store_check. Private to store/.
  */
-#ifndef ASSAY_STORE_CHECK_H
-#define ASSAY_STORE_CHECK_H
+#ifndef ASSAY_STORE_CHECK_PARTS_H
+#define ASSAY_STORE_CHECK_PARTS_H
 
 #include "index.h"
 
