@@ -49,7 +49,9 @@ int cmd_backup(struct cmd *cmd)
         char what[] = "Copying";
         enum store_status stored = store_backup(client_store(client), dir, show_progress, what);
         cmd_progress_end();
-        if (stored != STORE_OK)
+        if (stored == STORE_INVALID)
+            status = cmd_refuse("%s is not empty; name a new or an empty directory", dir);
+        else if (stored != STORE_OK)
             status = interrupted != 0 ? cmd_refuse("stopped; what %s holds is no backup", dir) : cmd_store_refuse(client, stored);
     }
     if (status == CMD_DONE)

@@ -27,7 +27,7 @@ const struct conf_option conf_options[] = {
     {.key = CONF_LISTEN_PREFIX "tls.key", .type = &conf_type_path, .offset = LISTENER(tls_key), .max = 1, .initial = "", .reload = RELOAD,
      .help = "PEM file with the certificate's private key."},
     {.key = "internal_listen", .type = &conf_type_address, .offset = MEMBER(internal_listen), .max = 1, .initial = "", .sample = "127.0.0.1:9180", .reload = RESTART,
-     .help = "Where /metrics, /healthz and /readyz are served to operators; empty for nowhere else than the listeners."},
+     .help = "An address of its own for /healthz and /readyz, for operators; empty for none."},
     {.key = "base_url", .type = &conf_type_url, .offset = MEMBER(base_url), .max = 1, .initial = "", .reload = RELOAD,
      .help = "Public address used in links, such as https://api.example.com; empty for the first listener's."},
     {.key = "workers", .type = &conf_type_workers, .offset = MEMBER(workers), .min = 1, .max = 512, .initial = "auto", .reload = RELOAD,
