@@ -149,7 +149,8 @@ int cmd_check(struct cmd *cmd)
     if (interrupted != 0)
         status = cmd_refuse("stopped after %" PRIu64 " records", records);
     else if (checking.problems > 0)
-        status = cmd_refuse("%" PRIu64 " records checked, %" PRIu64 " contradictions; restore a backup, or report this", records, checking.problems);
+        status = cmd_refuse("%" PRIu64 " records checked, %" PRIu64 " contradictions; restore a backup, or report this", records,
+                            checking.problems);
     else if (stored != STORE_OK)
         status = cmd_store_refuse(client, stored);
     else
