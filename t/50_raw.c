@@ -77,8 +77,6 @@ static const struct {
     {"no version", "GET /healthz\r\n" HOST "\r\n" SMUGGLED, true},
     {"three spaces", "GET  /healthz  HTTP/1.1\r\n" HOST "\r\n" SMUGGLED, true},
     {"words", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 not HTTP\r\n\r\n", true},
-    {"CONNECT", "CONNECT x:80 HTTP/1.1\r\n" HOST "\r\n" SMUGGLED, true},
-    {"a path without a slash", "GET healthz HTTP/1.1\r\n" HOST "\r\n" SMUGGLED, true},
 };
 
 static void send_ambiguous(struct raw *raw, size_t which)
@@ -197,6 +195,8 @@ static const struct {
     {"an unknown upgrade", LINE HOST "Connection: Upgrade\r\nUpgrade: something/3\r\n\r\n", 200},
     {"h2c is not offered", LINE HOST "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n", 200},
     {"OPTIONS *", "OPTIONS * HTTP/1.1\r\n" HOST "\r\n", 0},
+    {"CONNECT", "CONNECT x:80 HTTP/1.1\r\n" HOST "\r\n", 0},
+    {"a path without a slash", "GET healthz HTTP/1.1\r\n" HOST "\r\n", 0},
 };
 
 START_TEST(what_is_unusual_and_good_is_answered)
@@ -233,7 +233,6 @@ static const struct {
     {"a negative chunk size", "Transfer-Encoding: chunked\r\n", "-5\r\nurl=x\r\n0\r\n\r\n", 400, "bad_request"},
     {"a chunk size with 0x", "Transfer-Encoding: chunked\r\n", "0x5\r\nurl=x\r\n0\r\n\r\n", 400, "bad_request"},
     {"a chunk size beyond 64 bits", "Transfer-Encoding: chunked\r\n", "FFFFFFFFFFFFFFFFF\r\nurl=x\r\n0\r\n\r\n", 0, "bad_request|payload_too_large"},
-    {"a chunk size of 64 bits", "Transfer-Encoding: chunked\r\n", "FFFFFFFFFFFFFFFF\r\nurl=x\r\n0\r\n\r\n", 0, "bad_request|payload_too_large"},
     {"a chunk without its end", "Transfer-Encoding: chunked\r\n", "5\r\nurl=xyz\r\n0\r\n\r\n", 400, "bad_request"},
 };
 
@@ -257,6 +256,17 @@ START_TEST(an_early_error_echoes_the_request_id)
     struct response *r = raw_response(raw, false, 5000);
     expect_error(r, 413, "payload_too_large");
     expect(r, !strcmp(header(r, "X-Request-Id"), "mine-1"));
+}
+END_TEST
+
+START_TEST(a_chunk_size_of_64_bits_is_no_more_than_a_body_that_does_not_come)
+{
+    struct raw *raw = raw_open(server);
+    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\nurl=x\r\n0\r\n\r\n" SMUGGLED, server->key);
+    struct response *r = raw_response(raw, false, 5000);
+    expect(r, r->status == 0 || (r->status >= 400 && r->status < 500));
+    ck_assert(raw_closed(raw, 4000));
+    raw_close(raw);
 }
 END_TEST
 
@@ -515,6 +525,7 @@ int main(void)
     tcase_add_test(tcase, a_missing_credential_is_judged_before_the_form);
     tcase_add_loop_test(tcase, an_error_before_any_handler_has_the_contracts_shape, 0, COUNT(early));
     tcase_add_test(tcase, an_early_error_echoes_the_request_id);
+    tcase_add_test(tcase, a_chunk_size_of_64_bits_is_no_more_than_a_body_that_does_not_come);
     tcase_add_test(tcase, a_broken_chunk_never_becomes_a_request);
     tcase_add_test(tcase, pipelined_requests_are_answered_in_order);
     tcase_add_test(tcase, a_pipelined_write_is_seen_by_the_read_behind_it);

@@ -72,7 +72,7 @@ void server_configure(struct server *s, const char *yaml)
     ck_assert_msg(file != NULL, "%s: %s", next, strerror(errno));
     fprintf(file, "listen:\n  - address: 127.0.0.1:0\nworkers: %u\nauditors: 1\n", s->options.workers ? s->options.workers : 2);
     fprintf(file, "data_dir: %s\nrun_dir: %s\nuser: \"\"\n", s->data, s->run);
-    fprintf(file, "audit: { allow_private: [127.0.0.0/8]");
+    fprintf(file, "audit: { allow_private: [%s]", s->options.strict ? "" : "127.0.0.0/8");
     if (s->options.origin)
         fprintf(file, ", ports: [80, 443, %u]", origin_port(s->options.origin));
     fprintf(file, "%s%s }\n", s->options.audit ? ", " : "", s->options.audit ? s->options.audit : "");
@@ -456,6 +456,26 @@ char *assay_ok(const struct server *s, ...)
     collect(argv, 3, args);
     va_end(args);
     return succeed(argv);
+}
+
+struct json_object *assay_list(const struct server *s, ...)
+{
+    char *argv[ARGS_MAX] = {(char *)assay_path(), "-c", s->conf};
+    va_list args;
+    va_start(args, s);
+    size_t count = collect(argv, 3, args);
+    va_end(args);
+    ck_assert_uint_lt(count, ARGS_MAX - 1);
+    argv[count] = "--json";
+    char *out = succeed(argv), *rest = out;
+    struct json_object *list = json_object_new_array();
+    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line;) {
+        struct json_object *record = json_tokener_parse(line);
+        ck_assert_msg(json_object_is_type(record, json_type_object), "not a JSON object: %s", line);
+        json_object_array_add(list, record);
+    }
+    free(out);
+    return list;
 }
 
 char *key_new(const struct server *s, const char *workspace, ...)
