@@ -74,7 +74,7 @@ static bool arguments_parse(int argc, char **argv, const char **sets, struct arg
     return true;
 }
 
-/* The title of a process is written over argv, and HUP reads these again: keep copies. They live as long as the program. */
+/* The title of a process is written over argv, and HUP reads these again: keep copies, which live as long as the program. */
 static bool keep_arguments(struct master_options *options, const char **sets)
 {
     options->conf_path = strdup(options->conf_path);
@@ -107,9 +107,10 @@ static int serve(struct arguments *arguments)
 
 int main(int argc, char **argv)
 {
-    struct arguments arguments;
+    static struct arguments arguments;
+    static const char **sets;
     process_title_init(argc, argv);
-    const char **sets = calloc((size_t)argc, sizeof(*sets));
+    sets = calloc((size_t)argc, sizeof(*sets));
     int status = EXIT_START;
     if (sets != NULL && arguments_parse(argc, argv, sets, &arguments)) {
         if (arguments.help || arguments.version) {

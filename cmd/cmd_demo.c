@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,7 +23,7 @@
 #define LOG_PATH DIR_VAR "/assayd.log"
 #define WORKSPACE "demo"
 #define API_PORT 8080
-#define PAGE_PORT 8099 /* a fixed one where it is free, so that a second run finds the first one's report */
+#define PAGE_PORT 8787 /* a fixed one where it is free, so that a second run finds the first one's report */
 #define GRADE_TRIES 120
 
 #define SETS_MAX 8
@@ -39,10 +40,13 @@ struct demo {
     char key[CREDENTIAL_SIZE];
 };
 
-static void add_set(struct demo *demo, const char *format, unsigned number)
+static void __attribute__((format(printf, 2, 3))) add_set(struct demo *demo, const char *format, ...)
 {
     char *text = demo->set_texts[demo->set_count];
-    snprintf(text, SET_SIZE, format, number);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, SET_SIZE, format, args);
+    va_end(args);
     demo->sets[demo->set_count++] = text;
 }
 
@@ -71,16 +75,16 @@ static int choose_page(struct demo *demo)
         return cmd_refuse("the sample page cannot be served: %s", strerror(errno));
     close(fd);
     snprintf(demo->page_url, sizeof(demo->page_url), "http://127.0.0.1:%u/", port);
-    add_set(demo, "audit.allow_private=127.0.0.1/32", 0);
+    add_set(demo, "audit.allow_private=127.0.0.1/32");
     add_set(demo, "audit.ports=80,443,%u", port);
     return CMD_DONE;
 }
 
 static int start_server(struct demo *demo)
 {
-    add_set(demo, "data_dir=" DIR_VAR "/data", 0);
-    add_set(demo, "run_dir=" DIR_VAR "/run", 0);
-    add_set(demo, "user=", 0);
+    add_set(demo, "data_dir=" DIR_VAR "/data");
+    add_set(demo, "run_dir=" DIR_VAR "/run");
+    add_set(demo, "user=");
     add_set(demo, "listen.0.address=127.0.0.1:%u", free_port(API_PORT));
     if (mkdir(DIR_VAR, 0700) != 0 && errno != EEXIST)
         return cmd_refuse("%s cannot be made: %s", DIR_VAR, strerror(errno));
@@ -133,7 +137,7 @@ static uint64_t workspace_have(struct client *client)
 {
     uint64_t id = 0;
     struct store_change change = {.kind = CHANGE_WORKSPACE_CREATE, .name = STR(WORKSPACE)};
-    struct store_answer answer;
+    struct store_answer answer = {.status = STORE_OK};
     store_workspace_find(client_store(client), STR(WORKSPACE), note_workspace, &id);
     store_read_end(client_store(client));
     if (id != 0)
@@ -150,7 +154,7 @@ static int key_make(struct demo *demo)
     uint8_t hash[CREDENTIAL_HASH];
     struct store_change change = {
         .kind = CHANGE_KEY_CREATE, .name = STR("demo"), .scopes = SCOPE_REPORTS_READ | SCOPE_REPORTS_WRITE | SCOPE_PROJECTS_READ | SCOPE_PROJECTS_WRITE};
-    struct store_answer answer;
+    struct store_answer answer = {.status = STORE_OK};
     if (!credential_new(credential_prefix(CREDENTIAL_KEY), demo->key) || !credential_hash(str_of(demo->key), hash))
         return cmd_refuse("no secret could be made");
     struct client *client = cmd_store_open(demo->cmd);
@@ -295,7 +299,7 @@ static int work(struct demo *demo)
         status = key_make(demo);
     if (status != CMD_DONE)
         return status;
-    struct demo_answer answer;
+    struct demo_answer answer = {.status = 0};
     cmd_say("Grading %s …", demo->page_url);
     status = report_grade(demo, &answer);
     if (status == CMD_DONE) {

@@ -103,15 +103,16 @@ static int duration_from_now(const struct cmd *cmd, const char *option, const ch
 }
 
 /* Make the secret, carry out the change that stores its hash, print it. */
-static int store_secret(struct cmd *cmd, struct client *client, struct store_change *change)
+static int store_secret(struct cmd *cmd, struct client *client, const struct store_change *change)
 {
     char secret[CREDENTIAL_SIZE];
     uint8_t hash[CREDENTIAL_HASH];
-    struct store_answer answer;
+    struct store_answer answer = {.status = STORE_OK};
+    struct store_change stored = *change;
+    stored.hash = (struct str){(const char *)hash, sizeof(hash)};
     int status = make_secret(secret, hash);
-    change->hash = (struct str){(const char *)hash, sizeof(hash)};
     if (status == CMD_DONE)
-        status = cmd_store_change(client, change, &answer);
+        status = cmd_store_change(client, &stored, &answer);
     if (status != CMD_DONE)
         return status;
     if (answer.status == STORE_NOT_FOUND && change->kind == CHANGE_KEY_ROTATE)
@@ -168,7 +169,7 @@ int cmd_key_rotate(struct cmd *cmd)
 int cmd_key_revoke(struct cmd *cmd)
 {
     struct store_change change = {.kind = CHANGE_KEY_REVOKE};
-    struct store_answer answer;
+    struct store_answer answer = {.status = STORE_OK};
     if (cmd_id_parse(cmd->words[0], &change.id) != CMD_DONE)
         return CMD_REFUSED;
     struct client *client = cmd_store_open(cmd);

@@ -9,7 +9,7 @@ static int create(struct cmd *cmd, struct client *client)
 {
     const char *name = cmd->words[0];
     struct store_change change = {.kind = CHANGE_WORKSPACE_CREATE, .name = str_of(name)};
-    struct store_answer answer;
+    struct store_answer answer = {.status = STORE_OK};
     int status = cmd_store_change(client, &change, &answer);
     if (status != CMD_DONE)
         return status;
@@ -102,7 +102,7 @@ int cmd_workspace_delete(struct cmd *cmd)
     if (client == NULL)
         return CMD_REFUSED;
     struct store_change change = {.kind = CHANGE_WORKSPACE_DELETE};
-    struct store_answer answer;
+    struct store_answer answer = {.status = STORE_OK};
     int status = cmd_workspace_find(client, cmd->words[0], &change.id);
     if (status == CMD_DONE)
         status = cmd_store_change(client, &change, &answer);

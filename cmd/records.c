@@ -107,7 +107,7 @@ void records_finish(struct records *records)
     size_t widths[COLUMNS_MAX] = {0}, columns = records->columns;
     for (size_t c = 0; c < columns; c++)
         widths[c] = width_of(records->names[c]);
-    for (size_t i = 0; i < records->cells_count; i++)
+    for (size_t i = 0; i < records->cells_count && columns > 0; i++)
         if (width_of(records->cells[i]) > widths[i % columns])
             widths[i % columns] = width_of(records->cells[i]);
     for (size_t i = 0; i < columns + records->cells_count && columns > 0; i++) {

@@ -118,15 +118,25 @@ static unsigned count(struct json_object *results, const char *member, const cha
     return n;
 }
 
-/* "meta_description" as "Meta description". */
+/* Words of ids that people write in capitals. */
+static const char *const acronyms[] = {"html", "css", "dom", "http", "https", "hsts", "csp", "url", "ttfb", "seo"};
+
+/* "deprecated_html_tags" as "Deprecated HTML tags". */
 static void name_of(const char *id, char *out, size_t size)
 {
     snprintf(out, size, "%s", id);
-    for (char *c = out; *c != '\0'; c++)
-        if (*c == '_')
-            *c = ' ';
-    if (out[0] >= 'a' && out[0] <= 'z')
-        out[0] = (char)(out[0] - 'a' + 'A');
+    for (char *word = out; *word != '\0';) {
+        size_t n = strcspn(word, "_");
+        bool acronym = false;
+        for (size_t i = 0; i < sizeof(acronyms) / sizeof(acronyms[0]); i++)
+            acronym = acronym || (strlen(acronyms[i]) == n && strncmp(acronyms[i], word, n) == 0);
+        for (size_t i = 0; i < n; i++)
+            if (word[i] >= 'a' && word[i] <= 'z' && (acronym || (word == out && i == 0)))
+                word[i] = (char)(word[i] - 'a' + 'A');
+        word += n;
+        if (*word == '_')
+            *word++ = ' ';
+    }
 }
 
 /* ---- the parts ---- */
@@ -161,19 +171,28 @@ static const struct {
     const char *name, *heading, *colour;
 } importances[] = {{"high", "High importance", RED}, {"medium", "Medium importance", YELLOW}, {"low", "Low importance", DIM}};
 
+/* A line of its own under a check: ${label} and as much of ${text} as fits. */
+static void print_aside(const struct printer *p, const char *label, const char *text)
+{
+    size_t room = p->look->width - 8 - strlen(label), columns = columns_of(text, strlen(text));
+    fputs("        ", p->out);
+    style(p, DIM);
+    fputs(label, p->out);
+    cmd_print_plain(p->out, str_of(text), columns > room ? room - 1 : room);
+    if (columns > room)
+        fputs("…", p->out);
+    style(p, NULL);
+    fputc('\n', p->out);
+}
+
 static void print_details(const struct printer *p, struct json_object *check)
 {
     struct json_object *details;
     if (!json_object_object_get_ex(check, "details", &details) || !json_object_is_type(details, json_type_array))
         return;
     size_t n = json_object_array_length(details);
-    for (size_t i = 0; i < n && i < DETAILS_SHOWN; i++) {
-        fputs("        ", p->out);
-        style(p, DIM);
-        cmd_print_plain(p->out, str_of(json_object_get_string(json_object_array_get_idx(details, i))), p->look->width - 10);
-        style(p, NULL);
-        fputc('\n', p->out);
-    }
+    for (size_t i = 0; i < n && i < DETAILS_SHOWN; i++)
+        print_aside(p, "", json_object_get_string(json_object_array_get_idx(details, i)));
     if (n > DETAILS_SHOWN)
         fprintf(p->out, "        and %zu more\n", n - DETAILS_SHOWN);
 }
@@ -181,7 +200,8 @@ static void print_details(const struct printer *p, struct json_object *check)
 static void print_failed(const struct printer *p, const char *id, struct json_object *check, const char *colour)
 {
     char name[64];
-    const char *message = member_text(check, "message"), *value = member_text(check, "value");
+    struct json_object *value;
+    const char *message = member_text(check, "message");
     name_of(id, name, sizeof(name));
     fputs("    ", p->out);
     styled(p, colour, "✗");
@@ -191,14 +211,9 @@ static void print_failed(const struct printer *p, const char *id, struct json_ob
     fputs("      ", p->out);
     wrap(p, 6, 6, message == NULL ? "Failed." : message);
     fputc('\n', p->out);
-    if (value != NULL && value[0] != '\0') {
-        fputs("        ", p->out);
-        style(p, DIM);
-        fputs("found: ", p->out);
-        cmd_print_plain(p->out, str_of(value), p->look->width - 17);
-        style(p, NULL);
-        fputc('\n', p->out);
-    }
+    /* a number is in the sentence already */
+    if (json_object_object_get_ex(check, "value", &value) && json_object_is_type(value, json_type_string) && json_object_get_string_len(value) > 0)
+        print_aside(p, "found: ", json_object_get_string(value));
     print_details(p, check);
 }
 

@@ -76,10 +76,8 @@ void api_list_reply(struct request *r, struct parts *parts, struct str path, con
     parts_add(parts, buf_view(&envelope));
     parts_add(parts, STR(",\"status\":200}"));
     if (!buf_ok(&envelope) || !buf_ok(&link)) {
-        r->etag = (struct str){NULL, 0};
         reply_error(r, ERR_UNAVAILABLE, NULL);
     } else if (parts->bytes > API_LIST_MAX) {
-        r->etag = (struct str){NULL, 0};
         reply_invalid(r, "per_page", "this page would be over 1 MiB; ask for a smaller one");
     } else {
         if (link.n > 0)

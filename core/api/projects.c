@@ -9,7 +9,6 @@ static void list_found(void *arg, enum store_status status, uint64_t total, cons
     struct request *r = arg;
     struct parts parts;
     if (status != STORE_OK) {
-        r->etag = (struct str){NULL, 0};
         reply_store_error(r, status);
         return;
     }
@@ -33,7 +32,6 @@ static void list_workspace_found(void *arg, enum store_status status, const stru
 
 void projects_list(struct request *r)
 {
-    struct store *store = r->store;
     struct store_list_query *query = request_alloc(r, sizeof(*query));
     const struct value *v = r->values;
     *query = (struct store_list_query){
@@ -45,8 +43,7 @@ void projects_list(struct request *r)
         .per_page = api_per_page[v[PROJECTS_PER_PAGE].number],
     };
     r->state = query;
-    store_workspace_get(store, r->workspace, list_workspace_found, r);
-    store_read_end(store);
+    store_workspace_get(r->store, r->workspace, list_workspace_found, r);
 }
 
 /* ---- one ---- */
@@ -54,16 +51,14 @@ void projects_list(struct request *r)
 /* {project} is an id or a name; a name is never all digits. */
 static void project_look_up(struct request *r, store_project_fn *found)
 {
-    struct store *store = r->store;
     struct str project = r->args[0];
     uint64_t id;
     if (!api_is_number(project))
-        store_project_find(store, r->workspace, api_lower(r, project), found, r);
+        store_project_find(r->store, r->workspace, api_lower(r, project), found, r);
     else if (api_id(project, &id))
-        store_project_get(store, r->workspace, id, found, r);
+        store_project_get(r->store, r->workspace, id, found, r);
     else
         found(r, STORE_NOT_FOUND, NULL);
-    store_read_end(store);
 }
 
 static void project_found(void *arg, enum store_status status, const struct store_project *project)

@@ -36,14 +36,12 @@ static void report_found(void *arg, enum store_status status, const struct store
 
 void reports_get(struct request *r)
 {
-    struct store *store = r->store;
     uint64_t id;
     if (!api_id(r->args[0], &id)) {
         reply_error(r, ERR_NOT_FOUND, NULL);
         return;
     }
-    store_report_get(store, r->workspace, id, true, report_found, r);
-    store_read_end(store);
+    store_report_get(r->store, r->workspace, id, true, report_found, r);
 }
 
 static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count)
@@ -52,7 +50,6 @@ static void list_found(void *arg, enum store_status status, uint64_t total, cons
     const struct store_list_query *query = r->state;
     struct parts parts;
     if (status != STORE_OK) {
-        r->etag = (struct str){NULL, 0};
         reply_store_error(r, status);
         return;
     }
@@ -101,7 +98,6 @@ static void list_workspace_found(void *arg, enum store_status status, const stru
 
 void reports_list(struct request *r)
 {
-    struct store *store = r->store;
     struct store_list_query *query = request_alloc(r, sizeof(*query));
     const struct value *v = r->values;
     *query = (struct store_list_query){
@@ -115,6 +111,5 @@ void reports_list(struct request *r)
         .with_results = v[REPORTS_INCLUDE].sent,
     };
     r->state = query;
-    store_workspace_get(store, r->workspace, list_workspace_found, r);
-    store_read_end(store);
+    store_workspace_get(r->store, r->workspace, list_workspace_found, r);
 }

@@ -46,10 +46,8 @@ static void record_found(void *arg, enum store_status status, const struct store
 /* Read the record anew: it is what the answer shows, and it may have been graded, or deleted, meanwhile. */
 static void record_show(struct request *r)
 {
-    struct store *store = r->store;
     const struct asked *asked = r->state;
-    store_report_get(store, r->workspace, asked->change.id, true, record_found, r);
-    store_read_end(store);
+    store_report_get(r->store, r->workspace, asked->change.id, true, record_found, r);
 }
 
 static void refused(struct request *r, enum store_status status)

@@ -229,6 +229,8 @@ static void add_clean(struct str s, struct buf *out)
 {
     const unsigned char *p = (const unsigned char *)s.p;
     size_t clean = 0;
+    if (s.n == 0)
+        return;
     for (size_t i = 0; i < s.n;) {
         size_t n = utf8_valid(p + i, s.n - i);
         if (n > 0) {

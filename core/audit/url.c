@@ -79,6 +79,8 @@ static char *host_of(CURLU *u)
     }
     if (n > 0 && host[from + n - 1] == '.')
         n--;
+    if (n > 0 && host[from + n - 1] == '.')
+        n = 0; /* one dot at the end says that the name is whole; two are none */
     char *out = n == 0 ? NULL : strndup(host + from, n);
     curl_free(host);
     for (char *p = out; p != NULL && *p != '\0'; p++) {

@@ -1,11 +1,11 @@
 #include "etag.h"
 #include "form.h"
 
-/* Write ${v} in decimal before ${end}; where it begins. */
-static char *number_before(char *end, uint64_t v)
+/* Write ${v} in decimal so that it ends before ${end}; where it begins. */
+static size_t number_before(char out[ETAG_SIZE], size_t end, uint64_t v)
 {
     do {
-        *--end = (char)('0' + v % 10);
+        out[--end] = (char)('0' + v % 10);
         v /= 10;
     } while (v != 0);
     return end;
@@ -13,13 +13,13 @@ static char *number_before(char *end, uint64_t v)
 
 struct str etag_format(uint64_t version, unsigned renderer, char out[ETAG_SIZE])
 {
-    char *p = out + ETAG_SIZE;
-    *--p = '"';
-    p = number_before(p, renderer);
-    *--p = '-';
-    p = number_before(p, version);
-    *--p = '"';
-    return (struct str){p, (size_t)(out + ETAG_SIZE - p)};
+    size_t at = ETAG_SIZE;
+    out[--at] = '"';
+    at = number_before(out, at, renderer);
+    out[--at] = '-';
+    at = number_before(out, at, version);
+    out[--at] = '"';
+    return (struct str){out + at, ETAG_SIZE - at};
 }
 
 struct str etag_compressed(struct str etag, char out[ETAG_SIZE])

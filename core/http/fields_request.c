@@ -3,6 +3,7 @@
 void reply_fields_error(struct request *r, struct buf *errors)
 {
     struct buf body = {0};
+    r->etag = (struct str){NULL, 0};
     fields_error_body(errors, &body);
     buf_free(errors);
     if (buf_ok(&body)) {
