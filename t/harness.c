@@ -264,6 +264,18 @@ int server_wait(struct server *s, int within_ms)
     return status;
 }
 
+/* What no server may ever write: a child that crashed is replaced so well that nothing else would show it. */
+static const char *crash_sign(const struct server *s)
+{
+    static const char *const signs[] = {"ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:", "Assertion", "signal 6 ", "signal 7 ", "signal 8 ", "signal 11 ", "signal 31 ", "ended with status"};
+    char *log = server_log(s);
+    const char *sign = NULL;
+    for (size_t i = 0; i < COUNT(signs) && !sign; i++)
+        sign = strstr(log, signs[i]) ? signs[i] : NULL;
+    free(log);
+    return sign;
+}
+
 void server_stop(struct server *s)
 {
     server_signal(s, SIGTERM);
@@ -275,6 +287,7 @@ void server_stop(struct server *s)
         s->pid = 0;
     }
     ck_assert_msg(status == 0, "TERM: exit status %d (-1: none within %d ms)\n%s", status, STOP_MS, server_log(s));
+    ck_assert_msg(!crash_sign(s), "its log speaks of \"%s\":\n%s", crash_sign(s), server_log(s));
 }
 
 struct server *server_shared(const struct server_options *options)
@@ -298,6 +311,10 @@ void server_shared_stop(struct server *s)
             shared_failed = true;
         }
         s->pid = 0;
+    }
+    if (crash_sign(s)) {
+        fprintf(stderr, "the shared server's log speaks of \"%s\":\n%s\n", crash_sign(s), server_log(s));
+        shared_failed = true;
     }
     server_free(s);
 }

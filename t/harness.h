@@ -71,7 +71,7 @@ void server_start(struct server *s);
 void server_spawn(struct server *s, ...);
 bool server_ready(struct server *s, int within_ms);
 
-/* server_stop(s): TERM, and the exit status must be 0. server_signal: to the master. server_wait: its exit status, 128 + signal, or -1 after ${within_ms}. */
+/* server_stop(s): TERM, and the exit status must be 0 and no process of it have crashed. server_signal: to the master. server_wait: its exit status, 128 + signal, or -1 after ${within_ms}. */
 void server_stop(struct server *s);
 void server_signal(const struct server *s, int signal);
 int server_wait(struct server *s, int within_ms);
