@@ -308,6 +308,29 @@ START_TEST(a_new_key_works_at_once_on_every_worker)
 }
 END_TEST
 
+static bool was_used(void *arg)
+{
+    bool used = false;
+    struct json_object *keys = assay_list(server, "key", "list", NULL), *name, *at_time;
+    for (size_t i = 0; i < json_object_array_length(keys); i++) {
+        struct json_object *key = json_object_array_get_idx(keys, i);
+        if (json_object_object_get_ex(key, "name", &name) && name && !strcmp(json_object_get_string(name), arg) &&
+            json_object_object_get_ex(key, "last_used_at", &at_time))
+            used |= at_time != NULL;
+    }
+    json_object_put(keys);
+    return used;
+}
+
+START_TEST(the_last_use_of_a_key_is_noted)
+{
+    char *key = assay_ok(server, "key", "create", "--workspace", "main", "--name", "noted", "--scope", "reports:read", NULL);
+    ck_assert(!was_used("noted"));
+    expect_status(http(server, .path = "/api/v1/reports", .key = key), 200);
+    ck_assert(wait_until(was_used, "noted", 10000));
+}
+END_TEST
+
 START_TEST(no_secret_is_in_the_log_or_the_store)
 {
     char *key = key_new(server, "main", "reports:write", NULL);
@@ -340,6 +363,7 @@ int main(void)
     tcase_add_test(tcase, a_deleted_workspace_ends_its_keys_within_a_second);
     tcase_add_test(tcase, nothing_crosses_workspaces);
     tcase_add_test(tcase, a_new_key_works_at_once_on_every_worker);
+    tcase_add_test(tcase, the_last_use_of_a_key_is_noted);
     tcase_add_test(tcase, no_secret_is_in_the_log_or_the_store);
     return harness_main(suite);
 }
