@@ -198,19 +198,15 @@ END_TEST
 /* The id of the newest key of that name. */
 static char *key_id(const char *name)
 {
-    char *json = assay_ok(server, "key", "list", "--json", NULL);
     char *id = NULL;
-    struct json_object *list = json_tokener_parse(json), *keys = list, *value;
-    if (json_object_is_type(list, json_type_object) && !json_object_object_get_ex(list, "data", &keys))
-        json_object_object_get_ex(list, "keys", &keys);
-    ck_assert_msg(json_object_is_type(keys, json_type_array), "key list --json printed %s", json);
+    struct json_object *keys = assay_list(server, "key", "list", NULL), *value;
     for (size_t i = 0; i < json_object_array_length(keys); i++) {
         struct json_object *key = json_object_array_get_idx(keys, i);
-        if (json_object_object_get_ex(key, "name", &value) && !strcmp(json_object_get_string(value), name) && json_object_object_get_ex(key, "id", &value))
+        if (json_object_object_get_ex(key, "name", &value) && value && !strcmp(json_object_get_string(value), name) && json_object_object_get_ex(key, "id", &value))
             id = text("%s", json_object_get_string(value));
     }
-    ck_assert_msg(id != NULL, "no key %s in %s", name, json);
-    json_object_put(list);
+    ck_assert_msg(id != NULL, "no key %s in %s", name, json_object_to_json_string(keys));
+    json_object_put(keys);
     return id;
 }
 
@@ -312,6 +308,29 @@ START_TEST(a_new_key_works_at_once_on_every_worker)
 }
 END_TEST
 
+static bool was_used(void *arg)
+{
+    bool used = false;
+    struct json_object *keys = assay_list(server, "key", "list", NULL), *name, *at_time;
+    for (size_t i = 0; i < json_object_array_length(keys); i++) {
+        struct json_object *key = json_object_array_get_idx(keys, i);
+        if (json_object_object_get_ex(key, "name", &name) && name && !strcmp(json_object_get_string(name), arg) &&
+            json_object_object_get_ex(key, "last_used_at", &at_time))
+            used |= at_time != NULL;
+    }
+    json_object_put(keys);
+    return used;
+}
+
+START_TEST(the_last_use_of_a_key_is_noted)
+{
+    char *key = assay_ok(server, "key", "create", "--workspace", "main", "--name", "noted", "--scope", "reports:read", NULL);
+    ck_assert(!was_used("noted"));
+    expect_status(http(server, .path = "/api/v1/reports", .key = key), 200);
+    ck_assert(wait_until(was_used, "noted", 10000));
+}
+END_TEST
+
 START_TEST(no_secret_is_in_the_log_or_the_store)
 {
     char *key = key_new(server, "main", "reports:write", NULL);
@@ -344,6 +363,7 @@ int main(void)
     tcase_add_test(tcase, a_deleted_workspace_ends_its_keys_within_a_second);
     tcase_add_test(tcase, nothing_crosses_workspaces);
     tcase_add_test(tcase, a_new_key_works_at_once_on_every_worker);
+    tcase_add_test(tcase, the_last_use_of_a_key_is_noted);
     tcase_add_test(tcase, no_secret_is_in_the_log_or_the_store);
     return harness_main(suite);
 }

@@ -74,6 +74,37 @@ START_TEST(a_repeat_of_a_202_is_202)
 }
 END_TEST
 
+START_TEST(a_repeat_answers_as_the_first_did_whatever_it_prefers)
+{
+    static const char *const prefers[] = {NULL, "Prefer: respond-async", "Prefer: wait=3"};
+    for (size_t i = 0; i < COUNT(prefers); i++) {
+        char *key = text("prefers-%zu", i), *body = form("url", origin_url(origin, text("/good?%s", key)), NULL);
+        struct response *a = post_as(NULL, key, body, prefers[i]);
+        expect(a, a->status == (i == 1 ? 202 : 201));
+        for (size_t k = 0; k < COUNT(prefers); k++) {
+            struct response *b = post_as(NULL, key, body, prefers[k]);
+            expect_status(b, a->status);
+            expect_int(b, "status", a->status);
+            expect(b, replayed(b));
+            const char *applied = header(b, "Preference-Applied");
+            expect(b, !(applied && b->status == 201 && strstr(applied, "respond-async")));
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_repeat_with_a_password_is_the_same_request)
+{
+    char *body = form("url", origin_url(origin, "/good?password"), "privacy", "2", "password", "hunter2", NULL);
+    struct response *a = post("password", body), *b = post("password", body);
+    expect_status(a, 201);
+    expect_status(b, 201);
+    expect(b, replayed(b) && int_at(a, "data.id") == int_at(b, "data.id"));
+    struct response *r = post("password", form("url", origin_url(origin, "/good?password"), "privacy", "2", "password", "hunter3", NULL));
+    expect_error(r, 422, "idempotency_key_reused");
+}
+END_TEST
+
 START_TEST(another_body_under_the_same_key_is_422)
 {
     char *body = form("url", origin_url(origin, "/good?body"), NULL);
@@ -238,6 +269,8 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_repeat_answers_the_same_status_and_record);
     tcase_add_test(tcase, a_repeat_of_a_202_is_202);
+    tcase_add_test(tcase, a_repeat_answers_as_the_first_did_whatever_it_prefers);
+    tcase_add_test(tcase, a_repeat_with_a_password_is_the_same_request);
     tcase_add_test(tcase, another_body_under_the_same_key_is_422);
     tcase_add_test(tcase, keys_of_two_credentials_do_not_meet);
     tcase_add_test(tcase, two_keys_make_two_records);

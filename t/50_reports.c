@@ -299,6 +299,33 @@ START_TEST(a_password_may_be_255_bytes_long)
 }
 END_TEST
 
+START_TEST(many_passwords_at_once_are_hashed_or_503_and_stall_nobody)
+{
+    enum { POSTS = 80 };
+    struct raw *raws[POSTS];
+    size_t made = 0;
+    char *body = form("url", "http://127.0.0.1:80/", "privacy", "2", "password", "x", NULL);
+    for (size_t i = 0; i < POSTS; i++) {
+        raws[i] = raw_open(server);
+        raw_text(raws[i], "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
+                          "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s", server->key, strlen(body), body);
+    }
+    for (int i = 0; i < 10; i++) {
+        int64_t before = now_ms();
+        expect_status(http_get(server, "/healthz"), 200);
+        ck_assert_int_lt(now_ms() - before, 500);
+    }
+    for (size_t i = 0; i < POSTS; i++) {
+        struct response *r = raw_response(raws[i], false, 20000);
+        if (r->status != 202)
+            expect_error(r, 503, "unavailable");
+        made += r->status == 202;
+        raw_close(raws[i]);
+    }
+    ck_assert_uint_ge(made, 16);
+}
+END_TEST
+
 START_TEST(a_form_may_name_its_charset)
 {
     struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, "/good"), NULL),
@@ -605,6 +632,7 @@ int main(void)
     tcase_add_test(tcase, a_password_without_privacy_2_is_ignored_on_creation);
     tcase_add_test(tcase, a_password_is_taken_with_privacy_2_and_never_shown);
     tcase_add_test(tcase, a_password_may_be_255_bytes_long);
+    tcase_add_test(tcase, many_passwords_at_once_are_hashed_or_503_and_stall_nobody);
     tcase_add_test(tcase, a_form_may_name_its_charset);
     tcase_add_test(tcase, a_report_reads_as_it_was_created);
     tcase_add_loop_test(tcase, an_id_that_is_none_is_404_for_every_method, 0, COUNT(no_ids));

@@ -72,7 +72,7 @@ void server_configure(struct server *s, const char *yaml)
     ck_assert_msg(file != NULL, "%s: %s", next, strerror(errno));
     fprintf(file, "listen:\n  - address: 127.0.0.1:0\nworkers: %u\nauditors: 1\n", s->options.workers ? s->options.workers : 2);
     fprintf(file, "data_dir: %s\nrun_dir: %s\nuser: \"\"\n", s->data, s->run);
-    fprintf(file, "audit: { allow_private: [127.0.0.0/8]");
+    fprintf(file, "audit: { allow_private: [%s]", s->options.strict ? "" : "127.0.0.0/8");
     if (s->options.origin)
         fprintf(file, ", ports: [80, 443, %u]", origin_port(s->options.origin));
     fprintf(file, "%s%s }\n", s->options.audit ? ", " : "", s->options.audit ? s->options.audit : "");
@@ -264,6 +264,18 @@ int server_wait(struct server *s, int within_ms)
     return status;
 }
 
+/* What no server may ever write: a child that crashed is replaced so well that nothing else would show it. */
+static const char *crash_sign(const struct server *s)
+{
+    static const char *const signs[] = {"ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:", "Assertion", "signal 6 ", "signal 7 ", "signal 8 ", "signal 11 ", "signal 31 ", "ended with status"};
+    char *log = server_log(s);
+    const char *sign = NULL;
+    for (size_t i = 0; i < COUNT(signs) && !sign; i++)
+        sign = strstr(log, signs[i]) ? signs[i] : NULL;
+    free(log);
+    return sign;
+}
+
 void server_stop(struct server *s)
 {
     server_signal(s, SIGTERM);
@@ -275,6 +287,7 @@ void server_stop(struct server *s)
         s->pid = 0;
     }
     ck_assert_msg(status == 0, "TERM: exit status %d (-1: none within %d ms)\n%s", status, STOP_MS, server_log(s));
+    ck_assert_msg(!crash_sign(s), "its log speaks of \"%s\":\n%s", crash_sign(s), server_log(s));
 }
 
 struct server *server_shared(const struct server_options *options)
@@ -298,6 +311,10 @@ void server_shared_stop(struct server *s)
             shared_failed = true;
         }
         s->pid = 0;
+    }
+    if (crash_sign(s)) {
+        fprintf(stderr, "the shared server's log speaks of \"%s\":\n%s\n", crash_sign(s), server_log(s));
+        shared_failed = true;
     }
     server_free(s);
 }
@@ -456,6 +473,26 @@ char *assay_ok(const struct server *s, ...)
     collect(argv, 3, args);
     va_end(args);
     return succeed(argv);
+}
+
+struct json_object *assay_list(const struct server *s, ...)
+{
+    char *argv[ARGS_MAX] = {(char *)assay_path(), "-c", s->conf};
+    va_list args;
+    va_start(args, s);
+    size_t count = collect(argv, 3, args);
+    va_end(args);
+    ck_assert_uint_lt(count, ARGS_MAX - 1);
+    argv[count] = "--json";
+    char *out = succeed(argv), *rest = out;
+    struct json_object *list = json_object_new_array();
+    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line;) {
+        struct json_object *record = json_tokener_parse(line);
+        ck_assert_msg(json_object_is_type(record, json_type_object), "not a JSON object: %s", line);
+        json_object_array_add(list, record);
+    }
+    free(out);
+    return list;
 }
 
 char *key_new(const struct server *s, const char *workspace, ...)

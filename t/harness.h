@@ -42,6 +42,7 @@ struct server_options {
     const struct origin *origin; /* its port is opened in audit.ports, loopback in audit.allow_private */
     const char *yaml;            /* more of the configuration, or NULL */
     const char *audit;           /* more of its `audit` map, as `key: value` separated by commas, or NULL */
+    bool strict;                 /* loopback stays closed to the auditor, as every private address */
     bool no_key;                 /* make no workspace and key */
 };
 
@@ -70,7 +71,7 @@ void server_start(struct server *s);
 void server_spawn(struct server *s, ...);
 bool server_ready(struct server *s, int within_ms);
 
-/* server_stop(s): TERM, and the exit status must be 0. server_signal: to the master. server_wait: its exit status, 128 + signal, or -1 after ${within_ms}. */
+/* server_stop(s): TERM, and the exit status must be 0 and no process of it have crashed. server_signal: to the master. server_wait: its exit status, 128 + signal, or -1 after ${within_ms}. */
 void server_stop(struct server *s);
 void server_signal(const struct server *s, int signal);
 int server_wait(struct server *s, int within_ms);
@@ -100,6 +101,8 @@ struct run run_program(const char *path, ...);
 /* assay(s, …): the operators' command line on this server's configuration. assay_ok: it must exit 0; its standard output without the last newline. */
 struct run assay(const struct server *s, ...);
 char *assay_ok(const struct server *s, ...);
+/* assay_list(s, …): what the command prints with --json, a record a line, as an array. */
+struct json_object *assay_list(const struct server *s, ...);
 const char *assayd_path(void);
 const char *assay_path(void);
 

@@ -125,6 +125,10 @@ static void receive(struct origin *o, struct connection *c)
         return;
     }
     c->size += (size_t)got;
+    if (c->request[0] < 'A' || c->request[0] > 'Z') { /* TLS, perhaps */
+        drop(c);
+        return;
+    }
     if (!*c->path && memmem(c->request, c->size, "\r\n\r\n", 4))
         request_came(o, c);
 }
@@ -187,15 +191,15 @@ struct origin *origin_start(void)
     ck_assert_int_eq(listen(listener, 128), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at_port, &size), 0);
     o->port = ntohs(at_port.sin_port);
-    pid_t self = getpid();
-    o->pid = fork();
-    ck_assert_int_ge(o->pid, 0);
-    if (o->pid == 0) {
+    pid_t self = getpid(), pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != self)
             _exit(0);
         serve(o, listener);
     }
+    o->pid = pid; /* shared memory: the child must not write its zero there */
     close(listener);
     return o;
 }
