@@ -6,6 +6,7 @@
 
 #include <check.h>
 #include <json-c/json.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -184,6 +185,93 @@ static const struct {
     {"charset", FAIL, "unknown", URL, "Content-Type: text/html; charset=klingon", "<p>"},
     {"deprecated_html_tags", PASS, "0", URL, "", "<p><b>x</b><i>y</i><small>z</small>"},
     {"deprecated_html_tags", FAIL, "<font>: 2", URL, "", "<font>a</font><font>b</font><center>c</center>"},
+    {"content_keywords", PASS, "coffee", URL, "", "<title>Coffee beans</title><body><p>All about COFFEE."},
+    {"content_keywords", PASS, "1", URL, "Content-Type: text/html; charset=utf-8", "<title>\xC3\x84pfel</title><p>rote \xC3\xA4pfel"},
+    {"content_keywords", PASS, NULL, URL, "Content-Type: text/html; charset=utf-8", "<title>\xE5\x92\x96\xE5\x95\xA1</title><p>\xE5\xA5\xBD\xE5\x92\x96\xE5\x95\xA1\xE5\xBA\x97"},
+    {"content_keywords", FAIL, "No word", URL, "", "<title>Art</title><h1>party</h1><script>art</script>"},
+    {"content_keywords", FAIL, "no words", URL, "", "<p>x"},
+    {"seo_friendly_url", PASS, NULL, URL, "", "<title>x</title>"},
+    {"seo_friendly_url", PASS, NULL, "https://example.com/shop/green-tea", "", "<title>Tea, green</title>"},
+    {"seo_friendly_url", FAIL, "no word", "https://example.com/p/1", "", "<title>Tea</title>"},
+    {"seo_friendly_url", FAIL, "characters", "https://example.com/tea?id=1", "", "<title>Tea</title>"},
+    {"seo_friendly_url", FAIL, "characters", "https://example.com/green_tea", "", "<title>Tea</title>"},
+    {"canonical", NA, NULL, URL, "", "<body><link rel=canonical href=https://example.com/>"},
+    {"canonical", PASS, URL, URL, "", "<head><link rel=canonical href=HTTPS://EXAMPLE.com></head>"},
+    {"canonical", PASS, NULL, "https://example.com/a", "Link: </x>; rel=prev, <https://example.com/b>; rel=\"canonical\"", ""},
+    {"canonical", FAIL, "relative", URL, "", "<head><link rel=canonical href=/a></head>"},
+    {"canonical", FAIL, "valid", URL, "", "<head><link rel=canonical href=https://[x/></head>"},
+    {"canonical", FAIL, "contradict", URL, "Link: <https://example.com/b>; rel=canonical", "<head><link rel=canonical href=https://example.com/a></head>"},
+    {"canonical", FAIL, "home page", "https://example.com/a", "", "<head><link rel=canonical href=https://example.com/></head>"},
+    {"canonical", PASS, NULL, "https://example.com/a", "", "<head><link rel=canonical href=https://example.org/></head>"},
+    {"canonical", FAIL, "another language", "https://example.com/en", "",
+     "<head><link rel=canonical href=https://example.com/de><link rel=alternate hreflang=de href=/de><link rel=alternate hreflang=en href=/en></head>"},
+    {"hreflang", PASS, "0", URL, "", "<p>"},
+    {"hreflang", PASS, "2", URL, "", "<head><link rel=alternate hreflang=en-GB href=https://a/><link rel=alternate hreflang=x-default href=https://b/></head>"},
+    {"hreflang", FAIL, "unknown language: xx", URL, "", "<head><link rel=alternate hreflang=xx href=https://a/></head>"},
+    {"hreflang", FAIL, "relative URL: de", URL, "Link: </de>; rel=alternate; hreflang=\"de\"", ""},
+    {"link_text", PASS, "0", URL, "", "<a href=/prices>Our prices</a><a>here</a><a href=#x>here</a><a rel=nofollow href=/x>here</a><a href=mailto:x>here</a>"},
+    {"link_text", FAIL, "Click Here: /x", URL, "", "<html lang=en><a href=/x> Click\n<b>Here</b> </a>"},
+    {"link_text", FAIL, NULL, URL, "", "<a href=/x>hier</a>"},
+    {"link_text", PASS, NULL, URL, "", "<html lang=en><a href=/x>hier</a>"},
+    {"link_text", FAIL, NULL, URL, "", "<html lang=en><p lang=de-CH><a href=/x>Hier</a>"},
+    {"link_text", FAIL, NULL, URL, "", "<a href=/x>https://example.com/x</a>"},
+    {"link_text", PASS, NULL, "https://example.com/a", "", "<a href=/a#part>here</a>"},
+    {"crawlable_links", PASS, "0", URL, "", "<a href=/x>a</a><a href=''>b</a><a name=x>c</a><a id=x>d</a><a role=button>e</a><a aria-current=page>f</a><a href=mailto:a>g</a>"},
+    {"crawlable_links", FAIL, "4 links", URL, "", "<a>a</a><a href='javascript:void(0)'>b</a><a href=' javascript: void 0;'>c</a><a href=file:///x>d</a>"},
+    {"crawlable_links", FAIL, NULL, URL, "", "<a href='https://[x'>a</a>"},
+    {"in_page_links", PASS, "Internal: 3", URL, "", "<a href=/a>a</a><a href=https://EXAMPLE.com/b>b</a><a href=mailto:c>c</a><a href=#d>d</a><a href=''>e</a><a href=//a.com>f</a>"},
+    {"in_page_links", PASS, "External: 2", URL, "", "<base href=https://b.com><a href=/a>a</a><a href=http://a.com>f</a>"},
+    {"favicon", PASS, "https://example.com/i.png", URL, "", "<link rel='shortcut ICON' href=/i.png>"},
+    {"favicon", NA, NULL, URL, "", "<link rel=icon>"},
+    {"http_requests", PASS, "Images: 2", URL, "",
+     "<img src=a><img src=b loading=lazy><img src=data:x><input type=image src=c><link rel=stylesheet href=d><script src=e></script><script>f</script>"},
+    {"http_requests", PASS, "6", URL, "", "<iframe src=a></iframe><iframe src=b loading=LAZY></iframe><video><source src=c></video><audio src=d></audio><embed src=e><object data=f></object>"
+                                          "<link rel=stylesheet href=g><link rel='alternate stylesheet' href=h><link rel=icon href=i>"},
+    {"image_format", NA, NULL, URL, "", "<img src=/image/7><img src=data:image/png;base64,x>"},
+    {"image_format", PASS, "0", URL, "", "<img src=a.webp><img src=b.SVG?x#y><img src=c.avif>"},
+    {"image_format", FAIL, "1 of 2", URL, "", "<img src=a.webp><img src=/x/b.JPG?v=1.2>"},
+    {"image_format", PASS, NULL, URL, "", "<picture><source type=image/webp srcset=a><img src=a.jpg></picture>"},
+    {"image_format", PASS, NULL, URL, "", "<picture><source srcset='a.avif 1x, b.avif 2x'><img src=a.jpg></picture>"},
+    {"image_format", FAIL, NULL, URL, "", "<picture><source srcset=a.avif></picture><picture><source srcset=b.png><img src=a.jpg></picture>"},
+    {"image_format", PASS, NULL, URL, "", "<img srcset='a.webp 1x' src=a.jpg>"},
+    {"defer_javascript", PASS, "0", URL, "",
+     "<head><script src=a defer></script><script src=b async></script><script src=c type=module></script><script>d</script></head><body><script src=e></script>"},
+    {"defer_javascript", FAIL, "src=\"a.js\"", URL, "", "<head><script src=a.js></script><script type=text/javascript src=b.js></script></head>"},
+    {"render_blocking_css", PASS, "3", URL, "",
+     "<link rel=stylesheet href=a><link rel=stylesheet href=b><link rel=stylesheet href=c media=screen><link rel=stylesheet href=d media=print>"},
+    {"render_blocking_css", FAIL, "4", URL, "", "<link rel=stylesheet href=a><link rel=stylesheet href=b><link rel=stylesheet href=c><link rel=stylesheet href=d>"},
+    {"unsized_images", NA, NULL, URL, "", "<p>"},
+    {"unsized_images", PASS, "0", URL, "", "<img src=a width=1 height=0><img src=b style='width:10%;HEIGHT: 2px'><img src=c width=3 style='aspect-ratio:1'><img src=data:image/svg+xml,x>"},
+    {"unsized_images", PASS, NULL, URL, "", "<img src=a style='position:absolute'>"},
+    {"unsized_images", FAIL, "2 of 2", URL, "", "<img src=a width=1><img src=b width=1 height=auto style='height:auto'>"},
+    {"inline_css", PASS, "1", URL, "", "<p style=a>"},
+    {"inline_css", FAIL, "<b style=\"x:y\">", URL, "", "<p style=a><b style=x:y>"},
+    {"https_redirect", FAIL, "stays", "http://example.com/", "", ""},
+    {"server_signature", PASS, NULL, URL, "Server: h2o\nX-Powered-By: ASP.NET", ""},
+    {"server_signature", FAIL, "Server: nginx/1.22.1", URL, "Server: nginx/1.22.1", ""},
+    {"server_signature", FAIL, "PHP/8", URL, "Server: Apache\nX-Powered-By: PHP/8", ""},
+    {"http2", PASS, "HTTP/2", URL, "", ""},
+    {"unsafe_cross_origin_links", PASS, "0", URL, "",
+     "<a href=https://a.com target=_blank rel='noopener x'>a</a><a href=https://a.com>b</a><a href=/c target=_blank>c</a><a href=https://d.com target=_blank rel=NoReferrer>d</a>"},
+    {"unsafe_cross_origin_links", FAIL, "2 links", URL, "", "<a href=//a.com target=_BLANK>a</a><map><area href=https://b.com target=_blank></map>"},
+    {"clickjacking", PASS, "'self'", URL, "Content-Security-Policy: default-src *; Frame-Ancestors 'self'", ""},
+    {"clickjacking", PASS, NULL, URL, "X-Frame-Options: SameOrigin", ""},
+    {"clickjacking", FAIL, NULL, URL, "X-Frame-Options: ALLOW-FROM https://a.com\nContent-Security-Policy: default-src 'self'", ""},
+    {"clickjacking", FAIL, NULL, URL, "Content-Security-Policy-Report-Only: frame-ancestors 'self'", "<meta http-equiv=content-security-policy content='frame-ancestors none'>"},
+    {"csp", PASS, "default-src", URL, "Content-Security-Policy: default-src 'self'", ""},
+    {"csp", PASS, NULL, URL, "", "<meta http-equiv=Content-Security-Policy content=\"default-src 'self'\">"},
+    {"csp", FAIL, NULL, URL, "Content-Security-Policy-Report-Only: default-src 'self'", ""},
+    {"csp", FAIL, NULL, URL, "Content-Security-Policy: ;", ""},
+    {"nosniff", PASS, NULL, URL, "X-Content-Type-Options: NoSniff", ""},
+    {"nosniff", FAIL, NULL, URL, "X-Content-Type-Options: sniff", ""},
+    {"plaintext_email", PASS, "0", URL, "", "<p>me at example.com, @home, a@b, x@-y.com, image@2x.1<a href=mailto:?subject=x>m</a><!-- a@b.com -->"},
+    {"plaintext_email", FAIL, "a.b+c@mail.example.com", URL, "", "<p>Write to a.b+c@mail.example.com."},
+    {"plaintext_email", FAIL, "1 e-mail", URL, "", "<a href='mailto:a@b.com?x'>a@b.com</a>"},
+    {"social", PASS, "1", URL, "", "<a href=https://www.facebook.com/me>f</a>"},
+    {"social", PASS, "2", URL, "", "<a href=//x.com/me>x</a><a href=https://uk.linkedin.com/company/y>l</a>"},
+    {"social", FAIL, NULL, URL, "", "<a href=https://facebook.com/>a</a><a href=https://www.facebook.com/sharer/sharer.php?u=x>b</a><a href=https://notx.com/me>c</a>"},
+    {"text_html_ratio", PASS, NULL, URL, "", "<p>All of this is text and hardly anything is markup, so the ratio is good."},
+    {"text_html_ratio", FAIL, NULL, URL, "", "<p>x<script>var x = 'a long script that is no text at all, and goes on for quite a while to be longer';</script>"},
 };
 
 START_TEST(a_page_gets_its_verdict)
@@ -269,6 +357,98 @@ START_TEST(robots_txt_decides_by_its_status_and_rules)
 }
 END_TEST
 
+START_TEST(robots_txt_is_held_to_its_syntax)
+{
+    static const struct {
+        const char *body;
+        enum expected outcome;
+        const char *says;
+    } files[] = {
+        {"User-agent: *\nDisallow: /a$\nAllow: *b\n# c\nSitemap: https://a.com/s.xml\nCrawl-delay: 3", PASS, "0"},
+        {"", NA, NULL},
+        {"Disallow: /a", FAIL, "Line 1: no user-agent before it"},
+        {"User-agent: *\nDisalow: /a", FAIL, "Line 2: unknown directive: Disalow: /a"},
+        {"User-agent:", FAIL, "no user-agent given"},
+        {"User-agent: *\nDisallow: a", FAIL, "begin with"},
+        {"User-agent: *\nDisallow: /$a", FAIL, "$ should"},
+        {"Sitemap: /s.xml", FAIL, "sitemap"},
+        {"Sitemap: data:x", FAIL, "sitemap"},
+        {"<html>\nUser-agent: *", FAIL, "Line 1: not understood"},
+    };
+    for (int i = 0; i < COUNT(files); i++) {
+        struct facts f;
+        set_facts(&f, URL, "", "");
+        f.robots = (struct fact_probe){.state = PROBE_DONE, .status = 200, .body = str_of(files[i].body)};
+        expect(&f, "robots_txt_valid", files[i].outcome, files[i].says);
+        f.robots.status = 404;
+        expect(&f, "robots_txt_valid", NA, NULL);
+        f.robots.status = 500;
+        expect(&f, "robots_txt_valid", FAIL, "500");
+        facts_free(&f);
+    }
+}
+END_TEST
+
+START_TEST(probes_of_the_site_get_their_verdicts)
+{
+    struct facts f;
+    set_facts(&f, URL, "", "<p>");
+    expect(&f, "not_found_page", NA, NULL);
+    expect(&f, "sitemap", NA, NULL);
+    expect(&f, "https_redirect", NA, NULL);
+    f.missing = (struct fact_probe){.state = PROBE_DONE, .status = 404, .url = STR("https://example.com/x")};
+    expect(&f, "not_found_page", PASS, "https://example.com/x");
+    f.missing.status = 410;
+    expect(&f, "not_found_page", PASS, "410");
+    f.missing.status = 200;
+    expect(&f, "not_found_page", FAIL, "200");
+    f.favicon = (struct fact_probe){.state = PROBE_DONE, .status = 404};
+    expect(&f, "favicon", FAIL, "no icon");
+    f.favicon.status = 200;
+    expect(&f, "favicon", PASS, NULL);
+    f.robots = (struct fact_probe){.state = PROBE_DONE, .status = 200, .body = STR("User-agent: *\nSITEMAP: https://a.com/s.xml")};
+    expect(&f, "sitemap", PASS, "https://a.com/s.xml");
+    f.robots.status = 404;
+    expect(&f, "sitemap", FAIL, "no sitemap");
+    f.http_form = (struct fact_probe){.state = PROBE_CLOSED};
+    expect(&f, "https_redirect", NA, NULL);
+    f.http_form = (struct fact_probe){.state = PROBE_DONE, .final_url = STR("https://example.com/")};
+    expect(&f, "https_redirect", PASS, NULL);
+    f.http_form.final_url = STR("http://example.com/");
+    expect(&f, "https_redirect", FAIL, "http://example.com/");
+    facts_free(&f);
+}
+END_TEST
+
+START_TEST(counts_are_held_to_their_limits)
+{
+    struct facts f;
+    struct buf html = {0};
+    for (unsigned i = 0; i < 51; i++)
+        buf_adds(&html, "<img src=a><a href=/x>x</a><a href=/x>x</a><a href=/x>x</a> w w w w w w w w w");
+    buf_add(&html, "", 1);
+    set_facts(&f, URL, "", html.p);
+    expect(&f, "http_requests", FAIL, "51");
+    expect(&f, "in_page_links", FAIL, "153");
+    expect(&f, "content_length", PASS, "510");
+    facts_free(&f);
+    set_facts(&f, URL, "", "<p>Just a few words.");
+    expect(&f, "content_length", FAIL, "4");
+    f.response.ttfb_ms = 600;
+    expect(&f, "ttfb", PASS, "600");
+    f.response.ttfb_ms = 601;
+    expect(&f, "ttfb", FAIL, "601");
+    f.response.hop_count = 1;
+    expect(&f, "redirects", PASS, "1");
+    f.response.hop_count = 2;
+    expect(&f, "redirects", FAIL, "2");
+    f.response.http_version = 11;
+    expect(&f, "http2", FAIL, "HTTP/1.1");
+    facts_free(&f);
+    buf_free(&html);
+}
+END_TEST
+
 /* ---- the table and the results ---- */
 
 START_TEST(every_check_has_an_id_of_its_own_and_a_function)
@@ -286,7 +466,8 @@ END_TEST
 
 START_TEST(every_check_is_tested_with_a_pass_and_a_fail)
 {
-    static const char *const elsewhere[] = {"robots", "load_time", "page_size", "dom_size", "text_compression"};
+    static const char *const elsewhere[] = {"robots",      "load_time",      "page_size",     "dom_size",         "text_compression", "robots_txt_valid", "not_found_page", "favicon", "sitemap",
+                                            "https_redirect", "http_requests", "in_page_links", "content_length", "ttfb",             "redirects",        "http2"};
     for (size_t i = 0; i < checks_count; i++) {
         bool passes = false, fails = false;
         for (int j = 0; j < COUNT(elsewhere); j++)
@@ -368,6 +549,7 @@ END_TEST
 
 int main(void)
 {
+    setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
     Suite *s = suite_create("audit_checks");
     TCase *t = tcase_create("checks");
     tcase_add_loop_test(t, a_page_gets_its_verdict, 0, COUNT(cases));
@@ -375,6 +557,9 @@ int main(void)
     tcase_add_test(t, an_uncompressed_page_fails_when_gzip_would_save_1400_bytes);
     tcase_add_test(t, a_certificate_is_described_and_its_fault_named);
     tcase_add_test(t, robots_txt_decides_by_its_status_and_rules);
+    tcase_add_test(t, robots_txt_is_held_to_its_syntax);
+    tcase_add_test(t, probes_of_the_site_get_their_verdicts);
+    tcase_add_test(t, counts_are_held_to_their_limits);
     tcase_add_test(t, every_check_has_an_id_of_its_own_and_a_function);
     tcase_add_test(t, every_check_is_tested_with_a_pass_and_a_fail);
     tcase_add_test(t, results_are_json_with_a_member_per_check_and_a_score_of_them);
