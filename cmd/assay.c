@@ -10,7 +10,8 @@
 static const struct cmd_option no_options[] = {{.name = NULL}};
 
 /*
- * The sub-commands. Columns: name; words as help shows them, how few and how many; its own options; one sentence; the function; whether it runs without a configuration.
+ * The sub-commands. Columns: name; words as help shows them, how few and how many; its own options; one sentence; the function; whether it
+ * runs without a configuration.
  * A row here is a line of `assay -h` and, by a test, an entry of assay.1.
  */
 const struct cmd_row cmd_rows[] = {
@@ -20,14 +21,17 @@ const struct cmd_row cmd_rows[] = {
     {"key create", "", 0, 0, cmd_key_create_options, "Make an API key; prints the secret, which is shown only now.", cmd_key_create, false},
     {"key list", "", 0, 0, cmd_key_list_options, "List the API keys.", cmd_key_list, false},
     {"key revoke", "ID", 1, 1, no_options, "Revoke an API key; every worker refuses it within a second.", cmd_key_revoke, false},
-    {"key rotate", "ID", 1, 1, cmd_key_rotate_options, "Make a new secret in the place of a key; the old one ends after the overlap.", cmd_key_rotate, false},
-    {"audit", "URL…", 1, 10000, no_options, "Grade pages here and now, without a server; exit status 0 good, 1 decent or bad, 2 failed.", cmd_audit, false},
+    {"key rotate", "ID", 1, 1, cmd_key_rotate_options, "Make a new secret in the place of a key; the old one ends after the overlap.",
+     cmd_key_rotate, false},
+    {"audit", "URL…", 1, 10000, no_options, "Grade pages here and now, without a server; exit status 0 good, 1 decent or bad, 2 failed.",
+     cmd_audit, false},
     {"backup", "DIR", 1, 1, no_options, "Copy the store into an empty directory, also while the server runs.", cmd_backup, false},
     {"restore", "DIR", 1, 1, no_options, "Put a backup in the store's place; the server must be stopped.", cmd_restore, false},
     {"check", "", 0, 0, no_options, "Hold every record of the store against every index, also while the server runs.", cmd_check, false},
     {"stats", "", 0, 0, cmd_stats_options, "Show what every process of the server is doing.", cmd_stats, false},
     {"config dump", "", 0, 0, no_options, "Print the whole configuration in force, as YAML.", cmd_config_dump, false},
-    {"config sample", "", 0, 0, no_options, "Print a configuration with every option explained and at its default.", cmd_config_sample, true},
+    {"config sample", "", 0, 0, no_options, "Print a configuration with every option explained and at its default.", cmd_config_sample,
+     true},
     {"demo", "[URL]", 0, 1, no_options, "Start a server under var/, grade a page with it and show how to go on.", cmd_demo, true},
     {.name = NULL},
 };
@@ -53,7 +57,8 @@ static void print_row(FILE *out, const struct cmd_row *row)
 {
     fprintf(out, "  %s%s%s\n      %s\n", row->name, row->words[0] == '\0' ? "" : " ", row->words, row->help);
     for (const struct cmd_option *option = row->options; option->name != NULL; option++)
-        fprintf(out, "      %s%s%s: %s\n", option->name, option->value == NULL ? "" : " ", option->value == NULL ? "" : option->value, option->help);
+        fprintf(out, "      %s%s%s: %s\n", option->name, option->value == NULL ? "" : " ", option->value == NULL ? "" : option->value,
+                option->help);
 }
 
 /* Help on the commands whose name begins with ${words}; on all without. */
@@ -66,7 +71,8 @@ static void print_help(FILE *out, const char *words)
             print_row(out, row);
     fputs("\nOptions of every command:\n", out);
     for (const struct cmd_option *option = global_options; option->name != NULL; option++)
-        fprintf(out, "  %s%s%s: %s\n", option->name, option->value == NULL ? "" : " ", option->value == NULL ? "" : option->value, option->help);
+        fprintf(out, "  %s%s%s: %s\n", option->name, option->value == NULL ? "" : " ", option->value == NULL ? "" : option->value,
+                option->help);
     fputs("\nExit status: 0 done, 1 refused, 2 wrong usage. Commands work while assayd runs and while it does not.\n", out);
 }
 
@@ -165,7 +171,8 @@ static bool judge_arguments(struct arguments *a)
         if (cmd->words_count == 0)
             cmd_misuse(cmd, "which command?");
         else
-            cmd_misuse(cmd, "there is no command \"%s%s%s\"", cmd->words[0], cmd->words_count > 1 ? " " : "", cmd->words_count > 1 ? cmd->words[1] : "");
+            cmd_misuse(cmd, "there is no command \"%s%s%s\"", cmd->words[0], cmd->words_count > 1 ? " " : "",
+                       cmd->words_count > 1 ? cmd->words[1] : "");
         return false;
     }
     cmd->words += taken;
@@ -204,7 +211,9 @@ int main(int argc, char **argv)
     struct arguments a = {
         .conf_path = CONF_PATH,
         .sets = calloc((size_t)argc, sizeof(*a.sets)),
-        .cmd = {.program = argv[0], .words = calloc((size_t)argc, sizeof(*a.cmd.words)), .given = calloc((size_t)argc, sizeof(*a.cmd.given))},
+        .cmd = {.program = argv[0],
+                .words = calloc((size_t)argc, sizeof(*a.cmd.words)),
+                .given = calloc((size_t)argc, sizeof(*a.cmd.given))},
     };
     const char **words = a.cmd.words;
     int status = CMD_USAGE;

@@ -34,7 +34,8 @@ static void print_help(FILE *out)
           out);
     struct conf_option_view option;
     for (size_t i = 0; conf_option_at(i, &option); i++)
-        fprintf(out, "  %s (%s; default %s; %s)\n      %s\n", option.key, option.type, option.initial, option.reload ? "reload" : "restart", option.help);
+        fprintf(out, "  %s (%s; default %s; %s)\n      %s\n", option.key, option.type, option.initial, option.reload ? "reload" : "restart",
+                option.help);
 }
 
 /* False for wrong usage, which has been told. ${sets} has room for every argument. */

@@ -1,7 +1,8 @@
 /*
  * The sub-commands of assay: a table in assay.c, a file cmd_*.c per subject, and what they share.
  *
- * A command prints records and secrets on standard output and people's words on standard error. It returns the exit status: CMD_DONE, CMD_REFUSED with a sentence, or
+ * A command prints records and secrets on standard output and people's words on standard error. It returns the exit status: CMD_DONE,
+ * CMD_REFUSED with a sentence, or
  * CMD_USAGE for a wrong call.
  */
 #ifndef ASSAY_CMD_H
@@ -24,7 +25,10 @@ struct cmd_option {
 
 struct cmd;
 
-/* A sub-command. ${name} is one or two words; ${words} the arguments as help shows them, of which min to max are given; ${options} ends with a NULL name. */
+/*
+ * A sub-command. ${name} is one or two words; ${words} the arguments as help shows them, of which min to max are given; ${options} ends
+ * with a NULL name.
+ */
 struct cmd_row {
     const char *name, *words;
     unsigned min_words, max_words;
@@ -56,7 +60,10 @@ struct cmd {
 const char *cmd_value(const struct cmd *cmd, const char *name);
 bool cmd_has(const struct cmd *cmd, const char *name);
 
-/* cmd_refuse(format, …): "assay: sentence" on standard error; returns CMD_REFUSED. cmd_misuse(cmd, …): the same with how to get help; returns CMD_USAGE. */
+/*
+ * cmd_refuse(format, …): "assay: sentence" on standard error; returns CMD_REFUSED. cmd_misuse(cmd, …): the same with how to get help;
+ * returns CMD_USAGE.
+ */
 int cmd_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cmd_misuse(const struct cmd *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -66,7 +73,10 @@ void cmd_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* cmd_name_valid(text): whether it may be a workspace's or key's name: 1 to 100 characters of UTF-8, none of them a control character. */
 bool cmd_name_valid(const char *text);
 
-/* cmd_print_plain(out, text, max): at most ${max} characters of ${text}, each control character and broken byte as U+FFFD: what others wrote must not steer a terminal. Returns the characters written. */
+/*
+ * cmd_print_plain(out, text, max): at most ${max} characters of ${text}, each control character and broken byte as U+FFFD: what others
+ * wrote must not steer a terminal. Returns the characters written.
+ */
 size_t cmd_print_plain(FILE *out, struct str text, size_t max);
 
 /* cmd_program_beside(cmd, name, out, size): the path of ${name} in assay's own directory. */
@@ -94,7 +104,10 @@ void records_finish(struct records *records);
 
 /* ---- progress on a terminal ---- */
 
-/* cmd_progress(what, done, total): redraw the line, at most ten times a second; nothing where standard error is no terminal. cmd_progress_end(): take it away. */
+/*
+ * cmd_progress(what, done, total): redraw the line, at most ten times a second; nothing where standard error is no terminal.
+ * cmd_progress_end(): take it away.
+ */
 void cmd_progress(const char *what, uint64_t done, uint64_t total);
 void cmd_progress_end(void);
 

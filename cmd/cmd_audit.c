@@ -64,7 +64,10 @@ static void finish(struct grading *grading, const struct report_print *report, c
 static void graded(void *arg, const struct audit_findings *findings)
 {
     struct grading *grading = arg;
-    struct report_print report = {.url = grading->urls[findings->id], .score = findings->score, .error_code = findings->error_code, .error_message = findings->error_message};
+    struct report_print report = {.url = grading->urls[findings->id],
+                                  .score = findings->score,
+                                  .error_code = findings->error_code,
+                                  .error_message = findings->error_message};
     if (findings->error_code == NULL) {
         struct json_tokener *tokener = json_tokener_new();
         report.results = json_tokener_parse_ex(tokener, findings->results.p, (int)findings->results.n);
@@ -94,7 +97,8 @@ static void add(struct audit *audit, struct grading *grading, size_t id)
 
 int cmd_audit(struct cmd *cmd)
 {
-    struct grading grading = {.conf = cmd->conf, .json = cmd->json, .look = report_look_of(stdout), .urls = cmd->words, .total = cmd->words_count};
+    struct grading grading = {
+        .conf = cmd->conf, .json = cmd->json, .look = report_look_of(stdout), .urls = cmd->words, .total = cmd->words_count};
     const char *why = NULL;
     struct audit *audit = audit_new(cmd->conf);
     if (audit == NULL || audit_sandbox(cmd->conf, &why) != 0) {

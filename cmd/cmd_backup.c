@@ -49,7 +49,9 @@ int cmd_backup(struct cmd *cmd)
         char what[] = "Copying";
         enum store_status stored = store_backup(client_store(client), dir, show_progress, what);
         cmd_progress_end();
-        if (stored != STORE_OK)
+        if (stored == STORE_INVALID)
+            status = cmd_refuse("%s is not empty; name a new or an empty directory", dir);
+        else if (stored != STORE_OK)
             status = interrupted != 0 ? cmd_refuse("stopped; what %s holds is no backup", dir) : cmd_store_refuse(client, stored);
     }
     if (status == CMD_DONE)
@@ -147,7 +149,8 @@ int cmd_check(struct cmd *cmd)
     if (interrupted != 0)
         status = cmd_refuse("stopped after %" PRIu64 " records", records);
     else if (checking.problems > 0)
-        status = cmd_refuse("%" PRIu64 " records checked, %" PRIu64 " contradictions; restore a backup, or report this", records, checking.problems);
+        status = cmd_refuse("%" PRIu64 " records checked, %" PRIu64 " contradictions; restore a backup, or report this", records,
+                            checking.problems);
     else if (stored != STORE_OK)
         status = cmd_store_refuse(client, stored);
     else

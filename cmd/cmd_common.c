@@ -83,7 +83,8 @@ static size_t code_point(const unsigned char *p, size_t left, uint32_t *out)
 /* Characters that steer: C0, DEL, C1, and those that reorder text. */
 static bool steers(uint32_t c)
 {
-    return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f || c == 0x2028 || c == 0x2029;
+    return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e ||
+           c == 0x200f || c == 0x2028 || c == 0x2029;
 }
 
 bool cmd_name_valid(const char *text)
@@ -154,7 +155,8 @@ void cmd_progress(const char *what, uint64_t done, uint64_t total)
     if (total == 0)
         fprintf(stderr, "\r\033[K%s: %" PRIu64, what, done);
     else
-        fprintf(stderr, "\r\033[K%s: %" PRIu64 " of %" PRIu64 " (%u %%)", what, done, total, (unsigned)(done >= total ? 100 : done * 100 / total));
+        fprintf(stderr, "\r\033[K%s: %" PRIu64 " of %" PRIu64 " (%u %%)", what, done, total,
+                (unsigned)(done >= total ? 100 : done * 100 / total));
     fflush(stderr);
 }
 

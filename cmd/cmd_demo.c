@@ -1,5 +1,6 @@
 /*
- * demo: everything from nothing, as `make run` wants it. A server on the embedded defaults under var/, a workspace and key if there are none, one page graded through the API, and what to try next.
+ * demo: everything from nothing, as `make run` wants it. A server on the embedded defaults under var/, a workspace and key if there are
+ * none, one page graded through the API, and what to try next.
  */
 #include "cmd_store.h"
 #include "credential.h"
@@ -65,7 +66,8 @@ static int choose_page(struct demo *demo)
 {
     if (demo->cmd->words_count > 0) {
         const char *url = demo->cmd->words[0];
-        if ((size_t)snprintf(demo->page_url, sizeof(demo->page_url), "%s%s", strstr(url, "://") == NULL ? "https://" : "", url) >= sizeof(demo->page_url))
+        if ((size_t)snprintf(demo->page_url, sizeof(demo->page_url), "%s%s", strstr(url, "://") == NULL ? "https://" : "", url) >=
+            sizeof(demo->page_url))
             return cmd_refuse("that URL is longer than 2,048 characters");
         return CMD_DONE;
     }
@@ -152,8 +154,9 @@ static uint64_t workspace_have(struct client *client)
 static int key_make(struct demo *demo)
 {
     uint8_t hash[CREDENTIAL_HASH];
-    struct store_change change = {
-        .kind = CHANGE_KEY_CREATE, .name = STR("demo"), .scopes = SCOPE_REPORTS_READ | SCOPE_REPORTS_WRITE | SCOPE_PROJECTS_READ | SCOPE_PROJECTS_WRITE};
+    struct store_change change = {.kind = CHANGE_KEY_CREATE,
+                                  .name = STR("demo"),
+                                  .scopes = SCOPE_REPORTS_READ | SCOPE_REPORTS_WRITE | SCOPE_PROJECTS_READ | SCOPE_PROJECTS_WRITE};
     struct store_answer answer = {.status = STORE_OK};
     if (!credential_new(credential_prefix(CREDENTIAL_KEY), demo->key) || !credential_hash(str_of(demo->key), hash))
         return cmd_refuse("no secret could be made");
@@ -267,7 +270,8 @@ static void show_next(const struct demo *demo, struct json_object *data)
     const char *api = demo->server.url;
     printf("  The server is at %s and goes on until Ctrl-C. Try in another terminal, from this directory:\n\n", api);
     puts("    KEY=$(cat " KEY_PATH ")");
-    printf("    curl -s -H \"Authorization: Bearer $KEY\" %s/api/v1/reports/%" PRIu64 "\n", api, json_object_get_uint64(member(data, "id")));
+    printf("    curl -s -H \"Authorization: Bearer $KEY\" %s/api/v1/reports/%" PRIu64 "\n", api,
+           json_object_get_uint64(member(data, "id")));
     printf("    curl -s -H \"Authorization: Bearer $KEY\" -d url=https://example.com/ %s/api/v1/reports\n", api);
     printf("    curl -s -H \"Authorization: Bearer $KEY\" '%s/api/v1/projects?sort_by=project&sort=asc'\n\n", api);
     puts("  Its log is " LOG_PATH ", its store " DIR_VAR "/data. assay -h shows what operators can do.\n");

@@ -11,12 +11,15 @@
 const struct cmd_option cmd_key_create_options[] = {
     {"--workspace", "NAME", "the workspace it opens, by name or id"},
     {"--name", "TEXT", "what it is for"},
-    {"--scope", "SCOPE", "what it may do, once for each: reports:read, reports:write, projects:read, projects:write, conversations:read, conversations:write; default the first four"},
+    {"--scope", "SCOPE",
+     "what it may do, once for each: reports:read, reports:write, projects:read, projects:write, conversations:read, conversations:write; "
+     "default the first four"},
     {"--expires", "DURATION", "its life, such as 90d; default without end"},
     {.name = NULL},
 };
 const struct cmd_option cmd_key_list_options[] = {{"--workspace", "NAME", "only this workspace's"}, {.name = NULL}};
-const struct cmd_option cmd_key_rotate_options[] = {{"--overlap", "DURATION", "how long the old secret stays good; default " OVERLAP_DEFAULT ", 0 ends it now"}, {.name = NULL}};
+const struct cmd_option cmd_key_rotate_options[] = {
+    {"--overlap", "DURATION", "how long the old secret stays good; default " OVERLAP_DEFAULT ", 0 ends it now"}, {.name = NULL}};
 
 /* Scopes an API key can have, api.md §2. wp:sync belongs to workspace tokens. */
 static const struct {

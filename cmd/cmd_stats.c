@@ -39,10 +39,12 @@ static void show(const struct scoreboard *board, bool json)
         if (score_get(score->pid) != 0)
             show_process(&records, score, now_ms);
     if (!json)
-        printf("assayd %d, generation %u, %u children replaced\n\n", score_get(board->master_pid), score_get(board->generation), score_get(board->restarts));
+        printf("assayd %d, generation %u, %u children replaced\n\n", score_get(board->master_pid), score_get(board->generation),
+               score_get(board->restarts));
     records_finish(&records);
     if (!json)
-        puts("\ndone: requests of a worker, changes of the writer, pages of an auditor; batches: the writer's commits, an auditor's failed pages;\n"
+        puts("\ndone: requests of a worker, changes of the writer, pages of an auditor; batches: the writer's commits, an auditor's failed "
+             "pages;\n"
              "pending: a worker's held requests, the writer's jobs, an auditor's running pages.");
     fflush(stdout);
 }

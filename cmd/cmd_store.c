@@ -22,7 +22,8 @@ int cmd_store_change(struct client *client, const struct store_change *change, s
 int cmd_store_refuse(struct client *client, unsigned status)
 {
     const char *why = status == STORE_IO || status == STORE_FULL || status == STORE_CORRUPT ? store_why(client_store(client)) : NULL;
-    return cmd_refuse("the store refused: %s%s%s", store_status_text((enum store_status)status), why == NULL || why[0] == '\0' ? "" : ": ", why == NULL ? "" : why);
+    return cmd_refuse("the store refused: %s%s%s", store_status_text((enum store_status)status), why == NULL || why[0] == '\0' ? "" : ": ",
+                      why == NULL ? "" : why);
 }
 
 int cmd_id_parse(const char *text, uint64_t *id)

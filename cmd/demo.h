@@ -27,7 +27,10 @@ struct demo_server {
     char url[128]; /* where it serves */
 };
 
-/* demo_server_start(sets, set_count, log_path, server): run assayd, its log in a file, until it says ready. 0, or -1 and it was told why. demo_server_stop(server): TERM, and wait. */
+/*
+ * demo_server_start(sets, set_count, log_path, server): run assayd, its log in a file, until it says ready. 0, or -1 and it was told why.
+ * demo_server_stop(server): TERM, and wait.
+ */
 int demo_server_start(const char *const *sets, size_t set_count, const char *log_path, struct demo_server *server);
 int demo_server_stop(struct demo_server *server);
 
@@ -38,7 +41,10 @@ struct demo_answer {
     char why[256];
 };
 
-/* demo_call(method, url, key, form, answer): one request with the key; ${form} the body, NULL for none. Asks to wait for the grade. Free with demo_answer_free. */
+/*
+ * demo_call(method, url, key, form, answer): one request with the key; ${form} the body, NULL for none. Asks to wait for the grade. Free
+ * with demo_answer_free.
+ */
 void demo_call(const char *method, const char *url, const char *key, const char *form, struct demo_answer *answer);
 void demo_answer_free(struct demo_answer *answer);
 

@@ -57,7 +57,9 @@ static void send_all(int fd, const void *p, size_t n)
 static void answer(int fd, const char *status, const char *type, const void *body, size_t n)
 {
     char head[512];
-    int size = snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nServer: demo\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", status, type, n);
+    int size =
+        snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nServer: demo\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+                 status, type, n);
     send_all(fd, head, (size_t)size);
     send_all(fd, body, n);
 }

@@ -212,7 +212,8 @@ static void print_failed(const struct printer *p, const char *id, struct json_ob
     wrap(p, 6, 6, message == NULL ? "Failed." : message);
     fputc('\n', p->out);
     /* a number is in the sentence already */
-    if (json_object_object_get_ex(check, "value", &value) && json_object_is_type(value, json_type_string) && json_object_get_string_len(value) > 0)
+    if (json_object_object_get_ex(check, "value", &value) && json_object_is_type(value, json_type_string) &&
+        json_object_get_string_len(value) > 0)
         print_aside(p, "found: ", json_object_get_string(value));
     print_details(p, check);
 }
@@ -269,7 +270,8 @@ static void print_category(const struct printer *p, struct json_object *results,
     fputs("\n", p->out);
 }
 
-static const char *const categories[][2] = {{"seo", "SEO"}, {"performance", "Performance"}, {"security", "Security"}, {"misc", "Miscellaneous"}};
+static const char *const categories[][2] = {
+    {"seo", "SEO"}, {"performance", "Performance"}, {"security", "Security"}, {"misc", "Miscellaneous"}};
 
 void report_print(FILE *out, const struct report_look *look, const struct report_print *report)
 {

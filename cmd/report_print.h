@@ -1,5 +1,6 @@
 /*
- * A graded page for people to read: verdict, what to mend by importance, and how every category did. `assay audit` and the demo print by it.
+ * A graded page for people to read: verdict, what to mend by importance, and how every category did. `assay audit` and the demo print by
+ * it.
  */
 #ifndef ASSAY_REPORT_PRINT_H
 #define ASSAY_REPORT_PRINT_H
@@ -12,7 +13,7 @@ struct report_print {
     const char *url;
     const char *verdict; /* good, decent, bad; NULL when the page could not be graded */
     int score;
-    struct json_object *results;                  /* an object, a member a check, as api.md §4 has it */
+    struct json_object *results;            /* an object, a member a check, as api.md §4 has it */
     const char *error_code, *error_message; /* of a page that could not be graded */
 };
 

@@ -1,6 +1,6 @@
 /*
- * The auditor: jobs in, findings out. It holds no store and no keys, and gives up what grading does not need before the first page. When the writer goes away it drops what it was doing: the next writer hands the jobs
- * out again.
+ * The auditor: jobs in, findings out. It holds no store and no keys, and gives up what grading does not need before the first page, the making of Unix sockets included: so it lives as long as its connection to the writer, and when that ends
+ * the next auditor gets the jobs from the next writer.
  */
 #include "channel.h"
 #include "log.h"
@@ -71,11 +71,9 @@ static bool on_job(struct auditor *a, const struct frame *f)
     return true;
 }
 
-/* the writer is gone, or we are: nobody takes these findings */
 static void forget(struct auditor *a)
 {
     audit_free(a->audit);
-    a->audit = NULL;
     while (a->running != NULL) {
         struct running *r = a->running;
         a->running = r->next;
@@ -83,42 +81,39 @@ static void forget(struct auditor *a)
     }
 }
 
+/* the master holds the listening socket, so a writer that is being replaced only makes us wait */
 static bool connect_writer(struct auditor *a)
 {
-    if (a->audit == NULL && (a->audit = audit_new(a->process->conf)) == NULL) {
-        log_error("libcurl cannot start");
-        exit(EXIT_START);
-    }
     int fd = channel_connect(a->process->writer_path);
-    if (fd < 0)
+    if (fd < 0) {
+        log_error("%s: %s", a->process->writer_path, strerror(errno));
         return false;
+    }
     channel_init(&a->channel, fd);
     channel_put(&a->channel, FRAME_HELLO, 0, a->process->index, (struct str){0});
-    return true;
+    return channel_flush(&a->channel) >= 0;
 }
 
-static bool exchange(struct auditor *a, bool readable)
+static bool exchange(struct auditor *a)
 {
     struct frame f;
-    int got = readable ? channel_read(&a->channel) : 0, next = 0;
+    int got = channel_read(&a->channel), next = 0;
     while (got >= 0 && (next = channel_next(&a->channel, &f)) == 1)
         if (f.head.type == FRAME_JOB && !on_job(a, &f))
             return false;
     return got >= 0 && next >= 0 && channel_flush(&a->channel) >= 0;
 }
 
-static void serve(struct auditor *a)
+/* until something happened; false when the writer is gone */
+static bool serve(struct auditor *a)
 {
     struct curl_waitfd fd = {.fd = a->channel.fd, .events = (short)(CURL_WAIT_POLLIN | (channel_pending(&a->channel) > 0 ? CURL_WAIT_POLLOUT : 0))};
     if (audit_wait(a->audit, &fd, 1, 250) != 0) {
         log_error("libcurl failed: the auditor starts again");
         exit(EXIT_START);
     }
-    if (!exchange(a, true)) {
-        channel_close(&a->channel);
-        forget(a);
-    }
-    score_set(a->process->score->pending, a->audit == NULL ? 0 : audit_pending(a->audit));
+    score_set(a->process->score->pending, audit_pending(a->audit));
+    return exchange(a);
 }
 
 /* what is not finished goes back to the queue, without blame */
@@ -133,31 +128,24 @@ static void give_back(struct auditor *a)
 
 int auditor_run(struct process *p)
 {
-    struct auditor a = {.process = p, .channel.fd = -1};
+    struct auditor a = {.process = p, .audit = audit_new(p->conf), .channel.fd = -1};
     const char *why = NULL;
-    bool ready = false;
     score_set(p->scoreboard->auditor_pid[p->score - p->scoreboard->auditor_slot], getpid());
     scoreboard_narrow(p->scoreboard);
     p->scoreboard = NULL;
-    while (!connect_writer(&a) && !process_stopping && !process_draining)
-        poll(NULL, 0, 20);
+    if (a.audit == NULL || !connect_writer(&a))
+        return EXIT_START;
     if (audit_sandbox(p->conf, &why) != 0) {
         log_error("the auditor cannot give up its privileges: %s", why);
         return EXIT_START;
     }
-    while (!process_stopping && !process_draining) {
+    process_phase(p, PHASE_READY);
+    bool there = true;
+    while (there && !process_stopping && !process_draining) {
         process_beat(p);
-        if (a.channel.fd < 0 && !connect_writer(&a)) {
-            poll(NULL, 0, 50);
-            continue;
-        }
-        serve(&a);
-        if (!ready) {
-            process_phase(p, PHASE_READY);
-            ready = true;
-        }
+        there = serve(&a);
     }
-    if (a.channel.fd >= 0)
+    if (there)
         give_back(&a);
     channel_close(&a.channel);
     forget(&a);

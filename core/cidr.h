@@ -1,5 +1,6 @@
 /*
- * Addresses and networks as bits, never as text. An address is always 16 bytes; an IPv4 one is v4-mapped (::ffff:a.b.c.d), and a v4-mapped IPv6 one
+ * Addresses and networks as bits, never as text. An address is always 16 bytes; an IPv4 one is v4-mapped (::ffff:a.b.c.d), and a v4-mapped
+ * IPv6 one
  * is the same address. Pure functions, any process.
  */
 #ifndef ASSAY_CIDR_H

@@ -384,7 +384,9 @@ static void seat_emptied(struct master *m, struct seat *s, const struct child *c
     s->old = NULL;
     if (m->stopping)
         return;
-    if (!c->stopping) {
+    /* an auditor ends of itself when its writer is gone */
+    bool expected = c->stopping || (c->process.role == ROLE_AUDITOR && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STOPPED);
+    if (!expected) {
         describe_death(c, status);
         score_add(m->scoreboard->restarts, 1);
         s->short_lives = now - c->born_ms < SHORT_LIFE_MS ? s->short_lives + 1 : 0;

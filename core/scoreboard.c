@@ -113,6 +113,14 @@ enum role scoreboard_role_of(const struct scoreboard *sb, pid_t pid)
     return ROLE_NONE;
 }
 
+bool scoreboard_writer_there(const struct scoreboard *sb)
+{
+    for (size_t i = 0; i < SCOREBOARD_SLOTS; i++)
+        if (score_get(sb->slot[i].role) == ROLE_WRITER && score_get(sb->slot[i].phase) != PHASE_STARTING)
+            return true;
+    return false;
+}
+
 const char *role_name(enum role role)
 {
     static const char *const names[] = {"none", "master", "worker", "writer", "auditor", "command"};

@@ -68,6 +68,9 @@ void scoreboard_narrow(struct scoreboard *sb);
 /* scoreboard_role_of(sb, pid): the role of a live child; ROLE_NONE for a stranger. */
 enum role scoreboard_role_of(const struct scoreboard *sb, pid_t pid);
 
+/* scoreboard_writer_there(sb): a writer is up and has the store open. */
+bool scoreboard_writer_there(const struct scoreboard *sb);
+
 const char *role_name(enum role role);
 const char *phase_name(enum phase phase);
 

@@ -115,7 +115,7 @@ static void finish(struct worker *w)
 
 bool worker_ready(const struct worker *w)
 {
-    return link_connected(w->link) && !w->draining;
+    return link_connected(w->link) && scoreboard_writer_there(w->process->scoreboard) && !w->draining;
 }
 
 /* The life of a worker: open store → loop → drain. */

@@ -145,31 +145,26 @@ void index_move(struct store_txn *t, const struct store_report *old, const struc
     }
 }
 
-bool index_has(struct store *s, MDB_txn *txn, const struct store_report *r, enum index_scope scope, enum index_kind kind)
+enum store_status index_key(struct store *s, MDB_txn *txn, const struct store_report *r, enum index_scope scope, enum index_kind kind, struct key *out)
 {
-    struct key k;
     MDB_val v;
-    if (kind == INDEX_URL) {
-        struct str rest = r->url;
-        uint64_t node = 0;
-        while (rest.n > INDEX_SEGMENT_BYTES) {
-            segment_key(&k, r, scope, node, (struct str){rest.p, INDEX_SEGMENT_BYTES}, INNER);
-            if (store_get(s, txn, SPACE_INDEX, &k, &v) != STORE_OK || v.mv_size != sizeof(struct index_node))
-                return false;
-            node = ((const struct index_node *)v.mv_data)->node;
-            rest = (struct str){rest.p + INDEX_SEGMENT_BYTES, rest.n - INDEX_SEGMENT_BYTES};
-        }
-        segment_key(&k, r, scope, node, rest, LEAF);
-    } else {
-        plain_key(&k, r, scope, kind);
+    struct str rest = r->url;
+    uint64_t node = 0;
+    if (kind != INDEX_URL) {
+        plain_key(out, r, scope, kind);
+        return STORE_OK;
     }
-    if (store_get(s, txn, SPACE_INDEX, &k, &v) != STORE_OK)
-        return false;
-    const uint8_t *at = v.mv_data;
-    uint64_t project = 0;
-    if (scope == SCOPE_PROJECT)
-        return v.mv_size == 0;
-    return key_read_u64(&at, at + v.mv_size, &project) && project == r->project;
+    while (rest.n > INDEX_SEGMENT_BYTES) {
+        segment_key(out, r, scope, node, (struct str){rest.p, INDEX_SEGMENT_BYTES}, INNER);
+        enum store_status status = store_get(s, txn, SPACE_INDEX, out, &v);
+        const struct index_node *found = status == STORE_OK ? store_record(v, sizeof(*found)) : NULL;
+        if (found == NULL)
+            return status == STORE_OK ? STORE_NOT_FOUND : status;
+        node = found->node;
+        rest = (struct str){rest.p + INDEX_SEGMENT_BYTES, rest.n - INDEX_SEGMENT_BYTES};
+    }
+    segment_key(out, r, scope, node, rest, LEAF);
+    return STORE_OK;
 }
 
 /* ---- walking ---- */

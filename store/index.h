@@ -66,7 +66,7 @@ void index_begin(struct store *s, MDB_txn *txn, struct index_walk *w, enum repor
 enum store_status index_next(struct index_walk *w, struct index_entry *entry);
 void index_end(struct index_walk *w);
 
-/* index_has(s, txn, r, scope, kind): is the entry that ${r} should have there? For store_check. */
-bool index_has(struct store *s, MDB_txn *txn, const struct store_report *r, enum index_scope scope, enum index_kind kind);
+/* index_key(s, txn, r, scope, kind, out): the key that ${r}'s entry must have; STORE_NOT_FOUND where a node on the way is not there. For store_check. */
+enum store_status index_key(struct store *s, MDB_txn *txn, const struct store_report *r, enum index_scope scope, enum index_kind kind, struct key *out);
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef ASSAY_STORE_INTERNAL_H
 #define ASSAY_STORE_INTERNAL_H
 
+#include "pages.h"
 #include "schema.h"
 
 /*
@@ -36,6 +37,25 @@ struct store_txn {
     struct buf json, copy, copy_results;
 };
 
+/*
+ * Where a snapshot found a key or a report. A place stays right for as long as nothing was committed, so between two commits the same look-up is one
+ * comparison; the next commit makes all of them stale at once.
+ */
+#define SEEN_KEYS 64
+#define SEEN_REPORTS 512
+
+struct seen_key {
+    size_t snapshot;
+    uint8_t hash[32];
+    MDB_val value;
+};
+
+struct seen_report {
+    size_t snapshot;
+    uint64_t id;
+    MDB_val value;
+};
+
 struct store {
     MDB_env *env;
     MDB_dbi dbi[DB_COUNT];
@@ -43,6 +63,9 @@ struct store {
     bool reading;
     enum store_mode mode;
     const struct store_renderer *renderer;
+    size_t snapshot; /* LMDB's transaction id of the one under way */
+    struct seen_key seen_keys[SEEN_KEYS];
+    struct seen_report seen_reports[SEEN_REPORTS];
     size_t dying_snapshot; /* the transaction that dying was read in */
     uint64_t dying;
     uint64_t file_bytes; /* writer: data.mdb is at least that long */
@@ -67,8 +90,15 @@ enum store_status store_corrupt(struct store *s, const char *what);
 /* store_snapshot(s, out): the snapshot under way, or a new one. */
 enum store_status store_snapshot(struct store *s, MDB_txn **out);
 
+/* store_remap(s): take the map's size from the file, where another process made it larger. No transaction may be under way. */
+int store_remap(struct store *s);
+
 /* store_get(s, txn, space, key, out): one value; STORE_NOT_FOUND without one. ${key} carries its tag already. */
 enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out);
+
+/* store_see_key, store_see_report: the same, within the snapshot under way, for what every request reads. */
+enum store_status store_see_key(struct store *s, const uint8_t *hash, MDB_val *out);
+enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out);
 
 /* store_record(value, size): the value as a packed record of ${size} bytes, NULL when it is another size. */
 static inline const void *store_record(MDB_val value, size_t size)
@@ -216,16 +246,5 @@ enum store_status migrate_look(struct store *s, char *why, size_t why_size);
 
 /* migrate_open(s, why, why_size): the writer makes a new store's first records, migrates an older format's, and renders again what an older renderer made. */
 enum store_status migrate_open(struct store *s, char *why, size_t why_size);
-
-/* ---- file.c: what must be true of data.mdb before LMDB may map it ---- */
-
-struct file_facts {
-    uint64_t bytes, map_bytes, pages;
-    uint32_t page_bytes;
-    uint64_t transaction;
-};
-
-/* file_look(dir, facts, why, why_size): STORE_OK, STORE_NOT_FOUND (none, or empty), or what is wrong with it, in a sentence. */
-enum store_status file_look(const char *dir, struct file_facts *facts, char *why, size_t why_size);
 
 #endif

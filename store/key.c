@@ -13,10 +13,8 @@ static void hash_key(struct key *k, const void *hash)
 /* A key of a workspace that is being deleted is revoked by that alone. */
 static enum store_status key_at(struct store *s, MDB_txn *txn, const uint8_t *hash, struct store_key *out)
 {
-    struct key k;
     MDB_val v;
-    hash_key(&k, hash);
-    enum store_status status = store_get(s, txn, SPACE_KEY, &k, &v);
+    enum store_status status = store_see_key(s, hash, &v);
     if (status != STORE_OK)
         return status;
     if (!schema_read_key(v, hash, out))

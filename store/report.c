@@ -11,13 +11,11 @@
 static enum store_status get(struct store *s, uint64_t workspace, uint64_t id, bool with_results, struct store_report *out)
 {
     MDB_txn *txn;
-    struct key k;
     MDB_val v;
     enum store_status status = store_snapshot(s, &txn);
     if (status != STORE_OK)
         return status;
-    key_id(&k, SPACE_REPORT, id);
-    status = store_get(s, txn, SPACE_REPORT, &k, &v);
+    status = store_see_report(s, id, &v);
     if (status != STORE_OK)
         return status;
     if (!schema_read_report(v, out))

@@ -112,7 +112,9 @@ static inline void key_id(struct key *k, enum space space, uint64_t id)
 
 #define CLASSES 4 /* of reports, by result: enum report_result */
 
+#ifndef PACKED
 #define PACKED __attribute__((packed))
+#endif
 
 struct PACKED counts {
     uint64_t by[CLASSES];

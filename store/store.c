@@ -1,6 +1,8 @@
+#define _GNU_SOURCE /* AT_EACCESS */
 #include "internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -93,7 +95,7 @@ static enum store_status dir_look(const char *dir, enum store_mode mode, char *w
         snprintf(why, why_size, "%s is not a directory: set data_dir to one", dir);
         return STORE_INVALID;
     }
-    if (access(dir, mode == STORE_WRITE ? R_OK | W_OK | X_OK : R_OK | X_OK) != 0) {
+    if (faccessat(AT_FDCWD, dir, mode == STORE_WRITE ? R_OK | W_OK | X_OK : R_OK | X_OK, AT_EACCESS) != 0) {
         snprintf(why, why_size, "%s may not be %s: %s; run as its owner, or mend its mode (0700)", dir, mode == STORE_WRITE ? "written to" : "read",
                  strerror(errno));
         return STORE_IO;
@@ -121,7 +123,7 @@ static int open_databases(struct store *s)
     return rc;
 }
 
-static int open_environment(struct store *s, const struct store_options *o, const struct file_facts *facts)
+static int open_environment(struct store *s, const struct store_options *o, const struct pages_facts *facts)
 {
     int rc = mdb_env_create(&s->env);
     if (rc == 0)
@@ -139,10 +141,10 @@ static int open_environment(struct store *s, const struct store_options *o, cons
 /* A new store is a format record and counters; before that commit, it is not there for readers. */
 static enum store_status open_all(struct store *s, const struct store_options *o, char *why, size_t why_size)
 {
-    struct file_facts facts = {0};
+    struct pages_facts facts = {0};
     enum store_status status = dir_look(o->dir, o->mode, why, why_size);
     if (status == STORE_OK)
-        status = file_look(o->dir, &facts, why, why_size);
+        status = pages_open_look(o->dir, &facts, why, why_size);
     if (status == STORE_NOT_FOUND && facts.bytes == 0 && why[0] == '\0') {
         if (o->mode == STORE_WRITE)
             status = STORE_OK;
@@ -209,6 +211,13 @@ void store_close(struct store *s)
     free(s);
 }
 
+int store_remap(struct store *s)
+{
+    memset(s->seen_keys, 0, sizeof(s->seen_keys));
+    memset(s->seen_reports, 0, sizeof(s->seen_reports));
+    return mdb_env_set_mapsize(s->env, 0);
+}
+
 /* One try at a snapshot: the kept transaction, or a first one. */
 static int snapshot_try(struct store *s)
 {
@@ -226,13 +235,14 @@ static enum store_status snapshot_begin(struct store *s)
     }
     /* Another process grew the map: take its size. The writer's own transaction would hold the old one; then the read has to wait for its end. */
     for (int tries = 0; rc == MDB_MAP_RESIZED && tries < 3; tries++) {
-        rc = s->txn.mdb != NULL ? EBUSY : mdb_env_set_mapsize(s->env, 0);
+        rc = s->txn.mdb != NULL ? EBUSY : store_remap(s);
         if (rc == 0)
             rc = snapshot_try(s);
     }
     if (rc != 0)
         return store_fail(s, rc, "read the store");
     s->reading = true;
+    s->snapshot = mdb_txn_id(s->read);
     return STORE_OK;
 }
 
@@ -258,6 +268,39 @@ enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, str
     if (rc == 0)
         return STORE_OK;
     return rc == MDB_NOTFOUND ? STORE_NOT_FOUND : store_fail(s, rc, "read a record");
+}
+
+enum store_status store_see_key(struct store *s, const uint8_t *hash, MDB_val *out)
+{
+    struct seen_key *seen = &s->seen_keys[hash[0] % SEEN_KEYS];
+    if (seen->snapshot == s->snapshot && memcmp(seen->hash, hash, sizeof(seen->hash)) == 0) {
+        *out = seen->value;
+        return STORE_OK;
+    }
+    struct key k;
+    key_space(&k, SPACE_KEY);
+    key_bytes(&k, hash, sizeof(seen->hash));
+    enum store_status status = store_get(s, s->read, SPACE_KEY, &k, out);
+    if (status == STORE_OK) {
+        *seen = (struct seen_key){.snapshot = s->snapshot, .value = *out};
+        memcpy(seen->hash, hash, sizeof(seen->hash));
+    }
+    return status;
+}
+
+enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out)
+{
+    struct seen_report *seen = &s->seen_reports[id % SEEN_REPORTS];
+    if (seen->snapshot == s->snapshot && seen->id == id) {
+        *out = seen->value;
+        return STORE_OK;
+    }
+    struct key k;
+    key_id(&k, SPACE_REPORT, id);
+    enum store_status status = store_get(s, s->read, SPACE_REPORT, &k, out);
+    if (status == STORE_OK)
+        *seen = (struct seen_report){s->snapshot, id, *out};
+    return status;
 }
 
 /* How many things are dying is looked up once a snapshot of the store; nearly always nothing is, and then nobody pays for the question. */

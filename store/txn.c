@@ -49,9 +49,10 @@ enum store_status store_txn_error(const struct store_txn *t)
 
 enum store_status txn_fail(struct store_txn *t, int rc, const char *what)
 {
+    if (t->error != STORE_OK)
+        return t->error;
     enum store_status status = rc == 0 ? store_corrupt(t->s, what) : store_fail(t->s, rc, what);
-    if (t->error == STORE_OK)
-        t->error = status == STORE_NOT_FOUND ? STORE_CORRUPT : status;
+    t->error = status == STORE_NOT_FOUND ? STORE_CORRUPT : status;
     return t->error;
 }
 
@@ -198,7 +199,7 @@ static struct cached *cache_load(struct store_txn *t, enum space space, uint64_t
     struct store_project p;
     bool good = space == SPACE_WORKSPACE ? schema_read_workspace(v, &w) : schema_read_project(v, &p);
     struct str name = space == SPACE_WORKSPACE ? w.name : p.name;
-    if (!good || name.n > NAME_MAX_BYTES) {
+    if (!good) {
         txn_fail(t, 0, space == SPACE_WORKSPACE ? "a workspace's record" : "a project's record");
         return NULL;
     }
@@ -349,7 +350,7 @@ static int begin_try(struct store *s)
 {
     int rc = mdb_txn_begin(s->env, NULL, 0, &s->txn.mdb);
     for (int tries = 0; rc == MDB_MAP_RESIZED && !s->reading && tries < 3; tries++) {
-        rc = mdb_env_set_mapsize(s->env, 0);
+        rc = store_remap(s);
         if (rc == 0)
             rc = mdb_txn_begin(s->env, NULL, 0, &s->txn.mdb);
     }
@@ -414,26 +415,36 @@ enum store_status store_commit(struct store_txn *t)
     return store_fail(t->s, rc, "commit");
 }
 
-/* Under 95 % of the map by the end of the file alone, nobody has to look which pages within it are free. */
-bool txn_is_full(struct store_txn *t)
+/*
+ * Under 95 % of the map by the end of the file alone, nobody has to look which pages within it are free. Near the end of the map those lie scattered,
+ * and results need some side by side: so that generations can still be finished, more of them must be free then.
+ */
+static bool look_full(struct store *s)
 {
-    if (t->full >= 0)
-        return t->full != 0;
     MDB_envinfo info;
     MDB_stat stat;
-    mdb_env_info(t->s->env, &info);
-    mdb_env_stat(t->s->env, &stat);
-    uint64_t limit = info.me_mapsize / stat.ms_psize / 20 * 19;
-    uint64_t used = (uint64_t)info.me_last_pgno + 1, free_pages = 0;
     MDB_txn *txn;
-    if (used >= limit && mdb_txn_begin(t->s->env, NULL, MDB_RDONLY, &txn) == 0) {
-        if (store_free_pages(t->s, txn, &free_pages) != STORE_OK)
-            free_pages = 0;
-        mdb_txn_abort(txn);
-    }
-    t->full = used - free_pages >= limit;
+    uint64_t free_pages = 0;
+    mdb_env_info(s->env, &info);
+    mdb_env_stat(s->env, &stat);
+    uint64_t map = info.me_mapsize / stat.ms_psize, end = (uint64_t)info.me_last_pgno + 1;
+    uint64_t behind = map > end ? map - end : 0;
+    if (behind > map / 20)
+        return false;
+    if (mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
+        return false; /* MDB_MAP_FULL will tell */
+    if (store_free_pages(s, txn, &free_pages) != STORE_OK)
+        free_pages = 0;
+    mdb_txn_abort(txn);
+    return behind + free_pages <= map / 20 || (behind <= map / 50 && free_pages <= map / 5);
+}
+
+bool txn_is_full(struct store_txn *t)
+{
+    if (t->full < 0)
+        t->full = look_full(t->s);
     if (t->full)
-        snprintf(t->s->why, sizeof(t->s->why), "%d %% of the map are used: raise store.map_size, or delete reports", 95);
+        snprintf(t->s->why, sizeof(t->s->why), "the map is nearly used up: raise store.map_size, or delete reports");
     return t->full != 0;
 }
 

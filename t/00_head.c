@@ -39,11 +39,22 @@ static const struct {
 
 START_TEST(each_head_has_the_fault_it_has)
 {
-    const char *fault = head_fault(str_of(cases[_i].head), cases[_i].http11);
+    bool chunked;
+    const char *fault = head_fault(str_of(cases[_i].head), cases[_i].http11, &chunked);
     if (cases[_i].fault == NULL)
         ck_assert_msg(fault == NULL, "%s: %s", cases[_i].head, fault);
     else
         ck_assert_msg(fault != NULL && strstr(fault, cases[_i].fault) != NULL, "%s: %s", cases[_i].head, fault);
+}
+END_TEST
+
+START_TEST(chunked_body_is_told)
+{
+    bool chunked;
+    ck_assert_ptr_null(head_fault(STR(OK_HEAD "transfer-encoding: chunked\r\n\r\n"), true, &chunked));
+    ck_assert(chunked);
+    ck_assert_ptr_null(head_fault(STR(OK_HEAD "Content-Length: 1\r\n\r\n"), true, &chunked));
+    ck_assert(!chunked);
 }
 END_TEST
 
@@ -55,7 +66,8 @@ START_TEST(head_of_32_kib_passes_and_one_byte_more_does_not)
         while (head.n < total - 4)
             buf_adds(&head, "y");
         buf_adds(&head, "\r\n\r\n");
-        const char *fault = head_fault(buf_view(&head), true);
+        bool chunked;
+        const char *fault = head_fault(buf_view(&head), true, &chunked);
         ck_assert_int_eq(fault == NULL, total == HEAD_MAX_BYTES);
         ck_assert(fault == NULL || strstr(fault, "32 KiB") != NULL);
         buf_free(&head);
@@ -68,6 +80,7 @@ int main(void)
     Suite *s = suite_create("head");
     TCase *t = tcase_create("head");
     tcase_add_loop_test(t, each_head_has_the_fault_it_has, 0, sizeof(cases) / sizeof(cases[0]));
+    tcase_add_test(t, chunked_body_is_told);
     tcase_add_test(t, head_of_32_kib_passes_and_one_byte_more_does_not);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

@@ -49,7 +49,8 @@ START_TEST(every_option_is_in_assay_yaml_5_with_type_default_and_help)
     struct conf_option_view option;
     for (size_t i = 0; conf_option_at(i, &option); i++) {
         char text[512];
-        snprintf(text, sizeof(text), ".B %s\n%s; default %s; %s.\n.br\n%s\n", option.key, option.type, option.initial, option.reload ? "reload" : "restart", option.help);
+        snprintf(text, sizeof(text), ".B %s\n%s; default %s; %s.\n.br\n%s\n", option.key, option.type, option.initial,
+                 option.reload ? "reload" : "restart", option.help);
         assert_has(page, text);
     }
     free(page);

@@ -57,10 +57,15 @@ void verdict_detail(struct verdict *v, const char *format, ...) __attribute__((f
 /* An element as people know it: its tag and the attributes that tell which it is. verdict_element adds it to the details. */
 void verdict_element(struct verdict *v, const struct page_element *e);
 
-/* The functions of the table, by category in checks_<category>.c. */
-check_fn check_title, check_meta_description, check_headings, check_image_alt, check_noindex, check_robots, check_language;
-check_fn check_text_compression, check_load_time, check_page_size, check_dom_size, check_doctype;
-check_fn check_https_encryption, check_mixed_content, check_hsts;
-check_fn check_charset, check_meta_viewport, check_structured_data, check_deprecated_html_tags;
+/* The functions of the table, by subject in checks_<subject>.c. */
+check_fn check_title, check_meta_description, check_headings, check_content_keywords, check_image_alt, check_seo_friendly_url,
+    check_not_found_page, check_robots, check_noindex, check_robots_txt_valid, check_canonical, check_hreflang, check_link_text,
+    check_crawlable_links, check_in_page_links, check_language, check_favicon;
+check_fn check_text_compression, check_load_time, check_ttfb, check_page_size, check_http_requests, check_image_format, check_doctype,
+    check_redirects, check_defer_javascript, check_render_blocking_css, check_dom_size, check_unsized_images;
+check_fn check_https_encryption, check_https_redirect, check_mixed_content, check_server_signature, check_http2,
+    check_unsafe_cross_origin_links, check_hsts, check_clickjacking, check_csp, check_nosniff, check_plaintext_email;
+check_fn check_structured_data, check_meta_viewport, check_charset, check_sitemap, check_social, check_content_length,
+    check_text_html_ratio, check_inline_css, check_deprecated_html_tags;
 
 #endif

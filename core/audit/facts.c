@@ -2,7 +2,6 @@
 #include "text.h"
 #include "url.h"
 
-#include <stdlib.h>
 #include <zlib.h>
 
 #define ARENA_BYTES ((size_t)16 * 1024 * 1024)
@@ -109,10 +108,8 @@ struct str facts_resolve(struct facts *facts, struct str url)
 {
     struct buf out = {0};
     struct str kept = STR("");
-    char *base = strndup(facts->base_url.p == NULL ? "" : facts->base_url.p, facts->base_url.n);
-    if (base != NULL && url_resolve(url, base, &out) && buf_ok(&out))
+    if (url_resolve(url, facts->base_url.p, &out) && buf_ok(&out))
         kept = arena_copy(&facts->arena, buf_view(&out));
-    free(base);
     buf_free(&out);
     return kept;
 }

@@ -59,7 +59,7 @@ struct facts {
     struct fact_response response;
     struct charset charset;
     struct page page;
-    struct str base_url; /* what links are relative to: the first base href, else the final URL */
+    struct str base_url; /* what links are relative to: the first base href, else the final URL; zero-terminated */
     struct fact_probe robots, missing, favicon, http_form;
     int64_t now_ms; /* wall clock, epoch */
 };

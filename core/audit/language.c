@@ -92,13 +92,11 @@ static bool is_primary(struct str s)
 bool language_is_known(struct str tag)
 {
     struct str one;
-    text_split(tag, '-', &one, &tag);
-    if (text_eq(one, "x") || text_eq(one, "i"))
-        return tag.n > 0 && all(tag, true);
+    bool more = text_split(tag, '-', &one, &tag);
     if (!is_primary(one))
         return false;
-    while (tag.n > 0) {
-        text_split(tag, '-', &one, &tag);
+    while (more) {
+        more = text_split(tag, '-', &one, &tag);
         if (one.n > 8 || !all(one, true))
             return false;
     }

@@ -1,6 +1,7 @@
 #include "text.h"
 
 #include <limits.h>
+#include <wctype.h>
 
 char text_lower(char c)
 {
@@ -176,4 +177,45 @@ bool text_word(struct str *rest, struct str *out)
     *out = (struct str){at == 0 ? rest->p : rest->p + at, end - at};
     *rest = text_from(*rest, end);
     return out->n > 0;
+}
+
+/* The code point at ${s}, valid UTF-8 by now; ${n} its bytes. */
+static uint32_t point_at(struct str s, size_t *n)
+{
+    unsigned char a = (unsigned char)s.p[0];
+    uint32_t point = a < 0x80 ? a : a < 0xE0 ? a & 0x1F : a < 0xF0 ? a & 0x0F : a & 0x07;
+    *n = point_length(s, 0);
+    for (size_t i = 1; i < *n && i < 4; i++)
+        point = point << 6 | ((unsigned char)s.p[i] & 0x3F);
+    return point;
+}
+
+static void add_point(struct buf *out, uint32_t point)
+{
+    char c[4];
+    size_t n = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    static const unsigned char marks[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    for (size_t i = n; i-- > 1; point >>= 6)
+        c[i] = (char)(0x80 | (point & 0x3F));
+    c[0] = (char)(marks[n] | point);
+    buf_add(out, c, n);
+}
+
+void text_fold(struct str s, struct buf *out)
+{
+    while (s.n > 0) {
+        size_t n;
+        uint32_t point = point_at(s, &n);
+        if (n == 1 && point < 0x80)
+            buf_add(out, &(char){text_lower((char)point)}, 1);
+        else
+            add_point(out, (uint32_t)towlower((wint_t)point));
+        s = text_from(s, n);
+    }
+}
+
+bool text_is_ideographic(struct str s)
+{
+    size_t n;
+    return s.n > 0 && point_at(s, &n) >= 0x2E80;
 }

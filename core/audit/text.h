@@ -38,4 +38,10 @@ bool text_number(struct str s, unsigned long *out);
 /* text_word(rest, out): the next run of letters and digits (ASCII ones, and any code point from U+00C0 that is no punctuation or space of its own). */
 bool text_word(struct str *rest, struct str *out);
 
+/* text_fold(s, out): append ${s} in lower case, of any script (the process' LC_CTYPE is UTF-8, see audit_new). */
+void text_fold(struct str s, struct buf *out);
+
+/* text_is_ideographic(s): ${s} begins with a code point of a script that parts no words: from U+2E80, CJK and its neighbours. */
+bool text_is_ideographic(struct str s);
+
 #endif

@@ -42,9 +42,10 @@ static enum once which(const char *line, size_t name)
     return strncasecmp(line, once[i].name.p, name) == 0 ? i : ONCE_COUNT;
 }
 
-const char *head_fault(struct str raw, bool http11)
+const char *head_fault(struct str raw, bool http11, bool *chunked)
 {
     unsigned seen[ONCE_COUNT + 1] = {0};
+    *chunked = false;
     const char *p = raw.p, *end = raw.p + (raw.n < HEAD_MAX_BYTES ? raw.n : HEAD_MAX_BYTES);
     for (bool request_line = true;; request_line = false) {
         const char *eol = memchr(p, '\n', (size_t)(end - p));
@@ -64,6 +65,7 @@ const char *head_fault(struct str raw, bool http11)
         }
         p = eol + 1;
     }
+    *chunked = seen[ONCE_TRANSFER_ENCODING] > 0;
     if (seen[ONCE_CONTENT_LENGTH] > 0 && seen[ONCE_TRANSFER_ENCODING] > 0)
         return "The request has both Content-Length and Transfer-Encoding.";
     if (seen[ONCE_TRANSFER_ENCODING] > 0 && !http11)

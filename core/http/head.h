@@ -9,8 +9,8 @@
 #define HEAD_MAX_BYTES (32u << 10)
 
 /*
- * head_fault(raw, http11): ${raw} begins at a request line and holds its whole head, which the library has parsed. What is wrong with it, a sentence; NULL when nothing is. Any fault means 400 and the end of the connection.
+ * head_fault(raw, http11, chunked): ${raw} begins at a request line and holds its whole head, which the library has parsed. What is wrong with it, a sentence; NULL when nothing is. Any fault means 400 and the end of the connection. *chunked: it has a Transfer-Encoding.
  */
-const char *head_fault(struct str raw, bool http11);
+const char *head_fault(struct str raw, bool http11, bool *chunked);
 
 #endif

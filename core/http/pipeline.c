@@ -29,7 +29,11 @@ static enum step check_head(struct request *r)
 {
     /* the library keeps the head at the start of its input until the request ends, a body behind it */
     h2o_buffer_t *input = r->conn->socket->input;
-    const char *fault = head_fault((struct str){input->bytes, input->size}, r->h2o->version >= 0x101);
+    bool chunked;
+    const char *fault = head_fault((struct str){input->bytes, input->size}, r->h2o->version >= 0x101, &chunked);
+    /* the library's decoder is laxer about chunk sizes than others ("0x5" ends the body): whatever follows such a body is not read */
+    if (chunked)
+        r->h2o->http1_is_persistent = 0;
     if (fault == NULL)
         return STEP_NEXT;
     r->h2o->http1_is_persistent = 0;
