@@ -10,7 +10,10 @@
 #include "../doors.h"
 #include "../link.h"
 
+#include <openssl/crypto.h>
+#include <stdlib.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <time.h>
 
 enum step { STEP_NEXT, STEP_DONE /* replied */, STEP_WAIT /* a continuation calls pipeline_resume */ };
@@ -148,6 +151,43 @@ static bool bearer(struct request *r, struct str *token)
     return token->n > 0;
 }
 
+/*
+ * Credentials seen lately and their digests, so that a caller's second request costs a comparison. What they may do is read from the store every time. They are in this process' memory as the requests that brought them are.
+ */
+#define MEMO_SLOTS 256
+struct credential_memo {
+    struct {
+        uint8_t hash[CREDENTIAL_HASH];
+        size_t size; /* 0: empty */
+        char text[CREDENTIAL_SIZE];
+    } slot[MEMO_SLOTS];
+};
+
+/* false: not a credential anybody could have been given */
+static bool digest(struct worker *w, struct str token, uint8_t hash[CREDENTIAL_HASH], bool *failed)
+{
+    enum credential_kind kind;
+    *failed = false;
+    if (token.n >= CREDENTIAL_SIZE || token.n < 8)
+        return false;
+    uint64_t tail;
+    memcpy(&tail, token.p + token.n - sizeof(tail), sizeof(tail));
+    __typeof__(w->memo->slot[0]) *s = &w->memo->slot[(tail * 0x9E3779B97F4A7C15u >> 32) % MEMO_SLOTS];
+    if (s->size == token.n && CRYPTO_memcmp(s->text, token.p, token.n) == 0) {
+        memcpy(hash, s->hash, CREDENTIAL_HASH);
+        return true;
+    }
+    if (!credential_parse(token, &kind) || kind != CREDENTIAL_KEY)
+        return false;
+    *failed = !credential_hash(token, hash);
+    if (!*failed) {
+        memcpy(s->hash, hash, CREDENTIAL_HASH);
+        memcpy(s->text, token.p, token.n);
+        s->size = token.n;
+    }
+    return true;
+}
+
 /* say, now and then, that a key is in use */
 static void touch(struct request *r, const struct store_key *key)
 {
@@ -190,18 +230,18 @@ static enum step check_credential(struct request *r)
         [KEY_EXPIRED] = "This API key has expired.",
     };
     struct str token;
-    enum credential_kind kind;
+    bool failed;
     uint8_t hash[CREDENTIAL_HASH];
     struct judging j = {r, KEY_UNKNOWN};
     if (r->route->auth == AUTH_NONE)
         return STEP_NEXT;
     if (!bearer(r, &token))
         return refuse_credential(r, false, "Send an API key: Authorization: Bearer asy_key_….");
-    if (credential_parse(token, &kind) && kind == CREDENTIAL_KEY) {
-        if (credential_hash(token, hash))
-            store_key_find(r->store, hash, judge_key, &j);
-        else
+    if (digest(r->worker, token, hash, &failed)) {
+        if (failed)
             j.judgement = KEY_UNREADABLE;
+        else
+            store_key_find(r->store, hash, judge_key, &j);
     }
     if (j.judgement == KEY_UNREADABLE) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
@@ -300,11 +340,10 @@ static bool id_acceptable(struct str id)
     return true;
 }
 
-static char *hex(char *to, uint64_t v)
+static void hex(char *to, uint64_t v)
 {
     for (int shift = 60; shift >= 0; shift -= 4)
         *to++ = "0123456789abcdef"[v >> shift & 15];
-    return to;
 }
 
 /* the caller's, or this worker's random prefix and a counter */
@@ -314,8 +353,26 @@ static struct str request_id(struct worker *w, h2o_req_t *req)
     if (at >= 0 && id_acceptable(view(req->headers.entries[at].value)))
         return view(req->headers.entries[at].value);
     char *text = h2o_mem_alloc_pool(&req->pool, 32);
-    hex(hex(text, w->id_prefix), ++w->id_counter);
+    memcpy(text, w->id_prefix, sizeof(w->id_prefix));
+    hex(text + sizeof(w->id_prefix), ++w->id_counter);
     return (struct str){text, 32};
+}
+
+bool pipeline_start(struct worker *w)
+{
+    uint64_t prefix;
+    w->memo = calloc(1, sizeof(*w->memo));
+    if (w->memo == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
+        return false;
+    hex(w->id_prefix, prefix);
+    return true;
+}
+
+void pipeline_finish(struct worker *w)
+{
+    if (w->memo != NULL)
+        explicit_bzero(w->memo, sizeof(*w->memo));
+    free(w->memo);
 }
 
 static void on_request_end(void *arg)
