@@ -2,6 +2,7 @@
 
 #include "form.h"
 #include "fields.h"
+#include "client_ip.h"
 #include "head.h"
 #include "reply.h"
 #include "route.h"
@@ -10,7 +11,6 @@
 #include "../doors.h"
 #include "../link.h"
 
-#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/random.h>
@@ -114,7 +114,7 @@ static enum step check_accept(struct request *r)
     if (at < 0)
         return STEP_NEXT;
     struct str accept = view(r->h2o->headers.entries[at].value);
-    if (str_eq(accept, STR("*/*")) || accept_json(accept))
+    if (str_eq(accept, STR("application/json")) || str_eq(accept, STR("*/*")) || accept_json(accept))
         return STEP_NEXT;
     reply_error(r, ERR_NOT_ACCEPTABLE, NULL);
     return STEP_DONE;
@@ -122,11 +122,29 @@ static enum step check_accept(struct request *r)
 
 /* ---- client address ---- */
 
+/* the lines of X-Forwarded-For from the last to the first, and in each the addresses from right to left: the first that is no trusted proxy's */
+static void follow_proxies(struct request *r)
+{
+    const h2o_headers_t *headers = &r->h2o->headers;
+    for (size_t i = headers->size; i > 0; i--) {
+        const h2o_header_t *h = &headers->entries[i - 1];
+        if (h->name == &H2O_TOKEN_X_FORWARDED_FOR->buf && !client_right_most(&r->conf->trusted_proxies, view(h->value), &r->client_ip))
+            return;
+    }
+}
+
 static enum step find_client(struct request *r)
 {
-    struct sockaddr_storage peer;
-    if (h2o_socket_getpeername(r->conn->socket, (struct sockaddr *)&peer) > 0)
-        ip_of((struct sockaddr *)&peer, &r->client_ip);
+    struct conn *c = r->conn;
+    if (!c->peer_known) {
+        struct sockaddr_storage peer = {0};
+        c->peer_known = true;
+        if (h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 || !ip_of((struct sockaddr *)&peer, &c->peer))
+            c->local = true; /* a Unix socket: whoever may connect to it is a proxy of this host */
+    }
+    r->client_ip = c->peer;
+    if (r->conf->trusted_proxies.count > 0 && (c->local || cidr_list_has(&r->conf->trusted_proxies, &c->peer)))
+        follow_proxies(r);
     return STEP_NEXT;
 }
 
@@ -163,6 +181,19 @@ struct credential_memo {
     } slot[MEMO_SLOTS];
 };
 
+/* in a time that tells nothing but the length; n ≥ 8 */
+static bool same_secret(const char *a, const char *b, size_t n)
+{
+    uint64_t differ = 0, x, y;
+    for (size_t i = 0; i < n; i += sizeof(x)) {
+        size_t at = i + sizeof(x) <= n ? i : n - sizeof(x);
+        memcpy(&x, a + at, sizeof(x));
+        memcpy(&y, b + at, sizeof(y));
+        differ |= x ^ y;
+    }
+    return differ == 0;
+}
+
 /* false: not a credential anybody could have been given */
 static bool digest(struct worker *w, struct str token, uint8_t hash[CREDENTIAL_HASH], bool *failed)
 {
@@ -173,7 +204,7 @@ static bool digest(struct worker *w, struct str token, uint8_t hash[CREDENTIAL_H
     uint64_t tail;
     memcpy(&tail, token.p + token.n - sizeof(tail), sizeof(tail));
     __typeof__(w->memo->slot[0]) *s = &w->memo->slot[(tail * 0x9E3779B97F4A7C15u >> 32) % MEMO_SLOTS];
-    if (s->size == token.n && CRYPTO_memcmp(s->text, token.p, token.n) == 0) {
+    if (s->size == token.n && same_secret(s->text, token.p, token.n)) {
         memcpy(hash, s->hash, CREDENTIAL_HASH);
         return true;
     }
@@ -400,7 +431,7 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     struct worker *w = ((struct pipeline_handler *)self)->worker;
     struct request *r = h2o_mem_alloc_shared(&req->pool, sizeof(*r), on_request_end);
     struct timespec ts = {0};
-    memset(r, 0, sizeof(*r));
+    memset(r, 0, offsetof(struct request, values)); /* fields_parse fills those */
     r->h2o = req;
     r->worker = w;
     r->conf = w->conf;

@@ -11,6 +11,7 @@
 static const struct str api = STR("/api/v1/");
 static uint8_t first_of[BUCKETS]; /* row + 1 */
 static uint8_t next_of[ROW_MAX];  /* likewise */
+static uint8_t fixed_of[ROW_MAX]; /* bytes of a row's path before its first argument */
 static bool ready;
 
 static unsigned bucket_of(struct str path)
@@ -31,6 +32,7 @@ static void prepare(void)
         unsigned bucket = bucket_of(str_of(routes[i - 1].path));
         next_of[i - 1] = first_of[bucket];
         first_of[bucket] = (uint8_t)i;
+        fixed_of[i - 1] = (uint8_t)strcspn(routes[i - 1].path, "{");
     }
     ready = true;
 }
@@ -72,7 +74,10 @@ const struct route *route_find(struct str method, struct str path, bool internal
         prepare();
     for (unsigned i = first_of[bucket_of(path)]; i != 0; i = next_of[i - 1]) {
         const struct route *row = &routes[i - 1];
-        if ((internal && (row->flags & ROUTE_INTERNAL) == 0) || !match(row->path, path, args))
+        size_t fixed = fixed_of[i - 1];
+        if (path.n < fixed || (path.n > fixed && row->path[fixed] == '\0') || memcmp(path.p, row->path, fixed) != 0)
+            continue;
+        if ((internal && (row->flags & ROUTE_INTERNAL) == 0) || !match(row->path + fixed, (struct str){path.p + fixed, path.n - fixed}, args))
             continue;
         if (has_method(row, method))
             return row;
