@@ -5,8 +5,8 @@
 #define SLICE 1000 /* records a transaction renders again */
 
 /*
- * Steps from one format to the next. Columns: from, to, what rewrites the records within one transaction (and leaves it to migrate_open to note ${to}).
- * There is one format so far; the table's end is its only row.
+ * Steps from one format to the next. Columns: from, to, what rewrites the records within one transaction (and leaves it to migrate_open
+ * to note ${to}). There is one format so far; the table's end is its only row.
  */
 typedef enum store_status migrate_fn(struct store_txn *t);
 static const struct {

@@ -279,8 +279,9 @@ enum store_status pages_look(int fd, const struct pages_facts *facts, uint64_t l
 }
 
 /*
- * A transaction that takes pages at the end and frees them again leaves a good file that is shorter than its count of pages (the writer lengthens it
- * at its next transaction), so a short file is looked at whole. Nothing pins the pages yet: a contradiction counts only while no writer commits.
+ * A transaction that takes pages at the end and frees them again leaves a good file that is shorter than its count of pages (the writer
+ * lengthens it at its next transaction), so a short file is looked at whole. Nothing pins the pages yet: a contradiction counts only
+ * while no writer commits.
  */
 static enum store_status open_look(int fd, struct pages_facts *facts, char *why, size_t why_size)
 {

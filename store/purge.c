@@ -1,8 +1,8 @@
 #include "index.h"
 
 /*
- * What was deleted as a whole is gone for everybody at once, by its row among the dying; here its records follow, some at a time. Each step looks up
- * what is first now, so a purge cut off anywhere goes on from what is left.
+ * What was deleted as a whole is gone for everybody at once, by its row among the dying; here its records follow, some at a time. Each
+ * step looks up what is first now, so a purge cut off anywhere goes on from what is left.
  */
 
 struct dying {

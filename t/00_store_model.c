@@ -1,6 +1,6 @@
 /*
- * Random changes, and beside them a model as simple as can be: an array of reports that is filtered and sorted anew for each question. After every
- * batch the store must be clean and answer everything as the model does. The seeds are fixed, so a failure comes again.
+ * Random changes, and beside them a model as simple as can be: an array of reports that is filtered and sorted anew for each question.
+ * After every batch the store must be clean and answer everything as the model does. The seeds are fixed, so a failure comes again.
  */
 #include "t/00_store_kit.h"
 

@@ -1,4 +1,7 @@
-/* Opening: what is missing, foreign, damaged, newer or older is told in a sentence and never ends the process; store_check sees every lost record. */
+/*
+ * Opening: what is missing, foreign, damaged, newer or older is told in a sentence and never ends the process; store_check sees every
+ * lost record.
+ */
 #include "t/00_store_kit.h"
 
 #include <fcntl.h>
