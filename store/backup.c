@@ -185,7 +185,8 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
         return status;
     mdb_env_stat(s->env, &stat_env);
     mdb_env_info(s->env, &info);
-    struct progress p = {.fn = progress, .arg = arg, .total = usage.used_bytes, .page_bytes = stat_env.ms_psize, .last_page = info.me_last_pgno};
+    struct progress p = {
+        .fn = progress, .arg = arg, .total = usage.used_bytes, .page_bytes = stat_env.ms_psize, .last_page = info.me_last_pgno};
     return copy_to(s, dir, &p);
 }
 

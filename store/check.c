@@ -147,7 +147,8 @@ static enum store_status check_dying_count(struct check *c)
         rows++;
     walk_end(&w);
     if (status == STORE_NOT_FOUND && rows != c->counters.dying)
-        check_say(c, "%llu things are being deleted and the counter says %llu", (unsigned long long)rows, (unsigned long long)c->counters.dying);
+        check_say(c, "%llu things are being deleted and the counter says %llu", (unsigned long long)rows,
+                  (unsigned long long)c->counters.dying);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 

@@ -72,6 +72,7 @@ void index_end(struct index_walk *w);
  * index_key(s, txn, r, scope, kind, out): the key that ${r}'s entry must have; STORE_NOT_FOUND where a node on the way is not there. For
  * store_check.
  */
-enum store_status index_key(struct store *s, MDB_txn *txn, const struct store_report *r, enum index_scope scope, enum index_kind kind, struct key *out);
+enum store_status index_key(struct store *s, MDB_txn *txn, const struct store_report *r, enum index_scope scope, enum index_kind kind,
+                            struct key *out);
 
 #endif

@@ -211,7 +211,8 @@ void key_remove(struct store_txn *t, uint64_t workspace, uint64_t id);
 void project_unlist(struct store_txn *t, struct cached *p);
 
 /* project_read(s, txn, workspace, id, out, counts): a living one; ${counts}, unless NULL, are its reports by result. */
-enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t id, struct store_project *out, struct counts *counts);
+enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t id, struct store_project *out,
+                               struct counts *counts);
 
 /* project_for(t, workspace, name): the project of that name, made when there is none. */
 struct cached *project_for(struct store_txn *t, struct cached *workspace, struct str name);
@@ -221,7 +222,8 @@ void project_write(struct store_txn *t, struct cached *c);
  * project_count(t, r, old, new): the counters of ${r}'s workspace and project, as the report ${old} becomes ${new}; NULL: it was not
  * there, or is no more. The workspace's version moves in any case, the project's and its updated_at where its own counters did.
  */
-void project_count(struct store_txn *t, struct cached *workspace, struct cached *project, const struct store_report *old, const struct store_report *new);
+void project_count(struct store_txn *t, struct cached *workspace, struct cached *project, const struct store_report *old,
+                   const struct store_report *new);
 
 /* ---- index.c ---- */
 

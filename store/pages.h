@@ -33,7 +33,8 @@ enum store_status pages_facts_read(int fd, uint64_t transaction, struct pages_fa
  * the file, is what its parent takes it for, has all its nodes within itself, and is used once. STORE_IO: stopped by ${progress}, or the
  * file cannot be read.
  */
-enum store_status pages_look(int fd, const struct pages_facts *facts, uint64_t limit, store_progress_fn *progress, void *arg, char *why, size_t why_size);
+enum store_status pages_look(int fd, const struct pages_facts *facts, uint64_t limit, store_progress_fn *progress, void *arg, char *why,
+                             size_t why_size);
 
 /*
  * pages_open_look(dir, facts, why, why_size): what must be true of dir/data.mdb before LMDB may map it. STORE_NOT_FOUND: none, or an

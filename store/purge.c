@@ -36,7 +36,7 @@ static bool first_of(struct store_txn *t, enum db db, struct walk *w, unsigned s
 
 static bool first_report(struct store_txn *t, enum index_scope scope, uint64_t scope_id, uint64_t *out)
 {
-    for (enum report_result class = RESULT_NONE; class <= RESULT_BAD; class++) {
+    for (enum report_result class = RESULT_NONE; class <= RESULT_BAD; class ++) {
         struct walk w = {0};
         index_prefix(&w.prefix, INDEX_ID, scope, scope_id, class);
         if (first_of(t, DB_INDEX, &w, 1, out))

@@ -88,7 +88,8 @@ static enum store_status dir_look(const char *dir, enum store_mode mode, char *w
     }
     if (stat(dir, &st) != 0) {
         bool missing = errno == ENOENT;
-        snprintf(why, why_size, missing ? "%s does not exist: create it with mode 0700, or set data_dir" : "%s cannot be reached: %s", dir, strerror(errno));
+        snprintf(why, why_size, missing ? "%s does not exist: create it with mode 0700, or set data_dir" : "%s cannot be reached: %s", dir,
+                 strerror(errno));
         return missing ? STORE_NOT_FOUND : STORE_IO;
     }
     if (!S_ISDIR(st.st_mode)) {
@@ -96,8 +97,8 @@ static enum store_status dir_look(const char *dir, enum store_mode mode, char *w
         return STORE_INVALID;
     }
     if (faccessat(AT_FDCWD, dir, mode == STORE_WRITE ? R_OK | W_OK | X_OK : R_OK | X_OK, AT_EACCESS) != 0) {
-        snprintf(why, why_size, "%s may not be %s: %s; run as its owner, or mend its mode (0700)", dir, mode == STORE_WRITE ? "written to" : "read",
-                 strerror(errno));
+        snprintf(why, why_size, "%s may not be %s: %s; run as its owner, or mend its mode (0700)", dir,
+                 mode == STORE_WRITE ? "written to" : "read", strerror(errno));
         return STORE_IO;
     }
     return STORE_OK;

@@ -83,7 +83,7 @@ struct store_project {
     uint64_t score_total; /* sum of their scores */
     int64_t created_at, updated_at;
     struct str json; /* the list item as rendered; never has a link, so it is served as it is */
-    uint64_t version; /* 1 when created, one more with every transaction that changed it; what CHANGE_PROJECT_DELETE holds its match against */
+    uint64_t version; /* 1 when created, one more with every transaction that changed it; CHANGE_PROJECT_DELETE matches against it */
 };
 
 struct store_report {
@@ -136,7 +136,8 @@ struct store;
  * Open the environment. STORE_WRITE also makes what is missing and runs migrations (STORE_NEWER: refused, nothing touched). On failure
  * ${why} says in one sentence what is wrong and what to do. store_close(NULL) does nothing.
  */
-enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size) __attribute__((warn_unused_result));
+enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)
+    __attribute__((warn_unused_result));
 void store_close(struct store *s);
 
 /* store_why(s): a sentence about the last STORE_IO, STORE_FULL or STORE_CORRUPT of this process; borrowed until the next call. */

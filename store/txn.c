@@ -183,7 +183,8 @@ struct cached *txn_made(struct store_txn *t, enum space space, uint64_t id, stru
         return NULL;
     c->dirty = true;
     c->workspace = (struct workspace_record){.format = STORE_FORMAT_VERSION, .id = id, .created_at = t->now};
-    c->project = (struct project_record){.format = STORE_FORMAT_VERSION, .id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
+    c->project =
+        (struct project_record){.format = STORE_FORMAT_VERSION, .id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
     return c;
 }
 

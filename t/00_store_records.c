@@ -193,7 +193,8 @@ START_TEST(a_rotated_key_lives_on_to_the_end_of_the_overlap_and_the_new_one_as_l
     uint64_t w = kit_workspace(&k, "acme");
     char hash[32];
     memset(hash, 1, sizeof(hash));
-    struct store_change c = {.kind = CHANGE_KEY_CREATE, .workspace = w, .name = STR("ci"), .scopes = 3, .hash = {hash, 32}, .expires_at = NOW + 100 * HOUR};
+    struct store_change c = {
+        .kind = CHANGE_KEY_CREATE, .workspace = w, .name = STR("ci"), .scopes = 3, .hash = {hash, 32}, .expires_at = NOW + 100 * HOUR};
     uint64_t id = kit_apply(&k, &c).id;
     k.now += HOUR;
     memset(hash, 2, sizeof(hash));

@@ -26,7 +26,8 @@ static struct store *store_of(enum store_mode mode, uint64_t map_size, unsigned 
 {
     char why[512];
     struct store *s;
-    const struct store_options o = {.dir = k.dir, .map_size = map_size, .max_readers = max_readers, .mode = mode, .renderer = &kit_renderer};
+    const struct store_options o = {
+        .dir = k.dir, .map_size = map_size, .max_readers = max_readers, .mode = mode, .renderer = &kit_renderer};
     enum store_status status = store_open(&o, &s, why, sizeof(why));
     if (status != STORE_OK)
         kit_fail(__FILE__, __LINE__, "store_open", why);
