@@ -1,5 +1,128 @@
 /* assayd: argv → configuration → run. */
-int main(void)
+#include "conf.h"
+#include "log.h"
+#include "master.h"
+#include "process.h"
+#include "config.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONF_PATH "/etc/assay/assay.yaml"
+
+struct arguments {
+    struct master_options options;
+    bool test, version, help;
+};
+
+static void print_help(FILE *out)
 {
-    return 0;
+    fputs("usage: assayd [-c FILE] [-t] [--set KEY=VALUE]... [-V] [-h]\n"
+          "\n"
+          "Grades web pages and serves the reports and projects API. Stays in the foreground.\n"
+          "\n"
+          "  -c FILE          configuration; default " CONF_PATH ", or the built-in defaults without it\n"
+          "  -t               check the configuration and exit\n"
+          "  --set KEY=VALUE  override one option, for example --set listen.0.address=127.0.0.1:0\n"
+          "  -V               print the version and exit\n"
+          "  -h               print this and exit\n"
+          "\n"
+          "Exit status: 0 stopped as asked, 1 configuration, 2 could not start, 3 gave up (workers keep dying).\n"
+          "\n"
+          "Options of the configuration:\n",
+          out);
+    struct conf_option_view option;
+    for (size_t i = 0; conf_option_at(i, &option); i++)
+        fprintf(out, "  %s (%s; default %s; %s)\n      %s\n", option.key, option.type, option.initial, option.reload ? "reload" : "restart",
+                option.help);
+}
+
+/* False for wrong usage, which has been told. ${sets} has room for every argument. */
+static bool arguments_parse(int argc, char **argv, const char **sets, struct arguments *out)
+{
+    enum { SET = 256 };
+    static const struct option names[] = {
+        {"set", required_argument, NULL, SET}, {"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    *out = (struct arguments){.options = {.conf_path = CONF_PATH, .sets = sets}};
+    for (int option; (option = getopt_long(argc, argv, "c:tVh", names, NULL)) != -1;) {
+        switch (option) {
+        case 'c':
+            out->options.conf_path = optarg;
+            out->options.conf_required = true;
+            break;
+        case 't':
+            out->test = true;
+            break;
+        case SET:
+            sets[out->options.set_count++] = optarg;
+            break;
+        case 'V':
+            out->version = true;
+            break;
+        case 'h':
+            out->help = true;
+            break;
+        default:
+            fputs("assayd: try assayd -h\n", stderr);
+            return false;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "assayd: does not know what to do with \"%s\"; try assayd -h\n", argv[optind]);
+        return false;
+    }
+    return true;
+}
+
+/* The title of a process is written over argv, and HUP reads these again: keep copies, which live as long as the program. */
+static bool keep_arguments(struct master_options *options, const char **sets)
+{
+    options->conf_path = strdup(options->conf_path);
+    bool kept = options->conf_path != NULL;
+    for (size_t i = 0; i < options->set_count && kept; i++) {
+        sets[i] = strdup(sets[i]);
+        kept = sets[i] != NULL;
+    }
+    return kept;
+}
+
+static int serve(struct arguments *arguments)
+{
+    struct master_options *options = &arguments->options;
+    struct conf *conf;
+    int mistakes = conf_load(options->conf_path, options->conf_required, options->sets, options->set_count, stderr, &conf);
+    if (mistakes > 0) {
+        fprintf(stderr, "assayd: the configuration has %d mistake%s\n", mistakes, mistakes == 1 ? "" : "s");
+        return EXIT_CONFIGURATION;
+    }
+    if (arguments->test) {
+        fprintf(stderr, "assayd: the configuration is good\n");
+        conf_free(conf);
+        return EXIT_STOPPED;
+    }
+    log_open("master", conf->log_level, conf->log_format);
+    options->conf = conf;
+    return master_run(options);
+}
+
+int main(int argc, char **argv)
+{
+    static struct arguments arguments;
+    static const char **sets;
+    process_title_init(argc, argv);
+    sets = calloc((size_t)argc, sizeof(*sets));
+    int status = EXIT_START;
+    if (sets != NULL && arguments_parse(argc, argv, sets, &arguments)) {
+        if (arguments.help || arguments.version) {
+            if (arguments.help)
+                print_help(stdout);
+            else
+                puts("assayd " PACKAGE_VERSION);
+            status = fflush(stdout) == 0 ? EXIT_STOPPED : EXIT_START;
+        } else {
+            status = keep_arguments(&arguments.options, sets) ? serve(&arguments) : EXIT_START;
+        }
+    }
+    return status;
 }

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* pipe2 */
 #include "internal.h"
 
 #include <dirent.h>

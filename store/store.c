@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* AT_EACCESS */
 #include "internal.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* nftw */
 #include "t/00_store_kit.h"
 
 #include <ftw.h>

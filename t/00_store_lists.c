@@ -1,5 +1,4 @@
 /* Lists: every sort, filter and page against the order the header promises; URLs longer than any key; search. */
-#define _GNU_SOURCE /* strcasestr */
 #include "t/00_store_kit.h"
 
 static struct kit k;

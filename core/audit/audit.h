@@ -58,7 +58,12 @@ bool audit_url_normalise(struct str url, const struct conf *conf, struct buf *ou
 /* audit_result(score, conf): good, decent or bad by the thresholds; the numbers of enum report_result. */
 int audit_result(int score, const struct conf *conf);
 
-/* audit_sandbox(conf): give up what grading does not need (no new privileges, capabilities, seccomp, Landlock, RLIMITs). Call once, after audit_new. Return 0, or -1 with ${why}. Kernels without Landlock or seccomp are fine. */
+/*
+ * audit_sandbox(conf, why):
+ * Give up what grading does not need: no new privileges, no capabilities, seccomp, Landlock, RLIMITs. Call once, after audit_new, when every descriptor the process will ever be given
+ * is open: afterwards it can open no file for writing and none but those of resolver, TLS and charsets for reading, make no Unix, only internet sockets (socketpair goes on working),
+ * start no process, and signal nobody. A page that hangs the parser then ends the process by SIGALRM. Return 0, or -1 with a static ${why}. Kernels without Landlock or seccomp are fine.
+ */
 int audit_sandbox(const struct conf *conf, const char **why);
 
 #endif

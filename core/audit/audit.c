@@ -1,0 +1,579 @@
+#include "audit.h"
+#include "fetch.h"
+#include "log.h"
+#include "results.h"
+#include "robots.h"
+#include "sandbox.h"
+#include "text.h"
+
+#include <libxml/parser.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PER_HOST 2 /* pages, and requests, of one host at once */
+#define PROBE_TIMEOUT_MS 5000
+#define PROBE_MAX_REDIRECTS 5
+#define PARSE_DEADLINE_MS 1000
+#define WATCHDOG_SECONDS 10
+
+/* The requests a page is made of. */
+enum part { PART_PAGE, PART_ROBOTS, PART_MISSING, PART_FAVICON, PART_HTTP_FORM, PARTS };
+
+enum part_state { PART_IDLE, PART_WAITING, PART_RUNNING, PART_ENDED };
+
+struct job;
+
+struct transfer {
+    struct job *job;
+    enum part part;
+    enum part_state state;
+    struct fetch *fetch;
+    struct url url;
+    unsigned hops;
+    bool unverified; /* go on without verification */
+};
+
+struct job {
+    struct job *next;
+    uint64_t id;
+    audit_done_fn *done;
+    void *arg;
+    struct url url; /* as added */
+    const char *refusal;
+    struct transfer parts[PARTS];
+    struct facts facts;
+    char reason[160]; /* why the certificate of the page did not verify */
+    bool head_came, probing, read;
+    int budget_ms; /* of the page's own requests, what is left */
+    const char *error_code;
+    char error_message[256];
+};
+
+struct queue {
+    struct job *first, **last;
+    size_t count;
+};
+
+struct audit {
+    const struct conf *conf;
+    CURLM *multi;
+    struct guard *guard;
+    struct queue waiting, running, finished;
+    bool head_came; /* of some page: its probes can begin */
+};
+
+static void queue_init(struct queue *q)
+{
+    *q = (struct queue){.last = &q->first};
+}
+
+static void queue_add(struct queue *q, struct job *job)
+{
+    job->next = NULL;
+    *q->last = job;
+    q->last = &job->next;
+    q->count++;
+}
+
+/* Take *at, which is a link of ${q}, out of it. */
+static struct job *queue_take(struct queue *q, struct job **at)
+{
+    struct job *job = *at;
+    *at = job->next;
+    if (q->last == &job->next)
+        q->last = at;
+    q->count--;
+    return job;
+}
+
+struct audit *audit_new(const struct conf *conf)
+{
+    setlocale(LC_CTYPE, "C.UTF-8");
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return NULL;
+    xmlInitParser();
+    struct audit *audit = calloc(1, sizeof(*audit));
+    if (audit == NULL)
+        return NULL;
+    audit->conf = conf;
+    queue_init(&audit->waiting);
+    queue_init(&audit->running);
+    queue_init(&audit->finished);
+    audit->multi = curl_multi_init();
+    audit->guard = guard_new(conf);
+    if (audit->multi == NULL || audit->guard == NULL) {
+        audit_free(audit);
+        return NULL;
+    }
+    curl_multi_setopt(audit->multi, CURLMOPT_MAXCONNECTS, (long)conf->audit_concurrency * PER_HOST);
+    return audit;
+}
+
+static void job_free(struct audit *audit, struct job *job)
+{
+    for (unsigned i = 0; i < PARTS; i++) {
+        fetch_cancel(job->parts[i].fetch, audit->multi);
+        fetch_free(job->parts[i].fetch);
+        url_free(&job->parts[i].url);
+    }
+    facts_free(&job->facts);
+    url_free(&job->url);
+    free(job);
+}
+
+void audit_free(struct audit *audit)
+{
+    if (audit == NULL)
+        return;
+    struct queue *const queues[] = {&audit->waiting, &audit->running, &audit->finished};
+    for (size_t i = 0; i < sizeof(queues) / sizeof(*queues); i++)
+        while (queues[i]->first != NULL)
+            job_free(audit, queue_take(queues[i], &queues[i]->first));
+    guard_free(audit->guard);
+    curl_multi_cleanup(audit->multi);
+    free(audit);
+}
+
+size_t audit_pending(const struct audit *audit)
+{
+    return audit->waiting.count + audit->running.count + audit->finished.count;
+}
+
+void audit_add(struct audit *audit, uint64_t id, struct str url, audit_done_fn *done, void *arg)
+{
+    struct job *job = calloc(1, sizeof(*job));
+    if (job == NULL)
+        abort(); /* nothing is left to say so with: the job is run again by a fresh auditor */
+    job->id = id;
+    job->done = done;
+    job->arg = arg;
+    job->budget_ms = (int)audit->conf->audit_timeout_ms;
+    facts_init(&job->facts);
+    for (unsigned i = 0; i < PARTS; i++) {
+        job->parts[i].job = job;
+        job->parts[i].part = (enum part)i;
+    }
+    if (url_judge(url, NULL, audit->conf, &job->url, &job->refusal)) {
+        queue_add(&audit->waiting, job);
+        return;
+    }
+    job->error_code = "address_forbidden";
+    snprintf(job->error_message, sizeof(job->error_message), "%s", job->refusal);
+    queue_add(&audit->finished, job);
+}
+
+/* ---- ending ---- */
+
+static void move_to_finished(struct audit *audit, struct job *job)
+{
+    for (struct job **at = &audit->running.first; *at != NULL; at = &(*at)->next) {
+        if (*at == job) {
+            queue_add(&audit->finished, queue_take(&audit->running, at));
+            return;
+        }
+    }
+}
+
+static void job_fail(struct audit *audit, struct job *job, const char *code, const char *message)
+{
+    for (unsigned i = 0; i < PARTS; i++)
+        fetch_cancel(job->parts[i].fetch, audit->multi);
+    job->error_code = code;
+    snprintf(job->error_message, sizeof(job->error_message), "%s", message);
+    move_to_finished(audit, job);
+}
+
+/* What a request's end means for the report (api.md §4). */
+static const struct {
+    const char *code, *message;
+} failures[] = {
+    [FETCH_OK] = {NULL, NULL},
+    [FETCH_DNS] = {"dns_failed", "The host name could not be found. Check its spelling and its DNS records."},
+    [FETCH_CONNECT] = {"connect_failed", "No connection to the host could be made. Check that it is up and open to the public."},
+    [FETCH_REFUSED] = {"connect_failed", "The host refused the connection. Check that its web server runs."},
+    [FETCH_BROKEN] = {"connect_failed", "The host broke the connection off or gave an answer that is not HTTP."},
+    [FETCH_TLS] = {"tls_failed", "No encrypted connection could be made. Check the host's TLS settings and certificate."},
+    [FETCH_UNVERIFIED] = {"tls_failed", "The host's certificate does not verify, and no connection could be made without it."},
+    [FETCH_TIMEOUT] = {"timeout", "The page did not come in time."},
+    [FETCH_TOO_LARGE] = {"too_large", "The page, or its header, is larger than can be graded."},
+    [FETCH_FORBIDDEN] = {"address_forbidden", "The host's address is private or reserved, and may not be graded."},
+    [FETCH_NOT_HTML] = {"not_html", "The URL leads to something that is not an HTML page."},
+    [FETCH_MEMORY] = {"too_complex", "The page needs more memory to grade than it may have."},
+};
+
+static void job_grade(struct job *job)
+{
+    struct audit_findings findings = {.id = job->id, .final_url = job->facts.response.url.p};
+    struct buf json = {0};
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    job->facts.now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    if (results_make(&job->facts, &findings, &json)) {
+        job->done(job->arg, &findings);
+    } else {
+        findings.error_code = failures[FETCH_MEMORY].code;
+        findings.error_message = failures[FETCH_MEMORY].message;
+        job->done(job->arg, &findings);
+    }
+    buf_free(&json);
+}
+
+static void call_finished(struct audit *audit)
+{
+    while (audit->finished.first != NULL) {
+        struct job *job = queue_take(&audit->finished, &audit->finished.first);
+        if (job->error_code == NULL) {
+            job_grade(job);
+        } else {
+            struct audit_findings findings = {
+                .id = job->id, .error_code = job->error_code, .error_message = job->error_message, .final_url = job->parts[PART_PAGE].url.text};
+            job->done(job->arg, &findings);
+        }
+        job_free(audit, job);
+    }
+}
+
+/* ---- probes ---- */
+
+static const struct {
+    enum fetch_body body;
+    uint64_t max_body;
+} probe_bodies[PARTS] = {
+    [PART_ROBOTS] = {FETCH_BODY_HEAD, ROBOTS_MAX_BYTES},
+    [PART_MISSING] = {FETCH_BODY_NONE, 0},
+    [PART_FAVICON] = {FETCH_BODY_NONE, 0},
+    [PART_HTTP_FORM] = {FETCH_BODY_NONE, 0},
+};
+
+static struct fact_probe *probe_of(struct job *job, enum part part)
+{
+    struct fact_probe *const probes[PARTS] = {
+        [PART_ROBOTS] = &job->facts.robots, [PART_MISSING] = &job->facts.missing, [PART_FAVICON] = &job->facts.favicon, [PART_HTTP_FORM] = &job->facts.http_form};
+    return probes[part];
+}
+
+static void probe_add(struct audit *audit, struct job *job, enum part part, const char *url)
+{
+    struct transfer *t = &job->parts[part];
+    const char *why;
+    struct fact_probe *probe = probe_of(job, part);
+    probe->state = PROBE_FAILED;
+    url_free(&t->url);
+    if (!url_judge(str_of(url), NULL, audit->conf, &t->url, &why))
+        return;
+    probe->url = arena_copy(&job->facts.arena, str_of(t->url.text));
+    t->state = PART_WAITING;
+}
+
+static void probe_end(struct job *job, struct transfer *t, enum fetch_error error)
+{
+    struct fact_probe *probe = probe_of(job, t->part);
+    t->state = PART_ENDED;
+    probe->state = error == FETCH_OK ? PROBE_DONE : error == FETCH_REFUSED ? PROBE_CLOSED : PROBE_FAILED;
+    probe->status = fetch_status(t->fetch);
+    probe->final_url = arena_copy(&job->facts.arena, str_of(t->url.text));
+    if (error != FETCH_OK || t->part != PART_ROBOTS)
+        return;
+    static const struct charset utf8 = {.name = "utf-8", .known = true};
+    struct buf clean = {0};
+    if (charset_to_utf8(&utf8, fetch_body(t->fetch), &clean))
+        probe->body = arena_copy(&job->facts.arena, buf_view(&clean));
+    buf_free(&clean);
+}
+
+static void impossible_path(char out[48])
+{
+    unsigned char random[16] = {0};
+    if (getrandom(random, sizeof(random), 0) < 0)
+        memset(random, 'x', sizeof(random)); /* as good: no site has this page either */
+    int n = snprintf(out, 48, "/assay-");
+    for (size_t i = 0; i < sizeof(random); i++)
+        n += snprintf(out + n, 48 - (size_t)n, "%02x", random[i]);
+}
+
+/* The final URL is known: ask its origin for what the checks need. */
+static void begin_probes(struct audit *audit, struct job *job)
+{
+    const struct url *final = &job->parts[PART_PAGE].url;
+    char path[48], url[URL_MAX_BYTES + 64];
+    job->probing = true;
+    snprintf(url, sizeof(url), "%s/robots.txt", final->origin);
+    probe_add(audit, job, PART_ROBOTS, url);
+    impossible_path(path);
+    snprintf(url, sizeof(url), "%s%s", final->origin, path);
+    probe_add(audit, job, PART_MISSING, url);
+    if (final->https && final->port == 443) {
+        bool v6 = strchr(final->host, ':') != NULL;
+        snprintf(url, sizeof(url), "http://%s%s%s%s", v6 ? "[" : "", final->host, v6 ? "]" : "", final->target);
+        probe_add(audit, job, PART_HTTP_FORM, url);
+    }
+}
+
+/* ---- the page ---- */
+
+static void on_head(void *arg)
+{
+    struct transfer *t = arg;
+    t->job->head_came = true;
+}
+
+/* The parser gives up by itself between slices; should one slice never end, the process does. */
+static void watch(unsigned seconds)
+{
+    if (sandbox_is_on())
+        alarm(seconds);
+}
+
+static void page_end(struct audit *audit, struct job *job, struct transfer *t)
+{
+    struct fact_response *r = &job->facts.response;
+    struct arena *arena = &job->facts.arena;
+    fetch_describe(t->fetch, arena, r);
+    r->url = arena_copy(arena, str_of(t->url.text));
+    r->origin = arena_copy(arena, str_of(t->url.origin));
+    r->host = arena_copy(arena, str_of(t->url.host));
+    r->target = arena_copy(arena, str_of(t->url.target));
+    r->https = t->url.https;
+    r->certificate.reason = arena_copy(arena, str_of(job->reason));
+    if (r->status >= 400) {
+        char message[128];
+        snprintf(message, sizeof(message), "The page answers with status %ld. Grade a URL that answers 200.", r->status);
+        job_fail(audit, job, "http_error", message);
+        return;
+    }
+    watch(WATCHDOG_SECONDS);
+    enum page_status status = facts_read(&job->facts, fetch_body(t->fetch), PARSE_DEADLINE_MS);
+    watch(0);
+    if (status != PAGE_OK) {
+        job_fail(audit, job, "too_complex", "The page's HTML takes too long or too much memory to read. Make it simpler.");
+        return;
+    }
+    fetch_free(t->fetch);
+    t->fetch = NULL;
+    t->state = PART_ENDED;
+    job->read = true;
+    if (!job->probing)
+        begin_probes(audit, job);
+    if (facts_wants_favicon(&job->facts)) {
+        char url[URL_MAX_BYTES + 64];
+        snprintf(url, sizeof(url), "%s/favicon.ico", t->url.origin);
+        probe_add(audit, job, PART_FAVICON, url);
+    }
+}
+
+/* A redirect, judged anew. ${error} tells why not to follow. */
+static bool follow(struct audit *audit, struct transfer *t, const char **why, bool *forbidden)
+{
+    struct url next;
+    bool ok = url_judge(fetch_location(t->fetch), t->url.text, audit->conf, &next, why);
+    *forbidden = next.forbidden;
+    if (!ok) {
+        url_free(&next);
+        return false;
+    }
+    url_free(&t->url);
+    t->url = next;
+    t->hops++;
+    t->unverified = false;
+    t->state = PART_WAITING;
+    return true;
+}
+
+static void page_redirect(struct audit *audit, struct job *job, struct transfer *t)
+{
+    struct fact_response *r = &job->facts.response;
+    const char *why;
+    bool forbidden;
+    if (t->hops >= audit->conf->audit_max_redirects) {
+        job_fail(audit, job, "too_many_redirects", "The page redirects too many times.");
+        return;
+    }
+    if (r->hop_count < FACT_HOPS_MAX)
+        r->hops[r->hop_count++] = arena_copy(&job->facts.arena, str_of(t->url.text));
+    job->reason[0] = '\0';
+    if (!follow(audit, t, &why, &forbidden)) {
+        char message[256];
+        snprintf(message, sizeof(message), "The page redirects to a URL that cannot be graded. %s", why);
+        job_fail(audit, job, forbidden ? "address_forbidden" : "http_error", message);
+    }
+}
+
+static void page_answered(struct audit *audit, struct job *job, struct transfer *t, enum fetch_error error)
+{
+    job->budget_ms -= (int)fetch_spent_ms(t->fetch);
+    if (error == FETCH_UNVERIFIED && !t->unverified) {
+        snprintf(job->reason, sizeof(job->reason), "%s", fetch_reason(t->fetch));
+        t->unverified = true;
+        t->state = PART_WAITING;
+    } else if (error != FETCH_OK) {
+        job_fail(audit, job, failures[error].code, failures[error].message);
+    } else if (fetch_location(t->fetch).n > 0) {
+        page_redirect(audit, job, t);
+    } else {
+        page_end(audit, job, t);
+    }
+}
+
+static void probe_answered(struct audit *audit, struct job *job, struct transfer *t, enum fetch_error error)
+{
+    const char *why;
+    bool forbidden;
+    if (error == FETCH_OK && fetch_location(t->fetch).n > 0) {
+        if (t->hops < PROBE_MAX_REDIRECTS && follow(audit, t, &why, &forbidden))
+            return;
+        error = FETCH_BROKEN;
+    }
+    probe_end(job, t, error);
+}
+
+static void finish_if_done(struct audit *audit, struct job *job)
+{
+    if (job->error_code != NULL || !job->read)
+        return;
+    for (unsigned i = 0; i < PARTS; i++)
+        if (job->parts[i].state == PART_WAITING || job->parts[i].state == PART_RUNNING)
+            return;
+    move_to_finished(audit, job);
+}
+
+static void transfer_ended(struct audit *audit, struct transfer *t, CURLcode code)
+{
+    struct job *job = t->job;
+    enum fetch_error error = fetch_end(t->fetch, audit->multi, code);
+    t->state = PART_ENDED;
+    if (t->part == PART_PAGE)
+        page_answered(audit, job, t, error);
+    else
+        probe_answered(audit, job, t, error);
+    finish_if_done(audit, job);
+}
+
+/* ---- who may start ---- */
+
+static bool host_has_room(const struct audit *audit, const char *host)
+{
+    unsigned busy = 0;
+    for (const struct job *job = audit->running.first; job != NULL; job = job->next)
+        for (unsigned i = 0; i < PARTS; i++)
+            busy += job->parts[i].state == PART_RUNNING && strcmp(job->parts[i].url.host, host) == 0;
+    return busy < PER_HOST;
+}
+
+static bool host_has_page_room(const struct audit *audit, const char *host)
+{
+    unsigned busy = 0;
+    for (const struct job *job = audit->running.first; job != NULL; job = job->next)
+        busy += strcmp(job->url.host, host) == 0;
+    return busy < PER_HOST;
+}
+
+static bool transfer_start(struct audit *audit, struct transfer *t)
+{
+    bool page = t->part == PART_PAGE;
+    unsigned timeout_ms = audit->conf->audit_timeout_ms < PROBE_TIMEOUT_MS ? audit->conf->audit_timeout_ms : PROBE_TIMEOUT_MS;
+    if (page && t->job->budget_ms <= 0)
+        return false;
+    struct fetch_request request = {
+        .url = &t->url,
+        .body = page ? FETCH_BODY_HTML : probe_bodies[t->part].body,
+        .max_body = page ? audit->conf->audit_max_bytes : probe_bodies[t->part].max_body,
+        .timeout_ms = page ? (unsigned)t->job->budget_ms : timeout_ms,
+        /* A probe asks what a server says, not who it is; it goes where the page's own request was accepted. */
+        .verify = page ? !t->unverified : t->job->reason[0] == '\0',
+        .head = page ? on_head : NULL,
+        .head_arg = t,
+        .owner = t,
+    };
+    if (t->fetch == NULL)
+        t->fetch = fetch_new(audit->conf, audit->guard);
+    if (t->fetch == NULL || !fetch_start(t->fetch, audit->multi, &request))
+        return false;
+    t->state = PART_RUNNING;
+    return true;
+}
+
+/* Start what waits for its host, pages before probes. True when a job ended by it. */
+static void start_transfers(struct audit *audit)
+{
+    for (unsigned part = 0; part < PARTS; part++) {
+        for (struct job *job = audit->running.first, *next; job != NULL; job = next) {
+            next = job->next;
+            struct transfer *t = &job->parts[part];
+            if (t->state != PART_WAITING || !host_has_room(audit, t->url.host) || transfer_start(audit, t))
+                continue;
+            t->state = PART_ENDED;
+            if (part != PART_PAGE)
+                finish_if_done(audit, job);
+            else if (job->budget_ms <= 0)
+                job_fail(audit, job, failures[FETCH_TIMEOUT].code, failures[FETCH_TIMEOUT].message);
+            else
+                job_fail(audit, job, failures[FETCH_MEMORY].code, failures[FETCH_MEMORY].message);
+        }
+    }
+}
+
+static bool job_admit(struct audit *audit, struct job *job)
+{
+    struct transfer *t = &job->parts[PART_PAGE];
+    const char *why;
+    if (!url_judge(str_of(job->url.text), NULL, audit->conf, &t->url, &why))
+        return false;
+    t->state = PART_WAITING;
+    return true;
+}
+
+static void admit_jobs(struct audit *audit)
+{
+    for (struct job **at = &audit->waiting.first; *at != NULL && audit->running.count < audit->conf->audit_concurrency;) {
+        if (!host_has_page_room(audit, (*at)->url.host)) {
+            at = &(*at)->next;
+            continue;
+        }
+        struct job *job = queue_take(&audit->waiting, at);
+        queue_add(&audit->running, job);
+        if (!job_admit(audit, job))
+            job_fail(audit, job, failures[FETCH_MEMORY].code, failures[FETCH_MEMORY].message);
+    }
+}
+
+static void probe_where_heads_came(struct audit *audit)
+{
+    for (struct job *job = audit->running.first; job != NULL; job = job->next)
+        if (job->head_came && !job->probing)
+            begin_probes(audit, job);
+}
+
+static void schedule(struct audit *audit)
+{
+    probe_where_heads_came(audit);
+    admit_jobs(audit);
+    start_transfers(audit);
+}
+
+static int perform(struct audit *audit)
+{
+    int running, left;
+    if (curl_multi_perform(audit->multi, &running) != CURLM_OK)
+        return -1;
+    for (CURLMsg *m; (m = curl_multi_info_read(audit->multi, &left)) != NULL;)
+        if (m->msg == CURLMSG_DONE)
+            transfer_ended(audit, fetch_owner(m->easy_handle), m->data.result);
+    schedule(audit);
+    return 0;
+}
+
+int audit_wait(struct audit *audit, struct curl_waitfd *extra, unsigned count, int timeout_ms)
+{
+    schedule(audit);
+    if (perform(audit) != 0)
+        return -1;
+    if (audit->finished.first != NULL)
+        timeout_ms = 0;
+    if (curl_multi_poll(audit->multi, extra, count, timeout_ms, NULL) != CURLM_OK || perform(audit) != 0)
+        return -1;
+    call_finished(audit);
+    return 0;
+}

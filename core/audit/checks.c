@@ -1,0 +1,140 @@
+#include "checks.h"
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* id (the member of results), category, importance (its weight), function. The order is that of audits.md and of the results. */
+const struct check checks[] = {
+    {"title", CATEGORY_SEO, IMPORTANCE_HIGH, check_title},
+    {"meta_description", CATEGORY_SEO, IMPORTANCE_HIGH, check_meta_description},
+    {"headings", CATEGORY_SEO, IMPORTANCE_HIGH, check_headings},
+    {"content_keywords", CATEGORY_SEO, IMPORTANCE_HIGH, check_content_keywords},
+    {"image_alt", CATEGORY_SEO, IMPORTANCE_HIGH, check_image_alt},
+    {"seo_friendly_url", CATEGORY_SEO, IMPORTANCE_HIGH, check_seo_friendly_url},
+    {"not_found_page", CATEGORY_SEO, IMPORTANCE_HIGH, check_not_found_page},
+    {"robots", CATEGORY_SEO, IMPORTANCE_HIGH, check_robots},
+    {"noindex", CATEGORY_SEO, IMPORTANCE_HIGH, check_noindex},
+    {"robots_txt_valid", CATEGORY_SEO, IMPORTANCE_MEDIUM, check_robots_txt_valid},
+    {"canonical", CATEGORY_SEO, IMPORTANCE_MEDIUM, check_canonical},
+    {"hreflang", CATEGORY_SEO, IMPORTANCE_LOW, check_hreflang},
+    {"link_text", CATEGORY_SEO, IMPORTANCE_MEDIUM, check_link_text},
+    {"crawlable_links", CATEGORY_SEO, IMPORTANCE_MEDIUM, check_crawlable_links},
+    {"in_page_links", CATEGORY_SEO, IMPORTANCE_MEDIUM, check_in_page_links},
+    {"language", CATEGORY_SEO, IMPORTANCE_MEDIUM, check_language},
+    {"favicon", CATEGORY_SEO, IMPORTANCE_MEDIUM, check_favicon},
+    {"text_compression", CATEGORY_PERFORMANCE, IMPORTANCE_HIGH, check_text_compression},
+    {"load_time", CATEGORY_PERFORMANCE, IMPORTANCE_MEDIUM, check_load_time},
+    {"ttfb", CATEGORY_PERFORMANCE, IMPORTANCE_MEDIUM, check_ttfb},
+    {"page_size", CATEGORY_PERFORMANCE, IMPORTANCE_MEDIUM, check_page_size},
+    {"http_requests", CATEGORY_PERFORMANCE, IMPORTANCE_MEDIUM, check_http_requests},
+    {"image_format", CATEGORY_PERFORMANCE, IMPORTANCE_MEDIUM, check_image_format},
+    {"doctype", CATEGORY_PERFORMANCE, IMPORTANCE_MEDIUM, check_doctype},
+    {"redirects", CATEGORY_PERFORMANCE, IMPORTANCE_MEDIUM, check_redirects},
+    {"defer_javascript", CATEGORY_PERFORMANCE, IMPORTANCE_LOW, check_defer_javascript},
+    {"render_blocking_css", CATEGORY_PERFORMANCE, IMPORTANCE_LOW, check_render_blocking_css},
+    {"dom_size", CATEGORY_PERFORMANCE, IMPORTANCE_LOW, check_dom_size},
+    {"unsized_images", CATEGORY_PERFORMANCE, IMPORTANCE_LOW, check_unsized_images},
+    {"https_encryption", CATEGORY_SECURITY, IMPORTANCE_HIGH, check_https_encryption},
+    {"https_redirect", CATEGORY_SECURITY, IMPORTANCE_MEDIUM, check_https_redirect},
+    {"mixed_content", CATEGORY_SECURITY, IMPORTANCE_MEDIUM, check_mixed_content},
+    {"server_signature", CATEGORY_SECURITY, IMPORTANCE_MEDIUM, check_server_signature},
+    {"http2", CATEGORY_SECURITY, IMPORTANCE_MEDIUM, check_http2},
+    {"unsafe_cross_origin_links", CATEGORY_SECURITY, IMPORTANCE_MEDIUM, check_unsafe_cross_origin_links},
+    {"hsts", CATEGORY_SECURITY, IMPORTANCE_LOW, check_hsts},
+    {"clickjacking", CATEGORY_SECURITY, IMPORTANCE_LOW, check_clickjacking},
+    {"csp", CATEGORY_SECURITY, IMPORTANCE_LOW, check_csp},
+    {"nosniff", CATEGORY_SECURITY, IMPORTANCE_LOW, check_nosniff},
+    {"plaintext_email", CATEGORY_SECURITY, IMPORTANCE_LOW, check_plaintext_email},
+    {"structured_data", CATEGORY_MISC, IMPORTANCE_MEDIUM, check_structured_data},
+    {"meta_viewport", CATEGORY_MISC, IMPORTANCE_MEDIUM, check_meta_viewport},
+    {"charset", CATEGORY_MISC, IMPORTANCE_MEDIUM, check_charset},
+    {"sitemap", CATEGORY_MISC, IMPORTANCE_LOW, check_sitemap},
+    {"social", CATEGORY_MISC, IMPORTANCE_LOW, check_social},
+    {"content_length", CATEGORY_MISC, IMPORTANCE_LOW, check_content_length},
+    {"text_html_ratio", CATEGORY_MISC, IMPORTANCE_LOW, check_text_html_ratio},
+    {"inline_css", CATEGORY_MISC, IMPORTANCE_LOW, check_inline_css},
+    {"deprecated_html_tags", CATEGORY_MISC, IMPORTANCE_LOW, check_deprecated_html_tags},
+};
+const size_t checks_count = sizeof(checks) / sizeof(*checks);
+
+const char *check_category_name(enum check_category category)
+{
+    static const char *const names[] = {"seo", "performance", "security", "misc"};
+    return names[category];
+}
+
+const char *check_importance_name(enum check_importance importance)
+{
+    static const char *const names[] = {"high", "medium", "low"};
+    return names[importance];
+}
+
+void verdict_pass(struct verdict *v)
+{
+    v->outcome = OUTCOME_PASS;
+}
+
+static struct str format_text(struct arena *arena, const char *format, va_list args)
+{
+    char text[1024];
+    int n = vsnprintf(text, sizeof(text), format, args);
+    if (n < 0)
+        return STR("");
+    /* a cut of a long one may leave half a code point; the bytes after the last whole one go */
+    struct str s = {text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1};
+    return arena_copy(arena, text_cut(s, VERDICT_TEXT_POINTS));
+}
+
+void verdict_fail(struct verdict *v, const char *message, ...)
+{
+    va_list args;
+    va_start(args, message);
+    v->message = format_text(v->arena, message, args);
+    va_end(args);
+    v->outcome = OUTCOME_FAIL;
+}
+
+void verdict_advise(struct verdict *v, const char *message, ...)
+{
+    va_list args;
+    va_start(args, message);
+    v->message = format_text(v->arena, message, args);
+    va_end(args);
+}
+
+void verdict_text(struct verdict *v, struct str value)
+{
+    v->value_kind = VALUE_TEXT;
+    v->text = text_cut(value, VERDICT_TEXT_POINTS);
+}
+
+void verdict_number(struct verdict *v, double value)
+{
+    v->value_kind = VALUE_NUMBER;
+    v->number = value;
+}
+
+void verdict_detail(struct verdict *v, const char *format, ...)
+{
+    if (v->detail_count == VERDICT_DETAILS_MAX)
+        return;
+    va_list args;
+    va_start(args, format);
+    v->details[v->detail_count++] = format_text(v->arena, format, args);
+    va_end(args);
+}
+
+void verdict_element(struct verdict *v, const struct page_element *e)
+{
+    /* one of these tells which element it is; the first that stands is shown */
+    static const char *const telling[] = {"src", "href", "srcset", "data", "action", "poster", "name", "property", "id", "class"};
+    for (size_t i = 0; i < sizeof(telling) / sizeof(*telling); i++) {
+        struct str value = page_value(e, telling[i]);
+        if (value.n > 0) {
+            verdict_detail(v, "<%s %s=\"%.*s\">", page_tag_name(e->tag), telling[i], STR_ARG(value));
+            return;
+        }
+    }
+    verdict_detail(v, "<%s>", page_tag_name(e->tag));
+}

@@ -1,0 +1,270 @@
+#include "config.h"
+
+#include "checks.h"
+#include "text.h"
+
+#include <stdlib.h>
+
+#define CONTENT_MIN_WORDS 500
+#define TEXT_MIN_PERCENT 10
+#define TITLE_WORDS_MAX 512
+
+/* ---- words of the title ---- */
+
+struct words {
+    struct buf folded;
+    struct str list[TITLE_WORDS_MAX];
+    bool found[TITLE_WORDS_MAX];
+    size_t count;
+};
+
+static int compare_words(const void *a, const void *b)
+{
+    const struct str *x = a, *y = b;
+    int order = memcmp(x->p, y->p, x->n < y->n ? x->n : y->n);
+    return order != 0 ? order : x->n < y->n ? -1 : x->n > y->n;
+}
+
+static void words_of(struct str text, struct words *out)
+{
+    struct str rest, word;
+    text_fold(text, &out->folded);
+    rest = buf_view(&out->folded);
+    while (out->count < TITLE_WORDS_MAX && text_word(&rest, &word))
+        out->list[out->count++] = word;
+    if (out->count == 0)
+        return;
+    qsort(out->list, out->count, sizeof(*out->list), compare_words);
+    size_t kept = 1;
+    for (size_t i = 1; i < out->count; i++)
+        if (!str_eq(out->list[i], out->list[kept - 1]))
+            out->list[kept++] = out->list[i];
+    out->count = kept;
+}
+
+/* Mark the words that are in folded ${text}: as words, or anywhere where the script parts none. */
+static size_t find_words(struct words *words, struct str text)
+{
+    size_t found = 0;
+    for (struct str rest = text, word; words->count > 0 && text_word(&rest, &word);) {
+        struct str *hit = bsearch(&word, words->list, words->count, sizeof(*words->list), compare_words);
+        if (hit != NULL)
+            words->found[hit - words->list] = true;
+    }
+    for (size_t i = 0; i < words->count; i++) {
+        if (!words->found[i] && text_is_ideographic(words->list[i]) && text.n > 0)
+            words->found[i] = memmem(text.p, text.n, words->list[i].p, words->list[i].n) != NULL;
+        found += words->found[i];
+    }
+    return found;
+}
+
+void check_content_keywords(struct facts *f, struct verdict *v)
+{
+    struct words *words = calloc(1, sizeof(*words));
+    struct buf text = {0};
+    if (words == NULL)
+        return;
+    words_of(facts_title(f), words);
+    text_fold(buf_view(&f->page.text), &text);
+    size_t found = find_words(words, buf_view(&text));
+    for (size_t i = 0; i < words->count; i++)
+        if (words->found[i])
+            verdict_detail(v, "%.*s", STR_ARG(words->list[i]));
+    verdict_number(v, (double)found);
+    if (words->count == 0)
+        verdict_fail(v, "The title has no words that the text could take up. Write a title that says what the page is about.");
+    else if (found == 0)
+        verdict_fail(v, "No word of the title is in the page's text. Write about what the title promises.");
+    else
+        verdict_pass(v);
+    buf_free(&words->folded);
+    buf_free(&text);
+    free(words);
+}
+
+void check_seo_friendly_url(struct facts *f, struct verdict *v)
+{
+    struct str url = f->response.url;
+    struct words *words = calloc(1, sizeof(*words));
+    struct buf target = {0};
+    bool awkward = false;
+    if (words == NULL)
+        return;
+    for (size_t i = 0; i < url.n; i++)
+        awkward = awkward || strchr("?=_%, ", url.p[i]) != NULL;
+    words_of(facts_title(f), words);
+    text_fold(f->response.target, &target);
+    verdict_text(v, url);
+    if (awkward)
+        verdict_fail(v, "The URL has one of the characters ? = _ %% , in it. Use short words with hyphens between them.");
+    else if (!str_eq(f->response.target, STR("/")) && find_words(words, buf_view(&target)) == 0)
+        verdict_fail(v, "The URL has no word of the title. Name the page in its URL by what it is about.");
+    else
+        verdict_pass(v);
+    buf_free(&words->folded);
+    buf_free(&target);
+    free(words);
+}
+
+/* ---- how much text ---- */
+
+/* Where a script parts no words, each character counts as one. */
+static size_t words_in(struct str word)
+{
+    size_t count = 0;
+    bool in_word = false;
+    while (word.n > 0) {
+        size_t n = 1;
+        while (n < word.n && ((unsigned char)word.p[n] & 0xC0) == 0x80)
+            n++;
+        bool ideograph = text_is_ideographic(word);
+        count += ideograph || !in_word;
+        in_word = !ideograph;
+        word = text_from(word, n);
+    }
+    return count;
+}
+
+void check_content_length(struct facts *f, struct verdict *v)
+{
+    size_t count = 0;
+    for (struct str rest = buf_view(&f->page.text), word; text_word(&rest, &word);)
+        count += words_in(word);
+    verdict_number(v, (double)count);
+    if (count < CONTENT_MIN_WORDS)
+        verdict_fail(v, "The page has %zu words. Pages of at least %d are found better.", count, CONTENT_MIN_WORDS);
+    else
+        verdict_pass(v);
+}
+
+void check_text_html_ratio(struct facts *f, struct verdict *v)
+{
+    struct str text = text_trim(buf_view(&f->page.text));
+    size_t bytes = 0;
+    for (size_t i = 0; i < text.n; i++)
+        bytes += !text_is_space(text.p[i]) || !text_is_space(text.p[i - 1]);
+    double percent = f->page.html_bytes == 0 ? 0 : 100.0 * (double)bytes / (double)f->page.html_bytes;
+    verdict_number(v, (double)(long)(percent * 10 + 0.5) / 10);
+    verdict_detail(v, "%zu bytes of text in %zu of HTML", bytes, f->page.html_bytes);
+    if (percent < TEXT_MIN_PERCENT)
+        verdict_fail(v, "Only %.1f %% of the page is text. Write more, or move scripts and styles to files: %d %% is good.", percent, TEXT_MIN_PERCENT);
+    else
+        verdict_pass(v);
+}
+
+/* ---- addresses ---- */
+
+static bool is_local_char(char c)
+{
+    return (c >= '0' && c <= '9') || (text_lower(c) >= 'a' && text_lower(c) <= 'z') || (c != '\0' && strchr("._%+-", c) != NULL);
+}
+
+static bool is_domain_char(char c)
+{
+    return (c >= '0' && c <= '9') || (text_lower(c) >= 'a' && text_lower(c) <= 'z') || c == '.' || c == '-';
+}
+
+/* The address around the @ at ${at} of ${s}; empty when it is none. */
+static struct str address_at(struct str s, size_t at)
+{
+    size_t from = at, to = at + 1;
+    while (from > 0 && is_local_char(s.p[from - 1]))
+        from--;
+    while (from < at && s.p[from] == '.')
+        from++;
+    while (to < s.n && is_domain_char(s.p[to]))
+        to++;
+    while (to > at + 1 && (s.p[to - 1] == '.' || s.p[to - 1] == '-'))
+        to--;
+    size_t top = to;
+    while (top > at + 1 && s.p[top - 1] != '.')
+        top--;
+    bool dotted = top > at + 2 && to - top >= 2;
+    for (size_t i = top; dotted && i < to; i++)
+        dotted = text_lower(s.p[i]) >= 'a' && text_lower(s.p[i]) <= 'z';
+    return dotted && from < at && s.p[at + 1] != '.' && s.p[at + 1] != '-' ? (struct str){s.p + from, to - from} : STR("");
+}
+
+static size_t add_addresses(struct verdict *v, struct str s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        const char *p = memchr(s.p + i, '@', s.n - i);
+        if (p == NULL)
+            break;
+        i = (size_t)(p - s.p);
+        struct str address = address_at(s, i);
+        bool known = address.n == 0;
+        for (size_t j = 0; !known && j < v->detail_count; j++)
+            known = str_eq(v->details[j], address);
+        if (known)
+            continue;
+        count++;
+        verdict_detail(v, "%.*s", STR_ARG(address));
+    }
+    return count;
+}
+
+void check_plaintext_email(struct facts *f, struct verdict *v)
+{
+    size_t count = add_addresses(v, buf_view(&f->page.text)), at = 0;
+    for (const struct page_element *e; (e = page_next(&f->page, TAG_A, &at)) != NULL;) {
+        struct str href = page_value(e, "href");
+        if (text_starts(href, "mailto:"))
+            count += add_addresses(v, text_from(href, 7));
+    }
+    verdict_number(v, (double)count);
+    if (count > 0)
+        verdict_fail(v, "The page shows %zu e-mail addresses, which spammers collect. Use a contact form instead.", count);
+    else
+        verdict_pass(v);
+}
+
+/* ---- social networks: the hosts of profiles, and paths there that are not profiles but buttons for sharing ---- */
+
+static const char *const social_hosts[] = {
+    "facebook.com", "instagram.com", "x.com", "twitter.com", "linkedin.com", "youtube.com", "tiktok.com", "pinterest.com", "threads.net", "threads.com",
+    "bsky.app", "reddit.com", "tumblr.com", "vk.com", "snapchat.com", "mastodon.social", "xing.com", "t.me", "twitch.tv", "vimeo.com", "weibo.com",
+};
+static const char *const sharing_paths[] = {"/share", "/sharer", "/intent", "/sharearticle", "/pin/create", "/dialog", "/submit", "/plugins"};
+
+static bool is_profile(struct str url)
+{
+    struct str rest, host, path;
+    if (!text_starts(url, "http://") && !text_starts(url, "https://"))
+        return false;
+    rest = text_from(url, text_starts(url, "https://") ? 8 : 7);
+    text_split(rest, '/', &host, &path);
+    path = text_from(rest, host.n);
+    if (path.n < 2)
+        return false;
+    for (size_t i = 0; i < sizeof(sharing_paths) / sizeof(*sharing_paths); i++)
+        if (text_starts(path, sharing_paths[i]))
+            return false;
+    for (size_t i = 0; i < sizeof(social_hosts) / sizeof(*social_hosts); i++) {
+        size_t n = strlen(social_hosts[i]);
+        if (text_ends(host, social_hosts[i]) && (host.n == n || host.p[host.n - n - 1] == '.'))
+            return true;
+    }
+    return false;
+}
+
+void check_social(struct facts *f, struct verdict *v)
+{
+    size_t count = 0, at = 0;
+    for (const struct page_element *e; (e = page_next(&f->page, TAG_A, &at)) != NULL;) {
+        struct str href = page_value(e, "href");
+        if (text_starts(href, "//"))
+            href = arena_printf(&f->arena, "https:%.*s", STR_ARG(href));
+        if (!is_profile(href))
+            continue;
+        count++;
+        verdict_detail(v, "%.*s", STR_ARG(href));
+    }
+    verdict_number(v, (double)count);
+    if (count == 0)
+        verdict_fail(v, "The page links to no profile in a social network. Link to yours, if you have one.");
+    else
+        verdict_pass(v);
+}

@@ -1,0 +1,108 @@
+#include "checks.h"
+#include "text.h"
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* nginx/1.22, PHP 8, 2.4.57: digits after a slash, a space or a dot between digits; h2o has none. */
+static bool has_version(struct str value)
+{
+    for (size_t i = 0; i + 1 < value.n; i++) {
+        char c = value.p[i];
+        if ((c == '/' || c == ' ') && is_digit(value.p[i + 1]))
+            return true;
+        if (c == '.' && i > 0 && is_digit(value.p[i - 1]) && is_digit(value.p[i + 1]))
+            return true;
+    }
+    return false;
+}
+
+void check_server_signature(struct facts *f, struct verdict *v)
+{
+    static const char *const names[] = {"Server", "X-Powered-By"};
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        size_t from = 0;
+        for (struct str value; (value = facts_header(f, names[i], &from)).p != NULL;) {
+            if (!has_version(value))
+                continue;
+            count++;
+            verdict_detail(v, "%s: %.*s", names[i], STR_ARG(value));
+        }
+    }
+    if (count > 0)
+        verdict_fail(v, "The server tells its version, which helps attackers. Hide it in the server's configuration.");
+    else
+        verdict_pass(v);
+}
+
+void check_http2(struct facts *f, struct verdict *v)
+{
+    unsigned version = f->response.http_version;
+    verdict_text(v, version < 20 ? arena_printf(&f->arena, "HTTP/%u.%u", version / 10, version % 10) : arena_printf(&f->arena, "HTTP/%u", version / 10));
+    if (version < 20)
+        verdict_fail(v, "The page comes over an old HTTP version. Switch on HTTP/2 in the web server.");
+    else
+        verdict_pass(v);
+}
+
+/* Whether an enforced policy has ${directive}; NULL: any at all. Policies are parted by commas, directives by semicolons. */
+static struct str find_policy(struct facts *f, const char *directive)
+{
+    size_t from = 0;
+    for (struct str header; (header = facts_header(f, "content-security-policy", &from)).p != NULL;)
+        for (struct str rest = header, one; text_token(&rest, ";,", &one);) {
+            struct str name;
+            one = text_trim(one);
+            struct str words = one;
+            if (text_token(&words, " \t", &name) && (directive == NULL || text_eq(name, directive)))
+                return directive == NULL ? header : one;
+        }
+    return STR("");
+}
+
+void check_clickjacking(struct facts *f, struct verdict *v)
+{
+    struct str policy = find_policy(f, "frame-ancestors");
+    struct str options = text_trim(facts_header_first(f, "x-frame-options"));
+    if (policy.n > 0) {
+        verdict_text(v, policy);
+        verdict_pass(v);
+        return;
+    }
+    if (options.n > 0)
+        verdict_text(v, options);
+    if (text_eq(options, "deny") || text_eq(options, "sameorigin"))
+        verdict_pass(v);
+    else
+        verdict_fail(v, "Other sites may frame the page and trick its visitors. Send Content-Security-Policy: frame-ancestors 'self'.");
+}
+
+void check_csp(struct facts *f, struct verdict *v)
+{
+    struct str policy = find_policy(f, NULL);
+    size_t at = 0;
+    for (const struct page_element *e; policy.n == 0 && (e = page_next(&f->page, TAG_META, &at)) != NULL;)
+        if (text_eq(page_value(e, "http-equiv"), "content-security-policy"))
+            policy = page_value(e, "content");
+    if (policy.n == 0) {
+        verdict_fail(v, "No Content-Security-Policy guards the page against injected scripts. Send one.");
+        return;
+    }
+    verdict_text(v, policy);
+    verdict_pass(v);
+}
+
+void check_nosniff(struct facts *f, struct verdict *v)
+{
+    struct str header = text_trim(facts_header_first(f, "x-content-type-options")), value, rest;
+    text_split(header, ',', &value, &rest);
+    if (header.n > 0)
+        verdict_text(v, header);
+    if (text_eq(text_trim(value), "nosniff"))
+        verdict_pass(v);
+    else
+        verdict_fail(v, "Browsers may guess the type of the page's files. Send X-Content-Type-Options: nosniff.");
+}

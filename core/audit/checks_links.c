@@ -1,0 +1,360 @@
+#include "checks.h"
+#include "language.h"
+#include "link_words.h"
+#include "text.h"
+#include "url.h"
+
+#define LINKS_MAX 150
+
+/* ${url} up to its fragment. */
+static struct str without_fragment(struct str url)
+{
+    struct str before, rest;
+    text_split(url, '#', &before, &rest);
+    return before;
+}
+
+/* host[:port] of an absolute http(s) URL; empty for any other. */
+static struct str authority_of(struct str url)
+{
+    struct str rest, authority;
+    if (!text_starts(url, "http://") && !text_starts(url, "https://"))
+        return STR("");
+    rest = text_from(url, text_starts(url, "https://") ? 8 : 7);
+    return text_token(&rest, "/?#", &authority) ? authority : STR("");
+}
+
+static bool has_scheme(struct str url)
+{
+    struct str scheme, rest;
+    if (!text_split(url, ':', &scheme, &rest) || scheme.n == 0)
+        return false;
+    for (size_t i = 0; i < scheme.n; i++)
+        if (!(text_lower(scheme.p[i]) >= 'a' && text_lower(scheme.p[i]) <= 'z') && !(i > 0 && strchr("0123456789+-.", scheme.p[i]) != NULL))
+            return false;
+    return true;
+}
+
+/* Whether ${href}, as the page means it, leads to another host. Pages have many links, so this reads them as they stand. */
+static bool is_external(const struct facts *f, struct str href)
+{
+    struct str own = authority_of(f->response.url), other, rest;
+    if (text_starts(href, "//")) {
+        rest = text_from(href, 2);
+        other = text_token(&rest, "/?#", &other) ? other : STR("");
+    } else if (has_scheme(href)) {
+        other = authority_of(href);
+    } else {
+        other = authority_of(f->base_url);
+    }
+    return other.n > 0 && !(other.n == own.n && strncasecmp(other.p, own.p, own.n) == 0);
+}
+
+/* ---- generic link texts ---- */
+
+static bool is_generic(const struct page_element *a)
+{
+    struct buf folded = {0};
+    struct str language, rest;
+    if (text_starts(a->text, "http://") || text_starts(a->text, "https://"))
+        return memchr(a->text.p, ' ', a->text.n) == NULL;
+    text_split(a->lang, '-', &language, &rest);
+    text_fold(a->text, &folded);
+    bool generic = link_words_have(language, buf_view(&folded));
+    buf_free(&folded);
+    return generic;
+}
+
+void check_link_text(struct facts *f, struct verdict *v)
+{
+    size_t count = 0, generic = 0, at = 0;
+    for (const struct page_element *e; (e = page_next(&f->page, TAG_A, &at)) != NULL;) {
+        struct str href = page_value(e, "href"), attribute;
+        if (!page_attribute(e, "href", &attribute) || text_has(page_value(e, "rel"), "nofollow") || text_starts(href, "javascript:") || text_starts(href, "mailto:"))
+            continue;
+        count++;
+        if (e->text.n == 0 || !is_generic(e) || str_eq(without_fragment(facts_resolve(f, href)), without_fragment(f->response.url)))
+            continue;
+        generic++;
+        verdict_detail(v, "%.*s: %.*s", STR_ARG(e->text), STR_ARG(href));
+    }
+    verdict_number(v, (double)generic);
+    if (generic > 0)
+        verdict_fail(v, "%zu of %zu links do not say where they lead. Name the target in the link's text.", generic, count);
+    else
+        verdict_pass(v);
+}
+
+/* ---- anchors a crawler can follow ---- */
+
+static bool has_any(const struct page_element *e, const char *const *names, size_t count)
+{
+    struct str unused;
+    for (size_t i = 0; i < count; i++)
+        if (page_attribute(e, names[i], &unused))
+            return true;
+    return false;
+}
+
+/* An anchor without href may stand for the page one is on, if it says so and has nothing else of a link. */
+static bool is_placeholder(const struct page_element *e)
+{
+    static const char *const of_links[] = {"href", "target", "download", "ping", "rel", "hreflang", "type", "referrerpolicy"};
+    struct str current = page_value(e, "aria-current");
+    return !has_any(e, of_links, sizeof(of_links) / sizeof(*of_links)) && (text_eq(current, "page") || text_eq(current, "location"));
+}
+
+static bool is_broken_url(const struct facts *f, struct str href)
+{
+    struct buf unused = {0};
+    bool web = text_starts(href, "http:") || text_starts(href, "https:") || text_starts(href, "//");
+    bool broken = web && !url_resolve(href, f->base_url.p, &unused);
+    buf_free(&unused);
+    return broken;
+}
+
+static bool is_uncrawlable(const struct facts *f, const struct page_element *e)
+{
+    struct str attribute;
+    struct str href = page_value(e, "href");
+    bool has_href = page_attribute(e, "href", &attribute);
+    char tight[64]; /* without white space, as far as it matters */
+    size_t n = 0;
+    for (size_t i = 0; i < href.n && n < sizeof(tight); i++)
+        if (!text_is_space(href.p[i]))
+            tight[n++] = href.p[i];
+    struct str script = {tight, n};
+    if (page_value(e, "role").n > 0 || text_starts(script, "mailto:") || (href.n == 0 && page_value(e, "id").n > 0))
+        return false;
+    if (text_starts(script, "file:"))
+        return true;
+    if (page_value(e, "name").n > 0 || is_placeholder(e))
+        return false;
+    return !has_href || text_has(script, "javascript:void(0") || text_has(script, "javascript:void0") || is_broken_url(f, href);
+}
+
+void check_crawlable_links(struct facts *f, struct verdict *v)
+{
+    size_t count = 0, at = 0;
+    for (const struct page_element *e; (e = page_next(&f->page, TAG_A, &at)) != NULL;) {
+        if (!is_uncrawlable(f, e))
+            continue;
+        count++;
+        verdict_detail(v, "<a href=\"%.*s\">%.*s</a>", STR_ARG(page_value(e, "href")), STR_ARG(e->text));
+    }
+    verdict_number(v, (double)count);
+    if (count > 0)
+        verdict_fail(v, "%zu links cannot be followed by search engines. Give each an href with a real URL.", count);
+    else
+        verdict_pass(v);
+}
+
+void check_in_page_links(struct facts *f, struct verdict *v)
+{
+    size_t internal = 0, external = 0, at = 0;
+    for (const struct page_element *e; (e = page_next(&f->page, TAG_A, &at)) != NULL;) {
+        struct str href = page_value(e, "href");
+        if (href.n == 0 || href.p[0] == '#')
+            continue;
+        if (is_external(f, href))
+            external++;
+        else
+            internal++;
+    }
+    verdict_number(v, (double)(internal + external));
+    verdict_detail(v, "Internal: %zu", internal);
+    verdict_detail(v, "External: %zu", external);
+    if (internal + external > LINKS_MAX)
+        verdict_fail(v, "The page has %zu links. Bring it to at most %d, so that each counts.", internal + external, LINKS_MAX);
+    else
+        verdict_pass(v);
+}
+
+void check_unsafe_cross_origin_links(struct facts *f, struct verdict *v)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < f->page.count; i++) {
+        const struct page_element *e = f->page.elements[i];
+        if ((e->tag != TAG_A && e->tag != TAG_AREA) || !text_eq(page_value(e, "target"), "_blank"))
+            continue;
+        struct str rel = page_value(e, "rel");
+        if (text_has_token(rel, "noopener") || text_has_token(rel, "noreferrer") || !is_external(f, page_value(e, "href")))
+            continue;
+        count++;
+        verdict_element(v, e);
+    }
+    verdict_number(v, (double)count);
+    if (count > 0)
+        verdict_fail(v, "%zu links open another site in a new window that can reach back. Add rel=\"noopener\".", count);
+    else
+        verdict_pass(v);
+}
+
+/* ---- canonical and alternate links: of the head, and of the Link header ---- */
+
+struct link {
+    struct str rel, href, hreflang;
+    bool has_hreflang;
+};
+
+/* Where a reading of all links stands. */
+struct links {
+    struct facts *facts;
+    size_t element, header;
+    struct str rest; /* of the Link header that is being read */
+};
+
+/* One parameter of a Link header's value (RFC 8288, 3): ;name=value or ;name="value". False at the value's end, where a comma may follow. */
+static bool header_parameter(struct str *rest, struct str *name, struct str *value)
+{
+    *rest = text_trim(*rest);
+    if (rest->n == 0 || rest->p[0] != ';')
+        return false;
+    *rest = text_trim(text_from(*rest, 1));
+    *value = STR("");
+    size_t n = 0;
+    while (n < rest->n && strchr("=;,", rest->p[n]) == NULL)
+        n++;
+    *name = text_trim((struct str){rest->p, n});
+    *rest = text_from(*rest, n);
+    if (rest->n == 0 || rest->p[0] != '=')
+        return true;
+    *rest = text_trim(text_from(*rest, 1));
+    if (rest->n > 0 && rest->p[0] == '"') {
+        text_split(text_from(*rest, 1), '"', value, rest);
+        return true;
+    }
+    for (n = 0; n < rest->n && strchr(";,", rest->p[n]) == NULL; n++)
+        ;
+    *value = text_trim((struct str){rest->p, n});
+    *rest = text_from(*rest, n);
+    return true;
+}
+
+static bool header_link(struct links *all, struct link *out)
+{
+    for (;;) {
+        struct str before, name, value;
+        if (text_split(all->rest, '<', &before, &all->rest) && text_split(all->rest, '>', &out->href, &all->rest)) {
+            while (header_parameter(&all->rest, &name, &value)) {
+                if (text_eq(name, "rel"))
+                    out->rel = value;
+                if (text_eq(name, "hreflang")) {
+                    out->hreflang = value;
+                    out->has_hreflang = value.n > 0;
+                }
+            }
+            return true;
+        }
+        all->rest = facts_header(all->facts, "link", &all->header);
+        if (all->rest.p == NULL)
+            return false;
+    }
+}
+
+static bool next_link(struct links *all, struct link *out)
+{
+    *out = (struct link){0};
+    for (const struct page_element *e; (e = page_next(&all->facts->page, TAG_LINK, &all->element)) != NULL;) {
+        if ((e->flags & ELEMENT_IN_HEAD) == 0)
+            continue;
+        out->rel = page_value(e, "rel");
+        out->href = page_value(e, "href");
+        out->hreflang = page_value(e, "hreflang");
+        out->has_hreflang = out->hreflang.n > 0;
+        return true;
+    }
+    return header_link(all, out);
+}
+
+struct canonical {
+    struct str url;     /* the first, resolved */
+    size_t distinct;
+    struct str invalid, relative; /* as written */
+};
+
+static void find_canonical(struct facts *f, struct verdict *v, struct canonical *out)
+{
+    struct links all = {.facts = f};
+    for (struct link link; next_link(&all, &link);) {
+        if (!text_eq(link.rel, "canonical") || link.href.n == 0)
+            continue;
+        struct str url = facts_resolve(f, link.href);
+        verdict_detail(v, "%.*s", STR_ARG(link.href));
+        if (url.n == 0) {
+            out->invalid = link.href;
+        } else if (!has_scheme(link.href)) {
+            out->relative = link.href;
+        } else if (out->distinct == 0 || !str_eq(out->url, url)) {
+            out->url = out->distinct == 0 ? url : out->url;
+            out->distinct++;
+        }
+    }
+}
+
+/* Whether the page and its canonical are two different ones of its own languages. */
+static bool leads_to_another_language(struct facts *f, struct str canonical)
+{
+    struct links all = {.facts = f};
+    bool has_page = false, has_canonical = false;
+    for (struct link link; next_link(&all, &link);) {
+        if (!text_eq(link.rel, "alternate") || link.href.n == 0 || !link.has_hreflang)
+            continue;
+        struct str url = facts_resolve(f, link.href);
+        has_page = has_page || str_eq(url, f->response.url);
+        has_canonical = has_canonical || str_eq(url, canonical);
+    }
+    return has_page && has_canonical && !str_eq(canonical, f->response.url);
+}
+
+static bool is_root(struct str url, struct str origin)
+{
+    struct str path = text_from(url, origin.n);
+    return url.n >= origin.n && memcmp(url.p, origin.p, origin.n) == 0 && (path.n == 0 || (path.p[0] == '/' && (path.n == 1 || strchr("?#", path.p[1]) != NULL)));
+}
+
+void check_canonical(struct facts *f, struct verdict *v)
+{
+    struct canonical canonical = {0};
+    find_canonical(f, v, &canonical);
+    if (canonical.distinct == 0 && canonical.invalid.n == 0 && canonical.relative.n == 0)
+        return;
+    if (canonical.url.n > 0)
+        verdict_text(v, canonical.url);
+    if (canonical.invalid.n > 0)
+        verdict_fail(v, "The canonical link is no valid URL. Write it out in full.");
+    else if (canonical.relative.n > 0)
+        verdict_fail(v, "The canonical link is relative. Write its URL out in full, with https://.");
+    else if (canonical.distinct > 1)
+        verdict_fail(v, "The page has canonical links that contradict each other. Keep one.");
+    else if (leads_to_another_language(f, canonical.url))
+        verdict_fail(v, "The canonical link leads to the page in another language. Let each language be its own canonical page.");
+    else if (is_root(canonical.url, f->response.origin) && !is_root(f->response.url, f->response.origin))
+        verdict_fail(v, "The canonical link leads to the home page instead of to this page. Let it name this page.");
+    else
+        verdict_pass(v);
+}
+
+void check_hreflang(struct facts *f, struct verdict *v)
+{
+    struct links all = {.facts = f};
+    size_t count = 0, bad = 0;
+    for (struct link link; next_link(&all, &link);) {
+        if (!text_eq(link.rel, "alternate") || !link.has_hreflang)
+            continue;
+        count++;
+        struct str primary, rest;
+        text_split(link.hreflang, '-', &primary, &rest);
+        bool known = text_eq(link.hreflang, "x-default") || language_is_known(primary);
+        bool full = text_starts(link.href, "http:") || text_starts(link.href, "https:");
+        if (known && full)
+            continue;
+        bad++;
+        verdict_detail(v, "%s: %.*s %.*s", known ? "relative URL" : "unknown language", STR_ARG(link.hreflang), STR_ARG(link.href));
+    }
+    verdict_number(v, (double)count);
+    if (bad > 0)
+        verdict_fail(v, "%zu of %zu alternate links have an unknown language or a relative URL. Mend them.", bad, count);
+    else
+        verdict_pass(v);
+}

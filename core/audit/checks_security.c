@@ -1,0 +1,141 @@
+#include "checks.h"
+#include "text.h"
+
+#define HSTS_MIN_SECONDS 31536000
+
+void check_https_encryption(struct facts *f, struct verdict *v)
+{
+    const struct fact_certificate *c = &f->response.certificate;
+    verdict_text(v, f->response.https ? STR("https") : STR("http"));
+    if (!f->response.https) {
+        verdict_fail(v, "The page is not encrypted. Serve it over https, with a certificate of a known authority.");
+        return;
+    }
+    if (c->issuer.n > 0)
+        verdict_detail(v, "Issued by %.*s", STR_ARG(c->issuer));
+    if (c->not_before.n > 0)
+        verdict_detail(v, "Valid from %.*s", STR_ARG(c->not_before));
+    if (c->not_after.n > 0)
+        verdict_detail(v, "Valid until %.*s", STR_ARG(c->not_after));
+    if (!c->verified)
+        verdict_fail(v, "Browsers warn of the certificate: %.*s. Install one that is valid for this host name.", STR_ARG(c->reason));
+    else
+        verdict_pass(v);
+}
+
+/* What a page loads or sends to: element, attribute. Links, which only lead elsewhere, are not among them; <link> is judged by its rel. */
+static const struct {
+    enum page_tag tag;
+    const char *attribute;
+} loads[] = {
+    {TAG_IMG, "src"},     {TAG_IMG, "srcset"},     {TAG_SCRIPT, "src"},      {TAG_LINK, "href"},      {TAG_LINK, "imagesrcset"}, {TAG_IFRAME, "src"},
+    {TAG_FRAME, "src"},   {TAG_SOURCE, "src"},     {TAG_SOURCE, "srcset"},   {TAG_VIDEO, "src"},      {TAG_VIDEO, "poster"},     {TAG_AUDIO, "src"},
+    {TAG_TRACK, "src"},   {TAG_EMBED, "src"},      {TAG_OBJECT, "data"},     {TAG_INPUT, "src"},      {TAG_INPUT, "formaction"}, {TAG_BUTTON, "formaction"},
+    {TAG_FORM, "action"}, {TAG_SVG_IMAGE, "href"}, {TAG_SVG_USE, "href"},    {TAG_SVG_IMAGE, "xlink:href"}, {TAG_SVG_USE, "xlink:href"},
+};
+
+static const char *const loading_rels[] = {
+    "stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "preload", "modulepreload", "prefetch", "manifest",
+};
+
+static bool is_loading_link(const struct page_element *link)
+{
+    struct str rel = page_value(link, "rel");
+    for (size_t i = 0; i < sizeof(loading_rels) / sizeof(*loading_rels); i++)
+        if (text_has_token(rel, loading_rels[i]))
+            return true;
+    return false;
+}
+
+/* Whether ${url}, as the page means it, goes over http. */
+static bool is_insecure(const struct facts *f, struct str url)
+{
+    struct str scheme, rest;
+    if (text_starts(url, "http:"))
+        return true;
+    bool absolute = text_split(url, ':', &scheme, &rest);
+    for (size_t i = 0; absolute && i < scheme.n; i++)
+        absolute = (text_lower(scheme.p[i]) >= 'a' && text_lower(scheme.p[i]) <= 'z') || (i > 0 && strchr("0123456789+-.", scheme.p[i]) != NULL);
+    return !absolute && url.n > 0 && text_starts(f->base_url, "http:");
+}
+
+/* A srcset is a list of URLs, each with a descriptor; a plain URL is a list of one. */
+static bool any_insecure(const struct facts *f, const char *attribute, struct str value)
+{
+    if (!text_ends(str_of(attribute), "srcset"))
+        return is_insecure(f, value);
+    for (struct str rest = value, candidate; text_token(&rest, ",", &candidate);) {
+        struct str url;
+        candidate = text_trim(candidate);
+        if (text_token(&candidate, " \t\n\f\r", &url) && is_insecure(f, url))
+            return true;
+    }
+    return false;
+}
+
+static bool loads_insecurely(const struct facts *f, const struct page_element *e)
+{
+    if (e->tag == TAG_LINK && !is_loading_link(e))
+        return false;
+    for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++)
+        if (loads[i].tag == e->tag && any_insecure(f, loads[i].attribute, page_value(e, loads[i].attribute)))
+            return true;
+    return false;
+}
+
+void check_mixed_content(struct facts *f, struct verdict *v)
+{
+    if (!f->response.https)
+        return;
+    size_t count = 0;
+    for (size_t i = 0; i < f->page.count; i++) {
+        if (!loads_insecurely(f, f->page.elements[i]))
+            continue;
+        count++;
+        verdict_element(v, f->page.elements[i]);
+    }
+    verdict_number(v, (double)count);
+    if (count > 0)
+        verdict_fail(v, "%zu elements are loaded or sent over http, which browsers block or warn of. Use https for each.", count);
+    else
+        verdict_pass(v);
+}
+
+void check_hsts(struct facts *f, struct verdict *v)
+{
+    if (!f->response.https)
+        return;
+    /* RFC 6797, 8.1: only the first header counts; 6.1: empty directives are allowed. */
+    struct str header = facts_header_first(f, "strict-transport-security");
+    bool has_age = false;
+    unsigned long age = 0;
+    size_t unknown = 0;
+    if (header.n == 0) {
+        verdict_fail(v, "There is no Strict-Transport-Security header. Send one with a max-age of at least a year.");
+        return;
+    }
+    verdict_text(v, header);
+    for (struct str rest = header, one; text_token(&rest, ";", &one);) {
+        struct str name, value;
+        one = text_trim(one);
+        text_split(one, '=', &name, &value);
+        name = text_trim(name);
+        value = text_trim(value);
+        if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"')
+            value = (struct str){value.p + 1, value.n - 2};
+        if (text_eq(name, "max-age")) {
+            has_age = text_number(value, &age);
+        } else if (one.n > 0 && !text_eq(one, "includeSubDomains") && !text_eq(one, "preload")) {
+            unknown++;
+            verdict_detail(v, "Unknown directive: %.*s", STR_ARG(one));
+        }
+    }
+    if (!has_age)
+        verdict_fail(v, "The Strict-Transport-Security header has no max-age. Set it to at least %d seconds, a year.", HSTS_MIN_SECONDS);
+    else if (age < HSTS_MIN_SECONDS)
+        verdict_fail(v, "The Strict-Transport-Security header's max-age is %lu seconds. Set it to at least %d, a year.", age, HSTS_MIN_SECONDS);
+    else if (unknown > 0)
+        verdict_fail(v, "The Strict-Transport-Security header has %zu unknown directives. Remove them.", unknown);
+    else
+        verdict_pass(v);
+}

@@ -1,0 +1,416 @@
+#include "config.h"
+
+#include "fetch.h"
+#include "text.h"
+
+#include <errno.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HEAD_MAX_BYTES ((size_t)64 * 1024)
+#define CONNECT_TIMEOUT_MS 5000L
+#define LOW_SPEED_BYTES 32L /* a second, over LOW_SPEED_SECONDS */
+#define LOW_SPEED_SECONDS 10L
+#define USER_AGENT "Mozilla/5.0 (compatible; Assay/" PACKAGE_VERSION "; +https://assay.example/bot)"
+
+struct fetch {
+    CURL *easy;
+    struct curl_slist *request_headers;
+    const struct conf *conf;
+    struct guard *guard;
+    struct fetch_request request;
+    bool private_host, running;
+    /* what came */
+    struct buf head; /* header lines of the last response */
+    struct buf body;
+    uint64_t decoded_bytes;
+    long status;
+    bool body_begun;
+    bool enough; /* we ended it, having what we wanted */
+    bool refused_by_guard, too_large, not_html;
+    char reason[160];
+    bool verified;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct fetch *f = arg;
+    (void)purpose;
+    if (!guard_connect(f->guard, &address->addr, f->private_host, now_ms())) {
+        f->refused_by_guard = true;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/* The value of the first header ${name} of the last response. */
+static struct str header(const struct fetch *f, const char *name)
+{
+    struct str rest = buf_view(&f->head), line, field, value;
+    while (text_split(rest, '\n', &line, &rest) || line.n > 0)
+        if (text_split(line, ':', &field, &value) && text_eq(field, name))
+            return text_trim(value);
+    return STR("");
+}
+
+static bool is_redirect(long status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+static bool is_html(struct str type)
+{
+    struct str essence, parameters;
+    text_split(type, ';', &essence, &parameters);
+    essence = text_trim(essence);
+    return text_eq(essence, "text/html") || text_eq(essence, "application/xhtml+xml");
+}
+
+/* A response that is neither redirect nor error, and so the page itself. */
+static bool is_page(const struct fetch *f)
+{
+    return f->status < 400 && fetch_location(f).n == 0;
+}
+
+static void head_complete(struct fetch *f)
+{
+    if (f->request.body != FETCH_BODY_HTML || f->status < 200 || !is_page(f))
+        return;
+    struct str type = header(f, "content-type");
+    f->not_html = type.n > 0 && !is_html(type);
+    if (!f->not_html && f->request.head != NULL)
+        f->request.head(f->request.head_arg);
+}
+
+static size_t on_header(char *p, size_t size, size_t count, void *arg)
+{
+    struct fetch *f = arg;
+    size_t n = size * count;
+    struct str line = {p, n};
+    if (f->body_begun)
+        return n; /* trailers say nothing we ask for */
+    if (text_starts(line, "HTTP/")) {
+        buf_reset(&f->head);
+        f->status = 0;
+        struct str version, rest;
+        unsigned long status;
+        if (text_split(line, ' ', &version, &rest) && text_number(rest, &status))
+            f->status = (long)status;
+        return n;
+    }
+    if (text_trim(line).n == 0) {
+        head_complete(f);
+        return f->not_html ? 0 : n;
+    }
+    if (f->head.n + n > HEAD_MAX_BYTES) {
+        f->too_large = true;
+        return 0;
+    }
+    buf_add(&f->head, p, n);
+    return buf_ok(&f->head) ? n : 0;
+}
+
+/* A page without a Content-Type is HTML if it begins like markup. */
+static bool begins_like_html(struct str body)
+{
+    if (text_starts(body, "\xEF\xBB\xBF"))
+        body = text_from(body, 3);
+    body = text_trim(body);
+    return body.n == 0 || body.p[0] == '<';
+}
+
+static size_t on_body(char *p, size_t size, size_t count, void *arg)
+{
+    struct fetch *f = arg;
+    size_t n = size * count;
+    bool first = !f->body_begun;
+    f->body_begun = true;
+    f->decoded_bytes += n;
+    if (f->request.body == FETCH_BODY_NONE || (f->request.body == FETCH_BODY_HTML && !is_page(f))) {
+        f->enough = true;
+        return 0;
+    }
+    if (f->request.body == FETCH_BODY_HTML && first && header(f, "content-type").n == 0 && !begins_like_html((struct str){p, n})) {
+        f->not_html = true;
+        return 0;
+    }
+    uint64_t room = f->request.max_body - f->body.n;
+    if (n > room) {
+        f->too_large = f->request.body == FETCH_BODY_HTML;
+        f->enough = !f->too_large;
+        if (f->enough)
+            buf_add(&f->body, p, (size_t)room);
+        return 0;
+    }
+    buf_add(&f->body, p, n);
+    return buf_ok(&f->body) ? n : 0;
+}
+
+static bool set_options(struct fetch *f)
+{
+    CURL *e = f->easy;
+    bool ok = true;
+#define SET(option, value) (ok = curl_easy_setopt(e, option, value) == CURLE_OK && ok)
+    SET(CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(CURLOPT_PROXY, "");
+    SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_QUICK_EXIT, 1L);
+    SET(CURLOPT_FOLLOWLOCATION, 0L);
+    SET(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+    SET(CURLOPT_ACCEPT_ENCODING, "");
+    SET(CURLOPT_USERAGENT, USER_AGENT);
+    SET(CURLOPT_COOKIEFILE, "");
+    SET(CURLOPT_HTTPHEADER, f->request_headers);
+    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+    SET(CURLOPT_LOW_SPEED_LIMIT, LOW_SPEED_BYTES);
+    SET(CURLOPT_LOW_SPEED_TIME, LOW_SPEED_SECONDS);
+    SET(CURLOPT_CERTINFO, 1L);
+    SET(CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    SET(CURLOPT_OPENSOCKETDATA, f);
+    SET(CURLOPT_HEADERFUNCTION, on_header);
+    SET(CURLOPT_HEADERDATA, f);
+    SET(CURLOPT_WRITEFUNCTION, on_body);
+    SET(CURLOPT_WRITEDATA, f);
+#undef SET
+    return ok;
+}
+
+struct fetch *fetch_new(const struct conf *conf, struct guard *guard)
+{
+    struct fetch *f = calloc(1, sizeof(*f));
+    if (f == NULL)
+        return NULL;
+    f->conf = conf;
+    f->guard = guard;
+    f->easy = curl_easy_init();
+    f->request_headers = curl_slist_append(NULL, "Accept: text/html,application/xhtml+xml;q=0.9,*/*;q=0.8");
+    if (f->easy == NULL || f->request_headers == NULL || !set_options(f)) {
+        fetch_free(f);
+        return NULL;
+    }
+    return f;
+}
+
+void fetch_free(struct fetch *f)
+{
+    if (f == NULL)
+        return;
+    curl_easy_cleanup(f->easy);
+    curl_slist_free_all(f->request_headers);
+    buf_free(&f->head);
+    buf_free(&f->body);
+    free(f);
+}
+
+bool fetch_start(struct fetch *f, CURLM *multi, const struct fetch_request *request)
+{
+    CURL *e = f->easy;
+    bool ok = true;
+    f->request = *request;
+    f->private_host = request->url->private_host;
+    buf_reset(&f->head);
+    buf_reset(&f->body);
+    f->decoded_bytes = 0;
+    f->status = 0;
+    f->body_begun = f->enough = f->refused_by_guard = f->too_large = f->not_html = false;
+    f->verified = request->verify;
+    f->reason[0] = '\0';
+#define SET(option, value) (ok = curl_easy_setopt(e, option, value) == CURLE_OK && ok)
+    SET(CURLOPT_URL, request->url->text);
+    SET(CURLOPT_PRIVATE, request->owner);
+    SET(CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
+    SET(CURLOPT_SSL_VERIFYPEER, request->verify ? 1L : 0L);
+    SET(CURLOPT_SSL_VERIFYHOST, request->verify ? 2L : 0L);
+    /* A page's times are those of a first visit. */
+    SET(CURLOPT_FRESH_CONNECT, request->body == FETCH_BODY_HTML ? 1L : 0L);
+#undef SET
+    f->running = ok && curl_multi_add_handle(multi, e) == CURLM_OK;
+    return f->running;
+}
+
+void fetch_cancel(struct fetch *f, CURLM *multi)
+{
+    if (f != NULL && f->running)
+        curl_multi_remove_handle(multi, f->easy);
+    if (f != NULL)
+        f->running = false;
+}
+
+static void find_reason(struct fetch *f)
+{
+    long result = 0;
+    curl_easy_getinfo(f->easy, CURLINFO_SSL_VERIFYRESULT, &result);
+    snprintf(f->reason, sizeof(f->reason), "%s", result == X509_V_OK ? "it is for another host name" : X509_verify_cert_error_string(result));
+}
+
+/* libcurl's codes for what went wrong on the way; what is not here is FETCH_BROKEN. */
+static enum fetch_error error_of(CURLcode code)
+{
+    static const struct {
+        CURLcode code;
+        enum fetch_error error;
+    } codes[] = {
+        {CURLE_OK, FETCH_OK},
+        {CURLE_COULDNT_RESOLVE_HOST, FETCH_DNS},
+        {CURLE_COULDNT_CONNECT, FETCH_CONNECT},
+        {CURLE_OPERATION_TIMEDOUT, FETCH_TIMEOUT},
+        {CURLE_PEER_FAILED_VERIFICATION, FETCH_UNVERIFIED},
+        {CURLE_SSL_ISSUER_ERROR, FETCH_UNVERIFIED},
+        {CURLE_SSL_CONNECT_ERROR, FETCH_TLS},
+        {CURLE_SSL_CERTPROBLEM, FETCH_TLS},
+        {CURLE_SSL_CIPHER, FETCH_TLS},
+        {CURLE_SSL_CACERT_BADFILE, FETCH_TLS},
+        {CURLE_USE_SSL_FAILED, FETCH_TLS},
+        {CURLE_SSL_INVALIDCERTSTATUS, FETCH_TLS},
+        {CURLE_OUT_OF_MEMORY, FETCH_MEMORY},
+    };
+    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+        if (codes[i].code == code)
+            return codes[i].error;
+    return FETCH_BROKEN;
+}
+
+static bool refused_by_peer(const struct fetch *f)
+{
+    long os_errno = 0;
+    curl_easy_getinfo(f->easy, CURLINFO_OS_ERRNO, &os_errno);
+    return os_errno == ECONNREFUSED;
+}
+
+enum fetch_error fetch_end(struct fetch *f, CURLM *multi, CURLcode code)
+{
+    fetch_cancel(f, multi);
+    if (f->too_large)
+        return FETCH_TOO_LARGE;
+    if (f->not_html)
+        return FETCH_NOT_HTML;
+    if (!buf_ok(&f->body) || !buf_ok(&f->head))
+        return FETCH_MEMORY;
+    enum fetch_error error = f->enough ? FETCH_OK : error_of(code);
+    if (error == FETCH_CONNECT && f->refused_by_guard)
+        return FETCH_FORBIDDEN;
+    if (error == FETCH_CONNECT && refused_by_peer(f))
+        return FETCH_REFUSED;
+    if (error == FETCH_UNVERIFIED)
+        find_reason(f);
+    if (error == FETCH_OK && f->request.body == FETCH_BODY_HTML && is_page(f) && f->status != 200 && header(f, "content-type").n == 0 && f->body.n == 0)
+        return FETCH_NOT_HTML; /* 204 and its like */
+    return error;
+}
+
+void *fetch_owner(CURL *easy)
+{
+    char *owner = NULL;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &owner);
+    return owner;
+}
+
+long fetch_status(const struct fetch *f)
+{
+    return f->status;
+}
+
+struct str fetch_body(const struct fetch *f)
+{
+    return buf_view(&f->body);
+}
+
+struct str fetch_location(const struct fetch *f)
+{
+    return is_redirect(f->status) ? header(f, "location") : STR("");
+}
+
+const char *fetch_reason(const struct fetch *f)
+{
+    return f->reason;
+}
+
+unsigned fetch_spent_ms(const struct fetch *f)
+{
+    curl_off_t us = 0;
+    curl_easy_getinfo(f->easy, CURLINFO_TOTAL_TIME_T, &us);
+    return (unsigned)(us / 1000);
+}
+
+static struct str clean_copy(struct arena *arena, struct str s)
+{
+    static const struct charset utf8 = {.name = "utf-8", .known = true};
+    struct buf clean = {0};
+    struct str out = STR("");
+    if (charset_to_utf8(&utf8, s, &clean))
+        out = arena_copy(arena, buf_view(&clean));
+    buf_free(&clean);
+    return out;
+}
+
+static void describe_headers(const struct fetch *f, struct arena *arena, struct fact_response *out)
+{
+    struct str rest = buf_view(&f->head), line, name, value;
+    while ((text_split(rest, '\n', &line, &rest) || line.n > 0) && out->header_count < FACT_HEADERS_MAX) {
+        /* a line that begins with white space goes on the one before (RFC 9112, 5.2); none of the headers we read is ever folded */
+        if (line.n == 0 || text_is_space(line.p[0]) || !text_split(line, ':', &name, &value))
+            continue;
+        struct fact_header *h = &out->headers[out->header_count++];
+        h->name = clean_copy(arena, text_trim(name));
+        h->value = clean_copy(arena, text_trim(value));
+    }
+}
+
+static void describe_certificate(const struct fetch *f, struct arena *arena, struct fact_certificate *out)
+{
+    struct curl_certinfo *info = NULL;
+    out->verified = f->verified;
+    if (curl_easy_getinfo(f->easy, CURLINFO_CERTINFO, &info) != CURLE_OK || info == NULL || info->num_of_certs == 0)
+        return;
+    const struct {
+        const char *label;
+        struct str *to;
+    } fields[] = {{"Issuer:", &out->issuer}, {"Start date:", &out->not_before}, {"Expire date:", &out->not_after}};
+    for (const struct curl_slist *l = info->certinfo[0]; l != NULL; l = l->next)
+        for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+            if (text_starts(str_of(l->data), fields[i].label))
+                *fields[i].to = clean_copy(arena, text_from(str_of(l->data), strlen(fields[i].label)));
+}
+
+static unsigned version_number(long version)
+{
+    switch (version) {
+    case CURL_HTTP_VERSION_1_0:
+        return 10;
+    case CURL_HTTP_VERSION_2_0:
+        return 20;
+    case CURL_HTTP_VERSION_3:
+        return 30;
+    default:
+        return 11;
+    }
+}
+
+void fetch_describe(const struct fetch *f, struct arena *arena, struct fact_response *out)
+{
+    curl_off_t begun = 0, answered = 0, wire = 0;
+    long version = 0;
+    curl_easy_getinfo(f->easy, CURLINFO_PRETRANSFER_TIME_T, &begun);
+    curl_easy_getinfo(f->easy, CURLINFO_STARTTRANSFER_TIME_T, &answered);
+    curl_easy_getinfo(f->easy, CURLINFO_SIZE_DOWNLOAD_T, &wire);
+    curl_easy_getinfo(f->easy, CURLINFO_HTTP_VERSION, &version);
+    out->status = f->status;
+    out->http_version = version_number(version);
+    out->load_ms = fetch_spent_ms(f);
+    out->ttfb_ms = answered > begun ? (unsigned)((answered - begun) / 1000) : 0;
+    out->wire_bytes = (uint64_t)wire;
+    out->decoded_bytes = f->decoded_bytes;
+    describe_headers(f, arena, out);
+    describe_certificate(f, arena, &out->certificate);
+}

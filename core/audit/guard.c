@@ -1,0 +1,186 @@
+#include "guard.h"
+#include "text.h"
+
+#include <ifaddrs.h>
+#include <stdlib.h>
+
+#define OWN_MAX_AGE_MS 10000
+
+/* IPv4: everything is public but these. */
+static const char *const denied_v4[] = {
+    "0.0.0.0/8",       /* this network, RFC 791 */
+    "10.0.0.0/8",      /* private, RFC 1918 */
+    "100.64.0.0/10",   /* carrier-grade NAT, RFC 6598 */
+    "127.0.0.0/8",     /* loopback, RFC 1122 */
+    "169.254.0.0/16",  /* link-local and cloud metadata, RFC 3927 */
+    "172.16.0.0/12",   /* private, RFC 1918 */
+    "192.0.0.0/24",    /* protocol assignments, RFC 6890 */
+    "192.0.2.0/24",    /* documentation, RFC 5737 */
+    "192.88.99.0/24",  /* 6to4 relays, RFC 7526 */
+    "192.168.0.0/16",  /* private, RFC 1918 */
+    "198.18.0.0/15",   /* benchmarks, RFC 2544 */
+    "198.51.100.0/24", /* documentation, RFC 5737 */
+    "203.0.113.0/24",  /* documentation, RFC 5737 */
+    "224.0.0.0/4",     /* multicast, RFC 5771 */
+    "240.0.0.0/4",     /* reserved, and broadcast, RFC 1112 */
+};
+
+/* IPv6: nothing is public but global unicast, less these. */
+static const char public_v6[] = "2000::/3";
+static const char *const denied_v6[] = {
+    "2001::/23",     /* protocol assignments, Teredo among them, RFC 2928 */
+    "2001:db8::/32", /* documentation, RFC 3849 */
+    "2002::/16",     /* 6to4: an IPv4 address in disguise, RFC 3056 */
+    "3fff::/20",     /* documentation, RFC 9637 */
+};
+
+/* Names that mean this host or this network wherever they are asked for; a name ends in one of these or is one of these. */
+static const char *const private_suffixes[] = {"localhost", "local", "internal"};
+
+struct guard {
+    const struct conf *conf;
+    struct ip *own;
+    size_t own_count;
+    int64_t own_at_ms;
+};
+
+static bool in_list(const char *const *list, size_t count, const struct ip *ip)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct cidr net;
+        if (!cidr_parse(list[i], &net) || cidr_has(&net, ip))
+            return true;
+    }
+    return false;
+}
+
+bool guard_ip_denied(const struct ip *ip)
+{
+    if (ip_is_v4(ip))
+        return in_list(denied_v4, sizeof(denied_v4) / sizeof(*denied_v4), ip);
+    struct cidr global;
+    if (!cidr_parse(public_v6, &global) || !cidr_has(&global, ip))
+        return true;
+    return in_list(denied_v6, sizeof(denied_v6) / sizeof(*denied_v6), ip);
+}
+
+static bool is_private_name(struct str host)
+{
+    if (memchr(host.p, '.', host.n) == NULL)
+        return true;
+    for (size_t i = 0; i < sizeof(private_suffixes) / sizeof(*private_suffixes); i++) {
+        size_t n = strlen(private_suffixes[i]);
+        if (text_ends(host, private_suffixes[i]) && host.n > n && host.p[host.n - n - 1] == '.')
+            return true;
+    }
+    return false;
+}
+
+static enum guard_host judge_name(struct str host, const struct conf *conf, const char **why)
+{
+    if (host.n > 253) {
+        *why = "The host name is longer than 253 characters.";
+        return GUARD_HOST_REFUSED;
+    }
+    for (struct str rest = host, label;;) {
+        bool more = text_split(rest, '.', &label, &rest);
+        if (label.n == 0 || label.n > 63) {
+            *why = "The host name has an empty label, or one longer than 63 characters.";
+            return GUARD_HOST_REFUSED;
+        }
+        if (!more)
+            break;
+    }
+    if (!is_private_name(host))
+        return GUARD_HOST_FINE;
+    if (conf->audit_allow_private.count > 0)
+        return GUARD_HOST_PRIVATE;
+    *why = "The host is a name of this machine or of a private network, which may not be graded. Use a public host name.";
+    return GUARD_HOST_REFUSED;
+}
+
+enum guard_host guard_host_judge(const char *host, const struct conf *conf, const char **why)
+{
+    struct ip ip;
+    if (!ip_parse(host, &ip))
+        return judge_name(str_of(host), conf, why);
+    if (!guard_ip_denied(&ip) || cidr_list_has(&conf->audit_allow_private, &ip))
+        return GUARD_HOST_FINE;
+    *why = "The address is private or reserved, and may not be graded. Use a public address or host name.";
+    return GUARD_HOST_REFUSED;
+}
+
+bool guard_port_open(uint16_t port, const struct conf *conf)
+{
+    for (size_t i = 0; i < conf->audit_ports_count; i++)
+        if (conf->audit_ports[i] == port)
+            return true;
+    return false;
+}
+
+static void learn_own(struct guard *guard, int64_t now_ms)
+{
+    struct ifaddrs *all = NULL;
+    if (getifaddrs(&all) != 0)
+        return; /* keep what is known */
+    size_t count = 0;
+    for (struct ifaddrs *a = all; a != NULL; a = a->ifa_next)
+        count++;
+    struct ip *own = calloc(count + 1, sizeof(*own));
+    if (own != NULL) {
+        size_t n = 0;
+        for (struct ifaddrs *a = all; a != NULL; a = a->ifa_next)
+            if (a->ifa_addr != NULL && ip_of(a->ifa_addr, &own[n]))
+                n++;
+        free(guard->own);
+        guard->own = own;
+        guard->own_count = n;
+        guard->own_at_ms = now_ms;
+    }
+    freeifaddrs(all);
+}
+
+struct guard *guard_new(const struct conf *conf)
+{
+    struct guard *guard = calloc(1, sizeof(*guard));
+    if (guard != NULL) {
+        guard->conf = conf;
+        guard->own_at_ms = -OWN_MAX_AGE_MS;
+    }
+    return guard;
+}
+
+void guard_free(struct guard *guard)
+{
+    if (guard == NULL)
+        return;
+    free(guard->own);
+    free(guard);
+}
+
+static bool is_own(struct guard *guard, const struct ip *ip, int64_t now_ms)
+{
+    if (now_ms - guard->own_at_ms >= OWN_MAX_AGE_MS)
+        learn_own(guard, now_ms);
+    for (size_t i = 0; i < guard->own_count; i++)
+        if (memcmp(&guard->own[i], ip, sizeof(*ip)) == 0)
+            return true;
+    return false;
+}
+
+static uint16_t port_of(const struct sockaddr *sa)
+{
+    if (sa->sa_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)(const void *)sa)->sin_port);
+    return ntohs(((const struct sockaddr_in6 *)(const void *)sa)->sin6_port);
+}
+
+bool guard_connect(struct guard *guard, const struct sockaddr *sa, bool private_host, int64_t now_ms)
+{
+    struct ip ip;
+    if (!ip_of(sa, &ip) || !guard_port_open(port_of(sa), guard->conf))
+        return false;
+    if (cidr_list_has(&guard->conf->audit_allow_private, &ip))
+        return true;
+    return !private_host && !guard_ip_denied(&ip) && !is_own(guard, &ip, now_ms);
+}

@@ -1,0 +1,357 @@
+#include "conf_table.h"
+#include "conf_value.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define RELOAD true
+#define RESTART false
+#define MEMBER(name) offsetof(struct conf, name)
+#define LISTENER(name) offsetof(struct conf_listen, name)
+#define SECONDS(n) ((uint64_t)(n)*1000)
+#define MIB(n) ((uint64_t)(n) << 20)
+
+static const char *const level_choices[] = {
+    [LOG_LEVEL_ERROR] = "error", [LOG_LEVEL_WARN] = "warn", [LOG_LEVEL_INFO] = "info", [LOG_LEVEL_DEBUG] = "debug", NULL};
+static const char *const format_choices[] = {[LOG_FORMAT_JSON] = "json", [LOG_FORMAT_COMBINED] = "combined", NULL};
+
+/*
+ * The option table. Columns by name: key; type; where the member lies; min and max of a number (durations in ms, sizes in bytes), or max =
+ * 1 for a text that may be
+ * empty; initial, the default as one writes it; sample, what the packages' file says instead; reload or restart; help, one sentence. Rows
+ * of one
+ * group stand together, in the order of the sample file.
+ */
+const struct conf_option conf_options[] = {
+    {.key = CONF_LISTEN_PREFIX "address",
+     .type = &conf_type_address,
+     .offset = LISTENER(address),
+     .initial = "127.0.0.1:8080",
+     .reload = RESTART,
+     .help = "Where to accept connections: host:port, [ipv6]:port or unix:/path; port 0 takes any free one."},
+    {.key = CONF_LISTEN_PREFIX "tls.certificate",
+     .type = &conf_type_path,
+     .offset = LISTENER(tls_certificate),
+     .max = 1,
+     .initial = "",
+     .reload = RELOAD,
+     .help = "PEM file with the certificate and its chain; empty for plain HTTP."},
+    {.key = CONF_LISTEN_PREFIX "tls.key",
+     .type = &conf_type_path,
+     .offset = LISTENER(tls_key),
+     .max = 1,
+     .initial = "",
+     .reload = RELOAD,
+     .help = "PEM file with the certificate's private key."},
+    {.key = "internal_listen",
+     .type = &conf_type_address,
+     .offset = MEMBER(internal_listen),
+     .max = 1,
+     .initial = "",
+     .sample = "127.0.0.1:9180",
+     .reload = RESTART,
+     .help = "An address of its own for /healthz and /readyz, for operators; empty for none."},
+    {.key = "base_url",
+     .type = &conf_type_url,
+     .offset = MEMBER(base_url),
+     .max = 1,
+     .initial = "",
+     .reload = RELOAD,
+     .help = "Public address used in links, such as https://api.example.com; empty for the first listener's."},
+    {.key = "workers",
+     .type = &conf_type_workers,
+     .offset = MEMBER(workers),
+     .min = 1,
+     .max = 512,
+     .initial = "auto",
+     .reload = RELOAD,
+     .help = "Worker processes; auto is one per core."},
+    {.key = "auditors",
+     .type = &conf_type_integer,
+     .offset = MEMBER(auditors),
+     .min = 1,
+     .max = 64,
+     .initial = "1",
+     .reload = RELOAD,
+     .help = "Processes that fetch and grade pages."},
+    {.key = "data_dir",
+     .type = &conf_type_path,
+     .offset = MEMBER(data_dir),
+     .initial = "/var/lib/assay",
+     .reload = RESTART,
+     .help = "Directory of the store."},
+    {.key = "run_dir",
+     .type = &conf_type_path,
+     .offset = MEMBER(run_dir),
+     .initial = "/run/assay",
+     .reload = RESTART,
+     .help = "Directory of sockets, shared memory and the lock."},
+    {.key = "user",
+     .type = &conf_type_text,
+     .offset = MEMBER(user),
+     .max = 1,
+     .initial = "assay",
+     .reload = RESTART,
+     .help = "Account to drop to after binding when started as root; empty to stay root."},
+    {.key = "trusted_proxies",
+     .type = &conf_type_cidrs,
+     .offset = MEMBER(trusted_proxies),
+     .initial = "",
+     .reload = RELOAD,
+     .help = "Addresses and networks whose X-Forwarded-For is believed."},
+    {.key = "store.map_size",
+     .type = &conf_type_size,
+     .offset = MEMBER(store_map_size),
+     .min = MIB(1),
+     .max = MIB(64) << 20,
+     .initial = "64GiB",
+     .reload = RESTART,
+     .help = "Largest size of the store; the file is sparse and takes what is used."},
+    {.key = "store.sync",
+     .type = &conf_type_sync,
+     .offset = MEMBER(store_sync_ms),
+     .min = 1,
+     .max = SECONDS(10),
+     .initial = "full",
+     .reload = RESTART,
+     .help = "full answers when a change is on the disk; \"async: 5ms\" answers at once, commits at least that often, and may lose that "
+             "much in a crash."},
+    {.key = "reports.wait",
+     .type = &conf_type_duration,
+     .offset = MEMBER(reports_wait_ms),
+     .max = SECONDS(30),
+     .initial = "10s",
+     .reload = RELOAD,
+     .help = "How long creating a report waits for its grade before it answers pending."},
+    {.key = "reports.good",
+     .type = &conf_type_integer,
+     .offset = MEMBER(reports_good),
+     .max = 100,
+     .initial = "80",
+     .reload = RELOAD,
+     .help = "Lowest score that is good."},
+    {.key = "reports.decent",
+     .type = &conf_type_integer,
+     .offset = MEMBER(reports_decent),
+     .max = 100,
+     .initial = "50",
+     .reload = RELOAD,
+     .help = "Lowest score that is decent; below it a page is bad."},
+    {.key = "jwt.ttl",
+     .type = &conf_type_duration,
+     .offset = MEMBER(jwt_ttl_ms),
+     .min = SECONDS(1),
+     .max = SECONDS(30 * 86400),
+     .initial = "60m",
+     .reload = RELOAD,
+     .help = "Life of a visitor's token."},
+    {.key = "jwt.secrets_file",
+     .type = &conf_type_path,
+     .offset = MEMBER(jwt_secrets_file),
+     .max = 1,
+     .initial = "",
+     .reload = RESTART,
+     .help = "File of the signing secrets; empty for one made in data_dir."},
+    {.key = "audit.allow_private",
+     .type = &conf_type_cidrs,
+     .offset = MEMBER(audit_allow_private),
+     .initial = "",
+     .reload = RELOAD,
+     .help = "Private addresses and networks that may be graded, for an intranet."},
+    {.key = "audit.ports",
+     .type = &conf_type_ports,
+     .offset = MEMBER(audit_ports),
+     .count_offset = MEMBER(audit_ports_count),
+     .min = 1,
+     .max = 65535,
+     .initial = "80 443",
+     .reload = RELOAD,
+     .help = "Ports of pages that may be graded."},
+    {.key = "audit.concurrency",
+     .type = &conf_type_integer,
+     .offset = MEMBER(audit_concurrency),
+     .min = 1,
+     .max = 1024,
+     .initial = "32",
+     .reload = RELOAD,
+     .help = "Pages that one auditor fetches at once."},
+    {.key = "audit.timeout",
+     .type = &conf_type_duration,
+     .offset = MEMBER(audit_timeout_ms),
+     .min = 100,
+     .max = SECONDS(300),
+     .initial = "15s",
+     .reload = RELOAD,
+     .help = "Time for fetching one page with its redirects."},
+    {.key = "audit.max_bytes",
+     .type = &conf_type_size,
+     .offset = MEMBER(audit_max_bytes),
+     .min = 1024,
+     .max = MIB(1024),
+     .initial = "5MiB",
+     .reload = RELOAD,
+     .help = "Largest page, counted after decompression."},
+    {.key = "audit.max_redirects",
+     .type = &conf_type_integer,
+     .offset = MEMBER(audit_max_redirects),
+     .max = 20,
+     .initial = "5",
+     .reload = RELOAD,
+     .help = "Redirects that are followed for one page."},
+    {.key = "log.level",
+     .type = &conf_type_choice,
+     .offset = MEMBER(log_level),
+     .choices = level_choices,
+     .initial = "info",
+     .reload = RELOAD,
+     .help = "The least important messages that are logged."},
+    {.key = "log.access",
+     .type = &conf_type_path,
+     .offset = MEMBER(log_access),
+     .max = 1,
+     .initial = "",
+     .reload = RELOAD,
+     .help = "File of the access log; - for standard output, empty for none."},
+    {.key = "log.format",
+     .type = &conf_type_choice,
+     .offset = MEMBER(log_format),
+     .choices = format_choices,
+     .initial = "json",
+     .reload = RELOAD,
+     .help = "Lines as JSON objects, or as text (access log: combined)."},
+    {.key = "timeouts.header",
+     .type = &conf_type_duration,
+     .offset = MEMBER(header_timeout_ms),
+     .min = 100,
+     .max = SECONDS(3600),
+     .initial = "10s",
+     .reload = RELOAD,
+     .help = "Time for a request's head to arrive."},
+    {.key = "timeouts.body",
+     .type = &conf_type_duration,
+     .offset = MEMBER(body_timeout_ms),
+     .min = 100,
+     .max = SECONDS(3600),
+     .initial = "30s",
+     .reload = RELOAD,
+     .help = "Time for a request's body to arrive."},
+    {.key = "timeouts.send",
+     .type = &conf_type_duration,
+     .offset = MEMBER(send_timeout_ms),
+     .min = 100,
+     .max = SECONDS(3600),
+     .initial = "60s",
+     .reload = RELOAD,
+     .help = "Time for a client to take its response."},
+    {.key = "timeouts.idle",
+     .type = &conf_type_duration,
+     .offset = MEMBER(idle_timeout_ms),
+     .min = 100,
+     .max = SECONDS(3600),
+     .initial = "60s",
+     .reload = RELOAD,
+     .help = "Time that a connection may rest between requests."},
+    {.key = "timeouts.drain",
+     .type = &conf_type_duration,
+     .offset = MEMBER(drain_timeout_ms),
+     .max = SECONDS(3600),
+     .initial = "90s",
+     .reload = RELOAD,
+     .help = "Time for a stopping worker to end its requests."},
+    {.key = "max_connections",
+     .type = &conf_type_integer,
+     .offset = MEMBER(max_connections),
+     .min = 1,
+     .max = 1000000,
+     .initial = "10000",
+     .reload = RELOAD,
+     .help = "Connections of the whole server."},
+    {.key = "max_connections_per_ip",
+     .type = &conf_type_integer,
+     .offset = MEMBER(max_connections_per_ip),
+     .max = 1000000,
+     .initial = "0",
+     .reload = RELOAD,
+     .help = "Connections of one address; 0 for no limit."},
+};
+#define OPTIONS (sizeof(conf_options) / sizeof(conf_options[0]))
+const size_t conf_options_count = OPTIONS;
+
+const char *const conf_keys_later[] = {"limits", CONF_LISTEN_PREFIX "proxy_protocol", NULL};
+
+bool conf_option_in_listen(const struct conf_option *option)
+{
+    return strncmp(option->key, CONF_LISTEN_PREFIX, strlen(CONF_LISTEN_PREFIX)) == 0;
+}
+
+const struct conf_option *conf_find(const char *key)
+{
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (strcmp(conf_options[i].key, key) == 0)
+            return &conf_options[i];
+    return NULL;
+}
+
+bool conf_group(const char *key)
+{
+    size_t n = strlen(key);
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (strncmp(conf_options[i].key, key, n) == 0 && conf_options[i].key[n] == '.')
+            return true;
+    return false;
+}
+
+/* A bound of ${option}'s range in its own unit. */
+static void bound_text(const struct conf_option *option, uint64_t value, char out[VALUE_TEXT_SIZE])
+{
+    if (option->type == &conf_type_duration || option->type == &conf_type_sync)
+        value_duration_text(value, out);
+    else if (option->type == &conf_type_size)
+        value_size_text(value, out);
+    else
+        snprintf(out, VALUE_TEXT_SIZE, "%" PRIu64, value);
+}
+
+static void type_text(const struct conf_option *option, char *out, size_t size)
+{
+    if (option->choices != NULL) {
+        size_t n = 0;
+        for (size_t i = 0; option->choices[i] != NULL && n < size; i++)
+            n += (size_t)snprintf(out + n, size - n, "%s%s", i == 0 ? "" : " | ", option->choices[i]);
+    } else if (option->type->ranged) {
+        char low[VALUE_TEXT_SIZE], high[VALUE_TEXT_SIZE];
+        bound_text(option, option->min, low);
+        bound_text(option, option->max, high);
+        snprintf(out, size, "%s %s–%s", option->type->name, low, high);
+    } else {
+        snprintf(out, size, "%s", option->type->name);
+    }
+}
+
+bool conf_option_at(size_t i, struct conf_option_view *out)
+{
+    static char types[OPTIONS][96];
+    static char initials[OPTIONS][64];
+    if (i >= OPTIONS)
+        return false;
+    const struct conf_option *option = &conf_options[i];
+    type_text(option, types[i], sizeof(types[i]));
+
+    /* The default as YAML: what printing a value says, of a configuration that holds nothing else. */
+    struct conf conf = {.workers = 0};
+    struct conf_listen listener = {.address = NULL};
+    char *base = conf_option_in_listen(option) ? (char *)&listener : (char *)&conf;
+    conf_assign_text(option, base, option->initial);
+    FILE *text = fmemopen(initials[i], sizeof(initials[i]), "w");
+    if (text != NULL) {
+        option->type->print(option, base, text);
+        fclose(text);
+    }
+    option->type->clear(option, base);
+    if (option->type == &conf_type_workers)
+        snprintf(initials[i], sizeof(initials[i]), "%s", option->initial);
+
+    *out = (struct conf_option_view){
+        .key = option->key, .type = types[i], .initial = initials[i], .help = option->help, .reload = option->reload};
+    return true;
+}

@@ -1,0 +1,286 @@
+#include "conf_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#define KEYS_MAX 64   /* of one group; more than the table has */
+#define ITEMS_MAX 256 /* of one list */
+#define DEPTH_MAX 8   /* more than any option lies deep; libyaml takes quadratic time over nesting */
+
+struct reading {
+    struct conf_build *build;
+    const char *file;
+    yaml_document_t document;
+};
+
+static struct conf_place place_at(const struct reading *reading, size_t line)
+{
+    return (struct conf_place){.file = reading->file, .line = line + 1};
+}
+
+static struct conf_place node_place(const struct reading *reading, const yaml_node_t *node)
+{
+    return place_at(reading, node->start_mark.line);
+}
+
+static const char *scalar_text(const yaml_node_t *node)
+{
+    return (const char *)node->data.scalar.value;
+}
+
+/* A scalar whose text is what the file says: libyaml allows NUL as an escape, and a C string would end there. */
+static bool scalar_plain(const yaml_node_t *node)
+{
+    return node->type == YAML_SCALAR_NODE && strlen(scalar_text(node)) == node->data.scalar.length;
+}
+
+/* `key:` without anything behind it. */
+static bool scalar_absent(const yaml_node_t *node)
+{
+    return node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0 && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+}
+
+/* What the first pass has seen so far. */
+struct events {
+    size_t documents, depth;
+    bool walkable;
+};
+
+/* One event's own mistakes. */
+static void judge_event(struct reading *reading, const yaml_event_t *event, struct events *seen)
+{
+    struct conf_build *build = reading->build;
+    struct conf_place place = place_at(reading, event->start_mark.line);
+    const yaml_char_t *anchor = NULL, *tag = NULL;
+    switch (event->type) {
+    case YAML_SCALAR_EVENT:
+        anchor = event->data.scalar.anchor;
+        tag = event->data.scalar.tag;
+        break;
+    case YAML_SEQUENCE_START_EVENT:
+        anchor = event->data.sequence_start.anchor;
+        tag = event->data.sequence_start.tag;
+        seen->depth++;
+        break;
+    case YAML_MAPPING_START_EVENT:
+        anchor = event->data.mapping_start.anchor;
+        tag = event->data.mapping_start.tag;
+        seen->depth++;
+        break;
+    case YAML_SEQUENCE_END_EVENT:
+    case YAML_MAPPING_END_EVENT:
+        seen->depth--;
+        break;
+    case YAML_ALIAS_EVENT:
+        conf_mistake(build, place, "aliases (*name) are not allowed; write the value out");
+        seen->walkable = false;
+        break;
+    case YAML_DOCUMENT_START_EVENT:
+        if (++seen->documents == 2)
+            conf_mistake(build, place, "a second document; a configuration is one");
+        break;
+    default:
+        break;
+    }
+    if (anchor != NULL)
+        conf_mistake(build, place, "anchors (&name) are not allowed; write each value where it belongs");
+    if (tag != NULL)
+        conf_mistake(build, place, "tags (!name) are not allowed");
+    if (seen->depth > DEPTH_MAX)
+        conf_mistake(build, place, "nested deeper than any option");
+}
+
+/*
+ * First pass, over events: what the document API does not tell. Anchors and aliases are refused rather than bounded, so nothing can stand
+ * in two places; tags, because no value needs one; a second
+ * document, because only one would count. False when the file is not YAML, has an alias or is nested too deep: then there is nothing to
+ * walk.
+ */
+static bool pass_events(struct reading *reading, yaml_parser_t *parser)
+{
+    struct events seen = {.walkable = true};
+    for (;;) {
+        yaml_event_t event;
+        if (!yaml_parser_parse(parser, &event)) {
+            size_t line = parser->error == YAML_READER_ERROR ? parser->mark.line : parser->problem_mark.line;
+            conf_mistake(reading->build, place_at(reading, line), "not YAML: %s",
+                         parser->problem == NULL ? "out of memory" : parser->problem);
+            return false;
+        }
+        judge_event(reading, &event, &seen);
+        bool end = event.type == YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+        if (end)
+            return seen.walkable;
+        if (seen.depth > DEPTH_MAX || reading->build->mistakes_count >= CONF_MISTAKES_MAX)
+            return false;
+    }
+}
+
+/* `sync: { async: 5ms }` as "async: 5ms": the one value that YAML itself may take for a mapping. */
+static bool pair_text(struct reading *reading, const yaml_node_t *node, char *out, size_t size)
+{
+    if (node->type != YAML_MAPPING_NODE || node->data.mapping.pairs.top - node->data.mapping.pairs.start != 1)
+        return false;
+    const yaml_node_t *key = yaml_document_get_node(&reading->document, node->data.mapping.pairs.start->key);
+    const yaml_node_t *value = yaml_document_get_node(&reading->document, node->data.mapping.pairs.start->value);
+    if (!scalar_plain(key) || !scalar_plain(value))
+        return false;
+    return (size_t)snprintf(out, size, "%s: %s", scalar_text(key), scalar_text(value)) < size;
+}
+
+static void read_scalar(struct reading *reading, const struct conf_option *option, size_t listener, const yaml_node_t *node)
+{
+    char pair[64], key[CONF_KEY_SIZE];
+    const char *text = pair;
+    if (scalar_plain(node)) {
+        text = scalar_text(node);
+    } else if (option->type != &conf_type_sync || !pair_text(reading, node, pair, sizeof(pair))) {
+        conf_mistake(reading->build, node_place(reading, node), "%s: wrong type; give %s", conf_key(option, listener, key),
+                     option->type->wanted);
+        reading->build->places[option - conf_options] = (struct conf_place){.file = reading->file, .mistaken = true};
+        return;
+    }
+    conf_assign(reading->build, option, listener, node_place(reading, node), &text, 1);
+}
+
+static void read_list(struct reading *reading, const struct conf_option *option, const yaml_node_t *node)
+{
+    const char *texts[ITEMS_MAX];
+    size_t count = 0;
+    if (node->type != YAML_SEQUENCE_NODE) {
+        conf_mistake(reading->build, node_place(reading, node), "%s: wrong type; give %s", option->key, option->type->wanted);
+        return;
+    }
+    for (const yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
+        const yaml_node_t *child = yaml_document_get_node(&reading->document, *item);
+        if (!scalar_plain(child)) {
+            conf_mistake(reading->build, node_place(reading, child), "%s: wrong type of item; give %s", option->key, option->type->wanted);
+        } else if (count == ITEMS_MAX) {
+            conf_mistake(reading->build, node_place(reading, child), "%s: more than %d items", option->key, ITEMS_MAX);
+            return;
+        } else {
+            texts[count++] = scalar_text(child);
+        }
+    }
+    conf_assign(reading->build, option, 0, node_place(reading, node), texts, count);
+}
+
+static void read_group(struct reading *reading, const char *path, size_t listener, const yaml_node_t *node);
+
+static void read_listeners(struct reading *reading, const yaml_node_t *node)
+{
+    struct conf_build *build = reading->build;
+    if (node->type != YAML_SEQUENCE_NODE || node->data.sequence.items.top == node->data.sequence.items.start) {
+        conf_mistake(build, node_place(reading, node),
+                     "listen: give a list of at least one listener, each on a line such as \"- address: 127.0.0.1:8080\"");
+        return;
+    }
+    conf_listen_clear(build->conf);
+    for (const yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
+        const yaml_node_t *child = yaml_document_get_node(&reading->document, *item);
+        size_t listener = build->conf->listen_count;
+        if (!conf_listen_append(build->conf)) {
+            conf_mistake(build, node_place(reading, child), "listen: more than %d listeners", CONF_LISTEN_MAX);
+            return;
+        }
+        build->listen_places[listener] = node_place(reading, child);
+        size_t address = (size_t)(conf_find(CONF_LISTEN_PREFIX "address") - conf_options);
+        build->places[address].file = NULL;
+        if (child->type != YAML_MAPPING_NODE) {
+            build->listen_places[listener].mistaken = true;
+            conf_mistake(build, node_place(reading, child), "listen: wrong type of item; write \"- address: 127.0.0.1:8080\"");
+            continue;
+        }
+        read_group(reading, "listen.N", listener, child);
+        if (build->places[address].file != NULL)
+            continue;
+        build->listen_places[listener].mistaken = true;
+        conf_mistake(build, node_place(reading, child), "listen.%zu has no address; write \"- address: 127.0.0.1:8080\"", listener);
+    }
+}
+
+static void read_value(struct reading *reading, const char *path, size_t listener, const yaml_node_t *key, const yaml_node_t *node)
+{
+    const struct conf_option *option = conf_find(path);
+    if (option != NULL && option->type->list)
+        read_list(reading, option, node);
+    else if (option != NULL)
+        read_scalar(reading, option, listener, node);
+    else if (strcmp(path, "listen") == 0)
+        read_listeners(reading, node);
+    else if (!conf_group(path))
+        conf_unknown(reading->build, node_place(reading, key), path);
+    else
+        read_group(reading, path, listener, node);
+}
+
+/* A mapping: the rows below "${path}." (the whole table where it is empty). */
+static void read_group(struct reading *reading, const char *path, size_t listener, const yaml_node_t *node)
+{
+    struct conf_build *build = reading->build;
+    const yaml_node_t *seen[KEYS_MAX];
+    size_t seen_count = 0;
+    char quoted[CONF_QUOTE_SIZE], below[CONF_KEY_SIZE];
+    if (scalar_absent(node))
+        return;
+    if (node->type != YAML_MAPPING_NODE) {
+        conf_mistake(build, node_place(reading, node), "%s: wrong type; its options stand below it, one a line",
+                     path[0] == '\0' ? "the configuration" : path);
+        return;
+    }
+    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *key = yaml_document_get_node(&reading->document, pair->key);
+        if (build->mistakes_count >= CONF_MISTAKES_MAX)
+            return;
+        if (!scalar_plain(key)) {
+            conf_mistake(build, node_place(reading, key), "a key must be a word");
+            continue;
+        }
+        if ((size_t)snprintf(below, sizeof(below), "%s%s%s", path, path[0] == '\0' ? "" : ".", scalar_text(key)) >= sizeof(below)) {
+            conf_mistake(build, node_place(reading, key), "unknown key %s", conf_quote(scalar_text(key), quoted));
+            continue;
+        }
+        size_t i = 0;
+        while (i < seen_count && strcmp(scalar_text(seen[i]), scalar_text(key)) != 0)
+            i++;
+        if (i < seen_count) {
+            conf_mistake(build, node_place(reading, key), "%s is there twice, first on line %zu", conf_quote(below, quoted),
+                         seen[i]->start_mark.line + 1);
+            continue;
+        }
+        if (seen_count < KEYS_MAX)
+            seen[seen_count++] = key;
+        read_value(reading, below, listener, key, yaml_document_get_node(&reading->document, pair->value));
+    }
+}
+
+static bool parser_start(yaml_parser_t *parser, const char *text, size_t size)
+{
+    if (!yaml_parser_initialize(parser))
+        return false;
+    yaml_parser_set_input_string(parser, (const unsigned char *)text, size);
+    yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
+    return true;
+}
+
+void conf_yaml_read(struct conf_build *build, const char *path, const char *text, size_t size)
+{
+    struct reading reading = {.build = build, .file = path};
+    yaml_parser_t parser;
+    bool walkable = parser_start(&parser, text, size) && pass_events(&reading, &parser);
+    yaml_parser_delete(&parser);
+    if (!walkable)
+        return;
+    if (!parser_start(&parser, text, size) || !yaml_parser_load(&parser, &reading.document)) {
+        conf_mistake(build, (struct conf_place){.file = path}, "cannot be read: %s",
+                     parser.problem == NULL ? "out of memory" : parser.problem);
+    } else {
+        const yaml_node_t *root = yaml_document_get_root_node(&reading.document);
+        if (root != NULL)
+            read_group(&reading, "", 0, root);
+        yaml_document_delete(&reading.document);
+    }
+    yaml_parser_delete(&parser);
+}

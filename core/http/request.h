@@ -1,0 +1,154 @@
+/*
+ * A request on its way through the pipeline, and what a handler may do with it. Worker processes only.
+ *
+ * The pipeline (pipeline.c) has done, by the route's row, before a handler sees the request: head checks, method, client address, credential and scope, limiter, media type, size and the fields' types. A handler
+ * judges what is left, asks the store, and ends in exactly one reply_… call, at once or from a continuation. Continuations (request_change, request_await, request_hash) are called only while the client's
+ * request is still there; a vanished client's are dropped. Memory: request_alloc, freed with the request.
+ */
+#ifndef ASSAY_HTTP_REQUEST_H
+#define ASSAY_HTTP_REQUEST_H
+
+#include "../conf.h"
+#include "../err.h"
+#include "../../store/store.h"
+
+#include <h2o.h>
+
+struct worker;
+struct request;
+
+enum route_auth { AUTH_NONE, AUTH_API_KEY };
+enum route_body { BODY_NONE, BODY_FORM };
+enum route_flag {
+    ROUTE_INTERNAL = 1,   /* on internal_listen as well, and there without base path rules */
+    ROUTE_IDEMPOTENT = 2, /* takes Idempotency-Key */
+};
+
+/* Fields of a query (BODY_NONE) or a form (BODY_FORM). */
+enum field_type { FIELD_TEXT, FIELD_CHOICE, FIELD_NUMBER };
+struct field {
+    const char *name;
+    enum field_type type;
+    const char *const *choices; /* FIELD_CHOICE: NULL-terminated; the value's number is the index */
+    uint64_t min, max;          /* FIELD_NUMBER: range; FIELD_TEXT: length in bytes (max 0: 2048) */
+    const char *initial;        /* value when not sent (as it would be sent), or NULL: none */
+};
+#define FIELDS_MAX 12
+
+/* The value of route->fields[i]. ${sent}: the caller sent it; an initial value has sent false and is filled in all the same. */
+struct value {
+    bool sent;
+    struct str text; /* decoded; p NULL when neither sent nor initial */
+    uint64_t number;
+};
+
+typedef void request_fn(struct request *r);
+
+/* One row of the route table (core/api/routes.c). */
+struct route {
+    const char *method; /* GET answers HEAD too */
+    const char *path;   /* a segment in braces is an argument: /api/v1/reports/{id} */
+    enum route_auth auth;
+    uint32_t scope; /* enum scope, 0: none */
+    enum route_body body;
+    uint32_t max_body; /* bytes */
+    uint32_t flags;    /* enum route_flag */
+    const struct field *fields; /* ends with a NULL name; NULL: none */
+    request_fn *handler;
+};
+extern const struct route routes[];
+extern const size_t routes_count;
+
+#define PATH_ARGS_MAX 2
+
+struct request {
+    h2o_req_t *h2o;
+    struct worker *worker;
+    const struct conf *conf;
+    struct store *store;
+    const struct route *route; /* NULL until found */
+    struct str args[PATH_ARGS_MAX]; /* decoded path arguments, in order */
+    struct value values[FIELDS_MAX];
+    struct str query;     /* raw, without "?" */
+    struct str id;        /* X-Request-Id */
+    struct ip client_ip;
+    /* the credential's, valid where route->auth is AUTH_API_KEY */
+    uint64_t key, workspace;
+    uint32_t scopes;
+    uint64_t version; /* for handlers: between two continuations */
+    void *state;      /* for handlers: between two continuations */
+    int64_t now_ms;   /* wall clock at arrival, for judging expiry */
+    /* pipeline's own */
+    bool replied;
+    bool is_head;
+    unsigned step;
+    int status;
+    size_t sent_bytes;
+    uint64_t started_us;
+    struct conn *conn;
+    struct pending *pending; /* the continuation it waits for, or NULL */
+    struct str etag;
+};
+
+/* request_alloc(r, size): memory that lives as long as the request; never NULL (the process aborts when memory is out, as libh2o does). */
+void *request_alloc(struct request *r, size_t size);
+/* request_printf(r, format, …): a string in such memory. */
+struct str request_printf(struct request *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* request_header(r, name, value): a request header's value by its lower-case name; false when absent. Repeated headers: the first. */
+bool request_header(struct request *r, const char *name, struct str *value);
+
+/* request_base_url(r): base_url of the configuration, or the address of the first listener. */
+struct str request_base_url(struct request *r);
+
+/* ---- replies: exactly one per request ---- */
+
+/* reply_header(r, name, value): add a response header; ${name} is a lower-case literal, ${value} lives as long as the request. */
+void reply_header(struct request *r, const char *name, struct str value);
+
+/* reply_parts(r, status, type, parts, count): send the bytes of ${parts}, copied before it returns (so LMDB values may be among them). gzip, Content-Length, HEAD and X-Request-Id are its business. */
+void reply_parts(struct request *r, int status, const char *type, const struct str *parts, size_t count);
+/* reply_json: the same, as application/json. */
+void reply_json(struct request *r, int status, const struct str *parts, size_t count);
+/* reply_empty(r, status): no body (204, 304). */
+void reply_empty(struct request *r, int status);
+
+/* reply_error(r, err, format, …): the contract's error body; a NULL ${format} takes the row's message. */
+void reply_error(struct request *r, enum err err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* reply_store_error(r, status): the error a refused store operation is. */
+void reply_store_error(struct request *r, enum store_status status);
+/* reply_invalid(r, field, message): 422 with one field's message. */
+void reply_invalid(struct request *r, const char *field, const char *message);
+
+/*
+ * reply_etag(r, version): for GETs. Set the strong ETag of ${version} (an opaque record or list version; the renderer's version is added here) and Cache-Control: private, no-cache; where If-None-Match matches it, send 304 and
+ * return true: the handler is done.
+ */
+bool reply_etag(struct request *r, uint64_t version);
+
+/* request_if_match(r, change): put the versions of If-Match into change->match ("*" and no header: any; a tag we never made: one no record has). */
+void request_if_match(struct request *r, struct store_change *change);
+
+/*
+ * request_idempotency(r, change): put Idempotency-Key, bound to credential and path, and the digest of the body into ${change}. No header: nothing. False: the key is empty, over 255 characters or not
+ * printable ASCII, and 400 has been replied.
+ */
+bool request_idempotency(struct request *r, struct store_change *change);
+
+/* request_prefer(r, wait_ms, async): read Prefer (RFC 7240): `wait=N` into *wait_ms (≤ 30 s; a larger or malformed one is ignored), `respond-async` into *async. Sets nothing where absent. Returns what was honoured for Preference-Applied, p NULL: nothing. */
+struct str request_prefer(struct request *r, unsigned *wait_ms, bool *async);
+
+/* ---- continuations: at most one at a time ---- */
+
+/* request_change(r, change, done): send ${change} to the writer (copied); ${done} when it is durable or refused. A writer that is gone for 30 s: 503, and ${done} is not called. */
+typedef void request_change_fn(struct request *r, const struct store_answer *answer);
+void request_change(struct request *r, const struct store_change *change, request_change_fn *done);
+
+/* request_await(r, report, timeout_ms, done): ${done} when ${report} is finished or deleted, ${timeout_ms} are over, or the worker drains. Check the record first: it may be finished already. */
+void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done);
+
+/* request_hash(r, password, done): scrypt on the hash thread; ${done} gets the text to store, p NULL when the queue was full (answer 503). */
+typedef void request_hash_fn(struct request *r, struct str hash);
+void request_hash(struct request *r, struct str password, request_hash_fn *done);
+
+#endif

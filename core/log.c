@@ -1,0 +1,149 @@
+#include "log.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 4096
+#define MESSAGE_MAX_BYTES 2048
+
+static const char *const level_names[] = {
+    [LOG_LEVEL_ERROR] = "error",
+    [LOG_LEVEL_WARN] = "warn",
+    [LOG_LEVEL_INFO] = "info",
+    [LOG_LEVEL_DEBUG] = "debug",
+};
+
+static char log_process[32] = "assayd";
+static enum log_level log_threshold = LOG_LEVEL_INFO;
+static enum log_format log_line_format = LOG_FORMAT_JSON;
+
+void log_open(const char *process, enum log_level level, enum log_format format)
+{
+    snprintf(log_process, sizeof(log_process), "%s", process);
+    log_threshold = level;
+    log_line_format = format;
+}
+
+/* A line under construction. What does not fit is left out; room for line_end is kept. */
+struct line {
+    char bytes[LINE_MAX_BYTES];
+    size_t n;
+};
+
+#define LINE_END_BYTES 4
+
+static void line_add(struct line *line, const char *p, size_t n)
+{
+    if (n <= sizeof(line->bytes) - LINE_END_BYTES - line->n) {
+        memcpy(line->bytes + line->n, p, n);
+        line->n += n;
+    }
+}
+
+static void line_adds(struct line *line, const char *s)
+{
+    line_add(line, s, strlen(s));
+}
+
+static void line_end(struct line *line, const char *end)
+{
+    size_t n = strlen(end);
+    memcpy(line->bytes + line->n, end, n);
+    line->n += n;
+}
+
+/* How many bytes the well-formed UTF-8 sequence at ${p} takes (RFC 3629, table 3-7 of Unicode); 0 when it is not one. */
+static size_t utf8_length(const unsigned char *p, size_t left)
+{
+    if (p[0] < 0x80)
+        return 1;
+    size_t n = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
+    if (n == 0 || n > left)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+/*
+ * Text without control characters, ${quoted} as the inside of a JSON string: what a caller sent may stand in a message, so nothing in it
+ * can end the line or forge a member.
+ */
+static void line_escaped(struct line *line, const char *text, bool quoted)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t n = utf8_length(p, left);
+        if (n == 0) {
+            line_adds(line, "\xef\xbf\xbd");
+            n = 1;
+        } else if (n == 1 && (p[0] < 0x20 || p[0] == 0x7f)) {
+            char escape[8];
+            int length = snprintf(escape, sizeof(escape), "\\u%04x", p[0]);
+            line_add(line, escape, (size_t)length);
+        } else if (quoted && (p[0] == '"' || p[0] == '\\')) {
+            char escape[2] = {'\\', (char)p[0]};
+            line_add(line, escape, 2);
+        } else {
+            line_add(line, (const char *)p, n);
+        }
+        p += n;
+        left -= n;
+    }
+}
+
+static void line_json(struct line *line, const char *time_text, enum log_level level, const char *message)
+{
+    char head[128];
+    int n = snprintf(head, sizeof(head), "{\"time\":\"%s\",\"level\":\"%s\",\"pid\":%ld,\"process\":\"", time_text, level_names[level],
+                     (long)getpid());
+    line_add(line, head, (size_t)n);
+    line_escaped(line, log_process, true);
+    line_adds(line, "\",\"message\":\"");
+    line_escaped(line, message, true);
+    line_end(line, "\"}\n");
+}
+
+static void line_text(struct line *line, const char *time_text, enum log_level level, const char *message)
+{
+    char head[128];
+    int n = snprintf(head, sizeof(head), "%s %s %s[%ld]: ", time_text, level_names[level], log_process, (long)getpid());
+    line_add(line, head, (size_t)n);
+    line_escaped(line, message, false);
+    line_end(line, "\n");
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+    if (level > log_threshold)
+        return;
+
+    char message[MESSAGE_MAX_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+
+    struct timespec now;
+    struct tm utc;
+    char seconds[24], time_text[32];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(time_text, sizeof(time_text), "%s.%03uZ", seconds, (unsigned)(now.tv_nsec / 1000000) % 1000);
+
+    struct line line = {.n = 0};
+    if (log_line_format == LOG_FORMAT_JSON)
+        line_json(&line, time_text, level, message);
+    else
+        line_text(&line, time_text, level, message);
+    /* One write, so that lines of several processes on one pipe or file never mix. There is nobody to tell when it fails. */
+    ssize_t written = write(STDERR_FILENO, line.bytes, line.n);
+    (void)written;
+}

@@ -1,0 +1,440 @@
+/* What is read from a page: charsets, markup as browsers see it, hostile markup within its bounds, robots.txt, language tags. */
+#include "audit/charset.h"
+#include "audit/facts.h"
+#include "audit/language.h"
+#include "audit/page.h"
+#include "audit/robots.h"
+#include "audit/text.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+#define FFFD "\xEF\xBF\xBD"
+
+/* ---- charsets: body, Content-Type, the charset found and where, the text as UTF-8 ---- */
+
+static const struct {
+    struct str body;
+    const char *type, *name;
+    enum charset_source source;
+    bool known;
+    const char *utf8;
+} charset_cases[] = {
+    {{"\xEF\xBB\xBF\xC3\xA4", 5}, "text/html; charset=iso-8859-1", "utf-8", CHARSET_BOM, true, "\xC3\xA4"},
+    {{"\xFE\xFF\0a\0\xE4", 6}, "", "utf-16be", CHARSET_BOM, true, "a\xC3\xA4"},
+    {{"\xFF\xFE" "a\0\xE4\0", 6}, "", "utf-16le", CHARSET_BOM, true, "a\xC3\xA4"},
+    {{"\xE4", 1}, "text/html; charset=ISO-8859-1", "iso-8859-1", CHARSET_HEADER, true, "\xC3\xA4"},
+    {{"\x80", 1}, "text/html;charset=\"iso-8859-1\"", "iso-8859-1", CHARSET_HEADER, true, "\xE2\x82\xAC"},
+    {{"\x83\x52", 2}, "text/html; charset=shift_jis", "shift_jis", CHARSET_HEADER, true, "\xE3\x82\xB3"},
+    {{"\xB0\xA1", 2}, "text/html; charset=EUC-KR", "euc-kr", CHARSET_HEADER, true, "\xEA\xB0\x80"},
+    {{"\xE4", 1}, "text/html; charset=windows-1251", "windows-1251", CHARSET_HEADER, true, "\xD0\xB4"},
+    {{"\xE4", 1}, "text/html; charset=no-such-set", "no-such-set", CHARSET_HEADER, false, "\xC3\xA4"},
+    {{"\xE4", 1}, "text/html; charset=utf-8//IGNORE", "windows-1252", CHARSET_DEFAULT, true, "\xC3\xA4"},
+    {{"\xE4", 1}, "text/html; charset=", "windows-1252", CHARSET_DEFAULT, true, "\xC3\xA4"},
+    {{"\xE4", 1}, "", "windows-1252", CHARSET_DEFAULT, true, "\xC3\xA4"},
+    {{"<meta charset=utf-8>\xC3\xA4", 22}, "", "utf-8", CHARSET_META, true, "<meta charset=utf-8>\xC3\xA4"},
+    {{"<META content='text/html; charset=koi8-r' http-equiv=Content-Type>", 66}, "text/html", "koi8-r", CHARSET_META, true,
+     "<META content='text/html; charset=koi8-r' http-equiv=Content-Type>"},
+    {{"<!-- <meta charset=koi8-r> -->", 30}, "", "windows-1252", CHARSET_DEFAULT, true, "<!-- <meta charset=koi8-r> -->"},
+    {{"<meta name=x content='charset=koi8-r'>", 38}, "", "windows-1252", CHARSET_DEFAULT, true, "<meta name=x content='charset=koi8-r'>"},
+    {{"<meta charset=utf-16>", 21}, "", "utf-8", CHARSET_META, true, "<meta charset=utf-16>"},
+    {{"a\0b", 3}, "text/html; charset=utf-8", "utf-8", CHARSET_HEADER, true, "a" FFFD "b"},
+    {{"a\0b", 3}, "text/html; charset=windows-1252", "windows-1252", CHARSET_HEADER, true, "a" FFFD "b"},
+    {{"a\xC0\x80" "b\xED\xA0\x80" "c\xF5\x80", 10}, "text/html; charset=utf-8", "utf-8", CHARSET_HEADER, true, "a" FFFD FFFD "b" FFFD FFFD FFFD "c" FFFD FFFD},
+    {{"\x83", 1}, "text/html; charset=shift_jis", "shift_jis", CHARSET_HEADER, true, FFFD},
+    {{"", 0}, "", "windows-1252", CHARSET_DEFAULT, true, ""},
+};
+
+START_TEST(bytes_become_utf8_as_browsers_read_them)
+{
+    struct charset charset;
+    struct buf out = {0};
+    charset_find(charset_cases[_i].body, str_of(charset_cases[_i].type), &charset);
+    ck_assert_str_eq(charset.name, charset_cases[_i].name);
+    ck_assert_int_eq(charset.source, charset_cases[_i].source);
+    ck_assert_int_eq(charset.known, charset_cases[_i].known);
+    ck_assert(charset_to_utf8(&charset, charset_cases[_i].body, &out));
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, charset_cases[_i].utf8);
+    buf_free(&out);
+}
+END_TEST
+
+START_TEST(a_meta_tag_counts_within_1024_bytes_only)
+{
+    char body[1200];
+    struct charset charset;
+    memset(body, ' ', sizeof(body));
+    memcpy(body + 1000, "<meta charset=utf-8>", 20);
+    charset_find((struct str){body, sizeof(body)}, STR(""), &charset);
+    ck_assert_int_eq(charset.source, CHARSET_META);
+    memset(body, ' ', sizeof(body));
+    memcpy(body + 1010, "<meta charset=utf-8>", 20);
+    charset_find((struct str){body, sizeof(body)}, STR(""), &charset);
+    ck_assert_int_eq(charset.source, CHARSET_DEFAULT);
+}
+END_TEST
+
+/* ---- what the parser sees ---- */
+
+static bool gather(void *arg, const char *p, size_t n)
+{
+    buf_add(arg, p, n);
+    return true;
+}
+
+/* html, what is passed on, doctype */
+static const char *const scan_cases[][3] = {
+    {"<p>a</p>", "<p>a</p>", ""},
+    {"<!DOCTYPE html>\n<p>a", "\n<p>a", "DOCTYPE html"},
+    {"<!-- x --><!doctype html><p>", "<p>", "doctype html"},
+    {"x<!doctype html>", "x", ""},
+    {"<p><!doctype html>", "<p>", ""},
+    {"a<!-- b -->c", "ac", ""},
+    {"a<!-->b", "ab", ""},
+    {"a<!--->b", "ab", ""},
+    {"a<!-- b --!>c", "ac", ""},
+    {"a<!-- b ---->c", "ac", ""},
+    {"a<!-- b > c", "a", ""},
+    {"a<!x>b<?php x ?>c</ x>d", "abcd", ""},
+    {"a < b <3 <", "a &lt; b &lt;3 &lt;", ""},
+    {"<p title=\"a>b\">c", "<p title=\"a>b\">c", ""},
+    {"<p title='a>b'c=d>e", "<p title='a>b'c=d>e", ""},
+    {"<p title=a\"b>c", "<p title=a\"b>c", ""},
+    {"<p \"a>b", "<p \"a>b", ""},
+    {"<p title=\"never closed>b", "", ""},
+    {"a<p", "a", ""},
+    {"</p class=x>", "</p>", ""},
+    {"<script>if (a<b) '</p>';</script>c", "<script></script>c", ""},
+    {"<SCRIPT>a</ScRiPt >c", "<SCRIPT></ScRiPt>c", ""},
+    {"<script>a</scripts>b</script>c", "<script></script>c", ""},
+    {"<script>a", "<script></script>", ""},
+    {"<script type='application/ld+json'>{\"a\":\"</p>\"}</script>", "<script type='application/ld+json'>{\"a\":\"<\\/p>\"}</script>", ""},
+    {"<style>p>a{}</style>b", "<style></style>b", ""},
+    {"<noscript><img></noscript>b", "<noscript></noscript>b", ""},
+    {"<title>a<b>c</b></title>", "<title>a&lt;b>c&lt;/b></title>", ""},
+    {"<textarea><p></textarea>", "<textarea>&lt;p></textarea>", ""},
+    {"<title>a", "<title>a</title>", ""},
+    {"", "", ""},
+};
+
+START_TEST(the_parser_sees_markup_as_browsers_do)
+{
+    struct buf out = {0};
+    struct str doctype;
+    ck_assert(page_scan(str_of(scan_cases[_i][0]), &doctype, gather, &out));
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, scan_cases[_i][1]);
+    ck_assert(str_eq(doctype, str_of(scan_cases[_i][2])));
+    buf_free(&out);
+}
+END_TEST
+
+START_TEST(a_tag_is_cut_between_attributes_at_64_kib)
+{
+    struct buf html = {0}, out = {0};
+    struct str doctype;
+    buf_adds(&html, "<p");
+    for (unsigned i = 0; i < 800; i++)
+        buf_printf(&html, " a%u=\"%0100u\"", i, i);
+    buf_adds(&html, ">after");
+    ck_assert_uint_gt(html.n, PAGE_TAG_BYTES);
+    ck_assert(page_scan(buf_view(&html), &doctype, gather, &out));
+    ck_assert_uint_le(out.n, PAGE_TAG_BYTES + 6);
+    ck_assert_uint_gt(out.n, PAGE_TAG_BYTES - 200);
+    ck_assert(text_ends(buf_view(&out), "\">after"));
+    buf_free(&html);
+    buf_free(&out);
+}
+END_TEST
+
+/* ---- modes ---- */
+
+static const struct {
+    const char *doctype;
+    enum page_mode mode;
+} modes[] = {
+    {"", PAGE_QUIRKS},
+    {"DOCTYPE html", PAGE_NO_QUIRKS},
+    {"doctype HTML ", PAGE_NO_QUIRKS},
+    {"DOCTYPE html SYSTEM \"about:legacy-compat\"", PAGE_NO_QUIRKS},
+    {"DOCTYPE html SYSTEM 'http://www.ibm.com/data/dtd/v11/ibmxhtml1-transitional.dtd'", PAGE_QUIRKS},
+    {"DOCTYPE html foo", PAGE_QUIRKS},
+    {"DOCTYPE", PAGE_QUIRKS},
+    {"DOCTYPE svg", PAGE_QUIRKS},
+    {"DOCTYPE html PUBLIC", PAGE_QUIRKS},
+    {"DOCTYPE html PUBLIC \"-//W3C//DTD HTML 4.01//EN", PAGE_QUIRKS},
+    {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\" \"http://www.w3.org/TR/html4/strict.dtd\"", PAGE_NO_QUIRKS},
+    {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01 Transitional//EN\" \"http://www.w3.org/TR/html4/loose.dtd\"", PAGE_LIMITED_QUIRKS},
+    {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01 Transitional//EN\"", PAGE_QUIRKS},
+    {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.0 Transitional//EN\"", PAGE_QUIRKS},
+    {"DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\"", PAGE_QUIRKS},
+    {"DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Transitional//EN\" \"x\"", PAGE_LIMITED_QUIRKS},
+    {"DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \"x\"", PAGE_NO_QUIRKS},
+    {"DOCTYPE html PUBLIC \"HTML\"", PAGE_QUIRKS},
+};
+
+START_TEST(a_doctype_sets_the_mode_as_html_says)
+{
+    ck_assert_msg(page_mode_of(str_of(modes[_i].doctype)) == modes[_i].mode, "%s", modes[_i].doctype);
+}
+END_TEST
+
+/* ---- facts ---- */
+
+static struct page page;
+
+static enum page_status read_page(const char *html)
+{
+    return page_read(&page, str_of(html), 1000);
+}
+
+static const struct page_element *first(enum page_tag tag)
+{
+    size_t at = 0;
+    const struct page_element *e = page_next(&page, tag, &at);
+    ck_assert_ptr_nonnull(e);
+    return e;
+}
+
+START_TEST(elements_keep_their_attributes_texts_and_places)
+{
+    ck_assert_int_eq(read_page("<!DOCTYPE html><html lang=en><head><title> A &amp; <b>B</b>\n C</title><LINK REL=icon HREF=\"/f?a=1&amp;b=2\"></head>"
+                               "<body><svg><title>no</title><image href=x></svg><h1>One <a href=# Hidden>two</a>\n three</h1><p lang=de><img alt>"
+                               "<picture><source srcset=s><img src=i></picture><video><source src=v></video></p><a>late</a></body></html>"),
+                     PAGE_OK);
+    ck_assert(str_eq(first(TAG_TITLE)->text, STR("A & <b>B</b> C")));
+    ck_assert_uint_eq(first(TAG_TITLE)->flags, ELEMENT_IN_HEAD);
+    ck_assert(str_eq(page_value(first(TAG_LINK), "href"), STR("/f?a=1&b=2")));
+    ck_assert(str_eq(first(TAG_H1)->text, STR("One two three")));
+    ck_assert(str_eq(first(TAG_A)->text, STR("two")));
+    struct str value;
+    ck_assert(page_attribute(first(TAG_A), "hidden", &value));
+    ck_assert_ptr_null(value.p);
+    ck_assert(!page_attribute(first(TAG_A), "rel", &value));
+    ck_assert(str_eq(first(TAG_A)->lang, STR("en")));
+    ck_assert(str_eq(first(TAG_IMG)->lang, STR("de")));
+    ck_assert_uint_eq(first(TAG_SVG_IMAGE)->flags, ELEMENT_IN_SVG);
+    size_t at = 0;
+    page_next(&page, TAG_TITLE, &at);
+    ck_assert_uint_eq(page_next(&page, TAG_TITLE, &at)->flags, ELEMENT_IN_SVG);
+    ck_assert_uint_eq(first(TAG_SOURCE)->flags, ELEMENT_IN_PICTURE);
+    page_free(&page);
+}
+END_TEST
+
+START_TEST(text_is_what_stands_on_the_screen)
+{
+    ck_assert_int_eq(read_page("<title>no</title><style>no</style><body>One<b>half</b><p>two<script>no</script></p><noscript>no</noscript>"
+                               "<template><p>no</p><h1>no</h1></template><ul><li>three<li>fo&uuml;r</ul><!-- no -->&lt;five"),
+                     PAGE_OK);
+    struct str words[] = {STR("Onehalf"), STR("two"), STR("three"), STR("fo\xC3\xBCr"), STR("five")};
+    struct str rest = buf_view(&page.text), word;
+    for (int i = 0; i < COUNT(words); i++) {
+        ck_assert(text_word(&rest, &word));
+        ck_assert_msg(str_eq(word, words[i]), "%.*s", (int)word.n, word.p);
+    }
+    ck_assert(!text_word(&rest, &word));
+    size_t at = 0;
+    ck_assert_ptr_null(page_next(&page, TAG_H1, &at));
+    page_free(&page);
+}
+END_TEST
+
+START_TEST(elements_depth_styles_and_old_tags_are_counted)
+{
+    ck_assert_int_eq(read_page("<html><body><div style='a:b'><p style=c><font>x</font><u>y</u><center></center></div>"), PAGE_OK);
+    ck_assert_uint_eq(page.element_count, 7);
+    ck_assert_uint_eq(page.depth, 5);
+    ck_assert_uint_eq(page.style_attributes, 2);
+    ck_assert(str_eq(page.style_samples[0], STR("<div style=\"a:b\">")));
+    size_t old = 0;
+    for (unsigned i = 0; i < PAGE_DEPRECATED_COUNT; i++)
+        old += page.deprecated[i];
+    ck_assert_uint_eq(old, 3);
+    page_free(&page);
+}
+END_TEST
+
+/* ---- hostile markup: a beginning, what is repeated, an end, how often ---- */
+
+static const struct {
+    const char *what, *begin, *repeat, *end;
+    unsigned times;
+    bool may_give_up;
+} hostile[] = {
+    {"100 KB of nested b", "<body>", "<b>", "", 34000, false},
+    {"nested div", "<body>", "<div>", "", 20000, false},
+    {"5 MB of nested b", "<body>", "<b>", "", 1700000, true},
+    {"a tag with 500 KB of attributes", "<p ", "a b=c d ", ">x", 63000, false},
+    {"a tag with one attribute of 500 KB", "<p a=\"", "xxxxxxxx", "\">x", 63000, false},
+    {"a tag that never ends", "<p ", "a=b ", "", 125000, false},
+    {"80 tags with a thousand attributes each", "", "<p q w=1 e r=2 t y=3 u i=4 o p=5 a s=6 d f=7 g h=8 j k=9 l z=0 x c v b n m>", "", 13000, false},
+    {"unmatched end tags under deep nesting", "<body>", "<b></i>", "", 90000, true},
+    {"5 MB of text", "<body>", "word ", "", 1000000, false},
+    {"5 MB of <", "<body>", "<", "", 5000000, true},
+    {"5 MB of &", "<body>", "&", "", 5000000, true},
+    {"entities", "<body>", "&amp;&#x41;&nope;", "", 200000, true},
+    {"comments that never end", "<body>", "<!--", "", 1000000, false},
+    {"declarations", "<body>", "<!x", "", 1000000, false},
+    {"processing instructions", "<body>", "<?x", "", 1000000, false},
+    {"end tags", "<body>", "</p>", "", 1000000, true},
+    {"a million links", "<body>", "<a href=x>", "", 500000, true},
+    {"nested tables", "<body>", "<table><tr><td>", "", 30000, true},
+    {"forms and selects", "<body>", "<form><select><option>", "", 50000, true},
+    {"titles", "", "<title>x</title>", "", 300000, true},
+    {"scripts", "", "<script type=application/ld+json>{", "", 100000, true},
+    {"svg in math", "<body>", "<svg><math>", "", 50000, true},
+    {"headings", "<body>", "<h1>x", "", 300000, true},
+    {"quotes", "<p ", "\"'", ">", 500000, false},
+    {"equals", "<p ", "= ", ">", 500000, false},
+};
+
+START_TEST(hostile_markup_stays_within_its_bounds)
+{
+    struct buf html = {0};
+    struct timespec from, to;
+    buf_adds(&html, hostile[_i].begin);
+    for (unsigned i = 0; i < hostile[_i].times; i++)
+        buf_adds(&html, hostile[_i].repeat);
+    buf_adds(&html, hostile[_i].end);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    enum page_status status = page_read(&page, buf_view(&html), 1000);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    double spent = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+    if (getenv("SHOW_TIMES") != NULL)
+        fprintf(stderr, "%-45s %d %.3f s %zu KiB\n", hostile[_i].what, status, spent, page.arena.bytes / 1024);
+    /* a sanitizer makes everything slower, so that more may be given up, but never by much more than the deadline */
+    ck_assert_msg(spent < 4, "%s: %.1f s", hostile[_i].what, spent);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
+    if (!hostile[_i].may_give_up)
+        ck_assert_msg(status == PAGE_OK, "%s: %d after %.1f s", hostile[_i].what, status, spent);
+#endif
+    ck_assert(status == PAGE_OK || status == PAGE_TOO_COMPLEX);
+    page_free(&page);
+    buf_free(&html);
+}
+END_TEST
+
+START_TEST(a_parse_past_its_deadline_is_given_up)
+{
+    struct buf html = {0};
+    for (unsigned i = 0; i < 100000; i++)
+        buf_adds(&html, "<p>x");
+    ck_assert_int_eq(page_read(&page, buf_view(&html), 0), PAGE_TOO_COMPLEX);
+    page_free(&page);
+    buf_free(&html);
+}
+END_TEST
+
+/* ---- robots.txt: text, target, allowed, line ---- */
+
+#define ALL "User-agent: *\n"
+static const struct {
+    const char *text, *target;
+    bool allowed;
+    unsigned line;
+} robots_cases[] = {
+    {"", "/a", true, 0},
+    {ALL "Disallow: /", "/a", false, 2},
+    {ALL "Disallow:", "/a", true, 0},
+    {"Disallow: /", "/a", true, 0},
+    {ALL "Disallow: /a\nAllow: /a/b", "/a/b/c", true, 3},
+    {ALL "Allow: /a/b\nDisallow: /a", "/a/c", false, 3},
+    {ALL "Disallow: /a\nAllow: /a", "/a", true, 3},
+    {ALL "Allow: /a\nDisallow: /a", "/a", true, 2},
+    {ALL "Disallow: /A", "/a", true, 0},
+    {ALL "Disallow: /*.php$", "/x/y.php", false, 2},
+    {ALL "Disallow: /*.php$", "/x/y.php?z", true, 0},
+    {ALL "Disallow: /*.php", "/x/y.php?z", false, 2},
+    {ALL "Disallow: /a*b*c", "/aXbYcZ", false, 2},
+    {ALL "Disallow: /a*b*c$", "/aXbcYbc", false, 2},
+    {ALL "Disallow: /a$", "/a", false, 2},
+    {ALL "Disallow: /a$", "/ab", true, 0},
+    {ALL "Disallow: *", "/a", false, 2},
+    {ALL "Disallow: $", "/a", true, 0},
+    {ALL "Disallow: /\xC3\xA4", "/%c3%a4", false, 2},
+    {ALL "Disallow: /%7Ejoe", "/~joe/x", false, 2},
+    {ALL "Disallow: /a%2Fb", "/a/b", true, 0},
+    {ALL "Disallow: /a # comment", "/a", false, 2},
+    {"\xEF\xBB\xBF" ALL "Disallow: /a", "/a", false, 2},
+    {"user-AGENT : googlebot\r\ndisALLOW : /a\r\n", "/a", false, 2},
+    {"User-agent: Googlebot\nDisallow: /b\n\n" ALL "Disallow: /", "/a", true, 0},
+    {"User-agent: Googlebot\n\n" ALL "Disallow: /", "/a", false, 4},
+    {"User-agent: Googlebot\nDisallow:\nUser-agent: *\nDisallow: /", "/a", true, 0},
+    {"User-agent: Googlebot-Image\nDisallow: /", "/a", true, 0},
+    {"User-agent: Googlebot/2.1\nDisallow: /", "/a", false, 2},
+    {"User-agent: other\nUser-agent: googlebot\nDisallow: /a", "/a", false, 3},
+    {"User-agent: googlebot\nDisallow: /a\nUser-agent: x\nDisallow: /\nUser-agent: googlebot\nDisallow: /b", "/b", false, 6},
+    {ALL "Crawl-delay: 3\nSitemap: http://x/\nDisallow: /a", "/a", false, 4},
+    {ALL "\n\nDisallow: /a", "/a", false, 4},
+    {ALL "Disallow: /", "/robots.txt", true, 0},
+    {"<html>no robots at all</html>", "/a", true, 0},
+};
+
+START_TEST(robots_txt_is_read_by_rfc_9309)
+{
+    struct robots_verdict out;
+    robots_judge(str_of(robots_cases[_i].text), "Googlebot", str_of(robots_cases[_i].target), &out);
+    ck_assert_msg(out.allowed == robots_cases[_i].allowed, "%s", robots_cases[_i].text);
+    ck_assert_msg(out.line == robots_cases[_i].line, "%s: line %u", robots_cases[_i].text, out.line);
+}
+END_TEST
+
+START_TEST(half_a_megabyte_of_robots_rules_is_read_in_time)
+{
+    struct buf text = {0};
+    struct robots_verdict out;
+    char target[2048];
+    buf_adds(&text, ALL);
+    while (text.n < ROBOTS_MAX_BYTES)
+        buf_adds(&text, "Disallow: /*a*a*a*a*a*b\n");
+    memset(target, 'a', sizeof(target));
+    target[0] = '/';
+    clock_t from = clock();
+    robots_judge(buf_view(&text), "Googlebot", (struct str){target, sizeof(target)}, &out);
+    ck_assert(out.allowed);
+    ck_assert_int_lt((int)((clock() - from) / (CLOCKS_PER_SEC / 1000)), 4000);
+    buf_free(&text);
+}
+END_TEST
+
+START_TEST(language_tags_have_a_registered_language)
+{
+    static const char *const known[] = {"en", "EN", "en-US", "de-CH-1996", "zh-Hant-TW", "haw", "gsw", "yue", "qaa", "iw", "sr-Latn"};
+    static const char *const unknown[] = {"", "x-default", "i-klingon", "e", "xx", "english", "eng", "en_US", "en-", "-en", "en--US", "zzz", "123", "de-toolongsubtag", "qzz", " "};
+    for (int i = 0; i < COUNT(known); i++)
+        ck_assert_msg(language_is_known(str_of(known[i])), "%s", known[i]);
+    for (int i = 0; i < COUNT(unknown); i++)
+        ck_assert_msg(!language_is_known(str_of(unknown[i])), "%s", unknown[i]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("audit_page");
+    TCase *t = tcase_create("page");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, bytes_become_utf8_as_browsers_read_them, 0, COUNT(charset_cases));
+    tcase_add_test(t, a_meta_tag_counts_within_1024_bytes_only);
+    tcase_add_loop_test(t, the_parser_sees_markup_as_browsers_do, 0, COUNT(scan_cases));
+    tcase_add_test(t, a_tag_is_cut_between_attributes_at_64_kib);
+    tcase_add_loop_test(t, a_doctype_sets_the_mode_as_html_says, 0, COUNT(modes));
+    tcase_add_test(t, elements_keep_their_attributes_texts_and_places);
+    tcase_add_test(t, text_is_what_stands_on_the_screen);
+    tcase_add_test(t, elements_depth_styles_and_old_tags_are_counted);
+    tcase_add_loop_test(t, hostile_markup_stays_within_its_bounds, 0, COUNT(hostile));
+    tcase_add_test(t, a_parse_past_its_deadline_is_given_up);
+    tcase_add_loop_test(t, robots_txt_is_read_by_rfc_9309, 0, COUNT(robots_cases));
+    tcase_add_test(t, half_a_megabyte_of_robots_rules_is_read_in_time);
+    tcase_add_test(t, language_tags_have_a_registered_language);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
