@@ -1,22 +1,18 @@
 /* assayd: argv → configuration → run. */
 #include "conf.h"
+#include "log.h"
+#include "master.h"
+#include "process.h"
 #include "config.h"
 
 #include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CONF_PATH "/etc/assay/assay.yaml"
 
-enum { EXIT_GOOD = 0, EXIT_CONFIGURATION = 1, EXIT_COULD_NOT_START = 2 };
-
 struct arguments {
-    struct {
-        const char *conf_path;
-        bool conf_required;
-        const char *const *sets;
-        size_t set_count;
-        const struct conf *conf;
-    } options;
+    struct master_options options;
     bool test, version, help;
 };
 
@@ -38,7 +34,8 @@ static void print_help(FILE *out)
           out);
     struct conf_option_view option;
     for (size_t i = 0; conf_option_at(i, &option); i++)
-        fprintf(out, "  %s (%s; default %s; %s)\n      %s\n", option.key, option.type, option.initial, option.reload ? "reload" : "restart", option.help);
+        fprintf(out, "  %s (%s; default %s; %s)\n      %s\n", option.key, option.type, option.initial, option.reload ? "reload" : "restart",
+                option.help);
 }
 
 /* False for wrong usage, which has been told. ${sets} has room for every argument. */
@@ -78,41 +75,54 @@ static bool arguments_parse(int argc, char **argv, const char **sets, struct arg
     return true;
 }
 
+/* The title of a process is written over argv, and HUP reads these again: keep copies, which live as long as the program. */
+static bool keep_arguments(struct master_options *options, const char **sets)
+{
+    options->conf_path = strdup(options->conf_path);
+    bool kept = options->conf_path != NULL;
+    for (size_t i = 0; i < options->set_count && kept; i++) {
+        sets[i] = strdup(sets[i]);
+        kept = sets[i] != NULL;
+    }
+    return kept;
+}
+
 static int serve(struct arguments *arguments)
 {
+    struct master_options *options = &arguments->options;
     struct conf *conf;
-    int mistakes = conf_load(arguments->options.conf_path, arguments->options.conf_required, arguments->options.sets, arguments->options.set_count, stderr, &conf);
+    int mistakes = conf_load(options->conf_path, options->conf_required, options->sets, options->set_count, stderr, &conf);
     if (mistakes > 0) {
         fprintf(stderr, "assayd: the configuration has %d mistake%s\n", mistakes, mistakes == 1 ? "" : "s");
         return EXIT_CONFIGURATION;
     }
-    int status = EXIT_GOOD;
     if (arguments->test) {
         fprintf(stderr, "assayd: the configuration is good\n");
-    } else {
-        fprintf(stderr, "assayd: this build has no server, only -t, -V and -h\n");
-        status = EXIT_COULD_NOT_START;
+        conf_free(conf);
+        return EXIT_STOPPED;
     }
-    conf_free(conf);
-    return status;
+    log_open("master", conf->log_level, conf->log_format);
+    options->conf = conf;
+    return master_run(options);
 }
 
 int main(int argc, char **argv)
 {
-    struct arguments arguments;
-    const char **sets = calloc((size_t)argc, sizeof(*sets));
-    int status = EXIT_COULD_NOT_START;
+    static struct arguments arguments;
+    static const char **sets;
+    process_title_init(argc, argv);
+    sets = calloc((size_t)argc, sizeof(*sets));
+    int status = EXIT_START;
     if (sets != NULL && arguments_parse(argc, argv, sets, &arguments)) {
         if (arguments.help || arguments.version) {
             if (arguments.help)
                 print_help(stdout);
             else
                 puts("assayd " PACKAGE_VERSION);
-            status = fflush(stdout) == 0 ? EXIT_GOOD : EXIT_COULD_NOT_START;
+            status = fflush(stdout) == 0 ? EXIT_STOPPED : EXIT_START;
         } else {
-            status = serve(&arguments);
+            status = keep_arguments(&arguments.options, sets) ? serve(&arguments) : EXIT_START;
         }
     }
-    free(sets);
     return status;
 }

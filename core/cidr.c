@@ -122,3 +122,11 @@ bool cidr_list_has(const struct cidr_list *list, const struct ip *ip)
             return true;
     return false;
 }
+
+void ip_text(const struct ip *ip, char out[INET6_ADDRSTRLEN])
+{
+    if (ip_is_v4(ip))
+        inet_ntop(AF_INET, ip->b + sizeof(v4_prefix), out, INET6_ADDRSTRLEN);
+    else
+        inet_ntop(AF_INET6, ip->b, out, INET6_ADDRSTRLEN);
+}

@@ -1,5 +1,6 @@
 /*
- * Addresses and networks as bits, never as text. An address is always 16 bytes; an IPv4 one is v4-mapped (::ffff:a.b.c.d), and a v4-mapped IPv6 one
+ * Addresses and networks as bits, never as text. An address is always 16 bytes; an IPv4 one is v4-mapped (::ffff:a.b.c.d), and a v4-mapped
+ * IPv6 one
  * is the same address. Pure functions, any process.
  */
 #ifndef ASSAY_CIDR_H
@@ -30,6 +31,8 @@ bool ip_of(const struct sockaddr *sa, struct ip *out);
 /* ip_parse(text, out): strict dotted quad or RFC 4291 text, no zone, no port. */
 bool ip_parse(const char *text, struct ip *out);
 bool ip_is_v4(const struct ip *ip);
+/* ip_text(ip, out): as people write it, an IPv4 one as a dotted quad. */
+void ip_text(const struct ip *ip, char out[INET6_ADDRSTRLEN]);
 
 /* cidr_parse(text, out): "10.0.0.0/8", "2001:db8::/32", or a bare address. False if malformed or if bits are set beyond the prefix. */
 bool cidr_parse(const char *text, struct cidr *out);

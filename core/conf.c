@@ -70,7 +70,8 @@ const char *conf_key(const struct conf_option *option, size_t listener, char out
     return out;
 }
 
-void conf_assign(struct conf_build *build, const struct conf_option *option, size_t listener, struct conf_place place, const char *const *texts, size_t count)
+void conf_assign(struct conf_build *build, const struct conf_option *option, size_t listener, struct conf_place place,
+                 const char *const *texts, size_t count)
 {
     char *base = option_base(build->conf, option, listener);
     char why[CONF_WHY_SIZE], key[CONF_KEY_SIZE];
@@ -262,8 +263,10 @@ static void set_apply(struct conf_build *build, const char *set)
         conf_unknown(build, place, key);
         return;
     }
-    if (conf_option_in_listen(option) && listener >= build->conf->listen_count && (listener > build->conf->listen_count || !conf_listen_append(build->conf))) {
-        conf_mistake(build, place, "there are %zu listeners, at most %d; the next is listen.%zu", build->conf->listen_count, CONF_LISTEN_MAX, build->conf->listen_count);
+    if (conf_option_in_listen(option) && listener >= build->conf->listen_count &&
+        (listener > build->conf->listen_count || !conf_listen_append(build->conf))) {
+        conf_mistake(build, place, "there are %zu listeners, at most %d; the next is listen.%zu", build->conf->listen_count,
+                     CONF_LISTEN_MAX, build->conf->listen_count);
         return;
     }
     const char *text = equals + 1;
@@ -399,7 +402,8 @@ static int refuse_difference(const struct conf_option *option, const char *key, 
     char *old_text = value_text(option, a), *new_text = value_text(option, b);
     bool differs = old_text == NULL || new_text == NULL || strcmp(old_text, new_text) != 0;
     if (differs)
-        fprintf(mistakes, "%s: changing it from %s to %s needs a restart\n", key, old_text == NULL ? "?" : old_text, new_text == NULL ? "?" : new_text);
+        fprintf(mistakes, "%s: changing it from %s to %s needs a restart\n", key, old_text == NULL ? "?" : old_text,
+                new_text == NULL ? "?" : new_text);
     free(old_text);
     free(new_text);
     return differs;
@@ -410,7 +414,8 @@ int conf_reload_refusals(const struct conf *old, const struct conf *new_conf, FI
     int refusals = 0;
     size_t common = old->listen_count < new_conf->listen_count ? old->listen_count : new_conf->listen_count;
     if (old->listen_count != new_conf->listen_count) {
-        fprintf(mistakes, "listen: changing the number of listeners from %zu to %zu needs a restart\n", old->listen_count, new_conf->listen_count);
+        fprintf(mistakes, "listen: changing the number of listeners from %zu to %zu needs a restart\n", old->listen_count,
+                new_conf->listen_count);
         refusals++;
     }
     for (size_t i = 0; i < conf_options_count; i++) {
@@ -423,7 +428,8 @@ int conf_reload_refusals(const struct conf *old, const struct conf *new_conf, FI
         }
         for (size_t n = 0; n < common; n++) {
             char key[CONF_KEY_SIZE];
-            refusals += refuse_difference(option, conf_key(option, n, key), (const char *)&old->listen[n], (const char *)&new_conf->listen[n], mistakes);
+            refusals += refuse_difference(option, conf_key(option, n, key), (const char *)&old->listen[n],
+                                          (const char *)&new_conf->listen[n], mistakes);
         }
     }
     return refusals;

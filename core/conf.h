@@ -1,7 +1,9 @@
 /*
- * The configuration: one option table (conf_options, in conf.c) feeds parsing, range checks, defaults, --help, `config dump`, the sample file and the man page.
+ * The configuration: one option table (conf_options, in conf_table.c) feeds parsing, range checks, defaults, --help, `config dump`, the sample
+ * file and the man page.
  *
- * The master reads it before it forks, and again on HUP; a struct conf is immutable once made. Every process may read the one it was forked with.
+ * The master reads it before it forks, and again on HUP; a struct conf is immutable once made. Every process may read the one it was forked
+ * with.
  */
 #ifndef ASSAY_CONF_H
 #define ASSAY_CONF_H
@@ -17,7 +19,7 @@
 #define CONF_PORTS_MAX 16
 
 struct conf_listen {
-    char *address; /* host:port, [v6]:port or unix:/path */
+    char *address;                   /* host:port, [v6]:port or unix:/path */
     char *tls_certificate, *tls_key; /* "" without TLS */
 };
 
@@ -56,8 +58,10 @@ struct conf {
 
 /*
  * conf_load(path, required, sets, set_count, mistakes, out):
- * Read ${path} (NULL, or missing and not ${required}: the defaults alone), then apply the ${sets} ("listen.0.address=127.0.0.1:0"). All mistakes are found in one run and
- * written to ${mistakes}, a line each: "FILE:LINE: sentence". Return 0 and a configuration to be freed with conf_free, or the number of mistakes.
+ * Read ${path} (NULL, or missing and not ${required}: the defaults alone), then apply the ${sets} ("listen.0.address=127.0.0.1:0"). All
+ * mistakes are found in one run and
+ * written to ${mistakes}, a line each: "FILE:LINE: sentence". Return 0 and a configuration to be freed with conf_free, or the number of
+ * mistakes.
  */
 int conf_load(const char *path, bool required, const char *const *sets, size_t set_count, FILE *mistakes, struct conf **out)
     __attribute__((warn_unused_result));
@@ -66,7 +70,10 @@ void conf_free(struct conf *conf);
 /* conf_reload_refusals(old, new, mistakes): how many options that need a restart differ; a sentence each to ${mistakes}. */
 int conf_reload_refusals(const struct conf *old, const struct conf *new_conf, FILE *mistakes);
 
-/* conf_dump(conf, out): the whole configuration in force as YAML that conf_load reads back to the same. conf_sample: every option with its comment and default, as the packages' assay.yaml. */
+/*
+ * conf_dump(conf, out): the whole configuration in force as YAML that conf_load reads back to the same. conf_sample: every option with its
+ * comment and default, as the packages' assay.yaml.
+ */
 void conf_dump(const struct conf *conf, FILE *out);
 void conf_sample(FILE *out);
 

@@ -1,7 +1,8 @@
 /*
  * Inside of the configuration, for conf*.c alone: the option table, the types its rows name, and the configuration under construction.
  *
- * A row's key is dotted. Keys that begin with "listen.N." describe every entry of the list `listen`, and their members lie in struct conf_listen; all others lie in struct conf.
+ * A row's key is dotted. Keys that begin with "listen.N." describe every entry of the list `listen`, and their members lie in struct
+ * conf_listen; all others lie in struct conf.
  */
 #ifndef ASSAY_CONF_TABLE_H
 #define ASSAY_CONF_TABLE_H
@@ -16,7 +17,8 @@
 struct conf_option;
 
 /*
- * A kind of value. parse: the member of ${base} becomes ${text} (of a list: one more item); false and a sentence in ${why}, which follows "KEY: ". print: the member as
+ * A kind of value. parse: the member of ${base} becomes ${text} (of a list: one more item); false and a sentence in ${why}, which follows
+ * "KEY: ". print: the member as
  * YAML on one line, which parse reads back to the same.
  */
 struct conf_type {
@@ -29,18 +31,18 @@ struct conf_type {
     void (*clear)(const struct conf_option *option, char *base); /* frees; the member is empty and valid after it */
 };
 
-extern const struct conf_type conf_type_text, conf_type_path, conf_type_address, conf_type_url, conf_type_integer, conf_type_workers, conf_type_duration, conf_type_size,
-    conf_type_sync, conf_type_cidrs, conf_type_ports, conf_type_choice;
+extern const struct conf_type conf_type_text, conf_type_path, conf_type_address, conf_type_url, conf_type_integer, conf_type_workers,
+    conf_type_duration, conf_type_size, conf_type_sync, conf_type_cidrs, conf_type_ports, conf_type_choice;
 
 struct conf_option {
     const char *key;
     const struct conf_type *type;
-    size_t offset;         /* of the member */
-    size_t count_offset;   /* of an array's count */
-    uint64_t min, max;     /* numbers: the range, in the member's unit; texts: max is 1 where an empty one is allowed */
+    size_t offset;              /* of the member */
+    size_t count_offset;        /* of an array's count */
+    uint64_t min, max;          /* numbers: the range, in the member's unit; texts: max is 1 where an empty one is allowed */
     const char *const *choices; /* ends in NULL; a value is its index */
-    const char *initial;   /* default, as a scalar's text; lists: items parted by blanks */
-    const char *sample;    /* value in the packages' file where it differs; else NULL */
+    const char *initial;        /* default, as a scalar's text; lists: items parted by blanks */
+    const char *sample;         /* value in the packages' file where it differs; else NULL */
     bool reload;
     const char *help;
 };
@@ -65,8 +67,8 @@ struct conf_build {
     struct conf *conf;
     FILE *mistakes;
     int mistakes_count;
-    struct conf_place *places;                         /* per row of the table: where it was set last, file NULL when it was not */
-    struct conf_place listen_places[CONF_LISTEN_MAX];  /* per listener */
+    struct conf_place *places;                        /* per row of the table: where it was set last, file NULL when it was not */
+    struct conf_place listen_places[CONF_LISTEN_MAX]; /* per listener */
 };
 
 /* conf_mistake(build, place, format, …): one line to ${mistakes}, and counted; beyond CONF_MISTAKES_MAX only counted. */
@@ -79,13 +81,20 @@ const char *conf_quote(const char *text, char out[CONF_QUOTE_SIZE]);
 /* conf_key(option, listener, out): the key as one writes it: listen.1.address for the second listener. Returns ${out}. */
 const char *conf_key(const struct conf_option *option, size_t listener, char out[CONF_KEY_SIZE]);
 
-/* conf_assign(build, option, listener, place, texts, count): set one option to ${texts}; a scalar takes exactly one. A mistake is written and counted. */
-void conf_assign(struct conf_build *build, const struct conf_option *option, size_t listener, struct conf_place place, const char *const *texts, size_t count);
+/*
+ * conf_assign(build, option, listener, place, texts, count): set one option to ${texts}; a scalar takes exactly one. A mistake is written
+ * and counted.
+ */
+void conf_assign(struct conf_build *build, const struct conf_option *option, size_t listener, struct conf_place place,
+                 const char *const *texts, size_t count);
 
 /* conf_assign_text(option, base, text): a default from the table, which must be valid. */
 void conf_assign_text(const struct conf_option *option, char *base, const char *text);
 
-/* conf_listen_append(conf): one more listener with every option at its default; false when there are CONF_LISTEN_MAX. conf_listen_clear: none is left. */
+/*
+ * conf_listen_append(conf): one more listener with every option at its default; false when there are CONF_LISTEN_MAX. conf_listen_clear:
+ * none is left.
+ */
 bool conf_listen_append(struct conf *conf);
 void conf_listen_clear(struct conf *conf);
 

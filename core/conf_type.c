@@ -64,7 +64,8 @@ static bool host_valid(const char *host)
     struct in_addr in;
     if (strspn(host, "0123456789.") == strlen(host))
         return inet_pton(AF_INET, host, &in) == 1;
-    return strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") == strlen(host) && host[0] != '-' && host[0] != '.';
+    return strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") == strlen(host) && host[0] != '-' &&
+           host[0] != '.';
 }
 
 static bool address_valid(const char *text, char why[CONF_WHY_SIZE])
@@ -294,7 +295,8 @@ static bool cidrs_parse(const struct conf_option *option, char *base, const char
     struct cidr network;
     if (!cidr_parse(text, &network)) {
         char quoted[CONF_QUOTE_SIZE];
-        WHY("\"%s\" is not an address or network; give one such as 10.0.0.0/8 or 2001:db8::/32, without bits beyond the prefix", conf_quote(text, quoted));
+        WHY("\"%s\" is not an address or network; give one such as 10.0.0.0/8 or 2001:db8::/32, without bits beyond the prefix",
+            conf_quote(text, quoted));
         return false;
     }
     struct cidr *items = realloc(list->items, (list->count + 1) * sizeof(*items));
@@ -364,13 +366,18 @@ static void ports_clear(const struct conf_option *option, char *base)
 
 const struct conf_type conf_type_text = {"text", "one text", false, false, text_parse, text_print, text_clear};
 const struct conf_type conf_type_path = {"path", "one path", false, false, text_parse, text_print, text_clear};
-const struct conf_type conf_type_address = {"address", "one address such as 127.0.0.1:8080", false, false, address_parse, text_print, text_clear};
+const struct conf_type conf_type_address = {"address", "one address such as 127.0.0.1:8080", false, false, address_parse, text_print,
+                                            text_clear};
 const struct conf_type conf_type_url = {"URL", "one URL", false, false, url_parse, text_print, text_clear};
 const struct conf_type conf_type_integer = {"integer", "one whole number", false, true, integer_parse, integer_print, number_clear};
-const struct conf_type conf_type_workers = {"auto | integer", "auto or one whole number", false, true, workers_parse, integer_print, number_clear};
-const struct conf_type conf_type_duration = {"duration", "one duration such as 10s", false, true, duration_text_parse, duration_print, number_clear};
+const struct conf_type conf_type_workers = {"auto | integer", "auto or one whole number", false, true, workers_parse, integer_print,
+                                            number_clear};
+const struct conf_type conf_type_duration = {"duration",  "one duration such as 10s", false, true, duration_text_parse, duration_print,
+                                             number_clear};
 const struct conf_type conf_type_size = {"size", "one size such as 5MiB", false, true, size_parse, size_print, number_clear};
-const struct conf_type conf_type_sync = {"full | async: duration", "full or \"async: 5ms\"", false, true, sync_parse, sync_print, number_clear};
+const struct conf_type conf_type_sync = {
+    "full | async: duration", "full or \"async: 5ms\"", false, true, sync_parse, sync_print, number_clear};
 const struct conf_type conf_type_choice = {"choice", "one word", false, false, choice_parse, choice_print, number_clear};
-const struct conf_type conf_type_cidrs = {"list of networks", "a list such as [10.0.0.0/8]", true, false, cidrs_parse, cidrs_print, cidrs_clear};
+const struct conf_type conf_type_cidrs = {"list of networks", "a list such as [10.0.0.0/8]", true, false, cidrs_parse, cidrs_print,
+                                          cidrs_clear};
 const struct conf_type conf_type_ports = {"list of ports", "a list such as [80, 443]", true, false, ports_parse, ports_print, ports_clear};

@@ -11,7 +11,8 @@ struct unit {
 
 /* Largest first, so that the first that divides is the shortest spelling. */
 static const struct unit duration_units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}, {NULL, 0}};
-static const struct unit size_units[] = {{"TiB", 1ull << 40}, {"GiB", 1ull << 30}, {"MiB", 1ull << 20}, {"KiB", 1ull << 10}, {"", 1}, {NULL, 0}};
+static const struct unit size_units[] = {
+    {"TiB", 1ull << 40}, {"GiB", 1ull << 30}, {"MiB", 1ull << 20}, {"KiB", 1ull << 10}, {"", 1}, {NULL, 0}};
 
 /* The digits at ${text} as a number, and where they end; NULL when there are none or too many. */
 static const char *digits_parse(const char *text, uint64_t *out)

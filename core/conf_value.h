@@ -1,5 +1,6 @@
 /*
- * Numbers, durations and sizes as people write them: `12`, `90d`, `5MiB`. Pure functions, any process; the configuration and the command line share them.
+ * Numbers, durations and sizes as people write them: `12`, `90d`, `5MiB`. Pure functions, any process; the configuration and the command
+ * line share them.
  * Strict: no sign, no fraction, nothing before or after, nothing too big for its unit.
  */
 #ifndef ASSAY_CONF_VALUE_H

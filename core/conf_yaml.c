@@ -4,7 +4,7 @@
 #include <string.h>
 #include <yaml.h>
 
-#define KEYS_MAX 64  /* of one group; more than the table has */
+#define KEYS_MAX 64   /* of one group; more than the table has */
 #define ITEMS_MAX 256 /* of one list */
 #define DEPTH_MAX 8   /* more than any option lies deep; libyaml takes quadratic time over nesting */
 
@@ -92,8 +92,10 @@ static void judge_event(struct reading *reading, const yaml_event_t *event, stru
 }
 
 /*
- * First pass, over events: what the document API does not tell. Anchors and aliases are refused rather than bounded, so nothing can stand in two places; tags, because no value needs one; a second
- * document, because only one would count. False when the file is not YAML, has an alias or is nested too deep: then there is nothing to walk.
+ * First pass, over events: what the document API does not tell. Anchors and aliases are refused rather than bounded, so nothing can stand
+ * in two places; tags, because no value needs one; a second
+ * document, because only one would count. False when the file is not YAML, has an alias or is nested too deep: then there is nothing to
+ * walk.
  */
 static bool pass_events(struct reading *reading, yaml_parser_t *parser)
 {
@@ -102,7 +104,8 @@ static bool pass_events(struct reading *reading, yaml_parser_t *parser)
         yaml_event_t event;
         if (!yaml_parser_parse(parser, &event)) {
             size_t line = parser->error == YAML_READER_ERROR ? parser->mark.line : parser->problem_mark.line;
-            conf_mistake(reading->build, place_at(reading, line), "not YAML: %s", parser->problem == NULL ? "out of memory" : parser->problem);
+            conf_mistake(reading->build, place_at(reading, line), "not YAML: %s",
+                         parser->problem == NULL ? "out of memory" : parser->problem);
             return false;
         }
         judge_event(reading, &event, &seen);
@@ -134,7 +137,8 @@ static void read_scalar(struct reading *reading, const struct conf_option *optio
     if (scalar_plain(node)) {
         text = scalar_text(node);
     } else if (option->type != &conf_type_sync || !pair_text(reading, node, pair, sizeof(pair))) {
-        conf_mistake(reading->build, node_place(reading, node), "%s: wrong type; give %s", conf_key(option, listener, key), option->type->wanted);
+        conf_mistake(reading->build, node_place(reading, node), "%s: wrong type; give %s", conf_key(option, listener, key),
+                     option->type->wanted);
         reading->build->places[option - conf_options] = (struct conf_place){.file = reading->file, .mistaken = true};
         return;
     }
@@ -169,7 +173,8 @@ static void read_listeners(struct reading *reading, const yaml_node_t *node)
 {
     struct conf_build *build = reading->build;
     if (node->type != YAML_SEQUENCE_NODE || node->data.sequence.items.top == node->data.sequence.items.start) {
-        conf_mistake(build, node_place(reading, node), "listen: give a list of at least one listener, each on a line such as \"- address: 127.0.0.1:8080\"");
+        conf_mistake(build, node_place(reading, node),
+                     "listen: give a list of at least one listener, each on a line such as \"- address: 127.0.0.1:8080\"");
         return;
     }
     conf_listen_clear(build->conf);
@@ -221,7 +226,8 @@ static void read_group(struct reading *reading, const char *path, size_t listene
     if (scalar_absent(node))
         return;
     if (node->type != YAML_MAPPING_NODE) {
-        conf_mistake(build, node_place(reading, node), "%s: wrong type; its options stand below it, one a line", path[0] == '\0' ? "the configuration" : path);
+        conf_mistake(build, node_place(reading, node), "%s: wrong type; its options stand below it, one a line",
+                     path[0] == '\0' ? "the configuration" : path);
         return;
     }
     for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++) {
@@ -240,7 +246,8 @@ static void read_group(struct reading *reading, const char *path, size_t listene
         while (i < seen_count && strcmp(scalar_text(seen[i]), scalar_text(key)) != 0)
             i++;
         if (i < seen_count) {
-            conf_mistake(build, node_place(reading, key), "%s is there twice, first on line %zu", conf_quote(below, quoted), seen[i]->start_mark.line + 1);
+            conf_mistake(build, node_place(reading, key), "%s is there twice, first on line %zu", conf_quote(below, quoted),
+                         seen[i]->start_mark.line + 1);
             continue;
         }
         if (seen_count < KEYS_MAX)
@@ -267,7 +274,8 @@ void conf_yaml_read(struct conf_build *build, const char *path, const char *text
     if (!walkable)
         return;
     if (!parser_start(&parser, text, size) || !yaml_parser_load(&parser, &reading.document)) {
-        conf_mistake(build, (struct conf_place){.file = path}, "cannot be read: %s", parser.problem == NULL ? "out of memory" : parser.problem);
+        conf_mistake(build, (struct conf_place){.file = path}, "cannot be read: %s",
+                     parser.problem == NULL ? "out of memory" : parser.problem);
     } else {
         const yaml_node_t *root = yaml_document_get_root_node(&reading.document);
         if (root != NULL)

@@ -77,6 +77,6 @@ bool credential_hash(struct str text, uint8_t out[CREDENTIAL_HASH])
         digest = EVP_MD_fetch(NULL, "SHA256", NULL);
     if (context == NULL)
         context = EVP_MD_CTX_new();
-    return digest != NULL && context != NULL && EVP_DigestInit_ex2(context, digest, NULL) == 1 && EVP_DigestUpdate(context, text.p, text.n) == 1 &&
-           EVP_DigestFinal_ex(context, out, NULL) == 1;
+    return digest != NULL && context != NULL && EVP_DigestInit_ex2(context, digest, NULL) == 1 &&
+           EVP_DigestUpdate(context, text.p, text.n) == 1 && EVP_DigestFinal_ex(context, out, NULL) == 1;
 }

@@ -1,5 +1,6 @@
 /*
- * Credentials: `asy_key_` and 36 base62 characters, 30 of randomness and 6 of CRC-32 over all that stands before them. Made once, shown once, stored as SHA-256 only.
+ * Credentials: `asy_key_` and 36 base62 characters, 30 of randomness and 6 of CRC-32 over all that stands before them. Made once, shown
+ * once, stored as SHA-256 only.
  * Any process. Not for several threads: the digest's context is one a process.
  */
 #ifndef ASSAY_CREDENTIAL_H
@@ -20,7 +21,10 @@ const char *credential_prefix(enum credential_kind kind);
 /* credential_new(prefix, out): a fresh secret. False when the system gives no randomness; then ${out} is empty. */
 bool credential_new(const char *prefix, char out[CREDENTIAL_SIZE]) __attribute__((warn_unused_result));
 
-/* credential_parse(text, kind): whether ${text} is a credential somebody could have been given: known prefix, right length, right checksum. Tells a typo without a look-up. */
+/*
+ * credential_parse(text, kind): whether ${text} is a credential somebody could have been given: known prefix, right length, right checksum.
+ * Tells a typo without a look-up.
+ */
 bool credential_parse(struct str text, enum credential_kind *kind);
 
 /* credential_hash(text, out): SHA-256 of ${text}, what the store keeps. False only when OpenSSL fails. */

@@ -70,7 +70,10 @@ static size_t utf8_length(const unsigned char *p, size_t left)
     return n;
 }
 
-/* Text without control characters, ${quoted} as the inside of a JSON string: what a caller sent may stand in a message, so nothing in it can end the line or forge a member. */
+/*
+ * Text without control characters, ${quoted} as the inside of a JSON string: what a caller sent may stand in a message, so nothing in it
+ * can end the line or forge a member.
+ */
 static void line_escaped(struct line *line, const char *text, bool quoted)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -98,7 +101,8 @@ static void line_escaped(struct line *line, const char *text, bool quoted)
 static void line_json(struct line *line, const char *time_text, enum log_level level, const char *message)
 {
     char head[128];
-    int n = snprintf(head, sizeof(head), "{\"time\":\"%s\",\"level\":\"%s\",\"pid\":%ld,\"process\":\"", time_text, level_names[level], (long)getpid());
+    int n = snprintf(head, sizeof(head), "{\"time\":\"%s\",\"level\":\"%s\",\"pid\":%ld,\"process\":\"", time_text, level_names[level],
+                     (long)getpid());
     line_add(line, head, (size_t)n);
     line_escaped(line, log_process, true);
     line_adds(line, "\",\"message\":\"");

@@ -1,5 +1,6 @@
 /*
- * The error log: one line an event on standard error, as JSON or text (log.format), each with time, level, process and message. Log once, where a thing is handled. No secret, password or token
+ * The error log: one line an event on standard error, as JSON or text (log.format), each with time, level, process and message. Log once,
+ * where a thing is handled. No secret, password or token
  * ever goes in. Any process; log_open after the fork sets the process' name.
  */
 #ifndef ASSAY_LOG_H
@@ -9,7 +10,10 @@
 
 void log_open(const char *process, enum log_level level, enum log_format format);
 
-/* log_write(level, format, …): what happened, where, and what to do, in one sentence without a full stop. Uses errno nowhere: pass strerror yourself. */
+/*
+ * log_write(level, format, …): what happened, where, and what to do, in one sentence without a full stop. Uses errno nowhere: pass strerror
+ * yourself.
+ */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_write(LOG_LEVEL_ERROR, __VA_ARGS__)

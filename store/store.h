@@ -82,6 +82,7 @@ struct store_project {
     uint64_t score_total; /* sum of their scores */
     int64_t created_at, updated_at;
     struct str json; /* the list item as rendered; never has a link, so it is served as it is */
+    uint64_t version; /* 1 when created, one more with every transaction that changed it; what CHANGE_PROJECT_DELETE holds its match against */
 };
 
 struct store_report {

@@ -260,9 +260,31 @@ static const struct {
     const char *text;
     uint64_t ms; /* UINT64_MAX: refused */
 } durations[] = {
-    {"10s", 10000}, {"500ms", 500}, {"2m", 120000}, {"24h", 86400000}, {"90d", 7776000000}, {"0", 0}, {"0s", 0}, {"5 ms", 5}, {"007s", 7000},
-    {"", UINT64_MAX}, {"10", UINT64_MAX}, {"s", UINT64_MAX}, {"-1s", UINT64_MAX}, {"+1s", UINT64_MAX}, {"1.5s", UINT64_MAX}, {"1sec", UINT64_MAX}, {"1S", UINT64_MAX}, {"1s ", UINT64_MAX}, {" 1s", UINT64_MAX},
-    {"1  s", UINT64_MAX}, {"1 ", UINT64_MAX}, {"1m30s", UINT64_MAX}, {"99999999999999999999s", UINT64_MAX}, {"18446744073709551615d", UINT64_MAX}, {"1w", UINT64_MAX},
+    {"10s", 10000},
+    {"500ms", 500},
+    {"2m", 120000},
+    {"24h", 86400000},
+    {"90d", 7776000000},
+    {"0", 0},
+    {"0s", 0},
+    {"5 ms", 5},
+    {"007s", 7000},
+    {"", UINT64_MAX},
+    {"10", UINT64_MAX},
+    {"s", UINT64_MAX},
+    {"-1s", UINT64_MAX},
+    {"+1s", UINT64_MAX},
+    {"1.5s", UINT64_MAX},
+    {"1sec", UINT64_MAX},
+    {"1S", UINT64_MAX},
+    {"1s ", UINT64_MAX},
+    {" 1s", UINT64_MAX},
+    {"1  s", UINT64_MAX},
+    {"1 ", UINT64_MAX},
+    {"1m30s", UINT64_MAX},
+    {"99999999999999999999s", UINT64_MAX},
+    {"18446744073709551615d", UINT64_MAX},
+    {"1w", UINT64_MAX},
 };
 
 START_TEST(durations_are_read_strictly)
@@ -279,8 +301,23 @@ static const struct {
     const char *text;
     uint64_t bytes; /* UINT64_MAX: refused */
 } sizes[] = {
-    {"64GiB", (uint64_t)64 << 30}, {"5MiB", 5 << 20}, {"512KiB", 512 << 10}, {"2TiB", (uint64_t)2 << 40}, {"1234", 1234}, {"0", 0}, {"1 KiB", 1024},
-    {"", UINT64_MAX}, {"1KB", UINT64_MAX}, {"1K", UINT64_MAX}, {"1kib", UINT64_MAX}, {"1.5GiB", UINT64_MAX}, {"-1", UINT64_MAX}, {"0x10", UINT64_MAX}, {"1 ", UINT64_MAX}, {"16777216TiB", UINT64_MAX}, {"18446744073709551616", UINT64_MAX},
+    {"64GiB", (uint64_t)64 << 30},
+    {"5MiB", 5 << 20},
+    {"512KiB", 512 << 10},
+    {"2TiB", (uint64_t)2 << 40},
+    {"1234", 1234},
+    {"0", 0},
+    {"1 KiB", 1024},
+    {"", UINT64_MAX},
+    {"1KB", UINT64_MAX},
+    {"1K", UINT64_MAX},
+    {"1kib", UINT64_MAX},
+    {"1.5GiB", UINT64_MAX},
+    {"-1", UINT64_MAX},
+    {"0x10", UINT64_MAX},
+    {"1 ", UINT64_MAX},
+    {"16777216TiB", UINT64_MAX},
+    {"18446744073709551616", UINT64_MAX},
 };
 
 START_TEST(sizes_are_read_strictly)
@@ -310,8 +347,8 @@ static const struct {
     const char *yaml;
     unsigned ms;
 } syncs[] = {
-    {"store: { sync: full }", 0},          {"store: { sync: 'async:5ms' }", 5}, {"store: { sync: 'async: 5 ms' }", 5}, {"store:\n  sync: async:250ms\n", 250},
-    {"store:\n  sync:\n    async: 5ms\n", 5}, {"store: { sync: { async: 1s } }", 1000},
+    {"store: { sync: full }", 0},           {"store: { sync: 'async:5ms' }", 5},      {"store: { sync: 'async: 5 ms' }", 5},
+    {"store:\n  sync: async:250ms\n", 250}, {"store:\n  sync:\n    async: 5ms\n", 5}, {"store: { sync: { async: 1s } }", 1000},
 };
 
 START_TEST(every_spelling_of_sync_is_read)
@@ -379,7 +416,8 @@ static const struct {
     {"listen:\n  - address: 127.0.0.256:80\n", 2, "neither a name nor an address"},
     {"listen:\n  - address: ::1:80\n", 2, "an IPv6 address stands in brackets"},
     {"listen:\n  - address: 'unix:x.sock'\n", 2, "the path of a Unix socket is absolute"},
-    {"listen:\n  - address: 127.0.0.1:1\n  - address: 127.0.0.1:1\n", 3, "listen.1.address: 127.0.0.1:1 is already the address of listen.0"},
+    {"listen:\n  - address: 127.0.0.1:1\n  - address: 127.0.0.1:1\n", 3,
+     "listen.1.address: 127.0.0.1:1 is already the address of listen.0"},
     {"listen:\n  - address: 127.0.0.1:1\n    tls: { key: a }\n", 3, "certificate and key belong together"},
     {"data_dir: ''\n", 1, "data_dir: must not be empty"},
     {"data_dir: \"a\\nb\"\n", 1, "control character"},
@@ -432,7 +470,9 @@ START_TEST(a_mistake_is_said_once)
 {
     char *mistakes;
     struct conf *conf;
-    ck_assert_int_eq(load("reports: { good: x, decent: 90 }\nlisten: [ { address: x }, { address: y }, { adress: z } ]\n", NO_SETS, &mistakes, &conf), 5);
+    ck_assert_int_eq(
+        load("reports: { good: x, decent: 90 }\nlisten: [ { address: x }, { address: y }, { adress: z } ]\n", NO_SETS, &mistakes, &conf),
+        5);
     free(mistakes);
 }
 END_TEST
@@ -515,8 +555,18 @@ END_TEST
 START_TEST(set_overrides_the_file)
 {
     const char *sets[] = {
-        "listen.0.address=127.0.0.1:0", "listen.1.address=[::1]:0", "listen.1.tls.certificate=/c", "listen.1.tls.key=/k", "workers=3",      "workers=4", "audit.ports=80,8080",
-        "audit.allow_private=[127.0.0.1/32, \"::1\"]", "trusted_proxies=", "store.sync=async: 5 ms", "user=", "data_dir=a=b",
+        "listen.0.address=127.0.0.1:0",
+        "listen.1.address=[::1]:0",
+        "listen.1.tls.certificate=/c",
+        "listen.1.tls.key=/k",
+        "workers=3",
+        "workers=4",
+        "audit.ports=80,8080",
+        "audit.allow_private=[127.0.0.1/32, \"::1\"]",
+        "trusted_proxies=",
+        "store.sync=async: 5 ms",
+        "user=",
+        "data_dir=a=b",
     };
     struct conf *c = loaded("workers: 2\ntrusted_proxies: [1.2.3.4]\n", sets, sizeof(sets) / sizeof(sets[0]));
     ck_assert_str_eq(c->listen[0].address, "127.0.0.1:0");
@@ -570,8 +620,21 @@ static const struct {
     const char *set;
     int refusals;
 } changes[] = {
-    {"workers=31", 0}, {"log.level=debug", 0}, {"listen.0.tls.certificate=/other", 0}, {"base_url=http://b", 0}, {"audit.ports=1", 0}, {"trusted_proxies=1.1.1.1", 0},
-    {"listen.0.address=a:2", 1}, {"listen.1.address=a:2", 1}, {"data_dir=/o", 1}, {"run_dir=/o", 1}, {"user=o", 1}, {"store.map_size=1GiB", 1}, {"store.sync=async:1ms", 1}, {"internal_listen=a:1", 1}, {"jwt.secrets_file=/o", 1},
+    {"workers=31", 0},
+    {"log.level=debug", 0},
+    {"listen.0.tls.certificate=/other", 0},
+    {"base_url=http://b", 0},
+    {"audit.ports=1", 0},
+    {"trusted_proxies=1.1.1.1", 0},
+    {"listen.0.address=a:2", 1},
+    {"listen.1.address=a:2", 1},
+    {"data_dir=/o", 1},
+    {"run_dir=/o", 1},
+    {"user=o", 1},
+    {"store.map_size=1GiB", 1},
+    {"store.sync=async:1ms", 1},
+    {"internal_listen=a:1", 1},
+    {"jwt.secrets_file=/o", 1},
 };
 
 START_TEST(reload_refuses_just_what_needs_a_restart)

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 /* CRC-32 of "asy_key_" and thirty zeros is 0x6f7c7cd1: worked out apart from the code, with Python's zlib.crc32 and base 62. */
-#define KNOWN "asy_key_000000000000000000000000000000" "22a881"
+#define KNOWN                                                                                                                              \
+    "asy_key_000000000000000000000000000000"                                                                                               \
+    "22a881"
 
 static bool parses(const char *text)
 {
@@ -34,7 +36,12 @@ START_TEST(any_single_typo_is_told_without_a_look_up)
 END_TEST
 
 static const char *const malformed[] = {
-    "", "asy_key_", "asy_wp_000000000000000000000000000000000000", KNOWN "0", "Asy_key_00000000000000000000000000000000000", "asy_key_00000000000000000000000000000/000000",
+    "",
+    "asy_key_",
+    "asy_wp_000000000000000000000000000000000000",
+    KNOWN "0",
+    "Asy_key_00000000000000000000000000000000000",
+    "asy_key_00000000000000000000000000000/000000",
 };
 
 START_TEST(malformed_credential_is_refused)

@@ -29,7 +29,8 @@ START_TEST(a_line_is_one_json_object_with_time_level_process_and_message)
     log_open("worker 3", LOG_LEVEL_INFO, LOG_FORMAT_JSON);
     const char *line = logged(LOG_LEVEL_WARN, "the disk is full");
     char expected[256];
-    snprintf(expected, sizeof(expected), "\"level\":\"warn\",\"pid\":%ld,\"process\":\"worker 3\",\"message\":\"the disk is full\"}\n", (long)getpid());
+    snprintf(expected, sizeof(expected), "\"level\":\"warn\",\"pid\":%ld,\"process\":\"worker 3\",\"message\":\"the disk is full\"}\n",
+             (long)getpid());
     ck_assert_int_eq(strncmp(line, "{\"time\":\"20", 11), 0);
     ck_assert_ptr_nonnull(strstr(line, expected));
     ck_assert_int_eq(line[strcspn(line, "Z") + 1], '"');
@@ -40,7 +41,9 @@ START_TEST(a_message_cannot_forge_a_member_or_a_line)
 {
     log_open("worker 0", LOG_LEVEL_INFO, LOG_FORMAT_JSON);
     const char *line = logged(LOG_LEVEL_INFO, "a\",\"level\":\"error\n\\ \x01\xff\xc3\xa9\xed\xa0\x80");
-    ck_assert_ptr_nonnull(strstr(line, "\"message\":\"a\\\",\\\"level\\\":\\\"error\\u000a\\\\ \\u0001\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"}\n"));
+    ck_assert_ptr_nonnull(strstr(
+        line,
+        "\"message\":\"a\\\",\\\"level\\\":\\\"error\\u000a\\\\ \\u0001\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"}\n"));
     ck_assert_ptr_eq(strchr(line, '\n'), line + strlen(line) - 1);
 }
 END_TEST

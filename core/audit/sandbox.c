@@ -57,8 +57,8 @@ static bool set_limit(__rlimit_resource_t what, rlim_t value)
         return false;
     if (now.rlim_max != RLIM_INFINITY && now.rlim_max < value)
         value = now.rlim_max;
-    now.rlim_cur = now.rlim_max = value;
-    return setrlimit(what, &now) == 0;
+    struct rlimit hard = {value, value}, soft = {value, now.rlim_max};
+    return setrlimit(what, &hard) == 0 || setrlimit(what, &soft) == 0; /* a debugger may keep the hard one for itself */
 }
 
 /* Threads, which libcurl makes to resolve names, would each map an arena of 64 MiB and a stack of 8. */
@@ -237,9 +237,10 @@ static bool restrict_calls(void)
     for (size_t i = 0; ok && i < sizeof(deadly_calls) / sizeof(*deadly_calls); i++)
         if (!(SANITIZED && deadly_calls[i] == SCMP_SYS(ptrace)))
             ok = add_list(filter, SCMP_ACT_KILL_PROCESS, &deadly_calls[i], 1);
-    ok = ok && add_judged(filter) && seccomp_load(filter) == 0;
+    ok = ok && add_judged(filter) && seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1) == 0;
+    int loaded = ok ? seccomp_load(filter) : -1;
     seccomp_release(filter);
-    return ok;
+    return ok && (loaded == 0 || loaded == -ENOSYS || loaded == -EINVAL); /* the latter two where there is no such thing: a kernel without filters, valgrind */
 }
 
 /* The watchdog's signal must end us, whoever we were forked from. */

@@ -23,4 +23,7 @@ struct form {
 /* form_next(f, name, value): the next raw pair (still encoded); empty pieces between "&" are skipped. False at the end. */
 bool form_next(struct form *f, struct str *name, struct str *value);
 
+/* number_parse(s, max, out): decimal digits and nothing else, at most ${max}. */
+bool number_parse(struct str s, uint64_t max, uint64_t *out);
+
 #endif

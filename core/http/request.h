@@ -129,8 +129,11 @@ bool reply_etag(struct request *r, uint64_t version);
 /* request_if_match(r, change): put the versions of If-Match into change->match ("*" and no header: any; a tag we never made: one no record has). */
 void request_if_match(struct request *r, struct store_change *change);
 
-/* request_idempotency(r, change): put Idempotency-Key, bound to credential and path, and the digest of the body into ${change}. No header: nothing. */
-void request_idempotency(struct request *r, struct store_change *change);
+/*
+ * request_idempotency(r, change): put Idempotency-Key, bound to credential and path, and the digest of the body into ${change}. No header: nothing. False: the key is empty, over 255 characters or not
+ * printable ASCII, and 400 has been replied.
+ */
+bool request_idempotency(struct request *r, struct store_change *change);
 
 /* request_prefer(r, wait_ms, async): read Prefer (RFC 7240): `wait=N` into *wait_ms (≤ 30 s; a larger or malformed one is ignored), `respond-async` into *async. Sets nothing where absent. Returns what was honoured for Preference-Applied, p NULL: nothing. */
 struct str request_prefer(struct request *r, unsigned *wait_ms, bool *async);

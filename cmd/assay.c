@@ -1,0 +1,239 @@
+/* assay: argv → a row of the table → run. */
+#include "cmd.h"
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CONF_PATH "/etc/assay/assay.yaml"
+
+static const struct cmd_option no_options[] = {{.name = NULL}};
+
+/*
+ * The sub-commands. Columns: name; words as help shows them, how few and how many; its own options; one sentence; the function; whether it
+ * runs without a configuration.
+ * A row here is a line of `assay -h` and, by a test, an entry of assay.1.
+ */
+const struct cmd_row cmd_rows[] = {
+    {"workspace create", "NAME", 1, 1, no_options, "Make a workspace; prints its id.", cmd_workspace_create, false},
+    {"workspace list", "", 0, 0, no_options, "List the workspaces.", cmd_workspace_list, false},
+    {"workspace delete", "NAME", 1, 1, no_options, "Delete a workspace, by name or id, and everything in it.", cmd_workspace_delete, false},
+    {"key create", "", 0, 0, cmd_key_create_options, "Make an API key; prints the secret, which is shown only now.", cmd_key_create, false},
+    {"key list", "", 0, 0, cmd_key_list_options, "List the API keys.", cmd_key_list, false},
+    {"key revoke", "ID", 1, 1, no_options, "Revoke an API key; every worker refuses it within a second.", cmd_key_revoke, false},
+    {"key rotate", "ID", 1, 1, cmd_key_rotate_options, "Make a new secret in the place of a key; the old one ends after the overlap.",
+     cmd_key_rotate, false},
+    {"audit", "URL…", 1, 10000, no_options, "Grade pages here and now, without a server; exit status 0 good, 1 decent or bad, 2 failed.",
+     cmd_audit, false},
+    {"backup", "DIR", 1, 1, no_options, "Copy the store into an empty directory, also while the server runs.", cmd_backup, false},
+    {"restore", "DIR", 1, 1, no_options, "Put a backup in the store's place; the server must be stopped.", cmd_restore, false},
+    {"check", "", 0, 0, no_options, "Hold every record of the store against every index, also while the server runs.", cmd_check, false},
+    {"stats", "", 0, 0, cmd_stats_options, "Show what every process of the server is doing.", cmd_stats, false},
+    {"config dump", "", 0, 0, no_options, "Print the whole configuration in force, as YAML.", cmd_config_dump, false},
+    {"config sample", "", 0, 0, no_options, "Print a configuration with every option explained and at its default.", cmd_config_sample,
+     true},
+    {"demo", "[URL]", 0, 1, no_options, "Start a server under var/, grade a page with it and show how to go on.", cmd_demo, true},
+    {.name = NULL},
+};
+
+static const struct cmd_option global_options[] = {
+    {"-c", "FILE", "configuration; default " CONF_PATH ", or the built-in defaults without it"},
+    {"--set", "KEY=VALUE", "override one option of the configuration"},
+    {"--json", NULL, "print records as JSON, an object a line"},
+    {"-h", NULL, "print help, after a command for that command"},
+    {"-V", NULL, "print the version"},
+    {.name = NULL},
+};
+
+struct arguments {
+    const char *conf_path;
+    bool conf_required, help, version;
+    const char **sets;
+    size_t set_count;
+    struct cmd cmd;
+};
+
+static void print_row(FILE *out, const struct cmd_row *row)
+{
+    fprintf(out, "  %s%s%s\n      %s\n", row->name, row->words[0] == '\0' ? "" : " ", row->words, row->help);
+    for (const struct cmd_option *option = row->options; option->name != NULL; option++)
+        fprintf(out, "      %s%s%s: %s\n", option->name, option->value == NULL ? "" : " ", option->value == NULL ? "" : option->value,
+                option->help);
+}
+
+/* Help on the commands whose name begins with ${words}; on all without. */
+static void print_help(FILE *out, const char *words)
+{
+    size_t n = strlen(words);
+    fputs("usage: assay [-c FILE] [--set KEY=VALUE]... [--json] COMMAND ...\n\n", out);
+    for (const struct cmd_row *row = cmd_rows; row->name != NULL; row++)
+        if (strncmp(row->name, words, n) == 0 && (n == 0 || row->name[n] == '\0' || row->name[n] == ' '))
+            print_row(out, row);
+    fputs("\nOptions of every command:\n", out);
+    for (const struct cmd_option *option = global_options; option->name != NULL; option++)
+        fprintf(out, "  %s%s%s: %s\n", option->name, option->value == NULL ? "" : " ", option->value == NULL ? "" : option->value,
+                option->help);
+    fputs("\nExit status: 0 done, 1 refused, 2 wrong usage. Commands work while assayd runs and while it does not.\n", out);
+}
+
+/* The row of "key create" or "audit"; ${taken} words of ${words} were its name. NULL when there is none. */
+static const struct cmd_row *find_row(const char *const *words, size_t count, size_t *taken)
+{
+    for (const struct cmd_row *row = cmd_rows; row->name != NULL && count > 0; row++) {
+        const char *space = strchr(row->name, ' ');
+        size_t n = space == NULL ? strlen(row->name) : (size_t)(space - row->name);
+        if (strlen(words[0]) != n || strncmp(words[0], row->name, n) != 0)
+            continue;
+        if (space != NULL && (count < 2 || strcmp(words[1], space + 1) != 0))
+            continue;
+        *taken = space == NULL ? 1 : 2;
+        return row;
+    }
+    return NULL;
+}
+
+static const struct cmd_option *find_option(const struct cmd_option *options, const char *name, size_t n)
+{
+    for (; options->name != NULL; options++)
+        if (strlen(options->name) == n && strncmp(options->name, name, n) == 0)
+            return options;
+    return NULL;
+}
+
+/* Any row's option of that name: options may stand before the command's last word is known. */
+static const struct cmd_option *find_any_option(const char *name, size_t n)
+{
+    const struct cmd_option *found = find_option(global_options, name, n);
+    for (const struct cmd_row *row = cmd_rows; row->name != NULL && found == NULL; row++)
+        found = find_option(row->options, name, n);
+    return found;
+}
+
+static void take_option(struct arguments *a, const struct cmd_option *option, const char *value)
+{
+    if (strcmp(option->name, "-c") == 0) {
+        a->conf_path = value;
+        a->conf_required = true;
+    } else if (strcmp(option->name, "--set") == 0) {
+        a->sets[a->set_count++] = value;
+    } else if (strcmp(option->name, "--json") == 0) {
+        a->cmd.json = true;
+    } else if (strcmp(option->name, "-h") == 0) {
+        a->help = true;
+    } else if (strcmp(option->name, "-V") == 0) {
+        a->version = true;
+    } else {
+        a->cmd.given[a->cmd.given_count++] = (struct cmd_given){option->name, value};
+    }
+}
+
+/* Sort the command line into options and words. False for wrong usage, which has been told. */
+static bool sort_arguments(int argc, char **argv, struct arguments *a)
+{
+    bool options_end = false;
+    for (int i = 1; i < argc; i++) {
+        const char *text = argv[i];
+        if (options_end || text[0] != '-' || text[1] == '\0') {
+            a->cmd.words[a->cmd.words_count++] = text;
+            continue;
+        }
+        if (strcmp(text, "--") == 0) {
+            options_end = true;
+            continue;
+        }
+        if (strcmp(text, "--help") == 0)
+            text = "-h";
+        else if (strcmp(text, "--version") == 0)
+            text = "-V";
+        size_t n = strcspn(text, "=");
+        const struct cmd_option *option = find_any_option(text, n);
+        if (option == NULL || (option->value == NULL && text[n] == '=')) {
+            cmd_misuse(&a->cmd, "unknown option %s", text);
+            return false;
+        }
+        const char *value = text[n] == '=' ? text + n + 1 : NULL;
+        if (option->value != NULL && value == NULL && ++i == argc) {
+            cmd_misuse(&a->cmd, "%s needs its %s", option->name, option->value);
+            return false;
+        }
+        take_option(a, option, option->value == NULL || value != NULL ? value : argv[i]);
+    }
+    return true;
+}
+
+/* Find the row and hold what was given against it. */
+static bool judge_arguments(struct arguments *a)
+{
+    struct cmd *cmd = &a->cmd;
+    size_t taken = 0;
+    cmd->row = find_row(cmd->words, cmd->words_count, &taken);
+    if (cmd->row == NULL) {
+        if (cmd->words_count == 0)
+            cmd_misuse(cmd, "which command?");
+        else
+            cmd_misuse(cmd, "there is no command \"%s%s%s\"", cmd->words[0], cmd->words_count > 1 ? " " : "",
+                       cmd->words_count > 1 ? cmd->words[1] : "");
+        return false;
+    }
+    cmd->words += taken;
+    cmd->words_count -= taken;
+    for (size_t i = 0; i < cmd->given_count; i++) {
+        if (find_option(cmd->row->options, cmd->given[i].name, strlen(cmd->given[i].name)) == NULL) {
+            cmd_misuse(cmd, "%s takes no %s", cmd->row->name, cmd->given[i].name);
+            return false;
+        }
+    }
+    if (cmd->words_count < cmd->row->min_words || cmd->words_count > cmd->row->max_words) {
+        cmd_misuse(cmd, "usage: assay %s %s", cmd->row->name, cmd->row->words);
+        return false;
+    }
+    return true;
+}
+
+static int run(struct arguments *a)
+{
+    struct conf *conf = NULL;
+    if (!a->cmd.row->without_conf) {
+        int mistakes = conf_load(a->conf_path, a->conf_required, a->sets, a->set_count, stderr, &conf);
+        if (mistakes > 0)
+            return cmd_refuse("the configuration has %d mistake%s", mistakes, mistakes == 1 ? "" : "s");
+        a->cmd.conf = conf;
+    }
+    int status = a->cmd.row->run(&a->cmd);
+    conf_free(conf);
+    if (fflush(stdout) != 0 || ferror(stdout) != 0)
+        status = cmd_refuse("standard output cannot be written");
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments a = {
+        .conf_path = CONF_PATH,
+        .sets = calloc((size_t)argc, sizeof(*a.sets)),
+        .cmd = {.program = argv[0],
+                .words = calloc((size_t)argc, sizeof(*a.cmd.words)),
+                .given = calloc((size_t)argc, sizeof(*a.cmd.given))},
+    };
+    const char **words = a.cmd.words;
+    int status = CMD_USAGE;
+    if (a.sets == NULL || words == NULL || a.cmd.given == NULL)
+        status = cmd_refuse("out of memory");
+    else if (!sort_arguments(argc, argv, &a))
+        status = CMD_USAGE;
+    else if (a.version) {
+        puts("assay " PACKAGE_VERSION);
+        status = CMD_DONE;
+    } else if (a.help) {
+        size_t taken;
+        const struct cmd_row *row = find_row(words, a.cmd.words_count, &taken);
+        print_help(stdout, row != NULL ? row->name : a.cmd.words_count > 0 ? words[0] : "");
+        status = CMD_DONE;
+    } else if (judge_arguments(&a)) {
+        status = run(&a);
+    }
+    free(a.sets);
+    free(words);
+    free(a.cmd.given);
+    return status;
+}

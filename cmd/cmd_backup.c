@@ -1,0 +1,160 @@
+/* backup, restore, check: the store as a whole. */
+#include "cmd_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static bool show_progress(void *arg, uint64_t done, uint64_t total)
+{
+    cmd_progress(arg, done, total);
+    return interrupted == 0;
+}
+
+/* Ctrl-C ends long work between two slices, so that nothing is left half-made. */
+static void catch_interrupts(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+int cmd_backup(struct cmd *cmd)
+{
+    const char *dir = cmd->words[0];
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    /* Reaching the store made root its owner, who need not be able to write where root wants the backup. */
+    bool root_again = getuid() != 0 || (seteuid(0) == 0 && setegid(getgid()) == 0);
+    bool made = mkdir(dir, 0700) == 0;
+    int status = CMD_DONE;
+    if (!root_again || (!made && errno != EEXIST))
+        status = cmd_refuse("%s cannot be made: %s", dir, strerror(errno));
+    if (status == CMD_DONE) {
+        catch_interrupts();
+        char what[] = "Copying";
+        enum store_status stored = store_backup(client_store(client), dir, show_progress, what);
+        cmd_progress_end();
+        if (stored == STORE_INVALID)
+            status = cmd_refuse("%s is not empty; name a new or an empty directory", dir);
+        else if (stored != STORE_OK)
+            status = interrupted != 0 ? cmd_refuse("stopped; what %s holds is no backup", dir) : cmd_store_refuse(client, stored);
+    }
+    if (status == CMD_DONE)
+        cmd_say("The backup is in %s; assay restore %s puts it back.", dir, dir);
+    else if (made)
+        rmdir(dir);
+    client_close(client);
+    return status;
+}
+
+/* What root restored belongs to whom data_dir belongs. */
+static int give_to_owner(const char *data_dir)
+{
+    static const char *const names[] = {"data.mdb", "lock.mdb", "lock"};
+    struct stat owner;
+    if (getuid() != 0)
+        return CMD_DONE;
+    int dir = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool given = dir >= 0 && fstat(dir, &owner) == 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && given; i++)
+        given = fchownat(dir, names[i], owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) == 0 || errno == ENOENT;
+    int error = errno;
+    if (dir >= 0)
+        close(dir);
+    return given ? CMD_DONE : cmd_refuse("the files in %s cannot be given to its owner: %s; use chown", data_dir, strerror(error));
+}
+
+int cmd_restore(struct cmd *cmd)
+{
+    const char *from = cmd->words[0], *to = cmd->conf->data_dir;
+    char why[512] = "";
+    if (mkdir(to, 0700) != 0 && errno != EEXIST)
+        return cmd_refuse("data_dir %s cannot be made: %s", to, strerror(errno));
+    int lock = data_lock(to);
+    if (lock < 0 && errno == EWOULDBLOCK)
+        return cmd_refuse("a server runs on %s; stop it first", to);
+    if (lock < 0)
+        return cmd_refuse("data_dir %s cannot be locked: %s", to, strerror(errno));
+    catch_interrupts();
+    char what[] = "Checking and restoring";
+    enum store_status stored = store_restore(from, to, show_progress, what, why, sizeof(why));
+    cmd_progress_end();
+    int status = CMD_DONE;
+    if (stored != STORE_OK && interrupted != 0)
+        status = cmd_refuse("stopped; %s is as it was", to);
+    else if (stored != STORE_OK)
+        status = cmd_refuse("%s was not restored: %s", to, why[0] == '\0' ? store_status_text(stored) : why);
+    if (status == CMD_DONE)
+        status = give_to_owner(to);
+    if (status == CMD_DONE)
+        cmd_say("%s is restored from %s. What it held is kept there as data.mdb.before-restore.", to, from);
+    close(lock);
+    return status;
+}
+
+struct checking {
+    uint64_t problems;
+    bool json;
+};
+
+static void show_problem(void *arg, const char *sentence)
+{
+    struct checking *checking = arg;
+    checking->problems++;
+    cmd_progress_end();
+    if (checking->json) {
+        struct records records;
+        records_start(&records, true);
+        records_text(&records, "problem", str_of(sentence));
+        records_end_row(&records);
+    } else {
+        puts(sentence);
+    }
+}
+
+/* The two callbacks of store_check share one argument. */
+static bool show_check(void *arg, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    cmd_progress("Checking", done, total);
+    return interrupted == 0;
+}
+
+int cmd_check(struct cmd *cmd)
+{
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    struct checking checking = {.json = cmd->json};
+    uint64_t records = 0;
+    catch_interrupts();
+    enum store_status stored = store_check(client_store(client), show_check, show_problem, &checking, &records);
+    cmd_progress_end();
+    int status = CMD_DONE;
+    if (interrupted != 0)
+        status = cmd_refuse("stopped after %" PRIu64 " records", records);
+    else if (checking.problems > 0)
+        status = cmd_refuse("%" PRIu64 " records checked, %" PRIu64 " contradictions; restore a backup, or report this", records,
+                            checking.problems);
+    else if (stored != STORE_OK)
+        status = cmd_store_refuse(client, stored);
+    else
+        cmd_say("%" PRIu64 " records checked, all is well.", records);
+    client_close(client);
+    return status;
+}

@@ -1,0 +1,239 @@
+#include "cmd_store.h"
+#include "conf_value.h"
+#include "credential.h"
+#include "scoreboard.h"
+
+#include <inttypes.h>
+
+#define OVERLAP_DEFAULT "24h"
+#define DEFAULT_SCOPES (SCOPE_REPORTS_READ | SCOPE_REPORTS_WRITE | SCOPE_PROJECTS_READ | SCOPE_PROJECTS_WRITE)
+
+const struct cmd_option cmd_key_create_options[] = {
+    {"--workspace", "NAME", "the workspace it opens, by name or id"},
+    {"--name", "TEXT", "what it is for"},
+    {"--scope", "SCOPE",
+     "what it may do, once for each: reports:read, reports:write, projects:read, projects:write, conversations:read, conversations:write; "
+     "default the first four"},
+    {"--expires", "DURATION", "its life, such as 90d; default without end"},
+    {.name = NULL},
+};
+const struct cmd_option cmd_key_list_options[] = {{"--workspace", "NAME", "only this workspace's"}, {.name = NULL}};
+const struct cmd_option cmd_key_rotate_options[] = {
+    {"--overlap", "DURATION", "how long the old secret stays good; default " OVERLAP_DEFAULT ", 0 ends it now"}, {.name = NULL}};
+
+/* Scopes an API key can have, api.md §2. wp:sync belongs to workspace tokens. */
+static const struct {
+    const char *name;
+    enum scope bit;
+} scopes[] = {
+    {"reports:read", SCOPE_REPORTS_READ},
+    {"reports:write", SCOPE_REPORTS_WRITE},
+    {"projects:read", SCOPE_PROJECTS_READ},
+    {"projects:write", SCOPE_PROJECTS_WRITE},
+    {"conversations:read", SCOPE_CONVERSATIONS_READ},
+    {"conversations:write", SCOPE_CONVERSATIONS_WRITE},
+    {"wp:sync", SCOPE_WP_SYNC},
+};
+#define SCOPES (sizeof(scopes) / sizeof(scopes[0]))
+
+static void records_scopes(struct records *records, uint32_t bits)
+{
+    const char *names[SCOPES];
+    size_t count = 0;
+    for (size_t i = 0; i < SCOPES; i++)
+        if ((bits & scopes[i].bit) != 0)
+            names[count++] = scopes[i].name;
+    records_list(records, "scopes", names, count);
+}
+
+static int scopes_given(const struct cmd *cmd, uint32_t *bits)
+{
+    *bits = 0;
+    for (size_t g = 0; g < cmd->given_count; g++) {
+        if (strcmp(cmd->given[g].name, "--scope") != 0)
+            continue;
+        size_t i = 0;
+        while (i < SCOPES && strcmp(scopes[i].name, cmd->given[g].value) != 0)
+            i++;
+        if (i == SCOPES || scopes[i].bit == SCOPE_WP_SYNC)
+            return cmd_misuse(cmd, "an API key has no scope \"%s\"", cmd->given[g].value);
+        *bits |= scopes[i].bit;
+    }
+    if (*bits == 0)
+        *bits = DEFAULT_SCOPES;
+    return CMD_DONE;
+}
+
+/* A new secret and its hash. */
+static int make_secret(char secret[CREDENTIAL_SIZE], uint8_t hash[CREDENTIAL_HASH])
+{
+    if (!credential_new(credential_prefix(CREDENTIAL_KEY), secret))
+        return cmd_refuse("the system gives no random numbers");
+    if (!credential_hash(str_of(secret), hash))
+        return cmd_refuse("OpenSSL could not compute SHA-256");
+    return CMD_DONE;
+}
+
+static void print_secret(const struct cmd *cmd, uint64_t id, const struct store_change *change, const char *secret)
+{
+    if (!cmd->json) {
+        cmd_say("Key %" PRIu64 " is made. Keep its secret now, it is not shown again:", id);
+        puts(secret);
+        return;
+    }
+    struct records records;
+    records_start(&records, true);
+    records_number(&records, "id", id);
+    if (change->kind == CHANGE_KEY_CREATE) {
+        records_number(&records, "workspace", change->workspace);
+        records_text(&records, "name", change->name.n == 0 ? (struct str){NULL, 0} : change->name);
+        records_scopes(&records, change->scopes);
+        records_time(&records, "expires_at", change->expires_at);
+    }
+    records_text(&records, "secret", str_of(secret));
+    records_end_row(&records);
+    records_finish(&records);
+}
+
+/* ${text} from now as ms since the epoch. */
+static int duration_from_now(const struct cmd *cmd, const char *option, const char *text, int64_t *at_ms)
+{
+    uint64_t ms;
+    if (!value_duration(text, &ms) || ms > (uint64_t)36500 * 86400000)
+        return cmd_misuse(cmd, "%s: \"%s\" is not a duration; give one such as 90d or 24h", option, text);
+    *at_ms = clock_wall_ms() + (int64_t)ms;
+    return CMD_DONE;
+}
+
+/* Make the secret, carry out the change that stores its hash, print it. */
+static int store_secret(struct cmd *cmd, struct client *client, const struct store_change *change)
+{
+    char secret[CREDENTIAL_SIZE];
+    uint8_t hash[CREDENTIAL_HASH];
+    struct store_answer answer = {.status = STORE_OK};
+    struct store_change stored = *change;
+    stored.hash = (struct str){(const char *)hash, sizeof(hash)};
+    int status = make_secret(secret, hash);
+    if (status == CMD_DONE)
+        status = cmd_store_change(client, &stored, &answer);
+    if (status != CMD_DONE)
+        return status;
+    if (answer.status == STORE_NOT_FOUND && change->kind == CHANGE_KEY_ROTATE)
+        return cmd_refuse("there is no key %" PRIu64 "; assay key list shows them", change->id);
+    if (answer.status != STORE_OK)
+        return cmd_store_refuse(client, answer.status);
+    print_secret(cmd, answer.id, change, secret);
+    return CMD_DONE;
+}
+
+int cmd_key_create(struct cmd *cmd)
+{
+    const char *workspace = cmd_value(cmd, "--workspace"), *name = cmd_value(cmd, "--name"), *expires = cmd_value(cmd, "--expires");
+    struct store_change change = {.kind = CHANGE_KEY_CREATE, .name = str_of(name == NULL ? "" : name)};
+    if (workspace == NULL)
+        return cmd_misuse(cmd, "which workspace is the key for? Give --workspace NAME");
+    if (name != NULL && !cmd_name_valid(name))
+        return cmd_refuse("a key's name is 1 to 100 characters of UTF-8 without control characters");
+    int status = scopes_given(cmd, &change.scopes);
+    if (status == CMD_DONE && expires != NULL) {
+        status = duration_from_now(cmd, "--expires", expires, &change.expires_at);
+        if (status == CMD_DONE && change.expires_at <= clock_wall_ms())
+            status = cmd_misuse(cmd, "--expires: a key with no life at all is of no use");
+    }
+    if (status != CMD_DONE)
+        return status;
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    status = cmd_workspace_find(client, workspace, &change.workspace);
+    if (status == CMD_DONE)
+        status = store_secret(cmd, client, &change);
+    client_close(client);
+    return status;
+}
+
+int cmd_key_rotate(struct cmd *cmd)
+{
+    const char *overlap = cmd_value(cmd, "--overlap");
+    struct store_change change = {.kind = CHANGE_KEY_ROTATE};
+    int status = cmd_id_parse(cmd->words[0], &change.id);
+    if (status == CMD_DONE)
+        status = duration_from_now(cmd, "--overlap", overlap == NULL ? OVERLAP_DEFAULT : overlap, &change.expires_at);
+    if (status != CMD_DONE)
+        return status;
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    status = store_secret(cmd, client, &change);
+    client_close(client);
+    return status;
+}
+
+int cmd_key_revoke(struct cmd *cmd)
+{
+    struct store_change change = {.kind = CHANGE_KEY_REVOKE};
+    struct store_answer answer = {.status = STORE_OK};
+    if (cmd_id_parse(cmd->words[0], &change.id) != CMD_DONE)
+        return CMD_REFUSED;
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    int status = cmd_store_change(client, &change, &answer);
+    if (status == CMD_DONE && answer.status == STORE_NOT_FOUND)
+        status = cmd_refuse("there is no key %" PRIu64 "; assay key list shows them", change.id);
+    else if (status == CMD_DONE && answer.status != STORE_OK)
+        status = cmd_store_refuse(client, answer.status);
+    if (status == CMD_DONE)
+        cmd_say("Key %" PRIu64 " is revoked.", change.id);
+    client_close(client);
+    return status;
+}
+
+struct listing {
+    struct records records;
+    enum store_status status;
+    int64_t now_ms;
+};
+
+static void list_one(void *arg, enum store_status status, const struct store_key *key)
+{
+    struct listing *listing = arg;
+    struct records *records = &listing->records;
+    listing->status = status;
+    if (key == NULL)
+        return;
+    bool revoked = key->revoked_at != 0, expired = key->expires_at != 0 && key->expires_at <= listing->now_ms;
+    records_number(records, "id", key->id);
+    records_number(records, "workspace", key->workspace);
+    records_text(records, "name", key->name.n == 0 ? (struct str){NULL, 0} : key->name);
+    records_text(records, "state", str_of(revoked ? "revoked" : expired ? "expired" : "active"));
+    records_scopes(records, key->scopes);
+    records_time(records, "created_at", key->created_at);
+    records_time(records, "last_used_at", key->last_used_at);
+    records_time(records, "expires_at", key->expires_at);
+    records_time(records, "revoked_at", key->revoked_at);
+    records_end_row(records);
+}
+
+int cmd_key_list(struct cmd *cmd)
+{
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    const char *name = cmd_value(cmd, "--workspace");
+    uint64_t workspace = 0;
+    int status = name == NULL ? CMD_DONE : cmd_workspace_find(client, name, &workspace);
+    if (status == CMD_DONE) {
+        struct listing listing = {.status = STORE_OK, .now_ms = clock_wall_ms()};
+        records_start(&listing.records, cmd->json);
+        store_key_each(client_store(client), workspace, list_one, &listing);
+        store_read_end(client_store(client));
+        if (!cmd->json && listing.records.columns == 0 && listing.status == STORE_NOT_FOUND)
+            cmd_say("There is no key yet; assay key create --workspace NAME makes one.");
+        records_finish(&listing.records);
+        if (listing.status != STORE_OK && listing.status != STORE_NOT_FOUND)
+            status = cmd_store_refuse(client, listing.status);
+    }
+    client_close(client);
+    return status;
+}

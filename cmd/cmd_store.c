@@ -1,0 +1,62 @@
+#include "cmd_store.h"
+
+#include "conf_value.h"
+
+struct client *cmd_store_open(struct cmd *cmd)
+{
+    char why[512] = "";
+    struct client *client = NULL;
+    if (client_open(cmd->conf, &client, why, sizeof(why)) == 0)
+        return client;
+    cmd_refuse("%s", why);
+    return NULL;
+}
+
+int cmd_store_change(struct client *client, const struct store_change *change, struct store_answer *answer)
+{
+    if (client_change(client, change, answer) == 0)
+        return CMD_DONE;
+    return cmd_refuse("the writer did not answer within 30 s, so it is not known whether this was done; look, then try again");
+}
+
+int cmd_store_refuse(struct client *client, unsigned status)
+{
+    const char *why = status == STORE_IO || status == STORE_FULL || status == STORE_CORRUPT ? store_why(client_store(client)) : NULL;
+    return cmd_refuse("the store refused: %s%s%s", store_status_text((enum store_status)status), why == NULL || why[0] == '\0' ? "" : ": ",
+                      why == NULL ? "" : why);
+}
+
+int cmd_id_parse(const char *text, uint64_t *id)
+{
+    if (value_number(text, id) && *id > 0)
+        return CMD_DONE;
+    return cmd_refuse("\"%s\" is not an id; an id is a number, as the list command shows it", text);
+}
+
+struct finding {
+    enum store_status status;
+    uint64_t id;
+};
+
+static void found_workspace(void *arg, enum store_status status, const struct store_workspace *workspace)
+{
+    struct finding *finding = arg;
+    finding->status = status;
+    finding->id = status == STORE_OK ? workspace->id : 0;
+}
+
+int cmd_workspace_find(struct client *client, const char *text, uint64_t *id)
+{
+    struct finding finding = {.status = STORE_NOT_FOUND};
+    struct store *store = client_store(client);
+    store_workspace_find(store, str_of(text), found_workspace, &finding);
+    if (finding.status == STORE_NOT_FOUND && value_number(text, id))
+        store_workspace_get(store, *id, found_workspace, &finding);
+    store_read_end(store);
+    *id = finding.id;
+    if (finding.status == STORE_OK)
+        return CMD_DONE;
+    if (finding.status == STORE_NOT_FOUND)
+        return cmd_refuse("there is no workspace \"%s\"; assay workspace list shows them", text);
+    return cmd_store_refuse(client, finding.status);
+}

@@ -1,0 +1,117 @@
+#include "cmd_store.h"
+#include "conf_value.h"
+
+#include <inttypes.h>
+
+#define PURGE_SLICE 1000
+
+static int create(struct cmd *cmd, struct client *client)
+{
+    const char *name = cmd->words[0];
+    struct store_change change = {.kind = CHANGE_WORKSPACE_CREATE, .name = str_of(name)};
+    struct store_answer answer = {.status = STORE_OK};
+    int status = cmd_store_change(client, &change, &answer);
+    if (status != CMD_DONE)
+        return status;
+    if (answer.status == STORE_EXISTS)
+        return cmd_refuse("there is already a workspace \"%s\"", name);
+    if (answer.status != STORE_OK)
+        return cmd_store_refuse(client, answer.status);
+    if (cmd->json) {
+        struct records records;
+        records_start(&records, true);
+        records_number(&records, "id", answer.id);
+        records_text(&records, "name", str_of(name));
+        records_end_row(&records);
+        records_finish(&records);
+    } else {
+        cmd_say("Workspace \"%s\" is made; its id is:", name);
+        printf("%" PRIu64 "\n", answer.id);
+    }
+    return CMD_DONE;
+}
+
+int cmd_workspace_create(struct cmd *cmd)
+{
+    uint64_t number;
+    if (!cmd_name_valid(cmd->words[0]))
+        return cmd_refuse("a workspace's name is 1 to 100 characters of UTF-8 without control characters");
+    if (value_number(cmd->words[0], &number))
+        return cmd_refuse("a name of digits alone would be taken for an id; give it a letter");
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    int status = create(cmd, client);
+    client_close(client);
+    return status;
+}
+
+struct listing {
+    struct records records;
+    enum store_status status;
+};
+
+static void list_one(void *arg, enum store_status status, const struct store_workspace *workspace)
+{
+    struct listing *listing = arg;
+    listing->status = status;
+    if (workspace == NULL)
+        return;
+    records_number(&listing->records, "id", workspace->id);
+    records_text(&listing->records, "name", workspace->name);
+    records_number(&listing->records, "projects", workspace->projects);
+    records_number(&listing->records, "reports", workspace->reports);
+    records_time(&listing->records, "created_at", workspace->created_at);
+    records_end_row(&listing->records);
+}
+
+int cmd_workspace_list(struct cmd *cmd)
+{
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    struct listing listing = {.status = STORE_OK};
+    records_start(&listing.records, cmd->json);
+    store_workspace_each(client_store(client), list_one, &listing);
+    store_read_end(client_store(client));
+    if (!cmd->json && listing.records.columns == 0 && listing.status == STORE_NOT_FOUND)
+        cmd_say("There is no workspace yet; assay workspace create NAME makes one.");
+    records_finish(&listing.records);
+    int status = listing.status == STORE_OK || listing.status == STORE_NOT_FOUND ? CMD_DONE : cmd_store_refuse(client, listing.status);
+    client_close(client);
+    return status;
+}
+
+/* Where no server runs, nobody else would take away what the deleted workspace held. */
+static int purge(struct client *client)
+{
+    struct store_change change = {.kind = CHANGE_PURGE, .limit = PURGE_SLICE};
+    struct store_answer answer = {.status = STORE_OK};
+    for (uint64_t slices = 1; answer.status == STORE_OK; slices++) {
+        if (client_change(client, &change, &answer) != 0)
+            break;
+        cmd_progress("Taking its records away", slices * PURGE_SLICE, 0);
+    }
+    cmd_progress_end();
+    return answer.status == STORE_NOT_FOUND ? CMD_DONE : cmd_store_refuse(client, answer.status);
+}
+
+int cmd_workspace_delete(struct cmd *cmd)
+{
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    struct store_change change = {.kind = CHANGE_WORKSPACE_DELETE};
+    struct store_answer answer = {.status = STORE_OK};
+    int status = cmd_workspace_find(client, cmd->words[0], &change.id);
+    if (status == CMD_DONE)
+        status = cmd_store_change(client, &change, &answer);
+    if (status == CMD_DONE && answer.status != STORE_OK)
+        status = cmd_store_refuse(client, answer.status);
+    if (status == CMD_DONE && !client_is_live(client))
+        status = purge(client);
+    if (status == CMD_DONE)
+        cmd_say("Workspace \"%s\" and everything in it is deleted.", cmd->words[0]);
+    client_close(client);
+    return status;
+}

@@ -1,0 +1,108 @@
+/* The sample page on loopback: one connection at a time, one request a connection. Only the demo's own auditor reads it. */
+#include "demo.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define HEAD_MAX_BYTES 8192
+#define ROBOTS "User-agent: *\nDisallow: /cart\n"
+
+bool demo_pending(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
+}
+
+int demo_port(unsigned *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)*port)};
+    socklen_t size = sizeof(address);
+    int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    bool bound = bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, 16) == 0;
+    if (!bound && *port != 0) {
+        close(fd);
+        *port = 0;
+        return demo_port(port);
+    }
+    if (!bound || getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        close(fd);
+        return -1;
+    }
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+static void send_all(int fd, const void *p, size_t n)
+{
+    for (const char *at = p; n > 0;) {
+        ssize_t sent = send(fd, at, n, MSG_NOSIGNAL);
+        if (sent <= 0)
+            return;
+        at += sent;
+        n -= (size_t)sent;
+    }
+}
+
+static void answer(int fd, const char *status, const char *type, const void *body, size_t n)
+{
+    char head[512];
+    int size =
+        snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nServer: demo\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+                 status, type, n);
+    send_all(fd, head, (size_t)size);
+    send_all(fd, body, n);
+}
+
+static void serve_one(int fd)
+{
+    char head[HEAD_MAX_BYTES + 1];
+    size_t n = 0;
+    struct timeval limit = {.tv_sec = 2};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    do {
+        ssize_t got = recv(fd, head + n, HEAD_MAX_BYTES - n, 0);
+        if (got <= 0)
+            return;
+        n += (size_t)got;
+        head[n] = '\0';
+    } while (strstr(head, "\r\n\r\n") == NULL && n < HEAD_MAX_BYTES);
+    char method[8], path[256];
+    if (sscanf(head, "%7s %255s", method, path) != 2)
+        return;
+    if (strcmp(path, "/") == 0)
+        answer(fd, "200 OK", "text/html", demo_page, demo_page_size);
+    else if (strcmp(path, "/robots.txt") == 0)
+        answer(fd, "200 OK", "text/plain", ROBOTS, sizeof(ROBOTS) - 1);
+    else
+        answer(fd, "404 Not Found", "text/plain", "Not found\n", 10);
+}
+
+pid_t demo_page_serve(int fd)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (getppid() == parent) {
+        int connection = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+        if (connection < 0 && errno != EINTR && errno != ECONNABORTED)
+            break;
+        if (connection >= 0) {
+            serve_one(connection);
+            close(connection);
+        }
+    }
+    _exit(0);
+}

@@ -1,0 +1,125 @@
+#include "cmd.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define COLUMNS_MAX (sizeof(((struct records *)NULL)->names) / sizeof(const char *))
+
+void records_start(struct records *records, bool json)
+{
+    *records = (struct records){.json = json};
+}
+
+/* The next cell of the table; the first row's members name the columns. */
+static void add_cell(struct records *records, const char *name, const char *text, size_t n)
+{
+    if (records->cells_count < COLUMNS_MAX && records->columns == 0)
+        records->names[records->cells_count] = name;
+    char **cells = realloc(records->cells, (records->cells_count + 1) * sizeof(*cells));
+    if (cells == NULL)
+        abort();
+    records->cells = cells;
+    cells[records->cells_count] = strndup(text, n);
+    if (cells[records->cells_count++] == NULL)
+        abort();
+}
+
+static void add_member(struct records *records, const char *name, struct json_object *value)
+{
+    if (records->object == NULL)
+        records->object = json_object_new_object();
+    json_object_object_add(records->object, name, value);
+}
+
+void records_text(struct records *records, const char *name, struct str text)
+{
+    if (records->json)
+        add_member(records, name, text.p == NULL ? NULL : json_object_new_string_len(text.p, (int)text.n));
+    else if (text.n == 0)
+        add_cell(records, name, "-", 1);
+    else
+        add_cell(records, name, text.p, text.n);
+}
+
+void records_number(struct records *records, const char *name, uint64_t number)
+{
+    char text[24];
+    int n = snprintf(text, sizeof(text), "%" PRIu64, number);
+    if (records->json)
+        add_member(records, name, json_object_new_uint64(number));
+    else
+        add_cell(records, name, text, (size_t)n);
+}
+
+void records_time(struct records *records, const char *name, int64_t ms)
+{
+    char text[32];
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm utc;
+    if (ms == 0 || gmtime_r(&seconds, &utc) == NULL) {
+        records_text(records, name, (struct str){NULL, 0});
+        return;
+    }
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    records_text(records, name, str_of(text));
+}
+
+void records_list(struct records *records, const char *name, const char *const *words, size_t count)
+{
+    if (records->json) {
+        struct json_object *list = json_object_new_array();
+        for (size_t i = 0; i < count; i++)
+            json_object_array_add(list, json_object_new_string(words[i]));
+        add_member(records, name, list);
+        return;
+    }
+    struct buf text = {.p = NULL};
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&text, "%s%s", i == 0 ? "" : " ", words[i]);
+    records_text(records, name, buf_view(&text));
+    buf_free(&text);
+}
+
+void records_end_row(struct records *records)
+{
+    if (records->json) {
+        puts(json_object_to_json_string_ext(records->object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+        json_object_put(records->object);
+        records->object = NULL;
+    } else if (records->columns == 0) {
+        records->columns = records->cells_count;
+    }
+}
+
+/* Characters, not bytes: near enough to columns for aligning names. */
+static size_t width_of(const char *text)
+{
+    size_t width = 0;
+    for (; *text != '\0'; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+void records_finish(struct records *records)
+{
+    size_t widths[COLUMNS_MAX] = {0}, columns = records->columns;
+    for (size_t c = 0; c < columns; c++)
+        widths[c] = width_of(records->names[c]);
+    for (size_t i = 0; i < records->cells_count && columns > 0; i++)
+        if (width_of(records->cells[i]) > widths[i % columns])
+            widths[i % columns] = width_of(records->cells[i]);
+    for (size_t i = 0; i < columns + records->cells_count && columns > 0; i++) {
+        const char *text = i < columns ? records->names[i] : records->cells[i - columns];
+        bool last = i % columns == columns - 1;
+        size_t shown = cmd_print_plain(stdout, str_of(text), SIZE_MAX);
+        printf("%*s", last ? 0 : (int)(widths[i % columns] - shown) + 2, "");
+        if (last)
+            putchar('\n');
+    }
+    for (size_t i = 0; i < records->cells_count; i++)
+        free(records->cells[i]);
+    free(records->cells);
+    *records = (struct records){.json = records->json};
+}

@@ -1,0 +1,89 @@
+#include "api.h"
+#include "../http/form.h"
+#include "../http/pagination.h"
+
+#include <endian.h>
+
+const unsigned api_per_page[] = {10, 25, 50, 100};
+
+bool api_is_number(struct str text)
+{
+    for (size_t i = 0; i < text.n; ++i)
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+    return text.n > 0;
+}
+
+bool api_id(struct str text, uint64_t *id)
+{
+    return number_parse(text, INT64_MAX, id) && *id > 0;
+}
+
+struct str api_lower(struct request *r, struct str text)
+{
+    char *to = request_alloc(r, text.n + 1);
+    for (size_t i = 0; i < text.n; ++i)
+        to[i] = text.p[i] >= 'A' && text.p[i] <= 'Z' ? (char)(text.p[i] | 0x20) : text.p[i];
+    return (struct str){to, text.n};
+}
+
+struct str api_copy(struct request *r, struct str s)
+{
+    char *to = request_alloc(r, s.n + 1);
+    if (s.n > 0)
+        memcpy(to, s.p, s.n);
+    return (struct str){to, s.n};
+}
+
+uint64_t api_version(uint64_t id, uint64_t version)
+{
+    return (id << 40) + version;
+}
+
+void api_version_match(struct request *r, struct store_change *change, uint64_t id)
+{
+    struct str sent = change->match;
+    char *match = request_alloc(r, sent.n);
+    for (size_t i = 0; i < sent.n; i += sizeof(uint64_t)) {
+        uint64_t version;
+        memcpy(&version, sent.p + i, sizeof(version));
+        version = htole64(le64toh(version) - api_version(id, 0));
+        memcpy(match + i, &version, sizeof(version));
+    }
+    change->match = (struct str){match, sent.n};
+}
+
+void api_list_begin(struct request *r, struct parts *parts, size_t room)
+{
+    *parts = (struct parts){.at = request_alloc(r, (room + API_LIST_FRAME) * sizeof(struct str))};
+    parts_add(parts, STR("{\"data\":["));
+}
+
+void api_list_reply(struct request *r, struct parts *parts, struct str path, const struct store_list_query *query, uint64_t total, size_t count)
+{
+    struct buf envelope = {0}, link = {0};
+    struct pagination p = {
+        .base_url = request_base_url(r),
+        .path = path,
+        .query = r->query,
+        .page = query->page,
+        .per_page = query->per_page,
+        .total = total,
+        .count = count,
+    };
+    pagination_render(&p, &envelope, &link);
+    parts_add(parts, STR("],"));
+    parts_add(parts, buf_view(&envelope));
+    parts_add(parts, STR(",\"status\":200}"));
+    if (!buf_ok(&envelope) || !buf_ok(&link)) {
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    } else if (parts->bytes > API_LIST_MAX) {
+        reply_invalid(r, "per_page", "this page would be over 1 MiB; ask for a smaller one");
+    } else {
+        if (link.n > 0)
+            reply_header(r, "link", api_copy(r, buf_view(&link)));
+        reply_json(r, 200, parts->at, parts->count);
+    }
+    buf_free(&envelope);
+    buf_free(&link);
+}

@@ -1,0 +1,84 @@
+/*
+ * What the handlers of core/api/ share. Worker processes only; each handler is a request_fn of a row in routes.c.
+ */
+#ifndef ASSAY_API_H
+#define ASSAY_API_H
+
+#include "../http/fields.h"
+#include "../http/request.h"
+
+/* The fields of each route, in the order of their tables in routes.c: the place of a value in r->values. */
+enum { PROJECTS_SEARCH, PROJECTS_SEARCH_BY, PROJECTS_SORT_BY, PROJECTS_SORT, PROJECTS_PER_PAGE, PROJECTS_PAGE };
+enum {
+    REPORTS_SEARCH,
+    REPORTS_SEARCH_BY,
+    REPORTS_PROJECT,
+    REPORTS_RESULT,
+    REPORTS_SORT_BY,
+    REPORTS_SORT,
+    REPORTS_PER_PAGE,
+    REPORTS_PAGE,
+    REPORTS_INCLUDE
+};
+enum { CREATE_URL, CREATE_PRIVACY, CREATE_PASSWORD };
+enum { UPDATE_PRIVACY, UPDATE_PASSWORD, UPDATE_UPDATE };
+
+/* per_page by the number of its choice. */
+extern const unsigned api_per_page[];
+
+request_fn projects_list, projects_get, projects_delete;
+request_fn reports_list, reports_get, reports_create, reports_update, reports_delete;
+request_fn platform_openapi, platform_healthz, platform_readyz;
+
+#define API_REPORT_PARTS 6
+struct parts;
+
+/* api_report_add(parts, report, base_url, with_results): the parts of one report's record, API_REPORT_PARTS at most; they point into ${report}. */
+void api_report_add(struct parts *parts, const struct store_report *report, struct str base_url, bool with_results);
+
+/* api_report_reply(r, status, report): send the whole record: {"data":…,"status":…}; 200, 201 or 202. */
+void api_report_reply(struct request *r, int status, const struct store_report *report);
+
+/* A body is put together from few parts, without a copy of our own; this holds them and knows how long it gets. */
+struct parts {
+    struct str *at;
+    size_t count;
+    size_t bytes;
+};
+static inline void parts_add(struct parts *p, struct str s)
+{
+    p->at[p->count++] = s;
+    p->bytes += s.n;
+}
+
+/* api_id(text, id): an id as it stands in a path: digits, 1 to 2^63-1. */
+bool api_id(struct str text, uint64_t *id);
+
+/* api_is_number(text): all digits: an id, however large, never a project's name. */
+bool api_is_number(struct str text);
+
+/* api_lower(r, text): ${text} in lower case (ASCII), in the request's memory. */
+struct str api_lower(struct request *r, struct str text);
+
+/* api_copy(r, s): ${s} in the request's memory. */
+struct str api_copy(struct request *r, struct str s);
+
+/*
+ * api_version(id, version): the version that makes the ETag of a list (by its workspace) or a project. Their addresses may come to mean another workspace's list or a later project of the same name, with versions that
+ * start anew, so the id is in it. A report's address is its id: its version stands alone. api_version_match(change, id) makes the versions of If-Match the store's again.
+ */
+uint64_t api_version(uint64_t id, uint64_t version);
+void api_version_match(struct request *r, struct store_change *change, uint64_t id);
+
+#define API_LIST_MAX ((size_t)1 << 20) /* bytes of a list's body */
+#define API_LIST_FRAME 4               /* parts that api_list_begin and api_list_reply add beside the items */
+
+/* api_list_begin(r, parts, room): start the body of a list, with room for ${room} parts of items. */
+void api_list_begin(struct request *r, struct parts *parts, size_t room);
+
+/*
+ * api_list_reply(r, parts, path, query, total, count): end the list with its envelope and send it: 200, or 422 on per_page where the body is larger than API_LIST_MAX. ${query} is what the store was asked.
+ */
+void api_list_reply(struct request *r, struct parts *parts, struct str path, const struct store_list_query *query, uint64_t total, size_t count);
+
+#endif

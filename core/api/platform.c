@@ -1,0 +1,27 @@
+/* What the service says about itself. */
+#include "api.h"
+#include "openapi.h"
+#include "../worker.h"
+
+void platform_openapi(struct request *r)
+{
+    if (reply_etag(r, openapi_version))
+        return;
+    struct str body = {(const char *)openapi_text, openapi_size};
+    reply_json(r, 200, &body, 1);
+}
+
+void platform_healthz(struct request *r)
+{
+    reply_header(r, "cache-control", STR("no-store"));
+    reply_json(r, 200, &STR("{\"status\":\"ok\"}"), 1);
+}
+
+void platform_readyz(struct request *r)
+{
+    reply_header(r, "cache-control", STR("no-store"));
+    if (worker_ready(r->worker))
+        reply_json(r, 200, &STR("{\"status\":\"ready\"}"), 1);
+    else
+        reply_error(r, ERR_UNAVAILABLE, "Not ready: the store is not open, or the server is stopping.");
+}

@@ -1,0 +1,123 @@
+#include "api.h"
+
+#include <inttypes.h>
+
+/* ---- list ---- */
+
+static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_project *items, size_t count)
+{
+    struct request *r = arg;
+    struct parts parts;
+    if (status != STORE_OK) {
+        reply_store_error(r, status);
+        return;
+    }
+    api_list_begin(r, &parts, count * 2);
+    for (size_t i = 0; i < count; ++i) {
+        if (i > 0)
+            parts_add(&parts, STR(","));
+        parts_add(&parts, items[i].json);
+    }
+    api_list_reply(r, &parts, STR("/api/v1/projects"), r->state, total, count);
+}
+
+static void list_workspace_found(void *arg, enum store_status status, const struct store_workspace *workspace)
+{
+    struct request *r = arg;
+    if (status != STORE_OK)
+        reply_store_error(r, status);
+    else if (!reply_etag(r, api_version(workspace->id, workspace->version)))
+        store_project_list(r->store, r->state, list_found, r);
+}
+
+void projects_list(struct request *r)
+{
+    struct store_list_query *query = request_alloc(r, sizeof(*query));
+    const struct value *v = r->values;
+    *query = (struct store_list_query){
+        .workspace = r->workspace,
+        .search = v[PROJECTS_SEARCH].text,
+        .sort = (unsigned)v[PROJECTS_SORT_BY].number,
+        .ascending = v[PROJECTS_SORT].number == 1,
+        .page = v[PROJECTS_PAGE].number,
+        .per_page = api_per_page[v[PROJECTS_PER_PAGE].number],
+    };
+    r->state = query;
+    store_workspace_get(r->store, r->workspace, list_workspace_found, r);
+}
+
+/* ---- one ---- */
+
+/* {project} is an id or a name; a name is never all digits. */
+static void project_look_up(struct request *r, store_project_fn *found)
+{
+    struct str project = r->args[0];
+    uint64_t id;
+    if (!api_is_number(project))
+        store_project_find(r->store, r->workspace, api_lower(r, project), found, r);
+    else if (api_id(project, &id))
+        store_project_get(r->store, r->workspace, id, found, r);
+    else
+        found(r, STORE_NOT_FOUND, NULL);
+}
+
+static void project_found(void *arg, enum store_status status, const struct store_project *project)
+{
+    struct request *r = arg;
+    if (status != STORE_OK) {
+        reply_store_error(r, status);
+        return;
+    }
+    if (reply_etag(r, api_version(project->id, project->version)))
+        return;
+    struct str parts[] = {STR("{\"data\":"), project->json, STR(",\"status\":200}")};
+    reply_json(r, 200, parts, 3);
+}
+
+void projects_get(struct request *r)
+{
+    project_look_up(r, project_found);
+}
+
+/* ---- delete ---- */
+
+struct doomed {
+    struct store_change change;
+    struct str name;
+};
+
+static void deleted(struct request *r, const struct store_answer *answer)
+{
+    const struct doomed *doomed = r->state;
+    if (answer->status != STORE_OK) {
+        reply_store_error(r, answer->status);
+        return;
+    }
+    /* a host's name holds nothing that JSON would escape */
+    struct str body = request_printf(r, "{\"id\":%" PRIu64 ",\"object\":\"project\",\"project\":\"%.*s\",\"deleted\":true,\"status\":200}", doomed->change.id,
+                                     (int)doomed->name.n, doomed->name.p);
+    reply_json(r, 200, &body, 1);
+}
+
+static void doomed_found(void *arg, enum store_status status, const struct store_project *project)
+{
+    struct request *r = arg;
+    if (status != STORE_OK) {
+        reply_store_error(r, status);
+        return;
+    }
+    struct doomed *doomed = request_alloc(r, sizeof(*doomed));
+    *doomed = (struct doomed){
+        .change = {.kind = CHANGE_PROJECT_DELETE, .workspace = r->workspace, .id = project->id},
+        .name = api_copy(r, project->name),
+    };
+    r->state = doomed;
+    request_if_match(r, &doomed->change);
+    api_version_match(r, &doomed->change, project->id);
+    request_change(r, &doomed->change, deleted);
+}
+
+void projects_delete(struct request *r)
+{
+    project_look_up(r, doomed_found);
+}

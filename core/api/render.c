@@ -1,0 +1,101 @@
+#include "render.h"
+#include "../http/json_out.h"
+
+#include <assert.h>
+
+const struct store_renderer render_records = {.version = RENDER_VERSION, .report = render_report, .project = render_project};
+
+static const char *const statuses[] = {[REPORT_PENDING] = "\"pending\"", [REPORT_DONE] = "\"done\"", [REPORT_FAILED] = "\"failed\""};
+static const char *const results[] = {[RESULT_NONE] = "null", [RESULT_GOOD] = "\"good\"", [RESULT_DECENT] = "\"decent\"", [RESULT_BAD] = "\"bad\""};
+
+static void member_u64(struct buf *out, const char *name, uint64_t v)
+{
+    buf_adds(out, name);
+    buf_u64(out, v);
+}
+
+static void member_time(struct buf *out, const char *name, int64_t ms)
+{
+    buf_adds(out, name);
+    json_time(out, ms);
+}
+
+static void grade(const struct store_report *r, struct buf *out)
+{
+    if (r->score < 0)
+        buf_adds(out, ",\"score\":null");
+    else
+        member_u64(out, ",\"score\":", (uint64_t)r->score);
+    buf_adds(out, ",\"result\":");
+    buf_adds(out, results[r->result]);
+}
+
+/* What was found is kept until something newer is: only a report that was never graded has nothing to count. */
+static void issues(const struct store_report *r, struct buf *out)
+{
+    if (r->score < 0) {
+        buf_adds(out, "null");
+        return;
+    }
+    member_u64(out, "{\"high\":", r->issues_high);
+    member_u64(out, ",\"medium\":", r->issues_medium);
+    member_u64(out, ",\"low\":", r->issues_low);
+    member_u64(out, ",\"passed\":", r->issues_passed);
+    buf_adds(out, "}");
+}
+
+static void error(const struct store_report *r, struct buf *out)
+{
+    if (r->status != REPORT_FAILED) {
+        buf_adds(out, "null");
+        return;
+    }
+    buf_adds(out, "{\"code\":");
+    json_string(out, r->error_code);
+    buf_adds(out, ",\"message\":");
+    json_string(out, r->error_message);
+    buf_adds(out, "}");
+}
+
+void render_report(const struct store_report *r, struct buf *out, size_t *link_at, size_t *results_at)
+{
+    const size_t start = out->n;
+    assert((unsigned)r->status <= REPORT_FAILED && (unsigned)r->result <= RESULT_BAD);
+    member_u64(out, "{\"id\":", r->id);
+    buf_adds(out, ",\"url\":");
+    json_string(out, r->url);
+    buf_adds(out, ",\"project\":");
+    json_string(out, r->project_name);
+    buf_adds(out, ",\"status\":");
+    buf_adds(out, statuses[r->status]);
+    grade(r, out);
+    member_u64(out, ",\"privacy\":", r->privacy);
+    buf_adds(out, r->password_hash.n > 0 ? ",\"password\":true" : ",\"password\":false");
+    buf_adds(out, ",\"link\":\"");
+    *link_at = out->n - start;
+    member_u64(out, "/reports/", r->id);
+    buf_adds(out, "\",\"issues\":");
+    issues(r, out);
+    *results_at = out->n - start;
+    buf_adds(out, ",\"error\":");
+    error(r, out);
+    member_time(out, ",\"generated_at\":", r->generated_at);
+    member_time(out, ",\"created_at\":", r->created_at);
+    member_time(out, ",\"updated_at\":", r->updated_at);
+    buf_adds(out, "}");
+}
+
+void render_project(const struct store_project *p, struct buf *out)
+{
+    member_u64(out, "{\"id\":", p->id);
+    buf_adds(out, ",\"project\":");
+    json_string(out, p->name);
+    member_u64(out, ",\"reports_count\":", p->reports);
+    if (p->scored == 0)
+        buf_adds(out, ",\"score\":null");
+    else
+        member_u64(out, ",\"score\":", (p->score_total + p->scored / 2) / p->scored);
+    member_time(out, ",\"created_at\":", p->created_at);
+    member_time(out, ",\"updated_at\":", p->updated_at);
+    buf_adds(out, "}");
+}

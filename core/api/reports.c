@@ -1,0 +1,115 @@
+/* Reading reports. Writing them: reports_change.c. */
+#include "api.h"
+#include "../http/form.h"
+
+void api_report_add(struct parts *parts, const struct store_report *report, struct str base_url, bool with_results)
+{
+    const char *json = report->json.p;
+    parts_add(parts, (struct str){json, report->link_at});
+    parts_add(parts, base_url);
+    parts_add(parts, (struct str){json + report->link_at, report->results_at - report->link_at});
+    if (with_results) {
+        parts_add(parts, STR(",\"results\":"));
+        parts_add(parts, report->results.n > 0 ? report->results : STR("null"));
+    }
+    parts_add(parts, (struct str){json + report->results_at, report->json.n - report->results_at});
+}
+
+void api_report_reply(struct request *r, int status, const struct store_report *report)
+{
+    struct str at[API_REPORT_PARTS + 2];
+    struct parts parts = {.at = at};
+    parts_add(&parts, STR("{\"data\":"));
+    api_report_add(&parts, report, request_base_url(r), true);
+    parts_add(&parts, status == 200 ? STR(",\"status\":200}") : status == 201 ? STR(",\"status\":201}") : STR(",\"status\":202}"));
+    reply_json(r, status, at, parts.count);
+}
+
+static void report_found(void *arg, enum store_status status, const struct store_report *report)
+{
+    struct request *r = arg;
+    if (status != STORE_OK)
+        reply_store_error(r, status);
+    else if (!reply_etag(r, report->version))
+        api_report_reply(r, 200, report);
+}
+
+void reports_get(struct request *r)
+{
+    uint64_t id;
+    if (!api_id(r->args[0], &id)) {
+        reply_error(r, ERR_NOT_FOUND, NULL);
+        return;
+    }
+    store_report_get(r->store, r->workspace, id, true, report_found, r);
+}
+
+static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count)
+{
+    struct request *r = arg;
+    const struct store_list_query *query = r->state;
+    struct parts parts;
+    if (status != STORE_OK) {
+        reply_store_error(r, status);
+        return;
+    }
+    struct str base_url = request_base_url(r);
+    api_list_begin(r, &parts, count * (API_REPORT_PARTS + 1));
+    for (size_t i = 0; i < count; ++i) {
+        if (i > 0)
+            parts_add(&parts, STR(","));
+        api_report_add(&parts, &items[i], base_url, query->with_results);
+    }
+    api_list_reply(r, &parts, STR("/api/v1/reports"), query, total, count);
+}
+
+static void list_project_found(void *arg, enum store_status status, const struct store_project *project)
+{
+    struct request *r = arg;
+    struct store_list_query *query = r->state;
+    if (status == STORE_NOT_FOUND) {
+        list_found(r, STORE_OK, 0, NULL, 0);
+    } else if (status != STORE_OK) {
+        list_found(r, status, 0, NULL, 0);
+    } else {
+        query->project = project->id;
+        store_report_list(r->store, query, list_found, r);
+    }
+}
+
+static void list_workspace_found(void *arg, enum store_status status, const struct store_workspace *workspace)
+{
+    struct request *r = arg;
+    struct str project = r->values[REPORTS_PROJECT].text;
+    uint64_t id;
+    if (status != STORE_OK)
+        reply_store_error(r, status);
+    else if (reply_etag(r, api_version(workspace->id, workspace->version)))
+        return;
+    else if (project.p == NULL)
+        store_report_list(r->store, r->state, list_found, r);
+    else if (!api_is_number(project))
+        store_project_find(r->store, r->workspace, api_lower(r, project), list_project_found, r);
+    else if (api_id(project, &id))
+        store_project_get(r->store, r->workspace, id, list_project_found, r);
+    else
+        list_project_found(r, STORE_NOT_FOUND, NULL);
+}
+
+void reports_list(struct request *r)
+{
+    struct store_list_query *query = request_alloc(r, sizeof(*query));
+    const struct value *v = r->values;
+    *query = (struct store_list_query){
+        .workspace = r->workspace,
+        .search = v[REPORTS_SEARCH].text,
+        .sort = (unsigned)v[REPORTS_SORT_BY].number,
+        .ascending = v[REPORTS_SORT].number == 1,
+        .result = v[REPORTS_RESULT].sent ? (enum report_result)(v[REPORTS_RESULT].number + 1) : RESULT_NONE,
+        .page = v[REPORTS_PAGE].number,
+        .per_page = api_per_page[v[REPORTS_PER_PAGE].number],
+        .with_results = v[REPORTS_INCLUDE].sent,
+    };
+    r->state = query;
+    store_workspace_get(r->store, r->workspace, list_workspace_found, r);
+}

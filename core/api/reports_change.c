@@ -1,0 +1,241 @@
+/*
+ * Creating, updating and deleting reports. A change goes: judge → hash (where there is a password) → writer → read the record back → hold (where the caller waits for its grade) → read again → answer. Between the steps
+ * r->state is a struct asked.
+ */
+#include "api.h"
+#include "../audit/audit.h"
+#include "../http/password.h"
+
+#include <inttypes.h>
+
+/* Pages of one workspace that may wait for their grade. */
+#define PENDING_MAX 10000
+
+struct asked {
+    struct store_change change;
+    int code;         /* of the answer, if all goes well */
+    unsigned hold_ms; /* how long the answer may still wait for the grade */
+    struct str applied;
+};
+
+static void record_show(struct request *r);
+
+static void record_found(void *arg, enum store_status status, const struct store_report *report)
+{
+    struct request *r = arg;
+    struct asked *asked = r->state;
+    if (status != STORE_OK) {
+        reply_store_error(r, status);
+        return;
+    }
+    if (report->status == REPORT_PENDING && asked->hold_ms > 0) {
+        unsigned hold_ms = asked->hold_ms;
+        asked->hold_ms = 0;
+        request_await(r, asked->change.id, hold_ms, record_show);
+        return;
+    }
+    if (asked->applied.p != NULL)
+        reply_header(r, "preference-applied", asked->applied);
+    if (asked->change.kind == CHANGE_REPORT_CREATE) {
+        struct str base_url = request_base_url(r);
+        reply_header(r, "location", request_printf(r, "%.*s/api/v1/reports/%" PRIu64, (int)base_url.n, base_url.p, asked->change.id));
+    }
+    api_report_reply(r, asked->code, report);
+}
+
+/* Read the record anew: it is what the answer shows, and it may have been graded, or deleted, meanwhile. */
+static void record_show(struct request *r)
+{
+    const struct asked *asked = r->state;
+    store_report_get(r->store, r->workspace, asked->change.id, true, record_found, r);
+}
+
+static void refused(struct request *r, enum store_status status)
+{
+    switch (status) {
+    case STORE_NO_PASSWORD:
+        reply_invalid(r, "password", "is required with privacy 2, unless one is set already");
+        break;
+    case STORE_NOT_PROTECTED:
+        reply_invalid(r, "password", "is taken only where privacy is 2; send privacy=2 with it");
+        break;
+    case STORE_QUEUE_FULL:
+        reply_error(r, ERR_UNAVAILABLE, "This workspace has %d pages waiting for their grade: try again when some are done.", PENDING_MAX);
+        break;
+    default:
+        reply_store_error(r, status);
+    }
+}
+
+static struct asked *asked_new(struct request *r, enum store_change_kind kind)
+{
+    struct asked *asked = request_alloc(r, sizeof(*asked));
+    *asked = (struct asked){.change = {.kind = kind, .workspace = r->workspace, .limit = PENDING_MAX}};
+    r->state = asked;
+    return asked;
+}
+
+/* ---- create ---- */
+
+static void url_judge(struct request *r, struct store_change *change, struct buf *errors)
+{
+    struct str sent = r->values[CREATE_URL].text;
+    struct buf url = {0}, host = {0};
+    const char *why = NULL;
+    if (sent.p == NULL) {
+        fields_error(errors, "url", "is required: send the address of the page, http:// or https://");
+    } else if (!audit_url_normalise(sent, r->conf, &url, &host, &why)) {
+        fields_error(errors, "url", "%s", why);
+    } else {
+        change->url = api_copy(r, buf_view(&url));
+        change->name = api_copy(r, buf_view(&host));
+    }
+    buf_free(&url);
+    buf_free(&host);
+}
+
+static void password_judge(struct str password, struct buf *errors)
+{
+    if (password.n == 0)
+        fields_error(errors, "password", "is required with privacy 2");
+    else if (password.n > PASSWORD_MAX)
+        fields_error(errors, "password", "must be at most %d bytes long", PASSWORD_MAX);
+}
+
+static void created(struct request *r, const struct store_answer *answer)
+{
+    struct asked *asked = r->state;
+    if (answer->status != STORE_OK) {
+        refused(r, answer->status);
+        return;
+    }
+    asked->change.id = answer->id;
+    if (answer->replayed) {
+        reply_header(r, "idempotent-replayed", STR("true"));
+        asked->code = (int)answer->code;
+    }
+    if (asked->code == 202)
+        asked->hold_ms = 0;
+    record_show(r);
+}
+
+static void create_hashed(struct request *r, struct str hash)
+{
+    struct asked *asked = r->state;
+    if (hash.p == NULL) {
+        reply_error(r, ERR_UNAVAILABLE, "Too many passwords are being set at the moment: try again shortly.");
+        return;
+    }
+    asked->change.hash = hash;
+    request_change(r, &asked->change, created);
+}
+
+void reports_create(struct request *r)
+{
+    struct asked *asked = asked_new(r, CHANGE_REPORT_CREATE);
+    struct str password = r->values[CREATE_PASSWORD].text;
+    struct buf errors = {0};
+    bool async = false;
+    asked->change.privacy = (uint32_t)r->values[CREATE_PRIVACY].number;
+    url_judge(r, &asked->change, &errors);
+    if (asked->change.privacy == PRIVACY_PASSWORD)
+        password_judge(password, &errors);
+    if (errors.n > 0) {
+        reply_fields_error(r, &errors);
+        return;
+    }
+    asked->hold_ms = r->conf->reports_wait_ms;
+    asked->applied = request_prefer(r, &asked->hold_ms, &async);
+    asked->code = async ? 202 : 201;
+    asked->change.code = (uint32_t)asked->code;
+    if (async)
+        asked->hold_ms = 0;
+    if (!request_idempotency(r, &asked->change))
+        return;
+    if (asked->change.privacy == PRIVACY_PASSWORD)
+        request_hash(r, password, create_hashed);
+    else
+        request_change(r, &asked->change, created);
+}
+
+/* ---- update ---- */
+
+static void updated(struct request *r, const struct store_answer *answer)
+{
+    if (answer->status != STORE_OK)
+        refused(r, answer->status);
+    else
+        record_show(r);
+}
+
+static void update_hashed(struct request *r, struct str hash)
+{
+    struct asked *asked = r->state;
+    if (hash.p == NULL) {
+        reply_error(r, ERR_UNAVAILABLE, "Too many passwords are being set at the moment: try again shortly.");
+        return;
+    }
+    asked->change.hash = hash;
+    request_change(r, &asked->change, updated);
+}
+
+/* Only a new grade can be waited for, and without a wish to wait the answer is at once. */
+static void update_prefer(struct request *r, struct asked *asked)
+{
+    unsigned wait_ms = 0;
+    bool async = false;
+    struct str applied = request_prefer(r, &wait_ms, &async);
+    if ((asked->change.fields & CHANGE_REGENERATE) != 0 && !async) {
+        asked->hold_ms = wait_ms;
+        asked->applied = applied;
+    }
+}
+
+void reports_update(struct request *r)
+{
+    struct asked *asked = asked_new(r, CHANGE_REPORT_UPDATE);
+    struct store_change *change = &asked->change;
+    const struct value *privacy = &r->values[UPDATE_PRIVACY], *password = &r->values[UPDATE_PASSWORD];
+    asked->code = 200;
+    if (!api_id(r->args[0], &change->id)) {
+        reply_error(r, ERR_NOT_FOUND, NULL);
+        return;
+    }
+    if (privacy->sent && privacy->number != PRIVACY_PASSWORD && password->sent) {
+        refused(r, STORE_NOT_PROTECTED);
+        return;
+    }
+    change->privacy = (uint32_t)privacy->number;
+    change->fields = (privacy->sent ? CHANGE_HAS_PRIVACY : 0u) | (password->sent ? CHANGE_HAS_PASSWORD : 0u) |
+                     (r->values[UPDATE_UPDATE].number == 1 ? CHANGE_REGENERATE : 0u);
+    update_prefer(r, asked);
+    request_if_match(r, change);
+    if (password->sent)
+        request_hash(r, password->text, update_hashed);
+    else
+        request_change(r, change, updated);
+}
+
+/* ---- delete ---- */
+
+static void deleted(struct request *r, const struct store_answer *answer)
+{
+    const struct asked *asked = r->state;
+    if (answer->status != STORE_OK) {
+        reply_store_error(r, answer->status);
+        return;
+    }
+    struct str body = request_printf(r, "{\"id\":%" PRIu64 ",\"object\":\"report\",\"deleted\":true,\"status\":200}", asked->change.id);
+    reply_json(r, 200, &body, 1);
+}
+
+void reports_delete(struct request *r)
+{
+    struct asked *asked = asked_new(r, CHANGE_REPORT_DELETE);
+    if (!api_id(r->args[0], &asked->change.id)) {
+        reply_error(r, ERR_NOT_FOUND, NULL);
+        return;
+    }
+    request_if_match(r, &asked->change);
+    request_change(r, &asked->change, deleted);
+}

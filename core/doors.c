@@ -1,0 +1,335 @@
+#include "doors.h"
+
+#include "log.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <linux/tcp.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ACCEPTS_PER_WAKE 32
+#define ADOPT_AFTER_MS 250
+#define SWEEP_MS 1000
+#define HEAD_MAX (32u << 10)
+/* bodies being received, of all connections of a worker: past it the largest are closed first */
+#define BUFFERED_MAX (256u << 20)
+/* a reload waits this long for an idle connection to be used once more */
+#define GENTLE_IDLE_MS 5000
+
+/* one listening socket a worker may serve */
+struct door {
+    struct doors *doors;
+    const struct listener *listener;
+    size_t slot;
+    h2o_socket_t *socket; /* NULL: not served by us */
+    bool own;
+    h2o_accept_ctx_t *accept;
+};
+
+struct doors {
+    struct worker *worker;
+    struct door *doors;
+    size_t count, connections, max_connections;
+    struct conn conns; /* ring's anchor */
+    h2o_accept_ctx_t accept[LISTENERS_MAX];
+    uint64_t sweep_at_ms, opened_ms;
+    bool open;
+};
+
+/* ---- connections ---- */
+
+struct conn *conn_of(h2o_req_t *req)
+{
+    return req->conn->callbacks->get_socket(req->conn)->on_close.data;
+}
+
+static void on_conn_closed(void *data)
+{
+    struct conn *c = data;
+    struct doors *d = c->worker->doors;
+    c->prev->next = c->next;
+    c->next->prev = c->prev;
+    d->connections--;
+    free(c);
+}
+
+static bool conn_new(struct doors *d, const struct door *door, h2o_socket_t *socket)
+{
+    struct conn *c = calloc(1, sizeof(*c));
+    if (c == NULL)
+        return false;
+    *c = (struct conn){.prev = d->conns.prev, .next = &d->conns, .worker = d->worker, .socket = socket, .since_ms = d->worker->now_ms,
+                       .internal = door->listener->internal};
+    c->prev->next = c;
+    d->conns.prev = c;
+    d->connections++;
+    socket->on_close.cb = on_conn_closed;
+    socket->on_close.data = c;
+    return true;
+}
+
+static void on_accept(h2o_socket_t *listener, const char *err)
+{
+    struct door *door = listener->data;
+    struct doors *d = door->doors;
+    if (err != NULL)
+        return;
+    for (int i = 0; i < ACCEPTS_PER_WAKE && d->connections < d->max_connections; i++) {
+        h2o_socket_t *socket = h2o_evloop_socket_accept(listener);
+        if (socket == NULL)
+            return;
+        if (!conn_new(d, door, socket)) {
+            h2o_socket_close(socket);
+            return;
+        }
+        h2o_accept(door->accept, socket);
+    }
+}
+
+static void end(struct conn *c)
+{
+    c->ended = true;
+    shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
+}
+
+/* ---- the sweep ---- */
+
+static bool head_complete(const h2o_buffer_t *input)
+{
+    size_t n = input->size < HEAD_MAX ? input->size : HEAD_MAX;
+    return memmem(input->bytes, n, "\r\n\r\n", 4) != NULL || memmem(input->bytes, n, "\n\n", 2) != NULL;
+}
+
+static void sweep_receiving(struct conn *c, uint64_t now)
+{
+    const struct conf *conf = c->worker->conf;
+    const h2o_buffer_t *input = c->socket->input;
+    if (!c->receiving) {
+        c->receiving = true;
+        c->since_ms = now;
+    }
+    if (!c->head_done && head_complete(input)) {
+        c->head_done = true;
+        c->since_ms = now;
+    }
+    if (now - c->since_ms > (c->head_done ? conf->body_timeout_ms : conf->header_timeout_ms) || (!c->head_done && input->size > HEAD_MAX))
+        end(c);
+}
+
+static bool nothing_arrived(const struct conn *c)
+{
+    int waiting = 0;
+    return ioctl(h2o_socket_get_fd(c->socket), FIONREAD, &waiting) != 0 || waiting == 0;
+}
+
+static void sweep_idle(struct conn *c, uint64_t now)
+{
+    const struct worker *w = c->worker;
+    uint64_t idle = now - c->since_ms, most = c->requests == 0 ? w->conf->header_timeout_ms : w->conf->idle_timeout_ms;
+    if (w->draining)
+        most = w->stopping ? 0 : GENTLE_IDLE_MS;
+    if (idle >= most && nothing_arrived(c))
+        end(c);
+}
+
+/* what the peer has acknowledged only grows while it reads */
+static uint64_t acknowledged(const struct conn *c)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    if (getsockopt(h2o_socket_get_fd(c->socket), IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
+        return info.tcpi_bytes_acked;
+    int unsent = 0;
+    return ioctl(h2o_socket_get_fd(c->socket), TIOCOUTQ, &unsent) == 0 ? (uint64_t)c->socket->bytes_written - (uint64_t)unsent : c->sent + 1;
+}
+
+static void sweep_sending(struct conn *c, uint64_t now)
+{
+    uint64_t sent = acknowledged(c);
+    if (sent != c->sent) {
+        c->sent = sent;
+        c->since_ms = now;
+    } else if (now - c->since_ms > c->worker->conf->send_timeout_ms)
+        end(c);
+}
+
+static void sweep_conn(struct conn *c, uint64_t now)
+{
+    if (c->ended)
+        return;
+    if (c->request != NULL) {
+        if (c->sending)
+            sweep_sending(c, now);
+    } else if (c->socket->input->size > 0)
+        sweep_receiving(c, now);
+    else
+        sweep_idle(c, now);
+}
+
+static void end_largest(struct doors *d)
+{
+    struct conn *largest = NULL;
+    for (struct conn *c = d->conns.next; c != &d->conns; c = c->next)
+        if (!c->ended && c->request == NULL && (largest == NULL || c->socket->input->size > largest->socket->input->size))
+            largest = c;
+    if (largest != NULL)
+        end(largest);
+}
+
+static void sweep(struct doors *d)
+{
+    uint64_t now = d->worker->now_ms;
+    size_t buffered = 0;
+    for (struct conn *c = d->conns.next, *next; c != &d->conns; c = next) {
+        next = c->next;
+        sweep_conn(c, now);
+        buffered += c->socket->input->size;
+    }
+    if (buffered > BUFFERED_MAX)
+        end_largest(d);
+}
+
+/* ---- listeners ---- */
+
+static void serve(struct door *door)
+{
+    int fd = dup(door->listener->fds[door->slot]);
+    if (fd < 0)
+        return; /* tried again at the next tick */
+    door->socket = h2o_evloop_socket_create(door->doors->worker->ctx.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
+    door->socket->data = door;
+    h2o_socket_read_start(door->socket, on_accept);
+}
+
+static void leave(struct door *door)
+{
+    if (door->socket != NULL)
+        h2o_socket_close(door->socket);
+    door->socket = NULL;
+}
+
+static bool orphaned(const struct doors *d, const struct door *door)
+{
+    const struct scoreboard *sb = d->worker->process->scoreboard;
+    uint64_t since = score_get(sb->listener[door->slot].unserved_since_ms), now = d->worker->now_ms;
+    if (since < d->opened_ms)
+        since = d->opened_ms;
+    return score_get(sb->listener[door->slot].pid) == 0 && now > since && now - since > ADOPT_AFTER_MS;
+}
+
+void doors_tick(struct doors *d)
+{
+    uint64_t now = d->worker->now_ms;
+    for (size_t i = 0; d->open && i < d->count; i++) {
+        struct door *door = &d->doors[i];
+        if (door->own || door->listener->shared) {
+            if (door->socket == NULL)
+                serve(door);
+        } else if (door->socket == NULL && orphaned(d, door))
+            serve(door);
+        else if (door->socket != NULL && score_get(d->worker->process->scoreboard->listener[door->slot].pid) != 0)
+            leave(door);
+    }
+    if (now >= d->sweep_at_ms) {
+        d->sweep_at_ms = now + (d->worker->draining ? SWEEP_MS / 10 : SWEEP_MS);
+        sweep(d);
+    }
+}
+
+void doors_open(struct doors *d)
+{
+    struct process *p = d->worker->process;
+    d->open = true;
+    d->opened_ms = d->worker->now_ms;
+    doors_tick(d);
+    atomic_store(&p->scoreboard->listener[p->index].pid, getpid());
+}
+
+void doors_close(struct doors *d)
+{
+    struct process *p = d->worker->process;
+    int32_t mine = getpid();
+    d->open = false;
+    for (size_t i = 0; i < d->count; i++)
+        if (d->doors[i].socket != NULL) {
+            on_accept(d->doors[i].socket, NULL);
+            leave(&d->doors[i]);
+        }
+    score_set(p->scoreboard->listener[p->index].unserved_since_ms, d->worker->now_ms);
+    atomic_compare_exchange_strong(&p->scoreboard->listener[p->index].pid, &mine, 0);
+    d->sweep_at_ms = 0;
+}
+
+size_t doors_connections(const struct doors *d)
+{
+    return d->connections;
+}
+
+/* ---- making them ---- */
+
+static SSL_CTX *tls_context(const struct conf_listen *conf)
+{
+    SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+    if (ctx != NULL && SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
+        SSL_CTX_use_certificate_chain_file(ctx, conf->tls_certificate) == 1 &&
+        SSL_CTX_use_PrivateKey_file(ctx, conf->tls_key, SSL_FILETYPE_PEM) == 1 && SSL_CTX_check_private_key(ctx) == 1)
+        return ctx;
+    char reason[256];
+    ERR_error_string_n(ERR_get_error(), reason, sizeof(reason));
+    log_error("listen %s: the certificate %s and key %s cannot be used: %s", conf->address, conf->tls_certificate, conf->tls_key, reason);
+    SSL_CTX_free(ctx);
+    return NULL;
+}
+
+static bool make_accepts(struct doors *d)
+{
+    struct process *p = d->worker->process;
+    for (size_t i = 0; i < p->listeners_count; i++) {
+        d->accept[i] = (h2o_accept_ctx_t){.ctx = &d->worker->ctx, .hosts = d->worker->config.hosts};
+        if (p->listeners[i].tls && (d->accept[i].ssl_ctx = tls_context(&d->worker->conf->listen[p->listeners[i].conf_index])) == NULL)
+            return false;
+    }
+    return true;
+}
+
+struct doors *doors_new(struct worker *w)
+{
+    struct process *p = w->process;
+    struct doors *d = calloc(1, sizeof(*d));
+    size_t count = 0;
+    for (size_t i = 0; i < p->listeners_count; i++)
+        count += p->listeners[i].count;
+    if (d == NULL || (d->doors = calloc(count, sizeof(*d->doors))) == NULL) {
+        free(d);
+        return NULL;
+    }
+    d->worker = w;
+    d->conns.prev = d->conns.next = &d->conns;
+    d->max_connections = w->conf->max_connections / w->conf->workers + 1;
+    for (size_t i = 0; i < p->listeners_count; i++)
+        for (size_t k = 0; k < p->listeners[i].count; k++)
+            d->doors[d->count++] = (struct door){.doors = d, .listener = &p->listeners[i], .slot = k, .own = k == p->index, .accept = &d->accept[i]};
+    if (!make_accepts(d)) {
+        doors_free(d);
+        return NULL;
+    }
+    return d;
+}
+
+void doors_free(struct doors *d)
+{
+    if (d == NULL)
+        return;
+    for (size_t i = 0; i < d->count; i++)
+        leave(&d->doors[i]);
+    for (size_t i = 0; i < LISTENERS_MAX; i++)
+        SSL_CTX_free(d->accept[i].ssl_ctx);
+    free(d->doors);
+    free(d);
+}

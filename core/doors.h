@@ -1,0 +1,41 @@
+/*
+ * A worker's doors: the listeners it serves and the connections that came in through them.
+ *
+ * Every worker inherits every slot's listening socket; it serves its own slot and adopts a slot that stood unserved for 250 ms, until that slot's worker is back. Timeouts are ours, on CLOCK_MONOTONIC: a sweep once a second over all
+ * connections ends offenders with shutdown(2), which libh2o sees as the client's going away.
+ */
+#ifndef ASSAY_DOORS_H
+#define ASSAY_DOORS_H
+
+#include "worker.h"
+#include "cidr.h"
+
+struct request;
+
+/* One client connection; found from a request by conn_of. */
+struct conn {
+    struct conn *prev, *next;
+    struct worker *worker;
+    h2o_socket_t *socket;
+    struct request *request; /* in the pipeline now; NULL while idle or receiving */
+    uint64_t since_ms;       /* of what the sweep measures: idle, receiving the head, the body, sending */
+    uint64_t sent;           /* bytes the client had acknowledged at the last sweep */
+    uint64_t requests;
+    bool receiving, head_done, internal, sending, ended;
+};
+
+struct doors *doors_new(struct worker *w);
+void doors_free(struct doors *d);
+
+/* doors_open(d): begin to serve the worker's own slots. doors_tick(d): adopt and give back slots, once a second sweep the connections. */
+void doors_open(struct doors *d);
+void doors_tick(struct doors *d);
+
+/* doors_close(d): take what waits in the queues, then nothing more. */
+void doors_close(struct doors *d);
+
+size_t doors_connections(const struct doors *d);
+
+struct conn *conn_of(h2o_req_t *req);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * Password hashes off the event loop: one thread a worker, at most 16 waiting. The thread touches nothing but the password and the hash.
+ */
+#ifndef ASSAY_HASHER_H
+#define ASSAY_HASHER_H
+
+#include "worker.h"
+
+#define HASHER_QUEUE 16
+
+struct hasher *hasher_new(struct worker *w);
+void hasher_free(struct hasher *h);
+
+#endif

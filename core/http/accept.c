@@ -1,0 +1,86 @@
+#include "accept.h"
+
+#include <strings.h>
+
+static struct str trim(struct str s)
+{
+    while (s.n > 0 && (*s.p == ' ' || *s.p == '\t'))
+        s = (struct str){s.p + 1, s.n - 1};
+    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+        s.n--;
+    return s;
+}
+
+/* what stands before ${mark}; *rest is what follows it, empty at the end */
+static struct str cut(struct str *rest, char mark)
+{
+    const char *at = rest->n == 0 ? NULL : memchr(rest->p, mark, rest->n);
+    struct str head = {rest->p, at == NULL ? rest->n : (size_t)(at - rest->p)};
+    *rest = at == NULL ? (struct str){rest->p + rest->n, 0} : (struct str){at + 1, rest->n - head.n - 1};
+    return trim(head);
+}
+
+static bool same(struct str a, struct str b)
+{
+    return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
+}
+
+/* "0.5" → 500; anything malformed counts as 1 */
+static int quality(struct str q)
+{
+    int value = 0, scale = 1000;
+    if (q.n == 0 || q.n > 5 || (q.p[0] != '0' && q.p[0] != '1') || (q.n > 1 && q.p[1] != '.'))
+        return 1000;
+    value = (q.p[0] - '0') * 1000;
+    for (size_t i = 2; i < q.n; i++) {
+        if (q.p[i] < '0' || q.p[i] > '9')
+            return 1000;
+        scale /= 10;
+        value += (q.p[i] - '0') * scale;
+    }
+    return value > 1000 ? 1000 : value;
+}
+
+static int quality_of(struct str parameters)
+{
+    while (parameters.n > 0) {
+        struct str p = cut(&parameters, ';');
+        if (p.n >= 2 && (p.p[0] | 0x20) == 'q' && p.p[1] == '=')
+            return quality((struct str){p.p + 2, p.n - 2});
+    }
+    return 1000;
+}
+
+/* the quality of the item of that name, -1: it is not there */
+static int range_quality(struct str header, struct str name)
+{
+    int found = -1;
+    while (header.n > 0) {
+        struct str item = cut(&header, ',');
+        if (same(cut(&item, ';'), name))
+            found = quality_of(item);
+    }
+    return found;
+}
+
+int accept_quality(struct str header, struct str want, struct str any)
+{
+    int found = range_quality(header, want);
+    if (found < 0)
+        found = range_quality(header, any);
+    return found < 0 ? 0 : found;
+}
+
+bool accept_json(struct str header)
+{
+    static const struct str ranges[] = {STR("application/json"), STR("application/*"), STR("*/*")};
+    if (trim(header).n == 0)
+        return true;
+    /* the most specific range that is there decides (RFC 9110 §12.5.1) */
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+        int found = range_quality(header, ranges[i]);
+        if (found >= 0)
+            return found > 0;
+    }
+    return false;
+}

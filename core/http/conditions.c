@@ -1,0 +1,93 @@
+/*
+ * The conditions and wishes in a request's head: If-None-Match, If-Match, Idempotency-Key, Prefer. What they mean is in etag.c, idempotency.c and prefer.c; here they meet the request. See request.h for the contract.
+ */
+#include "request.h"
+#include "etag.h"
+#include "idempotency.h"
+#include "prefer.h"
+#include "../api/render.h"
+
+#include <endian.h>
+
+/* More versions than that in one If-Match are left out: such a request may be refused, never wrongly let through. */
+#define MATCH_MAX 64
+
+/* The next line of a header that may be repeated; *cursor begins at -1. */
+static bool header_next(struct request *r, struct str name, ssize_t *cursor, struct str *value)
+{
+    *cursor = h2o_find_header_by_str(&r->h2o->headers, name.p, name.n, *cursor);
+    if (*cursor < 0)
+        return false;
+    h2o_iovec_t v = r->h2o->headers.entries[*cursor].value;
+    *value = (struct str){v.base, v.len};
+    return true;
+}
+
+bool reply_etag(struct request *r, uint64_t version)
+{
+    enum etag_match match = ETAG_MISS;
+    struct str line;
+    r->etag = etag_format(version, RENDER_VERSION, request_alloc(r, ETAG_SIZE));
+    reply_header(r, "cache-control", STR("private, no-cache"));
+    for (ssize_t cursor = -1; match == ETAG_MISS && header_next(r, STR("if-none-match"), &cursor, &line);)
+        match = etag_none_match(line, r->etag);
+    if (match == ETAG_MISS)
+        return false;
+    if (match == ETAG_GZIP)
+        r->etag = etag_compressed(r->etag, request_alloc(r, ETAG_SIZE));
+    reply_empty(r, 304);
+    return true;
+}
+
+void request_if_match(struct request *r, struct store_change *change)
+{
+    struct str line;
+    ssize_t cursor = -1;
+    if (!header_next(r, STR("if-match"), &cursor, &line))
+        return;
+    uint64_t *versions = request_alloc(r, MATCH_MAX * sizeof(*versions));
+    size_t count = 0;
+    do {
+        if (!etag_versions(line, RENDER_VERSION, versions, MATCH_MAX, &count))
+            return;
+    } while (header_next(r, STR("if-match"), &cursor, &line));
+    if (count == 0)
+        versions[count++] = ETAG_VERSION_NONE;
+    for (size_t i = 0; i < count; ++i)
+        versions[i] = htole64(versions[i]);
+    change->match = (struct str){(const char *)versions, count * sizeof(*versions)};
+}
+
+bool request_idempotency(struct request *r, struct store_change *change)
+{
+    struct str key;
+    if (!request_header(r, "idempotency-key", &key))
+        return true;
+    if (!idempotency_key_valid(key)) {
+        reply_error(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to %d printable ASCII characters.", IDEMPOTENCY_KEY_MAX);
+        return false;
+    }
+    uint8_t *digests = request_alloc(r, 2 * IDEMPOTENCY_DIGEST_SIZE);
+    struct str path = {r->h2o->path_normalized.base, r->h2o->path_normalized.len};
+    struct str body = {r->h2o->entity.base, r->h2o->entity.len};
+    if (!idempotency_digest(r->key, path, key, digests) || !idempotency_body(body, digests + IDEMPOTENCY_DIGEST_SIZE)) {
+        reply_error(r, ERR_INTERNAL, NULL);
+        return false;
+    }
+    change->idem_key = (struct str){(const char *)digests, IDEMPOTENCY_DIGEST_SIZE};
+    change->idem_body = (struct str){(const char *)digests + IDEMPOTENCY_DIGEST_SIZE, IDEMPOTENCY_DIGEST_SIZE};
+    return true;
+}
+
+struct str request_prefer(struct request *r, unsigned *wait_ms, bool *async)
+{
+    struct prefer p = {0};
+    struct str line;
+    for (ssize_t cursor = -1; header_next(r, STR("prefer"), &cursor, &line);)
+        prefer_parse(line, &p);
+    if (p.wait)
+        *wait_ms = p.wait_s * 1000;
+    if (p.async)
+        *async = true;
+    return prefer_applied(&p, request_alloc(r, PREFER_APPLIED_SIZE));
+}

@@ -1,0 +1,101 @@
+#include "etag.h"
+#include "form.h"
+
+/* Write ${v} in decimal so that it ends before ${end}; where it begins. */
+static size_t number_before(char out[ETAG_SIZE], size_t end, uint64_t v)
+{
+    do {
+        out[--end] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v != 0);
+    return end;
+}
+
+struct str etag_format(uint64_t version, unsigned renderer, char out[ETAG_SIZE])
+{
+    size_t at = ETAG_SIZE;
+    out[--at] = '"';
+    at = number_before(out, at, renderer);
+    out[--at] = '-';
+    at = number_before(out, at, version);
+    out[--at] = '"';
+    return (struct str){out + at, ETAG_SIZE - at};
+}
+
+struct str etag_compressed(struct str etag, char out[ETAG_SIZE])
+{
+    size_t n = etag.n - 1;
+    memcpy(out, etag.p, n);
+    memcpy(out + n, "-gz\"", 4);
+    return (struct str){out, n + 4};
+}
+
+/* The next tag of a list, with its quotes but without W/; false at the end or where the list is malformed. */
+static bool tag_next(struct str *rest, struct str *tag, bool *weak)
+{
+    const char *p = rest->p, *end = rest->p + rest->n;
+    while (p < end && (*p == ' ' || *p == '\t' || *p == ','))
+        ++p;
+    *weak = end - p >= 2 && p[0] == 'W' && p[1] == '/';
+    if (*weak)
+        p += 2;
+    if (end - p < 2 || *p != '"')
+        return false;
+    const char *close = memchr(p + 1, '"', (size_t)(end - p) - 1);
+    if (close == NULL)
+        return false;
+    *tag = (struct str){p, (size_t)(close + 1 - p)};
+    *rest = (struct str){close + 1, (size_t)(end - close) - 1};
+    return true;
+}
+
+static bool is_star(struct str header)
+{
+    while (header.n > 0 && (header.p[0] == ' ' || header.p[0] == '\t'))
+        header = (struct str){header.p + 1, header.n - 1};
+    while (header.n > 0 && (header.p[header.n - 1] == ' ' || header.p[header.n - 1] == '\t'))
+        --header.n;
+    return str_eq(header, STR("*"));
+}
+
+enum etag_match etag_none_match(struct str header, struct str etag)
+{
+    char buffer[ETAG_SIZE];
+    struct str gzip = etag_compressed(etag, buffer);
+    struct str tag;
+    bool weak;
+    if (is_star(header))
+        return ETAG_HIT;
+    while (tag_next(&header, &tag, &weak)) {
+        if (str_eq(tag, etag))
+            return ETAG_HIT;
+        if (str_eq(tag, gzip))
+            return ETAG_GZIP;
+    }
+    return ETAG_MISS;
+}
+
+/* The version a tag of ours names. Only our own spelling counts: it is made again and compared. */
+static bool tag_version(struct str tag, unsigned renderer, uint64_t *version)
+{
+    char plain_buffer[ETAG_SIZE], gzip_buffer[ETAG_SIZE];
+    const char *dash = memchr(tag.p, '-', tag.n);
+    if (dash == NULL || !number_parse((struct str){tag.p + 1, (size_t)(dash - tag.p) - 1}, UINT64_MAX - 1, version))
+        return false;
+    struct str plain = etag_format(*version, renderer, plain_buffer);
+    return str_eq(tag, plain) || str_eq(tag, etag_compressed(plain, gzip_buffer));
+}
+
+bool etag_versions(struct str header, unsigned renderer, uint64_t *versions, size_t max, size_t *count)
+{
+    struct str tag;
+    bool weak;
+    if (is_star(header))
+        return false;
+    while (tag_next(&header, &tag, &weak)) {
+        uint64_t version;
+        if (!weak && *count < max && tag_version(tag, renderer, &version))
+            versions[(*count)++] = version;
+    }
+    return true;
+}

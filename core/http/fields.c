@@ -1,0 +1,151 @@
+#include "fields.h"
+#include "form.h"
+#include "json_out.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define TEXT_MAX_DEFAULT 2048
+
+void fields_error(struct buf *errors, const char *name, const char *format, ...)
+{
+    char message[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    buf_adds(errors, errors->n == 0 ? "\"" : ",\"");
+    buf_adds(errors, name);
+    buf_adds(errors, "\":[");
+    json_string(errors, str_of(message));
+    buf_adds(errors, "]");
+}
+
+void fields_error_body(const struct buf *errors, struct buf *out)
+{
+    const struct err_row *row = err_row(ERR_VALIDATION_FAILED);
+    buf_adds(out, "{\"error\":{\"code\":");
+    json_string(out, str_of(row->code));
+    buf_adds(out, ",\"message\":");
+    json_string(out, str_of(row->message));
+    buf_adds(out, ",\"errors\":{");
+    buf_str(out, buf_view(errors));
+    buf_adds(out, "}}}");
+}
+
+/* The place of ${text} among the choices, or -1. */
+static int choice_find(const char *const *choices, struct str text)
+{
+    for (int i = 0; choices[i] != NULL; ++i)
+        if (str_eq(str_of(choices[i]), text))
+            return i;
+    return -1;
+}
+
+static void choice_error(struct buf *errors, const struct field *f)
+{
+    char list[256] = "";
+    size_t n = 0;
+    for (size_t i = 0; f->choices[i] != NULL && n < sizeof(list); ++i)
+        n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i == 0 ? "" : ", ", f->choices[i]);
+    fields_error(errors, f->name, "must be %s%s", f->choices[1] == NULL ? "" : "one of ", list);
+}
+
+static void text_judge(const struct field *f, struct str text, struct buf *errors)
+{
+    uint64_t max = f->max == 0 ? TEXT_MAX_DEFAULT : f->max;
+    if (text.n == 0 && f->min > 0)
+        fields_error(errors, f->name, "must not be empty");
+    else if (text.n < f->min)
+        fields_error(errors, f->name, "must be at least %" PRIu64 " bytes long", f->min);
+    else if (text.n > max)
+        fields_error(errors, f->name, "must be at most %" PRIu64 " bytes long", max);
+}
+
+static void value_set(const struct field *f, struct str text, struct value *v, struct buf *errors)
+{
+    v->text = text;
+    switch (f->type) {
+    case FIELD_TEXT:
+        text_judge(f, text, errors);
+        break;
+    case FIELD_CHOICE: {
+        int at = choice_find(f->choices, text);
+        if (at < 0)
+            choice_error(errors, f);
+        else
+            v->number = (uint64_t)at;
+        break;
+    }
+    case FIELD_NUMBER:
+        if (!number_parse(text, f->max, &v->number) || v->number < f->min)
+            fields_error(errors, f->name, "must be a whole number from %" PRIu64 " to %" PRIu64, f->min, f->max);
+        break;
+    }
+}
+
+static int field_find(const struct field *fields, struct str name)
+{
+    for (int i = 0; fields != NULL && fields[i].name != NULL; ++i)
+        if (str_eq(str_of(fields[i].name), name))
+            return i;
+    return -1;
+}
+
+/* Most text is what it looks like; only an escape needs to be written elsewhere. */
+static struct str piece_decode(struct str raw, char **scratch)
+{
+    if (raw.n == 0)
+        return raw;
+    if (memchr(raw.p, '%', raw.n) == NULL && memchr(raw.p, '+', raw.n) == NULL)
+        return utf8_valid(raw) ? raw : (struct str){NULL, 0};
+    assert(*scratch != NULL);
+    struct str decoded = form_decode(raw, true, *scratch);
+    *scratch += decoded.n;
+    return decoded;
+}
+
+static void initials_fill(const struct field *fields, struct value *values, struct buf *errors)
+{
+    for (size_t i = 0; fields != NULL && fields[i].name != NULL; ++i) {
+        values[i] = (struct value){0};
+        if (fields[i].initial != NULL)
+            value_set(&fields[i], str_of(fields[i].initial), &values[i], errors);
+    }
+    assert(errors->n == 0); /* an initial value that the field itself refuses is a mistake of the table */
+}
+
+enum fields_status fields_decode(const struct field *fields, struct str encoded, char *scratch, struct value *values, struct buf *errors)
+{
+    uint32_t seen = 0, told = 0;
+    struct form form = {encoded};
+    struct str raw_name, raw_value;
+    initials_fill(fields, values, errors);
+    while (form_next(&form, &raw_name, &raw_value)) {
+        struct str name = piece_decode(raw_name, &scratch);
+        struct str text = piece_decode(raw_value, &scratch);
+        if (name.p == NULL || text.p == NULL)
+            return FIELDS_MALFORMED;
+        int at = field_find(fields, name);
+        if (at < 0)
+            continue;
+        uint32_t bit = UINT32_C(1) << at;
+        if ((seen & bit) != 0) {
+            if ((told & bit) == 0)
+                fields_error(errors, fields[at].name, "must be sent once only");
+            told |= bit;
+            continue;
+        }
+        seen |= bit;
+        if (text.n == 0 && fields[at].type == FIELD_TEXT && fields[at].min == 0)
+            continue;
+        size_t before = errors->n;
+        values[at].sent = true;
+        value_set(&fields[at], text, &values[at], errors);
+        if (errors->n != before)
+            told |= bit;
+    }
+    return errors->n == 0 && buf_ok(errors) ? FIELDS_OK : FIELDS_INVALID;
+}

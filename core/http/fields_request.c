@@ -1,0 +1,40 @@
+#include "fields.h"
+
+void reply_fields_error(struct request *r, struct buf *errors)
+{
+    struct buf body = {0};
+    r->etag = (struct str){NULL, 0};
+    fields_error_body(errors, &body);
+    buf_free(errors);
+    if (buf_ok(&body)) {
+        struct str part = buf_view(&body);
+        reply_json(r, err_row(ERR_VALIDATION_FAILED)->status, &part, 1);
+    } else {
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    }
+    buf_free(&body);
+}
+
+bool fields_parse(struct request *r, struct str encoded)
+{
+    const struct field *fields = r->route->fields;
+    if (fields == NULL && encoded.n == 0)
+        return true;
+    struct buf errors = {0};
+    char *scratch = NULL;
+    if (encoded.n != 0 && (memchr(encoded.p, '%', encoded.n) != NULL || memchr(encoded.p, '+', encoded.n) != NULL))
+        scratch = request_alloc(r, encoded.n);
+    switch (fields_decode(fields, encoded, scratch, r->values, &errors)) {
+    case FIELDS_OK:
+        return true;
+    case FIELDS_MALFORMED:
+        buf_free(&errors);
+        reply_error(r, ERR_BAD_REQUEST, "The %s is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.",
+                    r->route->body == BODY_FORM ? "form" : "query");
+        return false;
+    case FIELDS_INVALID:
+        reply_fields_error(r, &errors);
+        return false;
+    }
+    return false;
+}

@@ -1,0 +1,76 @@
+#include "head.h"
+
+#include <strings.h>
+
+/* headers that may stand once */
+enum once { ONCE_HOST, ONCE_CONTENT_LENGTH, ONCE_TRANSFER_ENCODING, ONCE_AUTHORIZATION, ONCE_CONTENT_TYPE, ONCE_COUNT };
+
+static const struct {
+    struct str name;
+    const char *twice;
+} once[ONCE_COUNT] = {
+    [ONCE_HOST] = {STR("host"), "The request has two Host headers."},
+    [ONCE_CONTENT_LENGTH] = {STR("content-length"), "The request has two Content-Length headers."},
+    [ONCE_TRANSFER_ENCODING] = {STR("transfer-encoding"), "The request has two Transfer-Encoding headers."},
+    [ONCE_AUTHORIZATION] = {STR("authorization"), "The request has two Authorization headers."},
+    [ONCE_CONTENT_TYPE] = {STR("content-type"), "The request has two Content-Type headers."},
+};
+
+/* which of them a header line is; ONCE_COUNT: none. Their lengths differ but for host's. */
+static enum once which(const char *line, size_t name)
+{
+    enum once i;
+    switch (name) {
+    case 4:
+        i = ONCE_HOST;
+        break;
+    case 12:
+        i = ONCE_CONTENT_TYPE;
+        break;
+    case 13:
+        i = ONCE_AUTHORIZATION;
+        break;
+    case 14:
+        i = ONCE_CONTENT_LENGTH;
+        break;
+    case 17:
+        i = ONCE_TRANSFER_ENCODING;
+        break;
+    default:
+        return ONCE_COUNT;
+    }
+    return strncasecmp(line, once[i].name.p, name) == 0 ? i : ONCE_COUNT;
+}
+
+const char *head_fault(struct str raw, bool http11, bool *chunked)
+{
+    unsigned seen[ONCE_COUNT + 1] = {0};
+    *chunked = false;
+    const char *p = raw.p, *end = raw.p + (raw.n < HEAD_MAX_BYTES ? raw.n : HEAD_MAX_BYTES);
+    for (bool request_line = true;; request_line = false) {
+        const char *eol = memchr(p, '\n', (size_t)(end - p));
+        if (eol == NULL)
+            return "The head of the request is larger than 32 KiB.";
+        if (eol == p || eol[-1] != '\r')
+            return "A line of the head ends without a carriage return.";
+        if (eol - p == 1)
+            break;
+        if (!request_line) {
+            if (*p == ' ' || *p == '\t')
+                return "A header of the request is folded over several lines.";
+            const char *colon = memchr(p, ':', (size_t)(eol - p));
+            enum once i = colon == NULL ? ONCE_COUNT : which(p, (size_t)(colon - p));
+            if (seen[i]++ > 0 && i != ONCE_COUNT)
+                return once[i].twice;
+        }
+        p = eol + 1;
+    }
+    *chunked = seen[ONCE_TRANSFER_ENCODING] > 0;
+    if (seen[ONCE_CONTENT_LENGTH] > 0 && seen[ONCE_TRANSFER_ENCODING] > 0)
+        return "The request has both Content-Length and Transfer-Encoding.";
+    if (seen[ONCE_TRANSFER_ENCODING] > 0 && !http11)
+        return "An HTTP/1.0 request cannot have Transfer-Encoding.";
+    if (seen[ONCE_HOST] == 0 && http11)
+        return "The request has no Host header.";
+    return NULL;
+}

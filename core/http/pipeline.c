@@ -1,0 +1,427 @@
+#include "pipeline.h"
+
+#include "form.h"
+#include "fields.h"
+#include "head.h"
+#include "reply.h"
+#include "route.h"
+#include "access_log.h"
+#include "../credential.h"
+#include "../doors.h"
+#include "../link.h"
+
+#include <strings.h>
+#include <time.h>
+
+enum step { STEP_NEXT, STEP_DONE /* replied */, STEP_WAIT /* a continuation calls pipeline_resume */ };
+
+/* a key's last use is told once in this time, per worker */
+#define TOUCH_EVERY_MS 60000
+
+static struct str view(h2o_iovec_t v)
+{
+    return (struct str){v.base, v.len};
+}
+
+/* ---- head checks ---- */
+
+static enum step check_head(struct request *r)
+{
+    /* the library keeps the head at the start of its input until the request ends, a body behind it */
+    h2o_buffer_t *input = r->conn->socket->input;
+    bool chunked;
+    const char *fault = head_fault((struct str){input->bytes, input->size}, r->h2o->version >= 0x101, &chunked);
+    /* the library's decoder is laxer about chunk sizes than others ("0x5" ends the body): whatever follows such a body is not read */
+    if (chunked)
+        r->h2o->http1_is_persistent = 0;
+    if (fault == NULL)
+        return STEP_NEXT;
+    r->h2o->http1_is_persistent = 0;
+    reply_error(r, ERR_BAD_REQUEST, "%s", fault);
+    return STEP_DONE;
+}
+
+/* ---- route ---- */
+
+/* the path without query; an absolute-form target (RFC 9112 §3.2.2) loses its scheme and authority */
+static struct str split_target(struct request *r)
+{
+    struct str target = view(r->h2o->input.path), path = target;
+    if (target.n > 7 && (strncasecmp(target.p, "http://", 7) == 0 || (target.n > 8 && strncasecmp(target.p, "https://", 8) == 0))) {
+        size_t at = target.p[4] == ':' ? 7 : 8;
+        const char *slash = memchr(target.p + at, '/', target.n - at);
+        path = slash == NULL ? STR("/") : (struct str){slash, target.n - (size_t)(slash - target.p)};
+    }
+    const char *mark = path.n == 0 ? NULL : memchr(path.p, '?', path.n);
+    r->query = mark == NULL ? (struct str){NULL, 0} : (struct str){mark + 1, path.n - (size_t)(mark + 1 - path.p)};
+    return mark == NULL ? path : (struct str){path.p, (size_t)(mark - path.p)};
+}
+
+static bool decode_args(struct request *r)
+{
+    for (size_t i = 0; i < PATH_ARGS_MAX && r->args[i].p != NULL; i++)
+        if (memchr(r->args[i].p, '%', r->args[i].n) != NULL)
+            r->args[i] = form_decode(r->args[i], false, request_alloc(r, r->args[i].n));
+    return true;
+}
+
+static bool path_valid(struct request *r, struct str path)
+{
+    if (memchr(path.p, '%', path.n) == NULL)
+        return utf8_valid(path);
+    return form_decode(path, false, request_alloc(r, path.n)).p != NULL;
+}
+
+static void reply_allow(struct request *r, const struct route *row, bool options)
+{
+    struct buf allow = {0};
+    route_allow(row, &allow);
+    reply_header(r, "allow", request_printf(r, "%.*s", (int)allow.n, allow.p));
+    buf_free(&allow);
+    if (options)
+        reply_empty(r, 204);
+    else
+        reply_error(r, ERR_METHOD_NOT_ALLOWED, NULL);
+}
+
+static enum step find_route(struct request *r)
+{
+    const struct route *other;
+    struct str path = split_target(r), method = view(r->h2o->input.method);
+    r->is_head = str_eq(method, STR("HEAD"));
+    if (!path_valid(r, path)) {
+        reply_error(r, ERR_BAD_REQUEST, "The path is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
+        return STEP_DONE;
+    }
+    r->route = route_find(method, path, r->conn->internal, r->args, &other);
+    if (r->route != NULL && decode_args(r))
+        return STEP_NEXT;
+    if (other != NULL)
+        reply_allow(r, other, str_eq(method, STR("OPTIONS")));
+    else
+        reply_error(r, ERR_NOT_FOUND, NULL);
+    return STEP_DONE;
+}
+
+/* ---- Accept ---- */
+
+static enum step check_accept(struct request *r)
+{
+    ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_ACCEPT, -1);
+    if (at < 0)
+        return STEP_NEXT;
+    struct str accept = view(r->h2o->headers.entries[at].value);
+    if (str_eq(accept, STR("*/*")) || accept_json(accept))
+        return STEP_NEXT;
+    reply_error(r, ERR_NOT_ACCEPTABLE, NULL);
+    return STEP_DONE;
+}
+
+/* ---- client address ---- */
+
+static enum step find_client(struct request *r)
+{
+    struct sockaddr_storage peer;
+    if (h2o_socket_getpeername(r->conn->socket, (struct sockaddr *)&peer) > 0)
+        ip_of((struct sockaddr *)&peer, &r->client_ip);
+    return STEP_NEXT;
+}
+
+/* ---- credential ---- */
+
+static enum step refuse_credential(struct request *r, bool sent, const char *message)
+{
+    reply_header(r, "www-authenticate", sent ? STR("Bearer realm=\"assay\", error=\"invalid_token\"") : STR("Bearer realm=\"assay\""));
+    reply_error(r, ERR_UNAUTHORIZED, "%s", message);
+    return STEP_DONE;
+}
+
+static bool bearer(struct request *r, struct str *token)
+{
+    ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_AUTHORIZATION, -1);
+    struct str value = at < 0 ? (struct str){"", 0} : view(r->h2o->headers.entries[at].value);
+    if (value.n < 7 || strncasecmp(value.p, "Bearer ", 7) != 0)
+        return false;
+    *token = (struct str){value.p + 7, value.n - 7};
+    while (token->n > 0 && *token->p == ' ')
+        *token = (struct str){token->p + 1, token->n - 1};
+    return token->n > 0;
+}
+
+/* say, now and then, that a key is in use */
+static void touch(struct request *r, const struct store_key *key)
+{
+    uint64_t *slot = &r->worker->touched[key->id % (sizeof(r->worker->touched) / sizeof(r->worker->touched[0]))];
+    uint64_t mark = key->id << 20 | ((uint64_t)(r->now_ms / TOUCH_EVERY_MS) & 0xfffff);
+    if (r->now_ms - key->last_used_at < TOUCH_EVERY_MS || *slot == mark)
+        return;
+    *slot = mark;
+    struct store_change change = {.kind = CHANGE_KEY_TOUCH, .id = key->id};
+    link_send(r->worker->link, &change);
+}
+
+enum judgement { KEY_UNKNOWN, KEY_REVOKED, KEY_EXPIRED, KEY_GOOD, KEY_UNREADABLE };
+struct judging {
+    struct request *request;
+    enum judgement judgement;
+};
+
+static void judge_key(void *arg, enum store_status status, const struct store_key *key)
+{
+    struct judging *j = arg;
+    struct request *r = j->request;
+    if (status != STORE_OK) {
+        j->judgement = status == STORE_NOT_FOUND ? KEY_UNKNOWN : KEY_UNREADABLE;
+        return;
+    }
+    j->judgement = key->revoked_at != 0 ? KEY_REVOKED : key->expires_at != 0 && key->expires_at <= r->now_ms ? KEY_EXPIRED : KEY_GOOD;
+    r->key = key->id;
+    r->workspace = key->workspace;
+    r->scopes = key->scopes;
+    if (j->judgement == KEY_GOOD)
+        touch(r, key);
+}
+
+static enum step check_credential(struct request *r)
+{
+    static const char *const messages[] = {
+        [KEY_UNKNOWN] = "This API key is not known; check that it was copied whole.",
+        [KEY_REVOKED] = "This API key was revoked.",
+        [KEY_EXPIRED] = "This API key has expired.",
+    };
+    struct str token;
+    enum credential_kind kind;
+    uint8_t hash[CREDENTIAL_HASH];
+    struct judging j = {r, KEY_UNKNOWN};
+    if (r->route->auth == AUTH_NONE)
+        return STEP_NEXT;
+    if (!bearer(r, &token))
+        return refuse_credential(r, false, "Send an API key: Authorization: Bearer asy_key_….");
+    if (credential_parse(token, &kind) && kind == CREDENTIAL_KEY) {
+        if (credential_hash(token, hash))
+            store_key_find(r->store, hash, judge_key, &j);
+        else
+            j.judgement = KEY_UNREADABLE;
+    }
+    if (j.judgement == KEY_UNREADABLE) {
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return STEP_DONE;
+    }
+    if (j.judgement != KEY_GOOD) {
+        r->key = r->workspace = 0;
+        return refuse_credential(r, true, messages[j.judgement]);
+    }
+    if ((r->scopes & r->route->scope) == r->route->scope)
+        return STEP_NEXT;
+    reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\", error=\"insufficient_scope\""));
+    reply_error(r, ERR_INSUFFICIENT_SCOPE, NULL);
+    return STEP_DONE;
+}
+
+/* ---- body rules ---- */
+
+static enum step refuse_type(struct request *r)
+{
+    reply_header(r, "accept-post", STR("application/x-www-form-urlencoded"));
+    reply_error(r, ERR_UNSUPPORTED_MEDIA_TYPE, NULL);
+    return STEP_DONE;
+}
+
+static bool is_form(struct str type)
+{
+    static const struct str form = STR("application/x-www-form-urlencoded");
+    if (type.n < form.n || strncasecmp(type.p, form.p, form.n) != 0)
+        return false;
+    return type.n == form.n || type.p[form.n] == ';' || type.p[form.n] == ' ' || type.p[form.n] == '\t';
+}
+
+static enum step check_body(struct request *r)
+{
+    struct str type, coding;
+    if (r->route->body == BODY_NONE)
+        return STEP_NEXT;
+    if (r->h2o->entity.len > r->route->max_body) {
+        reply_error(r, ERR_PAYLOAD_TOO_LARGE, NULL);
+        return STEP_DONE;
+    }
+    bool typed = request_header(r, "content-type", &type);
+    if (typed ? !is_form(type) : r->h2o->entity.len > 0)
+        return refuse_type(r);
+    if (request_header(r, "content-encoding", &coding) && strncasecmp(coding.p, "identity", coding.n) != 0)
+        return refuse_type(r);
+    return STEP_NEXT;
+}
+
+/* ---- fields ---- */
+
+static enum step parse_fields(struct request *r)
+{
+    if (r->route->body == BODY_NONE)
+        return fields_parse(r, r->query) ? STEP_NEXT : STEP_DONE;
+    /* a query beside a form means nothing, but must be well-formed */
+    if (r->query.n > 0 && form_decode(r->query, true, request_alloc(r, r->query.n)).p == NULL) {
+        reply_error(r, ERR_BAD_REQUEST, "The query is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
+        return STEP_DONE;
+    }
+    return fields_parse(r, view(r->h2o->entity)) ? STEP_NEXT : STEP_DONE;
+}
+
+static enum step handle(struct request *r)
+{
+    r->route->handler(r);
+    return STEP_DONE;
+}
+
+/* The pipeline, in the order of decisions (design: accept → head checks → route → client → credential → limiter → body → fields → handler). */
+static enum step (*const steps[])(struct request *r) = {
+    check_head, find_route, check_accept, find_client, check_credential, check_body, parse_fields, handle,
+};
+
+void pipeline_resume(struct request *r)
+{
+    struct store *store = r->store;
+    while (r->step < sizeof(steps) / sizeof(steps[0]))
+        if (steps[r->step++](r) != STEP_NEXT)
+            break;
+    store_read_end(store);
+}
+
+/* ---- a request's beginning and end ---- */
+
+static bool id_acceptable(struct str id)
+{
+    if (id.n == 0 || id.n > 128)
+        return false;
+    for (size_t i = 0; i < id.n; i++) {
+        char c = id.p[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-'))
+            return false;
+    }
+    return true;
+}
+
+static char *hex(char *to, uint64_t v)
+{
+    for (int shift = 60; shift >= 0; shift -= 4)
+        *to++ = "0123456789abcdef"[v >> shift & 15];
+    return to;
+}
+
+/* the caller's, or this worker's random prefix and a counter */
+static struct str request_id(struct worker *w, h2o_req_t *req)
+{
+    ssize_t at = h2o_find_header_by_str(&req->headers, H2O_STRLIT("x-request-id"), -1);
+    if (at >= 0 && id_acceptable(view(req->headers.entries[at].value)))
+        return view(req->headers.entries[at].value);
+    char *text = h2o_mem_alloc_pool(&req->pool, 32);
+    hex(hex(text, w->id_prefix), ++w->id_counter);
+    return (struct str){text, 32};
+}
+
+static void on_request_end(void *arg)
+{
+    struct request *r = arg;
+    struct conn *c = r->conn;
+    if (r->pending != NULL)
+        r->pending->request = NULL;
+    c->request = NULL;
+    c->requests++;
+    c->since_ms = r->worker->now_ms;
+    c->receiving = c->head_done = c->sending = false;
+    score_add(r->worker->process->score->requests, 1);
+    if (r->replied)
+        access_log_add(r->worker->access_log, r);
+}
+
+struct pipeline_handler {
+    h2o_handler_t super;
+    struct worker *worker;
+};
+
+static int on_request(h2o_handler_t *self, h2o_req_t *req)
+{
+    struct worker *w = ((struct pipeline_handler *)self)->worker;
+    struct request *r = h2o_mem_alloc_shared(&req->pool, sizeof(*r), on_request_end);
+    struct timespec ts = {0};
+    memset(r, 0, sizeof(*r));
+    r->h2o = req;
+    r->worker = w;
+    r->conf = w->conf;
+    r->store = w->store;
+    r->now_ms = (int64_t)h2o_now(w->ctx.loop);
+    r->conn = conn_of(req);
+    r->conn->request = r;
+    r->id = request_id(w, req);
+    if (w->conf->log_access[0] != '\0')
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+    r->started_us = (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+    h2o_vector_reserve(&req->pool, &req->res.headers, 8);
+    pipeline_resume(r);
+    return 0;
+}
+
+/* ---- what the library answers by itself ---- */
+
+struct library_filter {
+    h2o_filter_t super;
+    struct worker *worker;
+};
+struct library_answer {
+    h2o_ostream_t super;
+    h2o_iovec_t body;
+};
+
+static void send_ours(h2o_ostream_t *self, h2o_req_t *req, h2o_iovec_t *bufs, size_t count, h2o_send_state_t state)
+{
+    struct library_answer *answer = (struct library_answer *)self;
+    (void)bufs;
+    (void)count;
+    h2o_ostream_send_next(self, req, &answer->body, 1, state);
+}
+
+/* errors before any handler (413, 417, a broken chunk) in the contract's shape */
+static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t **slot)
+{
+    struct worker *w = ((struct library_filter *)self)->worker;
+    if (w->replying) {
+        h2o_setup_next_ostream(req, slot);
+        return;
+    }
+    struct buf body = {0};
+    enum err err = err_of_status(req->res.status);
+    error_body(&body, err, err_row(err)->message);
+    struct library_answer *answer = (struct library_answer *)h2o_add_ostream(req, sizeof(*answer), slot);
+    answer->body = h2o_strdup(&req->pool, body.p, body.n);
+    buf_free(&body);
+    answer->super.do_send = send_ours;
+    req->res.headers.size = 0;
+    req->res.content_length = answer->body.len;
+    struct str id = request_id(w, req);
+    h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL, H2O_STRLIT("application/json"));
+    h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, id.p, id.n);
+    h2o_setup_next_ostream(req, &answer->super.next);
+}
+
+static void put_handler(struct worker *w, h2o_pathconf_t *path)
+{
+    struct pipeline_handler *handler = (struct pipeline_handler *)h2o_create_handler(path, sizeof(*handler));
+    handler->super.on_req = on_request;
+    handler->worker = w;
+}
+
+void pipeline_register(struct worker *w, h2o_hostconf_t *host)
+{
+    put_handler(w, h2o_config_register_path(host, "/", 0));
+    put_handler(w, &host->fallback_path); /* absolute-form targets */
+    struct library_filter *filter = (struct library_filter *)h2o_create_filter(&host->fallback_path, sizeof(*filter));
+    filter->super.on_setup_ostream = on_library_answer;
+    filter->worker = w;
+}
+
+size_t pipeline_max_body(void)
+{
+    size_t max = 0;
+    for (size_t i = 0; i < routes_count; i++)
+        max = routes[i].max_body > max ? routes[i].max_body : max;
+    return max;
+}

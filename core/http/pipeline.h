@@ -1,0 +1,20 @@
+/*
+ * The one request pipeline: head checks → route → client address → credential → limiter → body rules → fields → handler. Each step is a row of the table in pipeline.c; it lets the request go on, ends it with a reply, or keeps it until
+ * a continuation calls pipeline_resume.
+ */
+#ifndef ASSAY_HTTP_PIPELINE_H
+#define ASSAY_HTTP_PIPELINE_H
+
+#include "../worker.h"
+#include "request.h"
+
+/* pipeline_register(w, host): put the pipeline on every path of ${host}, and the contract's errors on what the library answers by itself. */
+void pipeline_register(struct worker *w, h2o_hostconf_t *host);
+
+/* pipeline_max_body(): the largest body any route takes, bytes. */
+size_t pipeline_max_body(void);
+
+/* pipeline_resume(r): go on after the step that kept ${r}. */
+void pipeline_resume(struct request *r);
+
+#endif

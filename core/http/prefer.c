@@ -1,0 +1,77 @@
+#include "prefer.h"
+#include "form.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static struct str trim(struct str s)
+{
+    while (s.n > 0 && is_space(s.p[0]))
+        s = (struct str){s.p + 1, s.n - 1};
+    while (s.n > 0 && is_space(s.p[s.n - 1]))
+        --s.n;
+    return s;
+}
+
+/* Cut ${rest} at the first ${stop} that is not inside a quoted string. False when nothing is left. */
+static bool cut(struct str *rest, char stop, struct str *piece)
+{
+    bool quoted = false;
+    size_t i = 0;
+    if (rest->p == NULL)
+        return false;
+    for (; i < rest->n && (quoted || rest->p[i] != stop); ++i) {
+        if (quoted && rest->p[i] == '\\' && i + 1 < rest->n)
+            ++i;
+        else if (rest->p[i] == '"')
+            quoted = !quoted;
+    }
+    *piece = trim((struct str){rest->p, i});
+    *rest = i < rest->n ? (struct str){rest->p + i + 1, rest->n - i - 1} : (struct str){NULL, 0};
+    return true;
+}
+
+static bool is_token(struct str s, struct str token)
+{
+    return s.n == token.n && strncasecmp(s.p, token.p, token.n) == 0;
+}
+
+static void take(struct prefer *p, struct str name, struct str value)
+{
+    if (is_token(name, STR("respond-async")) && value.n == 0) {
+        p->async = true;
+    } else if (is_token(name, STR("wait")) && !p->wait_seen) {
+        uint64_t seconds;
+        p->wait_seen = true;
+        p->wait = number_parse(value, PREFER_WAIT_MAX, &seconds);
+        if (p->wait)
+            p->wait_s = (unsigned)seconds;
+    }
+}
+
+void prefer_parse(struct str header, struct prefer *p)
+{
+    struct str preference, pair, name;
+    while (cut(&header, ',', &preference)) {
+        if (!cut(&preference, ';', &pair) || !cut(&pair, '=', &name))
+            continue;
+        struct str value = pair.p == NULL ? (struct str){NULL, 0} : trim(pair);
+        if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"')
+            value = (struct str){value.p + 1, value.n - 2};
+        take(p, name, value);
+    }
+}
+
+struct str prefer_applied(const struct prefer *p, char out[PREFER_APPLIED_SIZE])
+{
+    if (p->async)
+        return STR("respond-async");
+    if (!p->wait)
+        return (struct str){NULL, 0};
+    return (struct str){out, (size_t)snprintf(out, PREFER_APPLIED_SIZE, "wait=%u", p->wait_s)};
+}

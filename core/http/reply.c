@@ -1,0 +1,194 @@
+/* Sending what a handler decided: headers, gzip, HEAD, and the shapes of errors. */
+#include "reply.h"
+
+#include "etag.h"
+#include "fields.h"
+#include "json_out.h"
+#include "../doors.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* JSON of this size is compressed for who asks: below it gains nothing, above it the loop would be held up */
+#define GZIP_MIN 1024
+#define GZIP_MAX (64u << 10)
+
+static const struct {
+    int status;
+    const char *reason;
+} reasons[] = {{200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"}, {304, "Not Modified"}};
+
+static const char *reason_of(int status)
+{
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return err_row(err_of_status(status))->reason;
+}
+
+void *request_alloc(struct request *r, size_t size)
+{
+    return h2o_mem_alloc_pool(&r->h2o->pool, size);
+}
+
+struct str request_printf(struct request *r, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *p = request_alloc(r, (size_t)n + 1);
+    vsnprintf(p, (size_t)n + 1, format, again);
+    va_end(again);
+    return (struct str){p, (size_t)n};
+}
+
+bool request_header(struct request *r, const char *name, struct str *value)
+{
+    ssize_t at = h2o_find_header_by_str(&r->h2o->headers, name, strlen(name), -1);
+    if (at < 0)
+        return false;
+    *value = (struct str){r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
+    return true;
+}
+
+struct str request_base_url(struct request *r)
+{
+    return r->worker->base_url;
+}
+
+void reply_header(struct request *r, const char *name, struct str value)
+{
+    h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 1, NULL, value.p, value.n);
+}
+
+static void add(struct request *r, const h2o_token_t *name, struct str value)
+{
+    h2o_add_header(&r->h2o->pool, &r->h2o->res.headers, name, NULL, value.p, value.n);
+}
+
+static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t *body)
+{
+    static h2o_generator_t nothing_more = {NULL, NULL};
+    h2o_req_t *req = r->h2o;
+    req->res.status = status;
+    req->res.reason = reason_of(status);
+    req->res.content_length = length;
+    reply_header(r, "x-request-id", r->id);
+    if (r->etag.p != NULL)
+        add(r, H2O_TOKEN_ETAG, r->etag);
+    if (r->worker->draining)
+        req->http1_is_persistent = 0;
+    r->replied = true;
+    r->status = status;
+    r->sent_bytes = r->is_head || length == SIZE_MAX ? 0 : length;
+    r->conn->sending = true;
+    r->conn->since_ms = r->worker->now_ms;
+    r->conn->sent = 0;
+    r->worker->replying = true;
+    h2o_start_response(req, &nothing_more);
+    r->worker->replying = false;
+    h2o_send(req, body, body != NULL && !r->is_head ? 1 : 0, H2O_SEND_STATE_FINAL);
+}
+
+/* gzip in Accept-Encoding, without q=0 (RFC 9110 §12.5.3) */
+static bool accepts_gzip(struct request *r)
+{
+    ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_ACCEPT_ENCODING, -1);
+    if (at < 0)
+        return false;
+    struct str header = {r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
+    return accept_quality(header, STR("gzip"), STR("*")) > 0;
+}
+
+static bool compress_body(struct request *r, h2o_iovec_t *body)
+{
+    z_stream *z = &r->worker->gzip;
+    size_t room = deflateBound(z, body->len);
+    char *out = request_alloc(r, room);
+    z->next_in = (Bytef *)body->base;
+    z->avail_in = (uInt)body->len;
+    z->next_out = (Bytef *)out;
+    z->avail_out = (uInt)room;
+    bool ok = deflate(z, Z_FINISH) == Z_STREAM_END;
+    *body = ok ? h2o_iovec_init(out, room - z->avail_out) : *body;
+    deflateReset(z);
+    return ok;
+}
+
+static void negotiate_gzip(struct request *r, h2o_iovec_t *body)
+{
+    if (body->len < GZIP_MIN || body->len > GZIP_MAX)
+        return;
+    add(r, H2O_TOKEN_VARY, STR("accept-encoding"));
+    if (!accepts_gzip(r) || !compress_body(r, body))
+        return;
+    add(r, H2O_TOKEN_CONTENT_ENCODING, STR("gzip"));
+    if (r->etag.p != NULL)
+        r->etag = etag_compressed(r->etag, request_alloc(r, ETAG_SIZE));
+}
+
+void reply_parts(struct request *r, int status, const char *type, const struct str *parts, size_t count)
+{
+    h2o_iovec_t body = {NULL, 0};
+    for (size_t i = 0; i < count; i++)
+        body.len += parts[i].n;
+    char *to = body.base = request_alloc(r, body.len);
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].n > 0)
+            memcpy(to, parts[i].p, parts[i].n);
+        to += parts[i].n;
+    }
+    add(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
+    negotiate_gzip(r, &body);
+    send_reply(r, status, body.len, &body);
+}
+
+void reply_json(struct request *r, int status, const struct str *parts, size_t count)
+{
+    reply_parts(r, status, "application/json", parts, count);
+}
+
+void reply_empty(struct request *r, int status)
+{
+    send_reply(r, status, SIZE_MAX, NULL);
+}
+
+void error_body(struct buf *out, enum err err, const char *message)
+{
+    buf_adds(out, "{\"error\":{\"code\":\"");
+    buf_adds(out, err_row(err)->code);
+    buf_adds(out, "\",\"message\":");
+    json_string(out, str_of(message));
+    buf_adds(out, "}}");
+}
+
+void reply_error(struct request *r, enum err err, const char *format, ...)
+{
+    struct buf body = {0};
+    char message[512];
+    va_list args;
+    r->etag = (struct str){NULL, 0};
+    if (format != NULL) {
+        va_start(args, format);
+        vsnprintf(message, sizeof(message), format, args);
+        va_end(args);
+    }
+    error_body(&body, err, format == NULL ? err_row(err)->message : message);
+    struct str part = buf_view(&body);
+    reply_json(r, err_row(err)->status, &part, 1);
+    buf_free(&body);
+}
+
+void reply_store_error(struct request *r, enum store_status status)
+{
+    reply_error(r, err_of_store(status), NULL);
+}
+
+void reply_invalid(struct request *r, const char *field, const char *message)
+{
+    struct buf errors = {0};
+    fields_error(&errors, field, "%s", message);
+    reply_fields_error(r, &errors);
+}

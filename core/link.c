@@ -1,0 +1,351 @@
+#include "link.h"
+
+#include "channel.h"
+#include "log.h"
+#include "http/request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define WAIT_BUCKETS 1024
+#define RECONNECT_MS 20
+
+/* a change on its way */
+struct op {
+    struct pending pending;
+    struct op *next;
+    uint64_t sequence, given_up_at_ms;
+    request_change_fn *done;
+    size_t size;
+    char wire[];
+};
+
+/* a request held until a report is finished */
+struct wait {
+    struct pending pending;
+    struct wait *next;
+    uint64_t report, until_ms;
+    request_fn *done;
+};
+
+struct link {
+    struct worker *worker;
+    struct channel channel;
+    h2o_socket_t *socket; /* the channel's descriptor on the loop; NULL: not connected */
+    bool writing;         /* waits until the socket takes more */
+    uint64_t id, sequence, answered, retry_at_ms;
+    struct op *first, *last; /* sent or to be sent, not answered, in order */
+    struct wait *waits[WAIT_BUCKETS];
+    size_t waits_count;
+};
+
+static void on_readable(h2o_socket_t *socket, const char *err);
+
+static void disconnect(struct link *l)
+{
+    if (l->socket != NULL) {
+        h2o_socket_close(l->socket); /* closes the descriptor */
+        l->channel.fd = -1;
+    }
+    l->socket = NULL;
+    l->writing = false;
+    channel_close(&l->channel);
+    l->retry_at_ms = l->worker->now_ms + RECONNECT_MS;
+}
+
+static void put_change(struct link *l, const struct op *op)
+{
+    channel_put(&l->channel, FRAME_CHANGE, op->sequence, l->answered, (struct str){op->wire, op->size});
+}
+
+/* ---- waiting for reports ---- */
+
+static struct wait **bucket_of(struct link *l, uint64_t report)
+{
+    return &l->waits[report % WAIT_BUCKETS];
+}
+
+/* take one off its list and let its request go on */
+static void release(struct link *l, struct wait **at)
+{
+    struct wait *wait = *at;
+    struct request *r = wait->pending.request;
+    request_fn *done = wait->done;
+    *at = wait->next;
+    l->waits_count--;
+    free(wait);
+    if (r == NULL)
+        return;
+    r->pending = NULL;
+    done(r);
+    store_read_end(l->worker->store);
+}
+
+static void release_report(struct link *l, uint64_t report)
+{
+    struct wait **at = bucket_of(l, report);
+    while (*at != NULL)
+        if ((*at)->report == report)
+            release(l, at);
+        else
+            at = &(*at)->next;
+}
+
+static void release_overdue(struct link *l, uint64_t now_ms)
+{
+    for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
+        for (struct wait **at = &l->waits[i]; *at != NULL;)
+            if ((*at)->until_ms <= now_ms || (*at)->pending.request == NULL)
+                release(l, at);
+            else
+                at = &(*at)->next;
+}
+
+void link_release(struct link *l)
+{
+    release_overdue(l, UINT64_MAX);
+}
+
+static void note_pending(void *arg, enum store_status status, const struct store_report *report)
+{
+    *(bool *)arg = status == STORE_OK && report->status == REPORT_PENDING;
+}
+
+static uint64_t workspace_of(const struct wait *wait)
+{
+    return wait->pending.request == NULL ? 0 : wait->pending.request->workspace;
+}
+
+/* after a time without events: whatever ended meanwhile is found in the store */
+static void release_missed(struct link *l)
+{
+    for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
+        for (struct wait **at = &l->waits[i]; *at != NULL;) {
+            bool pending = false;
+            store_report_get(l->worker->store, workspace_of(*at), (*at)->report, false, note_pending, &pending);
+            if (!pending) {
+                release(l, at);
+                continue;
+            }
+            channel_put(&l->channel, FRAME_WAIT, (*at)->report, 0, (struct str){0});
+            at = &(*at)->next;
+        }
+    store_read_end(l->worker->store);
+}
+
+void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done)
+{
+    struct link *l = r->worker->link;
+    struct wait *wait = r->worker->draining ? NULL : malloc(sizeof(*wait));
+    if (wait == NULL) {
+        done(r);
+        return;
+    }
+    struct wait **bucket = bucket_of(l, report);
+    *wait = (struct wait){{r}, *bucket, report, l->worker->now_ms + timeout_ms, done};
+    *bucket = wait;
+    r->pending = &wait->pending;
+    l->waits_count++;
+    if (l->socket != NULL)
+        channel_put(&l->channel, FRAME_WAIT, report, 0, (struct str){0});
+}
+
+/* ---- changes ---- */
+
+static struct op *new_op(struct link *l, const struct store_change *change)
+{
+    struct buf wire = {0};
+    change_encode(change, &wire);
+    struct op *op = buf_ok(&wire) ? malloc(sizeof(*op) + wire.n) : NULL;
+    if (op != NULL) {
+        *op = (struct op){.sequence = ++l->sequence, .size = wire.n};
+        memcpy(op->wire, wire.p, wire.n);
+        if (l->last != NULL)
+            l->last->next = op;
+        else
+            l->first = op;
+        l->last = op;
+    }
+    buf_free(&wire);
+    return op;
+}
+
+void request_change(struct request *r, const struct store_change *change, request_change_fn *done)
+{
+    struct link *l = r->worker->link;
+    struct op *op = new_op(l, change);
+    if (op == NULL) {
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return;
+    }
+    op->pending.request = r;
+    op->done = done;
+    op->given_up_at_ms = l->worker->now_ms + LINK_ANSWER_MS;
+    r->pending = &op->pending;
+    if (l->socket != NULL)
+        put_change(l, op);
+}
+
+void link_send(struct link *l, const struct store_change *change)
+{
+    struct op *op = new_op(l, change);
+    if (op != NULL && l->socket != NULL)
+        put_change(l, op);
+}
+
+static void on_answer(struct link *l, const struct frame *f)
+{
+    struct op *op = l->first;
+    struct store_answer answer;
+    if (op == NULL || f->head.a != op->sequence || f->payload.n != sizeof(answer))
+        return; /* asked twice around a reconnect: the first answer was it */
+    memcpy(&answer, f->payload.p, sizeof(answer));
+    l->answered = op->sequence;
+    l->first = op->next;
+    if (l->first == NULL)
+        l->last = NULL;
+    struct request *r = op->pending.request;
+    request_change_fn *done = op->done;
+    free(op);
+    if (r == NULL)
+        return;
+    r->pending = NULL;
+    done(r, &answer);
+    store_read_end(l->worker->store);
+}
+
+static void on_event(struct link *l, const struct frame *f)
+{
+    struct store_event e;
+    if (f->payload.n != sizeof(e))
+        return;
+    memcpy(&e, f->payload.p, sizeof(e));
+    if (e.kind == EVENT_REPORT_FINISHED || e.kind == EVENT_REPORT_DELETED)
+        release_report(l, e.id);
+}
+
+/* ---- the connection ---- */
+
+static void on_writable(h2o_socket_t *socket, const char *err)
+{
+    struct link *l = socket->data;
+    l->writing = false;
+    if (err != NULL)
+        disconnect(l);
+    else
+        link_flush(l);
+}
+
+void link_flush(struct link *l)
+{
+    if (l->socket == NULL || l->writing || channel_pending(&l->channel) == 0)
+        return;
+    int left = channel_flush(&l->channel);
+    if (left < 0)
+        disconnect(l);
+    else if (left == 1) {
+        l->writing = true;
+        h2o_socket_notify_write(l->socket, on_writable);
+    }
+}
+
+static void on_readable(h2o_socket_t *socket, const char *err)
+{
+    struct link *l = socket->data;
+    struct frame f;
+    int got = err != NULL ? -1 : channel_read(&l->channel), next;
+    while ((next = channel_next(&l->channel, &f)) == 1)
+        if (f.head.type == FRAME_ANSWER)
+            on_answer(l, &f);
+        else if (f.head.type == FRAME_EVENT)
+            on_event(l, &f);
+    if (got < 0 || next < 0)
+        disconnect(l);
+}
+
+static void reconnect(struct link *l)
+{
+    int fd = channel_connect(l->worker->process->writer_path);
+    if (fd < 0) {
+        l->retry_at_ms = l->worker->now_ms + RECONNECT_MS;
+        return;
+    }
+    channel_init(&l->channel, fd);
+    l->socket = h2o_evloop_socket_create(l->worker->ctx.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
+    l->socket->data = l;
+    channel_put(&l->channel, FRAME_HELLO, l->id, 0, (struct str){0});
+    for (const struct op *op = l->first; op != NULL; op = op->next)
+        put_change(l, op);
+    h2o_socket_read_start(l->socket, on_readable);
+    release_missed(l);
+}
+
+void link_tick(struct link *l)
+{
+    uint64_t now = l->worker->now_ms;
+    if (l->socket == NULL && now >= l->retry_at_ms)
+        reconnect(l);
+    release_overdue(l, now);
+    for (struct op *op = l->first; op != NULL; op = op->next) {
+        struct request *r = op->pending.request;
+        if (r == NULL || op->given_up_at_ms > now)
+            continue;
+        /* it stays in line: it may have been committed, and the numbers must have no gap */
+        op->pending.request = NULL;
+        r->pending = NULL;
+        reply_error(r, ERR_UNAVAILABLE, "The change could not be confirmed in time; it may still happen. Ask for the record before sending it again.");
+    }
+}
+
+int link_wake_ms(const struct link *l, int most)
+{
+    return l->socket == NULL && most > RECONNECT_MS ? RECONNECT_MS : most;
+}
+
+bool link_connected(const struct link *l)
+{
+    return l->socket != NULL;
+}
+
+size_t link_waiting(const struct link *l)
+{
+    size_t count = l->waits_count;
+    for (const struct op *op = l->first; op != NULL; op = op->next)
+        count += op->pending.request != NULL;
+    return count;
+}
+
+struct link *link_new(struct worker *w)
+{
+    struct link *l = calloc(1, sizeof(*l));
+    if (l == NULL || getrandom(&l->id, sizeof(l->id), 0) != sizeof(l->id)) {
+        free(l);
+        return NULL;
+    }
+    l->id |= 1; /* 0 is no channel */
+    l->worker = w;
+    l->channel.fd = -1;
+    reconnect(l);
+    return l;
+}
+
+void link_free(struct link *l)
+{
+    if (l == NULL)
+        return;
+    disconnect(l);
+    while (l->first != NULL) {
+        struct op *op = l->first;
+        l->first = op->next;
+        free(op);
+    }
+    for (size_t i = 0; i < WAIT_BUCKETS; i++)
+        while (l->waits[i] != NULL) {
+            struct wait *wait = l->waits[i];
+            l->waits[i] = wait->next;
+            free(wait);
+        }
+    free(l);
+}

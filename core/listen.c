@@ -1,0 +1,182 @@
+#include "listen.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 4096
+
+static int refuse(char *why, size_t size, const char *address, const char *reason)
+{
+    snprintf(why, size, "listen %s: %s", address, reason);
+    return -1;
+}
+
+/* "host:port" or "[v6]:port" → one address */
+static int resolve(const char *address, struct sockaddr_storage *sa, socklen_t *len, const char **reason)
+{
+    char host[256];
+    const char *colon = strrchr(address, ':');
+    size_t n = colon == NULL ? 0 : (size_t)(colon - address);
+    if (n == 0 || n >= sizeof(host)) {
+        *reason = "write it as host:port, [v6]:port or unix:/path";
+        return -1;
+    }
+    bool bracketed = address[0] == '[' && address[n - 1] == ']';
+    memcpy(host, address + bracketed, n - (bracketed ? 2 : 0));
+    host[n - (bracketed ? 2 : 0)] = '\0';
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *found;
+    int failed = getaddrinfo(host, colon + 1, &hints, &found);
+    if (failed != 0) {
+        *reason = gai_strerror(failed);
+        return -1;
+    }
+    memcpy(sa, found->ai_addr, found->ai_addrlen);
+    *len = found->ai_addrlen;
+    freeaddrinfo(found);
+    return 0;
+}
+
+static int bind_one(const struct sockaddr_storage *sa, socklen_t len, bool shared_port)
+{
+    int one = 1, fd = socket(sa->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* inherited by what is accepted */
+    if (shared_port)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+    if (bind(fd, (const struct sockaddr *)sa, len) == 0)
+        return fd;
+    int kept = errno;
+    close(fd);
+    errno = kept;
+    return -1;
+}
+
+static int add_slot(struct listener *l, const struct sockaddr_storage *sa, socklen_t len)
+{
+    int *fds = realloc(l->fds, (l->count + 1) * sizeof(*fds));
+    if (fds == NULL)
+        return -1;
+    l->fds = fds;
+    int fd = bind_one(sa, len, true);
+    if (fd < 0)
+        return -1;
+    if (listen(fd, BACKLOG) != 0) {
+        close(fd);
+        return -1;
+    }
+    l->fds[l->count++] = fd;
+    return 0;
+}
+
+static void name_tcp(struct listener *l, const struct sockaddr_storage *sa, socklen_t len)
+{
+    char host[INET6_ADDRSTRLEN + 16] = "?", port[8] = "?";
+    getnameinfo((const struct sockaddr *)sa, len, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+    snprintf(l->url, sizeof(l->url), sa->ss_family == AF_INET6 ? "%s://[%s]:%s" : "%s://%s:%s", l->tls ? "https" : "http", host, port);
+}
+
+static int open_tcp(struct listener *l, const char *address, size_t slots, char *why, size_t why_size)
+{
+    struct sockaddr_storage sa;
+    socklen_t len;
+    const char *reason;
+    if (resolve(address, &sa, &len, &reason) != 0)
+        return refuse(why, why_size, address, reason);
+    /* another server's SO_REUSEPORT sockets would let us in silently and take half the connections */
+    int probe = bind_one(&sa, len, false);
+    if (probe < 0)
+        return refuse(why, why_size, address, strerror(errno));
+    len = sizeof(sa);
+    getsockname(probe, (struct sockaddr *)&sa, &len); /* port 0 is a port now */
+    close(probe);
+    while (l->count < slots)
+        if (add_slot(l, &sa, len) != 0)
+            return refuse(why, why_size, address, strerror(errno));
+    name_tcp(l, &sa, len);
+    return 0;
+}
+
+static int open_unix(struct listener *l, const char *address, char *why, size_t why_size)
+{
+    const char *path = address + strlen("unix:");
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    if (strlen(path) == 0 || strlen(path) >= sizeof(sa.sun_path))
+        return refuse(why, why_size, address, "the path is empty or longer than 107 bytes");
+    strcpy(sa.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    l->fds = malloc(sizeof(*l->fds));
+    if (fd < 0 || l->fds == NULL)
+        return refuse(why, why_size, address, strerror(errno));
+    l->fds[l->count++] = fd;
+    l->shared = true;
+    if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
+        return refuse(why, why_size, address, "another server answers there");
+    unlink(path);
+    if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) != 0 || chmod(path, 0666) != 0 || listen(fd, BACKLOG) != 0)
+        return refuse(why, why_size, address, strerror(errno));
+    snprintf(l->url, sizeof(l->url), "unix:%s", path);
+    return 0;
+}
+
+static int open_one(struct listener *l, const char *address, size_t slots, char *why, size_t why_size)
+{
+    if (strncmp(address, "unix:", 5) == 0)
+        return open_unix(l, address, why, why_size);
+    return open_tcp(l, address, slots, why, why_size);
+}
+
+int listen_open(const struct conf *conf, struct listener *out, size_t *count, char *why, size_t why_size)
+{
+    int result = 0;
+    *count = 0;
+    for (size_t i = 0; i < conf->listen_count && result == 0; i++) {
+        struct listener *l = &out[(*count)++];
+        *l = (struct listener){.tls = conf->listen[i].tls_certificate[0] != '\0', .conf_index = i};
+        result = open_one(l, conf->listen[i].address, conf->workers, why, why_size);
+    }
+    if (result == 0 && conf->internal_listen[0] != '\0') {
+        struct listener *l = &out[(*count)++];
+        *l = (struct listener){.internal = true};
+        result = open_one(l, conf->internal_listen, 1, why, why_size);
+        l->shared = true;
+    }
+    if (result != 0) {
+        listen_close(out, *count);
+        *count = 0;
+    }
+    return result;
+}
+
+int listen_grow(struct listener *l, size_t slots)
+{
+    struct sockaddr_storage sa;
+    socklen_t len = sizeof(sa);
+    if (l->shared || getsockname(l->fds[0], (struct sockaddr *)&sa, &len) != 0)
+        return l->shared ? 0 : -1;
+    while (l->count < slots)
+        if (add_slot(l, &sa, len) != 0)
+            return -1;
+    return 0;
+}
+
+void listen_close(struct listener *listeners, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < listeners[i].count; k++)
+            close(listeners[i].fds[k]);
+        free(listeners[i].fds);
+        listeners[i].fds = NULL;
+        listeners[i].count = 0;
+    }
+}

@@ -1,0 +1,149 @@
+#include "process.h"
+
+#include "log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+volatile sig_atomic_t process_stopping, process_draining, process_reopen;
+
+static struct {
+    char *at;
+    size_t room;
+} title;
+
+extern char **environ;
+
+void process_title_init(int argc, char **argv)
+{
+    /* the kernel shows what lies where argv and the environment were, one after the other; move the environment away and use the room */
+    char *end = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
+    size_t count = 0;
+    while (environ[count] != NULL)
+        count++;
+    char **copy = calloc(count + 1, sizeof(*copy));
+    if (copy == NULL)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (environ[i] == end)
+            end += strlen(environ[i]) + 1;
+        copy[i] = strdup(environ[i]);
+        if (copy[i] == NULL)
+            return;
+    }
+    environ = copy;
+    title.at = argv[0];
+    title.room = (size_t)(end - argv[0]);
+}
+
+void process_title(const char *format, ...)
+{
+    char text[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    prctl(PR_SET_NAME, text);
+    if (title.room == 0)
+        return;
+    size_t n = strlen(text) < title.room - 1 ? strlen(text) : title.room - 1;
+    memset(title.at, 0, title.room);
+    memcpy(title.at, text, n);
+}
+
+bool process_user(const struct conf *conf, uid_t *uid, gid_t *gid)
+{
+    if (geteuid() != 0 || conf->user == NULL || conf->user[0] == '\0')
+        return false;
+    errno = 0;
+    const struct passwd *pw = getpwnam(conf->user);
+    if (pw == NULL) {
+        log_error("user: there is no user \"%s\" to run as; make it, or set user to one that exists (or to \"\" to stay root)", conf->user);
+        exit(EXIT_START);
+    }
+    *uid = pw->pw_uid;
+    *gid = pw->pw_gid;
+    return true;
+}
+
+static void drop_privileges(const struct conf *conf)
+{
+    uid_t uid;
+    gid_t gid;
+    if (!process_user(conf, &uid, &gid))
+        return;
+    if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0 || setuid(0) == 0) {
+        log_error("cannot become user \"%s\": %s", conf->user, strerror(errno));
+        exit(EXIT_START);
+    }
+}
+
+static void on_signal(int number)
+{
+    switch (number) {
+    case SIGTERM:
+        process_stopping = 1;
+        break;
+    case SIGQUIT:
+        process_draining = 1;
+        break;
+    case SIGUSR1:
+        process_reopen = 1;
+        break;
+    }
+}
+
+static void set_signals(void)
+{
+    static const int caught[] = {SIGTERM, SIGQUIT, SIGUSR1};
+    static const int ignored[] = {SIGPIPE, SIGINT, SIGHUP, SIGUSR2}; /* Ctrl-C reaches the whole group; the master decides */
+    sigset_t none;
+    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+        sigaction(caught[i], &(struct sigaction){.sa_handler = on_signal}, NULL);
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+        sigaction(ignored[i], &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void process_enter(struct process *p)
+{
+    char name[32];
+    if (p->role == ROLE_WRITER)
+        snprintf(name, sizeof(name), "%s", role_name(p->role));
+    else
+        snprintf(name, sizeof(name), "%s %u", role_name(p->role), p->index);
+    process_title("assayd: %s", name);
+    log_open(name, p->conf->log_level, p->conf->log_format);
+    set_signals();
+    drop_privileges(p->conf);
+    /* after dropping, since changing ids clears it; and the master may have died before it was set */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != p->master)
+        _exit(EXIT_STOPPED);
+    score_set(p->score->pid, getpid());
+    process_beat(p);
+}
+
+void process_phase(struct process *p, enum phase phase)
+{
+    score_set(p->score->phase, phase);
+    uint64_t one = 1;
+    if (write(p->notify_fd, &one, sizeof(one)) != sizeof(one))
+        log_debug("the master was not told of phase %s: %s", phase_name(phase), strerror(errno)); /* it looks every 250 ms anyway */
+}
+
+void process_beat(struct process *p)
+{
+    score_set(p->score->heartbeat_ms, clock_mono_ms());
+}

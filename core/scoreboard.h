@@ -1,0 +1,86 @@
+/*
+ * The scoreboard: what every process is doing, in a file of run_dir mapped by all of them (and, read-only, by `assay stats`).
+ *
+ * The master makes it before it forks and gives each child one slot; a slot is written by its own process, and cleared by the master when that process has been reaped. Every member is one atomic word, so that a process
+ * killed at any instruction leaves nothing half-written. Times are milliseconds of CLOCK_MONOTONIC.
+ */
+#ifndef ASSAY_SCOREBOARD_H
+#define ASSAY_SCOREBOARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SCOREBOARD_VERSION 1
+#define SCOREBOARD_SLOTS 1984
+#define SCOREBOARD_AUDITORS 64
+#define SCOREBOARD_LISTENER_SLOTS 512
+
+enum role { ROLE_NONE, ROLE_MASTER, ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR, ROLE_COMMAND };
+enum phase { PHASE_STARTING, PHASE_READY, PHASE_SYNCING, PHASE_DRAINING };
+
+struct score {
+    _Atomic int32_t pid; /* 0: free */
+    _Atomic uint32_t role, index, generation, phase;
+    _Atomic uint64_t started_ms, heartbeat_ms;
+    _Atomic uint64_t busy_since_ms; /* 0: waiting for something to do */
+    _Atomic uint64_t connections;   /* open now */
+    _Atomic uint64_t requests;      /* worker: answered; writer: changes applied; auditor: pages ended */
+    _Atomic uint64_t batches;       /* writer: commits; auditor: pages that failed */
+    _Atomic uint64_t pending;       /* worker: held requests; writer: queued jobs; auditor: pages running */
+} __attribute__((aligned(128)));
+
+struct scoreboard {
+    _Atomic uint32_t magic, version;
+    _Atomic int32_t master_pid;
+    _Atomic uint32_t generation;
+    _Atomic uint32_t workers, auditors;
+    _Atomic uint32_t restarts;     /* children replaced after an unexpected death */
+    _Atomic uint64_t started_at_s; /* wall clock, seconds since the epoch */
+    /* which worker serves listener slot i: its pid, or 0, and since when nobody does */
+    struct {
+        _Atomic int32_t pid;
+        _Atomic uint64_t unserved_since_ms;
+    } listener[SCOREBOARD_LISTENER_SLOTS];
+    /* live auditors, written by the master: an auditor gives up its mapping of all that stands before auditor_slot, so it cannot pass for anybody else */
+    _Atomic int32_t auditor_pid[SCOREBOARD_AUDITORS];
+    struct score slot[SCOREBOARD_SLOTS];
+    struct score auditor_slot[SCOREBOARD_AUDITORS] __attribute__((aligned(4096)));
+};
+
+/* scoreboard_create(path): make the file anew and map it; NULL with errno. scoreboard_open(path): map an existing one read-only; NULL when missing or of another version. */
+struct scoreboard *scoreboard_create(const char *path);
+const struct scoreboard *scoreboard_open(const char *path);
+void scoreboard_close(const struct scoreboard *sb);
+
+/* scoreboard_claim(sb, role, index, generation): a free slot, prepared; NULL when all are taken. The master's call, before the fork. */
+struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned index, unsigned generation, uint64_t now_ms);
+void scoreboard_release(struct scoreboard *sb, struct score *slot);
+
+/* scoreboard_at(sb, i): the i-th slot of all, auditors' included; NULL past the end. */
+const struct score *scoreboard_at(const struct scoreboard *sb, size_t i);
+
+/* scoreboard_narrow(sb): unmap everything but the auditors' slots; an auditor's call, before it reads a page. */
+void scoreboard_narrow(struct scoreboard *sb);
+
+/* scoreboard_role_of(sb, pid): the role of a live child; ROLE_NONE for a stranger. */
+enum role scoreboard_role_of(const struct scoreboard *sb, pid_t pid);
+
+/* scoreboard_writer_there(sb): a writer is up and has the store open. */
+bool scoreboard_writer_there(const struct scoreboard *sb);
+
+const char *role_name(enum role role);
+const char *phase_name(enum phase phase);
+
+/* clock_mono_ms(), clock_wall_ms(): the two clocks of core. */
+uint64_t clock_mono_ms(void);
+int64_t clock_wall_ms(void);
+
+/* score_set(member, value), score_get(member): relaxed stores and loads; nothing orders on them. */
+#define score_set(member, value) atomic_store_explicit(&(member), (value), memory_order_relaxed)
+#define score_get(member) atomic_load_explicit(&(member), memory_order_relaxed)
+#define score_add(member, value) atomic_fetch_add_explicit(&(member), (value), memory_order_relaxed)
+
+#endif

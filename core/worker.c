@@ -1,0 +1,140 @@
+#include "worker.h"
+
+#include "doors.h"
+#include "hasher.h"
+#include "link.h"
+#include "log.h"
+#include "http/access_log.h"
+#include "http/pipeline.h"
+#include "api/render.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define TICK_MS 250
+/* libh2o's own timers run on wall time: ours are used instead, so theirs never fire */
+#define NEVER_MS (uint64_t)(10ull * 365 * 86400 * 1000)
+
+static void open_store(struct worker *w)
+{
+    char why[512];
+    struct store_options options = {.dir = w->conf->data_dir, .map_size = w->conf->store_map_size, .max_readers = 16 * w->conf->workers + 256,
+                                    .mode = STORE_READ, .renderer = &render_records};
+    if (store_open(&options, &w->store, why, sizeof(why)) != STORE_OK) {
+        log_error("data_dir: %s", why);
+        exit(EXIT_START);
+    }
+}
+
+static void configure(struct worker *w)
+{
+    h2o_config_init(&w->config);
+    w->config.server_name = (h2o_iovec_t){NULL, 0};
+    w->config.http1.req_timeout = NEVER_MS;
+    w->config.http1.upgrade_to_http2 = 0;
+    w->config.handshake_timeout = NEVER_MS;
+    w->config.max_request_entity_size = pipeline_max_body() + 1;
+    h2o_hostconf_t *host = h2o_config_register_host(&w->config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
+    pipeline_register(w, host);
+    h2o_context_init(&w->ctx, h2o_evloop_create(), &w->config);
+}
+
+static void fail(const char *what)
+{
+    log_error("the worker cannot start: %s", what);
+    exit(EXIT_START);
+}
+
+static void start(struct worker *w, struct process *p)
+{
+    *w = (struct worker){.process = p, .conf = p->conf, .now_ms = clock_mono_ms()};
+    w->base_url = str_of(p->conf->base_url[0] != '\0' ? p->conf->base_url : p->listeners[0].url);
+    if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) /* libcurl's IDN goes by it */
+        log_warn("the locale C.UTF-8 is missing: international domain names are refused");
+    if (getrandom(&w->id_prefix, sizeof(w->id_prefix), 0) != sizeof(w->id_prefix))
+        fail(strerror(errno));
+    if (deflateInit2(&w->gzip, 4, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        fail("out of memory");
+    open_store(w);
+    configure(w);
+    w->link = link_new(w);
+    w->hasher = hasher_new(w);
+    w->doors = doors_new(w);
+    w->access_log = access_log_open(w->conf);
+    if (w->link == NULL || w->hasher == NULL || w->doors == NULL || w->access_log == NULL)
+        fail("see above, or out of memory");
+}
+
+static void begin_drain(struct worker *w, bool stopping)
+{
+    if (!w->draining) {
+        w->draining = true;
+        w->ctx.shutdown_requested = 1;
+        process_phase(w->process, PHASE_DRAINING);
+        doors_close(w->doors);
+    }
+    w->stopping = w->stopping || stopping;
+    link_release(w->link);
+}
+
+static void turn(struct worker *w)
+{
+    struct score *score = w->process->score;
+    process_beat(w->process);
+    score_set(score->busy_since_ms, 0);
+    int waited = h2o_evloop_run(w->ctx.loop, link_wake_ms(w->link, w->draining ? TICK_MS / 10 : TICK_MS));
+    if (waited != 0 && errno != EINTR)
+        log_error("epoll: %s", strerror(errno));
+    w->now_ms = clock_mono_ms();
+    store_read_end(w->store);
+    link_tick(w->link);
+    doors_tick(w->doors);
+    link_flush(w->link);
+    access_log_flush(w->access_log, false);
+    score_set(score->connections, doors_connections(w->doors));
+    score_set(score->pending, link_waiting(w->link));
+}
+
+static void finish(struct worker *w)
+{
+    link_free(w->link);
+    hasher_free(w->hasher);
+    doors_free(w->doors);
+    access_log_close(w->access_log);
+    store_close(w->store);
+    deflateEnd(&w->gzip);
+    h2o_evloop_t *loop = w->ctx.loop;
+    h2o_context_dispose(&w->ctx);
+    h2o_config_dispose(&w->config);
+    h2o_evloop_destroy(loop);
+}
+
+bool worker_ready(const struct worker *w)
+{
+    return link_connected(w->link) && scoreboard_writer_there(w->process->scoreboard) && !w->draining;
+}
+
+/* The life of a worker: open store → loop → drain. */
+int worker_run(struct process *p)
+{
+    static struct worker w; /* libh2o keeps pointers into it */
+    start(&w, p);
+    doors_open(w.doors);
+    process_phase(p, PHASE_READY);
+    while (!w.draining || doors_connections(w.doors) > 0) {
+        turn(&w);
+        if ((process_stopping && !w.stopping) || (process_draining && !w.draining))
+            begin_drain(&w, process_stopping != 0);
+        if (process_reopen) {
+            process_reopen = 0;
+            access_log_reopen(w.access_log);
+        }
+    }
+    link_flush(w.link);
+    finish(&w);
+    return EXIT_STOPPED;
+}

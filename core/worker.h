@@ -1,0 +1,41 @@
+/*
+ * A worker: one libh2o event loop that owns its connections and requests, reads the store itself and sends every change to the writer. All of it is one process' and one thread's, but for the hash thread.
+ */
+#ifndef ASSAY_WORKER_H
+#define ASSAY_WORKER_H
+
+#include "process.h"
+#include "../store/store.h"
+
+#include <h2o.h>
+#include <zlib.h>
+
+struct link;
+struct hasher;
+struct doors;
+struct access_log;
+
+struct worker {
+    struct process *process;
+    const struct conf *conf;
+    struct store *store;
+    h2o_globalconf_t config;
+    h2o_context_t ctx;
+    struct link *link;     /* to the writer */
+    struct hasher *hasher; /* password hashes */
+    struct doors *doors;   /* listeners and connections */
+    struct access_log *access_log;
+    struct str base_url;
+    bool draining;   /* takes no new connections, answers with Connection: close */
+    bool stopping;   /* draining, and idle connections are closed at once */
+    bool replying;   /* a reply of ours is being started: the filter for the library's own errors leaves it alone */
+    uint64_t now_ms; /* CLOCK_MONOTONIC when the loop last woke */
+    uint64_t id_prefix, id_counter; /* of the request ids made here */
+    z_stream gzip;
+    uint64_t touched[1024]; /* key ids whose last use was told lately, with the minute */
+};
+
+/* worker_ready(w): the store is open, the writer is reachable and nothing drains. */
+bool worker_ready(const struct worker *w);
+
+#endif

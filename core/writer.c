@@ -1,0 +1,610 @@
+/*
+ * The writer: the only process that changes the store.
+ *
+ *   sockets → frames → a batch (all that waits, of everybody) → one transaction → commit, fsync → answers, events → auditors get jobs → loop
+ *
+ * While it syncs, the next batch gathers in the sockets. A batch that fails half-way is undone and applied again one change at a time, so that a change that fails undoes only itself.
+ */
+#include "channel.h"
+#include "log.h"
+#include "process.h"
+#include "queue.h"
+#include "audit/audit.h"
+#include "api/render.h"
+#include "../store/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PURGE_SLICE 200
+#define PURGE_EVERY_MS 60000
+#define SWEEP_EVERY_MS 30000
+#define STALE_CHANNEL_MS 60000
+/* a peer that does not take its answers is not read from */
+#define PEER_OUT_MAX (8u << 20)
+
+/* an answer the sender has not confirmed yet */
+struct kept {
+    uint64_t sequence;
+    struct store_answer answer;
+};
+
+struct peer {
+    struct channel channel;
+    enum role role;
+    unsigned index; /* of an auditor */
+    uint64_t id;    /* channel id; 0: cannot send changes */
+    bool greeted, loaded, gone, blocked, drained;
+    uint64_t sequence, sequence_committed;
+    struct buf kept; /* struct kept, oldest first */
+    size_t kept_committed;
+};
+
+struct item {
+    struct peer *peer; /* NULL: the writer's own */
+    uint64_t sequence;
+    struct store_change change;
+    struct store_answer answer;
+    bool repeat; /* committed in an earlier life: only answered */
+};
+
+struct writer {
+    struct process *process;
+    struct store *store;
+    struct queue *queue;
+    int epoll;
+    struct peer **peers;
+    size_t peers_count, peers_room;
+    struct item *batch;
+    size_t batch_count, batch_room;
+    uint64_t *dropped; /* channels whose senders are gone */
+    size_t dropped_count, dropped_room;
+    bool purging;
+    uint64_t purge_at_ms, sweep_at_ms, stale_at_ms;
+};
+
+/* room for one more of a growing array; the writer cannot go on without memory */
+static void *grow(void *array, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return array;
+    *room = *room == 0 ? 64 : *room * 2;
+    array = realloc(array, *room * size);
+    if (array == NULL) {
+        log_error("out of memory");
+        exit(EXIT_START);
+    }
+    return array;
+}
+
+static struct item *batch_add(struct writer *w, struct peer *peer, uint64_t sequence)
+{
+    w->batch = grow(w->batch, w->batch_count, &w->batch_room, sizeof(*w->batch));
+    struct item *item = &w->batch[w->batch_count++];
+    *item = (struct item){.peer = peer, .sequence = sequence};
+    return item;
+}
+
+/* ---- peers ---- */
+
+static void watch(struct writer *w, struct peer *p, int op)
+{
+    struct epoll_event ev = {.events = EPOLLIN | (p->blocked ? EPOLLOUT : 0), .data.ptr = p};
+    if (channel_pending(&p->channel) > PEER_OUT_MAX)
+        ev.events = EPOLLOUT;
+    epoll_ctl(w->epoll, op, p->channel.fd, &ev);
+}
+
+static void accept_peers(struct writer *w)
+{
+    for (;;) {
+        int fd = accept4(w->process->writer_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        struct ucred who = {0};
+        socklen_t size = sizeof(who);
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || (who.uid != geteuid() && who.uid != 0)) {
+            close(fd);
+            continue;
+        }
+        struct peer *p = calloc(1, sizeof(*p));
+        if (p == NULL) {
+            close(fd);
+            return;
+        }
+        channel_init(&p->channel, fd);
+        p->role = scoreboard_role_of(w->process->scoreboard, who.pid);
+        if (p->role == ROLE_NONE)
+            p->role = ROLE_COMMAND;
+        w->peers = grow(w->peers, w->peers_count, &w->peers_room, sizeof(*w->peers));
+        w->peers[w->peers_count++] = p;
+        watch(w, p, EPOLL_CTL_ADD);
+    }
+}
+
+static void drop_channel(struct writer *w, uint64_t id)
+{
+    w->dropped = grow(w->dropped, w->dropped_count, &w->dropped_room, sizeof(*w->dropped));
+    w->dropped[w->dropped_count++] = id;
+}
+
+static void free_peer(struct peer *p)
+{
+    channel_close(&p->channel);
+    buf_free(&p->kept);
+    free(p);
+}
+
+static void remove_gone(struct writer *w)
+{
+    for (size_t i = 0; i < w->peers_count;) {
+        struct peer *p = w->peers[i];
+        if (!p->gone) {
+            i++;
+            continue;
+        }
+        if (p->id != 0)
+            drop_channel(w, p->id);
+        if (p->role == ROLE_AUDITOR && p->greeted) {
+            const struct queue_job *guilty = queue_auditor_went(w->queue, p->index, !p->drained);
+            if (guilty != NULL) {
+                log_warn("an auditor died on report %llu while it held nothing else", (unsigned long long)guilty->report);
+                struct item *item = batch_add(w, NULL, 0);
+                item->change = (struct store_change){.kind = CHANGE_REPORT_DIED, .id = guilty->report, .attempt = guilty->attempt};
+            }
+        }
+        free_peer(p);
+        w->peers[i] = w->peers[--w->peers_count];
+    }
+}
+
+static void flush(struct writer *w, struct peer *p)
+{
+    if (p->gone || channel_pending(&p->channel) == 0)
+        return;
+    int left = channel_flush(&p->channel);
+    if (left < 0)
+        p->gone = true;
+    else if (p->blocked != (left == 1)) {
+        p->blocked = left == 1;
+        watch(w, p, EPOLL_CTL_MOD);
+    }
+}
+
+/* ---- frames ---- */
+
+static void on_hello(struct writer *w, struct peer *p, const struct frame *f)
+{
+    p->greeted = true;
+    if (p->role != ROLE_AUDITOR) {
+        p->id = f->head.a;
+        return;
+    }
+    p->index = (unsigned)f->head.b % w->process->conf->auditors;
+    queue_auditor_came(w->queue, p->index);
+}
+
+static void on_change(struct writer *w, struct peer *p, const struct frame *f)
+{
+    struct item *item = batch_add(w, p, f->head.a);
+    if (!change_decode(f->payload, &item->change) || item->change.kind == CHANGE_REPORT_FINISH || item->change.kind == CHANGE_REPORT_DIED)
+        item->change.kind = 0; /* store_apply answers STORE_INVALID */
+    /* what the sender has read needs no keeping */
+    struct kept *kept = (struct kept *)(void *)p->kept.p;
+    size_t count = p->kept.n / sizeof(*kept), known = 0;
+    while (known < p->kept_committed && kept[known].sequence <= f->head.b)
+        known++;
+    if (known > 0) {
+        memmove(kept, kept + known, (count - known) * sizeof(*kept));
+        p->kept.n -= known * sizeof(*kept);
+        p->kept_committed -= known;
+    }
+}
+
+static struct queue_job *job_of(struct writer *w, const struct peer *p, const struct frame *f)
+{
+    struct queue_job *job = queue_find(w->queue, f->head.a);
+    return job != NULL && job->auditor == (int)p->index && job->attempt == f->head.b ? job : NULL;
+}
+
+static void on_findings(struct writer *w, struct peer *p, const struct frame *f)
+{
+    struct queue_job *job = job_of(w, p, f);
+    struct store_change change;
+    if (job == NULL || !change_decode(f->payload, &change))
+        return;
+    change.kind = CHANGE_REPORT_FINISH;
+    change.id = job->report;
+    change.attempt = job->attempt;
+    change.status = change.error_code.n > 0 ? REPORT_FAILED : REPORT_DONE;
+    change.result = change.status == REPORT_DONE ? (uint32_t)audit_result(change.score, w->process->conf) : RESULT_NONE;
+    batch_add(w, NULL, 0)->change = change;
+    queue_remove(w->queue, job);
+}
+
+static void on_back(struct writer *w, struct peer *p, const struct frame *f)
+{
+    struct queue_job *job = job_of(w, p, f);
+    p->drained = true;
+    if (job != NULL)
+        queue_back(w->queue, job);
+}
+
+static void on_wait(struct writer *w, const struct frame *f)
+{
+    queue_hurry(w->queue, f->head.a);
+}
+
+/* who may send what: everything else ends the connection */
+static bool dispatch(struct writer *w, struct peer *p, const struct frame *f)
+{
+    if (f->head.type == FRAME_HELLO && !p->greeted) {
+        on_hello(w, p, f);
+        return true;
+    }
+    if (!p->greeted)
+        return false;
+    bool auditor = p->role == ROLE_AUDITOR;
+    switch (f->head.type) {
+    case FRAME_CHANGE:
+        if (auditor || p->id == 0)
+            return false;
+        on_change(w, p, f);
+        return true;
+    case FRAME_WAIT:
+        if (auditor)
+            return false;
+        on_wait(w, f);
+        return true;
+    case FRAME_FINDINGS:
+        if (!auditor)
+            return false;
+        on_findings(w, p, f);
+        return true;
+    case FRAME_BACK:
+        if (!auditor)
+            return false;
+        on_back(w, p, f);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void read_peer(struct writer *w, struct peer *p)
+{
+    struct frame f;
+    int got = channel_read(&p->channel), next;
+    while ((next = channel_next(&p->channel, &f)) == 1)
+        if (!dispatch(w, p, &f)) {
+            next = -1;
+            break;
+        }
+    if (next < 0)
+        log_warn("a %s sent what the writer does not know: disconnected", role_name(p->role));
+    if (got < 0 || next < 0)
+        p->gone = true; /* what it sent before is still applied */
+}
+
+/* ---- the batch ---- */
+
+static void load_channel(struct store_txn *t, struct peer *p)
+{
+    struct str answers;
+    if (store_channel_get(t, p->id, &p->sequence, &answers) == STORE_OK) {
+        buf_str(&p->kept, answers);
+        p->kept_committed = p->kept.n / sizeof(struct kept);
+        p->sequence_committed = p->sequence;
+    }
+    p->loaded = true;
+}
+
+static bool answer_again(struct item *item)
+{
+    const struct kept *kept = (const struct kept *)(const void *)item->peer->kept.p;
+    item->repeat = true;
+    for (size_t i = 0; i < item->peer->kept.n / sizeof(*kept); i++)
+        if (kept[i].sequence == item->sequence) {
+            item->answer = kept[i].answer;
+            return true;
+        }
+    item->answer = (struct store_answer){.status = STORE_INVALID}; /* confirmed before: nobody waits for it */
+    return false;
+}
+
+static void apply(struct store_txn *t, struct item *item, int64_t now_ms)
+{
+    struct peer *p = item->peer;
+    if (p != NULL && !p->loaded)
+        load_channel(t, p);
+    if (p != NULL && item->sequence <= p->sequence) {
+        answer_again(item);
+        return;
+    }
+    item->answer = (struct store_answer){0};
+    store_apply(t, &item->change, now_ms, &item->answer);
+    if (p == NULL)
+        return;
+    struct kept kept = {item->sequence, item->answer};
+    p->sequence = item->sequence;
+    buf_add(&p->kept, &kept, sizeof(kept));
+}
+
+static void note_channels(struct writer *w, struct store_txn *t)
+{
+    for (size_t i = 0; i < w->peers_count; i++) {
+        struct peer *p = w->peers[i];
+        if (p->sequence != p->sequence_committed)
+            store_channel_note(t, p->id, p->sequence, buf_view(&p->kept));
+    }
+    for (size_t i = 0; i < w->dropped_count; i++)
+        store_channel_drop(t, w->dropped[i]);
+}
+
+static void settle_channels(struct writer *w, bool committed)
+{
+    for (size_t i = 0; i < w->peers_count; i++) {
+        struct peer *p = w->peers[i];
+        if (committed) {
+            p->sequence_committed = p->sequence;
+            p->kept_committed = p->kept.n / sizeof(struct kept);
+        } else {
+            p->sequence = p->sequence_committed;
+            p->kept.n = p->kept_committed * sizeof(struct kept);
+        }
+    }
+    if (committed)
+        w->dropped_count = 0;
+}
+
+static enum store_status commit(struct writer *w, struct store_txn *t)
+{
+    score_set(w->process->score->phase, PHASE_SYNCING);
+    enum store_status status = store_commit(t);
+    score_set(w->process->score->phase, PHASE_READY);
+    score_add(w->process->score->batches, 1);
+    return status;
+}
+
+/* one transaction over items[0..count) */
+static enum store_status try_items(struct writer *w, struct item *items, size_t count)
+{
+    struct store_txn *t;
+    enum store_status status = store_begin(w->store, &t);
+    if (status != STORE_OK)
+        return status;
+    int64_t now_ms = clock_wall_ms();
+    for (size_t i = 0; i < count && store_txn_error(t) == STORE_OK; i++)
+        apply(t, &items[i], now_ms);
+    note_channels(w, t);
+    status = store_txn_error(t);
+    if (status == STORE_OK)
+        status = commit(w, t);
+    else
+        store_abort(t);
+    settle_channels(w, status == STORE_OK);
+    return status;
+}
+
+static void after_commit(struct writer *w);
+
+static void apply_batch(struct writer *w)
+{
+    if (w->batch_count == 0 && w->dropped_count == 0)
+        return;
+    score_set(w->process->score->busy_since_ms, clock_mono_ms());
+    enum store_status status = try_items(w, w->batch, w->batch_count);
+    if (status == STORE_OK)
+        after_commit(w);
+    for (size_t i = 0; status != STORE_OK && status != STORE_IO && i < w->batch_count; i++) {
+        enum store_status one = try_items(w, &w->batch[i], 1);
+        if (one == STORE_OK)
+            after_commit(w);
+        else
+            w->batch[i].answer = (struct store_answer){.status = one};
+        if (one == STORE_IO)
+            status = STORE_IO;
+    }
+    if (status == STORE_IO) {
+        /* what was answered is safe; what was not is sent again to the writer that follows, which opens the store anew */
+        log_error("the store cannot be written, the writer starts again: %s", store_why(w->store));
+        exit(EXIT_START);
+    }
+    for (size_t i = 0; i < w->batch_count; i++) {
+        struct item *item = &w->batch[i];
+        if (item->peer != NULL)
+            channel_put(&item->peer->channel, FRAME_ANSWER, item->sequence, 0, (struct str){(const char *)&item->answer, sizeof(item->answer)});
+        else if (item->change.kind == CHANGE_PURGE)
+            w->purging = item->answer.status == STORE_OK;
+    }
+    score_add(w->process->score->requests, w->batch_count);
+    w->batch_count = 0;
+}
+
+/* ---- what a commit sets off ---- */
+
+static void job_added(struct writer *w, const struct store_event *e)
+{
+    struct store_job job;
+    if (store_job_get(w->store, e->id, &job) && !queue_add(w->queue, job.workspace, job.report, job.attempt, job.url))
+        log_error("out of memory: report %llu waits for the next sweep", (unsigned long long)e->id);
+    store_read_end(w->store);
+}
+
+static void after_commit(struct writer *w)
+{
+    size_t count;
+    const struct store_event *events = store_events(w->store, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct store_event *e = &events[i];
+        if (e->kind == EVENT_JOB_ADDED) {
+            job_added(w, e);
+            continue;
+        }
+        if (e->kind == EVENT_PURGE)
+            w->purging = true;
+        if (e->kind == EVENT_REPORT_DELETED || e->kind == EVENT_REPORT_FINISHED) {
+            struct queue_job *job = queue_find(w->queue, e->id);
+            if (job != NULL)
+                queue_remove(w->queue, job);
+        }
+        for (size_t k = 0; k < w->peers_count; k++)
+            if (w->peers[k]->role == ROLE_WORKER && !w->peers[k]->gone)
+                channel_put(&w->peers[k]->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)e, sizeof(*e)});
+    }
+}
+
+static struct peer *auditor_at(struct writer *w, int index)
+{
+    for (size_t i = 0; i < w->peers_count; i++)
+        if (w->peers[i]->role == ROLE_AUDITOR && w->peers[i]->greeted && !w->peers[i]->gone && !w->peers[i]->drained &&
+            (int)w->peers[i]->index == index)
+            return w->peers[i];
+    return NULL;
+}
+
+static void hand_out(struct writer *w)
+{
+    struct queue_job *job;
+    while ((job = queue_next(w->queue)) != NULL) {
+        struct peer *p = auditor_at(w, job->auditor);
+        if (p == NULL) { /* it drains: its place is not there until the next one greets */
+            unsigned index = (unsigned)job->auditor;
+            queue_back(w->queue, job);
+            queue_auditor_went(w->queue, index, false);
+            continue;
+        }
+        channel_put(&p->channel, FRAME_JOB, job->report, job->attempt, (struct str){job->url, job->url_size});
+    }
+    score_set(w->process->score->pending, queue_size(w->queue));
+}
+
+/* ---- what time brings ---- */
+
+static void take_job(void *arg, const struct store_job *job)
+{
+    struct writer *w = arg;
+    if (!queue_add(w->queue, job->workspace, job->report, job->attempt, job->url))
+        log_error("out of memory: report %llu waits for the next sweep", (unsigned long long)job->report);
+}
+
+/* jobs are rows of the store: whatever a crash left there is found here */
+static void sweep_jobs(struct writer *w)
+{
+    enum store_status status = store_job_each(w->store, take_job, w);
+    store_read_end(w->store);
+    if (status != STORE_OK)
+        log_error("the pending jobs cannot be read: %s", store_why(w->store));
+}
+
+static void note_stale(void *arg, uint64_t channel, uint64_t sequence)
+{
+    struct writer *w = arg;
+    (void)sequence;
+    for (size_t i = 0; i < w->peers_count; i++)
+        if (w->peers[i]->id == channel)
+            return;
+    drop_channel(w, channel);
+}
+
+/* channels of senders that did not come back after this writer's start */
+static void drop_stale_channels(struct writer *w)
+{
+    struct store_txn *t;
+    if (store_begin(w->store, &t) != STORE_OK)
+        return;
+    store_channel_each(t, note_stale, w);
+    store_abort(t);
+}
+
+static void on_time(struct writer *w)
+{
+    uint64_t now = clock_mono_ms();
+    if (now >= w->purge_at_ms) {
+        w->purge_at_ms = now + PURGE_EVERY_MS;
+        w->purging = true;
+        store_reader_check(w->store);
+    }
+    if (now >= w->sweep_at_ms) {
+        w->sweep_at_ms = now + SWEEP_EVERY_MS;
+        sweep_jobs(w);
+    }
+    if (w->stale_at_ms != 0 && now >= w->stale_at_ms) {
+        w->stale_at_ms = 0;
+        drop_stale_channels(w);
+    }
+    if (w->purging)
+        batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = PURGE_SLICE};
+}
+
+/* ---- its life ---- */
+
+static void wait_and_read(struct writer *w)
+{
+    struct epoll_event events[64];
+    bool busy = w->purging || w->batch_count > 0;
+    score_set(w->process->score->busy_since_ms, 0);
+    int n = epoll_wait(w->epoll, events, 64, busy ? 0 : 250);
+    process_beat(w->process);
+    for (int i = 0; i < n; i++) {
+        struct peer *p = events[i].data.ptr;
+        if (p == NULL)
+            accept_peers(w);
+        else if (!p->gone && (events[i].events & EPOLLOUT) != 0)
+            flush(w, p);
+        if (p != NULL && !p->gone && (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
+            read_peer(w, p);
+    }
+}
+
+static struct store *open_store(struct process *p)
+{
+    char why[512];
+    struct store *store;
+    struct store_options options = {.dir = p->conf->data_dir, .map_size = p->conf->store_map_size, .max_readers = 16 * p->conf->workers + 256,
+                                    .mode = STORE_WRITE, .renderer = &render_records};
+    if (store_open(&options, &store, why, sizeof(why)) != STORE_OK) {
+        log_error("data_dir: %s", why);
+        exit(EXIT_START);
+    }
+    return store;
+}
+
+int writer_run(struct process *p)
+{
+    struct writer w = {.process = p, .store = open_store(p), .queue = queue_new(p->conf->auditors, p->conf->audit_concurrency),
+                       .epoll = epoll_create1(EPOLL_CLOEXEC)};
+    struct epoll_event listen = {.events = EPOLLIN, .data.ptr = NULL};
+    if (w.queue == NULL || w.epoll < 0 || epoll_ctl(w.epoll, EPOLL_CTL_ADD, p->writer_fd, &listen) != 0) {
+        log_error("the writer cannot start: %s", strerror(errno));
+        return EXIT_START;
+    }
+    sweep_jobs(&w);
+    uint64_t now = clock_mono_ms();
+    w.sweep_at_ms = now + SWEEP_EVERY_MS;
+    w.stale_at_ms = now + STALE_CHANNEL_MS;
+    process_phase(p, PHASE_READY);
+    while (!process_stopping) {
+        wait_and_read(&w);
+        on_time(&w);
+        apply_batch(&w);
+        hand_out(&w);
+        for (size_t i = 0; i < w.peers_count; i++)
+            flush(&w, w.peers[i]);
+        remove_gone(&w);
+    }
+    /* not answered is not lost: senders ask the next writer */
+    for (size_t i = 0; i < w.peers_count; i++)
+        free_peer(w.peers[i]);
+    free(w.peers);
+    free(w.batch);
+    free(w.dropped);
+    queue_free(w.queue);
+    close(w.epoll);
+    store_close(w.store);
+    return EXIT_STOPPED;
+}

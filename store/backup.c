@@ -1,0 +1,311 @@
+#include "internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK_BYTES ((size_t)256 << 10)
+#define PATH_BYTES (4096 + 64)
+
+static enum store_status why_errno(struct store *s, const char *what, const char *path)
+{
+    enum store_status status = store_fail(s, errno, what);
+    size_t n = strlen(s->why);
+    snprintf(s->why + n, sizeof(s->why) - n, " (%s)", path);
+    return status;
+}
+
+/* A rename or a new file is there after a crash once its directory has been synced. */
+static int sync_dir(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    int rc = fsync(fd);
+    close(fd);
+    return rc;
+}
+
+static bool dir_is_empty(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (d == NULL)
+        return false;
+    struct dirent *e;
+    bool empty = true;
+    while (empty && (e = readdir(d)) != NULL)
+        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+    closedir(d);
+    return empty;
+}
+
+/* ---- backup: LMDB writes its copy into a pipe on a thread; here it is counted, written and synced ---- */
+
+struct copier {
+    MDB_env *env;
+    int to, rc;
+};
+
+static void *copier_run(void *arg)
+{
+    struct copier *c = arg;
+    c->rc = mdb_env_copyfd2(c->env, c->to, MDB_CP_COMPACT);
+    close(c->to);
+    return NULL;
+}
+
+struct progress {
+    store_progress_fn *fn;
+    void *arg;
+    uint64_t done, total, page_bytes;
+};
+
+static bool report_progress(struct progress *p, size_t more)
+{
+    p->done += more;
+    uint64_t total = p->total > p->done ? p->total : p->done;
+    return p->fn == NULL || p->fn(p->arg, p->done / p->page_bytes, total / p->page_bytes);
+}
+
+static bool write_all(int fd, const char *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t wrote = write(fd, p, n);
+        if (wrote < 0 && errno != EINTR)
+            return false;
+        if (wrote > 0) {
+            p += wrote;
+            n -= (size_t)wrote;
+        }
+    }
+    return true;
+}
+
+/* Everything ${from} yields, into ${to}. */
+static enum store_status pour(struct store *s, int from, int to, struct progress *p)
+{
+    enum store_status status = STORE_OK;
+    char *chunk = malloc(CHUNK_BYTES);
+    if (chunk == NULL)
+        return store_fail(s, ENOMEM, "copy the store");
+    while (status == STORE_OK) {
+        ssize_t got = read(from, chunk, CHUNK_BYTES);
+        if (got == 0)
+            break;
+        if (got < 0) {
+            if (errno != EINTR)
+                status = store_fail(s, errno, "copy the store");
+            continue;
+        }
+        if (!write_all(to, chunk, (size_t)got)) {
+            status = store_fail(s, errno, "write the copy");
+        } else if (!report_progress(p, (size_t)got)) {
+            snprintf(s->why, sizeof(s->why), "the copy was stopped before its end");
+            status = STORE_IO;
+        }
+    }
+    free(chunk);
+    return status;
+}
+
+static enum store_status copy_through_pipe(struct store *s, int to, struct progress *p)
+{
+    int ends[2];
+    pthread_t thread;
+    struct copier c = {.env = s->env};
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return store_fail(s, errno, "copy the store");
+    c.to = ends[1];
+    int rc = pthread_create(&thread, NULL, copier_run, &c);
+    if (rc != 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return store_fail(s, rc, "copy the store");
+    }
+    enum store_status status = pour(s, ends[0], to, p);
+    close(ends[0]); /* a copier that still writes ends with EPIPE; LMDB blocks the signal on its threads */
+    pthread_join(thread, NULL);
+    if (status == STORE_OK && c.rc != 0)
+        status = store_fail(s, c.rc, "copy the store");
+    return status;
+}
+
+/* A copy under another name until it is whole and on the disk. */
+static enum store_status copy_to(struct store *s, const char *dir, struct progress *p)
+{
+    char part[PATH_BYTES], whole[PATH_BYTES];
+    snprintf(part, sizeof(part), "%s/data.mdb.part", dir);
+    snprintf(whole, sizeof(whole), "%s/data.mdb", dir);
+    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return why_errno(s, "make the copy", part);
+    enum store_status status = copy_through_pipe(s, fd, p);
+    if (status == STORE_OK && fsync(fd) != 0)
+        status = why_errno(s, "sync the copy", part);
+    close(fd);
+    if (status == STORE_OK && (rename(part, whole) != 0 || sync_dir(dir) != 0))
+        status = why_errno(s, "put the copy in place", whole);
+    if (status != STORE_OK)
+        unlink(part);
+    return status;
+}
+
+enum store_status store_backup(struct store *s, const char *dir, store_progress_fn *progress, void *arg)
+{
+    struct store_usage usage;
+    struct stat st;
+    MDB_stat stat_env;
+    if (strlen(dir) >= 4096 || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode) || !dir_is_empty(dir)) {
+        snprintf(s->why, sizeof(s->why), "%.900s is not an empty directory: make one for each backup", dir);
+        return STORE_INVALID;
+    }
+    enum store_status status = store_usage(s, &usage);
+    store_read_end(s);
+    if (status != STORE_OK)
+        return status;
+    mdb_env_stat(s->env, &stat_env);
+    struct progress p = {.fn = progress, .arg = arg, .total = usage.used_bytes, .page_bytes = stat_env.ms_psize};
+    return copy_to(s, dir, &p);
+}
+
+/* ---- restore ---- */
+
+/* LMDB holds a lock on the first byte of lock.mdb for as long as a process has the environment open. */
+static bool in_use(const char *dir)
+{
+    char path[PATH_BYTES];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    snprintf(path, sizeof(path), "%s/lock.mdb", dir);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool used = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    close(fd);
+    return used;
+}
+
+struct restore {
+    const char *from, *to;
+    char tmp[PATH_BYTES]; /* a directory below ${to} where the copy is checked */
+    store_progress_fn *progress;
+    void *arg;
+    char *why;
+    size_t why_size;
+    uint64_t problems;
+};
+
+static enum store_status refuse(struct restore *r, enum store_status status, const char *what, const char *path)
+{
+    snprintf(r->why, r->why_size, "%s: %s", path, what);
+    return status;
+}
+
+static enum store_status copy_file(struct restore *r, const char *from, const char *to)
+{
+    char *chunk = malloc(CHUNK_BYTES);
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    ssize_t got = 1;
+    bool good = chunk != NULL && out >= 0;
+    while (good && got > 0) {
+        got = read(in, chunk, CHUNK_BYTES);
+        good = got >= 0 && write_all(out, chunk, (size_t)got);
+    }
+    good = good && fsync(out) == 0;
+    enum store_status status = good ? STORE_OK : refuse(r, errno == ENOSPC ? STORE_FULL : STORE_IO, strerror(errno), in < 0 ? from : to);
+    if (in >= 0)
+        close(in);
+    if (out >= 0)
+        close(out);
+    free(chunk);
+    return status;
+}
+
+static void first_problem(void *arg, const char *sentence)
+{
+    struct restore *r = arg;
+    if (r->problems++ == 0)
+        snprintf(r->why, r->why_size, "the backup %s is damaged: %s", r->from, sentence);
+}
+
+static bool pass_progress(void *arg, uint64_t done, uint64_t total)
+{
+    struct restore *r = arg;
+    return r->progress == NULL || r->progress(r->arg, done, total);
+}
+
+static enum store_status check_copy(struct restore *r)
+{
+    struct store *s;
+    const struct store_options options = {.dir = r->tmp, .mode = STORE_READ};
+    enum store_status status = store_open(&options, &s, r->why, r->why_size);
+    if (status != STORE_OK)
+        return status;
+    status = store_check(s, pass_progress, first_problem, r, NULL);
+    if (status != STORE_OK && r->problems == 0)
+        snprintf(r->why, r->why_size, "%s", store_why(s));
+    store_close(s);
+    return status;
+}
+
+/* What was there gets a second name first, so at every moment data.mdb is one of the two. */
+static enum store_status put_in_place(struct restore *r)
+{
+    char made[PATH_BYTES * 2], there[PATH_BYTES], before[PATH_BYTES], lock[PATH_BYTES];
+    snprintf(made, sizeof(made), "%s/data.mdb", r->tmp);
+    snprintf(there, sizeof(there), "%s/data.mdb", r->to);
+    snprintf(before, sizeof(before), "%s/data.mdb.before-restore", r->to);
+    snprintf(lock, sizeof(lock), "%s/lock.mdb", r->to);
+    if (access(there, F_OK) == 0) {
+        unlink(before);
+        if (link(there, before) != 0)
+            return refuse(r, STORE_IO, strerror(errno), before);
+    }
+    if (rename(made, there) != 0 || sync_dir(r->to) != 0)
+        return refuse(r, STORE_IO, strerror(errno), there);
+    unlink(lock);
+    return STORE_OK;
+}
+
+static void remove_tmp(const struct restore *r)
+{
+    static const char *const names[] = {"data.mdb", "lock.mdb"};
+    char path[PATH_BYTES * 2];
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", r->tmp, names[i]);
+        unlink(path);
+    }
+    rmdir(r->tmp);
+}
+
+enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress, void *arg, char *why, size_t why_size)
+{
+    struct restore r = {.from = from, .to = to, .progress = progress, .arg = arg, .why = why, .why_size = why_size};
+    char source[PATH_BYTES], copy[PATH_BYTES * 2];
+    struct stat st;
+    if (strlen(from) >= 4096 || strlen(to) >= 4096)
+        return refuse(&r, STORE_INVALID, "the name is too long", from);
+    if (stat(to, &st) != 0 || !S_ISDIR(st.st_mode))
+        return refuse(&r, STORE_NOT_FOUND, "is not a directory: create the data directory first (mode 0700)", to);
+    snprintf(source, sizeof(source), "%s/data.mdb", from);
+    if (stat(source, &st) != 0 || st.st_size == 0)
+        return refuse(&r, STORE_NOT_FOUND, "there is no backup: name the directory that assay backup wrote", source);
+    if (in_use(to))
+        return refuse(&r, STORE_BUSY, "the store is in use: stop assayd first", to);
+    snprintf(r.tmp, sizeof(r.tmp), "%s/restore-XXXXXX", to);
+    if (mkdtemp(r.tmp) == NULL)
+        return refuse(&r, STORE_IO, strerror(errno), to);
+    snprintf(copy, sizeof(copy), "%s/data.mdb", r.tmp);
+    enum store_status status = copy_file(&r, source, copy);
+    if (status == STORE_OK)
+        status = check_copy(&r);
+    if (status == STORE_OK)
+        status = put_in_place(&r);
+    remove_tmp(&r);
+    return status;
+}

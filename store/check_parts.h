@@ -1,0 +1,32 @@
+/*
+ * The parts of store_check. Private to store/.
+ */
+#ifndef ASSAY_STORE_CHECK_PARTS_H
+#define ASSAY_STORE_CHECK_PARTS_H
+
+#include "index.h"
+
+struct check {
+    struct store *s;
+    MDB_txn *txn; /* the snapshot of the present slice: everything in it must agree */
+    struct counters_record counters;
+    store_progress_fn *progress;
+    store_problem_fn *problem;
+    void *arg;
+    uint64_t done, total, problems;
+    bool stopped;
+};
+
+void check_say(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* check_get(c, space, key, out): false when it is not there; a failure of the disk is said as a problem. */
+bool check_get(struct check *c, enum space space, struct key *key, MDB_val *out);
+/* check_step(c, n): ${n} more records were looked at. */
+void check_step(struct check *c, uint64_t n);
+
+/* Each looks at the record the walk stands on. */
+typedef void check_fn(struct check *c, const struct walk *w);
+check_fn check_workspace, check_workspace_name, check_key, check_key_id, check_key_workspace, check_project, check_project_name, check_project_date;
+check_fn check_report, check_job, check_result, check_index, check_dying, check_idem, check_idem_age, check_channel;
+
+#endif

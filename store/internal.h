@@ -1,0 +1,250 @@
+/*
+ * The store's inside: the environment, the cached read transaction, the write transaction and its caches. Private to store/.
+ */
+#ifndef ASSAY_STORE_INTERNAL_H
+#define ASSAY_STORE_INTERNAL_H
+
+#include "pages.h"
+#include "schema.h"
+
+/*
+ * A workspace's or project's record while a transaction changes it: read once, written back once by the commit, so that sixty-four creates in one
+ * project write (and render) its record once.
+ */
+struct cached {
+    struct cached *next;
+    enum space space; /* SPACE_WORKSPACE or SPACE_PROJECT */
+    uint64_t id;
+    bool dirty, gone;
+    struct workspace_record workspace;
+    struct project_record project;
+    struct str name;
+    char name_bytes[NAME_MAX_BYTES];
+};
+
+#define CACHE_CHAINS 64
+
+struct store_txn {
+    struct store *s;
+    MDB_txn *mdb; /* NULL: none under way */
+    int64_t now;
+    enum store_status error; /* the first that happened half-way */
+    int full;                /* creates are refused: -1 not looked at yet */
+    bool counters_dirty;
+    struct counters_record counters;
+    struct cached *cache[CACHE_CHAINS];
+    struct cached *spare;
+    struct buf json, copy, copy_results;
+};
+
+/*
+ * Where a snapshot found a key or a report. A place stays right for as long as nothing was committed, so between two commits the same look-up is one
+ * comparison; the next commit makes all of them stale at once.
+ */
+#define SEEN_KEYS 64
+#define SEEN_REPORTS 512
+
+struct seen_key {
+    size_t snapshot;
+    uint8_t hash[32];
+    MDB_val value;
+};
+
+struct seen_report {
+    size_t snapshot;
+    uint64_t id;
+    MDB_val value;
+};
+
+struct store {
+    MDB_env *env;
+    MDB_dbi dbi[DB_COUNT];
+    MDB_txn *read; /* kept between snapshots, reset */
+    bool reading;
+    enum store_mode mode;
+    const struct store_renderer *renderer;
+    size_t snapshot; /* LMDB's transaction id of the one under way */
+    struct seen_key seen_keys[SEEN_KEYS];
+    struct seen_report seen_reports[SEEN_REPORTS];
+    size_t dying_snapshot; /* the transaction that dying was read in */
+    uint64_t dying;
+    uint64_t file_bytes; /* writer: data.mdb is at least that long */
+    struct store_txn txn;
+    struct store_event *events;
+    size_t event_count, event_cap;
+    struct store_report *reports; /* the page handed out by store_report_list */
+    struct store_project *projects;
+    size_t report_cap, project_cap;
+    char dir[4096];
+    char why[1024];
+};
+
+/* ---- store.c ---- */
+
+/* store_fail(s, rc, what): translate LMDB's (or the system's) ${rc}, remember the sentence for store_why. ${what} completes "could not …". */
+enum store_status store_fail(struct store *s, int rc, const char *what);
+
+/* store_corrupt(s, what): remember that ${what} is not what the format says. */
+enum store_status store_corrupt(struct store *s, const char *what);
+
+/* store_snapshot(s, out): the snapshot under way, or a new one. */
+enum store_status store_snapshot(struct store *s, MDB_txn **out);
+
+/* store_remap(s): take the map's size from the file, where another process made it larger. No transaction may be under way. */
+int store_remap(struct store *s);
+
+/* store_get(s, txn, space, key, out): one value; STORE_NOT_FOUND without one. ${key} carries its tag already. */
+enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out);
+
+/* store_see_key, store_see_report: the same, within the snapshot under way, for what every request reads. */
+enum store_status store_see_key(struct store *s, const uint8_t *hash, MDB_val *out);
+enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out);
+
+/* store_record(value, size): the value as a packed record of ${size} bytes, NULL when it is another size. */
+static inline const void *store_record(MDB_val value, size_t size)
+{
+    return value.mv_size == size ? value.mv_data : NULL;
+}
+
+/* store_dying(s, txn, workspace, project): is that workspace, or (project not 0) that project, being deleted? */
+bool store_dying(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t project);
+
+/* store_any_dying(s, txn): is anything at all being deleted? */
+bool store_any_dying(struct store *s, MDB_txn *txn);
+
+/* store_free_pages(s, txn, out): pages within the file that are free. ${txn} is a read transaction. */
+enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out);
+
+/*
+ * A walk over the keys that begin with a prefix, in either direction. Each step answers STORE_OK with k and v, or STORE_NOT_FOUND at the end.
+ * walk_end is safe after a begin that failed.
+ */
+struct walk {
+    struct store *s;
+    MDB_cursor *cursor;
+    bool backward;
+    struct key prefix;
+    MDB_val k, v;
+};
+enum store_status walk_begin(struct store *s, MDB_txn *txn, struct walk *w, enum space space);
+enum store_status walk_prefix(struct store *s, MDB_txn *txn, struct walk *w, enum db db, bool backward); /* prefix and its length are set */
+/* walk_from(…): as walk_prefix, forward, but starting at the first key not below ${from}. */
+enum store_status walk_from(struct store *s, MDB_txn *txn, struct walk *w, enum db db, const struct key *from);
+enum store_status walk_next(struct walk *w);
+void walk_end(struct walk *w);
+
+/* walk_u64(w, skip, out): the number that lies ${skip} numbers after the tag of the present key. */
+bool walk_u64(const struct walk *w, unsigned skip, uint64_t *out);
+
+/* ---- txn.c: the write transaction ---- */
+
+/* txn_keep_file_ahead(s): make data.mdb long enough for what the next transactions take. */
+void txn_keep_file_ahead(struct store *s);
+void txn_free(struct store_txn *t);
+enum store_status txn_fail(struct store_txn *t, int rc, const char *what);
+enum store_status txn_get(struct store_txn *t, enum space space, struct key *key, MDB_val *out);
+void txn_put(struct store_txn *t, enum space space, struct key *key, const void *value, size_t n);
+/* txn_reserve(t, …): room for ${n} bytes in the page itself, to be filled before anything else is written; NULL after an error. */
+void *txn_reserve(struct store_txn *t, enum space space, struct key *key, size_t n);
+/* txn_del(t, …): a key that must be there: STORE_CORRUPT sticks when it is not. txn_drop: one that may be. */
+void txn_del(struct store_txn *t, enum space space, struct key *key);
+void txn_drop(struct store_txn *t, enum space space, struct key *key);
+
+/* txn_workspace(t, id), txn_project(t, id): the cached record, dying ones included; NULL without one or after an error. */
+struct cached *txn_workspace(struct store_txn *t, uint64_t id);
+struct cached *txn_project(struct store_txn *t, uint64_t id);
+/* txn_workspace_living(t, id), txn_project_living(t, workspace, id): NULL where it is dying or another workspace's. */
+struct cached *txn_workspace_living(struct store_txn *t, uint64_t id);
+struct cached *txn_project_living(struct store_txn *t, uint64_t workspace, uint64_t id);
+/* txn_made(t, space, id, name): a new record in the cache, dirty, all zero but id, format and name. */
+struct cached *txn_made(struct store_txn *t, enum space space, uint64_t id, struct str name);
+/* txn_changed(t, c): it will be written back; a project's version and updated_at move once a transaction. */
+void txn_changed(struct store_txn *t, struct cached *c);
+/* txn_gone(t, c): delete the record. */
+void txn_gone(struct store_txn *t, struct cached *c);
+
+/* txn_next(t, counter): the next id of that counter. */
+#define txn_next(t, counter) ((t)->counters_dirty = true, ++(t)->counters.counter)
+
+/* txn_is_full(t): have creates to be refused? */
+bool txn_is_full(struct store_txn *t);
+void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
+bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
+/* txn_match(match, version): does If-Match let that version through? */
+bool txn_match(struct str match, uint64_t version);
+
+/* ---- one file per record type: what store_apply calls. They judge first and write after; all but STORE_OK wrote nothing. ---- */
+
+typedef enum store_status apply_fn(struct store_txn *t, const struct store_change *c, struct store_answer *answer);
+apply_fn workspace_create, workspace_delete;
+apply_fn key_create, key_revoke, key_rotate, key_touch;
+apply_fn report_create, report_update, report_delete, report_finish, report_died;
+apply_fn project_delete;
+apply_fn purge_slice;
+
+/* ---- report.c ---- */
+
+/* report_load(t, id, out): a copy of the report that later writes leave alone; one of a dying project or workspace too. */
+enum store_status report_load(struct store_txn *t, uint64_t id, struct store_report *out);
+/* report_living(t, r): neither its project nor its workspace is being deleted. */
+bool report_living(struct store_txn *t, const struct store_report *r);
+/* report_write(t, r): render and put the head. */
+void report_write(struct store_txn *t, struct store_report *r);
+/* report_results(s, txn, r): fill r->results; there may be none. */
+enum store_status report_results(struct store *s, MDB_txn *txn, struct store_report *r);
+/* report_remove(t, r): the head, results, index entries and job of it. Counters are the caller's. */
+void report_remove(struct store_txn *t, const struct store_report *r);
+
+/* ---- workspace.c, key.c ---- */
+
+/* workspace_read(s, txn, id, out, counts): a living one; ${out} may be NULL. */
+enum store_status workspace_read(struct store *s, MDB_txn *txn, uint64_t id, struct store_workspace *out, struct counts *counts);
+/* key_remove(t, workspace, id): the key and its indexes. */
+void key_remove(struct store_txn *t, uint64_t workspace, uint64_t id);
+
+/* ---- project.c ---- */
+
+/* project_unlist(t, p): take away its name and its place in lists. */
+void project_unlist(struct store_txn *t, struct cached *p);
+
+/* project_read(s, txn, workspace, id, out, counts): a living one; ${counts}, unless NULL, are its reports by result. */
+enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t id, struct store_project *out, struct counts *counts);
+
+/* project_for(t, workspace, name): the project of that name, made when there is none. */
+struct cached *project_for(struct store_txn *t, struct cached *workspace, struct str name);
+/* project_write(t, c): render and put. */
+void project_write(struct store_txn *t, struct cached *c);
+/*
+ * project_count(t, r, old, new): the counters of ${r}'s workspace and project, as the report ${old} becomes ${new}; NULL: it was not there, or is no
+ * more. The workspace's version moves in any case, the project's and its updated_at where its own counters did.
+ */
+void project_count(struct store_txn *t, struct cached *workspace, struct cached *project, const struct store_report *old, const struct store_report *new);
+
+/* ---- index.c ---- */
+
+/* index_move(t, old, new): the index entries of ${old} become those of ${new}; NULL: there are none before, or after. */
+void index_move(struct store_txn *t, const struct store_report *old, const struct store_report *new);
+
+/* ---- job.c ---- */
+
+void job_put(struct store_txn *t, uint64_t report, const struct job_record *job);
+enum store_status job_load(struct store_txn *t, uint64_t report, struct job_record *out);
+void job_drop(struct store_txn *t, uint64_t report);
+
+/* ---- idem.c ---- */
+
+/* idem_look(t, c, answer): STORE_NOT_FOUND: not seen, go on. Otherwise the answer of a replay (answer->replayed set), or STORE_KEY_REUSED. */
+enum store_status idem_look(struct store_txn *t, const struct store_change *c, struct store_answer *answer);
+void idem_put(struct store_txn *t, const struct store_change *c, uint64_t report);
+/* idem_purge(t, limit): delete what is over its time; how many. */
+uint64_t idem_purge(struct store_txn *t, uint64_t limit);
+
+/* ---- migrate.c ---- */
+
+/* migrate_look(s, why, why_size): may this process use what is there? STORE_NEWER or STORE_CORRUPT where not, and nothing was touched. */
+enum store_status migrate_look(struct store *s, char *why, size_t why_size);
+
+/* migrate_open(s, why, why_size): the writer makes a new store's first records, migrates an older format's, and renders again what an older renderer made. */
+enum store_status migrate_open(struct store *s, char *why, size_t why_size);
+
+#endif

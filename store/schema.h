@@ -1,0 +1,195 @@
+/*
+ * What lies in the environment: the spaces, their keys and their records. Private to store/; nobody else knows that an index exists.
+ *
+ * A key is a tag byte that names its space, then parts that sort as memcmp sorts them: numbers as a length byte and that many big-endian bytes (small
+ * numbers are short), hashes and texts as they are. A record is a packed header in native byte order, as LMDB's own pages are, and then its texts.
+ */
+#ifndef ASSAY_STORE_SCHEMA_H
+#define ASSAY_STORE_SCHEMA_H
+
+#include "store.h"
+
+#include <lmdb.h>
+
+/*
+ * Sub-databases: few, because each costs a look-up in the root of every transaction that touches it. What every request reads is in one of them.
+ * Columns: enum, name on disk.
+ */
+#define DATABASES(X)                                                                                                                       \
+    X(DB_RECORD, "record") /* what a request reads: keys by hash, report heads */                                                          \
+    X(DB_BASE, "base")     /* small tables */                                                                                              \
+    X(DB_INDEX, "index")   /* what lists walk */                                                                                           \
+    X(DB_RESULT, "result") /* the checks of a report */
+
+#define X(id, name) id,
+enum db { DATABASES(X) DB_COUNT };
+#undef X
+
+/*
+ * Spaces. Columns: enum, sub-database, tag, what its keys and values are. The index space is split further: see index.h.
+ */
+#define SPACES(X)                                                                                                                          \
+    X(SPACE_KEY, DB_RECORD, 'k', "hash → key_record")                                                                                      \
+    X(SPACE_REPORT, DB_RECORD, 'r', "id → report_record")                                                                                  \
+    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record")                                                              \
+    X(SPACE_WORKSPACE, DB_BASE, 'w', "id → workspace_record")                                                                              \
+    X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', "name → id")                                                                                     \
+    X(SPACE_KEY_ID, DB_BASE, 'i', "id → hash")                                                                                             \
+    X(SPACE_KEY_WORKSPACE, DB_BASE, 'h', "workspace, id → hash")                                                                           \
+    X(SPACE_PROJECT, DB_BASE, 'p', "id → project_record")                                                                                  \
+    X(SPACE_PROJECT_NAME, DB_BASE, 'q', "workspace, name → id")                                                                            \
+    X(SPACE_PROJECT_DATE, DB_BASE, 'd', "workspace, created_at, id → nothing")                                                             \
+    X(SPACE_JOB, DB_BASE, 'j', "report → job_record")                                                                                      \
+    X(SPACE_DYING, DB_BASE, 'x', "workspace, project (0: the workspace itself) → nothing")                                                 \
+    X(SPACE_IDEM, DB_BASE, 'e', "hash → idem_record")                                                                                      \
+    X(SPACE_IDEM_AGE, DB_BASE, 'f', "expires_at, hash → nothing")                                                                          \
+    X(SPACE_CHANNEL, DB_BASE, 'c', "channel → sequence, answers")                                                                          \
+    X(SPACE_RESULT, DB_RESULT, 's', "report → JSON")
+
+#define X(id, db, tag, text) id,
+enum space { SPACES(X) SPACE_INDEX, SPACE_COUNT };
+#undef X
+
+extern const char *const schema_db_names[DB_COUNT];
+extern const uint8_t schema_space_db[SPACE_COUNT];
+extern const uint8_t schema_space_tag[SPACE_COUNT];
+
+#define KEY_MAX_BYTES 511 /* LMDB's */
+#define NAME_MAX_BYTES 400
+#define URL_MAX_BYTES 8192
+
+struct key {
+    size_t n;
+    uint8_t b[KEY_MAX_BYTES];
+};
+
+static inline void key_tag(struct key *k, uint8_t tag)
+{
+    k->b[0] = tag;
+    k->n = 1;
+}
+
+static inline void key_space(struct key *k, enum space space)
+{
+    key_tag(k, schema_space_tag[space]);
+}
+
+static inline void key_u64(struct key *k, uint64_t v)
+{
+    uint8_t *to = k->b + k->n;
+    unsigned bytes = v == 0 ? 0 : (unsigned)(71 - __builtin_clzll(v)) / 8;
+    uint64_t big = bytes == 0 ? 0 : __builtin_bswap64(v << (64 - 8 * bytes));
+    to[0] = (uint8_t)bytes;
+    memcpy(to + 1, &big, 8);
+    k->n += 1 + bytes;
+}
+
+static inline void key_bytes(struct key *k, const void *p, size_t n)
+{
+    memcpy(k->b + k->n, p, n);
+    k->n += n;
+}
+
+static inline void key_str(struct key *k, struct str s)
+{
+    if (s.n != 0)
+        key_bytes(k, s.p, s.n);
+}
+
+static inline MDB_val key_val(struct key *k)
+{
+    return (MDB_val){k->n, k->b};
+}
+
+/* key_read_u64(at, end, out): read a number back and step over it; false when it is not one. */
+bool key_read_u64(const uint8_t **at, const uint8_t *end, uint64_t *out);
+
+static inline void key_id(struct key *k, enum space space, uint64_t id)
+{
+    key_space(k, space);
+    key_u64(k, id);
+}
+
+#define CLASSES 4 /* of reports, by result: enum report_result */
+
+#ifndef PACKED
+#define PACKED __attribute__((packed))
+#endif
+
+struct PACKED counts {
+    uint64_t by[CLASSES];
+};
+
+static inline uint64_t counts_sum(const struct counts *c)
+{
+    return c->by[RESULT_NONE] + c->by[RESULT_GOOD] + c->by[RESULT_DECENT] + c->by[RESULT_BAD];
+}
+
+struct PACKED format_record {
+    uint32_t format;
+    uint32_t renderer;        /* every rendered value is at least of this version */
+    uint32_t rendering;       /* the version a pass under way renders for, 0: none */
+    uint64_t rendering_after; /* it has done everything up to this report; then come the projects */
+};
+
+struct PACKED counters_record {
+    uint64_t workspace, key, project, report; /* the last id given */
+    uint64_t job, node;
+    uint64_t dying; /* rows of SPACE_DYING */
+};
+
+struct PACKED workspace_record {
+    uint8_t format, dying;
+    int64_t created_at;
+    uint64_t id, version, projects, pending;
+    struct counts counts;
+    uint16_t name_n;
+};
+
+struct PACKED project_record {
+    uint8_t format, dying;
+    uint64_t id, workspace, version, pending, score_total;
+    struct counts counts;
+    int64_t created_at, updated_at;
+    uint32_t renderer, json_n;
+    uint16_t name_n;
+};
+
+struct PACKED key_record {
+    uint8_t format;
+    uint32_t scopes;
+    uint64_t id, workspace;
+    int64_t created_at, last_used_at, expires_at, revoked_at;
+    uint16_t name_n;
+};
+
+struct PACKED report_record {
+    uint8_t format, status, privacy, result;
+    int8_t score;
+    uint32_t renderer, attempt;
+    uint64_t id, workspace, project, version;
+    int64_t created_at, updated_at, generated_at;
+    uint32_t issues_high, issues_medium, issues_low, issues_passed;
+    uint16_t url_n, name_n, hash_n, code_n, message_n;
+    uint32_t json_n, link_at, results_at;
+};
+
+struct PACKED job_record {
+    uint64_t workspace, order;
+    uint32_t attempt, deaths;
+};
+
+struct PACKED idem_record {
+    uint8_t body[32];
+    uint64_t workspace, report;
+    int64_t expires_at;
+    uint32_t code;
+};
+
+/* schema_read_…(value, out): what a value says, its texts borrowed from it. False when it is not such a record. */
+bool schema_read_report(MDB_val value, struct store_report *out);
+bool schema_read_project(MDB_val value, struct store_project *out);
+bool schema_read_key(MDB_val value, const uint8_t *hash, struct store_key *out);
+bool schema_read_workspace(MDB_val value, struct store_workspace *out);
+
+#endif

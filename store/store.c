@@ -1,0 +1,415 @@
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Columns: status, phrase. */
+static const char *const status_texts[STORE_STATUSES] = {
+    [STORE_OK] = "done",
+    [STORE_NOT_FOUND] = "there is no such record",
+    [STORE_EXISTS] = "that name is taken",
+    [STORE_PRECONDITION] = "the record has another version by now",
+    [STORE_KEY_REUSED] = "that idempotency key came with another body before",
+    [STORE_NO_PASSWORD] = "privacy 2 needs a password",
+    [STORE_NOT_PROTECTED] = "a password is for reports of privacy 2 only",
+    [STORE_QUEUE_FULL] = "too many reports of this workspace are waiting",
+    [STORE_STALE] = "findings of a generation that is over",
+    [STORE_FULL] = "the store is full",
+    [STORE_BUSY] = "too many processes read the store",
+    [STORE_NEWER] = "the store was written by a newer version",
+    [STORE_INVALID] = "malformed",
+    [STORE_CORRUPT] = "the store is damaged",
+    [STORE_IO] = "the disk or the system refused",
+};
+
+const char *store_status_text(enum store_status status)
+{
+    return (unsigned)status < STORE_STATUSES ? status_texts[status] : "unknown";
+}
+
+/* Columns: LMDB's or the system's code, ours, what to tell; NULL: LMDB's own words. */
+static const struct {
+    int rc;
+    enum store_status status;
+    const char *advice;
+} translations[] = {
+    {MDB_NOTFOUND, STORE_NOT_FOUND, NULL},
+    {MDB_MAP_FULL, STORE_FULL, "the map is full: raise store.map_size"},
+    {ENOSPC, STORE_FULL, "the disk is full: make room, or move data_dir"},
+    {EDQUOT, STORE_FULL, "the disk quota is used up"},
+    {MDB_READERS_FULL, STORE_BUSY, "every reader slot is taken"},
+    {MDB_CORRUPTED, STORE_CORRUPT, "data.mdb is damaged: restore a backup"},
+    {MDB_PAGE_NOTFOUND, STORE_CORRUPT, "data.mdb is damaged: restore a backup"},
+    {MDB_INVALID, STORE_CORRUPT, "data.mdb is not a store, or is damaged: restore a backup"},
+    {MDB_INCOMPATIBLE, STORE_CORRUPT, "data.mdb is not a store of Assay's, or is damaged: restore a backup"},
+    {MDB_VERSION_MISMATCH, STORE_NEWER, "data.mdb was written by another version of LMDB"},
+    {EACCES, STORE_IO, "permission denied: run as the owner of the data directory"},
+    {EPERM, STORE_IO, "permission denied: run as the owner of the data directory"},
+    {EROFS, STORE_IO, "the file system is read-only"},
+};
+
+enum store_status store_fail(struct store *s, int rc, const char *what)
+{
+    enum store_status status = STORE_IO;
+    const char *advice = NULL;
+    for (size_t i = 0; i < sizeof(translations) / sizeof(*translations); i++) {
+        if (translations[i].rc == rc) {
+            status = translations[i].status;
+            advice = translations[i].advice;
+        }
+    }
+    snprintf(s->why, sizeof(s->why), "could not %s: %s", what, advice != NULL ? advice : mdb_strerror(rc));
+    return status;
+}
+
+enum store_status store_corrupt(struct store *s, const char *what)
+{
+    snprintf(s->why, sizeof(s->why), "%s is not what format %d says: run assay check, and restore a backup", what, STORE_FORMAT_VERSION);
+    return STORE_CORRUPT;
+}
+
+const char *store_why(const struct store *s)
+{
+    return s->why;
+}
+
+/* The directory itself, before LMDB's less helpful words. */
+static enum store_status dir_look(const char *dir, enum store_mode mode, char *why, size_t why_size)
+{
+    struct stat st;
+    if (strlen(dir) > sizeof(((struct store *)0)->dir) - 64) {
+        snprintf(why, why_size, "the name of the data directory is too long");
+        return STORE_INVALID;
+    }
+    if (stat(dir, &st) != 0) {
+        bool missing = errno == ENOENT;
+        snprintf(why, why_size, missing ? "%s does not exist: create it with mode 0700, or set data_dir" : "%s cannot be reached: %s", dir, strerror(errno));
+        return missing ? STORE_NOT_FOUND : STORE_IO;
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        snprintf(why, why_size, "%s is not a directory: set data_dir to one", dir);
+        return STORE_INVALID;
+    }
+    if (faccessat(AT_FDCWD, dir, mode == STORE_WRITE ? R_OK | W_OK | X_OK : R_OK | X_OK, AT_EACCESS) != 0) {
+        snprintf(why, why_size, "%s may not be %s: %s; run as its owner, or mend its mode (0700)", dir, mode == STORE_WRITE ? "written to" : "read",
+                 strerror(errno));
+        return STORE_IO;
+    }
+    return STORE_OK;
+}
+
+/* Handles stay good for the environment's life when the transaction that opened them ends well. */
+static int open_databases(struct store *s)
+{
+    MDB_txn *txn;
+    int rc = mdb_txn_begin(s->env, NULL, s->mode == STORE_WRITE ? 0 : MDB_RDONLY, &txn);
+    if (rc == MDB_MAP_RESIZED) {
+        rc = mdb_env_set_mapsize(s->env, 0);
+        if (rc == 0)
+            rc = mdb_txn_begin(s->env, NULL, s->mode == STORE_WRITE ? 0 : MDB_RDONLY, &txn);
+    }
+    if (rc != 0)
+        return rc;
+    for (int i = 0; i < DB_COUNT && rc == 0; i++)
+        rc = mdb_dbi_open(txn, schema_db_names[i], s->mode == STORE_WRITE ? MDB_CREATE : 0, &s->dbi[i]);
+    if (rc == 0)
+        return mdb_txn_commit(txn);
+    mdb_txn_abort(txn);
+    return rc;
+}
+
+static int open_environment(struct store *s, const struct store_options *o, const struct pages_facts *facts)
+{
+    int rc = mdb_env_create(&s->env);
+    if (rc == 0)
+        rc = mdb_env_set_maxdbs(s->env, DB_COUNT);
+    if (rc == 0 && o->max_readers != 0)
+        rc = mdb_env_set_maxreaders(s->env, o->max_readers);
+    uint64_t map_bytes = o->map_size > facts->map_bytes ? o->map_size : facts->map_bytes;
+    if (rc == 0 && s->mode == STORE_WRITE && map_bytes != 0)
+        rc = mdb_env_set_mapsize(s->env, map_bytes);
+    if (rc == 0)
+        rc = mdb_env_open(s->env, o->dir, MDB_NOTLS | (s->mode == STORE_READ ? MDB_RDONLY : 0U), 0600);
+    return rc;
+}
+
+/* A new store is a format record and counters; before that commit, it is not there for readers. */
+static enum store_status open_all(struct store *s, const struct store_options *o, char *why, size_t why_size)
+{
+    struct pages_facts facts = {0};
+    enum store_status status = dir_look(o->dir, o->mode, why, why_size);
+    if (status == STORE_OK)
+        status = pages_open_look(o->dir, &facts, why, why_size);
+    if (status == STORE_NOT_FOUND && facts.bytes == 0 && why[0] == '\0') {
+        if (o->mode == STORE_WRITE)
+            status = STORE_OK;
+        else
+            snprintf(why, why_size, "%s holds no store yet: start assayd, or create a workspace, once", o->dir);
+    }
+    if (status != STORE_OK)
+        return status;
+    int rc = open_environment(s, o, &facts);
+    if (rc == 0)
+        status = migrate_look(s, why, why_size);
+    if (rc == 0 && status == STORE_OK)
+        rc = open_databases(s);
+    if (rc != 0) {
+        status = rc == MDB_NOTFOUND ? STORE_CORRUPT : store_fail(s, rc, "open the store");
+        snprintf(why, why_size, "%s: %s", o->dir, rc == MDB_NOTFOUND ? "data.mdb is not a store of Assay's" : s->why);
+        return status;
+    }
+    if (status == STORE_OK)
+        status = migrate_open(s, why, why_size);
+    if (status == STORE_OK && o->mode == STORE_WRITE)
+        txn_keep_file_ahead(s);
+    return status;
+}
+
+enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)
+{
+    *out = NULL;
+    if (why_size != 0)
+        why[0] = '\0';
+    struct store *s = calloc(1, sizeof(*s));
+    if (s == NULL) {
+        snprintf(why, why_size, "out of memory");
+        return STORE_IO;
+    }
+    s->mode = options->mode;
+    s->renderer = options->renderer;
+    s->txn.s = s;
+    s->dying_snapshot = (size_t)-1;
+    enum store_status status = open_all(s, options, why, why_size);
+    if (status != STORE_OK) {
+        store_close(s);
+        return status;
+    }
+    snprintf(s->dir, sizeof(s->dir), "%s", options->dir);
+    *out = s;
+    return STORE_OK;
+}
+
+void store_close(struct store *s)
+{
+    if (s == NULL)
+        return;
+    if (s->txn.mdb != NULL)
+        store_abort(&s->txn);
+    if (s->read != NULL)
+        mdb_txn_abort(s->read);
+    if (s->env != NULL)
+        mdb_env_close(s->env);
+    txn_free(&s->txn);
+    free(s->events);
+    free(s->reports);
+    free(s->projects);
+    free(s);
+}
+
+int store_remap(struct store *s)
+{
+    memset(s->seen_keys, 0, sizeof(s->seen_keys));
+    memset(s->seen_reports, 0, sizeof(s->seen_reports));
+    return mdb_env_set_mapsize(s->env, 0);
+}
+
+/* One try at a snapshot: the kept transaction, or a first one. */
+static int snapshot_try(struct store *s)
+{
+    if (s->read != NULL)
+        return mdb_txn_renew(s->read);
+    return mdb_txn_begin(s->env, NULL, MDB_RDONLY, &s->read);
+}
+
+static enum store_status snapshot_begin(struct store *s)
+{
+    int rc = snapshot_try(s);
+    if (rc == MDB_READERS_FULL) {
+        store_reader_check(s);
+        rc = snapshot_try(s);
+    }
+    /* Another process grew the map: take its size. The writer's own transaction would hold the old one; then the read has to wait for its end. */
+    for (int tries = 0; rc == MDB_MAP_RESIZED && tries < 3; tries++) {
+        rc = s->txn.mdb != NULL ? EBUSY : store_remap(s);
+        if (rc == 0)
+            rc = snapshot_try(s);
+    }
+    if (rc != 0)
+        return store_fail(s, rc, "read the store");
+    s->reading = true;
+    s->snapshot = mdb_txn_id(s->read);
+    return STORE_OK;
+}
+
+enum store_status store_snapshot(struct store *s, MDB_txn **out)
+{
+    enum store_status status = s->reading ? STORE_OK : snapshot_begin(s);
+    *out = s->read;
+    return status;
+}
+
+void store_read_end(struct store *s)
+{
+    if (!s->reading)
+        return;
+    mdb_txn_reset(s->read);
+    s->reading = false;
+}
+
+enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out)
+{
+    MDB_val k = key_val(key);
+    int rc = mdb_get(txn, s->dbi[schema_space_db[space]], &k, out);
+    if (rc == 0)
+        return STORE_OK;
+    return rc == MDB_NOTFOUND ? STORE_NOT_FOUND : store_fail(s, rc, "read a record");
+}
+
+enum store_status store_see_key(struct store *s, const uint8_t *hash, MDB_val *out)
+{
+    struct seen_key *seen = &s->seen_keys[hash[0] % SEEN_KEYS];
+    if (seen->snapshot == s->snapshot && memcmp(seen->hash, hash, sizeof(seen->hash)) == 0) {
+        *out = seen->value;
+        return STORE_OK;
+    }
+    struct key k;
+    key_space(&k, SPACE_KEY);
+    key_bytes(&k, hash, sizeof(seen->hash));
+    enum store_status status = store_get(s, s->read, SPACE_KEY, &k, out);
+    if (status == STORE_OK) {
+        *seen = (struct seen_key){.snapshot = s->snapshot, .value = *out};
+        memcpy(seen->hash, hash, sizeof(seen->hash));
+    }
+    return status;
+}
+
+enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out)
+{
+    struct seen_report *seen = &s->seen_reports[id % SEEN_REPORTS];
+    if (seen->snapshot == s->snapshot && seen->id == id) {
+        *out = seen->value;
+        return STORE_OK;
+    }
+    struct key k;
+    key_id(&k, SPACE_REPORT, id);
+    enum store_status status = store_get(s, s->read, SPACE_REPORT, &k, out);
+    if (status == STORE_OK)
+        *seen = (struct seen_report){s->snapshot, id, *out};
+    return status;
+}
+
+/* How many things are dying is looked up once a snapshot of the store; nearly always nothing is, and then nobody pays for the question. */
+static uint64_t dying_count(struct store *s, MDB_txn *txn)
+{
+    size_t id = mdb_txn_id(txn);
+    if (txn == s->txn.mdb)
+        return s->txn.counters.dying;
+    if (id != s->dying_snapshot) {
+        struct key k;
+        MDB_val v;
+        key_space(&k, SPACE_META);
+        key_bytes(&k, "c", 1);
+        const struct counters_record *counters = NULL;
+        if (store_get(s, txn, SPACE_META, &k, &v) == STORE_OK)
+            counters = store_record(v, sizeof(*counters));
+        s->dying = counters == NULL ? 0 : counters->dying;
+        s->dying_snapshot = id;
+    }
+    return s->dying;
+}
+
+bool store_any_dying(struct store *s, MDB_txn *txn)
+{
+    return dying_count(s, txn) != 0;
+}
+
+bool store_dying(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t project)
+{
+    if (dying_count(s, txn) == 0)
+        return false;
+    struct key k;
+    MDB_val v;
+    key_id(&k, SPACE_DYING, workspace);
+    key_u64(&k, 0);
+    if (store_get(s, txn, SPACE_DYING, &k, &v) == STORE_OK)
+        return true;
+    if (project == 0)
+        return false;
+    key_id(&k, SPACE_DYING, workspace);
+    key_u64(&k, project);
+    return store_get(s, txn, SPACE_DYING, &k, &v) == STORE_OK;
+}
+
+unsigned store_reader_check(struct store *s)
+{
+    int dead = 0;
+    mdb_reader_check(s->env, &dead);
+    return (unsigned)dead;
+}
+
+/* LMDB keeps what is free in its own table: transaction → list of pages, its length first. */
+enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out)
+{
+    MDB_cursor *cursor;
+    MDB_val k, v;
+    *out = 0;
+    int rc = mdb_cursor_open(txn, 0, &cursor);
+    if (rc == 0) {
+        while ((rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == 0) {
+            size_t pages = 0;
+            if (v.mv_size >= sizeof(pages))
+                memcpy(&pages, v.mv_data, sizeof(pages));
+            *out += pages;
+        }
+        mdb_cursor_close(cursor);
+    }
+    return rc == MDB_NOTFOUND ? STORE_OK : store_fail(s, rc, "read the list of free pages");
+}
+
+/* How many keys start with the tag of ${space}; they are few but for reports, which have a sub-database's count. */
+static enum store_status count_space(struct store *s, MDB_txn *txn, enum space space, uint64_t *out)
+{
+    struct walk w;
+    enum store_status status = walk_begin(s, txn, &w, space);
+    *out = 0;
+    for (; status == STORE_OK; status = walk_next(&w))
+        ++*out;
+    walk_end(&w);
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
+enum store_status store_usage(struct store *s, struct store_usage *out)
+{
+    MDB_txn *txn;
+    MDB_envinfo info;
+    MDB_stat stat;
+    uint64_t free_pages;
+    *out = (struct store_usage){0};
+    enum store_status status = store_snapshot(s, &txn);
+    if (status == STORE_OK)
+        status = store_free_pages(s, txn, &free_pages);
+    if (status != STORE_OK)
+        return status;
+    mdb_env_info(s->env, &info);
+    mdb_env_stat(s->env, &stat);
+    out->map_bytes = info.me_mapsize;
+    uint64_t pages = (uint64_t)info.me_last_pgno + 1;
+    out->used_bytes = pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0;
+    out->last_transaction = info.me_last_txnid;
+    out->readers = info.me_numreaders;
+    out->max_readers = info.me_maxreaders;
+    status = count_space(s, txn, SPACE_WORKSPACE, &out->workspaces);
+    if (status == STORE_OK)
+        status = count_space(s, txn, SPACE_KEY_ID, &out->keys);
+    if (status == STORE_OK)
+        status = count_space(s, txn, SPACE_PROJECT, &out->projects);
+    if (status == STORE_OK)
+        status = count_space(s, txn, SPACE_JOB, &out->jobs);
+    mdb_stat(txn, s->dbi[DB_RECORD], &stat);
+    out->reports = stat.ms_entries - out->keys;
+    return status;
+}

@@ -1,0 +1,460 @@
+#include "internal.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Columns: kind, what carries it out. */
+static apply_fn *const kinds[CHANGE_KINDS] = {
+    [CHANGE_WORKSPACE_CREATE] = workspace_create,
+    [CHANGE_WORKSPACE_DELETE] = workspace_delete,
+    [CHANGE_KEY_CREATE] = key_create,
+    [CHANGE_KEY_REVOKE] = key_revoke,
+    [CHANGE_KEY_ROTATE] = key_rotate,
+    [CHANGE_KEY_TOUCH] = key_touch,
+    [CHANGE_REPORT_CREATE] = report_create,
+    [CHANGE_REPORT_UPDATE] = report_update,
+    [CHANGE_REPORT_DELETE] = report_delete,
+    [CHANGE_REPORT_FINISH] = report_finish,
+    [CHANGE_REPORT_DIED] = report_died,
+    [CHANGE_PROJECT_DELETE] = project_delete,
+    [CHANGE_PURGE] = purge_slice,
+};
+
+void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms, struct store_answer *answer)
+{
+    *answer = (struct store_answer){0};
+    t->now = now_ms;
+    if (t->error != STORE_OK) {
+        answer->status = t->error;
+        return;
+    }
+    if (change->kind >= CHANGE_KINDS || kinds[change->kind] == NULL) {
+        answer->status = STORE_INVALID;
+        return;
+    }
+    enum store_status status = kinds[change->kind](t, change, answer);
+    answer->status = t->error != STORE_OK ? t->error : status;
+}
+
+/* ---- its errors and its puts ---- */
+
+enum store_status store_txn_error(const struct store_txn *t)
+{
+    return t->error;
+}
+
+enum store_status txn_fail(struct store_txn *t, int rc, const char *what)
+{
+    if (t->error != STORE_OK)
+        return t->error;
+    enum store_status status = rc == 0 ? store_corrupt(t->s, what) : store_fail(t->s, rc, what);
+    t->error = status == STORE_NOT_FOUND ? STORE_CORRUPT : status;
+    return t->error;
+}
+
+enum store_status txn_get(struct store_txn *t, enum space space, struct key *key, MDB_val *out)
+{
+    if (t->error != STORE_OK)
+        return t->error;
+    MDB_val k = key_val(key);
+    int rc = mdb_get(t->mdb, t->s->dbi[schema_space_db[space]], &k, out);
+    if (rc == MDB_NOTFOUND)
+        return STORE_NOT_FOUND;
+    return rc == 0 ? STORE_OK : txn_fail(t, rc, "read a record");
+}
+
+static void put(struct store_txn *t, enum space space, struct key *key, MDB_val *v, unsigned flags)
+{
+    MDB_val k = key_val(key);
+    if (t->error != STORE_OK)
+        return;
+    int rc = mdb_put(t->mdb, t->s->dbi[schema_space_db[space]], &k, v, flags);
+    if (rc != 0)
+        txn_fail(t, rc, "write a record");
+}
+
+void txn_put(struct store_txn *t, enum space space, struct key *key, const void *value, size_t n)
+{
+    MDB_val v = {n, (void *)(uintptr_t)value};
+    put(t, space, key, &v, 0);
+}
+
+void *txn_reserve(struct store_txn *t, enum space space, struct key *key, size_t n)
+{
+    MDB_val v = {n, NULL};
+    put(t, space, key, &v, MDB_RESERVE);
+    return t->error == STORE_OK ? v.mv_data : NULL;
+}
+
+static int del(struct store_txn *t, enum space space, struct key *key)
+{
+    MDB_val k = key_val(key);
+    return t->error != STORE_OK ? 0 : mdb_del(t->mdb, t->s->dbi[schema_space_db[space]], &k, NULL);
+}
+
+void txn_del(struct store_txn *t, enum space space, struct key *key)
+{
+    int rc = del(t, space, key);
+    if (rc == MDB_NOTFOUND)
+        txn_fail(t, 0, "an index");
+    else if (rc != 0)
+        txn_fail(t, rc, "delete a record");
+}
+
+void txn_drop(struct store_txn *t, enum space space, struct key *key)
+{
+    int rc = del(t, space, key);
+    if (rc != 0 && rc != MDB_NOTFOUND)
+        txn_fail(t, rc, "delete a record");
+}
+
+bool txn_match(struct str match, uint64_t version)
+{
+    if (match.n == 0)
+        return true;
+    for (size_t at = 0; at + sizeof(version) <= match.n; at += sizeof(version)) {
+        uint64_t one;
+        memcpy(&one, match.p + at, sizeof(one));
+        if (le64toh(one) == version)
+            return true;
+    }
+    return false;
+}
+
+void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value)
+{
+    struct store *s = t->s;
+    if (s->event_count == s->event_cap) {
+        size_t cap = s->event_cap == 0 ? 64 : s->event_cap * 2;
+        struct store_event *more = realloc(s->events, cap * sizeof(*more));
+        if (more == NULL) {
+            txn_fail(t, ENOMEM, "remember an event");
+            return;
+        }
+        s->events = more;
+        s->event_cap = cap;
+    }
+    s->events[s->event_count++] = (struct store_event){kind, workspace, id, value};
+}
+
+const struct store_event *store_events(const struct store *s, size_t *count)
+{
+    *count = s->event_count;
+    return s->events;
+}
+
+/* ---- its cache ---- */
+
+static struct cached **chain(struct store_txn *t, enum space space, uint64_t id)
+{
+    return &t->cache[(id * 2 + (space == SPACE_PROJECT)) % CACHE_CHAINS];
+}
+
+static struct cached *cache_add(struct store_txn *t, enum space space, uint64_t id, struct str name)
+{
+    struct cached *c = t->spare;
+    if (c != NULL)
+        t->spare = c->next;
+    else
+        c = malloc(sizeof(*c));
+    if (c == NULL) {
+        txn_fail(t, ENOMEM, "hold a record");
+        return NULL;
+    }
+    struct cached **at = chain(t, space, id);
+    c->next = *at;
+    *at = c;
+    c->space = space;
+    c->id = id;
+    c->dirty = c->gone = false;
+    memcpy(c->name_bytes, name.p, name.n);
+    c->name = (struct str){c->name_bytes, name.n};
+    return c;
+}
+
+struct cached *txn_made(struct store_txn *t, enum space space, uint64_t id, struct str name)
+{
+    struct cached *c = cache_add(t, space, id, name);
+    if (c == NULL)
+        return NULL;
+    c->dirty = true;
+    c->workspace = (struct workspace_record){.format = STORE_FORMAT_VERSION, .id = id, .created_at = t->now};
+    c->project = (struct project_record){.format = STORE_FORMAT_VERSION, .id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
+    return c;
+}
+
+/* One from disk: a header of ${size} bytes that ends where the name begins. */
+static struct cached *cache_load(struct store_txn *t, enum space space, uint64_t id)
+{
+    struct key k;
+    MDB_val v;
+    key_id(&k, space, id);
+    if (txn_get(t, space, &k, &v) != STORE_OK)
+        return NULL;
+    struct store_workspace w;
+    struct store_project p;
+    bool good = space == SPACE_WORKSPACE ? schema_read_workspace(v, &w) : schema_read_project(v, &p);
+    struct str name = space == SPACE_WORKSPACE ? w.name : p.name;
+    if (!good) {
+        txn_fail(t, 0, space == SPACE_WORKSPACE ? "a workspace's record" : "a project's record");
+        return NULL;
+    }
+    struct cached *c = cache_add(t, space, id, name);
+    if (c == NULL)
+        return NULL;
+    if (space == SPACE_WORKSPACE)
+        memcpy(&c->workspace, v.mv_data, sizeof(c->workspace));
+    else
+        memcpy(&c->project, v.mv_data, sizeof(c->project));
+    return c;
+}
+
+static struct cached *cache_get(struct store_txn *t, enum space space, uint64_t id)
+{
+    for (struct cached *c = *chain(t, space, id); c != NULL; c = c->next) {
+        if (c->id == id && c->space == space)
+            return c->gone ? NULL : c;
+    }
+    return cache_load(t, space, id);
+}
+
+struct cached *txn_workspace(struct store_txn *t, uint64_t id)
+{
+    return cache_get(t, SPACE_WORKSPACE, id);
+}
+
+struct cached *txn_project(struct store_txn *t, uint64_t id)
+{
+    return cache_get(t, SPACE_PROJECT, id);
+}
+
+struct cached *txn_workspace_living(struct store_txn *t, uint64_t id)
+{
+    struct cached *c = txn_workspace(t, id);
+    return c == NULL || c->workspace.dying ? NULL : c;
+}
+
+struct cached *txn_project_living(struct store_txn *t, uint64_t workspace, uint64_t id)
+{
+    struct cached *c = txn_project(t, id);
+    return c == NULL || c->project.dying || c->project.workspace != workspace ? NULL : c;
+}
+
+void txn_changed(struct store_txn *t, struct cached *c)
+{
+    if (c->space == SPACE_PROJECT) {
+        c->project.updated_at = t->now;
+        c->project.version += !c->dirty;
+    }
+    c->dirty = true;
+}
+
+void txn_gone(struct store_txn *t, struct cached *c)
+{
+    struct key k;
+    key_id(&k, c->space, c->id);
+    txn_drop(t, c->space, &k);
+    c->gone = true;
+}
+
+static void write_workspace(struct store_txn *t, struct cached *c)
+{
+    struct key k;
+    key_id(&k, SPACE_WORKSPACE, c->id);
+    c->workspace.name_n = (uint16_t)c->name.n;
+    char *to = txn_reserve(t, SPACE_WORKSPACE, &k, sizeof(c->workspace) + c->name.n);
+    if (to == NULL)
+        return;
+    memcpy(to, &c->workspace, sizeof(c->workspace));
+    memcpy(to + sizeof(c->workspace), c->name.p, c->name.n);
+}
+
+static void write_back(struct store_txn *t)
+{
+    for (size_t i = 0; i < CACHE_CHAINS; i++) {
+        for (struct cached *c = t->cache[i]; c != NULL; c = c->next) {
+            if (!c->dirty || c->gone)
+                continue;
+            if (c->space == SPACE_WORKSPACE)
+                write_workspace(t, c);
+            else
+                project_write(t, c);
+        }
+    }
+    if (!t->counters_dirty)
+        return;
+    struct key k;
+    key_space(&k, SPACE_META);
+    key_bytes(&k, "c", 1);
+    txn_put(t, SPACE_META, &k, &t->counters, sizeof(t->counters));
+}
+
+/* ---- its life ---- */
+
+static void cache_clear(struct store_txn *t)
+{
+    for (size_t i = 0; i < CACHE_CHAINS; i++) {
+        while (t->cache[i] != NULL) {
+            struct cached *c = t->cache[i];
+            t->cache[i] = c->next;
+            c->next = t->spare;
+            t->spare = c;
+        }
+    }
+}
+
+void txn_free(struct store_txn *t)
+{
+    cache_clear(t);
+    while (t->spare != NULL) {
+        struct cached *c = t->spare;
+        t->spare = c->next;
+        free(c);
+    }
+    buf_free(&t->json);
+    buf_free(&t->copy);
+}
+
+/*
+ * LMDB does not write pages that a transaction took at the end of the file and freed again, so a good data.mdb may be shorter than its own count of
+ * pages, just as one that was cut is. The writer keeps it long enough, sparse and some megabytes ahead, so that short always means cut.
+ */
+#define AHEAD_BYTES ((uint64_t)4 << 20)
+
+void txn_keep_file_ahead(struct store *s)
+{
+    MDB_envinfo info;
+    MDB_stat stat;
+    struct stat st;
+    int fd;
+    mdb_env_info(s->env, &info);
+    mdb_env_stat(s->env, &stat);
+    uint64_t need = ((uint64_t)info.me_last_pgno + 1) * stat.ms_psize + AHEAD_BYTES / 4;
+    if (need > info.me_mapsize)
+        need = info.me_mapsize;
+    if (need <= s->file_bytes || mdb_env_get_fd(s->env, &fd) != 0 || fstat(fd, &st) != 0)
+        return;
+    s->file_bytes = (uint64_t)st.st_size;
+    uint64_t want = need + AHEAD_BYTES;
+    if (want > info.me_mapsize)
+        want = info.me_mapsize;
+    if (s->file_bytes < need && ftruncate(fd, (off_t)want) == 0)
+        s->file_bytes = want;
+}
+
+static int begin_try(struct store *s)
+{
+    int rc = mdb_txn_begin(s->env, NULL, 0, &s->txn.mdb);
+    for (int tries = 0; rc == MDB_MAP_RESIZED && !s->reading && tries < 3; tries++) {
+        rc = store_remap(s);
+        if (rc == 0)
+            rc = mdb_txn_begin(s->env, NULL, 0, &s->txn.mdb);
+    }
+    return rc;
+}
+
+enum store_status store_begin(struct store *s, struct store_txn **out)
+{
+    struct store_txn *t = &s->txn;
+    *out = NULL;
+    if (s->mode != STORE_WRITE || t->mdb != NULL)
+        return STORE_INVALID;
+    txn_keep_file_ahead(s);
+    int rc = begin_try(s);
+    if (rc != 0) {
+        t->mdb = NULL;
+        return store_fail(s, rc, "begin a transaction");
+    }
+    t->error = STORE_OK;
+    t->full = -1;
+    t->counters_dirty = false;
+    s->event_count = 0;
+    struct key k;
+    MDB_val v;
+    key_space(&k, SPACE_META);
+    key_bytes(&k, "c", 1);
+    enum store_status status = txn_get(t, SPACE_META, &k, &v);
+    const void *counters = status == STORE_OK ? store_record(v, sizeof(t->counters)) : NULL;
+    if (counters == NULL) {
+        status = txn_fail(t, 0, "the record of counters");
+        store_abort(t);
+        return status;
+    }
+    memcpy(&t->counters, counters, sizeof(t->counters));
+    *out = t;
+    return STORE_OK;
+}
+
+void store_abort(struct store_txn *t)
+{
+    if (t->mdb != NULL)
+        mdb_txn_abort(t->mdb);
+    t->mdb = NULL;
+    t->s->event_count = 0;
+    cache_clear(t);
+}
+
+/* LMDB frees the transaction whether or not the commit succeeds. */
+enum store_status store_commit(struct store_txn *t)
+{
+    write_back(t);
+    if (t->error != STORE_OK) {
+        store_abort(t);
+        return t->error;
+    }
+    int rc = mdb_txn_commit(t->mdb);
+    t->mdb = NULL;
+    cache_clear(t);
+    if (rc == 0)
+        return STORE_OK;
+    t->s->event_count = 0;
+    return store_fail(t->s, rc, "commit");
+}
+
+/*
+ * Under 95 % of the map by the end of the file alone, nobody has to look which pages within it are free. Near the end of the map those lie scattered,
+ * and results need some side by side: so that generations can still be finished, more of them must be free then.
+ */
+static bool look_full(struct store *s)
+{
+    MDB_envinfo info;
+    MDB_stat stat;
+    MDB_txn *txn;
+    uint64_t free_pages = 0;
+    mdb_env_info(s->env, &info);
+    mdb_env_stat(s->env, &stat);
+    uint64_t map = info.me_mapsize / stat.ms_psize, end = (uint64_t)info.me_last_pgno + 1;
+    uint64_t behind = map > end ? map - end : 0;
+    if (behind > map / 20)
+        return false;
+    if (mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
+        return false; /* MDB_MAP_FULL will tell */
+    if (store_free_pages(s, txn, &free_pages) != STORE_OK)
+        free_pages = 0;
+    mdb_txn_abort(txn);
+    return behind + free_pages <= map / 20 || (behind <= map / 50 && free_pages <= map / 5);
+}
+
+bool txn_is_full(struct store_txn *t)
+{
+    if (t->full < 0)
+        t->full = look_full(t->s);
+    if (t->full)
+        snprintf(t->s->why, sizeof(t->s->why), "the map is nearly used up: raise store.map_size, or delete reports");
+    return t->full != 0;
+}
+
+bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project)
+{
+    struct key k;
+    key_id(&k, SPACE_DYING, workspace);
+    key_u64(&k, project);
+    txn_put(t, SPACE_DYING, &k, "", 0);
+    t->counters.dying++;
+    t->counters_dirty = true;
+    return t->error == STORE_OK;
+}

@@ -1,0 +1,130 @@
+/* The man pages and the sample file against the tables, by what the programs themselves print. */
+#include "conf.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The whole of ${file}, to be freed. ${as_man}: without the backslashes of \- and \&. */
+static char *read_all(FILE *file, bool as_man)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    ck_assert_ptr_nonnull(file);
+    for (int c; (c = getc(file)) != EOF;)
+        if (!as_man || c != '\\')
+            putc(c, out);
+    fclose(out);
+    return text;
+}
+
+static char *source_file(const char *name, bool as_man)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/%s", SRCDIR, name);
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s", path);
+    char *text = read_all(file, as_man);
+    fclose(file);
+    return text;
+}
+
+static char *output_of(const char *command)
+{
+    FILE *pipe = popen(command, "r");
+    char *text = read_all(pipe, false);
+    ck_assert_int_eq(pclose(pipe), 0);
+    return text;
+}
+
+static void assert_has(const char *page, const char *text)
+{
+    ck_assert_msg(strstr(page, text) != NULL, "the page lacks: %s", text);
+}
+
+START_TEST(every_option_is_in_assay_yaml_5_with_type_default_and_help)
+{
+    char *page = source_file("packaging/assay.yaml.5", true);
+    struct conf_option_view option;
+    for (size_t i = 0; conf_option_at(i, &option); i++) {
+        char text[512];
+        snprintf(text, sizeof(text), ".B %s\n%s; default %s; %s.\n.br\n%s\n", option.key, option.type, option.initial,
+                 option.reload ? "reload" : "restart", option.help);
+        assert_has(page, text);
+    }
+    free(page);
+}
+END_TEST
+
+START_TEST(the_packages_configuration_is_the_sample)
+{
+    char *file = source_file("packaging/assay.yaml", false), *sample = output_of("./assay config sample");
+    ck_assert_str_eq(file, sample);
+    free(file);
+    free(sample);
+}
+END_TEST
+
+/* A line of help, "--name TEXT: what it is for", as the page has it: name and help on lines of their own. */
+static void assert_option(const char *page, const char *line)
+{
+    char text[512];
+    const char *colon = strstr(line, ": ");
+    ck_assert_ptr_nonnull(colon);
+    snprintf(text, sizeof(text), ".B %.*s\n%s\n", (int)(colon - line), line, colon + 2);
+    assert_has(page, text);
+}
+
+START_TEST(every_sub_command_and_option_is_in_assay_1)
+{
+    char *page = source_file("packaging/assay.1", true), *help = output_of("./assay -h"), *rest = NULL, text[512];
+    unsigned commands = 0;
+    for (char *line = strtok_r(help, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        const char *words = line + strspn(line, " ");
+        if (words - line == 0)
+            continue;
+        if (words[0] == '-') {
+            assert_option(page, words);
+        } else if (words - line == 2) {
+            snprintf(text, sizeof(text), ".B assay %s\n", words);
+            assert_has(page, text);
+            commands++;
+        } else {
+            assert_has(page, words);
+        }
+    }
+    ck_assert_uint_gt(commands, 10);
+    free(page);
+    free(help);
+}
+END_TEST
+
+static const char *const assayd_options[] = {".B -c FILE\n", ".B -t\n", ".B --set KEY=VALUE\n", ".B -V\n", ".B -h\n"};
+
+START_TEST(every_option_of_assayd_is_in_assayd_8)
+{
+    char *page = source_file("packaging/assayd.8", true), *help = output_of("./assayd -h"), name[32];
+    assert_has(page, assayd_options[_i]);
+    snprintf(name, sizeof(name), "\n  %.*s", (int)strcspn(assayd_options[_i] + 3, "\n"), assayd_options[_i] + 3);
+    assert_has(help, name);
+    free(page);
+    free(help);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("man");
+    TCase *tcase = tcase_create("man");
+    tcase_add_test(tcase, every_option_is_in_assay_yaml_5_with_type_default_and_help);
+    tcase_add_test(tcase, the_packages_configuration_is_the_sample);
+    tcase_add_test(tcase, every_sub_command_and_option_is_in_assay_1);
+    tcase_add_loop_test(tcase, every_option_of_assayd_is_in_assayd_8, 0, (int)(sizeof(assayd_options) / sizeof(assayd_options[0])));
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

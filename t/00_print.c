@@ -1,0 +1,217 @@
+/* What the command line prints: reports, records, and other people's text made harmless. */
+#include "../cmd/cmd.h"
+#include "../cmd/report_print.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char results[] =
+    "{\"title\":{\"category\":\"seo\",\"importance\":\"high\",\"passed\":false,\"value\":\"Shop "
+    "\\u001b[31mred\\u001b]0;x\\u0007\",\"message\":\"The page has 2 titles. "
+    "Keep one <title>, and let it say in few words what the page is about, so that people find "
+    "it.\",\"details\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\"]},"
+    "\"dom_size\":{\"category\":\"performance\",\"importance\":\"low\",\"passed\":false,\"value\":9000,\"message\":\"Too many "
+    "elements.\",\"details\":[]},"
+    "\"language\":{\"category\":\"seo\",\"importance\":\"medium\",\"passed\":true,\"value\":\"en\",\"message\":null,\"details\":[]},"
+    "\"hsts\":{\"category\":\"security\",\"importance\":\"low\",\"passed\":null,\"value\":null,\"message\":null,\"details\":[]}}";
+
+/* The report as printed, to be freed. */
+static char *printed(bool colour, unsigned width, const char *verdict, const char *json)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    struct report_look look = {.colour = colour, .width = width};
+    struct report_print report = {
+        .url = "https://a.example/\x1b[2J\xc2\x9b", .verdict = verdict, .score = 42, .results = json_tokener_parse(json)};
+    if (verdict == NULL) {
+        report.error_code = "dns_failed";
+        report.error_message = "The host name could not be found.";
+    }
+    report_print(out, &look, &report);
+    fclose(out);
+    json_object_put(report.results);
+    return text;
+}
+
+static void assert_has(const char *text, const char *wanted)
+{
+    ck_assert_msg(strstr(text, wanted) != NULL, "wanted \"%s\" in:\n%s", wanted, text);
+}
+
+START_TEST(a_report_says_score_verdict_what_to_mend_and_how_each_category_did)
+{
+    char *text = printed(false, 80, "bad", results);
+    assert_has(text, "42 / 100");
+    assert_has(text, "Bad\n");
+    assert_has(text, "High importance · 1 to mend\n\n    ✗ Title\n      The page has 2 titles.");
+    assert_has(text, "        e\n        and 2 more\n");
+    assert_has(text, "Low importance · 1 to mend\n\n    ✗ DOM size\n      Too many elements.\n");
+    ck_assert_ptr_null(strstr(text, "Medium importance"));
+    ck_assert_ptr_null(strstr(text, "9000"));
+    assert_has(text, "SEO · 1 of 2 passed\n    ✗ title  ✓ language\n");
+    assert_has(text, "Security · 0 of 0 passed\n    – hsts\n");
+    ck_assert(strstr(text, "High importance") < strstr(text, "Low importance"));
+    free(text);
+}
+END_TEST
+
+START_TEST(nothing_from_the_page_steers_the_terminal)
+{
+    char *text = printed(false, 80, "bad", results);
+    ck_assert_ptr_null(strchr(text, '\x1b'));
+    ck_assert_ptr_null(strchr(text, '\a'));
+    ck_assert_ptr_null(strstr(text, "\xc2\x9b"));
+    assert_has(text, "https://a.example/\xef\xbf\xbd[2J\xef\xbf\xbd");
+    free(text);
+}
+END_TEST
+
+START_TEST(colour_comes_only_where_it_is_asked_for)
+{
+    char *text = printed(true, 80, "bad", results);
+    assert_has(text, "\x1b[31m");
+    assert_has(text, "\x1b[0m");
+    free(text);
+}
+END_TEST
+
+START_TEST(lines_keep_to_the_width)
+{
+    char *text = printed(false, 50, "decent", results), *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        size_t columns = 0;
+        for (const char *c = line; *c != '\0'; c++)
+            columns += ((unsigned char)*c & 0xc0) != 0x80;
+        ck_assert_msg(columns <= 50 || strstr(line, "100  ") != NULL, "%zu: %s", columns, line);
+    }
+    free(text);
+}
+END_TEST
+
+START_TEST(a_page_that_could_not_be_graded_says_why)
+{
+    char *text = printed(false, 80, NULL, "null");
+    assert_has(text, "✗ Not graded: The host name could not be found. (dns_failed)\n");
+    ck_assert_ptr_null(strstr(text, "/ 100"));
+    free(text);
+}
+END_TEST
+
+static const char *const odd_results[] = {
+    "null", "[]", "{}", "{\"a\":null}", "{\"a\":[]}", "{\"a\":{\"passed\":false,\"importance\":\"high\",\"category\":\"seo\"}}"};
+
+START_TEST(odd_results_are_survived)
+{
+    char *text = printed(false, 80, "good", odd_results[_i]);
+    assert_has(text, "42 / 100");
+    free(text);
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    bool valid;
+} names[] = {
+    {"acme", true},          {"ünï 日本", true},       {"", false}, {"a\nb", false}, {"\xff", false}, {"a\xc2\x80", false},
+    {"\xed\xa0\x80", false}, {"a\xe2\x80\xae", false},
+};
+
+START_TEST(names_are_utf_8_without_control_characters)
+{
+    ck_assert_msg(cmd_name_valid(names[_i].name) == names[_i].valid, "%s", names[_i].name);
+}
+END_TEST
+
+START_TEST(names_are_at_most_a_hundred_characters)
+{
+    char name[301] = "";
+    for (int i = 0; i < 100; i++)
+        strcat(name, "日");
+    ck_assert(cmd_name_valid(name));
+    name[297] = '\0';
+    strcat(name, "aa");
+    ck_assert(!cmd_name_valid(name));
+}
+END_TEST
+
+/* What ${print} writes to standard output, to be freed. */
+static char *standard_output(void (*print)(bool json), bool json)
+{
+    char *text = calloc(1, 4096);
+    int fds[2], kept = dup(STDOUT_FILENO);
+    ck_assert_int_eq(pipe(fds), 0);
+    fflush(stdout);
+    ck_assert_int_ge(dup2(fds[1], STDOUT_FILENO), 0);
+    close(fds[1]);
+    print(json);
+    fflush(stdout);
+    ck_assert_int_ge(dup2(kept, STDOUT_FILENO), 0);
+    close(kept);
+    ck_assert_int_gt(read(fds[0], text, 4095), 0);
+    close(fds[0]);
+    return text;
+}
+
+static void print_two(bool json)
+{
+    struct records records;
+    const char *const words[] = {"a:read", "a:write"};
+    records_start(&records, json);
+    records_number(&records, "id", 1);
+    records_text(&records, "name", STR("ünï/\"x\""));
+    records_list(&records, "scopes", words, 2);
+    records_time(&records, "at", 1700000000123);
+    records_end_row(&records);
+    records_number(&records, "id", 20);
+    records_text(&records, "name", (struct str){NULL, 0});
+    records_list(&records, "scopes", words, 0);
+    records_time(&records, "at", 0);
+    records_end_row(&records);
+    records_finish(&records);
+}
+
+START_TEST(records_are_a_table_for_people)
+{
+    char *text = standard_output(print_two, false);
+    ck_assert_str_eq(text, "id  name     scopes          at\n"
+                           "1   ünï/\"x\"  a:read a:write  2023-11-14T22:13:20Z\n"
+                           "20  -        -               -\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(records_are_an_object_a_line_as_json)
+{
+    char *text = standard_output(print_two, true);
+    ck_assert_str_eq(text, "{\"id\":1,\"name\":\"ünï/\\\"x\\\"\",\"scopes\":[\"a:read\",\"a:write\"],\"at\":\"2023-11-14T22:13:20Z\"}\n"
+                           "{\"id\":20,\"name\":null,\"scopes\":[],\"at\":null}\n");
+    free(text);
+}
+END_TEST
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+int main(void)
+{
+    Suite *suite = suite_create("print");
+    TCase *tcase = tcase_create("print");
+    tcase_add_test(tcase, a_report_says_score_verdict_what_to_mend_and_how_each_category_did);
+    tcase_add_test(tcase, nothing_from_the_page_steers_the_terminal);
+    tcase_add_test(tcase, colour_comes_only_where_it_is_asked_for);
+    tcase_add_test(tcase, lines_keep_to_the_width);
+    tcase_add_test(tcase, a_page_that_could_not_be_graded_says_why);
+    tcase_add_loop_test(tcase, odd_results_are_survived, 0, COUNT(odd_results));
+    tcase_add_loop_test(tcase, names_are_utf_8_without_control_characters, 0, COUNT(names));
+    tcase_add_test(tcase, names_are_at_most_a_hundred_characters);
+    tcase_add_test(tcase, records_are_a_table_for_people);
+    tcase_add_test(tcase, records_are_an_object_a_line_as_json);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,243 @@
+#include "queue.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct queue *q;
+
+static void add(uint64_t workspace, uint64_t report, const char *url)
+{
+    ck_assert(queue_add(q, workspace, report, 1, str_of(url)));
+}
+
+/* hand out all that may go: how many, their reports in ${out} */
+static size_t drain(uint64_t *out, size_t max)
+{
+    size_t n = 0;
+    struct queue_job *job;
+    while (n < max && (job = queue_next(q)) != NULL)
+        out[n++] = job->report;
+    return n;
+}
+
+static void setup_one(void)
+{
+    q = queue_new(1, 32);
+    queue_auditor_came(q, 0);
+}
+
+static void teardown(void)
+{
+    queue_free(q);
+}
+
+START_TEST(workspaces_take_turns)
+{
+    uint64_t got[6];
+    char url[64];
+    for (uint64_t i = 1; i <= 4; i++) {
+        snprintf(url, sizeof(url), "http://host%llu/", (unsigned long long)i);
+        add(1, i, url);
+    }
+    add(2, 10, "http://other1/");
+    add(3, 20, "http://other2/");
+    ck_assert_uint_eq(drain(got, 6), 6);
+    size_t second = 0, third = 0;
+    for (size_t i = 0; i < 6; i++) {
+        second = got[i] == 10 ? i : second;
+        third = got[i] == 20 ? i : third;
+    }
+    ck_assert_msg(second < 3 && third < 3, "the small workspaces came at %zu and %zu", second, third);
+}
+END_TEST
+
+START_TEST(job_somebody_waits_for_goes_first)
+{
+    uint64_t got[1];
+    add(1, 1, "http://a/");
+    add(1, 2, "http://b/");
+    add(2, 3, "http://c/");
+    queue_hurry(q, 2);
+    ck_assert_uint_eq(drain(got, 1), 1);
+    ck_assert_uint_eq(got[0], 2);
+}
+END_TEST
+
+START_TEST(host_has_two_jobs_out_at_most)
+{
+    uint64_t got[8];
+    add(1, 1, "http://same.example/a");
+    add(1, 2, "http://same.example/b");
+    add(2, 3, "http://same.example:80/c");
+    add(1, 4, "http://same.example/d");
+    add(1, 5, "http://free.example/");
+    add(2, 6, "http://same.example/e?x");
+    size_t n = drain(got, 8), same = 0, spare = 0;
+    for (size_t i = 0; i < n; i++) {
+        same += got[i] == 1 || got[i] == 2 || got[i] == 4 || got[i] == 6;
+        spare += got[i] == 5;
+    }
+    ck_assert_uint_eq(same, 2);
+    ck_assert_uint_eq(spare, 1);
+    queue_remove(q, queue_find(q, got[0] == 5 ? got[1] : got[0]));
+    ck_assert_uint_ge(drain(got, 8), 1);
+}
+END_TEST
+
+START_TEST(host_always_goes_to_the_same_auditor)
+{
+    queue_free(q);
+    q = queue_new(4, 32);
+    for (unsigned i = 0; i < 4; i++)
+        queue_auditor_came(q, i);
+    for (int round = 0; round < 3; round++) {
+        add(1, 1, "https://shop.example/a");
+        add(2, 2, "https://shop.example/b");
+        struct queue_job *a = queue_next(q), *b = queue_next(q);
+        ck_assert_ptr_nonnull(a);
+        ck_assert_ptr_nonnull(b);
+        ck_assert_int_eq(a->auditor, b->auditor);
+        queue_remove(q, a);
+        queue_remove(q, b);
+    }
+}
+END_TEST
+
+START_TEST(nothing_goes_out_without_an_auditor)
+{
+    queue_auditor_went(q, 0, false);
+    add(1, 1, "http://a/");
+    ck_assert_ptr_null(queue_next(q));
+    queue_auditor_came(q, 0);
+    ck_assert_ptr_nonnull(queue_next(q));
+}
+END_TEST
+
+START_TEST(jobs_of_a_dead_auditor_run_again_one_at_a_time)
+{
+    uint64_t got[4];
+    add(1, 1, "http://a/");
+    add(1, 2, "http://b/");
+    ck_assert_uint_eq(drain(got, 4), 2);
+    ck_assert_ptr_null(queue_auditor_went(q, 0, true));
+    add(1, 3, "http://c/");
+    queue_auditor_came(q, 0);
+    ck_assert_uint_eq(drain(got, 4), 1);
+    ck_assert_msg(got[0] != 3, "a new job went beside one under suspicion");
+    queue_remove(q, queue_find(q, got[0]));
+    uint64_t first = got[0];
+    ck_assert_uint_eq(drain(got, 4), 1);
+    ck_assert_uint_eq(got[0], 3 - first);
+    queue_remove(q, queue_find(q, got[0]));
+    ck_assert_uint_eq(drain(got, 4), 1);
+    ck_assert_uint_eq(got[0], 3);
+}
+END_TEST
+
+START_TEST(only_a_death_while_alone_is_blamed_on_the_job)
+{
+    uint64_t got[4];
+    add(1, 1, "http://a/");
+    add(1, 2, "http://b/");
+    ck_assert_uint_eq(drain(got, 4), 2);
+    ck_assert_ptr_null(queue_auditor_went(q, 0, true));
+    queue_auditor_came(q, 0);
+    ck_assert_uint_eq(drain(got, 4), 1);
+    struct queue_job *guilty = queue_auditor_went(q, 0, true);
+    ck_assert_ptr_nonnull(guilty);
+    ck_assert_uint_eq(guilty->report, got[0]);
+}
+END_TEST
+
+START_TEST(auditor_that_drains_is_blamed_for_nothing)
+{
+    struct queue_job *job;
+    add(1, 1, "http://a/");
+    add(1, 2, "http://b/");
+    ck_assert_ptr_nonnull(queue_next(q));
+    job = queue_next(q);
+    queue_back(q, job);
+    ck_assert_ptr_null(queue_auditor_went(q, 0, false));
+    queue_auditor_came(q, 0);
+    uint64_t got[4];
+    ck_assert_uint_eq(drain(got, 4), 2);
+}
+END_TEST
+
+START_TEST(newer_attempt_replaces_an_older_one_wherever_it_is)
+{
+    add(1, 1, "http://a/");
+    ck_assert_ptr_nonnull(queue_next(q));
+    ck_assert(queue_add(q, 1, 1, 2, STR("http://a/")));
+    ck_assert_uint_eq(queue_size(q), 1);
+    ck_assert_uint_eq(queue_find(q, 1)->attempt, 2);
+    ck_assert(queue_add(q, 1, 1, 1, STR("http://a/")));
+    ck_assert_uint_eq(queue_find(q, 1)->attempt, 2);
+}
+END_TEST
+
+START_TEST(random_use_keeps_the_counts)
+{
+    unsigned seed = 7;
+    uint64_t out[64], n_out = 0;
+    for (int i = 0; i < 20000; i++) {
+        seed = seed * 1103515245u + 12345u;
+        unsigned dice = seed >> 16 & 7;
+        uint64_t id = (seed >> 8) % 500 + 1;
+        char url[64];
+        snprintf(url, sizeof(url), "http://h%u/", (seed >> 4) % 40);
+        if (dice < 4)
+            queue_add(q, id % 7 + 1, id, (uint32_t)(i / 1000) + 1, str_of(url));
+        else if (dice == 4)
+            queue_hurry(q, id);
+        else if (dice == 5 && queue_find(q, id) != NULL)
+            queue_remove(q, queue_find(q, id));
+        else if (dice == 6)
+            n_out += drain(out, 64);
+        else if (i % 50 == 0) {
+            queue_auditor_went(q, 0, true);
+            queue_auditor_came(q, 0);
+        }
+    }
+    ck_assert_uint_gt(n_out, 100);
+    size_t left = 0;
+    for (uint64_t id = 1; id <= 500; id++)
+        left += queue_find(q, id) != NULL;
+    ck_assert_uint_eq(left, queue_size(q));
+    /* with everything taken away again, nothing is left running */
+    for (uint64_t id = 1; id <= 500; id++)
+        if (queue_find(q, id) != NULL)
+            queue_remove(q, queue_find(q, id));
+    ck_assert_uint_eq(queue_size(q), 0);
+    for (uint64_t id = 1; id <= 32; id++) {
+        char url[64];
+        snprintf(url, sizeof(url), "http://fresh%llu/", (unsigned long long)id);
+        add(1, id, url);
+    }
+    ck_assert_uint_eq(drain(out, 64), 32);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("queue");
+    TCase *t = tcase_create("queue");
+    tcase_add_checked_fixture(t, setup_one, teardown);
+    tcase_add_test(t, workspaces_take_turns);
+    tcase_add_test(t, job_somebody_waits_for_goes_first);
+    tcase_add_test(t, host_has_two_jobs_out_at_most);
+    tcase_add_test(t, host_always_goes_to_the_same_auditor);
+    tcase_add_test(t, nothing_goes_out_without_an_auditor);
+    tcase_add_test(t, jobs_of_a_dead_auditor_run_again_one_at_a_time);
+    tcase_add_test(t, only_a_death_while_alone_is_blamed_on_the_job);
+    tcase_add_test(t, auditor_that_drains_is_blamed_for_nothing);
+    tcase_add_test(t, newer_attempt_replaces_an_older_one_wherever_it_is);
+    tcase_add_test(t, random_use_keeps_the_counts);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,131 @@
+#include "core/api/render.h"
+
+#include <check.h>
+#include <json-c/json.h>
+
+static struct buf out;
+
+static void clean(void)
+{
+    buf_free(&out);
+}
+
+static const struct {
+    struct store_report report;
+    const char *json; /* @ is where base_url goes, # where the results go */
+} report_cases[] = {
+    /* just created */
+    {{.id = 41, .score = -1, .created_at = 1778158800123, .updated_at = 1778158800123, .url = {"https://example.com/", 20}, .project_name = {"example.com", 11}},
+     "{\"id\":41,\"url\":\"https://example.com/\",\"project\":\"example.com\",\"status\":\"pending\",\"score\":null,\"result\":null,\"privacy\":0,\"password\":false,"
+     "\"link\":\"@/reports/41\",\"issues\":null#,\"error\":null,\"generated_at\":null,\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:00Z\"}"},
+    /* done, with a password */
+    {{.id = UINT64_MAX,
+      .status = REPORT_DONE,
+      .privacy = PRIVACY_PASSWORD,
+      .result = RESULT_GOOD,
+      .score = 100,
+      .issues_high = 1,
+      .issues_medium = 2,
+      .issues_low = 3,
+      .issues_passed = 21,
+      .created_at = 1778158800000,
+      .updated_at = 1778158802000,
+      .generated_at = 1778158801999,
+      .url = {"https://example.com/?a=\"\\", 25},
+      .project_name = {"example.com", 11},
+      .password_hash = {"$scrypt$", 8}},
+     "{\"id\":18446744073709551615,\"url\":\"https://example.com/?a=\\\"\\\\\",\"project\":\"example.com\",\"status\":\"done\",\"score\":100,\"result\":\"good\",\"privacy\":2,"
+     "\"password\":true,\"link\":\"@/reports/18446744073709551615\",\"issues\":{\"high\":1,\"medium\":2,\"low\":3,\"passed\":21}#,\"error\":null,"
+     "\"generated_at\":\"2026-05-07T13:00:01Z\",\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:02Z\"}"},
+    /* never graded: a score of 0 is a score, failing is not */
+    {{.id = 1, .status = REPORT_FAILED, .privacy = PRIVACY_PRIVATE, .score = -1, .created_at = 1000, .updated_at = 1000, .error_code = {"dns_failed", 10}, .error_message = {"No \"host\"\n\xff", 11}},
+     "{\"id\":1,\"url\":\"\",\"project\":\"\",\"status\":\"failed\",\"score\":null,\"result\":null,\"privacy\":1,\"password\":false,\"link\":\"@/reports/1\",\"issues\":null#,"
+     "\"error\":{\"code\":\"dns_failed\",\"message\":\"No \\\"host\\\"\\n\xef\xbf\xbd\"},\"generated_at\":null,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
+    /* graded, then failed: what was found stays */
+    {{.id = 2, .status = REPORT_FAILED, .result = RESULT_BAD, .score = 0, .issues_high = 9, .generated_at = 2000, .created_at = 1000, .updated_at = 3000, .error_code = {"timeout", 7}, .error_message = {"Late.", 5}},
+     "{\"id\":2,\"url\":\"\",\"project\":\"\",\"status\":\"failed\",\"score\":0,\"result\":\"bad\",\"privacy\":0,\"password\":false,\"link\":\"@/reports/2\","
+     "\"issues\":{\"high\":9,\"medium\":0,\"low\":0,\"passed\":0}#,\"error\":{\"code\":\"timeout\",\"message\":\"Late.\"},\"generated_at\":\"1970-01-01T00:00:02Z\","
+     "\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:03Z\"}"},
+    /* graded, now again: the error of old is forgotten, the grade is not */
+    {{.id = 3, .status = REPORT_PENDING, .result = RESULT_DECENT, .score = 50, .generated_at = 2000, .created_at = 1000, .updated_at = 3000, .error_code = {"timeout", 7}, .error_message = {"Late.", 5}},
+     "{\"id\":3,\"url\":\"\",\"project\":\"\",\"status\":\"pending\",\"score\":50,\"result\":\"decent\",\"privacy\":0,\"password\":false,\"link\":\"@/reports/3\","
+     "\"issues\":{\"high\":0,\"medium\":0,\"low\":0,\"passed\":0}#,\"error\":null,\"generated_at\":\"1970-01-01T00:00:02Z\",\"created_at\":\"1970-01-01T00:00:01Z\","
+     "\"updated_at\":\"1970-01-01T00:00:03Z\"}"},
+};
+
+START_TEST(report_comes_out_as_the_contract_says)
+{
+    struct buf marked = {0};
+    size_t link_at, results_at;
+    render_report(&report_cases[_i].report, &out, &link_at, &results_at);
+    buf_add(&marked, out.p, link_at);
+    buf_adds(&marked, "@");
+    buf_add(&marked, out.p + link_at, results_at - link_at);
+    buf_adds(&marked, "#");
+    buf_add(&marked, out.p + results_at, out.n - results_at);
+    ck_assert_msg(str_eq(buf_view(&marked), str_of(report_cases[_i].json)), "%.*s", (int)marked.n, marked.p);
+    buf_add(&out, "", 1);
+    struct json_object *json = json_tokener_parse(out.p);
+    ck_assert_ptr_nonnull(json);
+    json_object_put(json);
+    buf_free(&marked);
+}
+END_TEST
+
+START_TEST(splice_offsets_count_from_where_the_buffer_stood)
+{
+    size_t link_at, results_at, link_again, results_again;
+    render_report(&report_cases[0].report, &out, &link_at, &results_at);
+    render_report(&report_cases[0].report, &out, &link_again, &results_again);
+    ck_assert_uint_eq(link_at, link_again);
+    ck_assert_uint_eq(results_at, results_again);
+}
+END_TEST
+
+static const struct {
+    struct store_project project;
+    const char *json;
+} project_cases[] = {
+    {{.id = 3, .name = {"example.com", 11}, .reports = 12, .created_at = 1000, .updated_at = 2000},
+     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":12,\"score\":null,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:02Z\"}"},
+    {{.id = 3, .name = {"example.com", 11}, .reports = 3, .scored = 2, .score_total = 161, .created_at = 1000, .updated_at = 1000},
+     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":3,\"score\":81,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
+    {{.id = 3, .name = {"example.com", 11}, .reports = 3, .scored = 3, .score_total = 241, .created_at = 1000, .updated_at = 1000},
+     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":3,\"score\":80,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
+    {{.id = 3, .name = {"example.com", 11}, .reports = 3, .scored = 3, .score_total = 242, .created_at = 1000, .updated_at = 1000},
+     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":3,\"score\":81,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
+    {{.id = 3, .name = {"example.com", 11}, .reports = 1, .scored = 1, .score_total = 0, .created_at = 1000, .updated_at = 1000},
+     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":1,\"score\":0,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
+};
+
+START_TEST(project_comes_out_with_its_mean_rounded)
+{
+    render_project(&project_cases[_i].project, &out);
+    ck_assert_msg(str_eq(buf_view(&out), str_of(project_cases[_i].json)), "%.*s", (int)out.n, out.p);
+}
+END_TEST
+
+START_TEST(store_is_given_these_functions)
+{
+    ck_assert_uint_eq(render_records.version, RENDER_VERSION);
+    ck_assert(render_records.report == render_report);
+    ck_assert(render_records.project == render_project);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("render");
+    TCase *tc = tcase_create("render");
+    suite_add_tcase(suite, tc);
+    tcase_add_checked_fixture(tc, NULL, clean);
+    tcase_add_loop_test(tc, report_comes_out_as_the_contract_says, 0, sizeof(report_cases) / sizeof(report_cases[0]));
+    tcase_add_test(tc, splice_offsets_count_from_where_the_buffer_stood);
+    tcase_add_loop_test(tc, project_comes_out_with_its_mean_rounded, 0, sizeof(project_cases) / sizeof(project_cases[0]));
+    tcase_add_test(tc, store_is_given_these_functions);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

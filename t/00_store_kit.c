@@ -1,0 +1,324 @@
+#include "t/00_store_kit.h"
+
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char kit_problem[512];
+static bool in_child;
+
+void kit_child(void)
+{
+    in_child = true;
+}
+
+void kit_fail(const char *file, int line, const char *what, const char *got)
+{
+    if (!in_child)
+        ck_abort_msg("%s:%d: %s: %s", file, line, what, got);
+    fprintf(stderr, "child: %s:%d: %s: %s\n", file, line, what, got);
+    _exit(9);
+}
+
+static void render_report(const struct store_report *r, struct buf *out, size_t *link_at, size_t *results_at)
+{
+    static const char *const statuses[] = {"pending", "done", "failed"};
+    buf_printf(out, "{\"id\":%llu,\"url\":\"", (unsigned long long)r->id);
+    buf_str(out, r->url);
+    buf_printf(out, "\",\"status\":\"%s\",\"score\":%d,\"link\":\"", statuses[r->status], r->score);
+    *link_at = out->n;
+    buf_printf(out, "/reports/%llu\"", (unsigned long long)r->id);
+    *results_at = out->n;
+    buf_adds(out, ",\"error\":\"");
+    buf_str(out, r->error_code);
+    buf_printf(out, "\",\"privacy\":%d,\"attempt\":%u}", r->privacy, r->attempt);
+}
+
+static void render_project(const struct store_project *p, struct buf *out)
+{
+    buf_printf(out, "{\"id\":%llu,\"project\":\"", (unsigned long long)p->id);
+    buf_str(out, p->name);
+    buf_printf(out, "\",\"reports_count\":%llu,\"scored\":%llu,\"total\":%llu}", (unsigned long long)p->reports, (unsigned long long)p->scored,
+               (unsigned long long)p->score_total);
+}
+
+const struct store_renderer kit_renderer = {.version = 1, .report = render_report, .project = render_project};
+
+/* All directories of a run lie in one, which the parent removes: a test that failed cleans nothing up. */
+static char base[48];
+
+static void base_make(void)
+{
+    snprintf(base, sizeof(base), "%s/assay-store-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    if (mkdtemp(base) == NULL) {
+        perror(base);
+        exit(1);
+    }
+    chmod(base, 0755); /* for the test that becomes somebody else */
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+    (void)st;
+    (void)kind;
+    (void)ftw;
+    return remove(path);
+}
+
+void kit_dir(char dir[64])
+{
+    snprintf(dir, 64, "%s/XXXXXX", base);
+    kit_assert(mkdtemp(dir) != NULL);
+}
+
+void kit_remove(const char *dir)
+{
+    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size)
+{
+    char why[512];
+    struct store *s;
+    const struct store_options o = {.dir = dir, .map_size = map_size, .max_readers = 64, .mode = mode, .renderer = &kit_renderer};
+    enum store_status status = store_open(&o, &s, why, sizeof(why));
+    if (status != STORE_OK)
+        kit_fail(__FILE__, __LINE__, "store_open", why);
+    return s;
+}
+
+void kit_open(struct kit *k)
+{
+    kit_dir(k->dir);
+    k->s = kit_store(k->dir, STORE_WRITE, MAP_BYTES);
+    k->now = NOW;
+}
+
+void kit_reopen(struct kit *k)
+{
+    store_close(k->s);
+    k->s = kit_store(k->dir, STORE_WRITE, MAP_BYTES);
+}
+
+void kit_close(struct kit *k)
+{
+    store_close(k->s);
+    kit_remove(k->dir);
+}
+
+struct store_answer kit_apply(struct kit *k, const struct store_change *c)
+{
+    struct store_txn *t;
+    struct store_answer answer;
+    store_read_end(k->s);
+    ck_status(store_begin(k->s, &t), STORE_OK);
+    store_apply(t, c, k->now, &answer);
+    if (store_txn_error(t) != STORE_OK) {
+        store_abort(t);
+        return answer;
+    }
+    ck_status(store_commit(t), STORE_OK);
+    return answer;
+}
+
+enum store_status kit_status(struct kit *k, const struct store_change *c)
+{
+    return kit_apply(k, c).status;
+}
+
+uint64_t kit_workspace(struct kit *k, const char *name)
+{
+    struct store_answer a = kit_apply(k, &(struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = str_of(name)});
+    ck_status(a.status, STORE_OK);
+    return a.id;
+}
+
+uint64_t kit_key(struct kit *k, uint64_t workspace, uint8_t seed)
+{
+    char hash[32];
+    memset(hash, seed, sizeof(hash));
+    struct store_answer a = kit_apply(k, &(struct store_change){.kind = CHANGE_KEY_CREATE, .workspace = workspace, .name = STR("a key"),
+                                                                .scopes = SCOPE_REPORTS_READ, .hash = {hash, sizeof(hash)}});
+    ck_status(a.status, STORE_OK);
+    return a.id;
+}
+
+struct store_change kit_create_change(uint64_t workspace, const char *url, const char *project)
+{
+    return (struct store_change){.kind = CHANGE_REPORT_CREATE, .workspace = workspace, .url = str_of(url), .name = str_of(project), .code = 201};
+}
+
+uint64_t kit_create(struct kit *k, uint64_t workspace, const char *url, const char *project)
+{
+    struct store_change c = kit_create_change(workspace, url, project);
+    struct store_answer a = kit_apply(k, &c);
+    ck_status(a.status, STORE_OK);
+    return a.id;
+}
+
+enum report_result kit_result(int score)
+{
+    return score >= 80 ? RESULT_GOOD : score >= 50 ? RESULT_DECENT : RESULT_BAD;
+}
+
+struct store_change kit_done_change(uint64_t id, uint32_t attempt, int score)
+{
+    return (struct store_change){.kind = CHANGE_REPORT_FINISH, .id = id, .attempt = attempt, .status = REPORT_DONE, .score = score,
+                                 .result = kit_result(score), .results = STR("{\"title\":{}}"), .issues_high = 1, .issues_passed = 3};
+}
+
+struct store_change kit_failed_change(uint64_t id, uint32_t attempt)
+{
+    return (struct store_change){.kind = CHANGE_REPORT_FINISH, .id = id, .attempt = attempt, .status = REPORT_FAILED,
+                                 .error_code = STR("dns_failed"), .error_message = STR("No such host.")};
+}
+
+void kit_done(struct kit *k, uint64_t id, uint32_t attempt, int score)
+{
+    struct store_change c = kit_done_change(id, attempt, score);
+    ck_status(kit_status(k, &c), STORE_OK);
+}
+
+/* ---- readers ---- */
+
+#define GOT(type)                                                                                                                          \
+    struct got_##type {                                                                                                                    \
+        int calls;                                                                                                                         \
+        enum store_status status;                                                                                                          \
+        struct store_##type record;                                                                                                        \
+    };                                                                                                                                     \
+    static void got_##type(void *arg, enum store_status status, const struct store_##type *record)                                         \
+    {                                                                                                                                      \
+        struct got_##type *g = arg;                                                                                                        \
+        g->calls++;                                                                                                                        \
+        g->status = status;                                                                                                                \
+        kit_assert((status == STORE_OK) == (record != NULL));                                                                               \
+        if (record != NULL)                                                                                                                \
+            g->record = *record;                                                                                                           \
+    }
+GOT(report)
+GOT(project)
+GOT(key)
+GOT(workspace)
+
+#define ANSWER(got, out)                                                                                                                   \
+    kit_assert((got).calls == 1);                                                                                                      \
+    if ((out) != NULL)                                                                                                                     \
+        *(out) = (got).record;                                                                                                             \
+    return (got).status
+
+enum store_status kit_report(struct store *s, uint64_t workspace, uint64_t id, struct store_report *out)
+{
+    struct got_report g = {0};
+    store_report_get(s, workspace, id, true, got_report, &g);
+    ANSWER(g, out);
+}
+
+enum store_status kit_project(struct store *s, uint64_t workspace, const char *name, struct store_project *out)
+{
+    struct got_project g = {0};
+    store_project_find(s, workspace, str_of(name), got_project, &g);
+    ANSWER(g, out);
+}
+
+enum store_status kit_find_key(struct store *s, uint8_t seed, struct store_key *out)
+{
+    struct got_key g = {0};
+    uint8_t hash[32];
+    memset(hash, seed, sizeof(hash));
+    store_key_find(s, hash, got_key, &g);
+    ANSWER(g, out);
+}
+
+enum store_status kit_get_workspace(struct store *s, uint64_t id, struct store_workspace *out)
+{
+    struct got_workspace g = {0};
+    store_workspace_get(s, id, got_workspace, &g);
+    ANSWER(g, out);
+}
+
+static void got_reports(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count)
+{
+    struct kit_list *l = arg;
+    *l = (struct kit_list){l->calls + 1, status, total, count, items, NULL};
+}
+
+static void got_projects(void *arg, enum store_status status, uint64_t total, const struct store_project *items, size_t count)
+{
+    struct kit_list *l = arg;
+    *l = (struct kit_list){l->calls + 1, status, total, count, NULL, items};
+}
+
+struct kit_list kit_reports(struct store *s, const struct store_list_query *q)
+{
+    struct kit_list l = {0};
+    store_report_list(s, q, got_reports, &l);
+    kit_assert(l.calls == 1);
+    return l;
+}
+
+struct kit_list kit_projects(struct store *s, const struct store_list_query *q)
+{
+    struct kit_list l = {0};
+    store_project_list(s, q, got_projects, &l);
+    kit_assert(l.calls == 1);
+    return l;
+}
+
+static void got_job(void *arg, const struct store_job *job)
+{
+    kit_assert(job->url.n > 0);
+    ++*(size_t *)arg;
+}
+
+size_t kit_jobs(struct store *s)
+{
+    size_t count = 0;
+    ck_status(store_job_each(s, got_job, &count), STORE_OK);
+    return count;
+}
+
+unsigned kit_purge(struct kit *k, uint64_t limit)
+{
+    const struct store_change c = {.kind = CHANGE_PURGE, .limit = limit};
+    unsigned slices = 0;
+    enum store_status status;
+    while ((status = kit_status(k, &c)) == STORE_OK)
+        slices++;
+    ck_status(status, STORE_NOT_FOUND);
+    return slices;
+}
+
+static void got_problem(void *arg, const char *sentence)
+{
+    snprintf(kit_problem, sizeof(kit_problem), "%s", sentence);
+    ++*(size_t *)arg;
+}
+
+size_t kit_problems(struct store *s)
+{
+    size_t problems = 0;
+    uint64_t records;
+    store_read_end(s);
+    enum store_status status = store_check(s, NULL, got_problem, &problems, &records);
+    kit_assert(problems == 0 ? status == STORE_OK : status == STORE_CORRUPT);
+    return problems;
+}
+
+void kit_check_clean(struct store *s)
+{
+    size_t problems = kit_problems(s);
+    if (problems != 0)
+        kit_fail(__FILE__, __LINE__, "store_check finds nothing wrong", kit_problem);
+}
+
+int kit_run(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    base_make();
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    kit_remove(base);
+    return failed == 0 ? 0 : 1;
+}

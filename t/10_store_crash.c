@@ -1,0 +1,207 @@
+/*
+ * The writer is killed with SIGKILL at a random moment, again and again. What it had answered after a commit is there afterwards, what it had not is
+ * there as a whole or not at all, exactly as its channel's note says, and nothing needs repair.
+ */
+#include "t/00_store_kit.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROUNDS 60
+#define CHANNEL 77
+
+/* Shared with the writer: what it has promised. */
+struct promises {
+    volatile uint64_t sequence; /* the last change answered: after its commit */
+    volatile uint64_t created, finished;
+};
+
+static struct promises *promises;
+
+static uint64_t next_random(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+    return *seed >> 33;
+}
+
+struct writer {
+    struct store *s;
+    uint64_t sequence, created, finished;
+    uint64_t seed;
+};
+
+/* The note carries, as an answer would, how many reports the changes up to its sequence made and finished. */
+static void one_commit(struct writer *w)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    char url[64];
+    ck_status(store_begin(w->s, &t), STORE_OK);
+    uint64_t changes = 1 + next_random(&w->seed) % 8;
+    for (uint64_t i = 0; i < changes; i++) {
+        struct store_change c;
+        if (w->finished < w->created && next_random(&w->seed) % 3 == 0) {
+            w->finished++;
+            c = kit_done_change(w->finished, 1, (int)(w->finished % 101));
+        } else {
+            snprintf(url, sizeof(url), "https://a.com/%llu", (unsigned long long)++w->created);
+            c = kit_create_change(1, url, w->created % 2 ? "a.com" : "b.com");
+        }
+        store_apply(t, &c, NOW + (int64_t)w->sequence, &a);
+        ck_status(a.status, STORE_OK);
+        w->sequence++;
+    }
+    uint64_t answers[2] = {w->created, w->finished};
+    store_channel_note(t, CHANNEL, w->sequence, (struct str){(char *)answers, sizeof(answers)});
+    ck_status(store_commit(t), STORE_OK);
+    promises->sequence = w->sequence;
+    promises->created = w->created;
+    promises->finished = w->finished;
+}
+
+static void writer_run(const char *dir, uint64_t seed)
+{
+    struct writer w = {.s = kit_store(dir, STORE_WRITE, MAP_BYTES), .seed = seed};
+    struct store_txn *t;
+    struct str answers;
+    ck_status(store_begin(w.s, &t), STORE_OK);
+    if (store_channel_get(t, CHANNEL, &w.sequence, &answers) == STORE_OK) {
+        memcpy(&w.created, answers.p, sizeof(w.created));
+        memcpy(&w.finished, answers.p + sizeof(w.created), sizeof(w.finished));
+    }
+    store_abort(t);
+    for (;;)
+        one_commit(&w);
+}
+
+/* Everything the writer promised, and nothing that its note does not know. */
+static void look(const char *dir)
+{
+    struct store *s = kit_store(dir, STORE_WRITE, MAP_BYTES);
+    struct store_txn *t;
+    struct str answers;
+    uint64_t sequence = 0, noted[2] = {0};
+    ck_status(store_begin(s, &t), STORE_OK);
+    if (store_channel_get(t, CHANNEL, &sequence, &answers) == STORE_OK)
+        memcpy(noted, answers.p, sizeof(noted));
+    store_abort(t);
+    ck_assert_uint_ge(sequence, promises->sequence);
+    ck_assert_uint_ge(noted[0], promises->created);
+    ck_assert_uint_ge(noted[1], promises->finished);
+    struct store_workspace w;
+    ck_status(kit_get_workspace(s, 1, &w), STORE_OK);
+    ck_assert_uint_eq(w.reports, noted[0]);
+    ck_assert_uint_eq(kit_jobs(s), noted[0] - noted[1]);
+    for (uint64_t id = 1; id <= noted[0]; id++) {
+        struct store_report r;
+        char url[64];
+        ck_status(kit_report(s, 1, id, &r), STORE_OK);
+        snprintf(url, sizeof(url), "https://a.com/%llu", (unsigned long long)id);
+        ck_assert(str_eq(r.url, str_of(url)));
+        ck_assert_int_eq(r.status, id <= noted[1] ? REPORT_DONE : REPORT_PENDING);
+    }
+    ck_status(kit_report(s, 1, noted[0] + 1, NULL), STORE_NOT_FOUND);
+    kit_check_clean(s);
+    store_close(s);
+}
+
+/* Let it commit at least once more, then strike after a random number of microseconds. */
+static void kill_somewhere(pid_t pid, uint64_t *seed)
+{
+    const struct timespec tick = {.tv_nsec = 20000};
+    uint64_t before = promises->sequence;
+    for (int i = 0; i < 200000 && promises->sequence == before; i++)
+        nanosleep(&tick, NULL);
+    ck_assert_uint_gt(promises->sequence, before);
+    const struct timespec more = {.tv_nsec = (long)(next_random(seed) % 15000000)};
+    nanosleep(&more, NULL);
+    kill(pid, SIGKILL);
+}
+
+START_TEST(a_killed_writer_loses_nothing_it_answered_and_needs_no_repair)
+{
+    struct kit k;
+    uint64_t seed = 4711;
+    promises = mmap(NULL, sizeof(*promises), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(promises != MAP_FAILED);
+    kit_open(&k);
+    ck_assert_uint_eq(kit_workspace(&k, "acme"), 1);
+    store_close(k.s);
+    k.s = NULL;
+    for (int round = 0; round < ROUNDS; round++) {
+        int status;
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+            kit_child();
+            writer_run(k.dir, seed + (uint64_t)round);
+        }
+        kill_somewhere(pid, &seed);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the writer ended by itself");
+        look(k.dir);
+    }
+    kit_close(&k);
+    munmap(promises, sizeof(*promises));
+}
+END_TEST
+
+/* The kill falls into purges of large projects: each time the purge goes on, and lists never show a part. */
+START_TEST(a_killed_purge_goes_on)
+{
+    struct kit k;
+    uint64_t seed = 99;
+    kit_open(&k);
+    uint64_t w = kit_workspace(&k, "acme");
+    struct store_txn *t;
+    struct store_answer a;
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (int i = 0; i < 3000; i++) {
+        struct store_change c = kit_create_change(w, "https://a.com/some/page", "a.com");
+        store_apply(t, &c, NOW, &a);
+    }
+    ck_status(store_commit(t), STORE_OK);
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = 1}), STORE_OK);
+    store_close(k.s);
+    struct store_usage u = {.reports = 3000};
+    for (int rounds = 0; u.reports > 0; rounds++) {
+        ck_assert_int_lt(rounds, 500);
+        pid_t pid = fork();
+        if (pid == 0) {
+            kit_child();
+            k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+            kit_purge(&k, 7);
+            _exit(0);
+        }
+        const struct timespec more = {.tv_nsec = (long)(2000000 + next_random(&seed) % 6000000)};
+        nanosleep(&more, NULL);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+        ck_status(store_usage(k.s, &u), STORE_OK);
+        struct kit_list l = kit_reports(k.s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = 10});
+        ck_assert_uint_eq(l.total + l.count, 0);
+        if (rounds % 5 == 0)
+            kit_check_clean(k.s);
+        store_close(k.s);
+    }
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    kit_purge(&k, 0);
+    kit_check_clean(k.s);
+    kit_close(&k);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store crash");
+    TCase *tc = tcase_create("crash");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, a_killed_writer_loses_nothing_it_answered_and_needs_no_repair);
+    tcase_add_test(tc, a_killed_purge_goes_on);
+    suite_add_tcase(suite, tc);
+    return kit_run(suite);
+}

@@ -1,0 +1,371 @@
+/* The operators' command line, while the server runs and while it does not. operating.md. */
+#include "harness.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+static struct origin *origin;
+static struct server *server;
+
+static void setup(void)
+{
+    origin = origin_start();
+    origin_usual_pages(origin);
+    server = server_new(&(struct server_options){.origin = origin, .no_key = true});
+}
+
+static void teardown(void)
+{
+    server_free(server);
+    origin_stop(origin);
+}
+
+/* Loop tests run once beside a running server (1) and once without one (0). */
+static void start_if(int running)
+{
+    if (running)
+        server_start(server);
+}
+
+static struct json_object *json_of(const char *out)
+{
+    struct json_tokener *tokener = json_tokener_new();
+    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+    struct json_object *value = json_tokener_parse_ex(tokener, out, -1);
+    ck_assert_msg(value != NULL, "not JSON: %s", out);
+    json_tokener_free(tokener);
+    return value;
+}
+
+static const char *member(struct json_object *object, const char *name)
+{
+    struct json_object *value = NULL;
+    ck_assert_msg(json_object_object_get_ex(object, name, &value), "no %s in %s", name, json_object_to_json_string(object));
+    return json_object_get_string(value);
+}
+
+static struct json_object *find(struct json_object *list, const char *name, const char *value)
+{
+    for (size_t i = 0; i < json_object_array_length(list); i++)
+        if (member(json_object_array_get_idx(list, i), name) && !strcmp(member(json_object_array_get_idx(list, i), name), value))
+            return json_object_array_get_idx(list, i);
+    return NULL;
+}
+
+START_TEST(workspaces_are_created_listed_and_deleted)
+{
+    start_if(_i);
+    char *id = assay_ok(server, "workspace", "create", "acme", NULL);
+    ck_assert_msg(strspn(id, "0123456789") == strlen(id) && *id, "create printed %s", id);
+    struct run again = assay(server, "workspace", "create", "acme", NULL);
+    ck_assert_msg(again.status == 1 && strstr(again.err, "acme"), "%d: %s%s", again.status, again.out, again.err);
+    struct json_object *made = find(assay_list(server, "workspace", "list", NULL), "name", "acme");
+    ck_assert_ptr_nonnull(made);
+    ck_assert_str_eq(member(made, "id"), id);
+    ck_assert(strstr(assay_ok(server, "workspace", "list", NULL), "acme") != NULL);
+    assay_ok(server, "workspace", "delete", "acme", NULL);
+    ck_assert_ptr_null(find(assay_list(server, "workspace", "list", NULL), "name", "acme"));
+    struct run gone = assay(server, "workspace", "delete", "acme", NULL);
+    ck_assert_msg(gone.status == 1 && strstr(gone.err, "acme"), "%d: %s%s", gone.status, gone.out, gone.err);
+    ck_assert_str_ne(assay_ok(server, "workspace", "create", "acme", NULL), id);
+}
+END_TEST
+
+START_TEST(a_key_is_printed_alone_and_once)
+{
+    start_if(_i);
+    assay_ok(server, "workspace", "create", "acme", NULL);
+    struct run run = assay(server, "key", "create", "--workspace", "acme", "--name", "ci", "--scope", "reports:read", NULL);
+    ck_assert_msg(run.status == 0 && strlen(run.out) == 8 + 36 + 1 && !strncmp(run.out, "asy_key_", 8), "%d: %s%s", run.status, run.out, run.err);
+    ck_assert(!strstr(run.err, "asy_key_"));
+    char *list = assay_ok(server, "key", "list", "--json", NULL), *table = assay_ok(server, "key", "list", NULL);
+    ck_assert_msg(!strstr(list, "asy_key_") && !strstr(table, "asy_key_"), "%s%s", list, table);
+    struct json_object *key = find(assay_list(server, "key", "list", NULL), "name", "ci");
+    ck_assert_ptr_nonnull(key);
+    static const char *const members[] = {"id", "name", "scopes", "created_at", "last_used_at", "expires_at", "revoked_at"};
+    for (size_t i = 0; i < COUNT(members); i++)
+        member(key, members[i]);
+    ck_assert(strstr(member(key, "scopes"), "reports:read") && !strstr(member(key, "scopes"), "projects"));
+    struct json_object *made = json_of(assay_ok(server, "key", "create", "--workspace", "acme", "--name", "json", "--json", NULL));
+    ck_assert_msg(strstr(json_object_to_json_string(made), "asy_key_") != NULL, "%s", json_object_to_json_string(made));
+    member(made, "id");
+}
+END_TEST
+
+START_TEST(a_key_made_before_the_start_works_after_it)
+{
+    assay_ok(server, "workspace", "create", "acme", NULL);
+    server->key = key_new(server, "acme", NULL);
+    server_start(server);
+    expect_status(http_get(server, "/api/v1/reports"), 200);
+    server_stop(server);
+    char *id = text("%s", member(json_object_array_get_idx(assay_list(server, "key", "list", NULL), 0), "id"));
+    assay_ok(server, "key", "revoke", id, NULL);
+    server_start(server);
+    expect_error(http_get(server, "/api/v1/reports"), 401, "unauthorized");
+    server_stop(server);
+}
+END_TEST
+
+/* Requests that are refused (1) and uses that are wrong (2). */
+static const struct {
+    const char *args[7];
+    int status;
+    const char *says;
+} refused[] = {
+    {{"nonsense"}, 2, "nonsense"},
+    {{"workspace"}, 2, NULL},
+    {{"workspace", "nonsense"}, 2, "nonsense"},
+    {{"workspace", "create"}, 2, NULL},
+    {{"workspace", "create", ""}, 0, NULL},
+    {{"workspace", "create", "a", "b"}, 2, NULL},
+    {{"key", "create"}, 2, "workspace"},
+    {{"key", "create", "--workspace", "nowhere"}, 1, "nowhere"},
+    {{"key", "create", "--workspace", "acme", "--scope", "everything"}, 0, "everything"},
+    {{"key", "create", "--workspace", "acme", "--expires", "soon"}, 0, "soon"},
+    {{"key", "create", "--workspace", "acme", "--nonsense"}, 2, "nonsense"},
+    {{"key", "revoke"}, 2, NULL},
+    {{"key", "revoke", "999999"}, 1, "999999"},
+    {{"key", "revoke", "abc"}, 0, "abc"},
+    {{"key", "rotate", "999999"}, 1, "999999"},
+    {{"backup"}, 2, NULL},
+    {{"backup", "/proc/nowhere/backup"}, 1, "/proc/nowhere/backup"},
+    {{"restore", "/nowhere"}, 1, NULL},
+    {{"audit"}, 2, NULL},
+    {{"config", "nonsense"}, 2, "nonsense"},
+    {{NULL}, 2, NULL},
+};
+
+START_TEST(what_cannot_be_done_is_refused_with_a_sentence)
+{
+    start_if(_i);
+    assay_ok(server, "workspace", "create", "acme", NULL);
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        const char *const *a = refused[i].args;
+        struct run run = assay(server, a[0], a[1], a[2], a[3], a[4], a[5], NULL);
+        int want = refused[i].status ? refused[i].status : run.status == 1 ? 1 : 2; /* either reading of a bad value */
+        ck_assert_msg(run.status == want, "%s: exit status %d, not %d\n%s%s", run.command, run.status, want, run.out, run.err);
+        ck_assert_msg(!*run.out && strlen(run.err) > 10, "%s: %s|%s", run.command, run.out, run.err);
+        ck_assert_msg(!refused[i].says || strstr(run.err, refused[i].says), "%s: no %s in %s", run.command, refused[i].says, run.err);
+    }
+}
+END_TEST
+
+START_TEST(help_is_printed)
+{
+    struct run run = run_program(assay_path(), "-h", NULL);
+    ck_assert_msg(run.status == 0 && strstr(run.out, "workspace") && strstr(run.out, "backup"), "%d: %s%s", run.status, run.out, run.err);
+}
+END_TEST
+
+START_TEST(a_configuration_with_mistakes_is_told)
+{
+    server_configure(server, "colour: blue");
+    struct run run = assay(server, "workspace", "list", NULL);
+    ck_assert_msg(run.status != 0 && strstr(run.err, "colour") && strstr(run.err, server->conf), "%d: %s", run.status, run.err);
+}
+END_TEST
+
+/* ---- backup and restore ---- */
+
+static atomic_bool writing_ends;
+
+static void *write_on(void *arg)
+{
+    unsigned *made = arg;
+    while (!writing_ends) {
+        struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .body = "url=http%3A%2F%2F127.0.0.1%3A80%2F",
+                                  .headers = {"Prefer: respond-async"}, .may_fail = true);
+        *made += r->status == 202;
+        response_free(r);
+    }
+    return NULL;
+}
+
+static void use_workspace(void)
+{
+    assay_ok(server, "workspace", "create", "acme", NULL);
+    server->key = key_new(server, "acme", NULL);
+}
+
+START_TEST(a_backup_under_writes_is_consistent_and_restores)
+{
+    char *dir = text("%s/backup", server->dir);
+    pthread_t thread;
+    unsigned made = 0;
+    server_start(server);
+    use_workspace();
+    int64_t kept = report_new(server, origin_url(origin, "/good"));
+    struct response *before = http_get(server, report_path(kept));
+    ck_assert_int_eq(mkdir(dir, 0700), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, write_on, &made), 0);
+    struct run run = assay(server, "backup", dir, NULL);
+    writing_ends = true;
+    pthread_join(thread, NULL);
+    ck_assert_msg(run.status == 0, "%s%s", run.out, run.err);
+    expect_status(http_delete(server, report_path(kept)), 200);
+    struct run refused_now = assay(server, "restore", dir, NULL);
+    ck_assert_msg(refused_now.status == 1 && *refused_now.err, "restore beside a running server: %d", refused_now.status);
+    server_stop(server);
+
+    run = assay(server, "restore", dir, NULL);
+    ck_assert_msg(run.status == 0, "%s%s", run.out, run.err);
+    run = assay(server, "check", NULL);
+    ck_assert_msg(run.status == 0, "%s%s", run.out, run.err);
+    server_start(server);
+    struct response *after = http_get(server, report_path(kept));
+    expect_status(after, 200);
+    json_object_object_del(at(before, "data"), "link"); /* another port */
+    json_object_object_del(at(after, "data"), "link");
+    ck_assert_msg(json_object_equal(at(before, "data"), at(after, "data")), "%s%s", response_text(before), response_text(after));
+    expect(after, int_at(http_get(server, "/api/v1/reports"), "meta.total") <= (int64_t)made + 1);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_backup_without_a_server_restores_elsewhere)
+{
+    char *dir = text("%s/backup", server->dir);
+    server_start(server);
+    use_workspace();
+    report_new(server, origin_url(origin, "/good"));
+    server_stop(server);
+    ck_assert_int_eq(mkdir(dir, 0700), 0);
+    assay_ok(server, "backup", dir, NULL);
+    struct run twice = assay(server, "backup", dir, NULL);
+    ck_assert_msg(twice.status == 1 && *twice.err, "a backup over a backup: %d", twice.status);
+    struct server *other = server_new(&(struct server_options){.origin = origin, .no_key = true});
+    assay_ok(other, "restore", dir, NULL);
+    server_start(other);
+    other->key = server->key;
+    expect_int(http_get(other, "/api/v1/reports"), "meta.total", 1);
+    server_free(other);
+}
+END_TEST
+
+START_TEST(a_restore_of_rubbish_leaves_the_store_alone)
+{
+    char *dir = text("%s/rubbish", server->dir);
+    server_start(server);
+    use_workspace();
+    server_stop(server);
+    ck_assert_int_eq(mkdir(dir, 0700), 0);
+    FILE *file = fopen(text("%s/data.mdb", dir), "w");
+    ck_assert_ptr_nonnull(file);
+    for (int i = 0; i < 10000; i++)
+        fputs("rubbish ", file);
+    ck_assert_int_eq(fclose(file), 0);
+    struct run run = assay(server, "restore", dir, NULL);
+    ck_assert_msg(run.status == 1 && *run.err, "%d: %s%s", run.status, run.out, run.err);
+    server_start(server);
+    expect_status(http_get(server, "/api/v1/reports"), 200);
+    server_stop(server);
+}
+END_TEST
+
+/* ---- the rest ---- */
+
+START_TEST(check_walks_the_store)
+{
+    server_start(server);
+    use_workspace();
+    report_new(server, origin_url(origin, "/good"));
+    if (!_i)
+        server_stop(server);
+    assay_ok(server, "check", NULL);
+    if (_i)
+        expect_status(http_get(server, "/api/v1/reports"), 200);
+}
+END_TEST
+
+START_TEST(stats_show_every_process)
+{
+    server_start(server);
+    use_workspace();
+    for (int i = 0; i < 10; i++)
+        expect_status(http_get(server, "/api/v1/reports"), 200);
+    char *table = assay_ok(server, "stats", NULL);
+    static const char *const names[] = {"worker", "writer", "auditor"};
+    for (size_t i = 0; i < COUNT(names); i++)
+        ck_assert_msg(strstr(table, names[i]) != NULL, "no %s in %s", names[i], table);
+    struct json_object *all = assay_list(server, "stats", NULL);
+    ck_assert_uint_eq(json_object_array_length(all), 4);
+    ck_assert_ptr_nonnull(find(all, "process", "auditor"));
+    server_stop(server);
+    struct run run = assay(server, "stats", NULL);
+    ck_assert_msg(run.status <= 1 && (*run.out || *run.err), "%d: %s%s", run.status, run.out, run.err);
+}
+END_TEST
+
+START_TEST(the_dumped_configuration_is_the_one_in_force)
+{
+    server_configure(server, "base_url: https://api.example.test\nreports: { good: 91 }\ntimeouts: { idle: 7s }\ntrusted_proxies: [10.0.0.0/8, \"2001:db8::/32\"]");
+    char *yaml = assay_ok(server, "config", "dump", NULL), *path = text("%s/dumped.yaml", server->dir);
+    ck_assert_msg(strstr(yaml, "https://api.example.test") && strstr(yaml, server->data) && strstr(yaml, "91") && strstr(yaml, "7s"), "%s", yaml);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(yaml, file);
+    ck_assert_int_eq(fclose(file), 0);
+    struct run run = run_program(assayd_path(), "-t", "-c", path, NULL);
+    ck_assert_msg(run.status == 0, "%s%s", run.out, run.err);
+    struct run again = run_program(assay_path(), "-c", path, "config", "dump", NULL);
+    ck_assert_str_eq(again.out, text("%s\n", yaml));
+}
+END_TEST
+
+static const struct {
+    const char *page;
+    int status;
+} audits[] = {{"/good", 0}, {"/decent", 1}, {"/bad", 1}, {"/missing", 2}};
+
+START_TEST(audit_grades_without_a_server_and_its_status_is_the_verdict)
+{
+    for (size_t i = 0; i < COUNT(audits); i++) {
+        struct run run = assay(server, "audit", origin_url(origin, audits[i].page), NULL);
+        ck_assert_msg(run.status == audits[i].status || (i == 0 && run.status == 1), "%s: %d\n%s%s", audits[i].page, run.status, run.out, run.err);
+        ck_assert_msg(!strstr(run.out, "\x1b["), "colour into a file: %s", run.out);
+    }
+    struct run run = assay(server, "audit", "--json", origin_url(origin, "/decent"), NULL);
+    struct json_object *record = json_of(run.out);
+    ck_assert_msg(strstr(json_object_to_json_string(record), "\"score\"") != NULL, "%s", run.out);
+    run = assay(server, "audit", "ftp://alpha.test/", NULL);
+    ck_assert_msg(run.status == 2 && strstr(run.out, "http://"), "%d: %s%s", run.status, run.out, run.err);
+}
+END_TEST
+
+START_TEST(a_command_never_takes_a_servers_store_from_under_it)
+{
+    server_start(server);
+    use_workspace();
+    for (int i = 0; i < 5; i++) {
+        assay_ok(server, "workspace", "create", text("w-%d", i), NULL);
+        report_queued(server, origin_url(origin, "/good"));
+    }
+    expect_int(http_get(server, "/api/v1/reports"), "meta.total", 5);
+    server_stop(server);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cli");
+    TCase *tcase = harness_case(suite, "a server each");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, workspaces_are_created_listed_and_deleted, 0, 2);
+    tcase_add_loop_test(tcase, a_key_is_printed_alone_and_once, 0, 2);
+    tcase_add_test(tcase, a_key_made_before_the_start_works_after_it);
+    tcase_add_loop_test(tcase, what_cannot_be_done_is_refused_with_a_sentence, 0, 2);
+    tcase_add_test(tcase, help_is_printed);
+    tcase_add_test(tcase, a_configuration_with_mistakes_is_told);
+    tcase_add_test(tcase, a_backup_under_writes_is_consistent_and_restores);
+    tcase_add_test(tcase, a_backup_without_a_server_restores_elsewhere);
+    tcase_add_test(tcase, a_restore_of_rubbish_leaves_the_store_alone);
+    tcase_add_loop_test(tcase, check_walks_the_store, 0, 2);
+    tcase_add_test(tcase, stats_show_every_process);
+    tcase_add_test(tcase, the_dumped_configuration_is_the_one_in_force);
+    tcase_add_test(tcase, audit_grades_without_a_server_and_its_status_is_the_verdict);
+    tcase_add_test(tcase, a_command_never_takes_a_servers_store_from_under_it);
+    return harness_main(suite);
+}

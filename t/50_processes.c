@@ -1,0 +1,631 @@
+/* The processes: starting, signals, deaths and reloads. design.md §2, operating.md. */
+#include "harness.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <strings.h>
+
+static struct origin *origin;
+static struct server *server;
+
+static void setup(void)
+{
+    origin = origin_start();
+    origin_usual_pages(origin);
+    server = server_new(&(struct server_options){.origin = origin});
+}
+
+static void teardown(void)
+{
+    if (server->pid > 0) {
+        kill(server->pid, SIGKILL);
+        server_wait(server, 5000);
+    }
+    server_free(server);
+    origin_stop(origin);
+}
+
+/* ---- configuration and start ---- */
+
+START_TEST(a_good_configuration_passes_the_check)
+{
+    struct run run = run_program(assayd_path(), "-t", "-c", server->conf, NULL);
+    ck_assert_msg(run.status == 0, "%d: %s%s", run.status, run.out, run.err);
+}
+END_TEST
+
+static const struct {
+    const char *yaml;   /* line 9 on */
+    const char *says[3]; /* each must be in what it says */
+} mistakes[] = {
+    {"wrokers: 2", {":9:", "wrokers"}},
+    {"reports: { wait: soon }", {":9:", "reports.wait"}},
+    {"reports: { good: 101 }", {":9:", "reports.good"}},
+    {"timeouts: { header: -1s }", {":9:", "timeouts.header"}},
+    {"max_connections: 12abc", {":9:", "max_connections"}},
+    {"trusted_proxies: [10.0.0.1/8]", {":9:", "trusted_proxies"}},
+    {"log: { level: loud }", {":9:", "log.level"}},
+    {"store: 5", {":9:", "store"}},
+    {"reports: { good: 101 }\nlog: { level: loud }\ncolour: blue", {":9:", ":10:", ":11:"}},
+    {"store: { map_size: 1GiB", {"assay.yaml"}},
+    {"max_connections: 5\nmax_connections: 6", {"max_connections"}},
+};
+
+START_TEST(a_wrong_configuration_is_refused_with_file_line_and_sentence)
+{
+    server_configure(server, mistakes[_i].yaml);
+    for (int check = 0; check < 2; check++) {
+        struct run run = run_program(assayd_path(), "-c", server->conf, check ? "-t" : NULL, NULL);
+        ck_assert_msg(run.status == 1, "exit status %d: %s%s", run.status, run.out, run.err);
+        ck_assert_msg(strstr(run.err, server->conf) != NULL, "no file in: %s", run.err);
+        for (size_t i = 0; i < COUNT(mistakes[_i].says) && mistakes[_i].says[i]; i++)
+            ck_assert_msg(strstr(run.err, mistakes[_i].says[i]) != NULL, "no %s in: %s", mistakes[_i].says[i], run.err);
+    }
+}
+END_TEST
+
+START_TEST(a_missing_configuration_file_is_refused)
+{
+    struct run run = run_program(assayd_path(), "-c", "/nowhere/assay.yaml", NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "/nowhere/assay.yaml"), "%d: %s", run.status, run.err);
+}
+END_TEST
+
+START_TEST(set_overrides_one_key)
+{
+    server_spawn(server, "--set", "workers=3", NULL);
+    ck_assert(server_ready(server, 15000));
+    ck_assert_msg(strstr(server->ready, " workers=3 auditors=1") != NULL, "%s", server->ready);
+    ck_assert_int_gt(server_process(server, "assayd: worker 2"), 0);
+    server_stop(server);
+    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", "nonsense=1", NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "nonsense"), "%d: %s", run.status, run.err);
+}
+END_TEST
+
+START_TEST(help_and_version_are_printed)
+{
+    struct run help = run_program(assayd_path(), "-h", NULL), version = run_program(assayd_path(), "-V", NULL);
+    ck_assert_msg(help.status == 0 && strstr(help.out, "--set"), "%d: %s", help.status, help.out);
+    ck_assert_msg(version.status == 0 && strpbrk(version.out, "0123456789"), "%d: %s", version.status, version.out);
+    ck_assert_int_ne(run_program(assayd_path(), "--nonsense", NULL).status, 0);
+}
+END_TEST
+
+START_TEST(process_titles_tell_who_is_who)
+{
+    server_start(server);
+    static const char *const titles[] = {"assayd: worker 0", "assayd: worker 1", "assayd: writer", "assayd: auditor 0"};
+    ck_assert_str_eq(process_title(server->pid), "assayd: master");
+    for (size_t i = 0; i < COUNT(titles); i++)
+        ck_assert_msg(server_process(server, titles[i]) > 0, "no %s", titles[i]);
+    ck_assert_uint_eq(server_children(server, NULL, 0), COUNT(titles));
+    server_stop(server);
+}
+END_TEST
+
+/* A second server whose given key is the first one's must be refused. */
+static const char *const shared_keys[] = {"listen.0.address", "data_dir", "run_dir"};
+
+START_TEST(a_second_server_on_the_same_port_or_directory_is_refused)
+{
+    server_start(server);
+    struct server *other = server_new(&(struct server_options){.no_key = true});
+    const char *values[] = {server->address, server->data, server->run};
+    struct run run = run_program(assayd_path(), "-c", other->conf, "--set", text("%s=%s", shared_keys[_i], values[_i]), NULL);
+    ck_assert_msg(run.status == 2, "exit status %d: %s%s", run.status, run.out, run.err);
+    ck_assert_msg(strstr(run.err, values[_i]) != NULL, "%s is not in: %s", values[_i], run.err);
+    expect_status(http_get(server, "/api/v1/reports"), 200);
+    server_free(other);
+    server_stop(server);
+}
+END_TEST
+
+/* ---- deaths ---- */
+
+struct successor {
+    const struct server *s;
+    const char *title;
+    pid_t old;
+};
+
+static bool is_replaced(void *arg)
+{
+    struct successor *w = arg;
+    pid_t now = server_process(w->s, w->title);
+    return now && now != w->old;
+}
+
+static bool serves(void *arg)
+{
+    const struct server *s = arg;
+    struct response *r = http(s, .method = "POST", .path = "/api/v1/reports", .may_fail = true, .timeout_ms = 5000,
+                              .body = form("url", origin_url(origin, "/good"), NULL), .headers = {"Prefer: wait=4"});
+    bool good = r->status == 201 && !strcmp(str_at(r, "data.status"), "done");
+    response_free(r);
+    return good;
+}
+
+static const char *const mortals[] = {"assayd: worker 0", "assayd: worker 1", "assayd: writer", "assayd: auditor 0"};
+
+START_TEST(a_killed_process_is_replaced_and_the_service_goes_on)
+{
+    server_start(server);
+    int64_t id = report_new(server, origin_url(origin, "/good"));
+    for (int round = 0; round < 2; round++) {
+        struct successor w = {server, mortals[_i], server_process(server, mortals[_i])};
+        ck_assert_int_gt(w.old, 0);
+        kill(w.old, SIGKILL);
+        ck_assert_msg(wait_until(is_replaced, &w, 8000), "%s was not replaced\n%s", w.title, server_log(server));
+        ck_assert_msg(wait_until(serves, server, 10000), "no service after the death of %s\n%s", w.title, server_log(server));
+        expect_status(http_get(server, report_path(id)), 200);
+    }
+    ck_assert_uint_eq(server_children(server, NULL, 0), COUNT(mortals));
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_write_in_flight_outlives_its_writer)
+{
+    server_start(server);
+    for (int round = 0; round < 3; round++) {
+        enum { POSTS = 20 };
+        struct raw *raws[POSTS];
+        char *body = form("url", origin_url(origin, text("/good?round=%d", round)), NULL);
+        for (size_t i = 0; i < POSTS; i++)
+            raws[i] = raw_open(server);
+        for (size_t i = 0; i < POSTS; i++) {
+            raw_text(raws[i], "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
+                              "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s", server->key, strlen(body), body);
+            if (i == POSTS / 2)
+                kill(server_process(server, "assayd: writer"), SIGKILL);
+        }
+        for (size_t i = 0; i < POSTS; i++) {
+            struct response *r = raw_response(raws[i], false, 10000);
+            expect_status(r, 202);
+            expect_status(http_get(server, report_path(int_at(r, "data.id"))), 200);
+            raw_close(raws[i]);
+        }
+        struct response *r = http_get(server, text("/api/v1/reports?search=round%%3D%d", round));
+        expect_int(r, "meta.total", POSTS);
+    }
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_page_in_the_works_outlives_its_auditor)
+{
+    server_start(server);
+    origin_page(origin, "/held", 200, "", "<title>x</title>");
+    origin_hold(origin, "/held");
+    int64_t id = report_queued(server, origin_url(origin, "/held"));
+    int64_t deadline = now_ms() + 5000;
+    while (!origin_hits(origin, "/held") && now_ms() < deadline)
+        poll(NULL, 0, 2);
+    kill(server_process(server, "assayd: auditor 0"), SIGKILL);
+    origin_release(origin, "/held");
+    struct response *r = report_wait(server, id);
+    expect_str(r, "data.status", "done");
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_page_that_kills_its_auditor_again_and_again_fails_alone)
+{
+    server_start(server);
+    origin_page(origin, "/deadly", 200, "", "<title>x</title>");
+    origin_hold(origin, "/deadly");
+    int64_t id = report_queued(server, origin_url(origin, "/deadly"));
+    struct response *r = NULL;
+    unsigned deaths = 0;
+    for (int64_t deadline = now_ms() + 20000; now_ms() < deadline;) {
+        r = http_get(server, report_path(id));
+        if (strcmp(str_at(r, "data.status"), "pending") != 0)
+            break;
+        pid_t auditor = server_process(server, "assayd: auditor 0");
+        if (auditor && origin_hits(origin, "/deadly") > deaths) {
+            kill(auditor, SIGKILL);
+            deaths = origin_hits(origin, "/deadly");
+        }
+        poll(NULL, 0, 5);
+    }
+    expect_str(r, "data.status", "failed");
+    expect_str(r, "data.error.code", "too_complex");
+    ck_assert_msg(deaths >= 2 && deaths <= 3, "after %u deaths", deaths);
+    ck_assert(wait_until(serves, server, 10000));
+    server_stop(server);
+}
+END_TEST
+
+struct gone {
+    pid_t pids[16];
+    size_t count;
+};
+
+static bool all_gone(void *arg)
+{
+    struct gone *gone = arg;
+    for (size_t i = 0; i < gone->count; i++)
+        if (process_alive(gone->pids[i]))
+            return false;
+    return true;
+}
+
+START_TEST(a_killed_master_leaves_nothing_behind)
+{
+    server_start(server);
+    struct gone gone = {.count = server_children(server, gone.pids, COUNT(gone.pids))};
+    int64_t id = report_queued(server, origin_url(origin, "/good"));
+    ck_assert_uint_eq(gone.count, 4);
+    server_signal(server, SIGKILL);
+    ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
+    ck_assert_msg(wait_until(all_gone, &gone, 5000), "processes are left");
+    server_start(server);
+    struct response *r = report_wait(server, id);
+    expect_str(r, "data.status", "done");
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(whoever_stands_still_is_killed_and_replaced)
+{
+    static const char *const titles[] = {"assayd: worker 0", "assayd: writer", "assayd: auditor 0"};
+    struct successor w[COUNT(titles)];
+    server_start(server);
+    for (size_t i = 0; i < COUNT(titles); i++) {
+        w[i] = (struct successor){server, titles[i], server_process(server, titles[i])};
+        kill(w[i].old, SIGSTOP);
+    }
+    for (size_t i = 0; i < COUNT(titles); i++) {
+        bool replaced = wait_until(is_replaced, &w[i], 20000);
+        if (!replaced)
+            kill(w[i].old, SIGKILL);
+        ck_assert_msg(replaced, "%s was not replaced within 20 s\n%s", titles[i], server_log(server));
+        ck_assert(!process_alive(w[i].old));
+    }
+    ck_assert(wait_until(serves, server, 10000));
+    server_stop(server);
+}
+END_TEST
+
+/* ---- stopping ---- */
+
+static struct raw *held_post(const char *path)
+{
+    struct raw *raw = raw_open(server);
+    origin_page(origin, path, 200, "", "<title>x</title>");
+    origin_hold(origin, path);
+    char *body = form("url", origin_url(origin, path), NULL);
+    raw_text(raw, "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: wait=25\r\n"
+                  "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s", server->key, strlen(body), body);
+    for (int64_t deadline = now_ms() + 5000; !origin_hits(origin, path) && now_ms() < deadline;)
+        poll(NULL, 0, 2);
+    return raw;
+}
+
+static const int gentle[] = {SIGTERM, SIGQUIT};
+
+START_TEST(a_gentle_stop_answers_held_posts_pending_and_ends_soon)
+{
+    server_start(server);
+    struct raw *raw = held_post("/held-stop"), *idle = raw_open(server), *half = raw_open(server);
+    raw_text(idle, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_status(raw_response(idle, false, 5000), 200);
+    raw_text(half, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /api/v1/reports HTTP/1.1\r\nHost: x\r\n");
+    expect_status(raw_response(half, false, 5000), 200);
+    server_signal(server, gentle[_i]);
+    struct response *r = raw_response(raw, false, 5000);
+    expect_status(r, 201);
+    expect_str(r, "data.status", "pending");
+    expect(r, header(r, "Connection") && !strcasecmp(header(r, "Connection"), "close"));
+    raw_text(half, "Authorization: Bearer %s\r\n\r\n", server->key);
+    r = raw_response(half, false, 5000);
+    expect_status(r, 200);
+    expect(r, header(r, "Connection") && !strcasecmp(header(r, "Connection"), "close"));
+    ck_assert_msg(server_wait(server, 10000) == 0, "not ended well\n%s", server_log(server));
+    ck_assert(raw_closed(idle, 1000));
+    server_start(server);
+    r = http_get(server, "/api/v1/reports?search=held-stop");
+    expect_int(r, "meta.total", 1);
+    origin_release(origin, "/held-stop");
+    expect_str(report_wait(server, int_at(r, "data.0.id")), "data.status", "done");
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(an_interrupt_stops_at_once)
+{
+    server_start(server);
+    struct gone gone = {.count = server_children(server, gone.pids, COUNT(gone.pids))};
+    struct raw *raw = held_post("/held-interrupt");
+    server_signal(server, SIGINT);
+    ck_assert_int_eq(server_wait(server, 3000), 0);
+    ck_assert(wait_until(all_gone, &gone, 1000));
+    ck_assert(raw_closed(raw, 1000));
+}
+END_TEST
+
+START_TEST(a_second_stop_is_at_once)
+{
+    server_start(server);
+    struct raw *half = raw_open(server);
+    raw_text(half, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\n");
+    expect_status(raw_response(half, false, 5000), 200);
+    server_signal(server, SIGTERM);
+    ck_assert_msg(server_wait(server, 1000) == -1, "did not wait for a request that had begun");
+    server_signal(server, SIGTERM);
+    ck_assert_int_eq(server_wait(server, 3000), 0);
+}
+END_TEST
+
+START_TEST(it_starts_again_on_the_same_port_at_once)
+{
+    server_start(server);
+    struct raw *idle = raw_open(server);
+    raw_text(idle, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_status(raw_response(idle, false, 5000), 200);
+    char *address = text("listen.0.address=%s", server->address);
+    server_stop(server);
+    for (int i = 0; i < 3; i++) {
+        server_spawn(server, "--set", address, NULL);
+        ck_assert_msg(server_ready(server, 10000), "%s", server_log(server));
+        expect_status(http_get(server, "/healthz"), 200);
+        server_stop(server);
+    }
+}
+END_TEST
+
+/* ---- reloads ---- */
+
+struct load {
+    pthread_t thread;
+    bool fresh;  /* a new connection for each request */
+    bool writes; /* POST instead of GET */
+    atomic_uint done;
+    char *failure;
+};
+static atomic_bool load_ends;
+
+static void load_request(struct raw *raw, const struct load *load)
+{
+    char *body = "url=http%3A%2F%2F127.0.0.1%3A80%2F";
+    if (load->writes)
+        raw_text(raw, "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
+                      "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s", server->key, strlen(body), body);
+    else
+        raw_text(raw, "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key);
+}
+
+static void *load_run(void *arg)
+{
+    struct load *load = arg;
+    struct raw *raw = NULL;
+    while (!load_ends && !load->failure) {
+        raw = raw ? raw : raw_open(server);
+        load_request(raw, load);
+        struct response *r = raw_response(raw, false, 15000);
+        const char *connection = header(r, "Connection");
+        if (r->status != (load->writes ? 202 : 200))
+            load->failure = text("after %u requests: status %d\n%s", load->done, r->status, response_text(r));
+        load->done++;
+        if (load->fresh || (connection && !strcasecmp(connection, "close"))) {
+            raw_close(raw);
+            raw = NULL;
+        }
+        response_free(r);
+    }
+    raw_close(raw);
+    return NULL;
+}
+
+struct generation {
+    pid_t old[32];
+    size_t old_count;
+    unsigned workers;
+};
+
+/* Every worker of now is none of the old. */
+static bool is_succeeded(void *arg)
+{
+    struct generation *g = arg;
+    pid_t pids[64];
+    unsigned fresh = 0;
+    size_t count = server_children(server, pids, COUNT(pids));
+    for (size_t i = 0; i < count && i < COUNT(pids); i++) {
+        bool old = false;
+        for (size_t k = 0; k < g->old_count; k++)
+            old |= g->old[k] == pids[i];
+        fresh += !old && !strncmp(process_title(pids[i]), "assayd: worker ", 15);
+    }
+    return fresh >= g->workers;
+}
+
+static bool has_settled(void *arg)
+{
+    return server_children(server, NULL, 0) == 2 + *(unsigned *)arg;
+}
+
+static bool links_begin_with(void *arg)
+{
+    struct response *r = http_get(server, "/api/v1/reports");
+    bool same = !strncmp(str_at(r, "meta.path"), arg, strlen(arg));
+    response_free(r);
+    return same;
+}
+
+static struct load loads[] = {{.fresh = true}, {.fresh = false}, {.fresh = true, .writes = true}, {.fresh = false, .writes = true}};
+
+/* Every kind of load has had some more answers (or has failed). */
+static bool has_worked(void *arg)
+{
+    const unsigned *from = arg;
+    bool all = true;
+    for (size_t i = 0; i < COUNT(loads); i++)
+        all = all && (loads[i].failure || loads[i].done >= from[i] + 20);
+    return all;
+}
+
+START_TEST(five_reloads_under_load_lose_no_request)
+{
+    unsigned workers = 2;
+    server_start(server);
+    for (size_t i = 0; i < COUNT(loads); i++)
+        ck_assert_int_eq(pthread_create(&loads[i].thread, NULL, load_run, &loads[i]), 0);
+    for (int reload = 0; reload < 5; reload++) {
+        struct generation g = {.old_count = server_children(server, g.old, COUNT(g.old)), .workers = workers};
+        char *base = text("http://reload-%d.test", reload);
+        g.old_count = g.old_count < COUNT(g.old) ? g.old_count : COUNT(g.old);
+        server->options.workers = g.workers = workers = reload % 2 ? 2 : 3;
+        server_configure(server, text("base_url: %s", base));
+        server_signal(server, SIGHUP);
+        ck_assert_msg(wait_until(is_succeeded, &g, 15000), "reload %d: no new workers\n%s", reload, server_log(server));
+        ck_assert_msg(wait_until(links_begin_with, base, 10000), "reload %d: old configuration\n%s", reload, server_log(server));
+        unsigned from[COUNT(loads)];
+        for (size_t i = 0; i < COUNT(loads); i++)
+            from[i] = loads[i].done;
+        ck_assert_msg(wait_until(has_worked, from, 10000), "reload %d: the load stands still\n%s", reload, server_log(server));
+    }
+    load_ends = true;
+    unsigned writes = 0;
+    for (size_t i = 0; i < COUNT(loads); i++) {
+        pthread_join(loads[i].thread, NULL);
+        ck_assert_msg(!loads[i].failure, "%s %s: %s\n%s", loads[i].fresh ? "fresh" : "kept", loads[i].writes ? "writes" : "reads", loads[i].failure,
+                      server_log(server));
+        writes += loads[i].writes ? loads[i].done : 0;
+    }
+    expect_int(http_get(server, "/api/v1/reports"), "meta.total", writes);
+    ck_assert_msg(wait_until(has_settled, &workers, 10000), "%zu children are left", server_children(server, NULL, 0));
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_burst_of_reloads_ends_with_the_last_configuration)
+{
+    unsigned workers = 2;
+    server_start(server);
+    for (int i = 0; i < 10; i++) {
+        server_configure(server, text("base_url: http://burst-%d.test", i));
+        server_signal(server, SIGHUP);
+        expect_status(http_get(server, "/api/v1/reports"), 200);
+    }
+    ck_assert_msg(wait_until(links_begin_with, "http://burst-9.test", 15000), "%s", server_log(server));
+    ck_assert_msg(wait_until(has_settled, &workers, 10000), "%zu children are left", server_children(server, NULL, 0));
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_held_post_of_an_old_generation_is_answered_pending)
+{
+    server_start(server);
+    struct raw *raw = held_post("/held-reload");
+    server_configure(server, "base_url: http://reloaded.test");
+    server_signal(server, SIGHUP);
+    struct response *r = raw_response(raw, false, 10000);
+    origin_release(origin, "/held-reload");
+    expect_status(r, 201);
+    expect_str(r, "data.status", "pending");
+    expect_str(report_wait(server, int_at(r, "data.id")), "data.status", "done");
+    server_stop(server);
+}
+END_TEST
+
+struct said {
+    const char *words;
+    size_t from;
+};
+
+static bool has_said(void *arg)
+{
+    struct said *said = arg;
+    char *log = server_log(server);
+    bool found = strlen(log) >= said->from && strstr(log + said->from, said->words);
+    free(log);
+    return found;
+}
+
+static const struct {
+    const char *yaml, *says;
+} refusals[] = {
+    {"store: { map_size: 1GiB }", "store.map_size"},
+    {"internal_listen: 127.0.0.1:1", "internal_listen"},
+    {"colour: blue", "colour"},
+    {"reports: { wait: soon }", "reports.wait"},
+    {"reports: { wait: 1s", "assay.yaml"},
+};
+
+START_TEST(a_refused_reload_says_why_and_changes_nothing)
+{
+    server_start(server);
+    pid_t before[8], after[8];
+    ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
+    server_configure(server, refusals[_i].yaml);
+    struct said said = {refusals[_i].says, strlen(server_log(server))};
+    server_signal(server, SIGHUP);
+    ck_assert_msg(wait_until(has_said, &said, 5000), "%s is not in the log\n%s", said.words, server_log(server));
+    ck_assert_uint_eq(server_children(server, after, COUNT(after)), 4);
+    ck_assert(!memcmp(before, after, 4 * sizeof(*before)));
+    expect_status(http_get(server, "/api/v1/reports"), 200);
+    server_configure(server, "base_url: http://after.test");
+    server_signal(server, SIGHUP);
+    ck_assert_msg(wait_until(links_begin_with, "http://after.test", 10000), "%s", server_log(server));
+    server_stop(server);
+}
+END_TEST
+
+static bool logs_request(void *arg)
+{
+    expect_status(http(server, .path = "/healthz?logged", .headers = {"X-Request-Id: find-me"}), 200);
+    struct run run = run_program("/bin/grep", "-c", "find-me", arg, NULL);
+    return run.status == 0;
+}
+
+START_TEST(usr1_reopens_the_access_log)
+{
+    char *log = text("%s/access.log", server->dir), *moved = text("%s/access.log.1", server->dir);
+    server_configure(server, text("log: { access: %s }", log));
+    server_start(server);
+    ck_assert_msg(wait_until(logs_request, log, 5000), "nothing in the access log");
+    ck_assert_int_eq(rename(log, moved), 0);
+    server_signal(server, SIGUSR1);
+    ck_assert_msg(wait_until(logs_request, log, 5000), "nothing in the new access log");
+    struct run run = run_program("/bin/grep", "-m1", "find-me", log, NULL);
+    struct json_object *line = json_tokener_parse(run.out), *value;
+    ck_assert_msg(json_object_is_type(line, json_type_object), "not JSON: %s", run.out);
+    ck_assert_msg(json_object_object_get_ex(line, "status", &value) && json_object_get_int(value) == 200, "%s", run.out);
+    ck_assert_msg(!strstr(run.out, server->key), "%s", run.out);
+    json_object_put(line);
+    server_stop(server);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("processes");
+    TCase *tcase = harness_case(suite, "a server each");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_good_configuration_passes_the_check);
+    tcase_add_loop_test(tcase, a_wrong_configuration_is_refused_with_file_line_and_sentence, 0, COUNT(mistakes));
+    tcase_add_test(tcase, a_missing_configuration_file_is_refused);
+    tcase_add_test(tcase, set_overrides_one_key);
+    tcase_add_test(tcase, help_and_version_are_printed);
+    tcase_add_test(tcase, process_titles_tell_who_is_who);
+    tcase_add_loop_test(tcase, a_second_server_on_the_same_port_or_directory_is_refused, 0, COUNT(shared_keys));
+    tcase_add_loop_test(tcase, a_killed_process_is_replaced_and_the_service_goes_on, 0, COUNT(mortals));
+    tcase_add_test(tcase, a_write_in_flight_outlives_its_writer);
+    tcase_add_test(tcase, a_page_in_the_works_outlives_its_auditor);
+    tcase_add_test(tcase, a_page_that_kills_its_auditor_again_and_again_fails_alone);
+    tcase_add_test(tcase, a_killed_master_leaves_nothing_behind);
+    tcase_add_test(tcase, whoever_stands_still_is_killed_and_replaced);
+    tcase_add_loop_test(tcase, a_gentle_stop_answers_held_posts_pending_and_ends_soon, 0, COUNT(gentle));
+    tcase_add_test(tcase, an_interrupt_stops_at_once);
+    tcase_add_test(tcase, a_second_stop_is_at_once);
+    tcase_add_test(tcase, it_starts_again_on_the_same_port_at_once);
+    tcase_add_test(tcase, five_reloads_under_load_lose_no_request);
+    tcase_add_test(tcase, a_burst_of_reloads_ends_with_the_last_configuration);
+    tcase_add_test(tcase, a_held_post_of_an_old_generation_is_answered_pending);
+    tcase_add_loop_test(tcase, a_refused_reload_says_why_and_changes_nothing, 0, COUNT(refusals));
+    tcase_add_test(tcase, usr1_reopens_the_access_log);
+    return harness_main(suite);
+}

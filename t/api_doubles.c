@@ -1,0 +1,310 @@
+#include "api_doubles.h"
+#include "core/api/render.h"
+#include "core/audit/audit.h"
+#include "core/http/fields.h"
+#include "core/worker.h"
+
+#include <check.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+struct played played;
+
+static h2o_req_t h2o;
+static struct conf conf;
+static struct buf rendered[200];
+static size_t rendered_count;
+
+void played_begin(void)
+{
+    memset(&played, 0, sizeof(played));
+    memset(&h2o, 0, sizeof(h2o));
+    h2o_mem_init_pool(&h2o.pool);
+    conf = (struct conf){.reports_wait_ms = 10000};
+    played.workspace = (struct store_workspace){.id = 7, .version = 21};
+    played.answer = (struct store_answer){.status = STORE_OK};
+}
+
+void played_end(void)
+{
+    h2o_mem_clear_pool(&h2o.pool);
+    buf_free(&played.body);
+    while (rendered_count > 0)
+        buf_free(&rendered[--rendered_count]);
+}
+
+const char *played_header(const char *name)
+{
+    for (size_t i = 0; i < played.headers_count; ++i)
+        if (strcmp(played.headers[i].name, name) == 0)
+            return played.headers[i].value;
+    return NULL;
+}
+
+/* ---- a request ---- */
+
+static const struct route *route_find(const char *method, const char *path)
+{
+    for (size_t i = 0; i < routes_count; ++i)
+        if (strcmp(routes[i].method, method) == 0 && strcmp(routes[i].path, path) == 0)
+            return &routes[i];
+    ck_abort_msg("no route %s %s", method, path);
+}
+
+void played_send(const char *method, const char *path, const char *const *args, const char *input, const char *const *headers)
+{
+    struct request *r = &played.request;
+    h2o.headers = (h2o_headers_t){NULL, 0, 0};
+    for (; headers != NULL && *headers != NULL; headers += 2)
+        h2o_add_header_by_str(&h2o.pool, &h2o.headers, headers[0], strlen(headers[0]), 1, NULL, headers[1], strlen(headers[1]));
+    h2o.path_normalized = h2o_iovec_init(path, strlen(path));
+    h2o.entity = h2o_iovec_init(input, strlen(input));
+    *r = (struct request){.h2o = &h2o, .conf = &conf, .route = route_find(method, path), .key = 3, .workspace = 7};
+    for (int i = 0; args != NULL && i < PATH_ARGS_MAX; ++i)
+        r->args[i] = str_of(args[i]);
+    if (r->route->body == BODY_NONE)
+        r->query = str_of(input);
+    played.replies = 0;
+    played.headers_count = 0;
+    buf_reset(&played.body);
+    if (fields_parse(r, str_of(input)))
+        r->route->handler(r);
+    ck_assert_uint_eq(played.replies, 1);
+}
+
+/* ---- the pipeline ---- */
+
+void *request_alloc(struct request *r, size_t size)
+{
+    return h2o_mem_alloc_pool(&r->h2o->pool, size);
+}
+
+struct str request_printf(struct request *r, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = request_alloc(r, 8192);
+    int n = vsnprintf(text, 8192, format, args);
+    va_end(args);
+    ck_assert_int_lt(n, 8192);
+    return (struct str){text, (size_t)n};
+}
+
+bool request_header(struct request *r, const char *name, struct str *value)
+{
+    ssize_t at = h2o_find_header_by_str(&r->h2o->headers, name, strlen(name), -1);
+    if (at < 0)
+        return false;
+    *value = (struct str){r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
+    return true;
+}
+
+struct str request_base_url(struct request *r)
+{
+    ck_assert_ptr_eq(r, &played.request);
+    return STR("https://api.example.com");
+}
+
+void reply_header(struct request *r, const char *name, struct str value)
+{
+    ck_assert_ptr_eq(r, &played.request);
+    ck_assert_ptr_null(played_header(name));
+    struct played_header *h = &played.headers[played.headers_count++];
+    h->name = name;
+    snprintf(h->value, sizeof(h->value), "%.*s", (int)value.n, value.p);
+}
+
+void reply_parts(struct request *r, int status, const char *type, const struct str *parts, size_t count)
+{
+    ck_assert_ptr_eq(r, &played.request);
+    ck_assert_str_eq(type, "application/json");
+    ck_assert(status < 400 || r->etag.p == NULL); /* an error has no tag */
+    played.replies++;
+    played.status = status;
+    for (size_t i = 0; i < count; ++i)
+        buf_str(&played.body, parts[i]);
+    buf_add(&played.body, "", 1);
+}
+
+void reply_json(struct request *r, int status, const struct str *parts, size_t count)
+{
+    reply_parts(r, status, "application/json", parts, count);
+}
+
+void reply_empty(struct request *r, int status)
+{
+    reply_parts(r, status, "application/json", NULL, 0);
+}
+
+/* In place of the contract's body just code and message, which is what the handler has a say in. */
+void reply_error(struct request *r, enum err err, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    int n = snprintf(text, sizeof(text), "%s: ", err_row(err)->code);
+    va_start(args, format);
+    if (format == NULL)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%s", err_row(err)->message);
+    else
+        n += vsnprintf(text + n, sizeof(text) - (size_t)n, format, args);
+    va_end(args);
+    struct str part = {text, (size_t)n};
+    r->etag = (struct str){NULL, 0};
+    reply_json(r, err_row(err)->status, &part, 1);
+}
+
+void reply_store_error(struct request *r, enum store_status status)
+{
+    reply_error(r, err_of_store(status), NULL);
+}
+
+void reply_invalid(struct request *r, const char *field, const char *message)
+{
+    reply_error(r, ERR_VALIDATION_FAILED, "%s %s", field, message);
+}
+
+void request_change(struct request *r, const struct store_change *change, request_change_fn *done)
+{
+    struct store_answer answer = played.answer;
+    played.changes++;
+    played.change = *change;
+    if (played.on_change != NULL)
+        played.on_change();
+    done(r, &answer);
+}
+
+void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done)
+{
+    played.awaits++;
+    played.awaited = report;
+    played.await_ms = timeout_ms;
+    if (played.on_await != NULL)
+        played.on_await();
+    done(r);
+}
+
+void request_hash(struct request *r, struct str password, request_hash_fn *done)
+{
+    played.hashes++;
+    done(r, played.hash_queue_full ? (struct str){NULL, 0} : request_printf(r, "hash of %.*s", (int)password.n, password.p));
+}
+
+bool worker_ready(const struct worker *worker)
+{
+    ck_assert_ptr_null(worker);
+    return !played.not_ready;
+}
+
+/* ---- the store ---- */
+
+struct store_report *played_report(uint64_t id, enum report_status status, const char *results)
+{
+    struct store_report *r = &played.reports[played.reports_count++];
+    struct buf *json = &rendered[rendered_count++];
+    *r = (struct store_report){
+        .id = id,
+        .workspace = 7,
+        .version = 5,
+        .status = status,
+        .score = status == REPORT_DONE ? 84 : -1,
+        .result = status == REPORT_DONE ? RESULT_GOOD : RESULT_NONE,
+        .url = STR("https://example.com/"),
+        .project_name = STR("example.com"),
+        .created_at = 1778158800000,
+        .updated_at = 1778158800000,
+    };
+    *json = (struct buf){0};
+    render_report(r, json, &r->link_at, &r->results_at);
+    r->json = buf_view(json);
+    r->results = str_of(results);
+    return r;
+}
+
+struct store_project *played_project(uint64_t id, const char *name)
+{
+    struct store_project *p = &played.projects[played.projects_count++];
+    struct buf *json = &rendered[rendered_count++];
+    *p = (struct store_project){.id = id, .workspace = 7, .version = 2, .name = str_of(name), .created_at = 1778158800000, .updated_at = 1778158800000};
+    *json = (struct buf){0};
+    render_project(p, json);
+    p->json = buf_view(json);
+    return p;
+}
+
+void store_workspace_get(struct store *s, uint64_t workspace, store_workspace_fn *done, void *arg)
+{
+    ck_assert_ptr_null(s);
+    ck_assert_uint_eq(workspace, 7);
+    done(arg, STORE_OK, &played.workspace);
+}
+
+void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results, store_report_fn *done, void *arg)
+{
+    ck_assert_ptr_null(s);
+    ck_assert_uint_eq(workspace, 7);
+    ck_assert(with_results);
+    for (size_t i = 0; i < played.reports_count; ++i) {
+        if (played.reports[i].id == id) {
+            done(arg, STORE_OK, &played.reports[i]);
+            return;
+        }
+    }
+    done(arg, STORE_NOT_FOUND, NULL);
+}
+
+static void project_give(const struct store_project *p, store_project_fn *done, void *arg)
+{
+    done(arg, p == NULL ? STORE_NOT_FOUND : STORE_OK, p);
+}
+
+void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_project_fn *done, void *arg)
+{
+    const struct store_project *found = NULL;
+    ck_assert_ptr_null(s);
+    ck_assert_uint_eq(workspace, 7);
+    for (size_t i = 0; i < played.projects_count; ++i)
+        if (played.projects[i].id == id)
+            found = &played.projects[i];
+    project_give(found, done, arg);
+}
+
+void store_project_find(struct store *s, uint64_t workspace, struct str name, store_project_fn *done, void *arg)
+{
+    const struct store_project *found = NULL;
+    ck_assert_ptr_null(s);
+    ck_assert_uint_eq(workspace, 7);
+    for (size_t i = 0; i < played.projects_count; ++i)
+        if (str_eq(played.projects[i].name, name))
+            found = &played.projects[i];
+    project_give(found, done, arg);
+}
+
+void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg)
+{
+    ck_assert_ptr_null(s);
+    played.lists++;
+    played.query = *query;
+    done(arg, STORE_OK, played.total, played.reports, played.reports_count);
+}
+
+void store_project_list(struct store *s, const struct store_list_query *query, store_project_list_fn *done, void *arg)
+{
+    ck_assert_ptr_null(s);
+    played.lists++;
+    played.query = *query;
+    done(arg, STORE_OK, played.total, played.projects, played.projects_count);
+}
+
+/* ---- the auditor's judgement of addresses ---- */
+
+bool audit_url_normalise(struct str url, const struct conf *of, struct buf *out, struct buf *host, const char **why)
+{
+    ck_assert_ptr_eq(of, &conf);
+    if (!str_eq(url, STR("https://EXAMPLE.com"))) {
+        *why = "must be http or https";
+        return false;
+    }
+    buf_adds(out, "https://example.com/");
+    buf_adds(host, "example.com");
+    return true;
+}

@@ -1,0 +1,137 @@
+/*
+ * A load that counts: a fixed number of requests over a fixed number of keep-alive connections on loopback, each connection sending its next request when its last was answered.
+ *
+ *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE     prints: seconds, answers by class (2xx other)
+ *   run_load PORT CONNECTIONS hold                      opens the connections, one request each, says "open" and keeps them until standard input ends
+ */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+struct client {
+    int fd;
+    size_t have;
+    char in[65536];
+};
+
+static char request[65536];
+static size_t request_size;
+static uint16_t port;
+
+static double now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void die(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static int dial(void)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&sa, sizeof(sa)) != 0)
+        die("connect");
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    return fd;
+}
+
+static void ask(struct client *c)
+{
+    c->have = 0;
+    if (write(c->fd, request, request_size) != (ssize_t)request_size)
+        die("write");
+}
+
+/* the status once the whole response is there, else 0 */
+static int answered(struct client *c)
+{
+    ssize_t n = read(c->fd, c->in + c->have, sizeof(c->in) - 1 - c->have);
+    if (n <= 0)
+        die("the server closed a connection");
+    c->have += (size_t)n;
+    c->in[c->have] = '\0';
+    const char *end = strstr(c->in, "\r\n\r\n");
+    const char *length = end == NULL ? NULL : strcasestr(c->in, "\r\ncontent-length: ");
+    if (length == NULL)
+        return 0;
+    return c->have >= (size_t)(end + 4 - c->in) + strtoul(length + 18, NULL, 10) ? atoi(c->in + 9) : 0;
+}
+
+static int hold(size_t count)
+{
+    static struct client c;
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    request_size = (size_t)sprintf(request, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    for (size_t i = 0; i < count; i++) {
+        c.fd = dial();
+        ask(&c);
+        while (answered(&c) == 0)
+            ;
+    }
+    puts("open");
+    fflush(stdout);
+    while (getchar() != EOF)
+        ;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4) {
+        fprintf(stderr, "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE | PORT CONNECTIONS hold\n");
+        return 2;
+    }
+    port = (uint16_t)atoi(argv[1]);
+    size_t connections = strtoul(argv[2], NULL, 10), total = strtoul(argv[3], NULL, 10), asked = 0, done = 0, good = 0;
+    if (strcmp(argv[3], "hold") == 0)
+        return hold(connections);
+    FILE *f = fopen(argv[4], "r");
+    if (f == NULL || (request_size = fread(request, 1, sizeof(request), f)) == 0)
+        die(argv[4]);
+    struct client *clients = calloc(connections, sizeof(*clients));
+    int ep = epoll_create1(0);
+    double began = now();
+    for (size_t i = 0; i < connections; i++) {
+        clients[i].fd = dial();
+        struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &clients[i]};
+        epoll_ctl(ep, EPOLL_CTL_ADD, clients[i].fd, &ev);
+    }
+    for (size_t i = 0; i < connections && asked < total; i++, asked++)
+        ask(&clients[i]);
+    while (done < total) {
+        struct epoll_event events[64];
+        int n = epoll_wait(ep, events, 64, 60000);
+        if (n <= 0)
+            die("no answer for a minute");
+        for (int i = 0; i < n; i++) {
+            int status = answered(events[i].data.ptr);
+            if (status == 0)
+                continue;
+            done++;
+            good += status >= 200 && status < 300;
+            if (asked < total) {
+                asked++;
+                ask(events[i].data.ptr);
+            }
+        }
+    }
+    printf("%.6f %zu %zu\n", now() - began, good, done - good);
+    return 0;
+}
