@@ -199,6 +199,7 @@ static const char *const refused[] = {
     "http://example.com/\r\nX: y",
     "http://example.com/\x7f",
     "http://exa mple.com/",
+    "http://example\x9B.com/", /* no UTF-8 */
     "http://example.com:0/",
     "http://example.com:22/",
     "http://example.com:8080/",

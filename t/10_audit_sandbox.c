@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,10 +35,10 @@ static void answer(struct origin_answer *a, const char *path)
         origin_puts(a, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
 }
 
-static void open_all(void)
+static void open_all(bool tls)
 {
     ck_assert(cidr_parse("127.0.0.0/8", &loopback));
-    origin = origin_open(answer, false);
+    origin = origin_open(answer, tls);
     conf = (struct conf){
         .audit_allow_private = {&loopback, 1},
         .audit_ports = {origin_port(origin)},
@@ -63,9 +64,9 @@ static void close_all(void)
 }
 
 /* Run ${act} in a process that has locked itself in; its exit status, or minus the signal that ended it. */
-static int inside(int (*act)(struct audit *audit))
+static int inside(int (*act)(struct audit *audit), bool tls)
 {
-    open_all();
+    open_all(tls);
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
@@ -98,7 +99,7 @@ static int grade(struct audit *audit)
     char url[64];
     int result = INSIDE_FAILED;
     /* localhost: so that a thread resolves it, and Shift_JIS: so that a converter is loaded */
-    snprintf(url, sizeof(url), "http://localhost:%u/", origin_port(origin));
+    snprintf(url, sizeof(url), "%s://localhost:%u/", strncmp(origin_url(origin, "/"), "https", 5) == 0 ? "https" : "http", origin_port(origin));
     audit_add(audit, 1, str_of(url), keep_code, &result);
     while (audit_pending(audit) > 0)
         if (audit_wait(audit, NULL, 0, 1000) != 0)
@@ -204,8 +205,14 @@ static const struct {
 
 START_TEST(in_the_sandbox_a_page_is_graded_and_nothing_else_is_done)
 {
-    int end = inside(acts[_i].act);
+    int end = inside(acts[_i].act, false);
     ck_assert_msg(end == acts[_i].end, "%s: %d, not %d", acts[_i].what, end, acts[_i].end);
+}
+END_TEST
+
+START_TEST(in_the_sandbox_a_certificate_is_judged_and_the_page_graded)
+{
+    ck_assert_int_eq(inside(grade, true), INSIDE_OK);
 }
 END_TEST
 
@@ -215,6 +222,7 @@ int main(void)
     TCase *t = tcase_create("sandbox");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, in_the_sandbox_a_page_is_graded_and_nothing_else_is_done, 0, sizeof(acts) / sizeof(*acts));
+    tcase_add_test(t, in_the_sandbox_a_certificate_is_judged_and_the_page_graded);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -1,6 +1,5 @@
 #include "audit.h"
 #include "fetch.h"
-#include "log.h"
 #include "results.h"
 #include "robots.h"
 #include "sandbox.h"

@@ -69,8 +69,10 @@ static const char *parse_why(CURLUcode code)
 static char *host_of(CURLU *u)
 {
     char *host = NULL;
-    if (curl_url_get(u, CURLUPART_HOST, &host, CURLU_PUNYCODE) != CURLUE_OK || host == NULL)
+    if (curl_url_get(u, CURLUPART_HOST, &host, CURLU_PUNYCODE) != CURLUE_OK || host == NULL) {
+        curl_free(host); /* libcurl 7.88 hands it out though it could not be mapped */
         return NULL;
+    }
     size_t n = strlen(host);
     size_t from = 0;
     if (n > 2 && host[0] == '[') {
