@@ -604,6 +604,19 @@ static const struct {
     {"workers=\n\x1b[31m", "workers: \"??[31m\" is not a whole number"},
 };
 
+START_TEST(a_set_with_too_many_items_is_a_mistake)
+{
+    char text[2048] = "trusted_proxies=", *mistakes;
+    const char *set = text;
+    struct conf *conf;
+    for (int i = 0; i < 257; i++)
+        strcat(text, "::1,");
+    ck_assert_int_eq(load(NULL, &set, 1, &mistakes, &conf), 1);
+    assert_mistake(mistakes, 0, "trusted_proxies: more than 256 items");
+    free(mistakes);
+}
+END_TEST
+
 START_TEST(a_wrong_set_is_a_mistake_too)
 {
     char *mistakes;
@@ -678,6 +691,7 @@ int main(void)
     tcase_add_test(tcase, hostile_files_end_soon_with_a_mistake);
     tcase_add_test(tcase, any_truncation_is_read_or_refused);
     tcase_add_test(tcase, set_overrides_the_file);
+    tcase_add_test(tcase, a_set_with_too_many_items_is_a_mistake);
     tcase_add_loop_test(tcase, a_wrong_set_is_a_mistake_too, 0, COUNT(bad_sets));
     tcase_add_loop_test(tcase, reload_refuses_just_what_needs_a_restart, 0, COUNT(changes));
     suite_add_tcase(suite, tcase);
