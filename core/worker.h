@@ -14,6 +14,7 @@ struct link;
 struct hasher;
 struct doors;
 struct access_log;
+struct memo;
 
 struct worker {
     struct process *process;
@@ -32,7 +33,7 @@ struct worker {
     uint64_t now_ms; /* CLOCK_MONOTONIC when the loop last woke */
     char id_prefix[16]; /* of the request ids made here: hex, random */
     uint64_t id_counter;
-    struct credential_memo *memo;
+    struct memo *memo;
     z_stream gzip;
     uint64_t touched[1024]; /* key ids whose last use was told lately, with the minute */
 };

@@ -306,6 +306,17 @@ enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out)
     return status;
 }
 
+uint64_t store_version(struct store *s)
+{
+    MDB_envinfo info;
+    return mdb_env_info(s->env, &info) == 0 ? info.me_last_txnid : 0;
+}
+
+uint64_t store_snapshot_version(const struct store *s)
+{
+    return s->reading ? s->snapshot : 0;
+}
+
 /* How many things are dying is looked up once a snapshot of the store; nearly always nothing is, and then nobody pays for the question. */
 static uint64_t dying_count(struct store *s, MDB_txn *txn)
 {

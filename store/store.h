@@ -148,6 +148,13 @@ const char *store_why(const struct store *s);
 /* store_read_end(s): end the snapshot, if one is open; everything borrowed from it is gone. */
 void store_read_end(struct store *s);
 
+/*
+ * store_version(s): the number of the last commit; while it stays, nothing in the store has changed. store_snapshot_version(s): the one the open snapshot shows; 0 where none is open. So what was learnt from a snapshot holds as long as
+ * store_version still tells its number.
+ */
+uint64_t store_version(struct store *s);
+uint64_t store_snapshot_version(const struct store *s);
+
 typedef void store_workspace_fn(void *arg, enum store_status status, const struct store_workspace *workspace);
 typedef void store_key_fn(void *arg, enum store_status status, const struct store_key *key);
 typedef void store_report_fn(void *arg, enum store_status status, const struct store_report *report);

@@ -4,14 +4,13 @@
 #include "fields.h"
 #include "client_ip.h"
 #include "head.h"
+#include "memo.h"
 #include "reply.h"
 #include "route.h"
 #include "access_log.h"
-#include "../credential.h"
 #include "../doors.h"
 #include "../link.h"
 
-#include <stdlib.h>
 #include <strings.h>
 #include <sys/random.h>
 #include <time.h>
@@ -169,58 +168,8 @@ static bool bearer(struct request *r, struct str *token)
     return token->n > 0;
 }
 
-/*
- * Credentials seen lately and their digests, so that a caller's second request costs a comparison. What they may do is read from the store every time. They are in this process' memory as the requests that brought them are.
- */
-#define MEMO_SLOTS 256
-struct credential_memo {
-    struct {
-        uint8_t hash[CREDENTIAL_HASH];
-        size_t size; /* 0: empty */
-        char text[CREDENTIAL_SIZE];
-    } slot[MEMO_SLOTS];
-};
-
-/* in a time that tells nothing but the length; n ≥ 8 */
-static bool same_secret(const char *a, const char *b, size_t n)
-{
-    uint64_t differ = 0, x, y;
-    for (size_t i = 0; i < n; i += sizeof(x)) {
-        size_t at = i + sizeof(x) <= n ? i : n - sizeof(x);
-        memcpy(&x, a + at, sizeof(x));
-        memcpy(&y, b + at, sizeof(y));
-        differ |= x ^ y;
-    }
-    return differ == 0;
-}
-
-/* false: not a credential anybody could have been given */
-static bool digest(struct worker *w, struct str token, uint8_t hash[CREDENTIAL_HASH], bool *failed)
-{
-    enum credential_kind kind;
-    *failed = false;
-    if (token.n >= CREDENTIAL_SIZE || token.n < 8)
-        return false;
-    uint64_t tail;
-    memcpy(&tail, token.p + token.n - sizeof(tail), sizeof(tail));
-    __typeof__(w->memo->slot[0]) *s = &w->memo->slot[(tail * 0x9E3779B97F4A7C15u >> 32) % MEMO_SLOTS];
-    if (s->size == token.n && same_secret(s->text, token.p, token.n)) {
-        memcpy(hash, s->hash, CREDENTIAL_HASH);
-        return true;
-    }
-    if (!credential_parse(token, &kind) || kind != CREDENTIAL_KEY)
-        return false;
-    *failed = !credential_hash(token, hash);
-    if (!*failed) {
-        memcpy(s->hash, hash, CREDENTIAL_HASH);
-        memcpy(s->text, token.p, token.n);
-        s->size = token.n;
-    }
-    return true;
-}
-
 /* say, now and then, that a key is in use */
-static void touch(struct request *r, const struct store_key *key)
+static void touch(struct request *r, const struct memo_key *key)
 {
     uint64_t *slot = &r->worker->touched[key->id % (sizeof(r->worker->touched) / sizeof(r->worker->touched[0]))];
     uint64_t mark = key->id << 20 | ((uint64_t)(r->now_ms / TOUCH_EVERY_MS) & 0xfffff);
@@ -231,57 +180,67 @@ static void touch(struct request *r, const struct store_key *key)
     link_send(r->worker->link, &change);
 }
 
-enum judgement { KEY_UNKNOWN, KEY_REVOKED, KEY_EXPIRED, KEY_GOOD, KEY_UNREADABLE };
-struct judging {
-    struct request *request;
-    enum judgement judgement;
+struct learning {
+    struct memo_key *key;
+    enum store_status status;
 };
 
-static void judge_key(void *arg, enum store_status status, const struct store_key *key)
+static void learn_key(void *arg, enum store_status status, const struct store_key *key)
 {
-    struct judging *j = arg;
-    struct request *r = j->request;
-    if (status != STORE_OK) {
-        j->judgement = status == STORE_NOT_FOUND ? KEY_UNKNOWN : KEY_UNREADABLE;
+    struct learning *l = arg;
+    l->status = status;
+    if (status != STORE_OK)
         return;
-    }
-    j->judgement = key->revoked_at != 0 ? KEY_REVOKED : key->expires_at != 0 && key->expires_at <= r->now_ms ? KEY_EXPIRED : KEY_GOOD;
-    r->key = key->id;
-    r->workspace = key->workspace;
-    r->scopes = key->scopes;
-    if (j->judgement == KEY_GOOD)
-        touch(r, key);
+    l->key->id = key->id;
+    l->key->workspace = key->workspace;
+    l->key->scopes = key->scopes;
+    l->key->last_used_at = key->last_used_at;
+    l->key->expires_at = key->expires_at;
+    l->key->revoked_at = key->revoked_at;
+}
+
+/* the key of a token as the store has it now; NULL with a reason */
+static const struct memo_key *find_key(struct request *r, struct str token, enum store_status *status)
+{
+    struct learning l = {.status = STORE_IO};
+    int there = memo_key(r->worker->memo, token, &l.key);
+    *status = there == 0 ? STORE_NOT_FOUND : STORE_IO;
+    if (there != 1)
+        return NULL;
+    if (l.key->seen == store_version(r->store))
+        return l.key;
+    l.key->seen = 0;
+    store_key_find(r->store, l.key->hash, learn_key, &l);
+    *status = l.status;
+    if (l.status != STORE_OK)
+        return NULL;
+    l.key->seen = store_snapshot_version(r->store);
+    return l.key;
 }
 
 static enum step check_credential(struct request *r)
 {
-    static const char *const messages[] = {
-        [KEY_UNKNOWN] = "This API key is not known; check that it was copied whole.",
-        [KEY_REVOKED] = "This API key was revoked.",
-        [KEY_EXPIRED] = "This API key has expired.",
-    };
     struct str token;
-    bool failed;
-    uint8_t hash[CREDENTIAL_HASH];
-    struct judging j = {r, KEY_UNKNOWN};
+    enum store_status status;
     if (r->route->auth == AUTH_NONE)
         return STEP_NEXT;
     if (!bearer(r, &token))
         return refuse_credential(r, false, "Send an API key: Authorization: Bearer asy_key_….");
-    if (digest(r->worker, token, hash, &failed)) {
-        if (failed)
-            j.judgement = KEY_UNREADABLE;
-        else
-            store_key_find(r->store, hash, judge_key, &j);
-    }
-    if (j.judgement == KEY_UNREADABLE) {
+    const struct memo_key *key = find_key(r, token, &status);
+    if (key == NULL && status != STORE_NOT_FOUND) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return STEP_DONE;
     }
-    if (j.judgement != KEY_GOOD) {
-        r->key = r->workspace = 0;
-        return refuse_credential(r, true, messages[j.judgement]);
-    }
+    if (key == NULL)
+        return refuse_credential(r, true, "This API key is not known; check that it was copied whole.");
+    if (key->revoked_at != 0)
+        return refuse_credential(r, true, "This API key was revoked.");
+    if (key->expires_at != 0 && key->expires_at <= r->now_ms)
+        return refuse_credential(r, true, "This API key has expired.");
+    r->key = key->id;
+    r->workspace = key->workspace;
+    r->scopes = key->scopes;
+    touch(r, key);
     if ((r->scopes & r->route->scope) == r->route->scope)
         return STEP_NEXT;
     reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\", error=\"insufficient_scope\""));
@@ -392,7 +351,7 @@ static struct str request_id(struct worker *w, h2o_req_t *req)
 bool pipeline_start(struct worker *w)
 {
     uint64_t prefix;
-    w->memo = calloc(1, sizeof(*w->memo));
+    w->memo = memo_new();
     if (w->memo == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
         return false;
     hex(w->id_prefix, prefix);
@@ -401,9 +360,7 @@ bool pipeline_start(struct worker *w)
 
 void pipeline_finish(struct worker *w)
 {
-    if (w->memo != NULL)
-        explicit_bzero(w->memo, sizeof(*w->memo));
-    free(w->memo);
+    memo_free(w->memo);
 }
 
 static void on_request_end(void *arg)

@@ -150,6 +150,14 @@ void reply_json(struct request *r, int status, const struct str *parts, size_t c
     reply_parts(r, status, "application/json", parts, count);
 }
 
+void reply_shared(struct request *r, int status, h2o_iovec_t body)
+{
+    h2o_mem_link_shared(&r->h2o->pool, body.base);
+    add(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
+    negotiate_gzip(r, &body);
+    send_reply(r, status, body.len, &body);
+}
+
 void reply_empty(struct request *r, int status)
 {
     send_reply(r, status, SIZE_MAX, NULL);

@@ -110,6 +110,8 @@ void reply_header(struct request *r, const char *name, struct str value);
 void reply_parts(struct request *r, int status, const char *type, const struct str *parts, size_t count);
 /* reply_json: the same, as application/json. */
 void reply_json(struct request *r, int status, const struct str *parts, size_t count);
+/* reply_shared(r, status, body): JSON in memory of h2o_mem_alloc_shared, which the request shares until it is sent. */
+void reply_shared(struct request *r, int status, h2o_iovec_t body);
 /* reply_empty(r, status): no body (204, 304). */
 void reply_empty(struct request *r, int status);
 
