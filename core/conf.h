@@ -1,6 +1,6 @@
 /*
- * The configuration: one option table (conf_options, in conf_table.c) feeds parsing, range checks, defaults, --help, `config dump`, the sample
- * file and the man page.
+ * The configuration: one option table (conf_options, in conf_table.c) feeds parsing, range checks, defaults, --help, `config dump`, the
+ * sample file and the man page.
  *
  * The master reads it before it forks, and again on HUP; a struct conf is immutable once made. Every process may read the one it was forked
  * with.

@@ -1,10 +1,12 @@
 /* The operators' command line, while the server runs and while it does not. operating.md. */
+#include "../store/schema.h"
 #include "harness.h"
 
 #include <signal.h>
 #include <stdatomic.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 static struct origin *origin;
 static struct server *server;
@@ -280,6 +282,81 @@ START_TEST(check_walks_the_store)
 }
 END_TEST
 
+/* Take one entry out of the sub-database ${name}, behind the store's back. */
+static void remove_entry(const char *name)
+{
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    MDB_cursor *cursor;
+    MDB_val key, value;
+    ck_assert_int_eq(mdb_env_create(&env), 0);
+    mdb_env_set_maxdbs(env, DB_COUNT);
+    ck_assert_int_eq(mdb_env_open(env, server->data, 0, 0600), 0);
+    ck_assert_int_eq(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    ck_assert_int_eq(mdb_dbi_open(txn, name, 0, &dbi), 0);
+    ck_assert_int_eq(mdb_cursor_open(txn, dbi, &cursor), 0);
+    ck_assert_int_eq(mdb_cursor_get(cursor, &key, &value, MDB_LAST), 0);
+    ck_assert_int_eq(mdb_cursor_del(cursor, 0), 0);
+    ck_assert_int_eq(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+}
+
+static const int tampered[] = {DB_RECORD, DB_INDEX, DB_RESULT};
+
+START_TEST(check_finds_what_is_missing)
+{
+    server_start(server);
+    use_workspace();
+    report_new(server, origin_url(origin, "/good"));
+    server_stop(server);
+    assay_ok(server, "check", NULL);
+    remove_entry(schema_db_names[tampered[_i]]);
+    struct run run = assay(server, "check", NULL);
+    ck_assert_msg(run.status == 1, "%s: exit status %d: %s%s", schema_db_names[tampered[_i]], run.status, run.out, run.err);
+    ck_assert_msg(strlen(run.out) + strlen(run.err) > 20, "nothing is said");
+}
+END_TEST
+
+START_TEST(a_deleted_workspace_leaves_nothing_behind)
+{
+    server_start(server);
+    use_workspace();
+    for (int i = 0; i < 50; i++)
+        report_queued(server, text("http://host-%d.test/", i));
+    assay_ok(server, "workspace", "delete", "acme", NULL);
+    expect_error(http_get(server, "/api/v1/reports"), 401, "unauthorized");
+    ck_assert_uint_eq(json_object_array_length(assay_list(server, "key", "list", NULL)), 0);
+    use_workspace();
+    expect_int(http_get(server, "/api/v1/reports"), "meta.total", 0);
+    expect_int(http_get(server, "/api/v1/projects"), "meta.total", 0);
+    assay_ok(server, "check", NULL);
+    server_stop(server);
+    assay_ok(server, "check", NULL);
+}
+END_TEST
+
+START_TEST(two_commands_at_once_do_not_hurt_each_other)
+{
+    assay_ok(server, "workspace", "create", "acme", NULL);
+    pid_t pids[6];
+    for (size_t i = 0; i < COUNT(pids); i++) {
+        pids[i] = fork();
+        ck_assert_int_ge(pids[i], 0);
+        if (pids[i] == 0)
+            _exit(assay(server, "workspace", "create", text("w-%zu", i), NULL).status);
+    }
+    for (size_t i = 0; i < COUNT(pids); i++) {
+        int status;
+        ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) <= 1, "status %d", status);
+        struct json_object *made = find(assay_list(server, "workspace", "list", NULL), "name", text("w-%zu", i));
+        ck_assert_int_eq(made != NULL, WEXITSTATUS(status) == 0);
+    }
+    assay_ok(server, "check", NULL);
+}
+END_TEST
+
 START_TEST(stats_show_every_process)
 {
     server_start(server);
@@ -363,6 +440,9 @@ int main(void)
     tcase_add_test(tcase, a_backup_without_a_server_restores_elsewhere);
     tcase_add_test(tcase, a_restore_of_rubbish_leaves_the_store_alone);
     tcase_add_loop_test(tcase, check_walks_the_store, 0, 2);
+    tcase_add_loop_test(tcase, check_finds_what_is_missing, 0, COUNT(tampered));
+    tcase_add_test(tcase, a_deleted_workspace_leaves_nothing_behind);
+    tcase_add_test(tcase, two_commands_at_once_do_not_hurt_each_other);
     tcase_add_test(tcase, stats_show_every_process);
     tcase_add_test(tcase, the_dumped_configuration_is_the_one_in_force);
     tcase_add_test(tcase, audit_grades_without_a_server_and_its_status_is_the_verdict);

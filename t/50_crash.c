@@ -15,6 +15,7 @@ enum { CLIENTS = 6, RECORDS_MAX = 4000, SECONDS = 18, PATIENCE_MS = 30000 };
 struct record {
     int64_t id;
     int privacy; /* -1: deleted */
+    bool own;    /* in the client's own project */
 };
 
 struct tester {
@@ -73,11 +74,13 @@ static void note(struct tester *t, const char *what, const struct response *r)
 static void create(struct tester *t)
 {
     bool repeated;
-    char *body = text("url=http%%3A%%2F%%2F127.0.0.1%%3A%u%%2Fgood%%3Fc%%3D%u-%u", origin_port(origin), t->number, t->made);
+    bool own = next_random(&t->random) % 2;
+    char *body = own ? text("url=http%%3A%%2F%%2F127.0.0.%u%%2F%u", 10 + t->number, t->made)
+                     : text("url=http%%3A%%2F%%2F127.0.0.1%%3A%u%%2Fgood%%3Fc%%3D%u-%u", origin_port(origin), t->number, t->made);
     char *key = text("Idempotency-Key: c-%u-%u", t->number, t->made++);
     struct response *r = ask(t, &(struct call){.method = "POST", .path = "/api/v1/reports", .body = body, .headers = {key, "Prefer: respond-async"}}, &repeated);
     if (r->status == 202 && r->json)
-        t->records[t->count++] = (struct record){int_at(r, "data.id"), 0};
+        t->records[t->count++] = (struct record){int_at(r, "data.id"), 0, own};
     else
         note(t, "create", r);
     response_free(r);
@@ -112,13 +115,32 @@ static void delete(struct tester *t, struct record *record)
     free(path);
 }
 
+/* All of the client's own project at once, if there is one. */
+static void delete_project(struct tester *t)
+{
+    bool repeated, any = false;
+    char *path = text("/api/v1/projects/127.0.0.%u", 10 + t->number);
+    for (size_t i = 0; i < t->count; i++)
+        any |= t->records[i].own && t->records[i].privacy >= 0;
+    struct response *r = ask(t, &(struct call){.method = "DELETE", .path = path}, &repeated);
+    if (r->status != 200 && !(r->status == 404 && (repeated || !any)))
+        note(t, "delete project", r);
+    for (size_t i = 0; i < t->count; i++)
+        if (t->records[i].own)
+            t->records[i].privacy = -1;
+    response_free(r);
+    free(path);
+}
+
 static void *tester_run(void *arg)
 {
     struct tester *t = arg;
     while (!load_ends && !t->failure && t->count < RECORDS_MAX) {
         uint64_t choice = next_random(&t->random);
         struct record *record = t->count ? &t->records[(choice >> 8) % t->count] : NULL;
-        if (choice % 4 < 2 || !record || record->privacy < 0)
+        if (choice % 64 == 63)
+            delete_project(t);
+        else if (choice % 4 < 2 || !record || record->privacy < 0)
             create(t);
         else if (choice % 4 == 2)
             update(t, record);
@@ -172,7 +194,7 @@ static void let_work(uint64_t *random)
 
 /* ---- the look ---- */
 
-static int64_t expect_records(const struct tester *t)
+static int64_t expect_records(const struct tester *t, int64_t *in_common)
 {
     int64_t alive = 0;
     for (size_t i = 0; i < t->count; i++) {
@@ -181,6 +203,7 @@ static int64_t expect_records(const struct tester *t)
         if (r->status == 200) {
             expect_int(r, "data.privacy", t->records[i].privacy);
             alive++;
+            *in_common += !t->records[i].own;
         }
         response_free(r);
     }
@@ -224,11 +247,11 @@ START_TEST(nothing_acknowledged_is_lost_and_nothing_happens_twice)
     ck_assert_uint_gt(kills, 10);
     ck_assert_uint_gt(acknowledged, 100);
 
-    int64_t alive = 0;
+    int64_t alive = 0, in_common = 0;
     for (unsigned i = 0; i < CLIENTS; i++)
-        alive += expect_records(&testers[i]);
+        alive += expect_records(&testers[i], &in_common);
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", alive);
-    expect_int(http_get(server, "/api/v1/projects/127.0.0.1"), "data.reports_count", alive);
+    expect_int(http_get(server, "/api/v1/projects/127.0.0.1"), "data.reports_count", in_common);
     struct run online = assay(server, "check", NULL);
     ck_assert_msg(online.status == 0, "seed %u: check, online: %s%s", seed, online.out, online.err);
     ck_assert_msg(wait_until(has_no_pending, NULL, 20000), "seed %u: jobs were lost\n%s", seed, server_log(server));

@@ -232,14 +232,15 @@ static bool restrict_calls(void)
 {
     if (seccomp_api_get() == 0)
         return true; /* a kernel without seccomp filters */
+    uint32_t kill_it = seccomp_api_get() >= 3 ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_KILL_THREAD; /* kernels before 4.14 know the latter only */
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
     if (filter == NULL)
         return false;
-    bool ok = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0 && (!SANITIZED || ADD_LIST(filter, SCMP_ACT_ALLOW, sanitizer_calls)) &&
+    bool ok = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, kill_it) == 0 && (!SANITIZED || ADD_LIST(filter, SCMP_ACT_ALLOW, sanitizer_calls)) &&
               ADD_LIST(filter, SCMP_ACT_ALLOW, allowed_calls);
     for (size_t i = 0; ok && i < sizeof(deadly_calls) / sizeof(*deadly_calls); i++)
         if (!(SANITIZED && deadly_calls[i] == SCMP_SYS(ptrace)))
-            ok = add_list(filter, SCMP_ACT_KILL_PROCESS, &deadly_calls[i], 1);
+            ok = add_list(filter, kill_it, &deadly_calls[i], 1);
     ok = ok && add_judged(filter) && seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1) == 0;
     int loaded = ok ? seccomp_load(filter) : -1;
     seccomp_release(filter);

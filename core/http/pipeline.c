@@ -2,6 +2,7 @@
 
 #include "form.h"
 #include "fields.h"
+#include "client_ip.h"
 #include "head.h"
 #include "reply.h"
 #include "route.h"
@@ -10,7 +11,9 @@
 #include "../doors.h"
 #include "../link.h"
 
+#include <stdlib.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <time.h>
 
 enum step { STEP_NEXT, STEP_DONE /* replied */, STEP_WAIT /* a continuation calls pipeline_resume */ };
@@ -111,7 +114,7 @@ static enum step check_accept(struct request *r)
     if (at < 0)
         return STEP_NEXT;
     struct str accept = view(r->h2o->headers.entries[at].value);
-    if (str_eq(accept, STR("*/*")) || accept_json(accept))
+    if (str_eq(accept, STR("application/json")) || str_eq(accept, STR("*/*")) || accept_json(accept))
         return STEP_NEXT;
     reply_error(r, ERR_NOT_ACCEPTABLE, NULL);
     return STEP_DONE;
@@ -119,11 +122,29 @@ static enum step check_accept(struct request *r)
 
 /* ---- client address ---- */
 
+/* the lines of X-Forwarded-For from the last to the first, and in each the addresses from right to left: the first that is no trusted proxy's */
+static void follow_proxies(struct request *r)
+{
+    const h2o_headers_t *headers = &r->h2o->headers;
+    for (size_t i = headers->size; i > 0; i--) {
+        const h2o_header_t *h = &headers->entries[i - 1];
+        if (h->name == &H2O_TOKEN_X_FORWARDED_FOR->buf && !client_right_most(&r->conf->trusted_proxies, view(h->value), &r->client_ip))
+            return;
+    }
+}
+
 static enum step find_client(struct request *r)
 {
-    struct sockaddr_storage peer;
-    if (h2o_socket_getpeername(r->conn->socket, (struct sockaddr *)&peer) > 0)
-        ip_of((struct sockaddr *)&peer, &r->client_ip);
+    struct conn *c = r->conn;
+    if (!c->peer_known) {
+        struct sockaddr_storage peer = {0};
+        c->peer_known = true;
+        if (h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 || !ip_of((struct sockaddr *)&peer, &c->peer))
+            c->local = true; /* a Unix socket: whoever may connect to it is a proxy of this host */
+    }
+    r->client_ip = c->peer;
+    if (r->conf->trusted_proxies.count > 0 && (c->local || cidr_list_has(&r->conf->trusted_proxies, &c->peer)))
+        follow_proxies(r);
     return STEP_NEXT;
 }
 
@@ -146,6 +167,56 @@ static bool bearer(struct request *r, struct str *token)
     while (token->n > 0 && *token->p == ' ')
         *token = (struct str){token->p + 1, token->n - 1};
     return token->n > 0;
+}
+
+/*
+ * Credentials seen lately and their digests, so that a caller's second request costs a comparison. What they may do is read from the store every time. They are in this process' memory as the requests that brought them are.
+ */
+#define MEMO_SLOTS 256
+struct credential_memo {
+    struct {
+        uint8_t hash[CREDENTIAL_HASH];
+        size_t size; /* 0: empty */
+        char text[CREDENTIAL_SIZE];
+    } slot[MEMO_SLOTS];
+};
+
+/* in a time that tells nothing but the length; n ≥ 8 */
+static bool same_secret(const char *a, const char *b, size_t n)
+{
+    uint64_t differ = 0, x, y;
+    for (size_t i = 0; i < n; i += sizeof(x)) {
+        size_t at = i + sizeof(x) <= n ? i : n - sizeof(x);
+        memcpy(&x, a + at, sizeof(x));
+        memcpy(&y, b + at, sizeof(y));
+        differ |= x ^ y;
+    }
+    return differ == 0;
+}
+
+/* false: not a credential anybody could have been given */
+static bool digest(struct worker *w, struct str token, uint8_t hash[CREDENTIAL_HASH], bool *failed)
+{
+    enum credential_kind kind;
+    *failed = false;
+    if (token.n >= CREDENTIAL_SIZE || token.n < 8)
+        return false;
+    uint64_t tail;
+    memcpy(&tail, token.p + token.n - sizeof(tail), sizeof(tail));
+    __typeof__(w->memo->slot[0]) *s = &w->memo->slot[(tail * 0x9E3779B97F4A7C15u >> 32) % MEMO_SLOTS];
+    if (s->size == token.n && same_secret(s->text, token.p, token.n)) {
+        memcpy(hash, s->hash, CREDENTIAL_HASH);
+        return true;
+    }
+    if (!credential_parse(token, &kind) || kind != CREDENTIAL_KEY)
+        return false;
+    *failed = !credential_hash(token, hash);
+    if (!*failed) {
+        memcpy(s->hash, hash, CREDENTIAL_HASH);
+        memcpy(s->text, token.p, token.n);
+        s->size = token.n;
+    }
+    return true;
 }
 
 /* say, now and then, that a key is in use */
@@ -190,18 +261,18 @@ static enum step check_credential(struct request *r)
         [KEY_EXPIRED] = "This API key has expired.",
     };
     struct str token;
-    enum credential_kind kind;
+    bool failed;
     uint8_t hash[CREDENTIAL_HASH];
     struct judging j = {r, KEY_UNKNOWN};
     if (r->route->auth == AUTH_NONE)
         return STEP_NEXT;
     if (!bearer(r, &token))
         return refuse_credential(r, false, "Send an API key: Authorization: Bearer asy_key_….");
-    if (credential_parse(token, &kind) && kind == CREDENTIAL_KEY) {
-        if (credential_hash(token, hash))
-            store_key_find(r->store, hash, judge_key, &j);
-        else
+    if (digest(r->worker, token, hash, &failed)) {
+        if (failed)
             j.judgement = KEY_UNREADABLE;
+        else
+            store_key_find(r->store, hash, judge_key, &j);
     }
     if (j.judgement == KEY_UNREADABLE) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
@@ -300,11 +371,10 @@ static bool id_acceptable(struct str id)
     return true;
 }
 
-static char *hex(char *to, uint64_t v)
+static void hex(char *to, uint64_t v)
 {
     for (int shift = 60; shift >= 0; shift -= 4)
         *to++ = "0123456789abcdef"[v >> shift & 15];
-    return to;
 }
 
 /* the caller's, or this worker's random prefix and a counter */
@@ -314,8 +384,26 @@ static struct str request_id(struct worker *w, h2o_req_t *req)
     if (at >= 0 && id_acceptable(view(req->headers.entries[at].value)))
         return view(req->headers.entries[at].value);
     char *text = h2o_mem_alloc_pool(&req->pool, 32);
-    hex(hex(text, w->id_prefix), ++w->id_counter);
+    memcpy(text, w->id_prefix, sizeof(w->id_prefix));
+    hex(text + sizeof(w->id_prefix), ++w->id_counter);
     return (struct str){text, 32};
+}
+
+bool pipeline_start(struct worker *w)
+{
+    uint64_t prefix;
+    w->memo = calloc(1, sizeof(*w->memo));
+    if (w->memo == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
+        return false;
+    hex(w->id_prefix, prefix);
+    return true;
+}
+
+void pipeline_finish(struct worker *w)
+{
+    if (w->memo != NULL)
+        explicit_bzero(w->memo, sizeof(*w->memo));
+    free(w->memo);
 }
 
 static void on_request_end(void *arg)
@@ -343,7 +431,7 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     struct worker *w = ((struct pipeline_handler *)self)->worker;
     struct request *r = h2o_mem_alloc_shared(&req->pool, sizeof(*r), on_request_end);
     struct timespec ts = {0};
-    memset(r, 0, sizeof(*r));
+    memset(r, 0, offsetof(struct request, values)); /* fields_parse fills those */
     r->h2o = req;
     r->worker = w;
     r->conf = w->conf;

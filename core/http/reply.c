@@ -75,7 +75,7 @@ static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t
     req->res.status = status;
     req->res.reason = reason_of(status);
     req->res.content_length = length;
-    reply_header(r, "x-request-id", r->id);
+    h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, r->id.p, r->id.n);
     if (r->etag.p != NULL)
         add(r, H2O_TOKEN_ETAG, r->etag);
     if (r->worker->draining)

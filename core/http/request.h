@@ -68,7 +68,6 @@ struct request {
     struct store *store;
     const struct route *route; /* NULL until found */
     struct str args[PATH_ARGS_MAX]; /* decoded path arguments, in order */
-    struct value values[FIELDS_MAX];
     struct str query;     /* raw, without "?" */
     struct str id;        /* X-Request-Id */
     struct ip client_ip;
@@ -88,6 +87,7 @@ struct request {
     struct conn *conn;
     struct pending *pending; /* the continuation it waits for, or NULL */
     struct str etag;
+    struct value values[FIELDS_MAX]; /* those of the route's fields; last, since the others alone are zeroed */
 };
 
 /* request_alloc(r, size): memory that lives as long as the request; never NULL (the process aborts when memory is out, as libh2o does). */
