@@ -97,7 +97,10 @@ static bool drop_capabilities(void)
     return syscall(SYS_capset, &header, none) == 0;
 }
 
-/* ---- Landlock: the files that resolving, TLS and charsets need, read-only; nothing else ---- */
+/*
+ * ---- Landlock: the files that resolving, TLS and charsets need, read-only; nothing else ----
+ * A rule holds the file it was made for. Where resolv.conf is replaced later, and its folder is not listed, a process goes on with the old name servers until it is started anew.
+ */
 
 static const char *const readable[] = {
     "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols", "/etc/ld.so.cache",
