@@ -30,7 +30,8 @@ static char secret[64];
 static void answer(struct origin_answer *a, const char *path)
 {
     if (strcmp(path, "/") == 0)
-        origin_page(a, "Content-Type: text/html; charset=shift_jis\r\n", "<!DOCTYPE html><html lang=ja><title>\x83\x52\x81\x5b\x83\x71\x81\x5b</title>");
+        origin_page(a, "Content-Type: text/html; charset=shift_jis\r\n",
+                    "<!DOCTYPE html><html lang=ja><title>\x83\x52\x81\x5b\x83\x71\x81\x5b</title>");
     else
         origin_puts(a, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
 }
@@ -88,7 +89,8 @@ static int inside(int (*act)(struct audit *audit), bool tls)
 static void keep_code(void *arg, const struct audit_findings *f)
 {
     int *result = arg;
-    bool graded = f->error_code == NULL && memmem(f->results.p, f->results.n, "\xE3\x82\xB3\xE3\x83\xBC\xE3\x83\x92\xE3\x83\xBC", 12) != NULL;
+    bool graded =
+        f->error_code == NULL && memmem(f->results.p, f->results.n, "\xE3\x82\xB3\xE3\x83\xBC\xE3\x83\x92\xE3\x83\xBC", 12) != NULL;
     if (!graded)
         fprintf(stderr, "%s %s\n", f->error_code == NULL ? "graded" : f->error_code, f->error_message == NULL ? "" : f->error_message);
     *result = graded ? INSIDE_OK : INSIDE_FAILED;
@@ -99,7 +101,8 @@ static int grade(struct audit *audit)
     char url[64];
     int result = INSIDE_FAILED;
     /* localhost: so that a thread resolves it, and Shift_JIS: so that a converter is loaded */
-    snprintf(url, sizeof(url), "%s://localhost:%u/", strncmp(origin_url(origin, "/"), "https", 5) == 0 ? "https" : "http", origin_port(origin));
+    snprintf(url, sizeof(url), "%s://localhost:%u/", strncmp(origin_url(origin, "/"), "https", 5) == 0 ? "https" : "http",
+             origin_port(origin));
     audit_add(audit, 1, str_of(url), keep_code, &result);
     while (audit_pending(audit) > 0)
         if (audit_wait(audit, NULL, 0, 1000) != 0)
@@ -123,7 +126,8 @@ static int list_directory(struct audit *audit)
 static int write_secret(struct audit *audit)
 {
     (void)audit;
-    return open(secret, O_WRONLY) < 0 && open(secret, O_RDWR | O_CREAT, 0600) < 0 && open("/dev/null", O_WRONLY) < 0 ? INSIDE_OK : INSIDE_LET_THROUGH;
+    return open(secret, O_WRONLY) < 0 && open(secret, O_RDWR | O_CREAT, 0600) < 0 && open("/dev/null", O_WRONLY) < 0 ? INSIDE_OK
+                                                                                                                     : INSIDE_LET_THROUGH;
 }
 
 static int open_unix_socket(struct audit *audit)
