@@ -55,8 +55,7 @@ static const char everything[] = "listen:\n"
                                  "  max_redirects: 0\n"
                                  "log: { level: debug, access: '-', format: combined }\n"
                                  "timeouts: { header: 1s, body: 2m, send: 1h, idle: 100ms, drain: 0 }\n"
-                                 "max_connections: 1\n"
-                                 "max_connections_per_ip: 12\n";
+                                 "max_connections: 1\n";
 
 START_TEST(every_option_is_read)
 {
@@ -99,7 +98,6 @@ START_TEST(every_option_is_read)
     ck_assert_uint_eq(c->idle_timeout_ms, 100);
     ck_assert_uint_eq(c->drain_timeout_ms, 0);
     ck_assert_uint_eq(c->max_connections, 1);
-    ck_assert_uint_eq(c->max_connections_per_ip, 12);
     conf_free(c);
 }
 END_TEST
