@@ -267,7 +267,16 @@ int server_wait(struct server *s, int within_ms)
 /* What no server may ever write: a child that crashed is replaced so well that nothing else would show it. */
 static const char *crash_sign(const struct server *s)
 {
-    static const char *const signs[] = {"ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:", "Assertion", "signal 6 ", "signal 7 ", "signal 8 ", "signal 11 ", "signal 31 ", "ended with status"};
+    static const char *const signs[] = {"ERROR: AddressSanitizer",
+                                        "ERROR: LeakSanitizer",
+                                        "runtime error:",
+                                        "Assertion",
+                                        "signal 6 ",
+                                        "signal 7 ",
+                                        "signal 8 ",
+                                        "signal 11 ",
+                                        "signal 31 ",
+                                        "ended with status"};
     char *log = server_log(s);
     const char *sign = NULL;
     for (size_t i = 0; i < COUNT(signs) && !sign; i++)
