@@ -4,6 +4,7 @@
 #include "scoreboard.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #define OVERLAP_DEFAULT "24h"
 #define DEFAULT_SCOPES (SCOPE_REPORTS_READ | SCOPE_REPORTS_WRITE | SCOPE_PROJECTS_READ | SCOPE_PROJECTS_WRITE)
@@ -85,7 +86,7 @@ static void print_secret(const struct cmd *cmd, uint64_t id, const struct store_
     records_start(&records, true);
     records_number(&records, "id", id);
     if (change->kind == CHANGE_KEY_CREATE) {
-        records_number(&records, "workspace", change->workspace);
+        records_number(&records, "workspace_id", change->workspace);
         records_text(&records, "name", change->name.n == 0 ? (struct str){NULL, 0} : change->name);
         records_scopes(&records, change->scopes);
         records_time(&records, "expires_at", change->expires_at);
@@ -189,11 +190,43 @@ int cmd_key_revoke(struct cmd *cmd)
     return status;
 }
 
+struct named {
+    uint64_t id;
+    char *name;
+};
+
 struct listing {
     struct records records;
     enum store_status status;
     int64_t now_ms;
+    struct named *workspaces;
+    size_t workspaces_count;
 };
+
+/* The workspaces' names, before the keys that refer to them. One that memory is too short for is shown by its id alone. */
+static void note_workspace(void *arg, enum store_status status, const struct store_workspace *workspace)
+{
+    struct listing *listing = arg;
+    (void)status;
+    if (workspace == NULL)
+        return;
+    struct named *grown = realloc(listing->workspaces, (listing->workspaces_count + 1) * sizeof(*grown));
+    char *name = strndup(workspace->name.p, workspace->name.n);
+    if (grown != NULL)
+        listing->workspaces = grown;
+    if (grown != NULL && name != NULL)
+        listing->workspaces[listing->workspaces_count++] = (struct named){.id = workspace->id, .name = name};
+    else
+        free(name);
+}
+
+static struct str workspace_name(const struct listing *listing, uint64_t id)
+{
+    for (size_t i = 0; i < listing->workspaces_count; i++)
+        if (listing->workspaces[i].id == id)
+            return str_of(listing->workspaces[i].name);
+    return (struct str){NULL, 0};
+}
 
 static void list_one(void *arg, enum store_status status, const struct store_key *key)
 {
@@ -204,7 +237,8 @@ static void list_one(void *arg, enum store_status status, const struct store_key
         return;
     bool revoked = key->revoked_at != 0, expired = key->expires_at != 0 && key->expires_at <= listing->now_ms;
     records_number(records, "id", key->id);
-    records_number(records, "workspace", key->workspace);
+    records_text(records, "workspace", workspace_name(listing, key->workspace));
+    records_number(records, "workspace_id", key->workspace);
     records_text(records, "name", key->name.n == 0 ? (struct str){NULL, 0} : key->name);
     records_text(records, "state", str_of(revoked ? "revoked" : expired ? "expired" : "active"));
     records_scopes(records, key->scopes);
@@ -226,11 +260,15 @@ int cmd_key_list(struct cmd *cmd)
     if (status == CMD_DONE) {
         struct listing listing = {.status = STORE_OK, .now_ms = clock_wall_ms()};
         records_start(&listing.records, cmd->json);
+        store_workspace_each(client_store(client), note_workspace, &listing);
         store_key_each(client_store(client), workspace, list_one, &listing);
         store_read_end(client_store(client));
         if (!cmd->json && listing.records.columns == 0 && listing.status == STORE_NOT_FOUND)
             cmd_say("There is no key yet; assay key create --workspace NAME makes one.");
         records_finish(&listing.records);
+        for (size_t i = 0; i < listing.workspaces_count; i++)
+            free(listing.workspaces[i].name);
+        free(listing.workspaces);
         if (listing.status != STORE_OK && listing.status != STORE_NOT_FOUND)
             status = cmd_store_refuse(client, listing.status);
     }

@@ -119,7 +119,7 @@ static unsigned count(struct json_object *results, const char *member, const cha
 }
 
 /* Words of ids that people write in capitals. */
-static const char *const acronyms[] = {"html", "css", "dom", "http", "https", "hsts", "csp", "url", "ttfb", "seo"};
+static const char *const acronyms[] = {"html", "css", "dom", "http", "http2", "https", "hsts", "csp", "url", "ttfb", "seo"};
 
 /* "deprecated_html_tags" as "Deprecated HTML tags". */
 static void name_of(const char *id, char *out, size_t size)

@@ -226,7 +226,9 @@ static bool set_key(const char *key, size_t n, char out[CONF_KEY_SIZE], size_t *
     return true;
 }
 
-/* "[80, 443]", "80,443" or "" as its items, in place. How many. */
+#define SET_ITEMS_MAX 256
+
+/* "[80, 443]", "80,443" or "" as its items, in place. How many there are; of those only ${max} are in ${items}. */
 static size_t set_items(char *value, const char **items, size_t max)
 {
     size_t n = strlen(value), count = 0;
@@ -235,8 +237,9 @@ static size_t set_items(char *value, const char **items, size_t max)
         value++;
     }
     char *rest = NULL;
-    for (char *item = strtok_r(value, ", \"'", &rest); item != NULL && count < max; item = strtok_r(NULL, ", \"'", &rest))
-        items[count++] = item;
+    for (char *item = strtok_r(value, ", \"'", &rest); item != NULL; item = strtok_r(NULL, ", \"'", &rest), count++)
+        if (count < max)
+            items[count] = item;
     return count;
 }
 
@@ -275,12 +278,16 @@ static void set_apply(struct conf_build *build, const char *set)
         return;
     }
     char *value = strdup(text);
-    const char *items[256];
+    const char *items[SET_ITEMS_MAX];
     if (value == NULL) {
         conf_mistake(build, place, "%s: out of memory", option->key);
         return;
     }
-    conf_assign(build, option, listener, place, items, set_items(value, items, sizeof(items) / sizeof(items[0])));
+    size_t count = set_items(value, items, SET_ITEMS_MAX);
+    if (count > SET_ITEMS_MAX)
+        conf_mistake(build, place, "%s: more than %d items", option->key, SET_ITEMS_MAX);
+    else
+        conf_assign(build, option, listener, place, items, count);
     free(value);
 }
 

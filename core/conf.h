@@ -1,6 +1,6 @@
 /*
- * The configuration: one option table (conf_options, in conf_table.c) feeds parsing, range checks, defaults, --help, `config dump`, the sample
- * file and the man page.
+ * The configuration: one option table (conf_options, in conf_table.c) feeds parsing, range checks, defaults, --help, `config dump`, the
+ * sample file and the man page.
  *
  * The master reads it before it forks, and again on HUP; a struct conf is immutable once made. Every process may read the one it was forked
  * with.
@@ -53,7 +53,6 @@ struct conf {
     enum log_format log_format;
     unsigned header_timeout_ms, body_timeout_ms, send_timeout_ms, idle_timeout_ms, drain_timeout_ms;
     unsigned max_connections;        /* whole server */
-    unsigned max_connections_per_ip; /* 0: no limit */
 };
 
 /*

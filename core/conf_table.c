@@ -266,18 +266,11 @@ const struct conf_option conf_options[] = {
      .initial = "10000",
      .reload = RELOAD,
      .help = "Connections of the whole server."},
-    {.key = "max_connections_per_ip",
-     .type = &conf_type_integer,
-     .offset = MEMBER(max_connections_per_ip),
-     .max = 1000000,
-     .initial = "0",
-     .reload = RELOAD,
-     .help = "Connections of one address; 0 for no limit."},
 };
 #define OPTIONS (sizeof(conf_options) / sizeof(conf_options[0]))
 const size_t conf_options_count = OPTIONS;
 
-const char *const conf_keys_later[] = {"limits", CONF_LISTEN_PREFIX "proxy_protocol", NULL};
+const char *const conf_keys_later[] = {"limits", "max_connections_per_ip", CONF_LISTEN_PREFIX "proxy_protocol", NULL};
 
 bool conf_option_in_listen(const struct conf_option *option)
 {

@@ -21,7 +21,8 @@ struct conn {
     uint64_t since_ms;       /* of what the sweep measures: idle, receiving the head, the body, sending */
     uint64_t sent;           /* bytes the client had acknowledged at the last sweep */
     uint64_t requests;
-    bool receiving, head_done, internal, sending, ended;
+    struct ip peer;    /* valid where ${peer_known} and not ${local} */
+    bool receiving, head_done, internal, sending, ended, peer_known, local /* a Unix socket's */;
 };
 
 struct doors *doors_new(struct worker *w);

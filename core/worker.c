@@ -13,7 +13,6 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define TICK_MS 250
 /* libh2o's own timers run on wall time: ours are used instead, so theirs never fire */
@@ -55,7 +54,7 @@ static void start(struct worker *w, struct process *p)
     w->base_url = str_of(p->conf->base_url[0] != '\0' ? p->conf->base_url : p->listeners[0].url);
     if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) /* libcurl's IDN goes by it */
         log_warn("the locale C.UTF-8 is missing: international domain names are refused");
-    if (getrandom(&w->id_prefix, sizeof(w->id_prefix), 0) != sizeof(w->id_prefix))
+    if (!pipeline_start(w))
         fail(strerror(errno));
     if (deflateInit2(&w->gzip, 4, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         fail("out of memory");
@@ -107,6 +106,7 @@ static void finish(struct worker *w)
     access_log_close(w->access_log);
     store_close(w->store);
     deflateEnd(&w->gzip);
+    pipeline_finish(w);
     h2o_evloop_t *loop = w->ctx.loop;
     h2o_context_dispose(&w->ctx);
     h2o_config_dispose(&w->config);

@@ -14,6 +14,7 @@ struct link;
 struct hasher;
 struct doors;
 struct access_log;
+struct memo;
 
 struct worker {
     struct process *process;
@@ -30,7 +31,9 @@ struct worker {
     bool stopping;   /* draining, and idle connections are closed at once */
     bool replying;   /* a reply of ours is being started: the filter for the library's own errors leaves it alone */
     uint64_t now_ms; /* CLOCK_MONOTONIC when the loop last woke */
-    uint64_t id_prefix, id_counter; /* of the request ids made here */
+    char id_prefix[16]; /* of the request ids made here: hex, random */
+    uint64_t id_counter;
+    struct memo *memo;
     z_stream gzip;
     uint64_t touched[1024]; /* key ids whose last use was told lately, with the minute */
 };

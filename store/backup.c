@@ -63,6 +63,7 @@ struct progress {
     store_progress_fn *fn;
     void *arg;
     uint64_t done, total, page_bytes;
+    uint64_t last_page; /* of the store when the backup began */
 };
 
 static bool report_progress(struct progress *p, size_t more)
@@ -70,6 +71,15 @@ static bool report_progress(struct progress *p, size_t more)
     p->done += more;
     uint64_t total = p->total > p->done ? p->total : p->done;
     return p->fn == NULL || p->fn(p->arg, p->done / p->page_bytes, total / p->page_bytes);
+}
+
+/* The copy pins every page of its snapshot. Where that makes the writer run into the end of the map, the writer is worth more. */
+static bool in_the_way(struct store *s, const struct progress *p)
+{
+    MDB_envinfo info;
+    mdb_env_info(s->env, &info);
+    uint64_t map = info.me_mapsize / p->page_bytes;
+    return info.me_last_pgno > p->last_page && map - info.me_last_pgno < map / 20;
 }
 
 static bool write_all(int fd, const char *p, size_t n)
@@ -107,6 +117,9 @@ static enum store_status pour(struct store *s, int from, int to, struct progress
         } else if (!report_progress(p, (size_t)got)) {
             snprintf(s->why, sizeof(s->why), "the copy was stopped before its end");
             status = STORE_IO;
+        } else if (in_the_way(s, p)) {
+            snprintf(s->why, sizeof(s->why), "the backup was given up: it holds the pages that the writer needs; raise store.map_size");
+            status = STORE_FULL;
         }
     }
     free(chunk);
@@ -160,6 +173,7 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
     struct store_usage usage;
     struct stat st;
     MDB_stat stat_env;
+    MDB_envinfo info;
     if (strlen(dir) >= 4096 || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode) || !dir_is_empty(dir)) {
         snprintf(s->why, sizeof(s->why), "%.900s is not an empty directory: make one for each backup", dir);
         return STORE_INVALID;
@@ -169,7 +183,9 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
     if (status != STORE_OK)
         return status;
     mdb_env_stat(s->env, &stat_env);
-    struct progress p = {.fn = progress, .arg = arg, .total = usage.used_bytes, .page_bytes = stat_env.ms_psize};
+    mdb_env_info(s->env, &info);
+    struct progress p = {
+        .fn = progress, .arg = arg, .total = usage.used_bytes, .page_bytes = stat_env.ms_psize, .last_page = info.me_last_pgno};
     return copy_to(s, dir, &p);
 }
 

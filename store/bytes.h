@@ -1,9 +1,9 @@
 /*
  * Bytes: a borrowed string that knows its length, and a buffer that grows.
  *
- * Shared by every folder (core includes store, never the other way round). A struct str never owns what it points at; whoever hands one out says until
- * when it may be read. A struct buf owns its bytes until buf_free. A failed allocation is remembered in the buffer (sticky), so that a chain of
- * appends is checked once, with buf_ok.
+ * Shared by every folder (core includes store, never the other way round). A struct str never owns what it points at; whoever hands one
+ * out says until when it may be read. A struct buf owns its bytes until buf_free. A failed allocation is remembered in the buffer
+ * (sticky), so that a chain of appends is checked once, with buf_ok.
  */
 #ifndef ASSAY_BYTES_H
 #define ASSAY_BYTES_H
@@ -37,7 +37,9 @@ struct buf {
     bool failed;
 };
 
-/* buf_reserve(b, more): make room for ${more} bytes beyond b->n and return where they start; NULL (and b is failed) when memory is short. */
+/*
+ * buf_reserve(b, more): make room for ${more} bytes beyond b->n and return where they start; NULL (and b is failed) when memory is short.
+ */
 char *buf_reserve(struct buf *b, size_t more);
 
 /* buf_add(b, p, n), buf_adds(b, s), buf_str(b, s): append bytes, a zero-terminated string, a str. */

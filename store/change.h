@@ -1,6 +1,7 @@
 /*
- * A change: one domain operation that writes, as data. A handler fills one in, a channel carries it to the writer (change_encode, change_decode), and
- * store_apply carries it out. One flat record for all kinds; the table in change.c says which members each kind needs, and a member a kind does not use is zero.
+ * A change: one domain operation that writes, as data. A handler fills one in, a channel carries it to the writer (change_encode,
+ * change_decode), and store_apply carries it out. One flat record for all kinds; the table in change.c says which members each kind
+ * needs, and a member a kind does not use is zero.
  */
 #ifndef ASSAY_CHANGE_H
 #define ASSAY_CHANGE_H
@@ -12,15 +13,22 @@ enum store_change_kind {
     CHANGE_WORKSPACE_DELETE,     /* id: gone at once, purged in slices */
     CHANGE_KEY_CREATE,           /* workspace, name, scopes, hash, expires_at → id */
     CHANGE_KEY_REVOKE,           /* id; workspace 0: any */
-    CHANGE_KEY_ROTATE,           /* id, hash, expires_at (of the OLD key: the end of the overlap) → id of the new key, same name, scopes and workspace */
-    CHANGE_KEY_TOUCH,            /* id: last_used_at; emits no event and bumps no version */
+    /*
+     * id, hash, expires_at (of the OLD key: the end of the overlap, never later than it was) → id of the new key: same name, scopes, workspace and
+     * length of life. Emits EVENT_KEY_REVOKED for the old one, so that nobody remembers its old end.
+     */
+    CHANGE_KEY_ROTATE,
+    CHANGE_KEY_TOUCH,            /* id: last_used_at becomes now; emits no event and bumps no version */
     CHANGE_REPORT_CREATE,        /* workspace, url, name (project), privacy, hash, idem_*, code, limit → id, version */
     CHANGE_REPORT_UPDATE,        /* workspace, id, fields, privacy, hash, match, limit → id, version */
     CHANGE_REPORT_DELETE,        /* workspace, id, match → id */
     CHANGE_REPORT_FINISH,        /* id, attempt, status, score, result, issues, results | error_code, error_message */
-    CHANGE_REPORT_DIED,          /* id, attempt: an auditor died holding this job alone; the second time → failed, interrupted/too_complex */
+    CHANGE_REPORT_DIED,          /* id, attempt: an auditor died holding this job alone; the second time → failed, too_complex */
     CHANGE_PROJECT_DELETE,       /* workspace, id, match → id; reports invisible at once */
-    CHANGE_PURGE,                /* limit: at most that many records of what is dying, and of idempotency rows over 24 h; STORE_NOT_FOUND when nothing was left */
+    /*
+     * limit: at most that many records of what is dying, and of idempotency rows over 24 h → id: how many; STORE_NOT_FOUND when nothing was left
+     */
+    CHANGE_PURGE,
     CHANGE_KINDS
 };
 

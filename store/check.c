@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 /*
- * Every record is held against its indexes and counters and every index entry against its record, each within one snapshot, in which they must agree:
- * so nothing a writer does meanwhile looks like a mistake. After a slice the snapshot is renewed and the walk goes on behind the key it had reached.
+ * Every record is held against its indexes and counters and every index entry against its record, each within one snapshot, in which they
+ * must agree: so nothing a writer does meanwhile looks like a mistake. After a slice the snapshot is renewed and the walk goes on behind
+ * the key it had reached.
  */
 #define SLICE 1000
 
@@ -146,7 +147,8 @@ static enum store_status check_dying_count(struct check *c)
         rows++;
     walk_end(&w);
     if (status == STORE_NOT_FOUND && rows != c->counters.dying)
-        check_say(c, "%llu things are being deleted and the counter says %llu", (unsigned long long)rows, (unsigned long long)c->counters.dying);
+        check_say(c, "%llu things are being deleted and the counter says %llu", (unsigned long long)rows,
+                  (unsigned long long)c->counters.dying);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
@@ -162,7 +164,10 @@ static bool pages_may_go_on(void *arg, uint64_t done, uint64_t total)
     return mdb_env_info(c->s->env, &info) != 0 || info.me_last_txnid - mdb_txn_id(c->txn) <= COMMITS_ALLOWED;
 }
 
-/* Pages first: LMDB would follow a damaged one out of the file. The snapshot pins what is looked at; one that cannot be told from the file is renewed. */
+/*
+ * Pages first: LMDB would follow a damaged one out of the file. The snapshot pins what is looked at; one that cannot be told from the
+ * file is renewed.
+ */
 static enum store_status check_pages(struct check *c)
 {
     char why[512] = "";

@@ -26,7 +26,8 @@ void check_step(struct check *c, uint64_t n);
 
 /* Each looks at the record the walk stands on. */
 typedef void check_fn(struct check *c, const struct walk *w);
-check_fn check_workspace, check_workspace_name, check_key, check_key_id, check_key_workspace, check_project, check_project_name, check_project_date;
+check_fn check_workspace, check_workspace_name, check_key, check_key_id, check_key_workspace, check_project, check_project_name,
+    check_project_date;
 check_fn check_report, check_job, check_result, check_index, check_dying, check_idem, check_idem_age, check_channel;
 
 #endif

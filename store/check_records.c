@@ -100,8 +100,9 @@ void check_workspace(struct check *c, const struct walk *w)
     struct workspace_record sums = {0};
     sum_projects(c, id, &sums);
     if (sums.projects != r->projects || sums.pending != r->pending || memcmp(&sums.counts, &r->counts, sizeof(sums.counts)) != 0)
-        check_say(c, "workspace %llu counts %llu projects, %llu reports and %llu waiting; there are %llu, %llu and %llu", LL(id), LL(r->projects),
-                  LL(counts_sum(&r->counts)), LL(r->pending), LL(sums.projects), LL(counts_sum(&sums.counts)), LL(sums.pending));
+        check_say(c, "workspace %llu counts %llu projects, %llu reports and %llu waiting; there are %llu, %llu and %llu", LL(id),
+                  LL(r->projects), LL(counts_sum(&r->counts)), LL(r->pending), LL(sums.projects), LL(counts_sum(&sums.counts)),
+                  LL(sums.pending));
 }
 
 void check_workspace_name(struct check *c, const struct walk *w)
@@ -172,7 +173,7 @@ void check_key_workspace(struct check *c, const struct walk *w)
 /* Count the project's reports by their heads. */
 static void sum_reports(struct check *c, uint64_t project, struct project_record *out)
 {
-    for (enum report_result class = RESULT_NONE; class <= RESULT_BAD; class++) {
+    for (enum report_result class = RESULT_NONE; class <= RESULT_BAD; class ++) {
         struct walk w = {0};
         index_prefix(&w.prefix, INDEX_ID, SCOPE_PROJECT, project, class);
         enum store_status status = walk_prefix(c->s, c->txn, &w, DB_INDEX, false);
@@ -206,7 +207,8 @@ static void check_project_living(struct check *c, const struct store_project *p,
     sum_reports(c, p->id, &sums);
     if (sums.pending != r->pending || sums.score_total != r->score_total || memcmp(&sums.counts, &r->counts, sizeof(sums.counts)) != 0)
         check_say(c, "project %llu counts %llu reports, %llu waiting and %llu points; there are %llu, %llu and %llu", LL(p->id),
-                  LL(counts_sum(&r->counts)), LL(r->pending), LL(r->score_total), LL(counts_sum(&sums.counts)), LL(sums.pending), LL(sums.score_total));
+                  LL(counts_sum(&r->counts)), LL(r->pending), LL(r->score_total), LL(counts_sum(&sums.counts)), LL(sums.pending),
+                  LL(sums.score_total));
 }
 
 void check_project(struct check *c, const struct walk *w)

@@ -115,7 +115,8 @@ static uint64_t urls_below(struct check *c, const struct walk *from, uint64_t sc
 }
 
 /* The report's id is what an entry ends in; where is told by how its key begins. False for a node, which is looked at here. */
-static bool entry_id(struct check *c, const struct walk *w, enum index_kind kind, const uint8_t *at, const uint8_t *end, uint64_t scope_id, uint64_t *id)
+static bool entry_id(struct check *c, const struct walk *w, enum index_kind kind, const uint8_t *at, const uint8_t *end, uint64_t scope_id,
+                     uint64_t *id)
 {
     uint64_t value;
     if (kind != INDEX_URL) {
@@ -161,8 +162,8 @@ void check_index(struct check *c, const struct walk *w)
     const uint8_t *value = w->v.mv_data;
     if (!report_at(c, id, &r) || index_key(c->s, c->txn, &r, scope, kind, &k) != STORE_OK || k.n != w->k.mv_size ||
         memcmp(k.b, w->k.mv_data, k.n) != 0)
-        check_say(c, "the list of %s %llu by %s names report %llu, which is not there or belongs elsewhere in it", scopes[scope], LL(scope_id),
-                  kinds[kind], LL(id));
+        check_say(c, "the list of %s %llu by %s names report %llu, which is not there or belongs elsewhere in it", scopes[scope],
+                  LL(scope_id), kinds[kind], LL(id));
     else if (scope == SCOPE_WORKSPACE ? !key_read_u64(&value, value + w->v.mv_size, &project) || project != r.project : w->v.mv_size != 0)
         check_say(c, "the list of %s %llu by %s has report %llu under another project", scopes[scope], LL(scope_id), kinds[kind], LL(id));
 }

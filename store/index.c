@@ -145,7 +145,8 @@ void index_move(struct store_txn *t, const struct store_report *old, const struc
     }
 }
 
-enum store_status index_key(struct store *s, MDB_txn *txn, const struct store_report *r, enum index_scope scope, enum index_kind kind, struct key *out)
+enum store_status index_key(struct store *s, MDB_txn *txn, const struct store_report *r, enum index_scope scope, enum index_kind kind,
+                            struct key *out)
 {
     MDB_val v;
     struct str rest = r->url;
@@ -283,7 +284,7 @@ void index_begin(struct store *s, MDB_txn *txn, struct index_walk *w, enum repor
     w->backward = !ascending;
     w->count = 0;
     w->last = NULL;
-    for (enum report_result class = RESULT_NONE; class <= RESULT_BAD; class++) {
+    for (enum report_result class = RESULT_NONE; class <= RESULT_BAD; class ++) {
         if (result != RESULT_NONE && result != class)
             continue;
         struct index_run *run = &w->runs[w->count++];

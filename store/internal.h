@@ -8,8 +8,8 @@
 #include "schema.h"
 
 /*
- * A workspace's or project's record while a transaction changes it: read once, written back once by the commit, so that sixty-four creates in one
- * project write (and render) its record once.
+ * A workspace's or project's record while a transaction changes it: read once, written back once by the commit, so that sixty-four
+ * creates in one project write (and render) its record once.
  */
 struct cached {
     struct cached *next;
@@ -38,8 +38,8 @@ struct store_txn {
 };
 
 /*
- * Where a snapshot found a key or a report. A place stays right for as long as nothing was committed, so between two commits the same look-up is one
- * comparison; the next commit makes all of them stale at once.
+ * Where a snapshot found a key or a report. A place stays right for as long as nothing was committed, so between two commits the same
+ * look-up is one comparison; the next commit makes all of them stale at once.
  */
 #define SEEN_KEYS 64
 #define SEEN_REPORTS 512
@@ -81,7 +81,10 @@ struct store {
 
 /* ---- store.c ---- */
 
-/* store_fail(s, rc, what): translate LMDB's (or the system's) ${rc}, remember the sentence for store_why. ${what} completes "could not …". */
+/*
+ * store_fail(s, rc, what): translate LMDB's (or the system's) ${rc}, remember the sentence for store_why. ${what} completes "could not
+ * …".
+ */
 enum store_status store_fail(struct store *s, int rc, const char *what);
 
 /* store_corrupt(s, what): remember that ${what} is not what the format says. */
@@ -116,8 +119,8 @@ bool store_any_dying(struct store *s, MDB_txn *txn);
 enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out);
 
 /*
- * A walk over the keys that begin with a prefix, in either direction. Each step answers STORE_OK with k and v, or STORE_NOT_FOUND at the end.
- * walk_end is safe after a begin that failed.
+ * A walk over the keys that begin with a prefix, in either direction. Each step answers STORE_OK with k and v, or STORE_NOT_FOUND at the
+ * end. walk_end is safe after a begin that failed.
  */
 struct walk {
     struct store *s;
@@ -208,17 +211,19 @@ void key_remove(struct store_txn *t, uint64_t workspace, uint64_t id);
 void project_unlist(struct store_txn *t, struct cached *p);
 
 /* project_read(s, txn, workspace, id, out, counts): a living one; ${counts}, unless NULL, are its reports by result. */
-enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t id, struct store_project *out, struct counts *counts);
+enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t id, struct store_project *out,
+                               struct counts *counts);
 
 /* project_for(t, workspace, name): the project of that name, made when there is none. */
 struct cached *project_for(struct store_txn *t, struct cached *workspace, struct str name);
 /* project_write(t, c): render and put. */
 void project_write(struct store_txn *t, struct cached *c);
 /*
- * project_count(t, r, old, new): the counters of ${r}'s workspace and project, as the report ${old} becomes ${new}; NULL: it was not there, or is no
- * more. The workspace's version moves in any case, the project's and its updated_at where its own counters did.
+ * project_count(t, r, old, new): the counters of ${r}'s workspace and project, as the report ${old} becomes ${new}; NULL: it was not
+ * there, or is no more. The workspace's version moves in any case, the project's and its updated_at where its own counters did.
  */
-void project_count(struct store_txn *t, struct cached *workspace, struct cached *project, const struct store_report *old, const struct store_report *new);
+void project_count(struct store_txn *t, struct cached *workspace, struct cached *project, const struct store_report *old,
+                   const struct store_report *new);
 
 /* ---- index.c ---- */
 
@@ -233,7 +238,10 @@ void job_drop(struct store_txn *t, uint64_t report);
 
 /* ---- idem.c ---- */
 
-/* idem_look(t, c, answer): STORE_NOT_FOUND: not seen, go on. Otherwise the answer of a replay (answer->replayed set), or STORE_KEY_REUSED. */
+/*
+ * idem_look(t, c, answer): STORE_NOT_FOUND: not seen, go on. Otherwise the answer of a replay (answer->replayed set), or
+ * STORE_KEY_REUSED.
+ */
 enum store_status idem_look(struct store_txn *t, const struct store_change *c, struct store_answer *answer);
 void idem_put(struct store_txn *t, const struct store_change *c, uint64_t report);
 /* idem_purge(t, limit): delete what is over its time; how many. */
@@ -244,7 +252,10 @@ uint64_t idem_purge(struct store_txn *t, uint64_t limit);
 /* migrate_look(s, why, why_size): may this process use what is there? STORE_NEWER or STORE_CORRUPT where not, and nothing was touched. */
 enum store_status migrate_look(struct store *s, char *why, size_t why_size);
 
-/* migrate_open(s, why, why_size): the writer makes a new store's first records, migrates an older format's, and renders again what an older renderer made. */
+/*
+ * migrate_open(s, why, why_size): the writer makes a new store's first records, migrates an older format's, and renders again what an
+ * older renderer made.
+ */
 enum store_status migrate_open(struct store *s, char *why, size_t why_size);
 
 #endif

@@ -164,8 +164,8 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     status = gather_dying(l);
     if (status != STORE_OK)
         return status;
-    index_begin(l->s, l->txn, &l->walk, q->sort, q->project != 0 ? SCOPE_PROJECT : SCOPE_WORKSPACE, q->project != 0 ? q->project : q->workspace,
-                q->result, q->ascending);
+    index_begin(l->s, l->txn, &l->walk, q->sort, q->project != 0 ? SCOPE_PROJECT : SCOPE_WORKSPACE,
+                q->project != 0 ? q->project : q->workspace, q->result, q->ascending);
     status = report_walk(l);
     index_end(&l->walk);
     if (l->searching)

@@ -5,8 +5,8 @@
 #define SLICE 1000 /* records a transaction renders again */
 
 /*
- * Steps from one format to the next. Columns: from, to, what rewrites the records within one transaction (and leaves it to migrate_open to note ${to}).
- * There is one format so far; the table's end is its only row.
+ * Steps from one format to the next. Columns: from, to, what rewrites the records within one transaction (and leaves it to migrate_open
+ * to note ${to}). There is one format so far; the table's end is its only row.
  */
 typedef enum store_status migrate_fn(struct store_txn *t);
 static const struct {
@@ -47,7 +47,8 @@ static void format_write(struct store_txn *t, const struct format_record *f)
 static enum store_status judge(struct store *s, const struct format_record *f, char *why, size_t why_size)
 {
     if (f->format > STORE_FORMAT_VERSION) {
-        snprintf(why, why_size, "the store has format %u and this Assay knows up to %d: use the newer Assay that wrote it, or restore an older backup",
+        snprintf(why, why_size,
+                 "the store has format %u and this Assay knows up to %d: use the newer Assay that wrote it, or restore an older backup",
                  f->format, STORE_FORMAT_VERSION);
         return STORE_NEWER;
     }
@@ -55,7 +56,8 @@ static enum store_status judge(struct store *s, const struct format_record *f, c
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
         known = known || steps[i].from == f->format;
     if (!known) {
-        snprintf(why, why_size, "the store has format %u, which this Assay cannot bring up to date: use the versions in between first", f->format);
+        snprintf(why, why_size, "the store has format %u, which this Assay cannot bring up to date: use the versions in between first",
+                 f->format);
         return STORE_CORRUPT;
     }
     if (s->mode == STORE_READ && f->format + 1 < STORE_FORMAT_VERSION) {

@@ -122,7 +122,7 @@ struct look {
     int fd;
     const struct pages_facts *facts;
     uint64_t file_pages, limit, seen;
-    uint8_t *used;        /* a bit a page */
+    uint8_t *used;         /* a bit a page */
     char *buffers[LEVELS]; /* the pages on the way down */
     store_progress_fn *progress;
     void *arg;
@@ -168,7 +168,8 @@ static bool read_bytes(struct look *l, uint64_t page, void *to, size_t n)
     ssize_t got = pread(l->fd, to, n, (off_t)(page * l->facts->page_bytes));
     if (got == (ssize_t)n)
         return true;
-    snprintf(l->why, l->why_size, "page %llu of data.mdb cannot be read: %s", (unsigned long long)page, got < 0 ? strerror(errno) : "the file ends");
+    snprintf(l->why, l->why_size, "page %llu of data.mdb cannot be read: %s", (unsigned long long)page,
+             got < 0 ? strerror(errno) : "the file ends");
     l->status = STORE_IO;
     return false;
 }
@@ -259,10 +260,18 @@ static bool tree_look(struct look *l, uint64_t page, unsigned depth, unsigned le
     return true;
 }
 
-enum store_status pages_look(int fd, const struct pages_facts *facts, uint64_t limit, store_progress_fn *progress, void *arg, char *why, size_t why_size)
+enum store_status pages_look(int fd, const struct pages_facts *facts, uint64_t limit, store_progress_fn *progress, void *arg, char *why,
+                             size_t why_size)
 {
-    struct look l = {.fd = fd, .facts = facts, .file_pages = facts->bytes / facts->page_bytes, .limit = limit, .progress = progress, .arg = arg,
-                     .why = why, .why_size = why_size, .status = STORE_OK};
+    struct look l = {.fd = fd,
+                     .facts = facts,
+                     .file_pages = facts->bytes / facts->page_bytes,
+                     .limit = limit,
+                     .progress = progress,
+                     .arg = arg,
+                     .why = why,
+                     .why_size = why_size,
+                     .status = STORE_OK};
     l.used = calloc(1, facts->pages / 8 + 1);
     if (l.used == NULL) {
         snprintf(why, why_size, "out of memory");
@@ -279,8 +288,9 @@ enum store_status pages_look(int fd, const struct pages_facts *facts, uint64_t l
 }
 
 /*
- * A transaction that takes pages at the end and frees them again leaves a good file that is shorter than its count of pages (the writer lengthens it
- * at its next transaction), so a short file is looked at whole. Nothing pins the pages yet: a contradiction counts only while no writer commits.
+ * A transaction that takes pages at the end and frees them again leaves a good file that is shorter than its count of pages (the writer
+ * lengthens it at its next transaction), so a short file is looked at whole. Nothing pins the pages yet: a contradiction counts only
+ * while no writer commits.
  */
 static enum store_status open_look(int fd, struct pages_facts *facts, char *why, size_t why_size)
 {

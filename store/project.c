@@ -17,7 +17,8 @@ static void date_key(struct key *k, const struct project_record *p)
 
 /* ---- reading ---- */
 
-enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t id, struct store_project *out, struct counts *counts)
+enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t id, struct store_project *out,
+                               struct counts *counts)
 {
     struct key k;
     MDB_val v;
@@ -153,7 +154,8 @@ static void count(struct cached *workspace, struct cached *project, const struct
     }
 }
 
-void project_count(struct store_txn *t, struct cached *workspace, struct cached *project, const struct store_report *old, const struct store_report *new)
+void project_count(struct store_txn *t, struct cached *workspace, struct cached *project, const struct store_report *old,
+                   const struct store_report *new)
 {
     struct project_record before = project->project;
     count(workspace, project, old, (uint64_t)-1);

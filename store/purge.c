@@ -1,8 +1,8 @@
 #include "index.h"
 
 /*
- * What was deleted as a whole is gone for everybody at once, by its row among the dying; here its records follow, some at a time. Each step looks up
- * what is first now, so a purge cut off anywhere goes on from what is left.
+ * What was deleted as a whole is gone for everybody at once, by its row among the dying; here its records follow, some at a time. Each
+ * step looks up what is first now, so a purge cut off anywhere goes on from what is left.
  */
 
 struct dying {
@@ -36,7 +36,7 @@ static bool first_of(struct store_txn *t, enum db db, struct walk *w, unsigned s
 
 static bool first_report(struct store_txn *t, enum index_scope scope, uint64_t scope_id, uint64_t *out)
 {
-    for (enum report_result class = RESULT_NONE; class <= RESULT_BAD; class++) {
+    for (enum report_result class = RESULT_NONE; class <= RESULT_BAD; class ++) {
         struct walk w = {0};
         index_prefix(&w.prefix, INDEX_ID, scope, scope_id, class);
         if (first_of(t, DB_INDEX, &w, 1, out))

@@ -114,8 +114,9 @@ void report_write(struct store_txn *t, struct store_report *r)
     };
     struct key k;
     key_id(&k, SPACE_REPORT, r->id);
-    char *to = txn_reserve(t, SPACE_REPORT, &k,
-                           sizeof(head) + r->url.n + r->project_name.n + r->password_hash.n + r->error_code.n + r->error_message.n + t->json.n);
+    char *to =
+        txn_reserve(t, SPACE_REPORT, &k,
+                    sizeof(head) + r->url.n + r->project_name.n + r->password_hash.n + r->error_code.n + r->error_message.n + t->json.n);
     if (to == NULL)
         return;
     to = append(to, (struct str){(const char *)&head, sizeof(head)});
@@ -180,8 +181,8 @@ static bool queue_full(const struct cached *w, const struct store_change *c)
 
 static bool create_well_formed(const struct store_change *c)
 {
-    return c->url.n != 0 && c->url.n <= URL_MAX_BYTES && memchr(c->url.p, 0, c->url.n) == NULL && c->name.n != 0 && c->name.n <= NAME_MAX_BYTES &&
-           c->privacy <= PRIVACY_PASSWORD && c->hash.n <= TEXT_MAX_BYTES &&
+    return c->url.n != 0 && c->url.n <= URL_MAX_BYTES && memchr(c->url.p, 0, c->url.n) == NULL && c->name.n != 0 &&
+           c->name.n <= NAME_MAX_BYTES && c->privacy <= PRIVACY_PASSWORD && c->hash.n <= TEXT_MAX_BYTES &&
            (c->idem_key.n == 0 || (c->idem_key.n == HASH_BYTES && c->idem_body.n == HASH_BYTES));
 }
 

@@ -34,7 +34,8 @@ bool schema_read_report(MDB_val value, struct store_report *out)
         return false;
     const char *p = (const char *)(r + 1);
     size_t texts = (size_t)r->url_n + r->name_n + r->hash_n + r->code_n + r->message_n;
-    if (value.mv_size != sizeof(*r) + texts + r->json_n || r->link_at > r->results_at || r->results_at > r->json_n || r->url_n > URL_MAX_BYTES)
+    if (value.mv_size != sizeof(*r) + texts + r->json_n || r->link_at > r->results_at || r->results_at > r->json_n ||
+        r->url_n > URL_MAX_BYTES)
         return false;
     out->id = r->id;
     out->workspace = r->workspace;
@@ -111,7 +112,8 @@ bool schema_read_key(MDB_val value, const uint8_t *hash, struct store_key *out)
 bool schema_read_workspace(MDB_val value, struct store_workspace *out)
 {
     const struct workspace_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != STORE_FORMAT_VERSION || value.mv_size != sizeof(*r) + r->name_n || r->name_n > NAME_MAX_BYTES)
+    if (value.mv_size < sizeof(*r) || r->format != STORE_FORMAT_VERSION || value.mv_size != sizeof(*r) + r->name_n ||
+        r->name_n > NAME_MAX_BYTES)
         return false;
     *out = (struct store_workspace){
         .id = r->id,

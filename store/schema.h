@@ -1,8 +1,9 @@
 /*
  * What lies in the environment: the spaces, their keys and their records. Private to store/; nobody else knows that an index exists.
  *
- * A key is a tag byte that names its space, then parts that sort as memcmp sorts them: numbers as a length byte and that many big-endian bytes (small
- * numbers are short), hashes and texts as they are. A record is a packed header in native byte order, as LMDB's own pages are, and then its texts.
+ * A key is a tag byte that names its space, then parts that sort as memcmp sorts them: numbers as a length byte and that many big-endian
+ * bytes (small numbers are short), hashes and texts as they are. A record is a packed header in native byte order, as LMDB's own pages
+ * are, and then its texts.
  */
 #ifndef ASSAY_STORE_SCHEMA_H
 #define ASSAY_STORE_SCHEMA_H
@@ -12,8 +13,8 @@
 #include <lmdb.h>
 
 /*
- * Sub-databases: few, because each costs a look-up in the root of every transaction that touches it. What every request reads is in one of them.
- * Columns: enum, name on disk.
+ * Sub-databases: few, because each costs a look-up in the root of every transaction that touches it. What every request reads is in one
+ * of them. Columns: enum, name on disk.
  */
 #define DATABASES(X)                                                                                                                       \
     X(DB_RECORD, "record") /* what a request reads: keys by hash, report heads */                                                          \

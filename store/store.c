@@ -87,7 +87,8 @@ static enum store_status dir_look(const char *dir, enum store_mode mode, char *w
     }
     if (stat(dir, &st) != 0) {
         bool missing = errno == ENOENT;
-        snprintf(why, why_size, missing ? "%s does not exist: create it with mode 0700, or set data_dir" : "%s cannot be reached: %s", dir, strerror(errno));
+        snprintf(why, why_size, missing ? "%s does not exist: create it with mode 0700, or set data_dir" : "%s cannot be reached: %s", dir,
+                 strerror(errno));
         return missing ? STORE_NOT_FOUND : STORE_IO;
     }
     if (!S_ISDIR(st.st_mode)) {
@@ -95,8 +96,8 @@ static enum store_status dir_look(const char *dir, enum store_mode mode, char *w
         return STORE_INVALID;
     }
     if (faccessat(AT_FDCWD, dir, mode == STORE_WRITE ? R_OK | W_OK | X_OK : R_OK | X_OK, AT_EACCESS) != 0) {
-        snprintf(why, why_size, "%s may not be %s: %s; run as its owner, or mend its mode (0700)", dir, mode == STORE_WRITE ? "written to" : "read",
-                 strerror(errno));
+        snprintf(why, why_size, "%s may not be %s: %s; run as its owner, or mend its mode (0700)", dir,
+                 mode == STORE_WRITE ? "written to" : "read", strerror(errno));
         return STORE_IO;
     }
     return STORE_OK;
@@ -232,7 +233,10 @@ static enum store_status snapshot_begin(struct store *s)
         store_reader_check(s);
         rc = snapshot_try(s);
     }
-    /* Another process grew the map: take its size. The writer's own transaction would hold the old one; then the read has to wait for its end. */
+    /*
+     * Another process grew the map: take its size. The writer's own transaction would hold the old one; then the read has to wait for its
+     * end.
+     */
     for (int tries = 0; rc == MDB_MAP_RESIZED && tries < 3; tries++) {
         rc = s->txn.mdb != NULL ? EBUSY : store_remap(s);
         if (rc == 0)
@@ -300,6 +304,17 @@ enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out)
     if (status == STORE_OK)
         *seen = (struct seen_report){s->snapshot, id, *out};
     return status;
+}
+
+uint64_t store_version(struct store *s)
+{
+    MDB_envinfo info;
+    return mdb_env_info(s->env, &info) == 0 ? info.me_last_txnid : 0;
+}
+
+uint64_t store_snapshot_version(const struct store *s)
+{
+    return s->reading ? s->snapshot : 0;
 }
 
 /* How many things are dying is looked up once a snapshot of the store; nearly always nothing is, and then nobody pays for the question. */
@@ -382,6 +397,16 @@ static enum store_status count_space(struct store *s, MDB_txn *txn, enum space s
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
+/* mdb_reader_list tells in lines: a heading, or that there is none, and one a slot in use. */
+static int count_reader(const char *line, void *arg)
+{
+    unsigned *readers = arg;
+    while (*line == ' ')
+        line++;
+    *readers += *line >= '0' && *line <= '9';
+    return 0;
+}
+
 enum store_status store_usage(struct store *s, struct store_usage *out)
 {
     MDB_txn *txn;
@@ -400,7 +425,7 @@ enum store_status store_usage(struct store *s, struct store_usage *out)
     uint64_t pages = (uint64_t)info.me_last_pgno + 1;
     out->used_bytes = pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0;
     out->last_transaction = info.me_last_txnid;
-    out->readers = info.me_numreaders;
+    mdb_reader_list(s->env, count_reader, &out->readers);
     out->max_readers = info.me_maxreaders;
     status = count_space(s, txn, SPACE_WORKSPACE, &out->workspaces);
     if (status == STORE_OK)

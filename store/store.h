@@ -1,15 +1,16 @@
 /*
  * The store: every record Assay keeps, in one LMDB environment under data_dir.
  *
- * Who may call what: a worker and the command line open it with STORE_READ and use the readers; the writer process (or the command line while no
- * server runs) opens it with STORE_WRITE and, between store_begin and store_commit, applies changes. One environment is opened once per process, after
- * the fork. The store logs nothing and owns no clock: it returns codes, and takes the time as an argument.
+ * Who may call what: a worker and the command line open it with STORE_READ and use the readers; the writer process (or the command line
+ * while no server runs) opens it with STORE_WRITE and, between store_begin and store_commit, applies changes. One environment is opened
+ * once per process, after the fork. The store logs nothing and owns no clock: it returns codes, and takes the time as an argument.
  *
- * Reads: each operation ends in exactly one call of its callback. Today it happens before the operation returns; a store on a network may do it later,
- * so callers must not rely on that. The first read after store_read_end begins a snapshot and the following reads share it. Values handed to a callback are
- * borrowed until store_read_end, which must be called before the event loop turns.
+ * Reads: each operation ends in exactly one call of its callback. Today it happens before the operation returns; a store on a network may
+ * do it later, so callers must not rely on that. The first read after store_read_end begins a snapshot and the following reads share it.
+ * Values handed to a callback are borrowed until store_read_end, which must be called before the event loop turns.
  *
- * Store what you serve: a report's list item and results are rendered once, inside the writing transaction, by the renderer core gives to store_open.
+ * Store what you serve: a report's list item and results are rendered once, inside the writing transaction, by the renderer core gives to
+ * store_open.
  */
 #ifndef ASSAY_STORE_H
 #define ASSAY_STORE_H
@@ -82,7 +83,7 @@ struct store_project {
     uint64_t score_total; /* sum of their scores */
     int64_t created_at, updated_at;
     struct str json; /* the list item as rendered; never has a link, so it is served as it is */
-    uint64_t version; /* 1 when created, one more with every transaction that changed it; what CHANGE_PROJECT_DELETE holds its match against */
+    uint64_t version; /* 1 when created, one more with every transaction that changed it; CHANGE_PROJECT_DELETE matches against it */
 };
 
 struct store_report {
@@ -99,8 +100,8 @@ struct store_report {
     struct str password_hash;             /* empty unless privacy is 2 */
     struct str error_code, error_message; /* empty unless status is failed */
     /*
-     * The JSON of the list item, without the `link` value and without `results`: ${json} up to ${link_at} ends in `"link":"`, and there the caller
-     * splices base_url; what follows is `/reports/41"…`. At ${results_at} the caller may splice `,"results":{…}`.
+     * The JSON of the list item, without the `link` value and without `results`: ${json} up to ${link_at} ends in `"link":"`, and there
+     * the caller splices base_url; what follows is `/reports/41"…`. At ${results_at} the caller may splice `,"results":{…}`.
      */
     struct str json;
     size_t link_at, results_at;
@@ -132,10 +133,11 @@ struct store;
 
 /*
  * store_open(options, out, why, why_size):
- * Open the environment. STORE_WRITE also makes what is missing and runs migrations (STORE_NEWER: refused, nothing touched). On failure ${why} says in one
- * sentence what is wrong and what to do. store_close(NULL) does nothing.
+ * Open the environment. STORE_WRITE also makes what is missing and runs migrations (STORE_NEWER: refused, nothing touched). On failure
+ * ${why} says in one sentence what is wrong and what to do. store_close(NULL) does nothing.
  */
-enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size) __attribute__((warn_unused_result));
+enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)
+    __attribute__((warn_unused_result));
 void store_close(struct store *s);
 
 /* store_why(s): a sentence about the last STORE_IO, STORE_FULL or STORE_CORRUPT of this process; borrowed until the next call. */
@@ -146,6 +148,13 @@ const char *store_why(const struct store *s);
 /* store_read_end(s): end the snapshot, if one is open; everything borrowed from it is gone. */
 void store_read_end(struct store *s);
 
+/*
+ * store_version(s): the number of the last commit; while it stays, nothing in the store has changed. store_snapshot_version(s): the one the open snapshot shows; 0 where none is open. So what was learnt from a snapshot holds as long as
+ * store_version still tells its number.
+ */
+uint64_t store_version(struct store *s);
+uint64_t store_snapshot_version(const struct store *s);
+
 typedef void store_workspace_fn(void *arg, enum store_status status, const struct store_workspace *workspace);
 typedef void store_key_fn(void *arg, enum store_status status, const struct store_key *key);
 typedef void store_report_fn(void *arg, enum store_status status, const struct store_report *report);
@@ -153,11 +162,17 @@ typedef void store_project_fn(void *arg, enum store_status status, const struct 
 
 void store_workspace_get(struct store *s, uint64_t workspace, store_workspace_fn *done, void *arg);
 void store_workspace_find(struct store *s, struct str name, store_workspace_fn *done, void *arg);
-/* store_workspace_each(s, each, arg): ${each} for every workspace by id, then once with STORE_NOT_FOUND and NULL. Likewise store_key_each; workspace 0 is all. */
+/*
+ * store_workspace_each(s, each, arg): ${each} for every workspace by id, then once with STORE_NOT_FOUND and NULL. Likewise
+ * store_key_each; workspace 0 is all.
+ */
 void store_workspace_each(struct store *s, store_workspace_fn *each, void *arg);
 void store_key_each(struct store *s, uint64_t workspace, store_key_fn *each, void *arg);
 
-/* store_key_find(s, hash, done, arg): the key whose secret hashes to ${hash}, revoked and expired ones included: judging is the caller's. store_key_get: by id. */
+/*
+ * store_key_find(s, hash, done, arg): the key whose secret hashes to ${hash}, revoked and expired ones included: judging is the caller's.
+ * store_key_get: by id.
+ */
 void store_key_find(struct store *s, const uint8_t hash[32], store_key_fn *done, void *arg);
 void store_key_get(struct store *s, uint64_t id, store_key_fn *done, void *arg);
 
@@ -211,7 +226,7 @@ enum store_event_kind {
     EVENT_REPORT_FINISHED = 1, /* done or failed */
     EVENT_REPORT_DELETED,
     EVENT_JOB_ADDED, /* value: attempt */
-    EVENT_KEY_REVOKED,
+    EVENT_KEY_REVOKED, /* or rotated: look it up again */
     EVENT_WORKSPACE_DELETED,
     EVENT_PURGE, /* something is dying: CHANGE_PURGE should be applied until it answers STORE_NOT_FOUND */
 };
@@ -221,7 +236,8 @@ struct store_event {
 };
 
 /*
- * The answer to a change, small and fixed so that it can be kept for a sender that must ask again. ${id}, ${version}: the record's, where there is one.
+ * The answer to a change, small and fixed so that it can be kept for a sender that must ask again. ${id}, ${version}: the record's, where
+ * there is one.
  */
 struct store_answer {
     uint32_t status;   /* enum store_status */
@@ -232,9 +248,10 @@ struct store_answer {
 
 /*
  * store_begin → store_apply… → store_commit or store_abort.
- * store_apply judges first and writes after, so that an operation that answers other than STORE_OK changed nothing; only STORE_FULL, STORE_IO and
- * STORE_CORRUPT can happen half-way, stick in the transaction (store_txn_error) and make store_commit fail: the caller then aborts and applies the batch
- * again one change at a time. store_commit has fsynced when it returns STORE_OK; either way it ends the transaction.
+ * store_apply judges first and writes after, so that an operation that answers other than STORE_OK changed nothing; only STORE_FULL,
+ * STORE_IO and STORE_CORRUPT can happen half-way, stick in the transaction (store_txn_error) and make store_commit fail: the caller then
+ * aborts and applies the batch again one change at a time. store_commit has fsynced when it returns STORE_OK; either way it ends the
+ * transaction.
  */
 enum store_status store_begin(struct store *s, struct store_txn **out) __attribute__((warn_unused_result));
 void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms, struct store_answer *answer);
@@ -246,8 +263,9 @@ void store_abort(struct store_txn *t);
 const struct store_event *store_events(const struct store *s, size_t *count);
 
 /*
- * Exactly once. A channel is one sender of changes (a worker's life, a command). Each commit notes, for every channel it served, the highest sequence
- * number applied and the answers the sender has not confirmed yet (opaque bytes). store_channel_get reads them back inside the transaction (borrowed until the next write in it).
+ * Exactly once. A channel is one sender of changes (a worker's life, a command). Each commit notes, for every channel it served, the
+ * highest sequence number applied and the answers the sender has not confirmed yet (opaque bytes). store_channel_get reads them back
+ * inside the transaction (borrowed until the next write in it).
  */
 void store_channel_note(struct store_txn *t, uint64_t channel, uint64_t sequence, struct str answers);
 enum store_status store_channel_get(struct store_txn *t, uint64_t channel, uint64_t *sequence, struct str *answers);
@@ -272,15 +290,22 @@ unsigned store_reader_check(struct store *s);
 /* progress: ${done} of ${total} so far (records or pages). Return false to stop. */
 typedef bool store_progress_fn(void *arg, uint64_t done, uint64_t total);
 
-/* store_backup(s, dir, progress, arg): a consistent copy, compacted, into the existing empty directory ${dir}; fsynced. Any process; runs beside the writer. */
+/*
+ * store_backup(s, dir, progress, arg): a consistent copy, compacted, into the existing empty directory ${dir}; fsynced. Any process; runs
+ * beside the writer.
+ */
 enum store_status store_backup(struct store *s, const char *dir, store_progress_fn *progress, void *arg);
 
-/* store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: checked first, then one rename; what was in ${to} is kept as data.mdb.before-restore. No server may run. */
+/*
+ * store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: checked first, then one rename; what
+ * was in ${to} is kept as data.mdb.before-restore. No server may run.
+ */
 enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress, void *arg, char *why, size_t why_size);
 
 /*
- * store_check(s, progress, problem, arg, records): walk every record against every index and every counter, and every index against its record. Each contradiction is one call of ${problem} with a sentence.
- * Works beside a running writer: walks in slices with renewed snapshots and looks at suspects again.
+ * store_check(s, progress, problem, arg, records): walk every record against every index and every counter, and every index against its
+ * record. Each contradiction is one call of ${problem} with a sentence. Works beside a running writer: walks in slices with renewed
+ * snapshots and looks at suspects again.
  */
 typedef void store_problem_fn(void *arg, const char *sentence);
 enum store_status store_check(struct store *s, store_progress_fn *progress, store_problem_fn *problem, void *arg, uint64_t *records);

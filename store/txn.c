@@ -183,7 +183,8 @@ struct cached *txn_made(struct store_txn *t, enum space space, uint64_t id, stru
         return NULL;
     c->dirty = true;
     c->workspace = (struct workspace_record){.format = STORE_FORMAT_VERSION, .id = id, .created_at = t->now};
-    c->project = (struct project_record){.format = STORE_FORMAT_VERSION, .id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
+    c->project =
+        (struct project_record){.format = STORE_FORMAT_VERSION, .id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
     return c;
 }
 
@@ -320,8 +321,9 @@ void txn_free(struct store_txn *t)
 }
 
 /*
- * LMDB does not write pages that a transaction took at the end of the file and freed again, so a good data.mdb may be shorter than its own count of
- * pages, just as one that was cut is. The writer keeps it long enough, sparse and some megabytes ahead, so that short always means cut.
+ * LMDB does not write pages that a transaction took at the end of the file and freed again, so a good data.mdb may be shorter than its
+ * own count of pages, just as one that was cut is. The writer keeps it long enough, sparse and some megabytes ahead, so that short always
+ * means cut.
  */
 #define AHEAD_BYTES ((uint64_t)4 << 20)
 
@@ -416,8 +418,8 @@ enum store_status store_commit(struct store_txn *t)
 }
 
 /*
- * Under 95 % of the map by the end of the file alone, nobody has to look which pages within it are free. Near the end of the map those lie scattered,
- * and results need some side by side: so that generations can still be finished, more of them must be free then.
+ * Under 95 % of the map by the end of the file alone, nobody has to look which pages within it are free. Near the end of the map those
+ * lie scattered, and results need some side by side: so that generations can still be finished, more of them must be free then.
  */
 static bool look_full(struct store *s)
 {

@@ -146,11 +146,13 @@ static const struct {
     {"https_encryption", PASS, "https", URL, "", ""},
     {"https_encryption", FAIL, "not encrypted", "http://example.com/", "", ""},
     {"mixed_content", NA, NULL, "http://example.com/", "", "<img src=http://a/>"},
-    {"mixed_content", PASS, "0", URL, "", "<img src=https://a/><img src=//a/><img src=/a><img src=data:image/gif;base64,x><a href=http://a/>x</a>"},
+    {"mixed_content", PASS, "0", URL, "",
+     "<img src=https://a/><img src=//a/><img src=/a><img src=data:image/gif;base64,x><a href=http://a/>x</a>"},
     {"mixed_content", PASS, NULL, URL, "", "<link rel=canonical href=http://a/><link rel=alternate href=http://a/>"},
     {"mixed_content", FAIL, "<img src=\"HTTP://a/\">", URL, "", "<img src=HTTP://a/>"},
     {"mixed_content", FAIL, "6 elements", URL, "",
-     "<script src=http://a/></script><link rel=stylesheet href=http://a/><iframe src=http://a/></iframe><video poster=http://a/></video><form action=http://a/></form>"
+     "<script src=http://a/></script><link rel=stylesheet href=http://a/><iframe src=http://a/></iframe><video "
+     "poster=http://a/></video><form action=http://a/></form>"
      "<object data=http://a/></object>"},
     {"mixed_content", FAIL, "1 elements", URL, "", "<picture><source srcset='https://a/1 1x, http://a/2 2x'><img src=/a></picture>"},
     {"mixed_content", FAIL, NULL, URL, "", "<svg><image xlink:href=http://a/></svg>"},
@@ -166,7 +168,8 @@ static const struct {
     {"structured_data", PASS, "Open Graph", URL, "", "<meta property=og:title content=x>"},
     {"structured_data", PASS, "Twitter", URL, "", "<meta name=twitter:card content=summary>"},
     {"structured_data", PASS, "JSON-LD", URL, "", "<script type=application/ld+json>\n{\"@type\":\"Thing\",\"x\":\"</p>\"}\n</script>"},
-    {"structured_data", PASS, "Open Graph, JSON-LD", URL, "", "<meta property=og:type content=x><script type=application/ld+json>[]</script>"},
+    {"structured_data", PASS, "Open Graph, JSON-LD", URL, "",
+     "<meta property=og:type content=x><script type=application/ld+json>[]</script>"},
     {"structured_data", PASS, "no valid JSON", URL, "", "<meta property=og:type content=x><script type=application/ld+json>{,}</script>"},
     {"structured_data", FAIL, "no valid JSON", URL, "", "<script type=application/ld+json>{\"a\":1,}</script>"},
     {"structured_data", FAIL, "no valid JSON", URL, "", "<script type=application/ld+json>{\"a\":1} x</script>"},
@@ -187,7 +190,8 @@ static const struct {
     {"deprecated_html_tags", FAIL, "<font>: 2", URL, "", "<font>a</font><font>b</font><center>c</center>"},
     {"content_keywords", PASS, "coffee", URL, "", "<title>Coffee beans</title><body><p>All about COFFEE."},
     {"content_keywords", PASS, "1", URL, "Content-Type: text/html; charset=utf-8", "<title>\xC3\x84pfel</title><p>rote \xC3\xA4pfel"},
-    {"content_keywords", PASS, NULL, URL, "Content-Type: text/html; charset=utf-8", "<title>\xE5\x92\x96\xE5\x95\xA1</title><p>\xE5\xA5\xBD\xE5\x92\x96\xE5\x95\xA1\xE5\xBA\x97"},
+    {"content_keywords", PASS, NULL, URL, "Content-Type: text/html; charset=utf-8",
+     "<title>\xE5\x92\x96\xE5\x95\xA1</title><p>\xE5\xA5\xBD\xE5\x92\x96\xE5\x95\xA1\xE5\xBA\x97"},
     {"content_keywords", FAIL, "No word", URL, "", "<title>Art</title><h1>party</h1><script>art</script>"},
     {"content_keywords", FAIL, "no words", URL, "", "<p>x"},
     {"seo_friendly_url", PASS, NULL, URL, "", "<title>x</title>"},
@@ -200,48 +204,65 @@ static const struct {
     {"canonical", PASS, NULL, "https://example.com/a", "Link: </x>; rel=prev, <https://example.com/b>; rel=\"canonical\"", ""},
     {"canonical", FAIL, "relative", URL, "", "<head><link rel=canonical href=/a></head>"},
     {"canonical", FAIL, "valid", URL, "", "<head><link rel=canonical href=https://[x/></head>"},
-    {"canonical", FAIL, "contradict", URL, "Link: <https://example.com/b>; rel=canonical", "<head><link rel=canonical href=https://example.com/a></head>"},
+    {"canonical", FAIL, "contradict", URL, "Link: <https://example.com/b>; rel=canonical",
+     "<head><link rel=canonical href=https://example.com/a></head>"},
     {"canonical", FAIL, "home page", "https://example.com/a", "", "<head><link rel=canonical href=https://example.com/></head>"},
     {"canonical", PASS, NULL, "https://example.com/a", "", "<head><link rel=canonical href=https://example.org/></head>"},
     {"canonical", FAIL, "another language", "https://example.com/en", "",
-     "<head><link rel=canonical href=https://example.com/de><link rel=alternate hreflang=de href=/de><link rel=alternate hreflang=en href=/en></head>"},
+     "<head><link rel=canonical href=https://example.com/de><link rel=alternate hreflang=de href=/de><link rel=alternate hreflang=en "
+     "href=/en></head>"},
     {"hreflang", PASS, "0", URL, "", "<p>"},
-    {"hreflang", PASS, "2", URL, "", "<head><link rel=alternate hreflang=en-GB href=https://a/><link rel=alternate hreflang=x-default href=https://b/></head>"},
+    {"hreflang", PASS, "2", URL, "",
+     "<head><link rel=alternate hreflang=en-GB href=https://a/><link rel=alternate hreflang=x-default href=https://b/></head>"},
     {"hreflang", FAIL, "unknown language: xx", URL, "", "<head><link rel=alternate hreflang=xx href=https://a/></head>"},
     {"hreflang", FAIL, "relative URL: de", URL, "Link: </de>; rel=alternate; hreflang=\"de\"", ""},
-    {"link_text", PASS, "0", URL, "", "<a href=/prices>Our prices</a><a>here</a><a href=#x>here</a><a rel=nofollow href=/x>here</a><a href=mailto:x>here</a>"},
+    {"link_text", PASS, "0", URL, "",
+     "<a href=/prices>Our prices</a><a>here</a><a href=#x>here</a><a rel=nofollow href=/x>here</a><a href=mailto:x>here</a>"},
     {"link_text", FAIL, "Click Here: /x", URL, "", "<html lang=en><a href=/x> Click\n<b>Here</b> </a>"},
     {"link_text", FAIL, NULL, URL, "", "<a href=/x>hier</a>"},
     {"link_text", PASS, NULL, URL, "", "<html lang=en><a href=/x>hier</a>"},
     {"link_text", FAIL, NULL, URL, "", "<html lang=en><p lang=de-CH><a href=/x>Hier</a>"},
     {"link_text", FAIL, NULL, URL, "", "<a href=/x>https://example.com/x</a>"},
     {"link_text", PASS, NULL, "https://example.com/a", "", "<a href=/a#part>here</a>"},
-    {"crawlable_links", PASS, "0", URL, "", "<a href=/x>a</a><a href=''>b</a><a name=x>c</a><a id=x>d</a><a role=button>e</a><a aria-current=page>f</a><a href=mailto:a>g</a>"},
-    {"crawlable_links", FAIL, "4 links", URL, "", "<a>a</a><a href='javascript:void(0)'>b</a><a href=' javascript: void 0;'>c</a><a href=file:///x>d</a>"},
+    {"crawlable_links", PASS, "0", URL, "",
+     "<a href=/x>a</a><a href=''>b</a><a name=x>c</a><a id=x>d</a><a role=button>e</a><a aria-current=page>f</a><a href=mailto:a>g</a>"},
+    {"crawlable_links", FAIL, "4 links", URL, "",
+     "<a>a</a><a href='javascript:void(0)'>b</a><a href=' javascript: void 0;'>c</a><a href=file:///x>d</a>"},
     {"crawlable_links", FAIL, NULL, URL, "", "<a href='https://[x'>a</a>"},
-    {"in_page_links", PASS, "Internal: 3", URL, "", "<a href=/a>a</a><a href=https://EXAMPLE.com/b>b</a><a href=mailto:c>c</a><a href=#d>d</a><a href=''>e</a><a href=//a.com>f</a>"},
+    {"in_page_links", PASS, "Internal: 3", URL, "",
+     "<a href=/a>a</a><a href=https://EXAMPLE.com/b>b</a><a href=mailto:c>c</a><a href=#d>d</a><a href=''>e</a><a href=//a.com>f</a>"},
     {"in_page_links", PASS, "External: 2", URL, "", "<base href=https://b.com><a href=/a>a</a><a href=http://a.com>f</a>"},
     {"favicon", PASS, "https://example.com/i.png", URL, "", "<link rel='shortcut ICON' href=/i.png>"},
     {"favicon", NA, NULL, URL, "", "<link rel=icon>"},
     {"http_requests", PASS, "Images: 2", URL, "",
-     "<img src=a><img src=b loading=lazy><img src=data:x><input type=image src=c><link rel=stylesheet href=d><script src=e></script><script>f</script>"},
-    {"http_requests", PASS, "6", URL, "", "<iframe src=a></iframe><iframe src=b loading=LAZY></iframe><video><source src=c></video><audio src=d></audio><embed src=e><object data=f></object>"
-                                          "<link rel=stylesheet href=g><link rel='alternate stylesheet' href=h><link rel=icon href=i>"},
+     "<img src=a><img src=b loading=lazy><img src=data:x><input type=image src=c><link rel=stylesheet href=d><script "
+     "src=e></script><script>f</script>"},
+    {"http_requests", PASS, "6", URL, "",
+     "<iframe src=a></iframe><iframe src=b loading=LAZY></iframe><video><source src=c></video><audio src=d></audio><embed src=e><object "
+     "data=f></object>"
+     "<link rel=stylesheet href=g><link rel='alternate stylesheet' href=h><link rel=icon href=i>"},
     {"image_format", NA, NULL, URL, "", "<img src=/image/7><img src=data:image/png;base64,x>"},
     {"image_format", PASS, "0", URL, "", "<img src=a.webp><img src=b.SVG?x#y><img src=c.avif>"},
     {"image_format", FAIL, "1 of 2", URL, "", "<img src=a.webp><img src=/x/b.JPG?v=1.2>"},
     {"image_format", PASS, NULL, URL, "", "<picture><source type=image/webp srcset=a><img src=a.jpg></picture>"},
     {"image_format", PASS, NULL, URL, "", "<picture><source srcset='a.avif 1x, b.avif 2x'><img src=a.jpg></picture>"},
-    {"image_format", FAIL, NULL, URL, "", "<picture><source srcset=a.avif></picture><picture><source srcset=b.png><img src=a.jpg></picture>"},
+    {"image_format", FAIL, NULL, URL, "",
+     "<picture><source srcset=a.avif></picture><picture><source srcset=b.png><img src=a.jpg></picture>"},
     {"image_format", PASS, NULL, URL, "", "<img srcset='a.webp 1x' src=a.jpg>"},
     {"defer_javascript", PASS, "0", URL, "",
-     "<head><script src=a defer></script><script src=b async></script><script src=c type=module></script><script>d</script></head><body><script src=e></script>"},
-    {"defer_javascript", FAIL, "src=\"a.js\"", URL, "", "<head><script src=a.js></script><script type=text/javascript src=b.js></script></head>"},
+     "<head><script src=a defer></script><script src=b async></script><script src=c "
+     "type=module></script><script>d</script></head><body><script src=e></script>"},
+    {"defer_javascript", FAIL, "src=\"a.js\"", URL, "",
+     "<head><script src=a.js></script><script type=text/javascript src=b.js></script></head>"},
     {"render_blocking_css", PASS, "3", URL, "",
-     "<link rel=stylesheet href=a><link rel=stylesheet href=b><link rel=stylesheet href=c media=screen><link rel=stylesheet href=d media=print>"},
-    {"render_blocking_css", FAIL, "4", URL, "", "<link rel=stylesheet href=a><link rel=stylesheet href=b><link rel=stylesheet href=c><link rel=stylesheet href=d>"},
+     "<link rel=stylesheet href=a><link rel=stylesheet href=b><link rel=stylesheet href=c media=screen><link rel=stylesheet href=d "
+     "media=print>"},
+    {"render_blocking_css", FAIL, "4", URL, "",
+     "<link rel=stylesheet href=a><link rel=stylesheet href=b><link rel=stylesheet href=c><link rel=stylesheet href=d>"},
     {"unsized_images", NA, NULL, URL, "", "<p>"},
-    {"unsized_images", PASS, "0", URL, "", "<img src=a width=1 height=0><img src=b style='width:10%;HEIGHT: 2px'><img src=c width=3 style='aspect-ratio:1'><img src=data:image/svg+xml,x>"},
+    {"unsized_images", PASS, "0", URL, "",
+     "<img src=a width=1 height=0><img src=b style='width:10%;HEIGHT: 2px'><img src=c width=3 style='aspect-ratio:1'><img "
+     "src=data:image/svg+xml,x>"},
     {"unsized_images", PASS, NULL, URL, "", "<img src=a style='position:absolute'>"},
     {"unsized_images", FAIL, "2 of 2", URL, "", "<img src=a width=1><img src=b width=1 height=auto style='height:auto'>"},
     {"inline_css", PASS, "1", URL, "", "<p style=a>"},
@@ -252,26 +273,32 @@ static const struct {
     {"server_signature", FAIL, "PHP/8", URL, "Server: Apache\nX-Powered-By: PHP/8", ""},
     {"http2", PASS, "HTTP/2", URL, "", ""},
     {"unsafe_cross_origin_links", PASS, "0", URL, "",
-     "<a href=https://a.com target=_blank rel='noopener x'>a</a><a href=https://a.com>b</a><a href=/c target=_blank>c</a><a href=https://d.com target=_blank rel=NoReferrer>d</a>"},
-    {"unsafe_cross_origin_links", FAIL, "2 links", URL, "", "<a href=//a.com target=_BLANK>a</a><map><area href=https://b.com target=_blank></map>"},
+     "<a href=https://a.com target=_blank rel='noopener x'>a</a><a href=https://a.com>b</a><a href=/c target=_blank>c</a><a "
+     "href=https://d.com target=_blank rel=NoReferrer>d</a>"},
+    {"unsafe_cross_origin_links", FAIL, "2 links", URL, "",
+     "<a href=//a.com target=_BLANK>a</a><map><area href=https://b.com target=_blank></map>"},
     {"clickjacking", PASS, "'self'", URL, "Content-Security-Policy: default-src *; Frame-Ancestors 'self'", ""},
     {"clickjacking", PASS, NULL, URL, "X-Frame-Options: SameOrigin", ""},
     {"clickjacking", FAIL, NULL, URL, "X-Frame-Options: ALLOW-FROM https://a.com\nContent-Security-Policy: default-src 'self'", ""},
-    {"clickjacking", FAIL, NULL, URL, "Content-Security-Policy-Report-Only: frame-ancestors 'self'", "<meta http-equiv=content-security-policy content='frame-ancestors none'>"},
+    {"clickjacking", FAIL, NULL, URL, "Content-Security-Policy-Report-Only: frame-ancestors 'self'",
+     "<meta http-equiv=content-security-policy content='frame-ancestors none'>"},
     {"csp", PASS, "default-src", URL, "Content-Security-Policy: default-src 'self'", ""},
     {"csp", PASS, NULL, URL, "", "<meta http-equiv=Content-Security-Policy content=\"default-src 'self'\">"},
     {"csp", FAIL, NULL, URL, "Content-Security-Policy-Report-Only: default-src 'self'", ""},
     {"csp", FAIL, NULL, URL, "Content-Security-Policy: ;", ""},
     {"nosniff", PASS, NULL, URL, "X-Content-Type-Options: NoSniff", ""},
     {"nosniff", FAIL, NULL, URL, "X-Content-Type-Options: sniff", ""},
-    {"plaintext_email", PASS, "0", URL, "", "<p>me at example.com, @home, a@b, x@-y.com, image@2x.1<a href=mailto:?subject=x>m</a><!-- a@b.com -->"},
+    {"plaintext_email", PASS, "0", URL, "",
+     "<p>me at example.com, @home, a@b, x@-y.com, image@2x.1<a href=mailto:?subject=x>m</a><!-- a@b.com -->"},
     {"plaintext_email", FAIL, "a.b+c@mail.example.com", URL, "", "<p>Write to a.b+c@mail.example.com."},
     {"plaintext_email", FAIL, "1 e-mail", URL, "", "<a href='mailto:a@b.com?x'>a@b.com</a>"},
     {"social", PASS, "1", URL, "", "<a href=https://www.facebook.com/me>f</a>"},
     {"social", PASS, "2", URL, "", "<a href=//x.com/me>x</a><a href=https://uk.linkedin.com/company/y>l</a>"},
-    {"social", FAIL, NULL, URL, "", "<a href=https://facebook.com/>a</a><a href=https://www.facebook.com/sharer/sharer.php?u=x>b</a><a href=https://notx.com/me>c</a>"},
+    {"social", FAIL, NULL, URL, "",
+     "<a href=https://facebook.com/>a</a><a href=https://www.facebook.com/sharer/sharer.php?u=x>b</a><a href=https://notx.com/me>c</a>"},
     {"text_html_ratio", PASS, NULL, URL, "", "<p>All of this is text and hardly anything is markup, so the ratio is good."},
-    {"text_html_ratio", FAIL, NULL, URL, "", "<p>x<script>var x = 'a long script that is no text at all, and goes on for quite a while to be longer';</script>"},
+    {"text_html_ratio", FAIL, NULL, URL, "",
+     "<p>x<script>var x = 'a long script that is no text at all, and goes on for quite a while to be longer';</script>"},
 };
 
 START_TEST(a_page_gets_its_verdict)
@@ -329,7 +356,8 @@ START_TEST(a_certificate_is_described_and_its_fault_named)
 {
     struct facts f;
     set_facts(&f, URL, "", "");
-    f.response.certificate = (struct fact_certificate){.verified = true, .issuer = STR("C = US, O = Good"), .not_before = STR("Jan 1"), .not_after = STR("Mar 31")};
+    f.response.certificate = (struct fact_certificate){
+        .verified = true, .issuer = STR("C = US, O = Good"), .not_before = STR("Jan 1"), .not_after = STR("Mar 31")};
     expect(&f, "https_encryption", PASS, "Valid until Mar 31");
     f.response.certificate.verified = false;
     f.response.certificate.reason = STR("certificate has expired");
@@ -466,8 +494,10 @@ END_TEST
 
 START_TEST(every_check_is_tested_with_a_pass_and_a_fail)
 {
-    static const char *const elsewhere[] = {"robots",      "load_time",      "page_size",     "dom_size",         "text_compression", "robots_txt_valid", "not_found_page", "favicon", "sitemap",
-                                            "https_redirect", "http_requests", "in_page_links", "content_length", "ttfb",             "redirects",        "http2"};
+    static const char *const elsewhere[] = {
+        "robots",         "load_time", "page_size", "dom_size",       "text_compression", "robots_txt_valid",
+        "not_found_page", "favicon",   "sitemap",   "https_redirect", "http_requests",    "in_page_links",
+        "content_length", "ttfb",      "redirects", "http2"};
     for (size_t i = 0; i < checks_count; i++) {
         bool passes = false, fails = false;
         for (int j = 0; j < COUNT(elsewhere); j++)

@@ -199,6 +199,7 @@ static const char *const refused[] = {
     "http://example.com/\r\nX: y",
     "http://example.com/\x7f",
     "http://exa mple.com/",
+    "http://example\x9B.com/", /* no UTF-8 */
     "http://example.com:0/",
     "http://example.com:22/",
     "http://example.com:8080/",
@@ -230,10 +231,13 @@ static const char *const refused[] = {
     "http://2130706433/",
     "http://%31%32%37.0.0.1/",
     "http://127%2e0%2e0%2e1/",
-    "http://\xEF\xBC\x91\xEF\xBC\x92\xEF\xBC\x97.0.0.1/",          /* full-width 127 */
-    "http://\xE2\x91\xA0\xE2\x91\xA1\xE2\x91\xA6.0.0.1/",          /* circled 127 */
-    ("http://127\xE3\x80\x82" "0\xE3\x80\x82" "0\xE3\x80\x82" "1/"), /* ideographic full stops */
-    "http://l\xC2\xADocalhost/",                                   /* a soft hyphen, which IDN drops */
+    "http://\xEF\xBC\x91\xEF\xBC\x92\xEF\xBC\x97.0.0.1/", /* full-width 127 */
+    "http://\xE2\x91\xA0\xE2\x91\xA1\xE2\x91\xA6.0.0.1/", /* circled 127 */
+    ("http://127\xE3\x80\x82"
+     "0\xE3\x80\x82"
+     "0\xE3\x80\x82"
+     "1/"),                      /* ideographic full stops */
+    "http://l\xC2\xADocalhost/", /* a soft hyphen, which IDN drops */
     "http://\xEF\xBD\x8C\xEF\xBD\x8F\xEF\xBD\x83\xEF\xBD\x81\xEF\xBD\x8C\xEF\xBD\x88\xEF\xBD\x8F\xEF\xBD\x93\xEF\xBD\x94/", /* full-width localhost */
     "http://0/",
     "http://0.0.0.0/",
@@ -303,7 +307,9 @@ static const char *const accepted[][3] = {
     {"http://www.example.com/", "http://www.example.com/", "example.com"},
     {"http://www.com/", "http://www.com/", "www.com"},
     {"http://www.www.example.com/", "http://www.www.example.com/", "www.example.com"},
-    {("http://m\xC3\xBCller.de/stra\xC3\x9F" "e"), "http://xn--mller-kva.de/stra%c3%9fe", "xn--mller-kva.de"},
+    {("http://m\xC3\xBCller.de/stra\xC3\x9F"
+      "e"),
+     "http://xn--mller-kva.de/stra%c3%9fe", "xn--mller-kva.de"},
     {"http://XN--MLLER-KVA.de/", "http://xn--mller-kva.de/", "xn--mller-kva.de"},
     {"http://example.com/a b?c d", "http://example.com/a%20b?c+d", "example.com"},
     {"http://8.8.8.8/", "http://8.8.8.8/", "8.8.8.8"},
@@ -335,7 +341,8 @@ END_TEST
 
 START_TEST(allow_private_lets_private_names_and_its_addresses_through)
 {
-    static const char *const open[] = {"http://localhost/", "http://intranet:8080/", "http://127.0.0.1/", "http://[fd00::1]/", "http://printer.local/"};
+    static const char *const open[] = {"http://localhost/", "http://intranet:8080/", "http://127.0.0.1/", "http://[fd00::1]/",
+                                       "http://printer.local/"};
     struct buf out = {0}, host = {0};
     const char *why = NULL;
     open_loopback();

@@ -25,7 +25,14 @@ static const struct {
 } charset_cases[] = {
     {{"\xEF\xBB\xBF\xC3\xA4", 5}, "text/html; charset=iso-8859-1", "utf-8", CHARSET_BOM, true, "\xC3\xA4"},
     {{"\xFE\xFF\0a\0\xE4", 6}, "", "utf-16be", CHARSET_BOM, true, "a\xC3\xA4"},
-    {{"\xFF\xFE" "a\0\xE4\0", 6}, "", "utf-16le", CHARSET_BOM, true, "a\xC3\xA4"},
+    {{"\xFF\xFE"
+      "a\0\xE4\0",
+      6},
+     "",
+     "utf-16le",
+     CHARSET_BOM,
+     true,
+     "a\xC3\xA4"},
     {{"\xE4", 1}, "text/html; charset=ISO-8859-1", "iso-8859-1", CHARSET_HEADER, true, "\xC3\xA4"},
     {{"\x80", 1}, "text/html;charset=\"iso-8859-1\"", "iso-8859-1", CHARSET_HEADER, true, "\xE2\x82\xAC"},
     {{"\x83\x52", 2}, "text/html; charset=shift_jis", "shift_jis", CHARSET_HEADER, true, "\xE3\x82\xB3"},
@@ -36,14 +43,26 @@ static const struct {
     {{"\xE4", 1}, "text/html; charset=", "windows-1252", CHARSET_DEFAULT, true, "\xC3\xA4"},
     {{"\xE4", 1}, "", "windows-1252", CHARSET_DEFAULT, true, "\xC3\xA4"},
     {{"<meta charset=utf-8>\xC3\xA4", 22}, "", "utf-8", CHARSET_META, true, "<meta charset=utf-8>\xC3\xA4"},
-    {{"<META content='text/html; charset=koi8-r' http-equiv=Content-Type>", 66}, "text/html", "koi8-r", CHARSET_META, true,
+    {{"<META content='text/html; charset=koi8-r' http-equiv=Content-Type>", 66},
+     "text/html",
+     "koi8-r",
+     CHARSET_META,
+     true,
      "<META content='text/html; charset=koi8-r' http-equiv=Content-Type>"},
     {{"<!-- <meta charset=koi8-r> -->", 30}, "", "windows-1252", CHARSET_DEFAULT, true, "<!-- <meta charset=koi8-r> -->"},
     {{"<meta name=x content='charset=koi8-r'>", 38}, "", "windows-1252", CHARSET_DEFAULT, true, "<meta name=x content='charset=koi8-r'>"},
     {{"<meta charset=utf-16>", 21}, "", "utf-8", CHARSET_META, true, "<meta charset=utf-16>"},
     {{"a\0b", 3}, "text/html; charset=utf-8", "utf-8", CHARSET_HEADER, true, "a" FFFD "b"},
     {{"a\0b", 3}, "text/html; charset=windows-1252", "windows-1252", CHARSET_HEADER, true, "a" FFFD "b"},
-    {{"a\xC0\x80" "b\xED\xA0\x80" "c\xF5\x80", 10}, "text/html; charset=utf-8", "utf-8", CHARSET_HEADER, true, "a" FFFD FFFD "b" FFFD FFFD FFFD "c" FFFD FFFD},
+    {{"a\xC0\x80"
+      "b\xED\xA0\x80"
+      "c\xF5\x80",
+      10},
+     "text/html; charset=utf-8",
+     "utf-8",
+     CHARSET_HEADER,
+     true,
+     "a" FFFD FFFD "b" FFFD FFFD FFFD "c" FFFD FFFD},
     {{"\x83", 1}, "text/html; charset=shift_jis", "shift_jis", CHARSET_HEADER, true, FFFD},
     {{"", 0}, "", "windows-1252", CHARSET_DEFAULT, true, ""},
 };
@@ -202,10 +221,11 @@ static const struct page_element *first(enum page_tag tag)
 
 START_TEST(elements_keep_their_attributes_texts_and_places)
 {
-    ck_assert_int_eq(read_page("<!DOCTYPE html><html lang=en><head><title> A &amp; <b>B</b>\n C</title><LINK REL=icon HREF=\"/f?a=1&amp;b=2\"></head>"
-                               "<body><svg><title>no</title><image href=x></svg><h1>One <a href=# Hidden>two</a>\n three</h1><p lang=de><img alt>"
-                               "<picture><source srcset=s><img src=i></picture><video><source src=v></video></p><a>late</a></body></html>"),
-                     PAGE_OK);
+    ck_assert_int_eq(
+        read_page("<!DOCTYPE html><html lang=en><head><title> A &amp; <b>B</b>\n C</title><LINK REL=icon HREF=\"/f?a=1&amp;b=2\"></head>"
+                  "<body><svg><title>no</title><image href=x></svg><h1>One <a href=# Hidden>two</a>\n three</h1><p lang=de><img alt>"
+                  "<picture><source srcset=s><img src=i></picture><video><source src=v></video></p><a>late</a></body></html>"),
+        PAGE_OK);
     ck_assert(str_eq(first(TAG_TITLE)->text, STR("A & <b>B</b> C")));
     ck_assert_uint_eq(first(TAG_TITLE)->flags, ELEMENT_IN_HEAD);
     ck_assert(str_eq(page_value(first(TAG_LINK), "href"), STR("/f?a=1&b=2")));
@@ -272,7 +292,8 @@ static const struct {
     {"a tag with 500 KB of attributes", "<p ", "a b=c d ", ">x", 63000, false},
     {"a tag with one attribute of 500 KB", "<p a=\"", "xxxxxxxx", "\">x", 63000, false},
     {"a tag that never ends", "<p ", "a=b ", "", 125000, false},
-    {"80 tags with a thousand attributes each", "", "<p q w=1 e r=2 t y=3 u i=4 o p=5 a s=6 d f=7 g h=8 j k=9 l z=0 x c v b n m>", "", 13000, false},
+    {"80 tags with a thousand attributes each", "", "<p q w=1 e r=2 t y=3 u i=4 o p=5 a s=6 d f=7 g h=8 j k=9 l z=0 x c v b n m>", "",
+     13000, false},
     {"unmatched end tags under deep nesting", "<body>", "<b></i>", "", 90000, true},
     {"5 MB of text", "<body>", "word ", "", 1000000, false},
     {"5 MB of <", "<body>", "<", "", 5000000, true},
@@ -405,7 +426,8 @@ END_TEST
 START_TEST(language_tags_have_a_registered_language)
 {
     static const char *const known[] = {"en", "EN", "en-US", "de-CH-1996", "zh-Hant-TW", "haw", "gsw", "yue", "qaa", "iw", "sr-Latn"};
-    static const char *const unknown[] = {"", "x-default", "i-klingon", "e", "xx", "english", "eng", "en_US", "en-", "-en", "en--US", "zzz", "123", "de-toolongsubtag", "qzz", " "};
+    static const char *const unknown[] = {"",    "x-default", "i-klingon", "e",   "xx",  "english",          "eng", "en_US",
+                                          "en-", "-en",       "en--US",    "zzz", "123", "de-toolongsubtag", "qzz", " "};
     for (int i = 0; i < COUNT(known); i++)
         ck_assert_msg(language_is_known(str_of(known[i])), "%s", known[i]);
     for (int i = 0; i < COUNT(unknown); i++)

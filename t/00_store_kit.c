@@ -38,8 +38,8 @@ static void render_project(const struct store_project *p, struct buf *out)
 {
     buf_printf(out, "{\"id\":%llu,\"project\":\"", (unsigned long long)p->id);
     buf_str(out, p->name);
-    buf_printf(out, "\",\"reports_count\":%llu,\"scored\":%llu,\"total\":%llu}", (unsigned long long)p->reports, (unsigned long long)p->scored,
-               (unsigned long long)p->score_total);
+    buf_printf(out, "\",\"reports_count\":%llu,\"scored\":%llu,\"total\":%llu}", (unsigned long long)p->reports,
+               (unsigned long long)p->scored, (unsigned long long)p->score_total);
 }
 
 const struct store_renderer kit_renderer = {.version = 1, .report = render_report, .project = render_project};
@@ -137,15 +137,19 @@ uint64_t kit_key(struct kit *k, uint64_t workspace, uint8_t seed)
 {
     char hash[32];
     memset(hash, seed, sizeof(hash));
-    struct store_answer a = kit_apply(k, &(struct store_change){.kind = CHANGE_KEY_CREATE, .workspace = workspace, .name = STR("a key"),
-                                                                .scopes = SCOPE_REPORTS_READ, .hash = {hash, sizeof(hash)}});
+    struct store_answer a = kit_apply(k, &(struct store_change){.kind = CHANGE_KEY_CREATE,
+                                                                .workspace = workspace,
+                                                                .name = STR("a key"),
+                                                                .scopes = SCOPE_REPORTS_READ,
+                                                                .hash = {hash, sizeof(hash)}});
     ck_status(a.status, STORE_OK);
     return a.id;
 }
 
 struct store_change kit_create_change(uint64_t workspace, const char *url, const char *project)
 {
-    return (struct store_change){.kind = CHANGE_REPORT_CREATE, .workspace = workspace, .url = str_of(url), .name = str_of(project), .code = 201};
+    return (struct store_change){
+        .kind = CHANGE_REPORT_CREATE, .workspace = workspace, .url = str_of(url), .name = str_of(project), .code = 201};
 }
 
 uint64_t kit_create(struct kit *k, uint64_t workspace, const char *url, const char *project)
@@ -163,14 +167,25 @@ enum report_result kit_result(int score)
 
 struct store_change kit_done_change(uint64_t id, uint32_t attempt, int score)
 {
-    return (struct store_change){.kind = CHANGE_REPORT_FINISH, .id = id, .attempt = attempt, .status = REPORT_DONE, .score = score,
-                                 .result = kit_result(score), .results = STR("{\"title\":{}}"), .issues_high = 1, .issues_passed = 3};
+    return (struct store_change){.kind = CHANGE_REPORT_FINISH,
+                                 .id = id,
+                                 .attempt = attempt,
+                                 .status = REPORT_DONE,
+                                 .score = score,
+                                 .result = kit_result(score),
+                                 .results = STR("{\"title\":{}}"),
+                                 .issues_high = 1,
+                                 .issues_passed = 3};
 }
 
 struct store_change kit_failed_change(uint64_t id, uint32_t attempt)
 {
-    return (struct store_change){.kind = CHANGE_REPORT_FINISH, .id = id, .attempt = attempt, .status = REPORT_FAILED,
-                                 .error_code = STR("dns_failed"), .error_message = STR("No such host.")};
+    return (struct store_change){.kind = CHANGE_REPORT_FINISH,
+                                 .id = id,
+                                 .attempt = attempt,
+                                 .status = REPORT_FAILED,
+                                 .error_code = STR("dns_failed"),
+                                 .error_message = STR("No such host.")};
 }
 
 void kit_done(struct kit *k, uint64_t id, uint32_t attempt, int score)
@@ -192,7 +207,7 @@ void kit_done(struct kit *k, uint64_t id, uint32_t attempt, int score)
         struct got_##type *g = arg;                                                                                                        \
         g->calls++;                                                                                                                        \
         g->status = status;                                                                                                                \
-        kit_assert((status == STORE_OK) == (record != NULL));                                                                               \
+        kit_assert((status == STORE_OK) == (record != NULL));                                                                              \
         if (record != NULL)                                                                                                                \
             g->record = *record;                                                                                                           \
     }
@@ -202,7 +217,7 @@ GOT(key)
 GOT(workspace)
 
 #define ANSWER(got, out)                                                                                                                   \
-    kit_assert((got).calls == 1);                                                                                                      \
+    kit_assert((got).calls == 1);                                                                                                          \
     if ((out) != NULL)                                                                                                                     \
         *(out) = (got).record;                                                                                                             \
     return (got).status

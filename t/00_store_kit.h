@@ -1,6 +1,6 @@
 /*
- * What the store's tests share: a private directory, a renderer as plain as can be, changes in one line, and readers that return what a callback got.
- * Time is an argument everywhere; NOW is where the tests' clock starts.
+ * What the store's tests share: a private directory, a renderer as plain as can be, changes in one line, and readers that return what a
+ * callback got. Time is an argument everywhere; NOW is where the tests' clock starts.
  */
 #ifndef ASSAY_T_STORE_KIT_H
 #define ASSAY_T_STORE_KIT_H
@@ -72,8 +72,8 @@ size_t kit_problems(struct store *s);
 extern char kit_problem[512];
 
 /*
- * Check's own assertions write to a file that its children share, so a child that may be killed, or runs beside others, must not use them: after
- * kit_child these end it with a sentence on standard error instead.
+ * Check's own assertions write to a file that its children share, so a child that may be killed, or runs beside others, must not use
+ * them: after kit_child these end it with a sentence on standard error instead.
  */
 void kit_child(void);
 _Noreturn void kit_fail(const char *file, int line, const char *what, const char *got);

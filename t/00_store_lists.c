@@ -164,8 +164,9 @@ END_TEST
 static const struct {
     const char *needle, *ids;
 } searches[] = {
-    {"a.com", "2 3 6"}, {"A.COM/b", "3"}, {"/z", "1 7"}, {"%", ""}, {"_", ""}, {"http", "1 2 3 4 5 6 7"}, {"http:", "5"},
-    {"?q=1", "4"},      {"q=11", ""},     {"https://b.com/a?q=1", "4"}, {"https://b.com/a?q=12", ""},
+    {"a.com", "2 3 6"},           {"A.COM/b", "3"}, {"/z", "1 7"}, {"%", ""},    {"_", ""},
+    {"http", "1 2 3 4 5 6 7"},    {"http:", "5"},   {"?q=1", "4"}, {"q=11", ""}, {"https://b.com/a?q=1", "4"},
+    {"https://b.com/a?q=12", ""},
 };
 
 START_TEST(a_search_finds_substrings_whatever_their_case_with_an_exact_total)

@@ -1,6 +1,6 @@
 /*
- * Random changes, and beside them a model as simple as can be: an array of reports that is filtered and sorted anew for each question. After every
- * batch the store must be clean and answer everything as the model does. The seeds are fixed, so a failure comes again.
+ * Random changes, and beside them a model as simple as can be: an array of reports that is filtered and sorted anew for each question.
+ * After every batch the store must be clean and answer everything as the model does. The seeds are fixed, so a failure comes again.
  */
 #include "t/00_store_kit.h"
 
@@ -250,8 +250,13 @@ static void ask(void)
     size_t matches = 0;
     int w = (int)pick(WORKSPACES), p = (int)pick(PROJECTS + 3);
     const char *needle = pick(3) == 0 ? (pick(2) ? "COM/1" : "xx") : "";
-    struct store_list_query q = {.workspace = workspaces[w], .sort = pick(4), .ascending = pick(2), .result = pick(2) ? pick(4) : 0,
-                                 .page = 1 + pick(4), .per_page = 1 + pick(60), .search = str_of(needle)};
+    struct store_list_query q = {.workspace = workspaces[w],
+                                 .sort = pick(4),
+                                 .ascending = pick(2),
+                                 .result = pick(2) ? pick(4) : 0,
+                                 .page = 1 + pick(4),
+                                 .per_page = 1 + pick(60),
+                                 .search = str_of(needle)};
     if (p < PROJECTS && projects[w][p] != 0)
         q.project = projects[w][p];
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,7 @@
-/* Opening: what is missing, foreign, damaged, newer or older is told in a sentence and never ends the process; store_check sees every lost record. */
+/*
+ * Opening: what is missing, foreign, damaged, newer or older is told in a sentence and never ends the process; store_check sees every
+ * lost record.
+ */
 #include "t/00_store_kit.h"
 
 #include <fcntl.h>
@@ -302,7 +305,8 @@ static struct store *open_newer(void)
 {
     char why[512];
     struct store *s;
-    const struct store_options o = {.dir = k.dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = STORE_WRITE, .renderer = &newer_renderer};
+    const struct store_options o = {
+        .dir = k.dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = STORE_WRITE, .renderer = &newer_renderer};
     enum store_status status = store_open(&o, &s, why, sizeof(why));
     ck_assert_msg(status == STORE_OK, "%s", why);
     return s;
@@ -352,8 +356,8 @@ END_TEST
 static const struct {
     const char *db, *prefix;
 } losses[] = {
-    {"base", "w"},   {"base", "n"},   {"base", "i"},   {"base", "h"},   {"base", "p"},   {"base", "q"},   {"base", "d"},
-    {"base", "j"},   {"base", "e"},   {"base", "f"},   {"record", "k"}, {"record", "r"}, {"result", "s"}, {"index", "\x13"},
+    {"base", "w"},     {"base", "n"},     {"base", "i"},     {"base", "h"},     {"base", "p"},     {"base", "q"},     {"base", "d"},
+    {"base", "j"},     {"base", "e"},     {"base", "f"},     {"record", "k"},   {"record", "r"},   {"result", "s"},   {"index", "\x13"},
     {"index", "\x1b"}, {"index", "\x23"}, {"index", "\x2b"}, {"index", "\x33"}, {"index", "\x3b"}, {"index", "\x43"}, {"index", "\x4b"},
 };
 

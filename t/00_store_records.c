@@ -169,6 +169,8 @@ START_TEST(revoking_a_key_says_so_once_and_is_refused_across_workspaces)
     uint64_t w = kit_workspace(&k, "acme"), other = kit_workspace(&k, "other");
     uint64_t id = kit_key(&k, w, 1);
     struct store_key key;
+    ck_status(kit_find_key(k.s, 1, &key), STORE_OK);
+    ck_assert_int_eq(key.revoked_at, 0);
     ck_status(change((struct store_change){.kind = CHANGE_KEY_REVOKE, .workspace = other, .id = id}).status, STORE_NOT_FOUND);
     ck_status(change((struct store_change){.kind = CHANGE_KEY_REVOKE, .workspace = w, .id = id + 1}).status, STORE_NOT_FOUND);
     k.now += 5;
@@ -191,7 +193,8 @@ START_TEST(a_rotated_key_lives_on_to_the_end_of_the_overlap_and_the_new_one_as_l
     uint64_t w = kit_workspace(&k, "acme");
     char hash[32];
     memset(hash, 1, sizeof(hash));
-    struct store_change c = {.kind = CHANGE_KEY_CREATE, .workspace = w, .name = STR("ci"), .scopes = 3, .hash = {hash, 32}, .expires_at = NOW + 100 * HOUR};
+    struct store_change c = {
+        .kind = CHANGE_KEY_CREATE, .workspace = w, .name = STR("ci"), .scopes = 3, .hash = {hash, 32}, .expires_at = NOW + 100 * HOUR};
     uint64_t id = kit_apply(&k, &c).id;
     k.now += HOUR;
     memset(hash, 2, sizeof(hash));
@@ -408,6 +411,33 @@ START_TEST(a_purge_goes_on_after_a_reopen_from_what_is_left)
 }
 END_TEST
 
+START_TEST(one_transaction_may_make_delete_purge_and_make_again)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    struct store_project p;
+    uint64_t w = kit_workspace(&k, "acme");
+    const struct store_change create = kit_create_change(w, "https://a.com/", "a.com");
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (uint64_t project = 1; project <= 3; project++) {
+        store_apply(t, &create, k.now, &a);
+        ck_status(a.status, STORE_OK);
+        store_apply(t, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project}, k.now, &a);
+        ck_status(a.status, STORE_OK);
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE}, k.now, &a);
+        ck_status(a.status, STORE_OK);
+        store_apply(t, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project}, k.now, &a);
+        ck_status(a.status, STORE_NOT_FOUND);
+    }
+    store_apply(t, &create, k.now, &a);
+    ck_status(store_commit(t), STORE_OK);
+    kit_check_clean(k.s);
+    ck_status(kit_project(k.s, w, "a.com", &p), STORE_OK);
+    ck_assert_uint_eq(p.id, 4);
+    ck_assert_uint_eq(p.reports, 1);
+}
+END_TEST
+
 /* ---- channels ---- */
 
 static void each_channel(void *arg, uint64_t channel, uint64_t sequence)
@@ -504,6 +534,7 @@ int main(void)
     tcase_add_test(tc, a_deleted_project_frees_its_name_and_hides_its_reports_at_once);
     tcase_add_test(tc, a_project_and_its_workspace_may_die_at_the_same_time);
     tcase_add_test(tc, a_purge_goes_on_after_a_reopen_from_what_is_left);
+    tcase_add_test(tc, one_transaction_may_make_delete_purge_and_make_again);
     tcase_add_test(tc, a_channels_note_is_read_back_replaced_and_dropped);
     tcase_add_test(tc, an_aborted_transaction_leaves_nothing_and_no_events);
     tcase_add_test(tc, every_status_has_its_text);

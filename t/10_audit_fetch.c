@@ -176,9 +176,19 @@ END_TEST
 
 /* path, code; NULL: graded */
 static const char *const ends[][2] = {
-    {"/nothing", "http_error"},      {"/error", "http_error"},           {"/picture", "not_html"},    {"/untyped", NULL},      {"/untyped-text", "not_html"},
-    {"/loop", "too_many_redirects"}, {"/to-private", "address_forbidden"}, {"/to-port", "address_forbidden"}, {"/to-file", "http_error"}, {"/garbage", "connect_failed"},
-    {"/half", "connect_failed"},     {"/empty", NULL},                   {"/no-content", "not_html"},
+    {"/nothing", "http_error"},
+    {"/error", "http_error"},
+    {"/picture", "not_html"},
+    {"/untyped", NULL},
+    {"/untyped-text", "not_html"},
+    {"/loop", "too_many_redirects"},
+    {"/to-private", "address_forbidden"},
+    {"/to-port", "address_forbidden"},
+    {"/to-file", "http_error"},
+    {"/garbage", "connect_failed"},
+    {"/half", "connect_failed"},
+    {"/empty", NULL},
+    {"/no-content", "not_html"},
 };
 
 START_TEST(an_answer_ends_as_the_contract_says)
@@ -302,7 +312,10 @@ static const struct {
     origin_fn *answer;
     const char *code;
 } hostile[] = {
-    {answer_gzip_bomb, "too_large"}, {answer_endless_body, "too_large"}, {answer_endless_head, "too_large"}, {answer_endless_redirect_body, ""},
+    {answer_gzip_bomb, "too_large"},
+    {answer_endless_body, "too_large"},
+    {answer_endless_head, "too_large"},
+    {answer_endless_redirect_body, ""},
 };
 
 START_TEST(an_endless_answer_is_cut_off)
@@ -415,7 +428,8 @@ static void answer_hostile_html(struct origin_answer *a, const char *path)
     for (unsigned i = 0; i < 400; i++) {
         char tag[1024];
         snprintf(tag, sizeof(tag),
-                 "<h2 style='%1$s'>%1$s%1$s%1$s%1$s%1$s</h2><img src='http://x/%1$s%1$s%1$s%1$s%1$s'><font>%1$s</font><meta property='og:%1$s' content='%1$s'>"
+                 "<h2 style='%1$s'>%1$s%1$s%1$s%1$s%1$s</h2><img src='http://x/%1$s%1$s%1$s%1$s%1$s'><font>%1$s</font><meta "
+                 "property='og:%1$s' content='%1$s'>"
                  "<script type='application/ld+json'>{%1$s}</script><a href='%1$s' target=_blank>here</a>\n",
                  awkward);
         origin_puts(a, tag);

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,15 +30,16 @@ static char secret[64];
 static void answer(struct origin_answer *a, const char *path)
 {
     if (strcmp(path, "/") == 0)
-        origin_page(a, "Content-Type: text/html; charset=shift_jis\r\n", "<!DOCTYPE html><html lang=ja><title>\x83\x52\x81\x5b\x83\x71\x81\x5b</title>");
+        origin_page(a, "Content-Type: text/html; charset=shift_jis\r\n",
+                    "<!DOCTYPE html><html lang=ja><title>\x83\x52\x81\x5b\x83\x71\x81\x5b</title>");
     else
         origin_puts(a, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
 }
 
-static void open_all(void)
+static void open_all(bool tls)
 {
     ck_assert(cidr_parse("127.0.0.0/8", &loopback));
-    origin = origin_open(answer, false);
+    origin = origin_open(answer, tls);
     conf = (struct conf){
         .audit_allow_private = {&loopback, 1},
         .audit_ports = {origin_port(origin)},
@@ -63,9 +65,9 @@ static void close_all(void)
 }
 
 /* Run ${act} in a process that has locked itself in; its exit status, or minus the signal that ended it. */
-static int inside(int (*act)(struct audit *audit))
+static int inside(int (*act)(struct audit *audit), bool tls)
 {
-    open_all();
+    open_all(tls);
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
@@ -87,7 +89,8 @@ static int inside(int (*act)(struct audit *audit))
 static void keep_code(void *arg, const struct audit_findings *f)
 {
     int *result = arg;
-    bool graded = f->error_code == NULL && memmem(f->results.p, f->results.n, "\xE3\x82\xB3\xE3\x83\xBC\xE3\x83\x92\xE3\x83\xBC", 12) != NULL;
+    bool graded =
+        f->error_code == NULL && memmem(f->results.p, f->results.n, "\xE3\x82\xB3\xE3\x83\xBC\xE3\x83\x92\xE3\x83\xBC", 12) != NULL;
     if (!graded)
         fprintf(stderr, "%s %s\n", f->error_code == NULL ? "graded" : f->error_code, f->error_message == NULL ? "" : f->error_message);
     *result = graded ? INSIDE_OK : INSIDE_FAILED;
@@ -98,7 +101,8 @@ static int grade(struct audit *audit)
     char url[64];
     int result = INSIDE_FAILED;
     /* localhost: so that a thread resolves it, and Shift_JIS: so that a converter is loaded */
-    snprintf(url, sizeof(url), "http://localhost:%u/", origin_port(origin));
+    snprintf(url, sizeof(url), "%s://localhost:%u/", strncmp(origin_url(origin, "/"), "https", 5) == 0 ? "https" : "http",
+             origin_port(origin));
     audit_add(audit, 1, str_of(url), keep_code, &result);
     while (audit_pending(audit) > 0)
         if (audit_wait(audit, NULL, 0, 1000) != 0)
@@ -122,7 +126,8 @@ static int list_directory(struct audit *audit)
 static int write_secret(struct audit *audit)
 {
     (void)audit;
-    return open(secret, O_WRONLY) < 0 && open(secret, O_RDWR | O_CREAT, 0600) < 0 && open("/dev/null", O_WRONLY) < 0 ? INSIDE_OK : INSIDE_LET_THROUGH;
+    return open(secret, O_WRONLY) < 0 && open(secret, O_RDWR | O_CREAT, 0600) < 0 && open("/dev/null", O_WRONLY) < 0 ? INSIDE_OK
+                                                                                                                     : INSIDE_LET_THROUGH;
 }
 
 static int open_unix_socket(struct audit *audit)
@@ -204,8 +209,14 @@ static const struct {
 
 START_TEST(in_the_sandbox_a_page_is_graded_and_nothing_else_is_done)
 {
-    int end = inside(acts[_i].act);
+    int end = inside(acts[_i].act, false);
     ck_assert_msg(end == acts[_i].end, "%s: %d, not %d", acts[_i].what, end, acts[_i].end);
+}
+END_TEST
+
+START_TEST(in_the_sandbox_a_certificate_is_judged_and_the_page_graded)
+{
+    ck_assert_int_eq(inside(grade, true), INSIDE_OK);
 }
 END_TEST
 
@@ -215,6 +226,7 @@ int main(void)
     TCase *t = tcase_create("sandbox");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, in_the_sandbox_a_page_is_graded_and_nothing_else_is_done, 0, sizeof(acts) / sizeof(*acts));
+    tcase_add_test(t, in_the_sandbox_a_certificate_is_judged_and_the_page_graded);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -1,6 +1,6 @@
 /*
- * The writer is killed with SIGKILL at a random moment, again and again. What it had answered after a commit is there afterwards, what it had not is
- * there as a whole or not at all, exactly as its channel's note says, and nothing needs repair.
+ * The writer is killed with SIGKILL at a random moment, again and again. What it had answered after a commit is there afterwards, what it
+ * had not is there as a whole or not at all, exactly as its channel's note says, and nothing needs repair.
  */
 #include "t/00_store_kit.h"
 

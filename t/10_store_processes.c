@@ -26,7 +26,8 @@ static struct store *store_of(enum store_mode mode, uint64_t map_size, unsigned 
 {
     char why[512];
     struct store *s;
-    const struct store_options o = {.dir = k.dir, .map_size = map_size, .max_readers = max_readers, .mode = mode, .renderer = &kit_renderer};
+    const struct store_options o = {
+        .dir = k.dir, .map_size = map_size, .max_readers = max_readers, .mode = mode, .renderer = &kit_renderer};
     enum store_status status = store_open(&o, &s, why, sizeof(why));
     if (status != STORE_OK)
         kit_fail(__FILE__, __LINE__, "store_open", why);
@@ -419,6 +420,32 @@ START_TEST(a_backup_under_writes_is_one_moments_store_and_restores_to_it)
 }
 END_TEST
 
+static bool fill_meanwhile(void *arg, uint64_t done, uint64_t total)
+{
+    unsigned made;
+    (void)done;
+    (void)total;
+    if (*(int *)arg == 0)
+        ck_status(fill(1, &made).status, STORE_FULL);
+    *(int *)arg = 1;
+    return true;
+}
+
+START_TEST(a_backup_gives_up_before_the_writer_runs_out_of_pages)
+{
+    char backup[64], path[128];
+    int filled = 0;
+    kit_dir(backup);
+    k.s = store_of(STORE_WRITE, 4 << 20, 16);
+    ck_assert_uint_eq(kit_workspace(&k, "acme"), 1);
+    ck_status(store_backup(k.s, backup, fill_meanwhile, &filled), STORE_FULL);
+    ck_assert_ptr_nonnull(strstr(store_why(k.s), "given up"));
+    snprintf(path, sizeof(path), "%s/data.mdb", backup);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    kit_remove(backup);
+}
+END_TEST
+
 START_TEST(a_restore_keeps_what_was_there_and_refuses_a_store_in_use_or_a_damaged_backup)
 {
     char backup[64], path[128], why[512] = "";
@@ -483,6 +510,7 @@ int main(void)
     tcase_add_test(tc, a_reader_follows_a_map_that_another_process_made_larger);
     tcase_add_test(tc, a_smaller_configured_map_does_not_shrink_the_stored_one);
     tcase_add_test(tc, a_backup_under_writes_is_one_moments_store_and_restores_to_it);
+    tcase_add_test(tc, a_backup_gives_up_before_the_writer_runs_out_of_pages);
     tcase_add_test(tc, a_restore_keeps_what_was_there_and_refuses_a_store_in_use_or_a_damaged_backup);
     suite_add_tcase(suite, tc);
     return kit_run(suite);

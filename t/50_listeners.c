@@ -203,31 +203,6 @@ START_TEST(the_client_is_the_right_most_untrusted_address)
 }
 END_TEST
 
-START_TEST(connections_beyond_the_limit_of_an_address_wait_for_no_others)
-{
-    server_configure(server, "max_connections_per_ip: 6");
-    server_start(server);
-    struct raw *raws[30];
-    size_t served = 0;
-    for (size_t i = 0; i < COUNT(raws); i++) {
-        raws[i] = raw_open(server);
-        raw_text(raws[i], "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
-    }
-    for (size_t i = 0; i < COUNT(raws); i++)
-        served += raw_response(raws[i], false, 1000)->status == 200;
-    ck_assert_msg(served >= 1 && served <= 12, "%zu of 30 were served", served); /* each worker counts its own */
-    for (size_t i = 0; i < COUNT(raws); i++)
-        raw_close(raws[i]);
-    int64_t deadline = now_ms() + 5000;
-    struct response *r;
-    do
-        r = http(server, .path = "/healthz", .may_fail = true);
-    while (r->status != 200 && now_ms() < deadline);
-    expect_status(r, 200);
-    server_stop(server);
-}
-END_TEST
-
 START_TEST(connections_beyond_the_whole_limit_do_not_harm_the_others)
 {
     server_configure(server, "max_connections: 16");
@@ -261,7 +236,6 @@ int main(void)
     tcase_add_test(tcase, tls_is_served_with_the_given_certificate);
     tcase_add_test(tcase, a_certificate_that_is_none_is_refused_with_its_name);
     tcase_add_loop_test(tcase, the_client_is_the_right_most_untrusted_address, 0, COUNT(forwards));
-    tcase_add_test(tcase, connections_beyond_the_limit_of_an_address_wait_for_no_others);
     tcase_add_test(tcase, connections_beyond_the_whole_limit_do_not_harm_the_others);
     return harness_main(suite);
 }

@@ -73,7 +73,8 @@ struct origin *origin_open(origin_fn *answer, bool tls)
     o->answer = answer;
     o->tls = tls ? self_signed() : NULL;
     o->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (o->fd < 0 || bind(o->fd, (struct sockaddr *)&sa, n) != 0 || listen(o->fd, 128) != 0 || getsockname(o->fd, (struct sockaddr *)&sa, &n) != 0 || pipe(o->stop) != 0)
+    if (o->fd < 0 || bind(o->fd, (struct sockaddr *)&sa, n) != 0 || listen(o->fd, 128) != 0 ||
+        getsockname(o->fd, (struct sockaddr *)&sa, &n) != 0 || pipe(o->stop) != 0)
         die("listen");
     o->port = ntohs(sa.sin_port);
     pthread_mutex_init(&o->lock, NULL);
@@ -124,7 +125,8 @@ static void *serve(void *arg)
         a->ssl = SSL_new(o->tls);
         SSL_set_fd(a->ssl, a->fd);
     }
-    if ((a->ssl == NULL || SSL_accept(a->ssl) == 1) && read_request(a, request, sizeof(request)) && sscanf(request, "%*s %8191s", path) == 1) {
+    if ((a->ssl == NULL || SSL_accept(a->ssl) == 1) && read_request(a, request, sizeof(request)) &&
+        sscanf(request, "%*s %8191s", path) == 1) {
         begin(o, path);
         o->answer(a, path);
         pthread_mutex_lock(&o->lock);

@@ -1,6 +1,8 @@
 /* Reading reports. Writing them: reports_change.c. */
 #include "api.h"
 #include "../http/form.h"
+#include "../http/memo.h"
+#include "../worker.h"
 
 void api_report_add(struct parts *parts, const struct store_report *report, struct str base_url, bool with_results)
 {
@@ -15,23 +17,60 @@ void api_report_add(struct parts *parts, const struct store_report *report, stru
     parts_add(parts, (struct str){json + report->results_at, report->json.n - report->results_at});
 }
 
+static void report_parts(struct request *r, struct parts *parts, const struct store_report *report, int status)
+{
+    parts_add(parts, STR("{\"data\":"));
+    api_report_add(parts, report, request_base_url(r), true);
+    parts_add(parts, status == 200 ? STR(",\"status\":200}") : status == 201 ? STR(",\"status\":201}") : STR(",\"status\":202}"));
+}
+
 void api_report_reply(struct request *r, int status, const struct store_report *report)
 {
     struct str at[API_REPORT_PARTS + 2];
     struct parts parts = {.at = at};
-    parts_add(&parts, STR("{\"data\":"));
-    api_report_add(&parts, report, request_base_url(r), true);
-    parts_add(&parts, status == 200 ? STR(",\"status\":200}") : status == 201 ? STR(",\"status\":201}") : STR(",\"status\":202}"));
+    report_parts(r, &parts, report, status);
     reply_json(r, status, at, parts.count);
+}
+
+static void serve(struct request *r, const struct memo_report *known)
+{
+    if (!reply_etag(r, known->version))
+        reply_shared(r, 200, known->body);
 }
 
 static void report_found(void *arg, enum store_status status, const struct store_report *report)
 {
     struct request *r = arg;
-    if (status != STORE_OK)
+    struct str at[API_REPORT_PARTS + 2];
+    struct parts parts = {.at = at};
+    if (status != STORE_OK) {
         reply_store_error(r, status);
-    else if (!reply_etag(r, report->version))
-        api_report_reply(r, 200, report);
+        return;
+    }
+    report_parts(r, &parts, report, 200);
+    serve(r, memo_report_put(r->worker->memo, r->workspace, report->id, report->version, store_snapshot_version(r->store), at, parts.count));
+}
+
+struct knowing {
+    struct request *request;
+    struct memo_report *known;
+};
+
+/* the store has moved on: is it still this version of the record? */
+static void version_found(void *arg, enum store_status status, const struct store_report *report)
+{
+    struct knowing *k = arg;
+    struct request *r = k->request;
+    if (status == STORE_OK && report->version != k->known->version) {
+        store_report_get(r->store, r->workspace, report->id, true, report_found, r);
+        return;
+    }
+    if (status != STORE_OK) {
+        reply_store_error(r, status);
+        return;
+    }
+    k->known->seen = store_snapshot_version(r->store);
+    serve(r, k->known);
 }
 
 void reports_get(struct request *r)
@@ -41,7 +80,13 @@ void reports_get(struct request *r)
         reply_error(r, ERR_NOT_FOUND, NULL);
         return;
     }
-    store_report_get(r->store, r->workspace, id, true, report_found, r);
+    struct memo_report *known = memo_report(r->worker->memo, r->workspace, id);
+    if (known == NULL)
+        store_report_get(r->store, r->workspace, id, true, report_found, r);
+    else if (known->seen == store_version(r->store))
+        serve(r, known);
+    else
+        store_report_get(r->store, r->workspace, id, false, version_found, &(struct knowing){r, known});
 }
 
 static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count)

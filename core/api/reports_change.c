@@ -34,7 +34,9 @@ static void record_found(void *arg, enum store_status status, const struct store
         request_await(r, asked->change.id, hold_ms, record_show);
         return;
     }
-    if (asked->applied.p != NULL)
+    /* a replay answers as the first did, whatever this one prefers */
+    bool async = str_eq(asked->applied, STR("respond-async"));
+    if (asked->applied.p != NULL && async == (asked->code == 202))
         reply_header(r, "preference-applied", asked->applied);
     if (asked->change.kind == CHANGE_REPORT_CREATE) {
         struct str base_url = request_base_url(r);

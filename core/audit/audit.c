@@ -1,6 +1,5 @@
 #include "audit.h"
 #include "fetch.h"
-#include "log.h"
 #include "results.h"
 #include "robots.h"
 #include "sandbox.h"
@@ -228,8 +227,10 @@ static void call_finished(struct audit *audit)
         if (job->error_code == NULL) {
             job_grade(job);
         } else {
-            struct audit_findings findings = {
-                .id = job->id, .error_code = job->error_code, .error_message = job->error_message, .final_url = job->parts[PART_PAGE].url.text};
+            struct audit_findings findings = {.id = job->id,
+                                              .error_code = job->error_code,
+                                              .error_message = job->error_message,
+                                              .final_url = job->parts[PART_PAGE].url.text};
             job->done(job->arg, &findings);
         }
         job_free(audit, job);
@@ -250,8 +251,10 @@ static const struct {
 
 static struct fact_probe *probe_of(struct job *job, enum part part)
 {
-    struct fact_probe *const probes[PARTS] = {
-        [PART_ROBOTS] = &job->facts.robots, [PART_MISSING] = &job->facts.missing, [PART_FAVICON] = &job->facts.favicon, [PART_HTTP_FORM] = &job->facts.http_form};
+    struct fact_probe *const probes[PARTS] = {[PART_ROBOTS] = &job->facts.robots,
+                                              [PART_MISSING] = &job->facts.missing,
+                                              [PART_FAVICON] = &job->facts.favicon,
+                                              [PART_HTTP_FORM] = &job->facts.http_form};
     return probes[part];
 }
 

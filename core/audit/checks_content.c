@@ -148,7 +148,8 @@ void check_text_html_ratio(struct facts *f, struct verdict *v)
     verdict_number(v, (double)(long)(percent * 10 + 0.5) / 10);
     verdict_detail(v, "%zu bytes of text in %zu of HTML", bytes, f->page.html_bytes);
     if (percent < TEXT_MIN_PERCENT)
-        verdict_fail(v, "Only %.1f %% of the page is text. Write more, or move scripts and styles to files: %d %% is good.", percent, TEXT_MIN_PERCENT);
+        verdict_fail(v, "Only %.1f %% of the page is text. Write more, or move scripts and styles to files: %d %% is good.", percent,
+                     TEXT_MIN_PERCENT);
     else
         verdict_pass(v);
 }
@@ -224,10 +225,12 @@ void check_plaintext_email(struct facts *f, struct verdict *v)
 /* ---- social networks: the hosts of profiles, and paths there that are not profiles but buttons for sharing ---- */
 
 static const char *const social_hosts[] = {
-    "facebook.com", "instagram.com", "x.com", "twitter.com", "linkedin.com", "youtube.com", "tiktok.com", "pinterest.com", "threads.net", "threads.com",
-    "bsky.app", "reddit.com", "tumblr.com", "vk.com", "snapchat.com", "mastodon.social", "xing.com", "t.me", "twitch.tv", "vimeo.com", "weibo.com",
+    "facebook.com",  "instagram.com",   "x.com",       "twitter.com", "linkedin.com", "youtube.com", "tiktok.com",
+    "pinterest.com", "threads.net",     "threads.com", "bsky.app",    "reddit.com",   "tumblr.com",  "vk.com",
+    "snapchat.com",  "mastodon.social", "xing.com",    "t.me",        "twitch.tv",    "vimeo.com",   "weibo.com",
 };
-static const char *const sharing_paths[] = {"/share", "/sharer", "/intent", "/sharearticle", "/pin/create", "/dialog", "/submit", "/plugins"};
+static const char *const sharing_paths[] = {"/share",      "/sharer", "/intent", "/sharearticle",
+                                            "/pin/create", "/dialog", "/submit", "/plugins"};
 
 static bool is_profile(struct str url)
 {

@@ -41,7 +41,8 @@ void check_server_signature(struct facts *f, struct verdict *v)
 void check_http2(struct facts *f, struct verdict *v)
 {
     unsigned version = f->response.http_version;
-    verdict_text(v, version < 20 ? arena_printf(&f->arena, "HTTP/%u.%u", version / 10, version % 10) : arena_printf(&f->arena, "HTTP/%u", version / 10));
+    verdict_text(v, version < 20 ? arena_printf(&f->arena, "HTTP/%u.%u", version / 10, version % 10)
+                                 : arena_printf(&f->arena, "HTTP/%u", version / 10));
     if (version < 20)
         verdict_fail(v, "The page comes over an old HTTP version. Switch on HTTP/2 in the web server.");
     else

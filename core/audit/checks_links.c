@@ -70,7 +70,8 @@ void check_link_text(struct facts *f, struct verdict *v)
     size_t count = 0, generic = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_A, &at)) != NULL;) {
         struct str href = page_value(e, "href"), attribute;
-        if (!page_attribute(e, "href", &attribute) || text_has(page_value(e, "rel"), "nofollow") || text_starts(href, "javascript:") || text_starts(href, "mailto:"))
+        if (!page_attribute(e, "href", &attribute) || text_has(page_value(e, "rel"), "nofollow") || text_starts(href, "javascript:") ||
+            text_starts(href, "mailto:"))
             continue;
         count++;
         if (e->text.n == 0 || !is_generic(e) || str_eq(without_fragment(facts_resolve(f, href)), without_fragment(f->response.url)))
@@ -268,7 +269,7 @@ static bool next_link(struct links *all, struct link *out)
 }
 
 struct canonical {
-    struct str url;     /* the first, resolved */
+    struct str url; /* the first, resolved */
     size_t distinct;
     struct str invalid, relative; /* as written */
 };
@@ -310,7 +311,8 @@ static bool leads_to_another_language(struct facts *f, struct str canonical)
 static bool is_root(struct str url, struct str origin)
 {
     struct str path = text_from(url, origin.n);
-    return url.n >= origin.n && memcmp(url.p, origin.p, origin.n) == 0 && (path.n == 0 || (path.p[0] == '/' && (path.n == 1 || strchr("?#", path.p[1]) != NULL)));
+    return url.n >= origin.n && memcmp(url.p, origin.p, origin.n) == 0 &&
+           (path.n == 0 || (path.p[0] == '/' && (path.n == 1 || strchr("?#", path.p[1]) != NULL)));
 }
 
 void check_canonical(struct facts *f, struct verdict *v)

@@ -66,8 +66,8 @@ void check_structured_data(struct facts *f, struct verdict *v)
             verdict_fail(v, "The page has no structured data. Add Open Graph or Twitter meta tags, or JSON-LD.");
         return;
     }
-    verdict_text(v, arena_printf(&f->arena, "%s%s%s%s%s", graph > 0 ? "Open Graph" : "", graph > 0 && cards + json > 0 ? ", " : "", cards > 0 ? "Twitter" : "",
-                                 cards > 0 && json > 0 ? ", " : "", json > 0 ? "JSON-LD" : ""));
+    verdict_text(v, arena_printf(&f->arena, "%s%s%s%s%s", graph > 0 ? "Open Graph" : "", graph > 0 && cards + json > 0 ? ", " : "",
+                                 cards > 0 ? "Twitter" : "", cards > 0 && json > 0 ? ", " : "", json > 0 ? "JSON-LD" : ""));
     verdict_pass(v);
     if (broken > 0)
         verdict_advise(v, "%zu blocks of JSON-LD are no valid JSON.", broken);
@@ -116,7 +116,8 @@ void check_meta_viewport(struct facts *f, struct verdict *v)
         if (text_eq(page_value(e, "name"), "viewport"))
             meta = e;
     if (meta == NULL) {
-        verdict_fail(v, "The page has no viewport, so phones show it small. Add <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">.");
+        verdict_fail(v, "The page has no viewport, so phones show it small. Add <meta name=\"viewport\" content=\"width=device-width, "
+                        "initial-scale=1\">.");
         return;
     }
     struct str content = page_value(meta, "content");

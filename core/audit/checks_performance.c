@@ -33,8 +33,8 @@ void check_load_time(struct facts *f, struct verdict *v)
 {
     verdict_number(v, (double)f->response.load_ms / 1000);
     if (f->response.load_ms > LOAD_MAX_MS)
-        verdict_fail(v, "The page took %.2f seconds to load. Bring it to at most %d by caching and by faster hosting.", (double)f->response.load_ms / 1000,
-                     LOAD_MAX_MS / 1000);
+        verdict_fail(v, "The page took %.2f seconds to load. Bring it to at most %d by caching and by faster hosting.",
+                     (double)f->response.load_ms / 1000, LOAD_MAX_MS / 1000);
     else
         verdict_pass(v);
 }
@@ -43,7 +43,8 @@ void check_page_size(struct facts *f, struct verdict *v)
 {
     verdict_number(v, (double)f->response.wire_bytes);
     if (f->response.wire_bytes > PAGE_MAX_BYTES)
-        verdict_fail(v, "The HTML alone is %llu bytes. Bring it under %d: compress it, and move inline images, styles and scripts to files.",
+        verdict_fail(v,
+                     "The HTML alone is %llu bytes. Bring it under %d: compress it, and move inline images, styles and scripts to files.",
                      (unsigned long long)f->response.wire_bytes, PAGE_MAX_BYTES);
     else
         verdict_pass(v);
@@ -68,7 +69,8 @@ void check_dom_size(struct facts *f, struct verdict *v)
     verdict_number(v, (double)f->page.element_count);
     verdict_detail(v, "%zu levels deep", f->page.depth);
     if (f->page.element_count > DOM_MAX_ELEMENTS)
-        verdict_fail(v, "The page has %zu elements. Bring it to at most %d, or browsers get slow.", f->page.element_count, DOM_MAX_ELEMENTS);
+        verdict_fail(v, "The page has %zu elements. Bring it to at most %d, or browsers get slow.", f->page.element_count,
+                     DOM_MAX_ELEMENTS);
     else
         verdict_pass(v);
 }

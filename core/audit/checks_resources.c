@@ -20,8 +20,8 @@ static bool loads(const struct page_element *e, const char *attribute)
 static bool is_stylesheet(const struct page_element *e)
 {
     struct str rel = page_value(e, "rel"), disabled;
-    return e->tag == TAG_LINK && text_has_token(rel, "stylesheet") && !text_has_token(rel, "alternate") && !page_attribute(e, "disabled", &disabled) &&
-           loads(e, "href");
+    return e->tag == TAG_LINK && text_has_token(rel, "stylesheet") && !text_has_token(rel, "alternate") &&
+           !page_attribute(e, "disabled", &disabled) && loads(e, "href");
 }
 
 enum request { REQUEST_NONE, REQUEST_SCRIPT, REQUEST_STYLESHEET, REQUEST_IMAGE, REQUEST_FRAME, REQUEST_MEDIA, REQUESTS };
@@ -66,7 +66,8 @@ void check_http_requests(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)total);
     if (total > REQUESTS_MAX)
-        verdict_fail(v, "The page loads %zu files at once. Bring it to at most %d: join scripts and styles, load images lazily.", total, REQUESTS_MAX);
+        verdict_fail(v, "The page loads %zu files at once. Bring it to at most %d: join scripts and styles, load images lazily.", total,
+                     REQUESTS_MAX);
     else
         verdict_pass(v);
 }
@@ -79,9 +80,9 @@ static const struct {
     const char *name;
     enum format format;
 } formats[] = {
-    {"avif", FORMAT_MODERN}, {"webp", FORMAT_MODERN}, {"svg", FORMAT_MODERN}, {"svg+xml", FORMAT_MODERN}, {"jpg", FORMAT_OLD},  {"jpeg", FORMAT_OLD}, {"jpe", FORMAT_OLD},
-    {"jfif", FORMAT_OLD},    {"pjpeg", FORMAT_OLD},   {"png", FORMAT_OLD},    {"apng", FORMAT_OLD},       {"gif", FORMAT_OLD},  {"bmp", FORMAT_OLD},  {"tif", FORMAT_OLD},
-    {"tiff", FORMAT_OLD},
+    {"avif", FORMAT_MODERN}, {"webp", FORMAT_MODERN}, {"svg", FORMAT_MODERN}, {"svg+xml", FORMAT_MODERN}, {"jpg", FORMAT_OLD},
+    {"jpeg", FORMAT_OLD},    {"jpe", FORMAT_OLD},     {"jfif", FORMAT_OLD},   {"pjpeg", FORMAT_OLD},      {"png", FORMAT_OLD},
+    {"apng", FORMAT_OLD},    {"gif", FORMAT_OLD},     {"bmp", FORMAT_OLD},    {"tif", FORMAT_OLD},        {"tiff", FORMAT_OLD},
 };
 
 static enum format format_named(struct str name)
@@ -168,8 +169,8 @@ void check_defer_javascript(struct facts *f, struct verdict *v)
     size_t count = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_SCRIPT, &at)) != NULL;) {
         struct str unused;
-        if ((e->flags & ELEMENT_IN_HEAD) == 0 || page_value(e, "src").n == 0 || !is_javascript(page_value(e, "type")) || page_attribute(e, "async", &unused) ||
-            page_attribute(e, "defer", &unused))
+        if ((e->flags & ELEMENT_IN_HEAD) == 0 || page_value(e, "src").n == 0 || !is_javascript(page_value(e, "type")) ||
+            page_attribute(e, "async", &unused) || page_attribute(e, "defer", &unused))
             continue;
         count++;
         verdict_element(v, e);
@@ -249,7 +250,8 @@ void check_unsized_images(struct facts *f, struct verdict *v)
         return;
     verdict_number(v, (double)unsized);
     if (unsized > 0)
-        verdict_fail(v, "%zu of %zu images have no width and height, so that the page jumps as they come. Add both attributes.", unsized, count);
+        verdict_fail(v, "%zu of %zu images have no width and height, so that the page jumps as they come. Add both attributes.", unsized,
+                     count);
     else
         verdict_pass(v);
 }

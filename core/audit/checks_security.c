@@ -28,14 +28,34 @@ static const struct {
     enum page_tag tag;
     const char *attribute;
 } loads[] = {
-    {TAG_IMG, "src"},     {TAG_IMG, "srcset"},     {TAG_SCRIPT, "src"},      {TAG_LINK, "href"},      {TAG_LINK, "imagesrcset"}, {TAG_IFRAME, "src"},
-    {TAG_FRAME, "src"},   {TAG_SOURCE, "src"},     {TAG_SOURCE, "srcset"},   {TAG_VIDEO, "src"},      {TAG_VIDEO, "poster"},     {TAG_AUDIO, "src"},
-    {TAG_TRACK, "src"},   {TAG_EMBED, "src"},      {TAG_OBJECT, "data"},     {TAG_INPUT, "src"},      {TAG_INPUT, "formaction"}, {TAG_BUTTON, "formaction"},
-    {TAG_FORM, "action"}, {TAG_SVG_IMAGE, "href"}, {TAG_SVG_USE, "href"},    {TAG_SVG_IMAGE, "xlink:href"}, {TAG_SVG_USE, "xlink:href"},
+    {TAG_IMG, "src"},
+    {TAG_IMG, "srcset"},
+    {TAG_SCRIPT, "src"},
+    {TAG_LINK, "href"},
+    {TAG_LINK, "imagesrcset"},
+    {TAG_IFRAME, "src"},
+    {TAG_FRAME, "src"},
+    {TAG_SOURCE, "src"},
+    {TAG_SOURCE, "srcset"},
+    {TAG_VIDEO, "src"},
+    {TAG_VIDEO, "poster"},
+    {TAG_AUDIO, "src"},
+    {TAG_TRACK, "src"},
+    {TAG_EMBED, "src"},
+    {TAG_OBJECT, "data"},
+    {TAG_INPUT, "src"},
+    {TAG_INPUT, "formaction"},
+    {TAG_BUTTON, "formaction"},
+    {TAG_FORM, "action"},
+    {TAG_SVG_IMAGE, "href"},
+    {TAG_SVG_USE, "href"},
+    {TAG_SVG_IMAGE, "xlink:href"},
+    {TAG_SVG_USE, "xlink:href"},
 };
 
 static const char *const loading_rels[] = {
-    "stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "preload", "modulepreload", "prefetch", "manifest",
+    "stylesheet",    "icon",     "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "preload",
+    "modulepreload", "prefetch", "manifest",
 };
 
 static bool is_loading_link(const struct page_element *link)
@@ -55,7 +75,8 @@ static bool is_insecure(const struct facts *f, struct str url)
         return true;
     bool absolute = text_split(url, ':', &scheme, &rest);
     for (size_t i = 0; absolute && i < scheme.n; i++)
-        absolute = (text_lower(scheme.p[i]) >= 'a' && text_lower(scheme.p[i]) <= 'z') || (i > 0 && strchr("0123456789+-.", scheme.p[i]) != NULL);
+        absolute =
+            (text_lower(scheme.p[i]) >= 'a' && text_lower(scheme.p[i]) <= 'z') || (i > 0 && strchr("0123456789+-.", scheme.p[i]) != NULL);
     return !absolute && url.n > 0 && text_starts(f->base_url, "http:");
 }
 
@@ -133,7 +154,8 @@ void check_hsts(struct facts *f, struct verdict *v)
     if (!has_age)
         verdict_fail(v, "The Strict-Transport-Security header has no max-age. Set it to at least %d seconds, a year.", HSTS_MIN_SECONDS);
     else if (age < HSTS_MIN_SECONDS)
-        verdict_fail(v, "The Strict-Transport-Security header's max-age is %lu seconds. Set it to at least %d, a year.", age, HSTS_MIN_SECONDS);
+        verdict_fail(v, "The Strict-Transport-Security header's max-age is %lu seconds. Set it to at least %d, a year.", age,
+                     HSTS_MIN_SECONDS);
     else if (unknown > 0)
         verdict_fail(v, "The Strict-Transport-Security header has %zu unknown directives. Remove them.", unknown);
     else

@@ -56,15 +56,17 @@ void check_meta_description(struct facts *f, struct verdict *v)
     if (meta != NULL)
         verdict_text(v, content);
     if (points == 0) {
-        verdict_fail(v, meta == NULL ? "The page has no description. Add <meta name=\"description\"> with %d to %d characters."
-                                     : "The description is empty. Describe the page in %d to %d characters.",
+        verdict_fail(v,
+                     meta == NULL ? "The page has no description. Add <meta name=\"description\"> with %d to %d characters."
+                                  : "The description is empty. Describe the page in %d to %d characters.",
                      DESCRIPTION_ADVISED_MIN, DESCRIPTION_ADVISED_MAX);
         return;
     }
     verdict_detail(v, "%zu characters", points);
     verdict_pass(v);
     if (points < DESCRIPTION_ADVISED_MIN || points > DESCRIPTION_ADVISED_MAX)
-        verdict_advise(v, "The description has %zu characters; %d to %d show best in search results.", points, DESCRIPTION_ADVISED_MIN, DESCRIPTION_ADVISED_MAX);
+        verdict_advise(v, "The description has %zu characters; %d to %d show best in search results.", points, DESCRIPTION_ADVISED_MIN,
+                       DESCRIPTION_ADVISED_MAX);
 }
 
 void check_headings(struct facts *f, struct verdict *v)
@@ -116,7 +118,9 @@ void check_image_alt(struct facts *f, struct verdict *v)
         return;
     verdict_number(v, (double)missing);
     if (missing > 0)
-        verdict_fail(v, "%zu of %zu images have no alternative text. Add an alt attribute to each; an empty one where the image only decorates.", missing, count);
+        verdict_fail(
+            v, "%zu of %zu images have no alternative text. Add an alt attribute to each; an empty one where the image only decorates.",
+            missing, count);
     else
         verdict_pass(v);
 }
@@ -127,7 +131,9 @@ void check_robots(struct facts *f, struct verdict *v)
         return;
     if (f->robots.status >= 500) {
         verdict_number(v, (double)f->robots.status);
-        verdict_fail(v, "robots.txt answers %ld, which crawlers take for a ban on the whole site. Make it answer 200, or 404 if there is none.", f->robots.status);
+        verdict_fail(
+            v, "robots.txt answers %ld, which crawlers take for a ban on the whole site. Make it answer 200, or 404 if there is none.",
+            f->robots.status);
         return;
     }
     struct robots_verdict robots = {.allowed = true};
@@ -174,7 +180,8 @@ static bool is_blocking(struct str directive, int64_t now_ms)
     directive = text_trim(directive);
     if (text_eq(directive, "noindex") || text_eq(directive, "none"))
         return true;
-    return text_split(directive, ':', &name, &value) && text_eq(text_trim(name), "unavailable_after") && parse_date(text_trim(value), &at) && at * 1000 < now_ms;
+    return text_split(directive, ':', &name, &value) && text_eq(text_trim(name), "unavailable_after") &&
+           parse_date(text_trim(value), &at) && at * 1000 < now_ms;
 }
 
 /* The first blocking one of comma-separated ${directives}; a date's own commas do not part it. */

@@ -21,7 +21,8 @@ void check_not_found_page(struct facts *f, struct verdict *v)
 /* ---- the syntax of robots.txt, as Lighthouse holds it ---- */
 
 static const char *const robots_names[] = {
-    "user-agent", "disallow", "allow", "sitemap", "crawl-delay", "clean-param", "host", "request-rate", "visit-time", "noindex", "content-signal", "license",
+    "user-agent", "disallow",     "allow",      "sitemap", "crawl-delay",    "clean-param",
+    "host",       "request-rate", "visit-time", "noindex", "content-signal", "license",
 };
 
 static bool is_robots_name(struct str name)

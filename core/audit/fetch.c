@@ -251,7 +251,8 @@ static void find_reason(struct fetch *f)
 {
     long result = 0;
     curl_easy_getinfo(f->easy, CURLINFO_SSL_VERIFYRESULT, &result);
-    snprintf(f->reason, sizeof(f->reason), "%s", result == X509_V_OK ? "it is for another host name" : X509_verify_cert_error_string(result));
+    snprintf(f->reason, sizeof(f->reason), "%s",
+             result == X509_V_OK ? "it is for another host name" : X509_verify_cert_error_string(result));
 }
 
 /* libcurl's codes for what went wrong on the way; what is not here is FETCH_BROKEN. */
@@ -304,7 +305,8 @@ enum fetch_error fetch_end(struct fetch *f, CURLM *multi, CURLcode code)
         return FETCH_REFUSED;
     if (error == FETCH_UNVERIFIED)
         find_reason(f);
-    if (error == FETCH_OK && f->request.body == FETCH_BODY_HTML && is_page(f) && f->status != 200 && header(f, "content-type").n == 0 && f->body.n == 0)
+    if (error == FETCH_OK && f->request.body == FETCH_BODY_HTML && is_page(f) && f->status != 200 && header(f, "content-type").n == 0 &&
+        f->body.n == 0)
         return FETCH_NOT_HTML; /* 204 and its like */
     return error;
 }

@@ -35,7 +35,6 @@ static const char *const denied_v6[] = {
 };
 
 /* Names that mean this host or this network wherever they are asked for; a name ends in one of these or is one of these. */
-static const char *const private_suffixes[] = {"localhost", "local", "internal"};
 
 struct guard {
     const struct conf *conf;
@@ -64,16 +63,21 @@ bool guard_ip_denied(const struct ip *ip)
     return in_list(denied_v6, sizeof(denied_v6) / sizeof(*denied_v6), ip);
 }
 
+static bool ends_in_label(struct str host, const char *label)
+{
+    size_t n = strlen(label);
+    return text_ends(host, label) && (host.n == n || host.p[host.n - n - 1] == '.');
+}
+
+/* names of networks nobody outside can mean; audit.allow_private does not open them */
+static bool is_reserved_name(struct str host)
+{
+    return memchr(host.p, '.', host.n) != NULL && (ends_in_label(host, "local") || ends_in_label(host, "internal"));
+}
+
 static bool is_private_name(struct str host)
 {
-    if (memchr(host.p, '.', host.n) == NULL)
-        return true;
-    for (size_t i = 0; i < sizeof(private_suffixes) / sizeof(*private_suffixes); i++) {
-        size_t n = strlen(private_suffixes[i]);
-        if (text_ends(host, private_suffixes[i]) && host.n > n && host.p[host.n - n - 1] == '.')
-            return true;
-    }
-    return false;
+    return memchr(host.p, '.', host.n) == NULL || ends_in_label(host, "localhost");
 }
 
 static enum guard_host judge_name(struct str host, const struct conf *conf, const char **why)
@@ -91,9 +95,10 @@ static enum guard_host judge_name(struct str host, const struct conf *conf, cons
         if (!more)
             break;
     }
-    if (!is_private_name(host))
+    bool reserved = is_reserved_name(host);
+    if (!reserved && !is_private_name(host))
         return GUARD_HOST_FINE;
-    if (conf->audit_allow_private.count > 0)
+    if (!reserved && conf->audit_allow_private.count > 0)
         return GUARD_HOST_PRIVATE;
     *why = "The host is a name of this machine or of a private network, which may not be graded. Use a public host name.";
     return GUARD_HOST_REFUSED;

@@ -7,7 +7,8 @@ static const struct {
 } words[] = {
     {"en", "click here|click this|go|here|information|learn more|more|more info|more information|right here|read more|see more|start|this"},
     {"ja", "ここをクリック|こちらをクリック|リンク|続きを読む|続く|全文表示"},
-    {"es", "click aquí|click aqui|clicka aquí|clicka aqui|pincha aquí|pincha aqui|aquí|aqui|más|mas|más información|más informacion|mas información|mas informacion|este|"
+    {"es", "click aquí|click aqui|clicka aquí|clicka aqui|pincha aquí|pincha aqui|aquí|aqui|más|mas|más información|más informacion|mas "
+           "información|mas informacion|este|"
            "enlace|este enlace|empezar"},
     {"pt", "clique aqui|ir|mais informação|mais informações|mais|veja mais"},
     {"ko", "여기|여기를 클릭|클릭|링크|자세히|자세히 보기|계속|이동|전체 보기"},

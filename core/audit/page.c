@@ -14,18 +14,17 @@ const char *const page_deprecated_names[PAGE_DEPRECATED_COUNT] = {
     "acronym", "applet", "basefont", "big", "center", "dir", "font", "frame", "frameset", "isindex", "noframes", "s", "strike", "tt", "u",
 };
 
-static const char *const tag_names[TAG_COUNT] = {
-    [TAG_OTHER] = "",
+static const char *const tag_names[TAG_COUNT] = {[TAG_OTHER] = "",
 #define PAGE_TAG(id, name) [TAG_##id] = name,
-    PAGE_TAGS(PAGE_TAG)
+                                                 PAGE_TAGS(PAGE_TAG)
 #undef PAGE_TAG
 };
 
 /* Elements within a line of text: they part no words. Sorted. */
 static const char *const inline_names[] = {
-    "a",    "abbr", "acronym", "b",    "bdi",  "bdo",  "big",   "cite", "code", "data",   "del",  "dfn", "em",     "font", "i",  "ins",  "kbd", "label",
-    "mark", "nobr", "q",       "rb",   "rp",   "rt",   "ruby",  "s",    "samp", "small",  "span", "strike", "strong", "sub",  "sup", "time", "tt",  "u",
-    "var",  "wbr",
+    "a",    "abbr",  "acronym", "b",      "bdi",    "bdo",  "big",  "cite", "code", "data", "del", "dfn",  "em",
+    "font", "i",     "ins",     "kbd",    "label",  "mark", "nobr", "q",    "rb",   "rp",   "rt",  "ruby", "s",
+    "samp", "small", "span",    "strike", "strong", "sub",  "sup",  "time", "tt",   "u",    "var", "wbr",
 };
 
 /* The text of an element that is still open. */
@@ -42,7 +41,7 @@ struct reading {
     bool too_complex;
     size_t depth;
     size_t inert_depth, head_depth, svg_depth, picture_depth, media_depth; /* depth of the outermost one that is open; 0 none */
-    struct buf aside; /* title or JSON-LD: text that is not in the body's */
+    struct buf aside;                                                      /* title or JSON-LD: text that is not in the body's */
     struct capture captures[MAX_CAPTURES];
     unsigned capture_count;
     struct {
@@ -322,7 +321,8 @@ static htmlParserCtxtPtr new_parser(struct reading *r)
     };
     htmlParserCtxtPtr parser = htmlCreatePushParserCtxt(&sax, r, NULL, 0, NULL, XML_CHAR_ENCODING_UTF8);
     if (parser != NULL)
-        htmlCtxtUseOptions(parser, HTML_PARSE_IGNORE_ENC | HTML_PARSE_RECOVER | HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING | HTML_PARSE_NONET | HTML_PARSE_COMPACT);
+        htmlCtxtUseOptions(parser, HTML_PARSE_IGNORE_ENC | HTML_PARSE_RECOVER | HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING |
+                                       HTML_PARSE_NONET | HTML_PARSE_COMPACT);
     return parser;
 }
 

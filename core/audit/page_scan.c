@@ -174,7 +174,8 @@ static size_t raw_bytes(struct str s, struct str name)
             return s.n;
         at = (size_t)(p - s.p);
         struct str after = text_from(s, at + 2);
-        if (after.n > name.n && strncasecmp(after.p, name.p, name.n) == 0 && (text_is_space(after.p[name.n]) || strchr("/>", after.p[name.n]) != NULL))
+        if (after.n > name.n && strncasecmp(after.p, name.p, name.n) == 0 &&
+            (text_is_space(after.p[name.n]) || strchr("/>", after.p[name.n]) != NULL))
             return at;
         at += 2;
     }

@@ -45,8 +45,8 @@ static void add_value(struct buf *out, const struct verdict *v, size_t points)
 static void add_check(struct buf *out, const struct check *check, const struct verdict *v, size_t details, size_t points)
 {
     static const char *const outcomes[] = {[OUTCOME_NOT_APPLICABLE] = "null", [OUTCOME_PASS] = "true", [OUTCOME_FAIL] = "false"};
-    buf_printf(out, "\"%s\":{\"category\":\"%s\",\"importance\":\"%s\",\"passed\":%s,\"value\":", check->id, check_category_name(check->category),
-               check_importance_name(check->importance), outcomes[v->outcome]);
+    buf_printf(out, "\"%s\":{\"category\":\"%s\",\"importance\":\"%s\",\"passed\":%s,\"value\":", check->id,
+               check_category_name(check->category), check_importance_name(check->importance), outcomes[v->outcome]);
     add_value(out, v, points);
     buf_adds(out, ",\"message\":");
     if (v->message.n > 0)
@@ -77,7 +77,8 @@ static void add_all(struct buf *out, const struct verdict *verdicts, size_t deta
 static void count(const struct verdict *verdicts, struct audit_findings *out)
 {
     unsigned won = 0, all = 0;
-    unsigned *const failed[] = {[IMPORTANCE_HIGH] = &out->issues.high, [IMPORTANCE_MEDIUM] = &out->issues.medium, [IMPORTANCE_LOW] = &out->issues.low};
+    unsigned *const failed[] = {
+        [IMPORTANCE_HIGH] = &out->issues.high, [IMPORTANCE_MEDIUM] = &out->issues.medium, [IMPORTANCE_LOW] = &out->issues.low};
     out->issues = (struct audit_issues){0};
     for (size_t i = 0; i < checks_count; i++) {
         if (verdicts[i].outcome == OUTCOME_NOT_APPLICABLE)

@@ -113,7 +113,8 @@ long robots_match(struct str pattern, struct str target)
 static bool names(struct str value, const char *agent)
 {
     size_t n = 0;
-    while (n < value.n && (text_lower(value.p[n]) == '-' || value.p[n] == '_' || (text_lower(value.p[n]) >= 'a' && text_lower(value.p[n]) <= 'z')))
+    while (n < value.n &&
+           (text_lower(value.p[n]) == '-' || value.p[n] == '_' || (text_lower(value.p[n]) >= 'a' && text_lower(value.p[n]) <= 'z')))
         n++;
     return n > 0 && text_eq((struct str){value.p, n}, agent);
 }

@@ -35,7 +35,7 @@
 
 #define THREAD_STACK_BYTES ((size_t)512 * 1024)
 #define BASE_BYTES ((rlim_t)512 * 1024 * 1024) /* parser, facts, TLS and the like, over what is mapped already */
-#define PAGE_COPIES 4                         /* of a body: received, growing, as UTF-8, as text */
+#define PAGE_COPIES 4                          /* of a body: received, growing, as UTF-8, as text */
 
 /* ---- limits ---- */
 
@@ -97,12 +97,37 @@ static bool drop_capabilities(void)
     return syscall(SYS_capset, &header, none) == 0;
 }
 
-/* ---- Landlock: the files that resolving, TLS and charsets need, read-only; nothing else ---- */
+/*
+ * ---- Landlock: the files that resolving, TLS and charsets need, read-only; nothing else ----
+ * A rule holds the file it was made for. Where resolv.conf is replaced later, and its folder is not listed, a process goes on with the old name servers until it is started anew.
+ */
 
 static const char *const readable[] = {
-    "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols", "/etc/ld.so.cache",
-    "/etc/localtime", "/etc/ssl", "/etc/pki", "/etc/crypto-policies", "/etc/ca-certificates", "/run/systemd/resolve", "/run/NetworkManager", "/usr/share",
-    "/usr/lib", "/usr/lib64", "/lib", "/lib64", "/dev/urandom", "/dev/null", "/proc/self", "/proc/sys/vm", "/sys/devices/system/cpu",
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/host.conf",
+    "/etc/nsswitch.conf",
+    "/etc/gai.conf",
+    "/etc/services",
+    "/etc/protocols",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/ssl",
+    "/etc/pki",
+    "/etc/crypto-policies",
+    "/etc/ca-certificates",
+    "/run/systemd/resolve",
+    "/run/NetworkManager",
+    "/usr/share",
+    "/usr/lib",
+    "/usr/lib64",
+    "/lib",
+    "/lib64",
+    "/dev/urandom",
+    "/dev/null",
+    "/proc/self",
+    "/proc/sys/vm",
+    "/sys/devices/system/cpu",
 };
 
 /* Every right of Landlock's first version, and those later ones that this kernel knows; what is handled is denied unless a rule allows it. */
@@ -153,41 +178,152 @@ static bool restrict_files(void)
 
 static const int allowed_calls[] = {
     /* memory, threads, time */
-    SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(mprotect), SCMP_SYS(futex), SCMP_SYS(set_robust_list),
-    SCMP_SYS(get_robust_list), SCMP_SYS(rseq), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(getcpu), SCMP_SYS(gettid), SCMP_SYS(getpid),
-    SCMP_SYS(getppid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres),
-    SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(getrandom), SCMP_SYS(uname), SCMP_SYS(sysinfo),
-    SCMP_SYS(getrusage), SCMP_SYS(times), SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(restart_syscall), SCMP_SYS(arch_prctl), SCMP_SYS(membarrier),
+    SCMP_SYS(brk),
+    SCMP_SYS(mmap),
+    SCMP_SYS(munmap),
+    SCMP_SYS(mremap),
+    SCMP_SYS(madvise),
+    SCMP_SYS(mprotect),
+    SCMP_SYS(futex),
+    SCMP_SYS(set_robust_list),
+    SCMP_SYS(get_robust_list),
+    SCMP_SYS(rseq),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(getcpu),
+    SCMP_SYS(gettid),
+    SCMP_SYS(getpid),
+    SCMP_SYS(getppid),
+    SCMP_SYS(getuid),
+    SCMP_SYS(geteuid),
+    SCMP_SYS(getgid),
+    SCMP_SYS(getegid),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_getres),
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(nanosleep),
+    SCMP_SYS(gettimeofday),
+    SCMP_SYS(time),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(uname),
+    SCMP_SYS(sysinfo),
+    SCMP_SYS(getrusage),
+    SCMP_SYS(times),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(restart_syscall),
+    SCMP_SYS(arch_prctl),
+    SCMP_SYS(membarrier),
     /* signals, to oneself at most (see below) */
-    SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigpending), SCMP_SYS(rt_sigtimedwait), SCMP_SYS(sigaltstack),
-    SCMP_SYS(signalfd4), SCMP_SYS(alarm), SCMP_SYS(setitimer), SCMP_SYS(getitimer), SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(rt_sigpending),
+    SCMP_SYS(rt_sigtimedwait),
+    SCMP_SYS(sigaltstack),
+    SCMP_SYS(signalfd4),
+    SCMP_SYS(alarm),
+    SCMP_SYS(setitimer),
+    SCMP_SYS(getitimer),
+    SCMP_SYS(timerfd_create),
+    SCMP_SYS(timerfd_settime),
     SCMP_SYS(timerfd_gettime),
     /* descriptors */
-    SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(close), SCMP_SYS(close_range), SCMP_SYS(dup), SCMP_SYS(dup2),
-    SCMP_SYS(dup3), SCMP_SYS(fcntl), SCMP_SYS(lseek), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(select), SCMP_SYS(pselect6), SCMP_SYS(epoll_create1),
-    SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(eventfd2), SCMP_SYS(pipe2),
+    SCMP_SYS(read),
+    SCMP_SYS(readv),
+    SCMP_SYS(pread64),
+    SCMP_SYS(write),
+    SCMP_SYS(writev),
+    SCMP_SYS(close),
+    SCMP_SYS(close_range),
+    SCMP_SYS(dup),
+    SCMP_SYS(dup2),
+    SCMP_SYS(dup3),
+    SCMP_SYS(fcntl),
+    SCMP_SYS(lseek),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(select),
+    SCMP_SYS(pselect6),
+    SCMP_SYS(epoll_create1),
+    SCMP_SYS(epoll_ctl),
+    SCMP_SYS(epoll_wait),
+    SCMP_SYS(epoll_pwait),
+    SCMP_SYS(eventfd2),
+    SCMP_SYS(pipe2),
     /* looking at files; opening is judged below and by Landlock */
-    SCMP_SYS(stat), SCMP_SYS(fstat), SCMP_SYS(lstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(access),
-    SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd), SCMP_SYS(flock),
+    SCMP_SYS(stat),
+    SCMP_SYS(fstat),
+    SCMP_SYS(lstat),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(statx),
+    SCMP_SYS(statfs),
+    SCMP_SYS(fstatfs),
+    SCMP_SYS(access),
+    SCMP_SYS(faccessat),
+    SCMP_SYS(faccessat2),
+    SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat),
+    SCMP_SYS(getdents64),
+    SCMP_SYS(getcwd),
+    SCMP_SYS(flock),
     /* sockets; making one is judged below */
-    SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(getsockname), SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(sendto),
-    SCMP_SYS(recvfrom), SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(sendmmsg), SCMP_SYS(recvmmsg), SCMP_SYS(shutdown), SCMP_SYS(socketpair),
+    SCMP_SYS(connect),
+    SCMP_SYS(bind),
+    SCMP_SYS(getsockname),
+    SCMP_SYS(getpeername),
+    SCMP_SYS(getsockopt),
+    SCMP_SYS(setsockopt),
+    SCMP_SYS(sendto),
+    SCMP_SYS(recvfrom),
+    SCMP_SYS(sendmsg),
+    SCMP_SYS(recvmsg),
+    SCMP_SYS(sendmmsg),
+    SCMP_SYS(recvmmsg),
+    SCMP_SYS(shutdown),
+    SCMP_SYS(socketpair),
     SCMP_SYS(getrlimit),
 };
 
 /* Nothing here ever makes these: whoever does has taken the process over. */
 static const int deadly_calls[] = {
-    SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(mount),
-    SCMP_SYS(umount2), SCMP_SYS(pivot_root), SCMP_SYS(chroot), SCMP_SYS(unshare), SCMP_SYS(setns), SCMP_SYS(bpf), SCMP_SYS(init_module), SCMP_SYS(finit_module),
-    SCMP_SYS(kexec_load), SCMP_SYS(keyctl), SCMP_SYS(userfaultfd), SCMP_SYS(perf_event_open), SCMP_SYS(open_by_handle_at), SCMP_SYS(setuid), SCMP_SYS(setgid),
-    SCMP_SYS(setresuid), SCMP_SYS(setresgid), SCMP_SYS(personality), SCMP_SYS(unlink), SCMP_SYS(unlinkat), SCMP_SYS(rename), SCMP_SYS(renameat),
-    SCMP_SYS(renameat2), SCMP_SYS(ptrace),
+    SCMP_SYS(execve),
+    SCMP_SYS(execveat),
+    SCMP_SYS(fork),
+    SCMP_SYS(vfork),
+    SCMP_SYS(process_vm_readv),
+    SCMP_SYS(process_vm_writev),
+    SCMP_SYS(mount),
+    SCMP_SYS(umount2),
+    SCMP_SYS(pivot_root),
+    SCMP_SYS(chroot),
+    SCMP_SYS(unshare),
+    SCMP_SYS(setns),
+    SCMP_SYS(bpf),
+    SCMP_SYS(init_module),
+    SCMP_SYS(finit_module),
+    SCMP_SYS(kexec_load),
+    SCMP_SYS(keyctl),
+    SCMP_SYS(userfaultfd),
+    SCMP_SYS(perf_event_open),
+    SCMP_SYS(open_by_handle_at),
+    SCMP_SYS(setuid),
+    SCMP_SYS(setgid),
+    SCMP_SYS(setresuid),
+    SCMP_SYS(setresgid),
+    SCMP_SYS(personality),
+    SCMP_SYS(unlink),
+    SCMP_SYS(unlinkat),
+    SCMP_SYS(rename),
+    SCMP_SYS(renameat),
+    SCMP_SYS(renameat2),
+    SCMP_SYS(ptrace),
 };
 
 /* A leak checker, which runs at the end of a sanitized process, traces it from a clone. */
 static const int sanitizer_calls[] = {
-    SCMP_SYS(ptrace), SCMP_SYS(clone), SCMP_SYS(wait4), SCMP_SYS(prctl), SCMP_SYS(prlimit64), SCMP_SYS(tgkill), SCMP_SYS(tkill), SCMP_SYS(open),
-    SCMP_SYS(setrlimit),
+    SCMP_SYS(ptrace), SCMP_SYS(clone), SCMP_SYS(wait4), SCMP_SYS(prctl),     SCMP_SYS(prlimit64),
+    SCMP_SYS(tgkill), SCMP_SYS(tkill), SCMP_SYS(open),  SCMP_SYS(setrlimit),
 };
 
 static bool add_list(scmp_filter_ctx filter, uint32_t action, const int *calls, size_t count)
@@ -215,7 +351,8 @@ static bool add_judged(scmp_filter_ctx filter)
         ok = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, (uint64_t)families[i], 0)) == 0;
     if (!SANITIZED) {
         /* threads, but no processes; clone3 hides its flags from the filter, so that libc must use clone */
-        ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)) == 0;
+        ok = ok &&
+             seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)) == 0;
         ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, self, 0)) == 0;
         ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0)) == 0;
         ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_EQ, 0, 0)) == 0;
@@ -228,20 +365,21 @@ static bool add_judged(scmp_filter_ctx filter)
 static bool restrict_calls(void)
 {
     if (seccomp_api_get() == 0)
-        return true; /* a kernel without seccomp filters */
+        return true;                                                                          /* a kernel without seccomp filters */
     uint32_t kill_it = seccomp_api_get() >= 3 ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_KILL_THREAD; /* kernels before 4.14 know the latter only */
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
     if (filter == NULL)
         return false;
-    bool ok = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, kill_it) == 0 && (!SANITIZED || ADD_LIST(filter, SCMP_ACT_ALLOW, sanitizer_calls)) &&
-              ADD_LIST(filter, SCMP_ACT_ALLOW, allowed_calls);
+    bool ok = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, kill_it) == 0 &&
+              (!SANITIZED || ADD_LIST(filter, SCMP_ACT_ALLOW, sanitizer_calls)) && ADD_LIST(filter, SCMP_ACT_ALLOW, allowed_calls);
     for (size_t i = 0; ok && i < sizeof(deadly_calls) / sizeof(*deadly_calls); i++)
         if (!(SANITIZED && deadly_calls[i] == SCMP_SYS(ptrace)))
             ok = add_list(filter, kill_it, &deadly_calls[i], 1);
     ok = ok && add_judged(filter) && seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1) == 0;
     int loaded = ok ? seccomp_load(filter) : -1;
     seccomp_release(filter);
-    return ok && (loaded == 0 || loaded == -ENOSYS || loaded == -EINVAL); /* the latter two where there is no such thing: a kernel without filters, valgrind */
+    return ok && (loaded == 0 || loaded == -ENOSYS ||
+                  loaded == -EINVAL); /* the latter two where there is no such thing: a kernel without filters, valgrind */
 }
 
 /* The watchdog's signal must end us, whoever we were forked from. */

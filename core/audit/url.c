@@ -69,8 +69,10 @@ static const char *parse_why(CURLUcode code)
 static char *host_of(CURLU *u)
 {
     char *host = NULL;
-    if (curl_url_get(u, CURLUPART_HOST, &host, CURLU_PUNYCODE) != CURLUE_OK || host == NULL)
+    if (curl_url_get(u, CURLUPART_HOST, &host, CURLU_PUNYCODE) != CURLUE_OK || host == NULL) {
+        curl_free(host); /* libcurl 7.88 hands it out though it could not be mapped */
         return NULL;
+    }
     size_t n = strlen(host);
     size_t from = 0;
     if (n > 2 && host[0] == '[') {
@@ -125,7 +127,8 @@ static char *round_trip(CURLU *u, const char *text, char **host, const char **wh
     int n = snprintf(bracketed, sizeof(bracketed), v6 ? "[%s]" : "%s", *host);
     char *out = NULL, *copy = NULL;
     if (n < 0 || (size_t)n >= sizeof(bracketed) || curl_url_set(u, CURLUPART_HOST, bracketed, 0) != CURLUE_OK ||
-        curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0) != CURLUE_OK || curl_url_get(u, CURLUPART_URL, &out, CURLU_NO_DEFAULT_PORT) != CURLUE_OK)
+        curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0) != CURLUE_OK ||
+        curl_url_get(u, CURLUPART_URL, &out, CURLU_NO_DEFAULT_PORT) != CURLUE_OK)
         return NULL;
     copy = strdup(out);
     curl_free(out);
@@ -161,7 +164,8 @@ static char *normalise(CURLU *u, struct str text, const char *base, char **host,
 static bool split(CURLU *u, struct url *out)
 {
     char *scheme = NULL, *port = NULL, *path = NULL, *query = NULL;
-    bool ok = curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK && curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+    bool ok = curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+              curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
               curl_url_get(u, CURLUPART_PATH, &path, 0) == CURLUE_OK;
     if (ok) {
         bool has_query = curl_url_get(u, CURLUPART_QUERY, &query, 0) == CURLUE_OK && query != NULL;
@@ -170,7 +174,8 @@ static bool split(CURLU *u, struct url *out)
         bool usual = out->port == (out->https ? 443 : 80);
         bool v6 = strchr(out->host, ':') != NULL;
         ok = asprintf(&out->target, "%s%s%s", path, has_query ? "?" : "", has_query ? query : "") >= 0 &&
-             asprintf(&out->origin, "%s://%s%s%s%s%s", scheme, v6 ? "[" : "", out->host, v6 ? "]" : "", usual ? "" : ":", usual ? "" : port) >= 0;
+             asprintf(&out->origin, "%s://%s%s%s%s%s", scheme, v6 ? "[" : "", out->host, v6 ? "]" : "", usual ? "" : ":",
+                      usual ? "" : port) >= 0;
     }
     curl_free(scheme);
     curl_free(port);
@@ -231,7 +236,8 @@ bool url_resolve(struct str text, const char *base, struct buf *out)
     CURLU *u = curl_url();
     text = text_trim(text);
     char *copy = strndup(text.p, text.n);
-    bool ok = u != NULL && copy != NULL && memchr(text.p, '\0', text.n) == NULL && curl_url_set(u, CURLUPART_URL, base, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
+    bool ok = u != NULL && copy != NULL && memchr(text.p, '\0', text.n) == NULL &&
+              curl_url_set(u, CURLUPART_URL, base, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
               curl_url_set(u, CURLUPART_URL, copy, CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE | CURLU_ALLOW_SPACE) == CURLUE_OK &&
               curl_url_get(u, CURLUPART_URL, &absolute, CURLU_NO_DEFAULT_PORT) == CURLUE_OK;
     if (ok) {

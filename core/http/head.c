@@ -16,30 +16,19 @@ static const struct {
     [ONCE_CONTENT_TYPE] = {STR("content-type"), "The request has two Content-Type headers."},
 };
 
-/* which of them a header line is; ONCE_COUNT: none. Their lengths differ but for host's. */
-static enum once which(const char *line, size_t name)
+/* which of them a header line is; ONCE_COUNT: none */
+static enum once which(const char *line, const char *eol)
 {
-    enum once i;
-    switch (name) {
-    case 4:
-        i = ONCE_HOST;
-        break;
-    case 12:
-        i = ONCE_CONTENT_TYPE;
-        break;
-    case 13:
-        i = ONCE_AUTHORIZATION;
-        break;
-    case 14:
-        i = ONCE_CONTENT_LENGTH;
-        break;
-    case 17:
-        i = ONCE_TRANSFER_ENCODING;
-        break;
-    default:
+    static const uint8_t by_letter[26] = {['a' - 'a'] = 1 + ONCE_AUTHORIZATION, ['c' - 'a'] = 1 + ONCE_CONTENT_LENGTH, ['h' - 'a'] = 1 + ONCE_HOST,
+                                          ['t' - 'a'] = 1 + ONCE_TRANSFER_ENCODING};
+    unsigned letter = (unsigned)((*line | 0x20) - 'a');
+    if (letter >= 26 || by_letter[letter] == 0)
         return ONCE_COUNT;
-    }
-    return strncasecmp(line, once[i].name.p, name) == 0 ? i : ONCE_COUNT;
+    enum once i = by_letter[letter] - 1;
+    if (i == ONCE_CONTENT_LENGTH && eol - line > 12 && line[12] == ':')
+        i = ONCE_CONTENT_TYPE;
+    size_t n = once[i].name.n;
+    return (size_t)(eol - line) > n && line[n] == ':' && strncasecmp(line, once[i].name.p, n) == 0 ? i : ONCE_COUNT;
 }
 
 const char *head_fault(struct str raw, bool http11, bool *chunked)
@@ -58,8 +47,7 @@ const char *head_fault(struct str raw, bool http11, bool *chunked)
         if (!request_line) {
             if (*p == ' ' || *p == '\t')
                 return "A header of the request is folded over several lines.";
-            const char *colon = memchr(p, ':', (size_t)(eol - p));
-            enum once i = colon == NULL ? ONCE_COUNT : which(p, (size_t)(colon - p));
+            enum once i = which(p, eol);
             if (seen[i]++ > 0 && i != ONCE_COUNT)
                 return once[i].twice;
         }

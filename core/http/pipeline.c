@@ -2,15 +2,17 @@
 
 #include "form.h"
 #include "fields.h"
+#include "client_ip.h"
 #include "head.h"
+#include "memo.h"
 #include "reply.h"
 #include "route.h"
 #include "access_log.h"
-#include "../credential.h"
 #include "../doors.h"
 #include "../link.h"
 
 #include <strings.h>
+#include <sys/random.h>
 #include <time.h>
 
 enum step { STEP_NEXT, STEP_DONE /* replied */, STEP_WAIT /* a continuation calls pipeline_resume */ };
@@ -111,7 +113,7 @@ static enum step check_accept(struct request *r)
     if (at < 0)
         return STEP_NEXT;
     struct str accept = view(r->h2o->headers.entries[at].value);
-    if (str_eq(accept, STR("*/*")) || accept_json(accept))
+    if (str_eq(accept, STR("application/json")) || str_eq(accept, STR("*/*")) || accept_json(accept))
         return STEP_NEXT;
     reply_error(r, ERR_NOT_ACCEPTABLE, NULL);
     return STEP_DONE;
@@ -119,11 +121,29 @@ static enum step check_accept(struct request *r)
 
 /* ---- client address ---- */
 
+/* the lines of X-Forwarded-For from the last to the first, and in each the addresses from right to left: the first that is no trusted proxy's */
+static void follow_proxies(struct request *r)
+{
+    const h2o_headers_t *headers = &r->h2o->headers;
+    for (size_t i = headers->size; i > 0; i--) {
+        const h2o_header_t *h = &headers->entries[i - 1];
+        if (h->name == &H2O_TOKEN_X_FORWARDED_FOR->buf && !client_right_most(&r->conf->trusted_proxies, view(h->value), &r->client_ip))
+            return;
+    }
+}
+
 static enum step find_client(struct request *r)
 {
-    struct sockaddr_storage peer;
-    if (h2o_socket_getpeername(r->conn->socket, (struct sockaddr *)&peer) > 0)
-        ip_of((struct sockaddr *)&peer, &r->client_ip);
+    struct conn *c = r->conn;
+    if (!c->peer_known) {
+        struct sockaddr_storage peer = {0};
+        c->peer_known = true;
+        if (h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 || !ip_of((struct sockaddr *)&peer, &c->peer))
+            c->local = true; /* a Unix socket: whoever may connect to it is a proxy of this host */
+    }
+    r->client_ip = c->peer;
+    if (r->conf->trusted_proxies.count > 0 && (c->local || cidr_list_has(&r->conf->trusted_proxies, &c->peer)))
+        follow_proxies(r);
     return STEP_NEXT;
 }
 
@@ -149,7 +169,7 @@ static bool bearer(struct request *r, struct str *token)
 }
 
 /* say, now and then, that a key is in use */
-static void touch(struct request *r, const struct store_key *key)
+static void touch(struct request *r, const struct memo_key *key)
 {
     uint64_t *slot = &r->worker->touched[key->id % (sizeof(r->worker->touched) / sizeof(r->worker->touched[0]))];
     uint64_t mark = key->id << 20 | ((uint64_t)(r->now_ms / TOUCH_EVERY_MS) & 0xfffff);
@@ -160,57 +180,67 @@ static void touch(struct request *r, const struct store_key *key)
     link_send(r->worker->link, &change);
 }
 
-enum judgement { KEY_UNKNOWN, KEY_REVOKED, KEY_EXPIRED, KEY_GOOD, KEY_UNREADABLE };
-struct judging {
-    struct request *request;
-    enum judgement judgement;
+struct learning {
+    struct memo_key *key;
+    enum store_status status;
 };
 
-static void judge_key(void *arg, enum store_status status, const struct store_key *key)
+static void learn_key(void *arg, enum store_status status, const struct store_key *key)
 {
-    struct judging *j = arg;
-    struct request *r = j->request;
-    if (status != STORE_OK) {
-        j->judgement = status == STORE_NOT_FOUND ? KEY_UNKNOWN : KEY_UNREADABLE;
+    struct learning *l = arg;
+    l->status = status;
+    if (status != STORE_OK)
         return;
-    }
-    j->judgement = key->revoked_at != 0 ? KEY_REVOKED : key->expires_at != 0 && key->expires_at <= r->now_ms ? KEY_EXPIRED : KEY_GOOD;
-    r->key = key->id;
-    r->workspace = key->workspace;
-    r->scopes = key->scopes;
-    if (j->judgement == KEY_GOOD)
-        touch(r, key);
+    l->key->id = key->id;
+    l->key->workspace = key->workspace;
+    l->key->scopes = key->scopes;
+    l->key->last_used_at = key->last_used_at;
+    l->key->expires_at = key->expires_at;
+    l->key->revoked_at = key->revoked_at;
+}
+
+/* the key of a token as the store has it now; NULL with a reason */
+static const struct memo_key *find_key(struct request *r, struct str token, enum store_status *status)
+{
+    struct learning l = {.status = STORE_IO};
+    int there = memo_key(r->worker->memo, token, &l.key);
+    *status = there == 0 ? STORE_NOT_FOUND : STORE_IO;
+    if (there != 1)
+        return NULL;
+    if (l.key->seen == store_version(r->store))
+        return l.key;
+    l.key->seen = 0;
+    store_key_find(r->store, l.key->hash, learn_key, &l);
+    *status = l.status;
+    if (l.status != STORE_OK)
+        return NULL;
+    l.key->seen = store_snapshot_version(r->store);
+    return l.key;
 }
 
 static enum step check_credential(struct request *r)
 {
-    static const char *const messages[] = {
-        [KEY_UNKNOWN] = "This API key is not known; check that it was copied whole.",
-        [KEY_REVOKED] = "This API key was revoked.",
-        [KEY_EXPIRED] = "This API key has expired.",
-    };
     struct str token;
-    enum credential_kind kind;
-    uint8_t hash[CREDENTIAL_HASH];
-    struct judging j = {r, KEY_UNKNOWN};
+    enum store_status status;
     if (r->route->auth == AUTH_NONE)
         return STEP_NEXT;
     if (!bearer(r, &token))
         return refuse_credential(r, false, "Send an API key: Authorization: Bearer asy_key_….");
-    if (credential_parse(token, &kind) && kind == CREDENTIAL_KEY) {
-        if (credential_hash(token, hash))
-            store_key_find(r->store, hash, judge_key, &j);
-        else
-            j.judgement = KEY_UNREADABLE;
-    }
-    if (j.judgement == KEY_UNREADABLE) {
+    const struct memo_key *key = find_key(r, token, &status);
+    if (key == NULL && status != STORE_NOT_FOUND) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return STEP_DONE;
     }
-    if (j.judgement != KEY_GOOD) {
-        r->key = r->workspace = 0;
-        return refuse_credential(r, true, messages[j.judgement]);
-    }
+    if (key == NULL)
+        return refuse_credential(r, true, "This API key is not known; check that it was copied whole.");
+    if (key->revoked_at != 0)
+        return refuse_credential(r, true, "This API key was revoked.");
+    if (key->expires_at != 0 && key->expires_at <= r->now_ms)
+        return refuse_credential(r, true, "This API key has expired.");
+    r->key = key->id;
+    r->workspace = key->workspace;
+    r->scopes = key->scopes;
+    touch(r, key);
     if ((r->scopes & r->route->scope) == r->route->scope)
         return STEP_NEXT;
     reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\", error=\"insufficient_scope\""));
@@ -300,11 +330,10 @@ static bool id_acceptable(struct str id)
     return true;
 }
 
-static char *hex(char *to, uint64_t v)
+static void hex(char *to, uint64_t v)
 {
     for (int shift = 60; shift >= 0; shift -= 4)
         *to++ = "0123456789abcdef"[v >> shift & 15];
-    return to;
 }
 
 /* the caller's, or this worker's random prefix and a counter */
@@ -314,8 +343,24 @@ static struct str request_id(struct worker *w, h2o_req_t *req)
     if (at >= 0 && id_acceptable(view(req->headers.entries[at].value)))
         return view(req->headers.entries[at].value);
     char *text = h2o_mem_alloc_pool(&req->pool, 32);
-    hex(hex(text, w->id_prefix), ++w->id_counter);
+    memcpy(text, w->id_prefix, sizeof(w->id_prefix));
+    hex(text + sizeof(w->id_prefix), ++w->id_counter);
     return (struct str){text, 32};
+}
+
+bool pipeline_start(struct worker *w)
+{
+    uint64_t prefix;
+    w->memo = memo_new();
+    if (w->memo == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
+        return false;
+    hex(w->id_prefix, prefix);
+    return true;
+}
+
+void pipeline_finish(struct worker *w)
+{
+    memo_free(w->memo);
 }
 
 static void on_request_end(void *arg)
@@ -343,7 +388,7 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     struct worker *w = ((struct pipeline_handler *)self)->worker;
     struct request *r = h2o_mem_alloc_shared(&req->pool, sizeof(*r), on_request_end);
     struct timespec ts = {0};
-    memset(r, 0, sizeof(*r));
+    memset(r, 0, offsetof(struct request, values)); /* fields_parse fills those */
     r->h2o = req;
     r->worker = w;
     r->conf = w->conf;

@@ -8,6 +8,10 @@
 #include "../worker.h"
 #include "request.h"
 
+/* pipeline_start(w): what requests of ${w} share: the prefix of their ids, the memo of credentials. False with errno. pipeline_finish(w) frees it. */
+bool pipeline_start(struct worker *w);
+void pipeline_finish(struct worker *w);
+
 /* pipeline_register(w, host): put the pipeline on every path of ${host}, and the contract's errors on what the library answers by itself. */
 void pipeline_register(struct worker *w, h2o_hostconf_t *host);
 

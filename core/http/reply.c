@@ -75,7 +75,7 @@ static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t
     req->res.status = status;
     req->res.reason = reason_of(status);
     req->res.content_length = length;
-    reply_header(r, "x-request-id", r->id);
+    h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, r->id.p, r->id.n);
     if (r->etag.p != NULL)
         add(r, H2O_TOKEN_ETAG, r->etag);
     if (r->worker->draining)
@@ -148,6 +148,14 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
 void reply_json(struct request *r, int status, const struct str *parts, size_t count)
 {
     reply_parts(r, status, "application/json", parts, count);
+}
+
+void reply_shared(struct request *r, int status, h2o_iovec_t body)
+{
+    h2o_mem_link_shared(&r->h2o->pool, body.base);
+    add(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
+    negotiate_gzip(r, &body);
+    send_reply(r, status, body.len, &body);
 }
 
 void reply_empty(struct request *r, int status)

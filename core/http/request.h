@@ -68,7 +68,6 @@ struct request {
     struct store *store;
     const struct route *route; /* NULL until found */
     struct str args[PATH_ARGS_MAX]; /* decoded path arguments, in order */
-    struct value values[FIELDS_MAX];
     struct str query;     /* raw, without "?" */
     struct str id;        /* X-Request-Id */
     struct ip client_ip;
@@ -88,6 +87,7 @@ struct request {
     struct conn *conn;
     struct pending *pending; /* the continuation it waits for, or NULL */
     struct str etag;
+    struct value values[FIELDS_MAX]; /* those of the route's fields; last, since the others alone are zeroed */
 };
 
 /* request_alloc(r, size): memory that lives as long as the request; never NULL (the process aborts when memory is out, as libh2o does). */
@@ -110,6 +110,8 @@ void reply_header(struct request *r, const char *name, struct str value);
 void reply_parts(struct request *r, int status, const char *type, const struct str *parts, size_t count);
 /* reply_json: the same, as application/json. */
 void reply_json(struct request *r, int status, const struct str *parts, size_t count);
+/* reply_shared(r, status, body): JSON in memory of h2o_mem_alloc_shared, which the request shares until it is sent. */
+void reply_shared(struct request *r, int status, h2o_iovec_t body);
 /* reply_empty(r, status): no body (204, 304). */
 void reply_empty(struct request *r, int status);
 

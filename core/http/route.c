@@ -1,13 +1,50 @@
 #include "route.h"
 
-/* one segment of a pattern against one of a path; an argument takes any but the empty one */
+#include <assert.h>
+
+/*
+ * Rows are found by the name of their resource, the segment after /api/v1/ (or the first, elsewhere): a bucket holds the rows of few names, so that a request is compared with few patterns however long the table is.
+ */
+#define BUCKETS 64
+#define ROW_MAX 127
+
+static const struct str api = STR("/api/v1/");
+static uint8_t first_of[BUCKETS]; /* row + 1 */
+static uint8_t next_of[ROW_MAX];  /* likewise */
+static uint8_t fixed_of[ROW_MAX]; /* bytes of a row's path before its first argument */
+static bool ready;
+
+static unsigned bucket_of(struct str path)
+{
+    const char *p = path.p + (path.n > 0), *end = path.p + path.n;
+    if (path.n >= api.n && memcmp(path.p, api.p, api.n) == 0)
+        p = path.p + api.n;
+    unsigned h = 0, n = 0;
+    for (; p < end && *p != '/' && n < 4; p++, n++)
+        h = h * 31 + (unsigned char)*p;
+    return h % BUCKETS;
+}
+
+static void prepare(void)
+{
+    assert(routes_count <= ROW_MAX);
+    for (size_t i = routes_count; i > 0; i--) {
+        unsigned bucket = bucket_of(str_of(routes[i - 1].path));
+        next_of[i - 1] = first_of[bucket];
+        first_of[bucket] = (uint8_t)i;
+        fixed_of[i - 1] = (uint8_t)strcspn(routes[i - 1].path, "{");
+    }
+    ready = true;
+}
+
+/* a segment in braces takes any but an empty one */
 static bool match(const char *pattern, struct str path, struct str args[PATH_ARGS_MAX])
 {
     const char *p = path.p, *end = path.p + path.n;
     size_t count = 0;
-    while (*pattern != '\0') {
+    for (; *pattern != '\0'; pattern++) {
         if (*pattern != '{') {
-            if (p == end || *p++ != *pattern++)
+            if (p == end || *p++ != *pattern)
                 return false;
             continue;
         }
@@ -17,15 +54,15 @@ static bool match(const char *pattern, struct str path, struct str args[PATH_ARG
         if (p == from)
             return false;
         args[count++] = (struct str){from, (size_t)(p - from)};
-        pattern = strchr(pattern, '}') + 1;
+        while (*pattern != '}')
+            pattern++;
     }
     return p == end;
 }
 
 static bool has_method(const struct route *row, struct str method)
 {
-    size_t n = strlen(row->method);
-    return method.n == n && memcmp(method.p, row->method, n) == 0;
+    return strncmp(row->method, method.p, method.n) == 0 && row->method[method.n] == '\0';
 }
 
 const struct route *route_find(struct str method, struct str path, bool internal, struct str args[PATH_ARGS_MAX], const struct route **other)
@@ -33,9 +70,14 @@ const struct route *route_find(struct str method, struct str path, bool internal
     if (str_eq(method, STR("HEAD")))
         method = STR("GET");
     *other = NULL;
-    for (size_t i = 0; i < routes_count; i++) {
-        const struct route *row = &routes[i];
-        if ((internal && (row->flags & ROUTE_INTERNAL) == 0) || !match(row->path, path, args))
+    if (!ready)
+        prepare();
+    for (unsigned i = first_of[bucket_of(path)]; i != 0; i = next_of[i - 1]) {
+        const struct route *row = &routes[i - 1];
+        size_t fixed = fixed_of[i - 1];
+        if (path.n < fixed || (path.n > fixed && row->path[fixed] == '\0') || memcmp(path.p, row->path, fixed) != 0)
+            continue;
+        if ((internal && (row->flags & ROUTE_INTERNAL) == 0) || !match(row->path + fixed, (struct str){path.p + fixed, path.n - fixed}, args))
             continue;
         if (has_method(row, method))
             return row;

@@ -2,6 +2,9 @@
  * The peer of the benchmarks: a bare libh2o-evloop handler that sends given bytes to whatever it is asked.
  *
  *   run_bare PORT RESPONSE-FILE     the file: a response as it came over the wire; its headers (but for those the library makes) and body are sent
+ *   run_bare PORT -                 takes connections and never says a word
+ *
+ * PORT 0 takes a free one. Prints: ready PORT
  */
 #include <h2o.h>
 #include <h2o/http1.h>
@@ -11,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static h2o_globalconf_t config;
 static h2o_context_t ctx;
@@ -74,13 +78,32 @@ static void read_response(const char *path)
     }
 }
 
+static int listen_on(const char *port)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(sa);
+    int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) != 0 || listen(fd, 1024) != 0 || getsockname(fd, (struct sockaddr *)&sa, &size) != 0) {
+        perror("bind");
+        exit(1);
+    }
+    printf("ready %u\n", ntohs(sa.sin_port));
+    fflush(stdout);
+    return fd;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 3) {
-        fprintf(stderr, "usage: run_bare PORT RESPONSE-FILE\n");
+        fprintf(stderr, "usage: run_bare PORT RESPONSE-FILE|-\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
+    int fd = listen_on(argv[1]);
+    if (strcmp(argv[2], "-") == 0)
+        for (;;)
+            pause(); /* the kernel takes connections until its queue is full */
     read_response(argv[2]);
     h2o_config_init(&config);
     config.server_name = h2o_iovec_init(NULL, 0);
@@ -89,17 +112,8 @@ int main(int argc, char **argv)
     h2o_context_init(&ctx, h2o_evloop_create(), &config);
     accept_ctx.ctx = &ctx;
     accept_ctx.hosts = config.hosts;
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[1])), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) != 0 || listen(fd, 1024) != 0) {
-        perror("bind");
-        return 1;
-    }
     h2o_socket_t *sock = h2o_evloop_socket_create(ctx.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
     h2o_socket_read_start(sock, on_accept);
-    puts("ready");
-    fflush(stdout);
     while (h2o_evloop_run(ctx.loop, INT32_MAX) == 0)
         ;
     return 0;

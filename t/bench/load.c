@@ -2,6 +2,7 @@
  * A load that counts: a fixed number of requests over a fixed number of keep-alive connections on loopback, each connection sending its next request when its last was answered.
  *
  *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE     prints: seconds, answers by class (2xx other)
+ *                                                       ######## in the file becomes the number of the request
  *   run_load PORT CONNECTIONS hold                      opens the connections, one request each, says "open" and keeps them until standard input ends
  */
 #include <netinet/in.h>
@@ -24,6 +25,7 @@ struct client {
 
 static char request[65536];
 static size_t request_size;
+static char *number_at; /* in the request; NULL: all are the same */
 static uint16_t port;
 
 static double now(void)
@@ -51,7 +53,13 @@ static int dial(void)
 
 static void ask(struct client *c)
 {
+    static unsigned number;
+    char digits[16];
     c->have = 0;
+    if (number_at != NULL) {
+        snprintf(digits, sizeof(digits), "%08u", number++ % 100000000);
+        memcpy(number_at, digits, 8);
+    }
     if (write(c->fd, request, request_size) != (ssize_t)request_size)
         die("write");
 }
@@ -105,6 +113,7 @@ int main(int argc, char **argv)
     FILE *f = fopen(argv[4], "r");
     if (f == NULL || (request_size = fread(request, 1, sizeof(request), f)) == 0)
         die(argv[4]);
+    number_at = memmem(request, request_size, "########", 8);
     struct client *clients = calloc(connections, sizeof(*clients));
     int ep = epoll_create1(0);
     double began = now();
