@@ -33,11 +33,13 @@ static const struct {
     {"GET", "/api/v1/projects/nowhere.test", NULL, "projects:read"},
     {"DELETE", "/api/v1/projects/nowhere.test", NULL, "projects:write"},
 };
-static const char *const scopes[] = {"reports:read", "reports:write", "projects:read", "projects:write", "conversations:read", "conversations:write"};
+static const char *const scopes[] = {"reports:read",   "reports:write",      "projects:read",
+                                     "projects:write", "conversations:read", "conversations:write"};
 
 static struct response *call_route(size_t route, const char *key, const char *extra)
 {
-    return http(server, .method = routes[route].method, .path = routes[route].path, .body = routes[route].body, .key = key, .headers = {extra});
+    return http(server, .method = routes[route].method, .path = routes[route].path, .body = routes[route].body, .key = key,
+                .headers = {extra});
 }
 
 START_TEST(without_a_credential_every_route_is_401_and_asks_for_one)
@@ -115,7 +117,8 @@ START_TEST(the_scheme_is_read_in_any_case)
 {
     static const char *const schemes[] = {"bearer", "BEARER", "Bearer "};
     for (size_t i = 0; i < COUNT(schemes); i++) {
-        struct response *r = http(server, .path = "/api/v1/reports", .key = "", .headers = {text("Authorization: %s %s", schemes[i], server->key)});
+        struct response *r =
+            http(server, .path = "/api/v1/reports", .key = "", .headers = {text("Authorization: %s %s", schemes[i], server->key)});
         expect_status(r, 200);
     }
 }
@@ -202,7 +205,8 @@ static char *key_id(const char *name)
     struct json_object *keys = assay_list(server, "key", "list", NULL), *value;
     for (size_t i = 0; i < json_object_array_length(keys); i++) {
         struct json_object *key = json_object_array_get_idx(keys, i);
-        if (json_object_object_get_ex(key, "name", &value) && value && !strcmp(json_object_get_string(value), name) && json_object_object_get_ex(key, "id", &value))
+        if (json_object_object_get_ex(key, "name", &value) && value && !strcmp(json_object_get_string(value), name) &&
+            json_object_object_get_ex(key, "id", &value))
             id = text("%s", json_object_get_string(value));
     }
     ck_assert_msg(id != NULL, "no key %s in %s", name, json_object_to_json_string(keys));

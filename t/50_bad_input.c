@@ -179,9 +179,16 @@ START_TEST(it_is_refused_with_its_code_and_nothing_is_kept)
 }
 END_TEST
 
-static const char *const accepted[] = {"Accept: application/json", "Accept: */*", "Accept: application/*", "Accept: text/html, */*;q=0.1",
-                                       "Accept: text/html;q=1, application/json;q=0.001", "Accept: APPLICATION/JSON", "Accept: application/json; charset=utf-8",
-                                       "Accept: text/html, application/json;q=0.5, */*;q=0", "Accept: ", "Accept;"};
+static const char *const accepted[] = {"Accept: application/json",
+                                       "Accept: */*",
+                                       "Accept: application/*",
+                                       "Accept: text/html, */*;q=0.1",
+                                       "Accept: text/html;q=1, application/json;q=0.001",
+                                       "Accept: APPLICATION/JSON",
+                                       "Accept: application/json; charset=utf-8",
+                                       "Accept: text/html, application/json;q=0.5, */*;q=0",
+                                       "Accept: ",
+                                       "Accept;"};
 
 START_TEST(whatever_lets_json_in_is_answered)
 {
@@ -232,7 +239,8 @@ START_TEST(a_url_may_have_2048_characters_and_not_one_more)
 {
     char *start = "http://alpha.test/";
     char *longest = text("%s%0*d", start, 2048 - (int)strlen(start), 1);
-    struct response *r = http(server, .method = "POST", .path = REPORTS, .body = form("url", longest, NULL), .headers = {"Prefer: respond-async"});
+    struct response *r =
+        http(server, .method = "POST", .path = REPORTS, .body = form("url", longest, NULL), .headers = {"Prefer: respond-async"});
     expect_status(r, 202);
     expect_str(r, "data.url", longest);
     expect_status(http_delete(server, report_path(int_at(r, "data.id"))), 200);
@@ -250,7 +258,8 @@ START_TEST(a_url_that_grows_over_2048_characters_when_normalised_is_refused)
     for (int i = 0; i < 3; i++)
         url = text("%s%s", url, url + strlen("http://alpha.test/"));
     ck_assert_uint_lt(strlen(url), 2048);
-    struct response *r = http(server, .method = "POST", .path = REPORTS, .body = form("url", url, NULL), .headers = {"Prefer: respond-async"});
+    struct response *r =
+        http(server, .method = "POST", .path = REPORTS, .body = form("url", url, NULL), .headers = {"Prefer: respond-async"});
     if (r->status == 202) {
         expect(r, strlen(str_at(r, "data.url")) <= 2048);
         expect_status(http_delete(server, report_path(int_at(r, "data.id"))), 200);
@@ -312,7 +321,8 @@ static const struct {
     const char *sent;
     bool echoed;
 } ids[] = {
-    {"abc", true}, {"A-Za.z_0-9", true}, {"x", true}, {"", false}, {"has space", false}, {"semi;colon", false}, {"\xc3\xa9", false}, {"a/b", false}, {"<script>", false},
+    {"abc", true},         {"A-Za.z_0-9", true}, {"x", true},    {"", false},         {"has space", false},
+    {"semi;colon", false}, {"\xc3\xa9", false},  {"a/b", false}, {"<script>", false},
 };
 
 START_TEST(the_callers_request_id_is_echoed_if_it_is_well_formed)

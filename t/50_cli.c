@@ -80,7 +80,8 @@ START_TEST(a_key_is_printed_alone_and_once)
     start_if(_i);
     assay_ok(server, "workspace", "create", "acme", NULL);
     struct run run = assay(server, "key", "create", "--workspace", "acme", "--name", "ci", "--scope", "reports:read", NULL);
-    ck_assert_msg(run.status == 0 && strlen(run.out) == 8 + 36 + 1 && !strncmp(run.out, "asy_key_", 8), "%d: %s%s", run.status, run.out, run.err);
+    ck_assert_msg(run.status == 0 && strlen(run.out) == 8 + 36 + 1 && !strncmp(run.out, "asy_key_", 8), "%d: %s%s", run.status, run.out,
+                  run.err);
     ck_assert(!strstr(run.err, "asy_key_"));
     char *list = assay_ok(server, "key", "list", "--json", NULL), *table = assay_ok(server, "key", "list", NULL);
     ck_assert_msg(!strstr(list, "asy_key_") && !strstr(table, "asy_key_"), "%s%s", list, table);
@@ -378,9 +379,11 @@ END_TEST
 
 START_TEST(the_dumped_configuration_is_the_one_in_force)
 {
-    server_configure(server, "base_url: https://api.example.test\nreports: { good: 91 }\ntimeouts: { idle: 7s }\ntrusted_proxies: [10.0.0.0/8, \"2001:db8::/32\"]");
+    server_configure(server, "base_url: https://api.example.test\nreports: { good: 91 }\ntimeouts: { idle: 7s }\ntrusted_proxies: "
+                             "[10.0.0.0/8, \"2001:db8::/32\"]");
     char *yaml = assay_ok(server, "config", "dump", NULL), *path = text("%s/dumped.yaml", server->dir);
-    ck_assert_msg(strstr(yaml, "https://api.example.test") && strstr(yaml, server->data) && strstr(yaml, "91") && strstr(yaml, "7s"), "%s", yaml);
+    ck_assert_msg(strstr(yaml, "https://api.example.test") && strstr(yaml, server->data) && strstr(yaml, "91") && strstr(yaml, "7s"), "%s",
+                  yaml);
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     fputs(yaml, file);
@@ -401,7 +404,8 @@ START_TEST(audit_grades_without_a_server_and_its_status_is_the_verdict)
 {
     for (size_t i = 0; i < COUNT(audits); i++) {
         struct run run = assay(server, "audit", origin_url(origin, audits[i].page), NULL);
-        ck_assert_msg(run.status == audits[i].status || (i == 0 && run.status == 1), "%s: %d\n%s%s", audits[i].page, run.status, run.out, run.err);
+        ck_assert_msg(run.status == audits[i].status || (i == 0 && run.status == 1), "%s: %d\n%s%s", audits[i].page, run.status, run.out,
+                      run.err);
         ck_assert_msg(!strstr(run.out, "\x1b["), "colour into a file: %s", run.out);
     }
     struct run run = assay(server, "audit", "--json", origin_url(origin, "/decent"), NULL);

@@ -1,6 +1,7 @@
 /*
- * kill -9 of any process at any moment, under load, many times: what was acknowledged is there, what was asked for once happened once, and nothing needs a repair. Issue: "a test kills at random under load, many
- * times, and looks". ASSAY_CRASH_SECONDS and ASSAY_CRASH_SEED change how long and in which order.
+ * kill -9 of any process at any moment, under load, many times: what was acknowledged is there, what was asked for once happened once, and
+ * nothing needs a repair. ASSAY_CRASH_SECONDS and ASSAY_CRASH_SEED
+ * change how long and in which order.
  */
 #include "harness.h"
 
@@ -72,7 +73,8 @@ static void note(struct tester *t, const char *what, const struct response *r)
 }
 
 /*
- * A report of a URL that no other request names, so that one made twice shows. With an Idempotency-Key it is asked for until it is answered; without one it is asked for once, and no answer means that nobody knows.
+ * A report of a URL that no other request names, so that one made twice shows. With an Idempotency-Key it is asked for until it is
+ * answered; without one it is asked for once, and no answer means that nobody knows.
  */
 static void create(struct tester *t)
 {
@@ -80,8 +82,12 @@ static void create(struct tester *t)
     char *body = own ? text("url=http%%3A%%2F%%2F127.0.0.%u%%2F%u", 10 + t->number, t->made)
                      : text("url=http%%3A%%2F%%2F127.0.0.1%%3A%u%%2Fgood%%3Fc%%3D%u-%u", origin_port(origin), t->number, t->made);
     char *key = text("Idempotency-Key: c-%u-%u", t->number, t->made++);
-    struct call call = {.method = "POST", .path = "/api/v1/reports", .body = body, .headers = {"Prefer: respond-async", keyed ? key : NULL},
-                        .may_fail = true, .timeout_ms = PATIENCE_MS};
+    struct call call = {.method = "POST",
+                        .path = "/api/v1/reports",
+                        .body = body,
+                        .headers = {"Prefer: respond-async", keyed ? key : NULL},
+                        .may_fail = true,
+                        .timeout_ms = PATIENCE_MS};
     struct response *r = keyed ? ask(t, &call, &repeated) : http_call(server, &call);
     if (r->status == 202 && r->json)
         t->records[t->count++] = (struct record){int_at(r, "data.id"), 0, own};
@@ -108,7 +114,7 @@ static void update(struct tester *t, struct record *record)
     free(path);
 }
 
-static void delete(struct tester *t, struct record *record)
+static void delete (struct tester *t, struct record *record)
 {
     bool repeated;
     char *path = report_path(record->id);
@@ -151,7 +157,7 @@ static void *tester_run(void *arg)
         else if (choice % 4 == 2)
             update(t, record);
         else
-            delete(t, record);
+            delete (t, record);
         acknowledged++;
     }
     return NULL;

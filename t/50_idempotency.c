@@ -255,7 +255,8 @@ START_TEST(a_key_means_nothing_where_nothing_is_created)
     expect_status(r, 200);
     int64_t id = report_new(server, origin_url(origin, "/good?put"));
     for (int i = 0; i < 2; i++) {
-        r = http(server, .method = "PUT", .path = report_path(id), .body = i ? "privacy=1" : "privacy=0", .headers = {"Idempotency-Key: put"});
+        r = http(server, .method = "PUT", .path = report_path(id), .body = i ? "privacy=1" : "privacy=0",
+                 .headers = {"Idempotency-Key: put"});
         expect_status(r, 200);
         expect_int(r, "data.privacy", i);
     }

@@ -171,7 +171,8 @@ static bool logged_as(const char *log, const char *id, const char *ip)
 {
     struct run run = run_program("/bin/grep", "-m1", id, log, NULL);
     struct json_object *line = run.status == 0 ? json_tokener_parse(run.out) : NULL, *value;
-    ck_assert_msg(!line || (json_object_object_get_ex(line, "ip", &value) && !strcmp(json_object_get_string(value), ip)), "not %s: %s", ip, run.out);
+    ck_assert_msg(!line || (json_object_object_get_ex(line, "ip", &value) && !strcmp(json_object_get_string(value), ip)), "not %s: %s", ip,
+                  run.out);
     json_object_put(line);
     return line != NULL;
 }
@@ -194,7 +195,9 @@ START_TEST(the_client_is_the_right_most_untrusted_address)
     char *log = text("%s/access.log", server->dir), *id = text("forward-%d", _i);
     server_configure(server, text("trusted_proxies: [%s]\nlog: { access: %s }", forwards[_i].trusted, log));
     server_start(server);
-    expect_status(http(server, .path = "/healthz", .headers = {text("X-Request-Id: %s", id), text("X-Forwarded-For: %s", forwards[_i].forwarded)}), 200);
+    expect_status(
+        http(server, .path = "/healthz", .headers = {text("X-Request-Id: %s", id), text("X-Forwarded-For: %s", forwards[_i].forwarded)}),
+        200);
     server_stop(server);
     ck_assert_msg(logged_as(log, id, forwards[_i].ip), "not in the access log");
 }

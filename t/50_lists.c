@@ -7,7 +7,7 @@ enum { REPORTS_MAX = 64 };
 
 /* The whole list as the server shows it by id, from which every other list is foretold. */
 struct row {
-    int64_t id, score; /* -1: null */
+    int64_t id, score;                                 /* -1: null */
     const char *url, *project, *result, *generated_at; /* "": null */
 };
 
@@ -15,9 +15,10 @@ static struct origin *origin;
 static struct server *server;
 
 static const char *const seeds[] = {
-    "http://alpha.test/",          "http://alpha.test/pricing",   "http://beta.test/100%25",    "http://beta.test/a_b",
-    "http://beta.test/axb",        "http://Gamma.test/UPPER",     "http://gamma.test/upper/two", "http://www.alpha.test/z?q=1",
-    "http://delta.test/%C3%A9t%C3%A9", "https://delta.test/",     "http://xn--bcher-kva.test/", "http://alpha.test/pricing",
+    "http://alpha.test/",          "http://alpha.test/pricing",   "http://beta.test/100%25",
+    "http://beta.test/a_b",        "http://beta.test/axb",        "http://Gamma.test/UPPER",
+    "http://gamma.test/upper/two", "http://www.alpha.test/z?q=1", "http://delta.test/%C3%A9t%C3%A9",
+    "https://delta.test/",         "http://xn--bcher-kva.test/",  "http://alpha.test/pricing",
 };
 
 static void setup(void)
@@ -166,8 +167,8 @@ static void expect_list(const struct row *rows, size_t count, size_t sort, bool 
 
     struct row last = {0};
     for (size_t page = 1; page == 1 || seen < total; page++) {
-        char *path = text("/api/v1/reports?per_page=10&page=%zu&sort_by=%s&sort=%s%s", page, sorts[sort].sort_by, ascending ? "asc" : "desc",
-                          filters[filter].query);
+        char *path = text("/api/v1/reports?per_page=10&page=%zu&sort_by=%s&sort=%s%s", page, sorts[sort].sort_by,
+                          ascending ? "asc" : "desc", filters[filter].query);
         struct response *r = http_get(server, path);
         expect_status(r, 200);
         expect_int(r, "meta.total", total);
@@ -177,7 +178,8 @@ static void expect_list(const struct row *rows, size_t count, size_t sort, bool 
             struct row row = row_at(r, i);
             expect(r, fits(&row, filter));
             if (sorts[sort].exact)
-                ck_assert_msg(row.id == want[seen].id, "at %zu: id %lld, not %lld\n%s", seen, (long long)row.id, (long long)want[seen].id, response_text(r));
+                ck_assert_msg(row.id == want[seen].id, "at %zu: id %lld, not %lld\n%s", seen, (long long)row.id, (long long)want[seen].id,
+                              response_text(r));
             else if (seen > 0)
                 ck_assert_msg(sorting_sign * sorting(&last, &row) <= 0, "at %zu: out of order\n%s", seen, response_text(r));
             last = row;
@@ -221,7 +223,8 @@ END_TEST
 START_TEST(items_are_the_record_without_results)
 {
     struct response *r = http_get(server, "/api/v1/reports");
-    expect(r, has_exactly(r, "data.0", "id url project status score result privacy password link issues error generated_at created_at updated_at"));
+    expect(r, has_exactly(r, "data.0",
+                          "id url project status score result privacy password link issues error generated_at created_at updated_at"));
     struct response *one = http_get(server, report_path(int_at(r, "data.0.id")));
     json_object_object_del(at(one, "data"), "results");
     ck_assert_msg(json_object_equal(at(one, "data"), at(r, "data.0")), "%s%s", response_text(one), response_text(r));
@@ -303,8 +306,12 @@ static void expect_link_header(const struct response *r)
     }
 }
 
-static const char *const walks[] = {"/api/v1/reports?per_page=10", "/api/v1/reports?sort_by=url&sort=asc&search=alpha&per_page=10", "/api/v1/reports?search=%25",
-                                    "/api/v1/reports?search=a%26b%3Dc%23%22", "/api/v1/reports?sort_by=score&include=results", "/api/v1/projects?sort=asc",
+static const char *const walks[] = {"/api/v1/reports?per_page=10",
+                                    "/api/v1/reports?sort_by=url&sort=asc&search=alpha&per_page=10",
+                                    "/api/v1/reports?search=%25",
+                                    "/api/v1/reports?search=a%26b%3Dc%23%22",
+                                    "/api/v1/reports?sort_by=score&include=results",
+                                    "/api/v1/projects?sort=asc",
                                     "/api/v1/reports?search=%C3%A9"};
 
 START_TEST(links_lead_through_the_whole_list_and_keep_the_query)
@@ -363,12 +370,28 @@ END_TEST
 static const struct {
     const char *query, *field;
 } unlisted[] = {
-    {"per_page=11", "per_page"},      {"per_page=0", "per_page"},    {"per_page=-10", "per_page"}, {"per_page=ten", "per_page"},
-    {"per_page=10.0", "per_page"},    {"per_page=010", "per_page"},  {"per_page=1e1", "per_page"}, {"per_page=99999999999999999999", "per_page"},
-    {"sort=up", "sort"},              {"sort=ASC", "sort"},          {"sort_by=privacy", "sort_by"}, {"sort_by=ID", "sort_by"},
-    {"search_by=project", "search_by"}, {"search_by=id", "search_by"}, {"result=great", "result"},  {"result=Good", "result"},
-    {"page=0", "page"},               {"page=-1", "page"},           {"page=x", "page"},           {"page=1.5", "page"},
-    {"page=%201", "page"},            {"page=18446744073709551617", "page"},
+    {"per_page=11", "per_page"},
+    {"per_page=0", "per_page"},
+    {"per_page=-10", "per_page"},
+    {"per_page=ten", "per_page"},
+    {"per_page=10.0", "per_page"},
+    {"per_page=010", "per_page"},
+    {"per_page=1e1", "per_page"},
+    {"per_page=99999999999999999999", "per_page"},
+    {"sort=up", "sort"},
+    {"sort=ASC", "sort"},
+    {"sort_by=privacy", "sort_by"},
+    {"sort_by=ID", "sort_by"},
+    {"search_by=project", "search_by"},
+    {"search_by=id", "search_by"},
+    {"result=great", "result"},
+    {"result=Good", "result"},
+    {"page=0", "page"},
+    {"page=-1", "page"},
+    {"page=x", "page"},
+    {"page=1.5", "page"},
+    {"page=%201", "page"},
+    {"page=18446744073709551617", "page"},
 };
 
 START_TEST(an_unlisted_value_is_422_and_names_its_field)

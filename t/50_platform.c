@@ -1,4 +1,7 @@
-/* The platform: health, the OpenAPI document, and a store that is missing, locked away, of a newer format, or full. api.md §2, design.md §5. */
+/*
+ * The platform: health, the OpenAPI document, and a store that is missing, locked away, of a newer format, or full. api.md §2, design.md
+ * §5.
+ */
 #include "../store/schema.h"
 #include "harness.h"
 

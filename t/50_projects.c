@@ -81,8 +81,8 @@ static const struct {
     const char *names[13]; /* in order */
 } lists[] = {
     {"?per_page=100&sort_by=project&sort=asc",
-     {"alpha.test", "beta.test", "delta.test", "epsilon.test", "eta.test", "gamma-100.test", "iota.test", "kappa.test", "lambda.test", "theta.test",
-      "under_score.test", "zeta.test"}},
+     {"alpha.test", "beta.test", "delta.test", "epsilon.test", "eta.test", "gamma-100.test", "iota.test", "kappa.test", "lambda.test",
+      "theta.test", "under_score.test", "zeta.test"}},
     {"?sort_by=project&per_page=10&page=2&sort=desc", {"beta.test", "alpha.test"}},
     {"?sort_by=created_at&sort=asc&page=2", {"kappa.test", "lambda.test"}},
     {"?page=2", {"beta.test", "alpha.test"}},
@@ -93,8 +93,8 @@ static const struct {
     {"?search=%25", {NULL}},
     {"?search=m", {"lambda.test", "gamma-100.test"}},
     {"?search=-1", {"gamma-100.test"}},
-    {"?search=a.test&sort=asc&search_by=project&page=1", {"alpha.test", "beta.test", "delta.test", "zeta.test", "eta.test", "theta.test", "iota.test",
-                                                          "kappa.test", "lambda.test"}},
+    {"?search=a.test&sort=asc&search_by=project&page=1",
+     {"alpha.test", "beta.test", "delta.test", "zeta.test", "eta.test", "theta.test", "iota.test", "kappa.test", "lambda.test"}},
 };
 
 START_TEST(sorts_searches_and_pages_give_the_right_names_in_order)
@@ -111,8 +111,8 @@ END_TEST
 
 static const struct {
     const char *query, *field;
-} unlisted[] = {{"per_page=20", "per_page"}, {"sort=down", "sort"}, {"sort_by=id", "sort_by"}, {"sort_by=url", "sort_by"}, {"search_by=url", "search_by"},
-                {"page=0", "page"}};
+} unlisted[] = {{"per_page=20", "per_page"}, {"sort=down", "sort"},          {"sort_by=id", "sort_by"},
+                {"sort_by=url", "sort_by"},  {"search_by=url", "search_by"}, {"page=0", "page"}};
 
 START_TEST(an_unlisted_value_is_422_and_names_its_field)
 {
@@ -128,8 +128,8 @@ START_TEST(reports_count_and_score_follow_the_reports)
     static const char *const pages[] = {"/good", "/bad"};
     int64_t ids[2], sum = 0;
     for (size_t i = 0; i < COUNT(pages); i++) {
-        struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .key = key, .body = form("url", origin_url(origin, pages[i]), NULL),
-                                  .headers = {"Prefer: wait=20"});
+        struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .key = key,
+                                  .body = form("url", origin_url(origin, pages[i]), NULL), .headers = {"Prefer: wait=20"});
         expect_str(r, "data.status", "done");
         sum += int_at(r, "data.score");
         ids[i] = int_at(r, "data.id");
@@ -204,13 +204,15 @@ START_TEST(if_match_guards_the_deletion_of_a_project)
 {
     const char *key = own_workspace("guarded");
     queued_with(key, "http://guarded.test/");
-    struct response *r = http(server, .method = "DELETE", .path = "/api/v1/projects/guarded.test", .key = key, .headers = {"If-Match: \"other\""});
+    struct response *r =
+        http(server, .method = "DELETE", .path = "/api/v1/projects/guarded.test", .key = key, .headers = {"If-Match: \"other\""});
     expect_error(r, 412, "precondition_failed");
     int tries = 0;
     do { /* its report may be done between the two requests */
         r = http(server, .path = "/api/v1/projects/guarded.test", .key = key);
         expect_status(r, 200);
-        r = http(server, .method = "DELETE", .path = "/api/v1/projects/guarded.test", .key = key, .headers = {text("If-Match: %s", header(r, "ETag"))});
+        r = http(server, .method = "DELETE", .path = "/api/v1/projects/guarded.test", .key = key,
+                 .headers = {text("If-Match: %s", header(r, "ETag"))});
     } while (r->status == 412 && ++tries < 20);
     expect_status(r, 200);
 }
@@ -243,7 +245,8 @@ START_TEST(each_workspace_has_its_own_project_of_a_name)
 {
     const char *key = own_workspace("other");
     queued_with(key, "http://alpha.test/");
-    struct response *mine = http_get(server, "/api/v1/projects/alpha.test"), *theirs = http(server, .path = "/api/v1/projects/alpha.test", .key = key);
+    struct response *mine = http_get(server, "/api/v1/projects/alpha.test"),
+                    *theirs = http(server, .path = "/api/v1/projects/alpha.test", .key = key);
     expect_status(theirs, 200);
     expect(theirs, int_at(mine, "data.id") != int_at(theirs, "data.id"));
     expect_error(http(server, .path = text("/api/v1/projects/%lld", (long long)int_at(mine, "data.id")), .key = key), 404, "not_found");

@@ -23,7 +23,8 @@ static void setup(void)
     tar_port = ntohs(sa.sin_port);
     origin = origin_start();
     origin_usual_pages(origin);
-    server = server_shared(&(struct server_options){.audit = text("timeout: 300s, ports: [80, 443, %u, %u]", origin_port(origin), tar_port)});
+    server =
+        server_shared(&(struct server_options){.audit = text("timeout: 300s, ports: [80, 443, %u, %u]", origin_port(origin), tar_port)});
     assay_ok(server, "workspace", "create", "crowd", NULL);
     crowd = key_new(server, "crowd", NULL);
 }
@@ -48,8 +49,10 @@ static void post_many(int count)
     for (int i = 0; i < count; i += CONNECTIONS * 50) {
         for (int k = i; k < i + CONNECTIONS * 50 && k < count; k++) {
             char *body = tar_form(k);
-            raw_text(raws[k % CONNECTIONS], "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
-                                            "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s", crowd, strlen(body), body);
+            raw_text(raws[k % CONNECTIONS],
+                     "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
+                     "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
+                     crowd, strlen(body), body);
             free(body);
         }
         for (int k = i; k < i + CONNECTIONS * 50 && k < count; k++) {
@@ -70,7 +73,8 @@ START_TEST(a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served
 
     int more = 0; /* a few pages may have been given up meanwhile */
     do
-        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowd, .body = tar_form(more), .headers = {"Prefer: respond-async"});
+        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowd, .body = tar_form(more),
+                 .headers = {"Prefer: respond-async"});
     while (r->status == 202 && more++ < 100);
     expect_error(r, 503, "unavailable");
     expect(r, !header(r, "Retry-After"));
@@ -81,7 +85,8 @@ START_TEST(a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served
     expect_status(r, 202);
 
     int64_t before = now_ms();
-    r = http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, "/good"), NULL), .headers = {"Prefer: wait=10"});
+    r = http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, "/good"), NULL),
+             .headers = {"Prefer: wait=10"});
     expect_status(r, 201);
     expect_str(r, "data.status", "done");
     ck_assert_int_lt(now_ms() - before, 3000);
@@ -90,10 +95,12 @@ START_TEST(a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served
     expect_status(http(server, .method = "DELETE", .path = "/api/v1/projects/127.0.0.5", .key = crowd), 200);
     r = http(server, .path = "/api/v1/reports", .key = crowd);
     expect_int(r, "meta.total", 0);
-    r = http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, "/good"), NULL), .headers = {"Prefer: wait=10"});
+    r = http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, "/good"), NULL),
+             .headers = {"Prefer: wait=10"});
     expect_str(r, "data.status", "done");
     ck_assert_int_lt(now_ms() - before, 3000);
-    r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowd, .body = form("url", origin_url(origin, "/good"), NULL), .headers = {"Prefer: wait=10"});
+    r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowd, .body = form("url", origin_url(origin, "/good"), NULL),
+             .headers = {"Prefer: wait=10"});
     expect_status(r, 201);
     expect_str(r, "data.status", "done");
 }

@@ -2,7 +2,6 @@
 #include "harness.h"
 
 #include <regex.h>
-#include <zlib.h>
 
 #define RECORD "id url project status score result privacy password link issues results error generated_at created_at updated_at"
 #define ITEM "id url project status score result privacy password link issues error generated_at created_at updated_at"
@@ -14,7 +13,8 @@ static void setup(void)
 {
     origin = origin_start();
     origin_usual_pages(origin);
-    server = server_shared(&(struct server_options){.origin = origin, .audit = "timeout: 2s, max_bytes: 256KiB", .yaml = "reports: { wait: 8s }"});
+    server = server_shared(
+        &(struct server_options){.origin = origin, .audit = "timeout: 2s, max_bytes: 256KiB", .yaml = "reports: { wait: 8s }"});
 }
 
 static void teardown(void)
@@ -25,7 +25,8 @@ static void teardown(void)
 
 static struct response *create(const char *path, const char *prefer)
 {
-    return http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, path), NULL), .headers = {prefer});
+    return http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, path), NULL),
+                .headers = {prefer});
 }
 
 static bool matches(const char *pattern, const char *value)
@@ -244,7 +245,9 @@ static const struct {
     {"https://example.test:443/a", "example.test"},
     {"http://example.test:80", "example.test"},
     {"http://www.www.example.test/", "www.example.test"},
-    {"http://b\xc3\xbc" "cher.test/", "xn--bcher-kva.test"},
+    {"http://b\xc3\xbc"
+     "cher.test/",
+     "xn--bcher-kva.test"},
     {"http://sub.example.test./", "sub.example.test"},
 };
 
@@ -294,7 +297,8 @@ END_TEST
 START_TEST(a_password_may_be_255_bytes_long)
 {
     char *password = text("%0255d", 7);
-    struct response *r = http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/good"), "privacy", "2", "password", password, NULL));
+    struct response *r =
+        http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/good"), "privacy", "2", "password", password, NULL));
     expect_status(r, 201);
 }
 END_TEST
@@ -307,8 +311,10 @@ START_TEST(many_passwords_at_once_are_hashed_or_503_and_stall_nobody)
     char *body = form("url", "http://127.0.0.1:80/", "privacy", "2", "password", "x", NULL);
     for (size_t i = 0; i < POSTS; i++) {
         raws[i] = raw_open(server);
-        raw_text(raws[i], "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
-                          "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s", server->key, strlen(body), body);
+        raw_text(raws[i],
+                 "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
+                 "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
+                 server->key, strlen(body), body);
     }
     for (int i = 0; i < 10; i++) {
         int64_t before = now_ms();
@@ -347,7 +353,8 @@ START_TEST(a_report_reads_as_it_was_created)
 }
 END_TEST
 
-static const char *const no_ids[] = {"abc", "0", "-1", "1.0", "999999999", "99999999999999999999999999", "18446744073709551617", "%31x", "+1", "0x1", "1%20"};
+static const char *const no_ids[] = {"abc",  "0",  "-1",  "1.0", "999999999", "99999999999999999999999999", "18446744073709551617",
+                                     "%31x", "+1", "0x1", "1%20"};
 
 START_TEST(an_id_that_is_none_is_404_for_every_method)
 {
@@ -397,7 +404,9 @@ START_TEST(a_report_deleted_while_its_post_is_held_ends_the_wait)
     origin_hold(origin, "/held-delete");
     struct raw *raw = raw_open(server);
     char *body = form("url", origin_url(origin, "/held-delete"), NULL);
-    raw_text(raw, "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: wait=20\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
+    raw_text(raw,
+             "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: wait=20\r\nContent-Type: "
+             "application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
              server->key, strlen(body), body);
     char *list = text("/api/v1/reports?search=held-delete");
     struct response *r;
@@ -412,191 +421,6 @@ START_TEST(a_report_deleted_while_its_post_is_held_ends_the_wait)
     origin_release(origin, "/held-delete");
     expect(r, r->status == 404 || r->status == 201);
     raw_close(raw);
-}
-END_TEST
-
-/* ---- conditions and representations ---- */
-
-static char *etag_of(const char *path)
-{
-    struct response *r = http_get(server, path);
-    expect_status(r, 200);
-    const char *etag = header(r, "ETag"), *cache = header(r, "Cache-Control");
-    expect(r, etag && strlen(etag) > 2 && etag[0] == '"' && etag[strlen(etag) - 1] == '"');
-    expect(r, cache && !strcmp(cache, "private, no-cache"));
-    return text("%s", etag);
-}
-
-static const struct {
-    const char *format; /* %s: the ETag with its quotes */
-    int status;
-} none_match[] = {
-    {"If-None-Match: %s", 304},
-    {"If-None-Match: W/%s", 304},
-    {"If-None-Match: \"other\", %s", 304},
-    {"If-None-Match: \"other\",%s,\"more\"", 304},
-    {"If-None-Match: \"with, comma\", %s", 304},
-    {"If-None-Match: *", 304},
-    {"If-None-Match: \"other\"", 200},
-    {"If-None-Match: garbage", 200},
-    {"If-None-Match: \"unfinished", 200},
-    {"If-None-Match: ", 200},
-};
-
-static char *filled(const char *format, const char *etag)
-{
-    const char *hole = strstr(format, "%s");
-    return hole ? text("%.*s%s%s", (int)(hole - format), format, etag, hole + 2) : text("%s", format);
-}
-
-START_TEST(if_none_match_is_judged_by_weak_comparison)
-{
-    char *paths[] = {report_path(report_new(server, origin_url(origin, "/good"))), "/api/v1/reports", "/api/v1/projects",
-                     "/api/v1/projects/127.0.0.1"};
-    for (size_t i = 0; i < COUNT(paths); i++) {
-        char *etag;
-        struct response *r;
-        int tries = 0;
-        do { /* a list may change between the two requests, when another test's report is done */
-            etag = etag_of(paths[i]);
-            r = http(server, .path = paths[i], .headers = {filled(none_match[_i].format, etag)});
-        } while (header(r, "ETag") && strcmp(header(r, "ETag"), etag) != 0 && ++tries < 20);
-        expect_status(r, none_match[_i].status);
-        expect(r, header(r, "ETag") && !strcmp(header(r, "ETag"), etag));
-        expect(r, header(r, "Cache-Control") != NULL && header(r, "X-Request-Id") != NULL);
-        expect(r, (r->body_size == 0) == (r->status == 304));
-    }
-}
-END_TEST
-
-static const struct {
-    const char *format;
-    int status;
-} match[] = {
-    {"If-Match: %s", 200},         {"If-Match: \"other\", %s", 200}, {"If-Match: *", 200},     {"If-Match: \"other\"", 412},
-    {"If-Match: W/%s", 412}, {"If-Match: garbage", 412},
-};
-
-START_TEST(if_match_guards_put_and_delete)
-{
-    static const struct {
-        const char *method, *body;
-    } calls[] = {{"PUT", "privacy=1"}, {"DELETE", NULL}};
-    for (size_t i = 0; i < COUNT(calls); i++) {
-        char *path = report_path(report_new(server, origin_url(origin, "/good")));
-        char *condition = filled(match[_i].format, etag_of(path));
-        struct response *r = http(server, .method = calls[i].method, .path = path, .body = calls[i].body, .headers = {condition});
-        if (match[_i].status == 412)
-            expect_error(r, 412, "precondition_failed");
-        else
-            expect_status(r, 200);
-        struct response *after = http_get(server, path);
-        if (match[_i].status == 412)
-            expect_int(after, "data.privacy", 0);
-    }
-}
-END_TEST
-
-START_TEST(a_change_makes_a_new_etag_and_the_old_one_no_longer_matches)
-{
-    char *path = report_path(report_new(server, origin_url(origin, "/good")));
-    char *old = etag_of(path);
-    struct response *r = http_put(server, path, "privacy=1");
-    expect_status(r, 200);
-    char *new = etag_of(path);
-    expect(r, strcmp(old, new) != 0);
-    expect_error(http(server, .method = "PUT", .path = path, .body = "privacy=0", .headers = {text("If-Match: %s", old)}), 412,
-                 "precondition_failed");
-    expect_status(http(server, .method = "PUT", .path = path, .body = "privacy=0", .headers = {text("If-Match: %s", new)}), 200);
-}
-END_TEST
-
-static char *gunzip(const struct response *r)
-{
-    static char out[256 * 1024];
-    z_stream z = {.next_in = (Bytef *)r->body, .avail_in = (uInt)r->body_size, .next_out = (Bytef *)out, .avail_out = sizeof(out) - 1};
-    ck_assert_int_eq(inflateInit2(&z, 15 + 16), Z_OK);
-    ck_assert_msg(inflate(&z, Z_FINISH) == Z_STREAM_END, "not gzip\n%s", response_text(r));
-    out[z.total_out] = '\0';
-    inflateEnd(&z);
-    return out;
-}
-
-START_TEST(json_is_gzipped_when_asked_for_with_an_etag_of_its_own)
-{
-    char *path = report_path(report_new(server, origin_url(origin, "/decent")));
-    struct response *plain = http_get(server, path);
-    expect(plain, plain->body_size > 1024 && !header(plain, "Content-Encoding"));
-    struct response *r = http(server, .path = path, .headers = {"Accept-Encoding: deflate, gzip;q=0.5"});
-    expect_status(r, 200);
-    expect(r, header(r, "Content-Encoding") && !strcmp(header(r, "Content-Encoding"), "gzip"));
-    expect(r, header(r, "Vary") && strcasestr(header(r, "Vary"), "accept-encoding"));
-    expect(plain, header(plain, "Vary") && strcasestr(header(plain, "Vary"), "accept-encoding"));
-    ck_assert_str_eq(gunzip(r), plain->body);
-    const char *etag = header(r, "ETag"), *plain_etag = header(plain, "ETag");
-    expect(r, etag && plain_etag && !strcmp(etag, text("%.*s-gz\"", (int)strlen(plain_etag) - 1, plain_etag)));
-    r = http(server, .path = path, .headers = {"Accept-Encoding: gzip", text("If-None-Match: %s", etag)});
-    expect_status(r, 304);
-    expect_status(http(server, .method = "PUT", .path = path, .body = "privacy=1", .headers = {text("If-Match: %s", etag)}), 200);
-}
-END_TEST
-
-static const char *const no_gzip[] = {"Accept-Encoding: identity", "Accept-Encoding: gzip;q=0", "Accept-Encoding: br", "Accept-Encoding: gzip; q=0.000",
-                                      "Accept-Encoding: xgzip"};
-
-START_TEST(json_is_not_gzipped_when_it_is_not_wanted)
-{
-    char *path = report_path(report_new(server, origin_url(origin, "/decent")));
-    struct response *r = http(server, .path = path, .headers = {no_gzip[_i]});
-    expect_status(r, 200);
-    expect(r, !header(r, "Content-Encoding") && r->json != NULL);
-}
-END_TEST
-
-START_TEST(small_json_is_never_gzipped)
-{
-    struct response *r = http(server, .path = "/api/v1/projects?search=nothing-like-this", .headers = {"Accept-Encoding: gzip"});
-    expect_status(r, 200);
-    expect(r, r->body_size < 1024 && !header(r, "Content-Encoding"));
-}
-END_TEST
-
-START_TEST(head_mirrors_get_without_a_body)
-{
-    char *paths[] = {report_path(report_new(server, origin_url(origin, "/decent"))), "/api/v1/reports", "/api/v1/projects", "/api/v1/reports/999999",
-                     "/api/v1/nowhere", "/healthz", "/api/v1/openapi.json"};
-    static const char *const same[] = {"Content-Type", "Content-Length", "ETag", "Cache-Control", "Link", "Vary"};
-    for (size_t i = 0; i < COUNT(paths); i++) {
-        struct response *get = http_get(server, paths[i]);
-        struct response *r = http(server, .method = "HEAD", .path = paths[i]);
-        expect_status(r, get->status);
-        expect(r, r->body_size == 0);
-        for (size_t k = 0; k < COUNT(same); k++) {
-            const char *a = header(get, same[k]), *b = header(r, same[k]);
-            ck_assert_msg((!a && !b) || (a && b && !strcmp(a, b)), "%s differs\n%s%s", same[k], response_text(get), response_text(r));
-        }
-    }
-}
-END_TEST
-
-START_TEST(options_is_204_with_allow)
-{
-    static const struct {
-        const char *path;
-        const char *allow[4];
-    } cases[] = {
-        {"/api/v1/reports", {"GET", "HEAD", "POST", "OPTIONS"}},
-        {"/api/v1/reports/1", {"GET", "PUT", "DELETE", "OPTIONS"}},
-        {"/api/v1/projects", {"GET", "HEAD", "OPTIONS"}},
-        {"/api/v1/projects/1", {"GET", "DELETE", "OPTIONS"}},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        struct response *r = http(server, .method = "OPTIONS", .path = cases[i].path, .key = "");
-        expect_status(r, 204);
-        for (size_t k = 0; k < COUNT(cases[i].allow) && cases[i].allow[k]; k++)
-            expect(r, header(r, "Allow") && strstr(header(r, "Allow"), cases[i].allow[k]));
-        expect(r, r->body_size == 0 && !header(r, "Access-Control-Allow-Origin"));
-    }
 }
 END_TEST
 
@@ -639,14 +463,6 @@ int main(void)
     tcase_add_test(tcase, another_workspaces_report_is_404);
     tcase_add_test(tcase, a_deleted_report_is_gone_and_a_repeat_is_404);
     tcase_add_test(tcase, a_report_deleted_while_its_post_is_held_ends_the_wait);
-    tcase_add_loop_test(tcase, if_none_match_is_judged_by_weak_comparison, 0, COUNT(none_match));
-    tcase_add_loop_test(tcase, if_match_guards_put_and_delete, 0, COUNT(match));
-    tcase_add_test(tcase, a_change_makes_a_new_etag_and_the_old_one_no_longer_matches);
-    tcase_add_test(tcase, json_is_gzipped_when_asked_for_with_an_etag_of_its_own);
-    tcase_add_loop_test(tcase, json_is_not_gzipped_when_it_is_not_wanted, 0, COUNT(no_gzip));
-    tcase_add_test(tcase, small_json_is_never_gzipped);
-    tcase_add_test(tcase, head_mirrors_get_without_a_body);
-    tcase_add_test(tcase, options_is_204_with_allow);
     tcase_add_test(tcase, a_write_is_seen_at_once_on_every_worker);
     return harness_main(suite);
 }

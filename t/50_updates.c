@@ -63,8 +63,8 @@ static const struct {
 static int64_t report_of(int privacy)
 {
     const char *value[] = {"0", "1", "2"};
-    struct response *r = http_post(server, "/api/v1/reports",
-                                   form("url", origin_url(origin, "/good"), "privacy", value[privacy], "password", "old", NULL));
+    struct response *r =
+        http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/good"), "privacy", value[privacy], "password", "old", NULL));
     expect_status(r, 201);
     expect_str(r, "data.status", "done");
     return int_at(r, "data.id");
@@ -133,7 +133,8 @@ START_TEST(the_old_score_and_results_stay_until_the_new_replace_them)
     expect_str(first, "data.status", "done");
     char *path = report_path(int_at(first, "data.id"));
     origin_page(origin, "/changing", 200, "",
-                "<!doctype html><html lang=en><head><meta charset=utf-8><title>Two</title><meta name=description content=x></head><body><h1>Other</h1></body></html>");
+                "<!doctype html><html lang=en><head><meta charset=utf-8><title>Two</title><meta name=description "
+                "content=x></head><body><h1>Other</h1></body></html>");
     origin_hold(origin, "/changing");
 
     struct response *r = http_put(server, path, "update=1");
@@ -220,7 +221,8 @@ END_TEST
 START_TEST(updates_with_a_password_and_update_together_do_both)
 {
     int64_t id = report_of(0);
-    struct response *r = http(server, .method = "PUT", .path = report_path(id), .body = "privacy=2&password=x&update=1", .headers = {"Prefer: wait=15"});
+    struct response *r =
+        http(server, .method = "PUT", .path = report_path(id), .body = "privacy=2&password=x&update=1", .headers = {"Prefer: wait=15"});
     expect_status(r, 200);
     expect_str(r, "data.status", "done");
     expect_int(r, "data.privacy", 2);

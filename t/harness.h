@@ -1,9 +1,10 @@
 /*
- * The harness of the black-box tests (t/50_*): a real assayd in a private directory on a free port of loopback, the two programs' command lines, an origin
- * that serves the pages to be graded, a client of exact bytes and a client of requests.
+ * The harness of the black-box tests (t/50_*): a real assayd in a private directory on a free port of loopback, the two programs' command
+ * lines, an origin that serves the pages to be graded, a client of exact bytes and a client of requests.
  *
- * A test program is one process that starts what it shares (unchecked fixtures) and forks for each test. Whatever is started here dies with its starter. Functions that
- * cannot do what they promise fail the running test; nothing returns an error unless it says so. Memory lives as long as the process.
+ * A test program is one process that starts what it shares (unchecked fixtures) and forks for each test. Whatever is started here dies with
+ * its starter. Functions that cannot do what they promise fail the running test; nothing returns an error unless it says so. Memory lives
+ * as long as the process.
  */
 #ifndef ASSAY_T_HARNESS_H
 #define ASSAY_T_HARNESS_H
@@ -58,7 +59,10 @@ struct server {
     char *key;   /* a key with every scope, of the workspace "main" */
 };
 
-/* server_new(options): a private directory with a configuration in it; nothing runs yet. server_free also stops it and removes the directory. */
+/*
+ * server_new(options): a private directory with a configuration in it; nothing runs yet. server_free also stops it and removes the
+ * directory.
+ */
 struct server *server_new(const struct server_options *options);
 void server_free(struct server *s);
 
@@ -67,23 +71,35 @@ void server_configure(struct server *s, const char *yaml);
 
 /* server_start(s): start assayd and wait for its ready line; the first start also makes the workspace and the key, unless told not to. */
 void server_start(struct server *s);
-/* server_spawn(s, …): the same, but wait for nothing; further arguments end with NULL. server_ready: wait for the ready line; false when it ends first or after ${within_ms}. */
+/*
+ * server_spawn(s, …): the same, but wait for nothing; further arguments end with NULL. server_ready: wait for the ready line; false when it
+ * ends first or after ${within_ms}.
+ */
 void server_spawn(struct server *s, ...);
 bool server_ready(struct server *s, int within_ms);
 
-/* server_stop(s): TERM, and the exit status must be 0 and no process of it have crashed. server_signal: to the master. server_wait: its exit status, 128 + signal, or -1 after ${within_ms}. */
+/*
+ * server_stop(s): TERM, and the exit status must be 0 and no process of it have crashed. server_signal: to the master. server_wait: its
+ * exit status, 128 + signal, or -1 after ${within_ms}.
+ */
 void server_stop(struct server *s);
 void server_signal(const struct server *s, int signal);
 int server_wait(struct server *s, int within_ms);
 
-/* server_shared(options): server_new and server_start for an unchecked fixture; server_shared_stop its teardown: a server that does not stop well fails the program. */
+/*
+ * server_shared(options): server_new and server_start for an unchecked fixture; server_shared_stop its teardown: a server that does not
+ * stop well fails the program.
+ */
 struct server *server_shared(const struct server_options *options);
 void server_shared_stop(struct server *s);
 
 /* server_log(s): what it wrote to standard error so far. */
 char *server_log(const struct server *s);
 
-/* server_process(s, title): the pid of the child of the master with exactly this title ("assayd: worker 0"), or 0. server_children: how many processes hang below the master. */
+/*
+ * server_process(s, title): the pid of the child of the master with exactly this title ("assayd: worker 0"), or 0. server_children: how
+ * many processes hang below the master.
+ */
 pid_t server_process(const struct server *s, const char *title);
 size_t server_children(const struct server *s, pid_t *pids, size_t max);
 char *process_title(pid_t pid);
@@ -98,7 +114,10 @@ struct run {
 
 /* run_program(path, …): arguments end with NULL; 20 s. */
 struct run run_program(const char *path, ...);
-/* assay(s, …): the operators' command line on this server's configuration. assay_ok: it must exit 0; its standard output without the last newline. */
+/*
+ * assay(s, …): the operators' command line on this server's configuration. assay_ok: it must exit 0; its standard output without the last
+ * newline.
+ */
 struct run assay(const struct server *s, ...);
 char *assay_ok(const struct server *s, ...);
 /* assay_list(s, …): what the command prints with --json, a record a line, as an array. */
@@ -109,7 +128,10 @@ const char *assay_path(void);
 /* key_new(s, workspace, scope, …): a new key's secret; no scope means all of reports and projects. */
 char *key_new(const struct server *s, const char *workspace, ...);
 
-/* harness_case(suite, name): a test case of it with a timeout fit for a server. harness_main: run the suite; the exit status of the program. */
+/*
+ * harness_case(suite, name): a test case of it with a timeout fit for a server. harness_main: run the suite; the exit status of the
+ * program.
+ */
 TCase *harness_case(Suite *suite, const char *name);
 int harness_main(Suite *suite);
 
@@ -118,12 +140,12 @@ int harness_main(Suite *suite);
 struct call {
     const char *method; /* GET */
     const char *path;
-    const char *key;         /* NULL: the server's; "": none */
-    const char *headers[8];  /* "Name: value" */
-    const char *body;        /* NULL: none */
-    size_t body_size;        /* 0: strlen(body) */
-    int timeout_ms;          /* 0: 20 s */
-    bool may_fail;           /* status 0 instead of a failed test when there is no response */
+    const char *key;        /* NULL: the server's; "": none */
+    const char *headers[8]; /* "Name: value" */
+    const char *body;       /* NULL: none */
+    size_t body_size;       /* 0: strlen(body) */
+    int timeout_ms;         /* 0: 20 s */
+    bool may_fail;          /* status 0 instead of a failed test when there is no response */
 };
 
 struct header {
@@ -141,7 +163,10 @@ struct response {
     const char *failure;      /* why none came */
 };
 
-/* http(s, .method = "PUT", .path = "/api/v1/reports/1", …): one request on a connection of its own, so that any worker may get it. Kept till the process ends; response_free is for long loops. */
+/*
+ * http(s, .method = "PUT", .path = "/api/v1/reports/1", …): one request on a connection of its own, so that any worker may get it. Kept
+ * till the process ends; response_free is for long loops.
+ */
 #define http(s, ...) http_call((s), &(struct call){__VA_ARGS__})
 struct response *http_call(const struct server *s, const struct call *call);
 void response_free(struct response *r);
@@ -163,7 +188,10 @@ struct response *client_call(struct client *client, const struct call *call);
 const char *header(const struct response *r, const char *name);
 size_t header_times(const struct response *r, const char *name);
 
-/* at(r, path): what is at "data.0.id" of the body; NULL when there is none (or it is null). int_at, str_at, bool_at fail the test when it is not of that type. */
+/*
+ * at(r, path): what is at "data.0.id" of the body; NULL when there is none (or it is null). int_at, str_at, bool_at fail the test when it
+ * is not of that type.
+ */
 struct json_object *at(const struct response *r, const char *path);
 bool has(const struct response *r, const char *path); /* null counts */
 int64_t int_at(const struct response *r, const char *path);
@@ -177,24 +205,27 @@ bool has_exactly(const struct response *r, const char *path, const char *names);
 /* response_text(r): request and response, for messages (the whole goes to standard error). */
 const char *response_text(const struct response *r);
 
-/* expect(r, condition): fail with request and response. expect_status, expect_error: the status, and the contract's error of that code and shape. */
+/*
+ * expect(r, condition): fail with request and response. expect_status, expect_error: the status, and the contract's error of that code and
+ * shape.
+ */
 #define expect(r, condition) ck_assert_msg((condition), "%s\n%s", #condition, response_text(r))
 #define expect_status(r, want) ck_assert_msg((r)->status == (want), "status %d, not %d\n%s", (r)->status, (want), response_text(r))
-#define expect_error(r, want, code) \
-    do { \
-        const char *expect_why_ = error_mistake((r), (want), (code)); \
-        ck_assert_msg(!expect_why_, "%s\n%s", expect_why_, response_text(r)); \
+#define expect_error(r, want, code)                                                                                                        \
+    do {                                                                                                                                   \
+        const char *expect_why_ = error_mistake((r), (want), (code));                                                                      \
+        ck_assert_msg(!expect_why_, "%s\n%s", expect_why_, response_text(r));                                                              \
     } while (0)
-#define expect_str(r, path, want) \
+#define expect_str(r, path, want)                                                                                                          \
     ck_assert_msg(!strcmp(str_at((r), (path)), (want)), "%s is %s, not %s\n%s", (path), str_at((r), (path)), (want), response_text(r))
-#define expect_int(r, path, want) \
-    ck_assert_msg(int_at((r), (path)) == (int64_t)(want), "%s is %lld, not %lld\n%s", (path), (long long)int_at((r), (path)), \
+#define expect_int(r, path, want)                                                                                                          \
+    ck_assert_msg(int_at((r), (path)) == (int64_t)(want), "%s is %lld, not %lld\n%s", (path), (long long)int_at((r), (path)),              \
                   (long long)(want), response_text(r))
 
 /* error_mistake(r, status, code): what is wrong with this error response, or NULL. ${code} may list several, "a|b". */
 const char *error_mistake(const struct response *r, int status, const char *code);
 
-/* ---- exact bytes (harness_client.c) ---- */
+/* ---- exact bytes (harness_raw.c) ---- */
 
 struct raw {
     int fd;
@@ -218,7 +249,10 @@ void raw_close(struct raw *raw);
 
 enum { ORIGIN_PAGES = 64, ORIGIN_BODY = 24 * 1024 };
 
-/* origin_start(): a process that serves on a free port of 127.0.0.1; what is unknown answers 404. Pages may be set at any time by any process that shares it. */
+/*
+ * origin_start(): a process that serves on a free port of 127.0.0.1; what is unknown answers 404. Pages may be set at any time by any
+ * process that shares it.
+ */
 struct origin *origin_start(void);
 void origin_stop(struct origin *o);
 uint16_t origin_port(const struct origin *o);
@@ -226,7 +260,10 @@ char *origin_url(const struct origin *o, const char *path); /* http://127.0.0.1:
 
 /* origin_page(o, path, status, headers, body): answer ${path} (its query does not count) so. ${headers}: lines that end in \r\n, or "". */
 void origin_page(struct origin *o, const char *path, int status, const char *headers, const char *body);
-/* origin_delay: answer that path so much later. origin_pad: with so many spaces behind the body. origin_hold: do not answer it until origin_release. origin_hits: requests for it so far. */
+/*
+ * origin_delay: answer that path so much later. origin_pad: with so many spaces behind the body. origin_hold: do not answer it until
+ * origin_release. origin_hits: requests for it so far.
+ */
 void origin_delay(struct origin *o, const char *path, int delay_ms);
 void origin_pad(struct origin *o, const char *path, size_t spaces);
 void origin_hold(struct origin *o, const char *path);
@@ -236,11 +273,20 @@ unsigned origin_hits(const struct origin *o, const char *path);
 /* Three pages, at /good, /decent and /bad, whose reports score in that order. */
 void origin_usual_pages(struct origin *o);
 
-/* report_new(s, url): a report that is done or failed; its id. report_queued: one that is not waited for. report_wait: GET it until it is no longer pending. */
+/*
+ * report_new(s, url): a report that is done or failed; its id. report_queued: one that is not waited for. report_wait: GET it until it is
+ * no longer pending.
+ */
 int64_t report_new(const struct server *s, const char *url);
 int64_t report_queued(const struct server *s, const char *url);
 struct response *report_wait(const struct server *s, int64_t id);
 char *report_path(int64_t id);
+
+/*
+ * held_post(s, o, path): a POST that waits up to 25 s for the page at ${path}, which is held; it returns when the auditor has asked for the
+ * page.
+ */
+struct raw *held_post(const struct server *s, struct origin *o, const char *path);
 
 /* form(name, value, …): a form with its values percent-encoded; ends with NULL. encode: one value. */
 char *form(const char *name, ...);

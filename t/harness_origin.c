@@ -320,8 +320,8 @@ int64_t report_new(const struct server *s, const char *url)
 
 int64_t report_queued(const struct server *s, const char *url)
 {
-    struct response *r = http(s, .method = "POST", .path = "/api/v1/reports", .body = form("url", url, NULL),
-                              .headers = {"Prefer: respond-async"});
+    struct response *r =
+        http(s, .method = "POST", .path = "/api/v1/reports", .body = form("url", url, NULL), .headers = {"Prefer: respond-async"});
     expect_status(r, 202);
     return int_at(r, "data.id");
 }
@@ -348,4 +348,19 @@ struct response *report_wait(const struct server *s, int64_t id)
     ck_assert_msg(finished, "still pending\n%s", response_text(w.last));
     free(w.path);
     return w.last;
+}
+
+struct raw *held_post(const struct server *s, struct origin *o, const char *path)
+{
+    struct raw *raw = raw_open(s);
+    origin_page(o, path, 200, "", "<title>x</title>");
+    origin_hold(o, path);
+    char *body = form("url", origin_url(o, path), NULL);
+    raw_text(raw,
+             "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: wait=25\r\n"
+             "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
+             s->key, strlen(body), body);
+    for (int64_t deadline = now_ms() + 5000; !origin_hits(o, path) && now_ms() < deadline;)
+        poll(NULL, 0, 2);
+    return raw;
 }

@@ -1,0 +1,227 @@
+/* Clients that are slow or vanish: every wait on them ends, and nothing is lost. design.md §4. */
+#include "harness.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+static struct origin *origin;
+static struct server *server;
+
+static void setup(void)
+{
+    origin = origin_start();
+    origin_usual_pages(origin);
+    server = server_shared(&(struct server_options){
+        .origin = origin, .yaml = "timeouts: { header: 1s, body: 1500ms, send: 2s, idle: 2500ms }\nreports: { wait: 6s }"});
+}
+
+static void teardown(void)
+{
+    server_shared_stop(server);
+    origin_stop(origin);
+}
+
+#define LINE "GET /healthz HTTP/1.1\r\n"
+#define HOST "Host: x\r\n"
+#define GET_REPORTS "GET /api/v1/reports HTTP/1.1\r\n" HOST
+#define POST_REPORTS "POST /api/v1/reports HTTP/1.1\r\n" HOST "Content-Type: application/x-www-form-urlencoded\r\n"
+
+static void expect_end(struct raw *raw, int64_t since, int64_t at_least, int64_t at_most)
+{
+    struct response *r = raw_response(raw, false, (int)at_most);
+    expect(r, r->status == 0 || (r->status >= 400 && r->status < 500));
+    ck_assert_msg(raw_closed(raw, (int)at_most), "still open");
+    int64_t took = now_ms() - since;
+    ck_assert_msg(took >= at_least && took <= at_most, "ended after %lld ms", (long long)took);
+    raw_close(raw);
+}
+
+START_TEST(a_head_that_does_not_end_is_cut_off)
+{
+    int64_t since = now_ms();
+    struct raw *raw = raw_open(server);
+    raw_text(raw, LINE "Ho");
+    expect_end(raw, since, 900, 5000);
+}
+END_TEST
+
+START_TEST(a_head_that_trickles_is_cut_off_all_the_same)
+{
+    int64_t since = now_ms();
+    struct raw *raw = raw_open(server);
+    raw_text(raw, LINE HOST);
+    while (now_ms() - since < 5000 && !raw_closed(raw, 100))
+        raw_text(raw, "X: y\r\n");
+    expect_end(raw, since, 900, 5000);
+}
+END_TEST
+
+START_TEST(a_body_that_does_not_come_is_cut_off)
+{
+    int64_t since = now_ms();
+    struct raw *raw = raw_open(server);
+    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nContent-Length: 1000\r\n\r\nurl=", server->key);
+    expect_end(raw, since, 1300, 6000);
+}
+END_TEST
+
+START_TEST(a_body_that_trickles_is_cut_off_all_the_same)
+{
+    int64_t since = now_ms();
+    struct raw *raw = raw_open(server);
+    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nTransfer-Encoding: chunked\r\n\r\n", server->key);
+    while (now_ms() - since < 6000 && !raw_closed(raw, 100))
+        raw_text(raw, "1\r\nx\r\n");
+    expect_end(raw, since, 1300, 6000);
+}
+END_TEST
+
+START_TEST(a_connection_without_requests_is_closed_when_idle)
+{
+    int64_t since = now_ms();
+    struct raw *fresh = raw_open(server), *used = raw_open(server);
+    raw_text(used, LINE HOST "\r\n");
+    expect_status(raw_response(used, false, 5000), 200);
+    expect_end(used, since, 2000, 8000);
+    expect_end(fresh, since, 800, 9000);
+}
+END_TEST
+
+START_TEST(a_held_request_is_not_idle)
+{
+    origin_page(origin, "/held", 200, "", "<title>x</title>");
+    origin_hold(origin, "/held");
+    char *body = form("url", origin_url(origin, "/held"), NULL);
+    struct raw *raw = raw_open(server);
+    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nPrefer: wait=5\r\nContent-Length: %zu\r\n\r\n%s", server->key, strlen(body),
+             body);
+    struct response *r = raw_response(raw, false, 12000);
+    origin_release(origin, "/held");
+    expect_status(r, 201);
+}
+END_TEST
+
+/* Whether some process still holds the server's end of this connection: an orphaned socket shows inode 0. */
+static bool is_given_up(void *arg)
+{
+    const struct raw *raw = arg;
+    struct sockaddr_in mine = {0};
+    socklen_t size = sizeof(mine);
+    char line[512];
+    bool held = false;
+    FILE *table = fopen("/proc/net/tcp", "r");
+    ck_assert_ptr_nonnull(table);
+    ck_assert_int_eq(getsockname(raw->fd, (struct sockaddr *)&mine, &size), 0);
+    while (fgets(line, sizeof(line), table)) {
+        unsigned local, remote;
+        unsigned long inode;
+        if (sscanf(line, " %*d: %*8x:%x %*8x:%x %*x %*x:%*x %*x:%*x %*x %*u %*d %lu", &local, &remote, &inode) == 3)
+            held |= local == server->port && remote == ntohs(mine.sin_port) && inode != 0;
+    }
+    fclose(table);
+    return !held;
+}
+
+START_TEST(a_client_that_does_not_read_is_cut_off)
+{
+    static const char request[] = "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
+    struct raw *raw = raw_open(server);
+    setsockopt(raw->fd, SOL_SOCKET, SO_RCVBUF, &(int){2048}, sizeof(int));
+    raw_text(raw, LINE HOST "\r\n");
+    expect_status(raw_response(raw, false, 5000), 200);
+    ck_assert(!is_given_up(raw));
+    int64_t since = now_ms();
+    for (int i = 0; i < 1000; i++) /* far more answers than the two sockets hold */
+        if (send(raw->fd, request, sizeof(request) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+            break;
+    ck_assert_msg(wait_until(is_given_up, raw, 12000), "still held after 12 s");
+    ck_assert_int_ge(now_ms() - since, 1500);
+    raw_close(raw);
+    expect_status(http_get(server, "/healthz"), 200);
+}
+END_TEST
+
+START_TEST(half_a_body_and_an_end_leave_nothing_behind)
+{
+    struct response *before = http_get(server, "/api/v1/reports");
+    for (int i = 0; i < 20; i++) {
+        struct raw *raw = raw_open(server);
+        raw_text(raw,
+                 POST_REPORTS "Authorization: Bearer %s\r\nContent-Length: 200\r\n\r\nurl=http%%3A%%2F%%2Falpha.test%%2F&x=", server->key);
+        if (i % 2)
+            shutdown(raw->fd, SHUT_WR);
+        raw_close(raw);
+    }
+    struct response *after = http_get(server, "/api/v1/reports");
+    expect_int(after, "meta.total", int_at(before, "meta.total"));
+}
+END_TEST
+
+START_TEST(a_client_that_vanishes_while_its_post_is_held_keeps_its_report)
+{
+    origin_page(origin, "/vanish", 200, "", "<title>x</title>");
+    origin_hold(origin, "/vanish");
+    char *body = form("url", origin_url(origin, "/vanish"), NULL);
+    struct raw *raw = raw_open(server);
+    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nPrefer: wait=20\r\nContent-Length: %zu\r\n\r\n%s", server->key, strlen(body),
+             body);
+    struct response *r;
+    int64_t deadline = now_ms() + 5000;
+    do
+        r = http_get(server, "/api/v1/reports?search=vanish");
+    while (!len_at(r, "data") && now_ms() < deadline);
+    raw_close(raw);
+    origin_release(origin, "/vanish");
+    r = report_wait(server, int_at(r, "data.0.id"));
+    expect_str(r, "data.status", "done");
+}
+END_TEST
+
+START_TEST(a_client_that_closes_its_side_still_gets_its_answer)
+{
+    struct raw *raw = raw_open(server);
+    raw_text(raw, GET_REPORTS "Authorization: Bearer %s\r\n\r\n", server->key);
+    shutdown(raw->fd, SHUT_WR);
+    struct response *r = raw_response(raw, false, 5000);
+    expect_status(r, 200);
+}
+END_TEST
+
+START_TEST(hundreds_of_halves_keep_nobody_waiting)
+{
+    enum { HALVES = 400 };
+    struct raw *raws[HALVES];
+    for (int i = 0; i < HALVES; i++) {
+        raws[i] = raw_open(server);
+        raw_text(raws[i], i % 2 ? "GET /hea" : POST_REPORTS "Content-Length: 4000\r\n\r\nurl=");
+    }
+    int64_t before = now_ms();
+    for (int i = 0; i < 20; i++)
+        expect_status(http_get(server, "/api/v1/reports"), 200);
+    ck_assert_int_lt(now_ms() - before, 3000);
+    for (int i = 0; i < HALVES; i++) {
+        raw_closed(raws[i], 6000);
+        ck_assert(raws[i]->closed);
+        raw_close(raws[i]);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("slow");
+    TCase *tcase = harness_case(suite, "one server");
+    tcase_add_unchecked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, hundreds_of_halves_keep_nobody_waiting);
+    tcase_add_test(tcase, a_head_that_does_not_end_is_cut_off);
+    tcase_add_test(tcase, a_head_that_trickles_is_cut_off_all_the_same);
+    tcase_add_test(tcase, a_body_that_does_not_come_is_cut_off);
+    tcase_add_test(tcase, a_body_that_trickles_is_cut_off_all_the_same);
+    tcase_add_test(tcase, a_connection_without_requests_is_closed_when_idle);
+    tcase_add_test(tcase, a_held_request_is_not_idle);
+    tcase_add_test(tcase, a_client_that_does_not_read_is_cut_off);
+    tcase_add_test(tcase, half_a_body_and_an_end_leave_nothing_behind);
+    tcase_add_test(tcase, a_client_that_vanishes_while_its_post_is_held_keeps_its_report);
+    tcase_add_test(tcase, a_client_that_closes_its_side_still_gets_its_answer);
+    return harness_main(suite);
+}
