@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define GIVE_UP_MS 30000
+#define LOCK_WAIT_MS 5000
 
 struct client {
     const struct conf *conf;
@@ -71,6 +72,19 @@ static bool greet(struct client *c)
     return true;
 }
 
+/* the writer, or the lock that makes us the writer; another command that has it is waited for */
+static bool reach(struct client *c)
+{
+    uint64_t deadline_ms = clock_mono_ms() + LOCK_WAIT_MS;
+    for (;;) {
+        if ((c->live = greet(c)) || (c->lock = data_lock(c->conf->data_dir)) >= 0)
+            return true;
+        if (errno != EWOULDBLOCK || clock_mono_ms() >= deadline_ms)
+            return false;
+        poll(NULL, 0, 20);
+    }
+}
+
 int client_open(const struct conf *conf, struct client **out, char *why, size_t why_size)
 {
     char reason[512];
@@ -83,8 +97,7 @@ int client_open(const struct conf *conf, struct client **out, char *why, size_t 
     snprintf(c->path, sizeof(c->path), "%s/writer.sock", conf->run_dir);
     if (getrandom(&c->id, sizeof(c->id), 0) != sizeof(c->id) || become_owner(conf->data_dir, why, why_size) != 0)
         goto fail;
-    c->live = greet(c);
-    if (!c->live && (c->lock = data_lock(conf->data_dir)) < 0) {
+    if (!reach(c)) {
         refuse(why, why_size, errno == EWOULDBLOCK ? "data_dir %s is in use by another Assay whose run_dir is not %s" : "data_dir %s cannot be locked%.0s",
                conf->data_dir, conf->run_dir);
         goto fail;
