@@ -26,6 +26,9 @@ struct conf_listen {
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 enum log_format { LOG_FORMAT_JSON, LOG_FORMAT_COMBINED };
 
+/* when a change is answered; answering before the commit would need readers that see what is not committed */
+enum store_sync { STORE_SYNC_FULL };
+
 struct conf {
     struct conf_listen listen[CONF_LISTEN_MAX];
     size_t listen_count;
@@ -36,7 +39,7 @@ struct conf {
     char *data_dir, *run_dir, *user;
     struct cidr_list trusted_proxies;
     uint64_t store_map_size; /* bytes */
-    unsigned store_sync_ms;  /* 0: full; N: async, answers early, commits at least every N ms */
+    enum store_sync store_sync;
     unsigned reports_wait_ms;
     unsigned reports_good, reports_decent; /* 0–100 */
     unsigned jwt_ttl_ms;

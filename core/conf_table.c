@@ -13,6 +13,7 @@
 
 static const char *const level_choices[] = {
     [LOG_LEVEL_ERROR] = "error", [LOG_LEVEL_WARN] = "warn", [LOG_LEVEL_INFO] = "info", [LOG_LEVEL_DEBUG] = "debug", NULL};
+static const char *const sync_choices[] = {[STORE_SYNC_FULL] = "full", NULL};
 static const char *const format_choices[] = {[LOG_FORMAT_JSON] = "json", [LOG_FORMAT_COMBINED] = "combined", NULL};
 
 /*
@@ -108,14 +109,12 @@ const struct conf_option conf_options[] = {
      .reload = RESTART,
      .help = "Largest size of the store; the file is sparse and takes what is used."},
     {.key = "store.sync",
-     .type = &conf_type_sync,
-     .offset = MEMBER(store_sync_ms),
-     .min = 1,
-     .max = SECONDS(10),
+     .type = &conf_type_choice,
+     .offset = MEMBER(store_sync),
+     .choices = sync_choices,
      .initial = "full",
      .reload = RESTART,
-     .help = "full answers when a change is on the disk; \"async: 5ms\" answers at once, commits at least that often, and may lose that "
-             "much in a crash."},
+     .help = "When a change is answered: full, once it is on the disk."},
     {.key = "reports.wait",
      .type = &conf_type_duration,
      .offset = MEMBER(reports_wait_ms),
@@ -297,7 +296,7 @@ bool conf_group(const char *key)
 /* A bound of ${option}'s range in its own unit. */
 static void bound_text(const struct conf_option *option, uint64_t value, char out[VALUE_TEXT_SIZE])
 {
-    if (option->type == &conf_type_duration || option->type == &conf_type_sync)
+    if (option->type == &conf_type_duration)
         value_duration_text(value, out);
     else if (option->type == &conf_type_size)
         value_size_text(value, out);

@@ -238,31 +238,6 @@ static void size_print(const struct conf_option *option, const char *base, FILE 
     fputs(text, out);
 }
 
-/* ---- store.sync: `full` is 0, `async: 5ms` is 5 ---- */
-
-static bool sync_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
-{
-    if (strcmp(text, "full") == 0)
-        return unsigned_store(option, base, 0);
-    uint64_t ms;
-    if (strncmp(text, "async:", 6) == 0 && value_duration(text + 6 + strspn(text + 6, " "), &ms))
-        return duration_in_range(option, text, ms, why) && unsigned_store(option, base, ms);
-    char quoted[CONF_QUOTE_SIZE];
-    WHY("\"%s\" is neither full nor \"async: 5ms\"", conf_quote(text, quoted));
-    return false;
-}
-
-static void sync_print(const struct conf_option *option, const char *base, FILE *out)
-{
-    char text[VALUE_TEXT_SIZE];
-    unsigned ms = unsigned_load(option, base);
-    value_duration_text(ms, text);
-    if (ms == 0)
-        fputs("full", out);
-    else
-        fprintf(out, "\"async: %s\"", text);
-}
-
 /* ---- choice: an enum whose values are the choices' places ---- */
 
 static bool choice_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
@@ -375,8 +350,6 @@ const struct conf_type conf_type_workers = {"auto | integer", "auto or one whole
 const struct conf_type conf_type_duration = {"duration",  "one duration such as 10s", false, true, duration_text_parse, duration_print,
                                              number_clear};
 const struct conf_type conf_type_size = {"size", "one size such as 5MiB", false, true, size_parse, size_print, number_clear};
-const struct conf_type conf_type_sync = {
-    "full | async: duration", "full or \"async: 5ms\"", false, true, sync_parse, sync_print, number_clear};
 const struct conf_type conf_type_choice = {"choice", "one word", false, false, choice_parse, choice_print, number_clear};
 const struct conf_type conf_type_cidrs = {"list of networks", "a list such as [10.0.0.0/8]", true, false, cidrs_parse, cidrs_print,
                                           cidrs_clear};

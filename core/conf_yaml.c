@@ -118,30 +118,16 @@ static bool pass_events(struct reading *reading, yaml_parser_t *parser)
     }
 }
 
-/* `sync: { async: 5ms }` as "async: 5ms": the one value that YAML itself may take for a mapping. */
-static bool pair_text(struct reading *reading, const yaml_node_t *node, char *out, size_t size)
-{
-    if (node->type != YAML_MAPPING_NODE || node->data.mapping.pairs.top - node->data.mapping.pairs.start != 1)
-        return false;
-    const yaml_node_t *key = yaml_document_get_node(&reading->document, node->data.mapping.pairs.start->key);
-    const yaml_node_t *value = yaml_document_get_node(&reading->document, node->data.mapping.pairs.start->value);
-    if (!scalar_plain(key) || !scalar_plain(value))
-        return false;
-    return (size_t)snprintf(out, size, "%s: %s", scalar_text(key), scalar_text(value)) < size;
-}
-
 static void read_scalar(struct reading *reading, const struct conf_option *option, size_t listener, const yaml_node_t *node)
 {
-    char pair[64], key[CONF_KEY_SIZE];
-    const char *text = pair;
-    if (scalar_plain(node)) {
-        text = scalar_text(node);
-    } else if (option->type != &conf_type_sync || !pair_text(reading, node, pair, sizeof(pair))) {
+    char key[CONF_KEY_SIZE];
+    if (!scalar_plain(node)) {
         conf_mistake(reading->build, node_place(reading, node), "%s: wrong type; give %s", conf_key(option, listener, key),
                      option->type->wanted);
         reading->build->places[option - conf_options] = (struct conf_place){.file = reading->file, .mistaken = true};
         return;
     }
+    const char *text = scalar_text(node);
     conf_assign(reading->build, option, listener, node_place(reading, node), &text, 1);
 }
 

@@ -37,8 +37,12 @@ void process_title_init(int argc, char **argv)
         if (environ[i] == end)
             end += strlen(environ[i]) + 1;
         copy[i] = strdup(environ[i]);
-        if (copy[i] == NULL)
+        if (copy[i] == NULL) { /* no title then */
+            while (i > 0)
+                free(copy[--i]);
+            free(copy);
             return;
+        }
     }
     environ = copy;
     title.at = argv[0];

@@ -17,7 +17,7 @@ START_TEST(an_empty_file_is_the_defaults)
     ck_assert_str_eq(a->listen[0].tls_certificate, "");
     ck_assert_uint_ge(a->workers, 1);
     ck_assert_uint_eq(a->store_map_size, (uint64_t)64 << 30);
-    ck_assert_uint_eq(a->store_sync_ms, 0);
+    ck_assert_int_eq(a->store_sync, STORE_SYNC_FULL);
     ck_assert_uint_eq(a->jwt_ttl_ms, 3600000);
     ck_assert_uint_eq(a->audit_ports_count, 2);
     ck_assert_uint_eq(a->audit_ports[1], 443);
@@ -42,7 +42,7 @@ static const char everything[] = "listen:\n"
                                  "run_dir: /r\n"
                                  "user: \"\"\n"
                                  "trusted_proxies: [ 10.0.0.0/8, '2001:db8::/32', '::1', '::/0', 1.2.3.4 ]\n"
-                                 "store: { map_size: 1048577, sync: 'async:7ms' }\n"
+                                 "store: { map_size: 1048577, sync: full }\n"
                                  "reports: { wait: 0s, good: 90, decent: 90 }\n"
                                  "jwt: { ttl: 90s, secrets_file: /s }\n"
                                  "audit:\n"
@@ -76,7 +76,6 @@ START_TEST(every_option_is_read)
     ck_assert_uint_eq(c->trusted_proxies.count, 5);
     ck_assert_uint_eq(c->trusted_proxies.items[0].bits, 104);
     ck_assert_uint_eq(c->store_map_size, 1048577);
-    ck_assert_uint_eq(c->store_sync_ms, 7);
     ck_assert_uint_eq(c->reports_wait_ms, 0);
     ck_assert_uint_eq(c->reports_good, 90);
     ck_assert_uint_eq(c->reports_decent, 90);
@@ -171,22 +170,6 @@ START_TEST(every_key_is_there_once)
 }
 END_TEST
 
-static const struct {
-    const char *yaml;
-    unsigned ms;
-} syncs[] = {
-    {"store: { sync: full }", 0},           {"store: { sync: 'async:5ms' }", 5},      {"store: { sync: 'async: 5 ms' }", 5},
-    {"store:\n  sync: async:250ms\n", 250}, {"store:\n  sync:\n    async: 5ms\n", 5}, {"store: { sync: { async: 1s } }", 1000},
-};
-
-START_TEST(every_spelling_of_sync_is_read)
-{
-    struct conf *c = conf_kit_loaded(syncs[_i].yaml, NO_SETS);
-    ck_assert_uint_eq(c->store_sync_ms, syncs[_i].ms);
-    conf_free(c);
-}
-END_TEST
-
 /* ---- --set ---- */
 
 START_TEST(set_overrides_the_file)
@@ -201,7 +184,6 @@ START_TEST(set_overrides_the_file)
         "audit.ports=80,8080",
         "audit.allow_private=[127.0.0.1/32, \"::1\"]",
         "trusted_proxies=",
-        "store.sync=async: 5 ms",
         "user=",
         "data_dir=a=b",
     };
@@ -215,7 +197,6 @@ START_TEST(set_overrides_the_file)
     ck_assert_uint_eq(c->audit_ports[1], 8080);
     ck_assert_uint_eq(c->audit_allow_private.count, 2);
     ck_assert_uint_eq(c->trusted_proxies.count, 0);
-    ck_assert_uint_eq(c->store_sync_ms, 5);
     ck_assert_str_eq(c->user, "");
     ck_assert_str_eq(c->data_dir, "a=b");
     conf_free(c);
@@ -282,7 +263,6 @@ static const struct {
     {"run_dir=/o", 1},
     {"user=o", 1},
     {"store.map_size=1GiB", 1},
-    {"store.sync=async:1ms", 1},
     {"internal_listen=a:1", 1},
     {"jwt.secrets_file=/o", 1},
 };
@@ -316,7 +296,6 @@ int main(void)
     tcase_add_test(tcase, the_sample_is_the_defaults_and_the_packages_internal_listener);
     tcase_add_test(tcase, the_sample_explains_every_option_with_type_default_and_when);
     tcase_add_test(tcase, every_key_is_there_once);
-    tcase_add_loop_test(tcase, every_spelling_of_sync_is_read, 0, COUNT(syncs));
     tcase_add_test(tcase, set_overrides_the_file);
     tcase_add_test(tcase, a_set_with_too_many_items_is_a_mistake);
     tcase_add_loop_test(tcase, a_wrong_set_is_a_mistake_too, 0, COUNT(bad_sets));

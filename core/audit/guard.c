@@ -34,8 +34,6 @@ static const char *const denied_v6[] = {
     "3fff::/20",     /* documentation, RFC 9637 */
 };
 
-/* Names that mean this host or this network wherever they are asked for; a name ends in one of these or is one of these. */
-
 struct guard {
     const struct conf *conf;
     struct ip *own;
