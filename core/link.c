@@ -282,21 +282,43 @@ static void reconnect(struct link *l)
     release_missed(l);
 }
 
+static struct str idem_key(const struct op *op)
+{
+    struct store_change change;
+    return change_decode((struct str){op->wire, op->size}, &change) ? change.idem_key : (struct str){NULL, 0};
+}
+
+/* an earlier request under the same Idempotency-Key is still on its way */
+static bool repeats_earlier(const struct link *l, const struct op *op)
+{
+    struct str key = idem_key(op);
+    for (const struct op *earlier = l->first; key.n > 0 && earlier != op; earlier = earlier->next)
+        if (str_eq(idem_key(earlier), key))
+            return true;
+    return false;
+}
+
+/* it stays in line: it may have been committed, and the numbers must have no gap */
+static void give_up(const struct link *l, struct op *op)
+{
+    struct request *r = op->pending.request;
+    op->pending.request = NULL;
+    r->pending = NULL;
+    if (repeats_earlier(l, op))
+        reply_error(r, ERR_CONFLICT, "The first request under this Idempotency-Key has not ended yet: try again later.");
+    else
+        reply_error(r, ERR_UNAVAILABLE, "The change could not be confirmed in time; it may still happen. Ask for the record before sending it again.");
+}
+
 void link_tick(struct link *l)
 {
     uint64_t now = l->worker->now_ms;
     if (l->socket == NULL && now >= l->retry_at_ms)
         reconnect(l);
     release_overdue(l, now);
-    for (struct op *op = l->first; op != NULL; op = op->next) {
-        struct request *r = op->pending.request;
-        if (r == NULL || op->given_up_at_ms > now)
-            continue;
-        /* it stays in line: it may have been committed, and the numbers must have no gap */
-        op->pending.request = NULL;
-        r->pending = NULL;
-        reply_error(r, ERR_UNAVAILABLE, "The change could not be confirmed in time; it may still happen. Ask for the record before sending it again.");
-    }
+    for (struct op *op = l->first; op != NULL; op = op->next)
+        if (op->pending.request != NULL && op->given_up_at_ms <= now)
+            give_up(l, op);
 }
 
 int link_wake_ms(const struct link *l, int most)

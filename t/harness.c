@@ -286,9 +286,7 @@ static const char *crash_sign(const struct server *s)
                                         "ended with status"};
     char *log = server_log(s);
     const char *sign = NULL;
-    /* in a sandbox LeakSanitizer cannot look for leaks, and ends the process with a status for that */
-    size_t count = strstr(log, "LeakSanitizer has encountered a fatal error") ? COUNT(signs) - 1 : COUNT(signs);
-    for (size_t i = 0; i < count && !sign; i++)
+    for (size_t i = 0; i < COUNT(signs) && !sign; i++)
         sign = strstr(log, signs[i]) ? signs[i] : NULL;
     free(log);
     return sign;
