@@ -286,10 +286,13 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
                                   .scoreboard = m->scoreboard, .score = c->score, .listeners = m->listeners,
                                   .listeners_count = m->listeners_count, .writer_fd = m->writer_fd, .notify_fd = m->notify_fd, .master = getpid()};
     strcpy(c->process.writer_path, m->writer_path);
+    c->next = m->children;
+    m->children = c;
     fflush(NULL);
     c->pid = fork();
     if (c->pid < 0) {
         log_error("fork: %s", strerror(errno));
+        m->children = c->next;
         scoreboard_release(m->scoreboard, c->score);
         free(c);
         return NULL;
@@ -302,8 +305,6 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
         exit(status);
     }
     m->generation->children++;
-    c->next = m->children;
-    m->children = c;
     return c;
 }
 

@@ -19,6 +19,7 @@ volatile sig_atomic_t process_stopping, process_draining, process_reopen;
 static struct {
     char *at;
     size_t room;
+    char **environment; /* where environ was moved to */
 } title;
 
 extern char **environ;
@@ -44,7 +45,7 @@ void process_title_init(int argc, char **argv)
             return;
         }
     }
-    environ = copy;
+    environ = title.environment = copy;
     title.at = argv[0];
     title.room = (size_t)(end - argv[0]);
 }

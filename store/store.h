@@ -231,7 +231,7 @@ enum store_event_kind {
     EVENT_PURGE, /* something is dying: CHANGE_PURGE should be applied until it answers STORE_NOT_FOUND */
 };
 struct store_event {
-    uint32_t kind;
+    uint64_t kind; /* enum store_event_kind; travels as it is, so there is no padding */
     uint64_t workspace, id, value;
 };
 
