@@ -40,13 +40,31 @@ struct doors {
     h2o_accept_ctx_t accept[LISTENERS_MAX];
     uint64_t sweep_at_ms, opened_ms;
     bool open;
+    bool full; /* nobody is let in until a connection ends, or the next tick finds descriptors free */
 };
+
+static void on_accept(h2o_socket_t *listener, const char *err);
 
 /* ---- connections ---- */
 
 struct conn *conn_of(h2o_req_t *req)
 {
     return req->conn->callbacks->get_socket(req->conn)->on_close.data;
+}
+
+/* a listener that is not read leaves connections in its queue, and the loop asleep */
+static void let_in(struct doors *d, bool allowed)
+{
+    d->full = !allowed;
+    for (size_t i = 0; i < d->count; i++) {
+        h2o_socket_t *socket = d->doors[i].socket;
+        if (socket != NULL && h2o_socket_is_reading(socket) != allowed) {
+            if (allowed)
+                h2o_socket_read_start(socket, on_accept);
+            else
+                h2o_socket_read_stop(socket);
+        }
+    }
 }
 
 static void on_conn_closed(void *data)
@@ -57,6 +75,8 @@ static void on_conn_closed(void *data)
     c->next->prev = c->prev;
     d->connections--;
     free(c);
+    if (d->full)
+        let_in(d, true);
 }
 
 static bool conn_new(struct doors *d, const struct door *door, h2o_socket_t *socket)
@@ -80,10 +100,16 @@ static void on_accept(h2o_socket_t *listener, const char *err)
     struct doors *d = door->doors;
     if (err != NULL)
         return;
-    for (int i = 0; i < ACCEPTS_PER_WAKE && d->connections < d->max_connections; i++) {
-        h2o_socket_t *socket = h2o_evloop_socket_accept(listener);
-        if (socket == NULL)
+    for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
+        h2o_socket_t *socket = NULL;
+        errno = EMFILE;
+        if (d->connections < d->max_connections)
+            socket = h2o_evloop_socket_accept(listener);
+        if (socket == NULL) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+                let_in(d, false);
             return;
+        }
         if (!conn_new(d, door, socket)) {
             h2o_socket_close(socket);
             return;
@@ -204,7 +230,8 @@ static void serve(struct door *door)
         return; /* tried again at the next tick */
     door->socket = h2o_evloop_socket_create(door->doors->worker->ctx.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
     door->socket->data = door;
-    h2o_socket_read_start(door->socket, on_accept);
+    if (!door->doors->full)
+        h2o_socket_read_start(door->socket, on_accept);
 }
 
 static void leave(struct door *door)
@@ -226,6 +253,8 @@ static bool orphaned(const struct doors *d, const struct door *door)
 void doors_tick(struct doors *d)
 {
     uint64_t now = d->worker->now_ms;
+    if (d->full && d->connections < d->max_connections)
+        let_in(d, true);
     for (size_t i = 0; d->open && i < d->count; i++) {
         struct door *door = &d->doors[i];
         if (door->own || door->listener->shared) {

@@ -122,8 +122,11 @@ static int open_unix(struct listener *l, const char *address, char *why, size_t 
     l->shared = true;
     if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
         return refuse(why, why_size, address, "another server answers there");
-    unlink(path);
-    if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) != 0 || chmod(path, 0666) != 0 || listen(fd, BACKLOG) != 0)
+    struct stat st;
+    if (lstat(path, &st) == 0 && (!S_ISSOCK(st.st_mode) || unlink(path) != 0))
+        return refuse(why, why_size, address, S_ISSOCK(st.st_mode) ? strerror(errno) : "something else than a socket is there");
+    l->bound = bind(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0;
+    if (!l->bound || chmod(path, 0666) != 0 || listen(fd, BACKLOG) != 0)
         return refuse(why, why_size, address, strerror(errno));
     snprintf(l->url, sizeof(l->url), "unix:%s", path);
     return 0;
@@ -152,6 +155,7 @@ int listen_open(const struct conf *conf, struct listener *out, size_t *count, ch
         l->shared = true;
     }
     if (result != 0) {
+        listen_remove(out, *count);
         listen_close(out, *count);
         *count = 0;
     }
@@ -178,5 +182,15 @@ void listen_close(struct listener *listeners, size_t count)
         free(listeners[i].fds);
         listeners[i].fds = NULL;
         listeners[i].count = 0;
+    }
+}
+
+void listen_remove(const struct listener *listeners, size_t count)
+{
+    struct sockaddr_un sa;
+    for (size_t i = 0; i < count; i++) {
+        socklen_t len = sizeof(sa);
+        if (listeners[i].bound && getsockname(listeners[i].fds[0], (struct sockaddr *)&sa, &len) == 0)
+            unlink(sa.sun_path);
     }
 }

@@ -18,4 +18,7 @@ int listen_grow(struct listener *l, size_t slots);
 
 void listen_close(struct listener *listeners, size_t count);
 
+/* listen_remove(listeners, count): take the Unix sockets bound here off the file system; the server's end, before listen_close. */
+void listen_remove(const struct listener *listeners, size_t count);
+
 #endif

@@ -400,10 +400,12 @@ static void seat_emptied(struct master *m, struct seat *s, const struct child *c
         delay = delay == 0 ? DELAY_MIN_MS : delay * 2 < DELAY_MAX_MS ? delay * 2 : DELAY_MAX_MS;
     s->fill_at_ms = now + delay;
     bool cannot_start = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_START && !m->ready_said;
-    if (cannot_start || s->short_lives >= GIVE_UP_DEATHS) {
+    /* without auditors the server still serves what it has */
+    if (cannot_start || (s->role != ROLE_AUDITOR && s->short_lives >= GIVE_UP_DEATHS)) {
         log_error(cannot_start ? "cannot start: the %s said why" : "giving up: the %s keeps dying", role_name(c->process.role));
         m->exit_status = cannot_start ? EXIT_START : EXIT_GAVE_UP;
         m->stopping = true;
+        m->stop_at_ms = now + conf_of(m)->drain_timeout_ms;
     }
 }
 
@@ -634,14 +636,12 @@ static void wait_for_something(struct master *m)
 
 static void tidy(struct master *m)
 {
+    listen_remove(m->listeners, m->listeners_count);
     listen_close(m->listeners, m->listeners_count);
     if (m->writer_fd >= 0) {
         close(m->writer_fd);
         unlink(m->writer_path);
     }
-    for (size_t i = 0; m->generation != NULL && i < conf_of(m)->listen_count; i++)
-        if (strncmp(conf_of(m)->listen[i].address, "unix:", 5) == 0)
-            unlink(conf_of(m)->listen[i].address + 5);
     while (m->generation != NULL) {
         struct generation *g = m->generation;
         m->generation = g->next;

@@ -19,6 +19,7 @@ struct listener {
     bool shared;
     bool internal;
     bool tls;
+    bool bound; /* a Unix socket: its path is ours to remove */
     char url[160]; /* "http://127.0.0.1:41873", "unix:/run/assay/http.sock" */
     size_t conf_index;
 };

@@ -111,13 +111,18 @@ static bool wait_in_lane(struct queue *q, struct queue_job *job)
     struct queue_list *list = &lane->list[job->hurried ? 0 : 1];
     job->lane = lane;
     job->auditor = -1;
-    job->next = NULL;
-    job->prev = list->last;
-    if (list->last != NULL)
-        list->last->next = job;
-    else
+    if (job->alone) {
+        /* at the head: everybody else of its auditor waits for it, so it must be seen */
+        job->prev = NULL;
+        job->next = list->first;
+        *(list->first != NULL ? &list->first->prev : &list->last) = job;
         list->first = job;
-    list->last = job;
+    } else {
+        job->next = NULL;
+        job->prev = list->last;
+        *(list->last != NULL ? &list->last->next : &list->first) = job;
+        list->last = job;
+    }
     lane->waiting++;
     q->auditor[job->host % q->auditors].alone_waiting += job->alone;
     return true;

@@ -135,6 +135,28 @@ START_TEST(jobs_of_a_dead_auditor_run_again_one_at_a_time)
 }
 END_TEST
 
+START_TEST(suspected_jobs_are_found_behind_any_backlog)
+{
+    uint64_t got[200];
+    char url[64];
+    for (uint64_t i = 1; i <= 200; i++) {
+        snprintf(url, sizeof(url), "http://backlog%llu/", (unsigned long long)i);
+        add(1, i, url);
+    }
+    ck_assert_uint_eq(drain(got, 200), 32);
+    ck_assert_ptr_null(queue_auditor_went(q, 0, true));
+    queue_auditor_came(q, 0);
+    for (int i = 0; i < 32; i++) {
+        struct queue_job *job = queue_next(q);
+        ck_assert_ptr_nonnull(job);
+        ck_assert(job->alone);
+        ck_assert_ptr_null(queue_next(q));
+        queue_remove(q, job);
+    }
+    ck_assert_uint_eq(drain(got, 200), 32);
+}
+END_TEST
+
 START_TEST(only_a_death_while_alone_is_blamed_on_the_job)
 {
     uint64_t got[4];
@@ -230,6 +252,7 @@ int main(void)
     tcase_add_test(t, host_always_goes_to_the_same_auditor);
     tcase_add_test(t, nothing_goes_out_without_an_auditor);
     tcase_add_test(t, jobs_of_a_dead_auditor_run_again_one_at_a_time);
+    tcase_add_test(t, suspected_jobs_are_found_behind_any_backlog);
     tcase_add_test(t, only_a_death_while_alone_is_blamed_on_the_job);
     tcase_add_test(t, auditor_that_drains_is_blamed_for_nothing);
     tcase_add_test(t, newer_attempt_replaces_an_older_one_wherever_it_is);
