@@ -1,6 +1,7 @@
 /*
- * The auditor: jobs in, findings out. It holds no store and no keys, and gives up what grading does not need before the first page, the making of Unix sockets included: so it lives as long as its connection to the writer, and when that ends
- * the next auditor gets the jobs from the next writer.
+ * The auditor: jobs in, findings out. It holds no store and no keys, and gives up what grading does not need before the first page, the
+ * making of Unix sockets included: so it lives as long as its connection to the writer, and when that ends the next auditor gets the jobs
+ * from the next writer.
  */
 #include "channel.h"
 #include "log.h"
@@ -107,7 +108,8 @@ static bool exchange(struct auditor *a)
 /* until something happened; false when the writer is gone */
 static bool serve(struct auditor *a)
 {
-    struct curl_waitfd fd = {.fd = a->channel.fd, .events = (short)(CURL_WAIT_POLLIN | (channel_pending(&a->channel) > 0 ? CURL_WAIT_POLLOUT : 0))};
+    struct curl_waitfd fd = {.fd = a->channel.fd,
+                             .events = (short)(CURL_WAIT_POLLIN | (channel_pending(&a->channel) > 0 ? CURL_WAIT_POLLOUT : 0))};
     if (audit_wait(a->audit, &fd, 1, 250) != 0) {
         log_error("libcurl failed: the auditor starts again");
         exit(EXIT_START);

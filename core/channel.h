@@ -1,6 +1,6 @@
 /*
- * A channel: frames over a Unix stream socket between the writer and everybody else (workers, auditors, commands). Non-blocking on both sides; a frame is sent whole or stays in the buffer.
- * One channel belongs to one process; nothing here is shared.
+ * A channel: frames over a Unix stream socket between the writer and everybody else (workers, auditors, commands). Non-blocking on both
+ * sides; a frame is sent whole or stays in the buffer. One channel belongs to one process; nothing here is shared.
  *
  *   HELLO    →writer   a: channel id (0: none), b: 0         first frame of every connection
  *   CHANGE   →writer   a: sequence, b: highest answered      payload: change_encode
@@ -16,7 +16,17 @@
 
 #include "../store/bytes.h"
 
-enum frame_type { FRAME_HELLO = 1, FRAME_CHANGE, FRAME_ANSWER, FRAME_EVENT, FRAME_WAIT, FRAME_JOB, FRAME_FINDINGS, FRAME_BACK, FRAME_TYPES };
+enum frame_type {
+    FRAME_HELLO = 1,
+    FRAME_CHANGE,
+    FRAME_ANSWER,
+    FRAME_EVENT,
+    FRAME_WAIT,
+    FRAME_JOB,
+    FRAME_FINDINGS,
+    FRAME_BACK,
+    FRAME_TYPES
+};
 
 #define FRAME_MAX_PAYLOAD (8u << 20)
 
@@ -37,7 +47,10 @@ struct channel {
     size_t in_at, out_at; /* consumed so far */
 };
 
-/* channel_init(c, fd): take over ${fd}, made non-blocking and close-on-exec. channel_close(c): close it and free the buffers; fine on a closed one. */
+/*
+ * channel_init(c, fd): take over ${fd}, made non-blocking and close-on-exec. channel_close(c): close it and free the buffers; fine on a
+ * closed one.
+ */
 void channel_init(struct channel *c, int fd);
 void channel_close(struct channel *c);
 
@@ -52,7 +65,10 @@ void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b
 /* channel_flush(c): send what can be sent. 0: all gone; 1: the socket is full, wait until it is writable; -1: the peer is gone. */
 int channel_flush(struct channel *c);
 
-/* channel_read(c): take in what has arrived. 1: something did; 0: nothing now; -1: the peer is gone (frames taken in before are still there). */
+/*
+ * channel_read(c): take in what has arrived. 1: something did; 0: nothing now; -1: the peer is gone (frames taken in before are still
+ * there).
+ */
 int channel_read(struct channel *c);
 
 /* channel_next(c, out): the next whole frame. 1: one; 0: none yet; -1: the peer does not speak our protocol. */

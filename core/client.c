@@ -98,12 +98,16 @@ int client_open(const struct conf *conf, struct client **out, char *why, size_t 
     if (getrandom(&c->id, sizeof(c->id), 0) != sizeof(c->id) || become_owner(conf->data_dir, why, why_size) != 0)
         goto fail;
     if (!reach(c)) {
-        refuse(why, why_size, errno == EWOULDBLOCK ? "data_dir %s is in use by another Assay whose run_dir is not %s" : "data_dir %s cannot be locked%.0s",
+        refuse(why, why_size,
+               errno == EWOULDBLOCK ? "data_dir %s is in use by another Assay whose run_dir is not %s" : "data_dir %s cannot be locked%.0s",
                conf->data_dir, conf->run_dir);
         goto fail;
     }
-    struct store_options options = {.dir = conf->data_dir, .map_size = conf->store_map_size, .max_readers = 16 * conf->workers + 256,
-                                    .mode = c->live ? STORE_READ : STORE_WRITE, .renderer = &render_records};
+    struct store_options options = {.dir = conf->data_dir,
+                                    .map_size = conf->store_map_size,
+                                    .max_readers = 16 * conf->workers + 256,
+                                    .mode = c->live ? STORE_READ : STORE_WRITE,
+                                    .renderer = &render_records};
     if (store_open(&options, &c->store, reason, sizeof(reason)) != STORE_OK) {
         refuse(why, why_size, "%s%s", reason, "");
         goto fail;

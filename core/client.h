@@ -1,5 +1,6 @@
 /*
- * The command line's way to the store: a client of the running writer, or, where no server runs, the writer itself. Commands only; single-threaded; stop signals are held back while a change is under way.
+ * The command line's way to the store: a client of the running writer, or, where no server runs, the writer itself. Commands only;
+ * single-threaded; stop signals are held back while a change is under way.
  */
 #ifndef ASSAY_CLIENT_H
 #define ASSAY_CLIENT_H
@@ -11,7 +12,8 @@ struct client;
 
 /*
  * client_open(conf, out, why, why_size):
- * Reach the writer at run_dir, or lock data_dir and open the store (made if missing). As root, become data_dir's owner first. Return 0, or -1 with a sentence in ${why}.
+ * Reach the writer at run_dir, or lock data_dir and open the store (made if missing). As root, become data_dir's owner first. Return 0, or
+ * -1 with a sentence in ${why}.
  */
 int client_open(const struct conf *conf, struct client **out, char *why, size_t why_size) __attribute__((warn_unused_result));
 

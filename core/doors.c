@@ -84,7 +84,11 @@ static bool conn_new(struct doors *d, const struct door *door, h2o_socket_t *soc
     struct conn *c = calloc(1, sizeof(*c));
     if (c == NULL)
         return false;
-    *c = (struct conn){.prev = d->conns.prev, .next = &d->conns, .worker = d->worker, .socket = socket, .since_ms = d->worker->now_ms,
+    *c = (struct conn){.prev = d->conns.prev,
+                       .next = &d->conns,
+                       .worker = d->worker,
+                       .socket = socket,
+                       .since_ms = d->worker->now_ms,
                        .internal = door->listener->internal};
     c->prev->next = c;
     d->conns.prev = c;
@@ -172,7 +176,8 @@ static uint64_t acknowledged(const struct conn *c)
     if (getsockopt(h2o_socket_get_fd(c->socket), IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
         return info.tcpi_bytes_acked;
     int unsent = 0;
-    return ioctl(h2o_socket_get_fd(c->socket), TIOCOUTQ, &unsent) == 0 ? (uint64_t)c->socket->bytes_written - (uint64_t)unsent : c->sent + 1;
+    return ioctl(h2o_socket_get_fd(c->socket), TIOCOUTQ, &unsent) == 0 ? (uint64_t)c->socket->bytes_written - (uint64_t)unsent
+                                                                       : c->sent + 1;
 }
 
 static void sweep_sending(struct conn *c, uint64_t now)
@@ -343,7 +348,8 @@ struct doors *doors_new(struct worker *w)
     d->max_connections = w->conf->max_connections / w->conf->workers + 1;
     for (size_t i = 0; i < p->listeners_count; i++)
         for (size_t k = 0; k < p->listeners[i].count; k++)
-            d->doors[d->count++] = (struct door){.doors = d, .listener = &p->listeners[i], .slot = k, .own = k == p->index, .accept = &d->accept[i]};
+            d->doors[d->count++] =
+                (struct door){.doors = d, .listener = &p->listeners[i], .slot = k, .own = k == p->index, .accept = &d->accept[i]};
     if (!make_accepts(d)) {
         doors_free(d);
         return NULL;

@@ -1,8 +1,9 @@
 /*
  * A worker's doors: the listeners it serves and the connections that came in through them.
  *
- * Every worker inherits every slot's listening socket; it serves its own slot and adopts a slot that stood unserved for 250 ms, until that slot's worker is back. Timeouts are ours, on CLOCK_MONOTONIC: a sweep once a second over all
- * connections ends offenders with shutdown(2), which libh2o sees as the client's going away.
+ * Every worker inherits every slot's listening socket; it serves its own slot and adopts a slot that stood unserved for 250 ms, until that
+ * slot's worker is back. Timeouts are ours, on CLOCK_MONOTONIC: a sweep once a second over all connections ends offenders with shutdown(2),
+ * which libh2o sees as the client's going away.
  */
 #ifndef ASSAY_DOORS_H
 #define ASSAY_DOORS_H
@@ -21,7 +22,7 @@ struct conn {
     uint64_t since_ms;       /* of what the sweep measures: idle, receiving the head, the body, sending */
     uint64_t sent;           /* bytes the client had acknowledged at the last sweep */
     uint64_t requests;
-    struct ip peer;    /* valid where ${peer_known} and not ${local} */
+    struct ip peer; /* valid where ${peer_known} and not ${local} */
     bool receiving, head_done, internal, sending, ended, peer_known, local /* a Unix socket's */;
 };
 

@@ -307,7 +307,8 @@ static void give_up(const struct link *l, struct op *op)
     if (repeats_earlier(l, op))
         reply_error(r, ERR_CONFLICT, "The first request under this Idempotency-Key has not ended yet: try again later.");
     else
-        reply_error(r, ERR_UNAVAILABLE, "The change could not be confirmed in time; it may still happen. Ask for the record before sending it again.");
+        reply_error(r, ERR_UNAVAILABLE,
+                    "The change could not be confirmed in time; it may still happen. Ask for the record before sending it again.");
 }
 
 void link_tick(struct link *l)

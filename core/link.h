@@ -1,6 +1,7 @@
 /*
- * A worker's link to the writer, on its event loop: changes go out in order and numbered, answers and events come in. When the writer goes away the link comes back by itself, sends again what was not answered, and looks at every report
- * somebody waits for, since an event may have passed meanwhile. One per worker; freed at its end.
+ * A worker's link to the writer, on its event loop: changes go out in order and numbered, answers and events come in. When the writer goes
+ * away the link comes back by itself, sends again what was not answered, and looks at every report somebody waits for, since an event may
+ * have passed meanwhile. One per worker; freed at its end.
  */
 #ifndef ASSAY_LINK_H
 #define ASSAY_LINK_H
@@ -32,7 +33,8 @@ void link_send(struct link *l, const struct store_change *change);
 size_t link_waiting(const struct link *l);
 
 /*
- * What a request waits for. The link and the hash thread own it; the request only points at it (r->pending), and a request that ends sets pending->request to NULL.
+ * What a request waits for. The link and the hash thread own it; the request only points at it (r->pending), and a request that ends sets
+ * pending->request to NULL.
  */
 struct pending {
     struct request *request;

@@ -21,16 +21,17 @@
 #include <unistd.h>
 
 #define LOOK_EVERY_MS 250
-#define STUCK_MS 10000       /* a heartbeat older than this: killed and replaced */
-#define SYNC_ALARM_MS 10000  /* the writer inside fsync this long: an alarm, once */
-#define SHORT_LIFE_MS 5000   /* a child that died younger comes back with a delay */
+#define STUCK_MS 10000      /* a heartbeat older than this: killed and replaced */
+#define SYNC_ALARM_MS 10000 /* the writer inside fsync this long: an alarm, once */
+#define SHORT_LIFE_MS 5000  /* a child that died younger comes back with a delay */
 #define DELAY_MIN_MS 100
 #define DELAY_MAX_MS 5000
-#define GIVE_UP_DEATHS 12    /* short lives in a row, of one seat */
+#define GIVE_UP_DEATHS 12 /* short lives in a row, of one seat */
 #define DRAINING_GENERATIONS 3
 
 /*
- * A seat is a place that must be filled: writer, auditor i, worker i. Who sits there may be of an older generation until the newer is ready, so a child is apart from its seat.
+ * A seat is a place that must be filled: writer, auditor i, worker i. Who sits there may be of an older generation until the newer is
+ * ready, so a child is apart from its seat.
  */
 struct child {
     pid_t pid;
@@ -282,9 +283,17 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
     }
     c->born_ms = now;
     c->conf = conf_of(m);
-    c->process = (struct process){.role = seat->role, .index = seat->index, .generation = m->generation->number, .conf = c->conf,
-                                  .scoreboard = m->scoreboard, .score = c->score, .listeners = m->listeners,
-                                  .listeners_count = m->listeners_count, .writer_fd = m->writer_fd, .notify_fd = m->notify_fd, .master = getpid()};
+    c->process = (struct process){.role = seat->role,
+                                  .index = seat->index,
+                                  .generation = m->generation->number,
+                                  .conf = c->conf,
+                                  .scoreboard = m->scoreboard,
+                                  .score = c->score,
+                                  .listeners = m->listeners,
+                                  .listeners_count = m->listeners_count,
+                                  .writer_fd = m->writer_fd,
+                                  .notify_fd = m->notify_fd,
+                                  .master = getpid()};
     strcpy(c->process.writer_path, m->writer_path);
     c->next = m->children;
     m->children = c;
@@ -376,7 +385,8 @@ static void describe_death(const struct child *c, int status)
 {
     const char *role = role_name(c->process.role);
     if (WIFSIGNALED(status))
-        log_warn("%s %u (pid %d) was killed by signal %d (%s)", role, c->process.index, c->pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
+        log_warn("%s %u (pid %d) was killed by signal %d (%s)", role, c->process.index, c->pid, WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
     else
         log_warn("%s %u (pid %d) ended with status %d", role, c->process.index, c->pid, WEXITSTATUS(status));
 }
@@ -464,11 +474,12 @@ static void watch_one(struct master *m, struct child *c, uint64_t now)
         kill(c->pid, SIGKILL);
     } else if (syncing && busy != 0 && now > busy && now - busy > SYNC_ALARM_MS) {
         if (!c->alarmed)
-            log_error("the disk has kept the writer waiting for over %d s: no write is answered until it does its work", SYNC_ALARM_MS / 1000);
+            log_error("the disk has kept the writer waiting for over %d s: no write is answered until it does its work",
+                      SYNC_ALARM_MS / 1000);
         c->alarmed = true;
     } else if (!syncing && now > beat && now - beat > STUCK_MS && now - c->born_ms > STUCK_MS) {
-        log_error("%s %u (pid %d) has not moved for over %d s: killed, to be replaced", role_name(c->process.role), c->process.index, c->pid,
-                  STUCK_MS / 1000);
+        log_error("%s %u (pid %d) has not moved for over %d s: killed, to be replaced", role_name(c->process.role), c->process.index,
+                  c->pid, STUCK_MS / 1000);
         kill(c->pid, SIGKILL);
     } else
         c->alarmed = c->alarmed && syncing;

@@ -14,7 +14,10 @@ struct master_options {
     struct conf *conf; /* the first one; the master frees it */
 };
 
-/* master_run(options): the server's whole life; the exit status of assayd (operating.md). Prints the ready lines on standard output when every worker serves. */
+/*
+ * master_run(options): the server's whole life; the exit status of assayd (operating.md). Prints the ready lines on standard output when
+ * every worker serves.
+ */
 int master_run(const struct master_options *options);
 
 #endif

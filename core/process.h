@@ -12,14 +12,17 @@
 /* exit statuses, operating.md */
 enum { EXIT_STOPPED = 0, EXIT_CONFIGURATION = 1, EXIT_START = 2, EXIT_GAVE_UP = 3 };
 
-/* The listeners of the configuration, made by the master. Worker slot i serves fd[i] of each; a listener that cannot be multiplied has one descriptor, shared by all. */
+/*
+ * The listeners of the configuration, made by the master. Worker slot i serves fd[i] of each; a listener that cannot be multiplied has one
+ * descriptor, shared by all.
+ */
 struct listener {
     int *fds;
     size_t count; /* slots: workers, or 1 where it is shared */
     bool shared;
     bool internal;
     bool tls;
-    bool bound; /* a Unix socket: its path is ours to remove */
+    bool bound;    /* a Unix socket: its path is ours to remove */
     char url[160]; /* "http://127.0.0.1:41873", "unix:/run/assay/http.sock" */
     size_t conf_index;
 };
@@ -47,7 +50,8 @@ void process_title_init(int argc, char **argv);
 void process_title(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * process_enter(p): in the child, right after the fork: its title, signals, log, privileges (dropped to conf->user when root), death with its master. Exits EXIT_START with a sentence where it cannot.
+ * process_enter(p): in the child, right after the fork: its title, signals, log, privileges (dropped to conf->user when root), death with
+ * its master. Exits EXIT_START with a sentence where it cannot.
  */
 void process_enter(struct process *p);
 
@@ -55,7 +59,10 @@ void process_enter(struct process *p);
 void process_phase(struct process *p, enum phase phase);
 void process_beat(struct process *p);
 
-/* process_user(conf, uid, gid): whom to become: false when nobody (not root, or user is empty); exits EXIT_START when the user does not exist. */
+/*
+ * process_user(conf, uid, gid): whom to become: false when nobody (not root, or user is empty); exits EXIT_START when the user does not
+ * exist.
+ */
 bool process_user(const struct conf *conf, uid_t *uid, gid_t *gid);
 
 /* The children's lives; each returns its exit status. */

@@ -23,7 +23,7 @@ struct queue {
     unsigned auditors, capacity;
     struct {
         bool there;
-        bool alone; /* holds a job that runs alone */
+        bool alone;             /* holds a job that runs alone */
         unsigned alone_waiting; /* such jobs that wait: the others let it run empty first */
         unsigned running;
     } auditor[QUEUE_AUDITORS];
@@ -167,7 +167,8 @@ bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t at
     job = malloc(sizeof(*job) + url.n);
     if (job == NULL)
         return false;
-    *job = (struct queue_job){.workspace = workspace, .report = report, .attempt = attempt, .host = hash_host(url), .auditor = -1, .url_size = url.n};
+    *job = (struct queue_job){
+        .workspace = workspace, .report = report, .attempt = attempt, .host = hash_host(url), .auditor = -1, .url_size = url.n};
     memcpy(job->url, url.p, url.n);
     if (!wait_in_lane(q, job)) {
         free(job);

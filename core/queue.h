@@ -1,8 +1,9 @@
 /*
  * The writer's queue of jobs, in memory; the rows in the store are the truth, and the queue is made from them at the writer's start.
  *
- * Fair: workspaces take turns, and jobs somebody waits for go before the others. A host has at most two jobs out at once and its jobs always go to the same auditor, so that the two hold over all auditors. A job whose
- * auditor died is run again alone: nothing else is out at that auditor meanwhile, so a second death is its own.
+ * Fair: workspaces take turns, and jobs somebody waits for go before the others. A host has at most two jobs out at once and its jobs
+ * always go to the same auditor, so that the two hold over all auditors. A job whose auditor died is run again alone: nothing else is out
+ * at that auditor meanwhile, so a second death is its own.
  */
 #ifndef ASSAY_QUEUE_H
 #define ASSAY_QUEUE_H
@@ -31,7 +32,10 @@ struct queue;
 struct queue *queue_new(unsigned auditors, unsigned capacity);
 void queue_free(struct queue *q);
 
-/* queue_add: a job; one of the same report already there is replaced when its attempt is older, and otherwise kept as it is. False when memory is short. */
+/*
+ * queue_add: a job; one of the same report already there is replaced when its attempt is older, and otherwise kept as it is. False when
+ * memory is short.
+ */
 bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t attempt, struct str url);
 void queue_hurry(struct queue *q, uint64_t report);
 /* queue_find: NULL when there is none. */
@@ -39,9 +43,15 @@ struct queue_job *queue_find(struct queue *q, uint64_t report);
 /* queue_remove(q, job): it ended, or its report is gone. */
 void queue_remove(struct queue *q, struct queue_job *job);
 
-/* queue_auditor(q, index, there): an auditor came or went. When it went, its jobs wait again; those it held together with others are marked alone. */
+/*
+ * queue_auditor(q, index, there): an auditor came or went. When it went, its jobs wait again; those it held together with others are marked
+ * alone.
+ */
 void queue_auditor_came(struct queue *q, unsigned index);
-/* queue_auditor_went(q, index): it went. A job it held alone is returned (still queued, marked alone) when ${blame}: its death counts; otherwise NULL. */
+/*
+ * queue_auditor_went(q, index): it went. A job it held alone is returned (still queued, marked alone) when ${blame}: its death counts;
+ * otherwise NULL.
+ */
 struct queue_job *queue_auditor_went(struct queue *q, unsigned index, bool blame);
 /* queue_back(q, job): given back by an auditor that drains; no blame. */
 void queue_back(struct queue *q, struct queue_job *job);

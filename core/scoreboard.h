@@ -1,8 +1,9 @@
 /*
  * The scoreboard: what every process is doing, in a file of run_dir mapped by all of them (and, read-only, by `assay stats`).
  *
- * The master makes it before it forks and gives each child one slot; a slot is written by its own process, and cleared by the master when that process has been reaped. Every member is one atomic word, so that a process
- * killed at any instruction leaves nothing half-written. Times are milliseconds of CLOCK_MONOTONIC.
+ * The master makes it before it forks and gives each child one slot; a slot is written by its own process, and cleared by the master when
+ * that process has been reaped. Every member is one atomic word, so that a process killed at any instruction leaves nothing half-written.
+ * Times are milliseconds of CLOCK_MONOTONIC.
  */
 #ifndef ASSAY_SCOREBOARD_H
 #define ASSAY_SCOREBOARD_H
@@ -44,13 +45,19 @@ struct scoreboard {
         _Atomic int32_t pid;
         _Atomic uint64_t unserved_since_ms;
     } listener[SCOREBOARD_LISTENER_SLOTS];
-    /* live auditors, written by the master: an auditor gives up its mapping of all that stands before auditor_slot, so it cannot pass for anybody else */
+    /*
+     * live auditors, written by the master: an auditor gives up its mapping of all that stands before auditor_slot, so it cannot pass for
+     * anybody else
+     */
     _Atomic int32_t auditor_pid[SCOREBOARD_AUDITORS];
     struct score slot[SCOREBOARD_SLOTS];
     struct score auditor_slot[SCOREBOARD_AUDITORS] __attribute__((aligned(4096)));
 };
 
-/* scoreboard_create(path): make the file anew and map it; NULL with errno. scoreboard_open(path): map an existing one read-only; NULL when missing or of another version. */
+/*
+ * scoreboard_create(path): make the file anew and map it; NULL with errno. scoreboard_open(path): map an existing one read-only; NULL when
+ * missing or of another version.
+ */
 struct scoreboard *scoreboard_create(const char *path);
 const struct scoreboard *scoreboard_open(const char *path);
 void scoreboard_close(const struct scoreboard *sb);

@@ -21,8 +21,11 @@
 static void open_store(struct worker *w)
 {
     char why[512];
-    struct store_options options = {.dir = w->conf->data_dir, .map_size = w->conf->store_map_size, .max_readers = 16 * w->conf->workers + 256,
-                                    .mode = STORE_READ, .renderer = &render_records};
+    struct store_options options = {.dir = w->conf->data_dir,
+                                    .map_size = w->conf->store_map_size,
+                                    .max_readers = 16 * w->conf->workers + 256,
+                                    .mode = STORE_READ,
+                                    .renderer = &render_records};
     if (store_open(&options, &w->store, why, sizeof(why)) != STORE_OK) {
         log_error("data_dir: %s", why);
         exit(EXIT_START);

@@ -1,5 +1,6 @@
 /*
- * A worker: one libh2o event loop that owns its connections and requests, reads the store itself and sends every change to the writer. All of it is one process' and one thread's, but for the hash thread.
+ * A worker: one libh2o event loop that owns its connections and requests, reads the store itself and sends every change to the writer. All
+ * of it is one process' and one thread's, but for the hash thread.
  */
 #ifndef ASSAY_WORKER_H
 #define ASSAY_WORKER_H
@@ -27,10 +28,10 @@ struct worker {
     struct doors *doors;   /* listeners and connections */
     struct access_log *access_log;
     struct str base_url;
-    bool draining;   /* takes no new connections, answers with Connection: close */
-    bool stopping;   /* draining, and idle connections are closed at once */
-    bool replying;   /* a reply of ours is being started: the filter for the library's own errors leaves it alone */
-    uint64_t now_ms; /* CLOCK_MONOTONIC when the loop last woke */
+    bool draining;      /* takes no new connections, answers with Connection: close */
+    bool stopping;      /* draining, and idle connections are closed at once */
+    bool replying;      /* a reply of ours is being started: the filter for the library's own errors leaves it alone */
+    uint64_t now_ms;    /* CLOCK_MONOTONIC when the loop last woke */
     char id_prefix[16]; /* of the request ids made here: hex, random */
     uint64_t id_counter;
     struct memo *memo;

@@ -1,9 +1,11 @@
 /*
  * The writer: the only process that changes the store.
  *
- *   sockets → frames → a batch (all that waits, of everybody) → one transaction → commit, fsync → answers, events → auditors get jobs → loop
+ *   sockets → frames → a batch (all that waits, of everybody) → one transaction → commit, fsync → answers, events → auditors get jobs →
+ * loop
  *
- * While it syncs, the next batch gathers in the sockets. A batch that fails half-way is undone and applied again one change at a time, so that a change that fails undoes only itself.
+ * While it syncs, the next batch gathers in the sockets. A batch that fails half-way is undone and applied again one change at a time, so
+ * that a change that fails undoes only itself.
  */
 #include "channel.h"
 #include "log.h"
@@ -417,7 +419,8 @@ static void apply_batch(struct writer *w)
     for (size_t i = 0; i < w->batch_count; i++) {
         struct item *item = &w->batch[i];
         if (item->peer != NULL)
-            channel_put(&item->peer->channel, FRAME_ANSWER, item->sequence, 0, (struct str){(const char *)&item->answer, sizeof(item->answer)});
+            channel_put(&item->peer->channel, FRAME_ANSWER, item->sequence, 0,
+                        (struct str){(const char *)&item->answer, sizeof(item->answer)});
         else if (item->change.kind == CHANGE_PURGE)
             w->purging = item->answer.status == STORE_OK;
     }
@@ -565,8 +568,11 @@ static struct store *open_store(struct process *p)
 {
     char why[512];
     struct store *store;
-    struct store_options options = {.dir = p->conf->data_dir, .map_size = p->conf->store_map_size, .max_readers = 16 * p->conf->workers + 256,
-                                    .mode = STORE_WRITE, .renderer = &render_records};
+    struct store_options options = {.dir = p->conf->data_dir,
+                                    .map_size = p->conf->store_map_size,
+                                    .max_readers = 16 * p->conf->workers + 256,
+                                    .mode = STORE_WRITE,
+                                    .renderer = &render_records};
     if (store_open(&options, &store, why, sizeof(why)) != STORE_OK) {
         log_error("data_dir: %s", why);
         exit(EXIT_START);
@@ -576,7 +582,9 @@ static struct store *open_store(struct process *p)
 
 int writer_run(struct process *p)
 {
-    struct writer w = {.process = p, .store = open_store(p), .queue = queue_new(p->conf->auditors, p->conf->audit_concurrency),
+    struct writer w = {.process = p,
+                       .store = open_store(p),
+                       .queue = queue_new(p->conf->auditors, p->conf->audit_concurrency),
                        .epoll = epoll_create1(EPOLL_CLOEXEC)};
     struct epoll_event listen = {.events = EPOLLIN, .data.ptr = NULL};
     if (w.queue == NULL || w.epoll < 0 || epoll_ctl(w.epoll, EPOLL_CTL_ADD, p->writer_fd, &listen) != 0) {

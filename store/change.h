@@ -14,8 +14,8 @@ enum store_change_kind {
     CHANGE_KEY_CREATE,           /* workspace, name, scopes, hash, expires_at → id */
     CHANGE_KEY_REVOKE,           /* id; workspace 0: any */
     /*
-     * id, hash, expires_at (of the OLD key: the end of the overlap, never later than it was) → id of the new key: same name, scopes, workspace and
-     * length of life. Emits EVENT_KEY_REVOKED for the old one, so that nobody remembers its old end.
+     * id, hash, expires_at (of the OLD key: the end of the overlap, never later than it was) → id of the new key: same name, scopes,
+     * workspace and length of life. Emits EVENT_KEY_REVOKED for the old one, so that nobody remembers its old end.
      */
     CHANGE_KEY_ROTATE,
     CHANGE_KEY_TOUCH,            /* id: last_used_at becomes now; emits no event and bumps no version */
@@ -26,7 +26,8 @@ enum store_change_kind {
     CHANGE_REPORT_DIED,          /* id, attempt: an auditor died holding this job alone; the second time → failed, too_complex */
     CHANGE_PROJECT_DELETE,       /* workspace, id, match → id; reports invisible at once */
     /*
-     * limit: at most that many records of what is dying, and of idempotency rows over 24 h → id: how many; STORE_NOT_FOUND when nothing was left
+     * limit: at most that many records of what is dying, and of idempotency rows over 24 h → id: how many; STORE_NOT_FOUND when nothing was
+     * left
      */
     CHANGE_PURGE,
     CHANGE_KINDS

@@ -149,8 +149,8 @@ const char *store_why(const struct store *s);
 void store_read_end(struct store *s);
 
 /*
- * store_version(s): the number of the last commit; while it stays, nothing in the store has changed. store_snapshot_version(s): the one the open snapshot shows; 0 where none is open. So what was learnt from a snapshot holds as long as
- * store_version still tells its number.
+ * store_version(s): the number of the last commit; while it stays, nothing in the store has changed. store_snapshot_version(s): the one the
+ * open snapshot shows; 0 where none is open. So what was learnt from a snapshot holds as long as store_version still tells its number.
  */
 uint64_t store_version(struct store *s);
 uint64_t store_snapshot_version(const struct store *s);

@@ -1,6 +1,7 @@
 /*
- * Plays what stands around the handlers of core/api/: the pipeline (request.h), the store's readers and the writer. A test says what the store holds and how the writer answers, sends a request through the route table, and
- * looks at what was replied and asked. One request at a time.
+ * Plays what stands around the handlers of core/api/: the pipeline (request.h), the store's readers and the writer. A test says what the
+ * store holds and how the writer answers, sends a request through the route table, and looks at what was replied and asked. One request at
+ * a time.
  */
 #ifndef ASSAY_T_API_DOUBLES_H
 #define ASSAY_T_API_DOUBLES_H
@@ -45,8 +46,8 @@ void played_begin(void);
 void played_end(void);
 
 /*
- * played_send(method, path, args, input, headers): send a request to the row of that method and path; ${args}: two path arguments or NULL; ${input}: query or form, encoded; ${headers}: name, value, …, NULL.
- * The handler must have replied exactly once.
+ * played_send(method, path, args, input, headers): send a request to the row of that method and path; ${args}: two path arguments or NULL;
+ * ${input}: query or form, encoded; ${headers}: name, value, …, NULL. The handler must have replied exactly once.
  */
 void played_send(const char *method, const char *path, const char *const *args, const char *input, const char *const *headers);
 

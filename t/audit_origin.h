@@ -1,5 +1,6 @@
 /*
- * A small web server on loopback for the tests of grading: a thread accepts, a thread a connection answers by the test's own function, one request a connection.
+ * A small web server on loopback for the tests of grading: a thread accepts, a thread a connection answers by the test's own function, one
+ * request a connection.
  */
 #ifndef ASSAY_T_AUDIT_ORIGIN_H
 #define ASSAY_T_AUDIT_ORIGIN_H
@@ -14,7 +15,10 @@ struct origin_answer; /* one request being answered */
 /* ${path}: path and query as sent. */
 typedef void origin_fn(struct origin_answer *a, const char *path);
 
-/* origin_open(answer, tls): bind a free port of 127.0.0.1; with ${tls}, a self-signed certificate for "origin.test". origin_start begins to accept; origin_close ends every thread. */
+/*
+ * origin_open(answer, tls): bind a free port of 127.0.0.1; with ${tls}, a self-signed certificate for "origin.test". origin_start begins to
+ * accept; origin_close ends every thread.
+ */
 struct origin *origin_open(origin_fn *answer, bool tls);
 void origin_start(struct origin *o);
 void origin_close(struct origin *o);
@@ -23,13 +27,19 @@ uint16_t origin_port(const struct origin *o);
 /* origin_url(o, path): borrowed until the next call. */
 const char *origin_url(struct origin *o, const char *path);
 
-/* How many requests are being answered now, were at most at once, and came in all. origin_asked: whether a path that begins so was asked for. */
+/*
+ * How many requests are being answered now, were at most at once, and came in all. origin_asked: whether a path that begins so was asked
+ * for.
+ */
 unsigned origin_active(struct origin *o);
 unsigned origin_most_active(struct origin *o);
 unsigned origin_count(struct origin *o);
 bool origin_asked(struct origin *o, const char *path);
 
-/* For answers: bytes as they are; false when the client has gone. origin_page: a whole answer of status 200; ${headers} is "" or lines ending in \r\n. */
+/*
+ * For answers: bytes as they are; false when the client has gone. origin_page: a whole answer of status 200; ${headers} is "" or lines
+ * ending in \r\n.
+ */
 bool origin_send(struct origin_answer *a, const void *p, size_t n);
 bool origin_puts(struct origin_answer *a, const char *text);
 void origin_page(struct origin_answer *a, const char *headers, const char *body);

@@ -33,7 +33,10 @@ request_fn platform_openapi, platform_healthz, platform_readyz;
 #define API_REPORT_PARTS 6
 struct parts;
 
-/* api_report_add(parts, report, base_url, with_results): the parts of one report's record, API_REPORT_PARTS at most; they point into ${report}. */
+/*
+ * api_report_add(parts, report, base_url, with_results): the parts of one report's record, API_REPORT_PARTS at most; they point into
+ * ${report}.
+ */
 void api_report_add(struct parts *parts, const struct store_report *report, struct str base_url, bool with_results);
 
 /* api_report_reply(r, status, report): send the whole record: {"data":…,"status":…}; 200, 201 or 202. */
@@ -64,8 +67,9 @@ struct str api_lower(struct request *r, struct str text);
 struct str api_copy(struct request *r, struct str s);
 
 /*
- * api_version(id, version): the version that makes the ETag of a list (by its workspace) or a project. Their addresses may come to mean another workspace's list or a later project of the same name, with versions that
- * start anew, so the id is in it. A report's address is its id: its version stands alone. api_version_match(change, id) makes the versions of If-Match the store's again.
+ * api_version(id, version): the version that makes the ETag of a list (by its workspace) or a project. Their addresses may come to mean
+ * another workspace's list or a later project of the same name, with versions that start anew, so the id is in it. A report's address is
+ * its id: its version stands alone. api_version_match(change, id) makes the versions of If-Match the store's again.
  */
 uint64_t api_version(uint64_t id, uint64_t version);
 void api_version_match(struct request *r, struct store_change *change, uint64_t id);
@@ -77,7 +81,8 @@ void api_version_match(struct request *r, struct store_change *change, uint64_t 
 void api_list_begin(struct request *r, struct parts *parts, size_t room);
 
 /*
- * api_list_reply(r, parts, path, query, total, count): end the list with its envelope and send it: 200, or 422 on per_page where the body is larger than API_LIST_MAX. ${query} is what the store was asked.
+ * api_list_reply(r, parts, path, query, total, count): end the list with its envelope and send it: 200, or 422 on per_page where the body
+ * is larger than API_LIST_MAX. ${query} is what the store was asked.
  */
 void api_list_reply(struct request *r, struct parts *parts, struct str path, const struct store_list_query *query, uint64_t total, size_t count);
 

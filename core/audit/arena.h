@@ -1,6 +1,6 @@
 /*
- * Memory of one page: handed out in pieces, given back at once. It has a limit, so that a hostile page costs a bounded amount and is then given up. One
- * thread; everything handed out lives until arena_free.
+ * Memory of one page: handed out in pieces, given back at once. It has a limit, so that a hostile page costs a bounded amount and is then
+ * given up. One thread; everything handed out lives until arena_free.
  */
 #ifndef ASSAY_ARENA_H
 #define ASSAY_ARENA_H

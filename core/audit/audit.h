@@ -1,6 +1,6 @@
 /*
- * Grading: URL in, findings out. The auditor process and `assay audit` run it; it knows no store, no keys, no channel. Single-threaded, one engine per process; many pages are fetched at once on
- * libcurl's multi interface.
+ * Grading: URL in, findings out. The auditor process and `assay audit` run it; it knows no store, no keys, no channel. Single-threaded, one
+ * engine per process; many pages are fetched at once on libcurl's multi interface.
  */
 #ifndef ASSAY_AUDIT_H
 #define ASSAY_AUDIT_H
@@ -29,13 +29,16 @@ struct audit_findings {
 
 typedef void audit_done_fn(void *arg, const struct audit_findings *findings);
 
-/* audit_new(conf): an engine with the guard, limits and concurrency of ${conf} (borrowed). NULL when libcurl cannot start. Calls setlocale(LC_CTYPE, "C.UTF-8"). */
+/*
+ * audit_new(conf): an engine with the guard, limits and concurrency of ${conf} (borrowed). NULL when libcurl cannot start. Calls
+ * setlocale(LC_CTYPE, "C.UTF-8").
+ */
 struct audit *audit_new(const struct conf *conf);
 void audit_free(struct audit *audit);
 
 /*
- * audit_add(audit, id, url, done, arg): queue a page. Ends in exactly one call of ${done}, never from within audit_add. At most conf->audit_concurrency pages
- * run at once and at most two of one host; the others wait here.
+ * audit_add(audit, id, url, done, arg): queue a page. Ends in exactly one call of ${done}, never from within audit_add. At most
+ * conf->audit_concurrency pages run at once and at most two of one host; the others wait here.
  */
 void audit_add(struct audit *audit, uint64_t id, struct str url, audit_done_fn *done, void *arg);
 
@@ -43,15 +46,16 @@ void audit_add(struct audit *audit, uint64_t id, struct str url, audit_done_fn *
 size_t audit_pending(const struct audit *audit);
 
 /*
- * audit_wait(audit, extra, count, timeout_ms): let the transfers go on until something happened on one of them or on the ${extra} descriptors (revents filled in), at most ${timeout_ms}. Calls
- * the callbacks that became due. Return 0, or -1 when libcurl itself failed.
+ * audit_wait(audit, extra, count, timeout_ms): let the transfers go on until something happened on one of them or on the ${extra}
+ * descriptors (revents filled in), at most ${timeout_ms}. Calls the callbacks that became due. Return 0, or -1 when libcurl itself failed.
  */
 int audit_wait(struct audit *audit, struct curl_waitfd *extra, unsigned count, int timeout_ms);
 
 /*
  * audit_url_normalise(url, conf, out, host, why):
- * Judge and normalise a page's URL as api.md §4 and audits.md "before any look-up" say, by libcurl's URL API: the normalised URL into ${out} (≤ 2048 characters), its canonical project name (lower case, punycode, without
- * `www.` and port) into ${host}. False: not acceptable, with ${why} a static sentence. Used by the API on POST, so no look-up happens here.
+ * Judge and normalise a page's URL as api.md §4 and audits.md "before any look-up" say, by libcurl's URL API: the normalised URL into
+ * ${out} (≤ 2048 characters), its canonical project name (lower case, punycode, without `www.` and port) into ${host}. False: not
+ * acceptable, with ${why} a static sentence. Used by the API on POST, so no look-up happens here.
  */
 bool audit_url_normalise(struct str url, const struct conf *conf, struct buf *out, struct buf *host, const char **why);
 
@@ -60,9 +64,11 @@ int audit_result(int score, const struct conf *conf);
 
 /*
  * audit_sandbox(conf, why):
- * Give up what grading does not need: no new privileges, no capabilities, seccomp, Landlock, RLIMITs. Call once, after audit_new, when every descriptor the process will ever be given
- * is open: afterwards it can open no file for writing and none but those of resolver, TLS and charsets for reading, make no Unix, only internet sockets (socketpair goes on working),
- * start no process, and signal nobody. A page that hangs the parser then ends the process by SIGALRM. Return 0, or -1 with a static ${why}. Kernels without Landlock or seccomp are fine.
+ * Give up what grading does not need: no new privileges, no capabilities, seccomp, Landlock, RLIMITs. Call once, after audit_new, when
+ * every descriptor the process will ever be given is open: afterwards it can open no file for writing and none but those of resolver, TLS
+ * and charsets for reading, make no Unix, only internet sockets (socketpair goes on working), start no process, and signal nobody. A page
+ * that hangs the parser then ends the process by SIGALRM. Return 0, or -1 with a static ${why}. Kernels without Landlock or seccomp are
+ * fine.
  */
 int audit_sandbox(const struct conf *conf, const char **why);
 

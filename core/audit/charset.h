@@ -1,5 +1,6 @@
 /*
- * A page's bytes brought to UTF-8: by byte order mark, Content-Type, a meta tag within the first 1024 bytes, else windows-1252, as browsers do. What is no valid text becomes U+FFFD, NUL too.
+ * A page's bytes brought to UTF-8: by byte order mark, Content-Type, a meta tag within the first 1024 bytes, else windows-1252, as browsers
+ * do. What is no valid text becomes U+FFFD, NUL too.
  */
 #ifndef ASSAY_CHARSET_H
 #define ASSAY_CHARSET_H
@@ -18,7 +19,10 @@ struct charset {
 /* charset_find(body, content_type, out): which charset ${body} is in. ${content_type}: the header's value, may be empty. */
 void charset_find(struct str body, struct str content_type, struct charset *out);
 
-/* charset_to_utf8(charset, body, out): append ${body} as UTF-8 to ${out}; ${out} is at most three times as long. False when memory is short. */
+/*
+ * charset_to_utf8(charset, body, out): append ${body} as UTF-8 to ${out}; ${out} is at most three times as long. False when memory is
+ * short.
+ */
 bool charset_to_utf8(const struct charset *charset, struct str body, struct buf *out);
 
 #endif

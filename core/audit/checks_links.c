@@ -205,7 +205,9 @@ struct links {
     struct str rest; /* of the Link header that is being read */
 };
 
-/* One parameter of a Link header's value (RFC 8288, 3): ;name=value or ;name="value". False at the value's end, where a comma may follow. */
+/*
+ * One parameter of a Link header's value (RFC 8288, 3): ;name=value or ;name="value". False at the value's end, where a comma may follow.
+ */
 static bool header_parameter(struct str *rest, struct str *name, struct str *value)
 {
     *rest = text_trim(*rest);

@@ -1,5 +1,6 @@
 /*
- * What is known of a page when it is judged: the response, its HTML, and the answers to the probes. Filled by the engine (or a test), read by the checks; nothing here knows libcurl.
+ * What is known of a page when it is judged: the response, its HTML, and the answers to the probes. Filled by the engine (or a test), read
+ * by the checks; nothing here knows libcurl.
  */
 #ifndef ASSAY_FACTS_H
 #define ASSAY_FACTS_H
@@ -67,10 +68,16 @@ struct facts {
 void facts_init(struct facts *facts);
 void facts_free(struct facts *facts);
 
-/* facts_read(facts, body, deadline_ms): fill charset, page, base_url and gzip_bytes from the decoded ${body}; response and its headers stand already. */
+/*
+ * facts_read(facts, body, deadline_ms): fill charset, page, base_url and gzip_bytes from the decoded ${body}; response and its headers
+ * stand already.
+ */
 enum page_status facts_read(struct facts *facts, struct str body, unsigned deadline_ms);
 
-/* facts_header(facts, name, from): the value of the next ${name} header at ${*from} or later; p is NULL at the end. facts_header_first: the first, empty without one. */
+/*
+ * facts_header(facts, name, from): the value of the next ${name} header at ${*from} or later; p is NULL at the end. facts_header_first: the
+ * first, empty without one.
+ */
 struct str facts_header(const struct facts *facts, const char *name, size_t *from);
 struct str facts_header_first(const struct facts *facts, const char *name);
 

@@ -1,5 +1,6 @@
 /*
- * One request over libcurl, under the guard: its socket goes where the guard lets it, its bytes are counted after decompression, its redirect is reported and not followed. The engine (audit.c) runs many.
+ * One request over libcurl, under the guard: its socket goes where the guard lets it, its bytes are counted after decompression, its
+ * redirect is reported and not followed. The engine (audit.c) runs many.
  */
 #ifndef ASSAY_FETCH_H
 #define ASSAY_FETCH_H
@@ -51,10 +52,16 @@ struct fetch_request {
 struct fetch *fetch_new(const struct conf *conf, struct guard *guard);
 void fetch_free(struct fetch *fetch); /* after it left the multi handle */
 
-/* fetch_start(fetch, multi, request): begin; url and strings are copied by libcurl. False when libcurl would not. A fetch can be started again when it has ended. */
+/*
+ * fetch_start(fetch, multi, request): begin; url and strings are copied by libcurl. False when libcurl would not. A fetch can be started
+ * again when it has ended.
+ */
 bool fetch_start(struct fetch *fetch, CURLM *multi, const struct fetch_request *request);
 
-/* fetch_end(fetch, multi, code): it ended with libcurl's ${code}: take it from ${multi} and say how it went. fetch_cancel: take it away unfinished; harmless when it is not running. */
+/*
+ * fetch_end(fetch, multi, code): it ended with libcurl's ${code}: take it from ${multi} and say how it went. fetch_cancel: take it away
+ * unfinished; harmless when it is not running.
+ */
 enum fetch_error fetch_end(struct fetch *fetch, CURLM *multi, CURLcode code);
 void fetch_cancel(struct fetch *fetch, CURLM *multi);
 

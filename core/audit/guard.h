@@ -1,6 +1,7 @@
 /*
- * The guard: where grading may connect to (audits.md, "Fetching: the guard"). Judged twice: by name before any look-up, and by the resolved address when the socket is opened, on every redirect
- * and probe. The auditor, `assay audit`, and (names and literal addresses only) the API.
+ * The guard: where grading may connect to (audits.md, "Fetching: the guard"). Judged twice: by name before any look-up, and by the resolved
+ * address when the socket is opened, on every redirect and probe. The auditor, `assay audit`, and (names and literal addresses only) the
+ * API.
  */
 #ifndef ASSAY_GUARD_H
 #define ASSAY_GUARD_H
@@ -20,7 +21,8 @@ enum guard_host {
 
 /*
  * guard_host_judge(host, conf, why):
- * Judge ${host}: lower case, punycode, no trailing dot, an IPv6 address without brackets. Where it is not FINE or PRIVATE, ${why} is a static sentence.
+ * Judge ${host}: lower case, punycode, no trailing dot, an IPv6 address without brackets. Where it is not FINE or PRIVATE, ${why} is a
+ * static sentence.
  */
 enum guard_host guard_host_judge(const char *host, const struct conf *conf, const char **why);
 
@@ -32,7 +34,10 @@ struct guard;
 struct guard *guard_new(const struct conf *conf);
 void guard_free(struct guard *guard);
 
-/* guard_connect(guard, sa, private_host, now_ms): whether a socket to ${sa} may be opened. ${private_host}: the name was GUARD_HOST_PRIVATE. ${now_ms} (monotonic) ages what is known of the host's own addresses. */
+/*
+ * guard_connect(guard, sa, private_host, now_ms): whether a socket to ${sa} may be opened. ${private_host}: the name was
+ * GUARD_HOST_PRIVATE. ${now_ms} (monotonic) ages what is known of the host's own addresses.
+ */
 bool guard_connect(struct guard *guard, const struct sockaddr *sa, bool private_host, int64_t now_ms);
 
 #endif

@@ -8,7 +8,10 @@ static const uint32_t two_letters[26] = {
     0x07f7ddd, 0x14e6dd1, 0x2020440, 0x0004110, 0x0004001, 0x0000080, 0x0004100, 0x0100081,
 };
 
-/* Registered three-letter languages that have no two-letter code (ISO 639-3, and the families of ISO 639-5): a row per first two letters, bit n is the n-th third letter. */
+/*
+ * Registered three-letter languages that have no two-letter code (ISO 639-3, and the families of ISO 639-5): a row per first two letters,
+ * bit n is the n-th third letter.
+ */
 static const uint32_t three_letters[26 * 26] = {
     0x2fdedff, 0x3fffbff, 0x3ffbdbb, 0x3df6bfb, 0x3573c1f, 0x21ce5db, 0x3ff7fff, 0x00efdc3, 0x1cbffff, 0x254a141, 0x3ffdffe, 0x3fffffd,
     0x3ffff77, 0x3ffffff, 0x29e3f7f, 0x3ffffff, 0x20abc4d, 0x3ffef9e, 0x3ffeff7, 0x3ffffdf, 0x3dfffef, 0x03c7d0a, 0x1fe75df, 0x0801c52,

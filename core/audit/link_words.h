@@ -6,7 +6,10 @@
 
 #include "../../store/bytes.h"
 
-/* link_words_have(language, text): whether ${text}, in lower case and trimmed, is one of ${language}'s generic texts; of any language's where ${language} is empty. */
+/*
+ * link_words_have(language, text): whether ${text}, in lower case and trimmed, is one of ${language}'s generic texts; of any language's
+ * where ${language} is empty.
+ */
 bool link_words_have(struct str language, struct str text);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A page's HTML, read once into facts: the elements that checks look at, in the order of the document, with their attributes and texts, and counts of the rest. libxml2's push parser behind one file;
- * everything lives in the page's arena until page_free.
+ * A page's HTML, read once into facts: the elements that checks look at, in the order of the document, with their attributes and texts, and
+ * counts of the rest. libxml2's push parser behind one file; everything lives in the page's arena until page_free.
  */
 #ifndef ASSAY_PAGE_H
 #define ASSAY_PAGE_H
@@ -68,7 +68,8 @@ struct page {
 
 /*
  * page_read(page, html, deadline_ms):
- * Read ${html}, which is UTF-8 without NULs. Gives up with PAGE_TOO_COMPLEX when that takes longer than ${deadline_ms} or more memory than a page may have. ${page} must be freed in any case.
+ * Read ${html}, which is UTF-8 without NULs. Gives up with PAGE_TOO_COMPLEX when that takes longer than ${deadline_ms} or more memory than
+ * a page may have. ${page} must be freed in any case.
  */
 enum page_status page_read(struct page *page, struct str html, unsigned deadline_ms);
 void page_free(struct page *page);
@@ -88,9 +89,10 @@ enum page_mode page_mode_of(struct str doctype);
 
 /*
  * page_scan(html, doctype, feed, arg):
- * What the parser shall see of ${html}: comments, declarations and the insides of scripts (but JSON-LD), styles, noscript and frames are left out, markup within title and textarea becomes
- * the text it is to browsers, and a tag is cut at PAGE_TAG_BYTES or PAGE_TAG_ATTRIBUTES, since the parser's cost there is quadratic. ${doctype} borrows from ${html}. ${feed} gets it in pieces and
- * returns false to stop; then so does page_scan.
+ * What the parser shall see of ${html}: comments, declarations and the insides of scripts (but JSON-LD), styles, noscript and frames are
+ * left out, markup within title and textarea becomes the text it is to browsers, and a tag is cut at PAGE_TAG_BYTES or PAGE_TAG_ATTRIBUTES,
+ * since the parser's cost there is quadratic. ${doctype} borrows from ${html}. ${feed} gets it in pieces and returns false to stop; then so
+ * does page_scan.
  */
 #define PAGE_TAG_BYTES ((size_t)64 * 1024)
 #define PAGE_TAG_ATTRIBUTES 1024

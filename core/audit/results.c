@@ -7,7 +7,10 @@
 /* What a check weighs in the score, by importance. */
 static const unsigned weights[] = {[IMPORTANCE_HIGH] = 10, [IMPORTANCE_MEDIUM] = 5, [IMPORTANCE_LOW] = 1};
 
-/* Where the results would be too long, details go first: how many a check keeps, and how long its texts are; the next row is tried until all fits. */
+/*
+ * Where the results would be too long, details go first: how many a check keeps, and how long its texts are; the next row is tried until
+ * all fits.
+ */
 static const struct {
     size_t details, points;
 } cuts[] = {{50, 200}, {25, 200}, {10, 200}, {10, 100}, {5, 100}, {3, 80}, {1, 80}, {0, 60}};

@@ -45,7 +45,10 @@ static bool is_unreserved(unsigned char c)
     return (c >= '0' && c <= '9') || (text_lower((char)c) >= 'a' && text_lower((char)c) <= 'z') || (c != 0 && strchr("-._~", c) != NULL);
 }
 
-/* One form of what can be written in several: unreserved characters bare, bytes beyond ASCII encoded, hex digits upper case. ${out} has room for three times ${s}. */
+/*
+ * One form of what can be written in several: unreserved characters bare, bytes beyond ASCII encoded, hex digits upper case. ${out} has
+ * room for three times ${s}.
+ */
 static size_t canonical(struct str s, char *out)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -68,7 +71,10 @@ static size_t canonical(struct str s, char *out)
     return n;
 }
 
-/* * is any run of bytes, $ at the end is the end. The leftmost place of each piece between stars is as good as any other, but for the last one before $. */
+/*
+ * * is any run of bytes, $ at the end is the end. The leftmost place of each piece between stars is as good as any other, but for the last
+ * one before $.
+ */
 static bool matches(struct str pattern, struct str target)
 {
     bool anchored = pattern.n > 0 && pattern.p[pattern.n - 1] == '$';

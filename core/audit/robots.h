@@ -14,7 +14,10 @@ struct robots_verdict {
     unsigned line;   /* its number from 1; 0 when none did */
 };
 
-/* robots_judge(text, agent, target, out): may ${agent} (its product token), or `*` where no group names it, fetch ${target} (path and query)? */
+/*
+ * robots_judge(text, agent, target, out): may ${agent} (its product token), or `*` where no group names it, fetch ${target} (path and
+ * query)?
+ */
 void robots_judge(struct str text, const char *agent, struct str target, struct robots_verdict *out);
 
 /* A line as crawlers read it: name, colon, value; comments and white space gone. */
@@ -23,10 +26,16 @@ struct robots_line {
     unsigned number;
 };
 
-/* robots_line(rest, out): the next line of ${*rest} that is not empty; ${out}->number counts on from what it was (0 at first), and ${out}->name is empty where the line has no colon. False at the end. */
+/*
+ * robots_line(rest, out): the next line of ${*rest} that is not empty; ${out}->number counts on from what it was (0 at first), and
+ * ${out}->name is empty where the line has no colon. False at the end.
+ */
 bool robots_line(struct str *rest, struct robots_line *out);
 
-/* robots_match(pattern, target): bytes of ${pattern} when it matches ${target}, else -1. Both as written; percent-encoding is compared by meaning (RFC 9309, 2.2.2). */
+/*
+ * robots_match(pattern, target): bytes of ${pattern} when it matches ${target}, else -1. Both as written; percent-encoding is compared by
+ * meaning (RFC 9309, 2.2.2).
+ */
 long robots_match(struct str pattern, struct str target);
 
 #endif

@@ -99,7 +99,8 @@ static bool drop_capabilities(void)
 
 /*
  * ---- Landlock: the files that resolving, TLS and charsets need, read-only; nothing else ----
- * A rule holds the file it was made for. Where resolv.conf is replaced later, and its folder is not listed, a process goes on with the old name servers until it is started anew.
+ * A rule holds the file it was made for. Where resolv.conf is replaced later, and its folder is not listed, a process goes on with the old
+ * name servers until it is started anew.
  */
 
 static const char *const readable[] = {
@@ -130,7 +131,9 @@ static const char *const readable[] = {
     "/sys/devices/system/cpu",
 };
 
-/* Every right of Landlock's first version, and those later ones that this kernel knows; what is handled is denied unless a rule allows it. */
+/*
+ * Every right of Landlock's first version, and those later ones that this kernel knows; what is handled is denied unless a rule allows it.
+ */
 static uint64_t handled_rights(long version)
 {
     uint64_t rights = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
@@ -174,7 +177,10 @@ static bool restrict_files(void)
     return ok;
 }
 
-/* ---- seccomp: what libcurl, its resolving threads, TLS and the parser call; the rest does not exist (ENOSYS), and what only an intruder would call kills ---- */
+/*
+ * ---- seccomp: what libcurl, its resolving threads, TLS and the parser call; the rest does not exist (ENOSYS), and what only an intruder
+ * would call kills ----
+ */
 
 static const int allowed_calls[] = {
     /* memory, threads, time */

@@ -19,7 +19,10 @@ bool text_has(struct str s, const char *needle);    /* without regard to ASCII c
 struct str text_trim(struct str s);
 struct str text_from(struct str s, size_t at); /* what follows the first ${at} bytes */
 
-/* text_token(rest, separators, out): the next piece of ${rest} between any of ${separators}, empty pieces left out; false when there is none. */
+/*
+ * text_token(rest, separators, out): the next piece of ${rest} between any of ${separators}, empty pieces left out; false when there is
+ * none.
+ */
 bool text_token(struct str *rest, const char *separators, struct str *out);
 
 /* text_has_token(list, token): whether the space-separated ${list} (rel, class, target …) holds ${token}, without regard to ASCII case. */
@@ -32,10 +35,15 @@ bool text_split(struct str s, char at, struct str *before, struct str *after);
 size_t text_points(struct str s);
 struct str text_cut(struct str s, size_t points);
 
-/* text_number(s, out): leading decimal digits (after white space) as HTML's rules for non-negative integers; false without any. Saturates. */
+/*
+ * text_number(s, out): leading decimal digits (after white space) as HTML's rules for non-negative integers; false without any. Saturates.
+ */
 bool text_number(struct str s, unsigned long *out);
 
-/* text_word(rest, out): the next run of letters and digits (ASCII ones, and any code point from U+00C0 that is no punctuation or space of its own). */
+/*
+ * text_word(rest, out): the next run of letters and digits (ASCII ones, and any code point from U+00C0 that is no punctuation or space of
+ * its own).
+ */
 bool text_word(struct str *rest, struct str *out);
 
 /* text_fold(s, out): append ${s} in lower case, of any script (the process' LC_CTYPE is UTF-8, see audit_new). */

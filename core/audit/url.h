@@ -23,13 +23,16 @@ struct url {
 
 /*
  * url_judge(text, base, conf, out, why):
- * Resolve ${text} against ${base} (NULL: it must be absolute), normalise it and judge it as audits.md says "before any look-up". False: not acceptable, ${why} a static sentence,
- * and ${out}->forbidden tells a refusal of the guard; ${out} must be freed either way.
+ * Resolve ${text} against ${base} (NULL: it must be absolute), normalise it and judge it as audits.md says "before any look-up". False: not
+ * acceptable, ${why} a static sentence, and ${out}->forbidden tells a refusal of the guard; ${out} must be freed either way.
  */
 bool url_judge(struct str text, const char *base, const struct conf *conf, struct url *out, const char **why);
 void url_free(struct url *url);
 
-/* url_resolve(text, base, out): ${text} resolved against ${base}, absolute, without judging it and with any scheme; false when it is no URL. ${out} is appended to. For reading links of a page. */
+/*
+ * url_resolve(text, base, out): ${text} resolved against ${base}, absolute, without judging it and with any scheme; false when it is no
+ * URL. ${out} is appended to. For reading links of a page.
+ */
 bool url_resolve(struct str text, const char *base, struct buf *out);
 
 #endif

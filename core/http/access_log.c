@@ -58,8 +58,8 @@ static void add_json(struct buf *b, const struct request *r, struct str agent, s
     json_string(b, token(r->h2o->input.method));
     buf_adds(b, ",\"path\":");
     json_string(b, token(r->h2o->input.path));
-    buf_printf(b, ",\"route\":\"%s\",\"status\":%d,\"bytes\":%zu,\"took_us\":%llu,\"key\":%llu,\"agent\":", r->route == NULL ? "" : r->route->path,
-               r->status, r->sent_bytes, (unsigned long long)took_us, (unsigned long long)r->key);
+    buf_printf(b, ",\"route\":\"%s\",\"status\":%d,\"bytes\":%zu,\"took_us\":%llu,\"key\":%llu,\"agent\":",
+               r->route == NULL ? "" : r->route->path, r->status, r->sent_bytes, (unsigned long long)took_us, (unsigned long long)r->key);
     json_string(b, agent);
     buf_adds(b, "}\n");
 }

@@ -1,5 +1,6 @@
 /*
- * The conditions and wishes in a request's head: If-None-Match, If-Match, Idempotency-Key, Prefer. What they mean is in etag.c, idempotency.c and prefer.c; here they meet the request. See request.h for the contract.
+ * The conditions and wishes in a request's head: If-None-Match, If-Match, Idempotency-Key, Prefer. What they mean is in etag.c,
+ * idempotency.c and prefer.c; here they meet the request. See request.h for the contract.
  */
 #include "request.h"
 #include "etag.h"

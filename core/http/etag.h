@@ -1,5 +1,6 @@
 /*
- * Entity tags (RFC 9110 §8.8.3, §13.1): made of a record's version and the renderer's, "5-1", and "5-1-gz" for the compressed form. Pure functions; conditions.c applies them to a request.
+ * Entity tags (RFC 9110 §8.8.3, §13.1): made of a record's version and the renderer's, "5-1", and "5-1-gz" for the compressed form. Pure
+ * functions; conditions.c applies them to a request.
  */
 #ifndef ASSAY_HTTP_ETAG_H
 #define ASSAY_HTTP_ETAG_H
@@ -17,13 +18,17 @@ struct str etag_format(uint64_t version, unsigned renderer, char out[ETAG_SIZE])
 /* etag_compressed(etag, out): ${etag} as the tag of the compressed form. */
 struct str etag_compressed(struct str etag, char out[ETAG_SIZE]);
 
-/* etag_none_match(header, etag): whether an If-None-Match line names ${etag}, by the weak comparison: the line's "*", or the tag of either form. ETAG_GZIP says it was the compressed one. */
+/*
+ * etag_none_match(header, etag): whether an If-None-Match line names ${etag}, by the weak comparison: the line's "*", or the tag of either
+ * form. ETAG_GZIP says it was the compressed one.
+ */
 enum etag_match { ETAG_MISS, ETAG_HIT, ETAG_GZIP };
 enum etag_match etag_none_match(struct str header, struct str etag);
 
 /*
  * etag_versions(header, renderer, versions, max, count):
- * The versions an If-Match line names, by the strong comparison, added to ${versions} at *count (the array has room for ${max}; what is beyond is left out). Weak tags and tags we never made name none. False where the line is "*", any version.
+ * The versions an If-Match line names, by the strong comparison, added to ${versions} at *count (the array has room for ${max}; what is
+ * beyond is left out). Weak tags and tags we never made name none. False where the line is "*", any version.
  */
 bool etag_versions(struct str header, unsigned renderer, uint64_t *versions, size_t max, size_t *count);
 

@@ -1,5 +1,6 @@
 /*
- * A query or a form against the field table of its route: decoded, typed, and every mistake told at once. fields.c is pure and knows no request in flight; fields_request.c is the pipeline's entrance.
+ * A query or a form against the field table of its route: decoded, typed, and every mistake told at once. fields.c is pure and knows no
+ * request in flight; fields_request.c is the pipeline's entrance.
  */
 #ifndef ASSAY_HTTP_FIELDS_H
 #define ASSAY_HTTP_FIELDS_H
@@ -14,13 +15,16 @@ enum fields_status {
 
 /*
  * fields_decode(fields, encoded, scratch, values, errors):
- * Decode ${encoded} by ${fields} (NULL: none are known) into ${values}, one for each field. An unknown name is ignored, once it is known to be well-formed. An empty text field that may be empty counts as not sent; a field sent twice,
- * even with equal values, is a mistake. The decoded bytes live in ${scratch} (room for encoded.n bytes; may be NULL where ${encoded} holds neither "%" nor "+") or in ${encoded} itself. ${errors} collects a message per wrong field.
+ * Decode ${encoded} by ${fields} (NULL: none are known) into ${values}, one for each field. An unknown name is ignored, once it is known to
+ * be well-formed. An empty text field that may be empty counts as not sent; a field sent twice, even with equal values, is a mistake. The
+ * decoded bytes live in ${scratch} (room for encoded.n bytes; may be NULL where ${encoded} holds neither "%" nor "+") or in ${encoded}
+ * itself. ${errors} collects a message per wrong field.
  */
 enum fields_status fields_decode(const struct field *fields, struct str encoded, char *scratch, struct value *values, struct buf *errors);
 
 /*
- * fields_error(errors, name, format, …): note what is wrong with a field: the members of the contract's `errors` object, in the order found. One message a field. ${name} needs no escaping.
+ * fields_error(errors, name, format, …): note what is wrong with a field: the members of the contract's `errors` object, in the order
+ * found. One message a field. ${name} needs no escaping.
  * fields_error_body(errors, out): the whole body of the 422 they make.
  */
 void fields_error(struct buf *errors, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -28,7 +32,10 @@ void fields_error_body(const struct buf *errors, struct buf *out);
 
 /* ---- fields_request.c ---- */
 
-/* fields_parse(r, encoded): decode the route's query or form into r->values. False: 400 or 422 has been replied. ${encoded} must live as long as the request. */
+/*
+ * fields_parse(r, encoded): decode the route's query or form into r->values. False: 400 or 422 has been replied. ${encoded} must live as
+ * long as the request.
+ */
 bool fields_parse(struct request *r, struct str encoded);
 
 /* reply_fields_error(r, errors): 422 with all the messages collected; frees ${errors}. */

@@ -1,6 +1,9 @@
 #include "form.h"
 
-/* The bytes that may follow a lead byte, by RFC 3629's table: how many, and the range of the first (which is what rules out overlong forms and surrogates). */
+/*
+ * The bytes that may follow a lead byte, by RFC 3629's table: how many, and the range of the first (which is what rules out overlong forms
+ * and surrogates).
+ */
 static unsigned follow_bytes(unsigned char lead, unsigned char *low, unsigned char *high)
 {
     *low = 0x80;

@@ -1,17 +1,20 @@
 /*
- * application/x-www-form-urlencoded, as query strings and bodies use it, read strictly: "+" is a space, %XX must be two hex digits, and what comes out must be UTF-8 without NUL.
- * Pure functions; the decoded bytes live in memory the caller gives.
+ * application/x-www-form-urlencoded, as query strings and bodies use it, read strictly: "+" is a space, %XX must be two hex digits, and
+ * what comes out must be UTF-8 without NUL. Pure functions; the decoded bytes live in memory the caller gives.
  */
 #ifndef ASSAY_HTTP_FORM_H
 #define ASSAY_HTTP_FORM_H
 
 #include "../../store/bytes.h"
 
-/* utf8_valid(s): well-formed UTF-8 by RFC 3629 (no surrogates, no overlong forms), and no NUL. Plain ASCII is told eight bytes at a time. */
+/*
+ * utf8_valid(s): well-formed UTF-8 by RFC 3629 (no surrogates, no overlong forms), and no NUL. Plain ASCII is told eight bytes at a time.
+ */
 bool utf8_valid(struct str s);
 
 /*
- * form_decode(in, plus, out): percent-decode ${in} into ${out} (room for in.n bytes; may be in.p itself), "+" as a space where ${plus}. Returns the decoded string, with p NULL when it is malformed, holds NUL or is not UTF-8.
+ * form_decode(in, plus, out): percent-decode ${in} into ${out} (room for in.n bytes; may be in.p itself), "+" as a space where ${plus}.
+ * Returns the decoded string, with p NULL when it is malformed, holds NUL or is not UTF-8.
  */
 struct str form_decode(struct str in, bool plus, char *out);
 

@@ -19,7 +19,9 @@ static const struct {
 /* which of them a header line is; ONCE_COUNT: none */
 static enum once which(const char *line, const char *eol)
 {
-    static const uint8_t by_letter[26] = {['a' - 'a'] = 1 + ONCE_AUTHORIZATION, ['c' - 'a'] = 1 + ONCE_CONTENT_LENGTH, ['h' - 'a'] = 1 + ONCE_HOST,
+    static const uint8_t by_letter[26] = {['a' - 'a'] = 1 + ONCE_AUTHORIZATION,
+                                          ['c' - 'a'] = 1 + ONCE_CONTENT_LENGTH,
+                                          ['h' - 'a'] = 1 + ONCE_HOST,
                                           ['t' - 'a'] = 1 + ONCE_TRANSFER_ENCODING};
     unsigned letter = (unsigned)((*line | 0x20) - 'a');
     if (letter >= 26 || by_letter[letter] == 0)

@@ -1,5 +1,6 @@
 /*
- * Idempotency-Key (api.md §2): a key is the caller's, so it is bound to the credential and the path before it goes anywhere. Pure functions; conditions.c applies them to a request.
+ * Idempotency-Key (api.md §2): a key is the caller's, so it is bound to the credential and the path before it goes anywhere. Pure
+ * functions; conditions.c applies them to a request.
  */
 #ifndef ASSAY_HTTP_IDEMPOTENCY_H
 #define ASSAY_HTTP_IDEMPOTENCY_H

@@ -90,7 +90,8 @@ struct memo_report *memo_report(struct memo *m, uint64_t workspace, uint64_t id)
     return r->body.base != NULL && r->id == id && r->workspace == workspace ? r : NULL;
 }
 
-struct memo_report *memo_report_put(struct memo *m, uint64_t workspace, uint64_t id, uint64_t version, uint64_t seen, const struct str *parts, size_t count)
+struct memo_report *memo_report_put(struct memo *m, uint64_t workspace, uint64_t id, uint64_t version, uint64_t seen,
+                                    const struct str *parts, size_t count)
 {
     size_t size = 0;
     for (size_t i = 0; i < count; i++)

@@ -1,6 +1,7 @@
 /*
- * What a worker remembers between requests so that the second one like the first costs little: who a credential is, and the body of a report that was served. Nothing is believed for longer than the store stays unchanged: each memory
- * carries the store's version it was learnt at, and is looked up anew once that has moved on. Worker processes only; bounded.
+ * What a worker remembers between requests so that the second one like the first costs little: who a credential is, and the body of a
+ * report that was served. Nothing is believed for longer than the store stays unchanged: each memory carries the store's version it was
+ * learnt at, and is looked up anew once that has moved on. Worker processes only; bounded.
  */
 #ifndef ASSAY_HTTP_MEMO_H
 #define ASSAY_HTTP_MEMO_H
@@ -25,7 +26,8 @@ struct memo_key {
 };
 
 /*
- * memo_key(m, token, out): the place of ${token}, with its digest. 1: there; 0: ${token} is nothing anybody could have been given (told by its checksum); -1: OpenSSL failed. Compares in a time that tells nothing but the length.
+ * memo_key(m, token, out): the place of ${token}, with its digest. 1: there; 0: ${token} is nothing anybody could have been given (told by
+ * its checksum); -1: OpenSSL failed. Compares in a time that tells nothing but the length.
  */
 int memo_key(struct memo *m, struct str token, struct memo_key **out);
 
@@ -36,8 +38,12 @@ struct memo_report {
     h2o_iovec_t body;                /* base NULL: empty */
 };
 
-/* memo_report(m, workspace, id): what is remembered of it, or NULL. memo_report_put: remember ${parts}, put together; what was there before is let go once nobody sends it any more. */
+/*
+ * memo_report(m, workspace, id): what is remembered of it, or NULL. memo_report_put: remember ${parts}, put together; what was there before
+ * is let go once nobody sends it any more.
+ */
 struct memo_report *memo_report(struct memo *m, uint64_t workspace, uint64_t id);
-struct memo_report *memo_report_put(struct memo *m, uint64_t workspace, uint64_t id, uint64_t version, uint64_t seen, const struct str *parts, size_t count);
+struct memo_report *memo_report_put(struct memo *m, uint64_t workspace, uint64_t id, uint64_t version, uint64_t seen,
+                                    const struct str *parts, size_t count);
 
 #endif

@@ -7,7 +7,9 @@ struct address {
     struct buf before, after;
 };
 
-/* What may stand in a query as it is (RFC 3986 §3.4); everything else is percent-encoded, which makes the links safe inside JSON and <…>. */
+/*
+ * What may stand in a query as it is (RFC 3986 §3.4); everything else is percent-encoded, which makes the links safe inside JSON and <…>.
+ */
 static bool query_char(unsigned char c)
 {
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))

@@ -1,5 +1,6 @@
 /*
- * The pagination envelope of a list, as Laravel's clients know it: `links` and `meta` in the body, and a Link header (RFC 8288). api.md §3. Pure functions.
+ * The pagination envelope of a list, as Laravel's clients know it: `links` and `meta` in the body, and a Link header (RFC 8288). api.md §3.
+ * Pure functions.
  */
 #ifndef ASSAY_HTTP_PAGINATION_H
 #define ASSAY_HTTP_PAGINATION_H
@@ -24,8 +25,8 @@ struct pagination {
 
 /*
  * pagination_render(p, envelope, link):
- * Append `"links":{…},"meta":{…}` to ${envelope} and the Link header's value to ${link} (left empty where it would be too long). The last page is at least 1, so an empty list has one page; the page before one that is past
- * the end is the last.
+ * Append `"links":{…},"meta":{…}` to ${envelope} and the Link header's value to ${link} (left empty where it would be too long). The last
+ * page is at least 1, so an empty list has one page; the page before one that is past the end is the last.
  */
 void pagination_render(const struct pagination *p, struct buf *envelope, struct buf *link);
 

@@ -92,7 +92,8 @@ static enum step find_route(struct request *r)
     struct str path = split_target(r), method = view(r->h2o->input.method);
     r->is_head = str_eq(method, STR("HEAD"));
     if (!path_valid(r, path)) {
-        reply_error(r, ERR_BAD_REQUEST, "The path is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
+        reply_error(r, ERR_BAD_REQUEST,
+                    "The path is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
         return STEP_DONE;
     }
     r->route = route_find(method, path, r->conn->internal, r->args, &other);
@@ -121,7 +122,10 @@ static enum step check_accept(struct request *r)
 
 /* ---- client address ---- */
 
-/* the lines of X-Forwarded-For from the last to the first, and in each the addresses from right to left: the first that is no trusted proxy's */
+/*
+ * the lines of X-Forwarded-For from the last to the first, and in each the addresses from right to left: the first that is no trusted
+ * proxy's
+ */
 static void follow_proxies(struct request *r)
 {
     const h2o_headers_t *headers = &r->h2o->headers;
@@ -290,7 +294,8 @@ static enum step parse_fields(struct request *r)
         return fields_parse(r, r->query) ? STEP_NEXT : STEP_DONE;
     /* a query beside a form means nothing, but must be well-formed */
     if (r->query.n > 0 && form_decode(r->query, true, request_alloc(r, r->query.n)).p == NULL) {
-        reply_error(r, ERR_BAD_REQUEST, "The query is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
+        reply_error(r, ERR_BAD_REQUEST,
+                    "The query is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
         return STEP_DONE;
     }
     return fields_parse(r, view(r->h2o->entity)) ? STEP_NEXT : STEP_DONE;
@@ -302,7 +307,9 @@ static enum step handle(struct request *r)
     return STEP_DONE;
 }
 
-/* The pipeline, in the order of decisions (design: accept → head checks → route → client → credential → limiter → body → fields → handler). */
+/*
+ * The pipeline, in the order of decisions (design: accept → head checks → route → client → credential → limiter → body → fields → handler).
+ */
 static enum step (*const steps[])(struct request *r) = {
     check_head, find_route, check_accept, find_client, check_credential, check_body, parse_fields, handle,
 };

@@ -1,6 +1,6 @@
 /*
- * The one request pipeline: head checks → route → client address → credential → limiter → body rules → fields → handler. Each step is a row of the table in pipeline.c; it lets the request go on, ends it with a reply, or keeps it until
- * a continuation calls pipeline_resume.
+ * The one request pipeline: head checks → route → client address → credential → limiter → body rules → fields → handler. Each step is a row
+ * of the table in pipeline.c; it lets the request go on, ends it with a reply, or keeps it until a continuation calls pipeline_resume.
  */
 #ifndef ASSAY_HTTP_PIPELINE_H
 #define ASSAY_HTTP_PIPELINE_H
@@ -8,11 +8,16 @@
 #include "../worker.h"
 #include "request.h"
 
-/* pipeline_start(w): what requests of ${w} share: the prefix of their ids, the memo of credentials. False with errno. pipeline_finish(w) frees it. */
+/*
+ * pipeline_start(w): what requests of ${w} share: the prefix of their ids, the memo of credentials. False with errno. pipeline_finish(w)
+ * frees it.
+ */
 bool pipeline_start(struct worker *w);
 void pipeline_finish(struct worker *w);
 
-/* pipeline_register(w, host): put the pipeline on every path of ${host}, and the contract's errors on what the library answers by itself. */
+/*
+ * pipeline_register(w, host): put the pipeline on every path of ${host}, and the contract's errors on what the library answers by itself.
+ */
 void pipeline_register(struct worker *w, h2o_hostconf_t *host);
 
 /* pipeline_max_body(): the largest body any route takes, bytes. */

@@ -1,9 +1,10 @@
 /*
  * A request on its way through the pipeline, and what a handler may do with it. Worker processes only.
  *
- * The pipeline (pipeline.c) has done, by the route's row, before a handler sees the request: head checks, method, client address, credential and scope, limiter, media type, size and the fields' types. A handler
- * judges what is left, asks the store, and ends in exactly one reply_… call, at once or from a continuation. Continuations (request_change, request_await, request_hash) are called only while the client's
- * request is still there; a vanished client's are dropped. Memory: request_alloc, freed with the request.
+ * The pipeline (pipeline.c) has done, by the route's row, before a handler sees the request: head checks, method, client address,
+ * credential and scope, limiter, media type, size and the fields' types. A handler judges what is left, asks the store, and ends in exactly
+ * one reply_… call, at once or from a continuation. Continuations (request_change, request_await, request_hash) are called only while the
+ * client's request is still there; a vanished client's are dropped. Memory: request_alloc, freed with the request.
  */
 #ifndef ASSAY_HTTP_REQUEST_H
 #define ASSAY_HTTP_REQUEST_H
@@ -51,8 +52,8 @@ struct route {
     enum route_auth auth;
     uint32_t scope; /* enum scope, 0: none */
     enum route_body body;
-    uint32_t max_body; /* bytes */
-    uint32_t flags;    /* enum route_flag */
+    uint32_t max_body;          /* bytes */
+    uint32_t flags;             /* enum route_flag */
     const struct field *fields; /* ends with a NULL name; NULL: none */
     request_fn *handler;
 };
@@ -66,10 +67,10 @@ struct request {
     struct worker *worker;
     const struct conf *conf;
     struct store *store;
-    const struct route *route; /* NULL until found */
+    const struct route *route;      /* NULL until found */
     struct str args[PATH_ARGS_MAX]; /* decoded path arguments, in order */
-    struct str query;     /* raw, without "?" */
-    struct str id;        /* X-Request-Id */
+    struct str query;               /* raw, without "?" */
+    struct str id;                  /* X-Request-Id */
     struct ip client_ip;
     /* the credential's, valid where route->auth is AUTH_API_KEY */
     uint64_t key, workspace;
@@ -106,7 +107,10 @@ struct str request_base_url(struct request *r);
 /* reply_header(r, name, value): add a response header; ${name} is a lower-case literal, ${value} lives as long as the request. */
 void reply_header(struct request *r, const char *name, struct str value);
 
-/* reply_parts(r, status, type, parts, count): send the bytes of ${parts}, copied before it returns (so LMDB values may be among them). gzip, Content-Length, HEAD and X-Request-Id are its business. */
+/*
+ * reply_parts(r, status, type, parts, count): send the bytes of ${parts}, copied before it returns (so LMDB values may be among them).
+ * gzip, Content-Length, HEAD and X-Request-Id are its business.
+ */
 void reply_parts(struct request *r, int status, const char *type, const struct str *parts, size_t count);
 /* reply_json: the same, as application/json. */
 void reply_json(struct request *r, int status, const struct str *parts, size_t count);
@@ -123,33 +127,47 @@ void reply_store_error(struct request *r, enum store_status status);
 void reply_invalid(struct request *r, const char *field, const char *message);
 
 /*
- * reply_etag(r, version): for GETs. Set the strong ETag of ${version} (an opaque record or list version; the renderer's version is added here) and Cache-Control: private, no-cache; where If-None-Match matches it, send 304 and
- * return true: the handler is done.
+ * reply_etag(r, version): for GETs. Set the strong ETag of ${version} (an opaque record or list version; the renderer's version is added
+ * here) and Cache-Control: private, no-cache; where If-None-Match matches it, send 304 and return true: the handler is done.
  */
 bool reply_etag(struct request *r, uint64_t version);
 
-/* request_if_match(r, change): put the versions of If-Match into change->match ("*" and no header: any; a tag we never made: one no record has). */
+/*
+ * request_if_match(r, change): put the versions of If-Match into change->match ("*" and no header: any; a tag we never made: one no record
+ * has).
+ */
 void request_if_match(struct request *r, struct store_change *change);
 
 /*
- * request_idempotency(r, change): put Idempotency-Key, bound to credential and path, and the digest of the body into ${change}. No header: nothing. False: the key is empty, over 255 characters or not
- * printable ASCII, and 400 has been replied.
+ * request_idempotency(r, change): put Idempotency-Key, bound to credential and path, and the digest of the body into ${change}. No header:
+ * nothing. False: the key is empty, over 255 characters or not printable ASCII, and 400 has been replied.
  */
 bool request_idempotency(struct request *r, struct store_change *change);
 
-/* request_prefer(r, wait_ms, async): read Prefer (RFC 7240): `wait=N` into *wait_ms (≤ 30 s; a larger or malformed one is ignored), `respond-async` into *async. Sets nothing where absent. Returns what was honoured for Preference-Applied, p NULL: nothing. */
+/*
+ * request_prefer(r, wait_ms, async): read Prefer (RFC 7240): `wait=N` into *wait_ms (≤ 30 s; a larger or malformed one is ignored),
+ * `respond-async` into *async. Sets nothing where absent. Returns what was honoured for Preference-Applied, p NULL: nothing.
+ */
 struct str request_prefer(struct request *r, unsigned *wait_ms, bool *async);
 
 /* ---- continuations: at most one at a time ---- */
 
-/* request_change(r, change, done): send ${change} to the writer (copied); ${done} when it is durable or refused. A writer that is gone for 30 s: 503, and ${done} is not called. */
+/*
+ * request_change(r, change, done): send ${change} to the writer (copied); ${done} when it is durable or refused. A writer that is gone for
+ * 30 s: 503, and ${done} is not called.
+ */
 typedef void request_change_fn(struct request *r, const struct store_answer *answer);
 void request_change(struct request *r, const struct store_change *change, request_change_fn *done);
 
-/* request_await(r, report, timeout_ms, done): ${done} when ${report} is finished or deleted, ${timeout_ms} are over, or the worker drains. Check the record first: it may be finished already. */
+/*
+ * request_await(r, report, timeout_ms, done): ${done} when ${report} is finished or deleted, ${timeout_ms} are over, or the worker drains.
+ * Check the record first: it may be finished already.
+ */
 void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done);
 
-/* request_hash(r, password, done): scrypt on the hash thread; ${done} gets the text to store, p NULL when the queue was full (answer 503). */
+/*
+ * request_hash(r, password, done): scrypt on the hash thread; ${done} gets the text to store, p NULL when the queue was full (answer 503).
+ */
 typedef void request_hash_fn(struct request *r, struct str hash);
 void request_hash(struct request *r, struct str password, request_hash_fn *done);
 

@@ -3,7 +3,8 @@
 #include <assert.h>
 
 /*
- * Rows are found by the name of their resource, the segment after /api/v1/ (or the first, elsewhere): a bucket holds the rows of few names, so that a request is compared with few patterns however long the table is.
+ * Rows are found by the name of their resource, the segment after /api/v1/ (or the first, elsewhere): a bucket holds the rows of few names,
+ * so that a request is compared with few patterns however long the table is.
  */
 #define BUCKETS 64
 #define ROW_MAX 127
@@ -65,7 +66,8 @@ static bool has_method(const struct route *row, struct str method)
     return strncmp(row->method, method.p, method.n) == 0 && row->method[method.n] == '\0';
 }
 
-const struct route *route_find(struct str method, struct str path, bool internal, struct str args[PATH_ARGS_MAX], const struct route **other)
+const struct route *route_find(struct str method, struct str path, bool internal, struct str args[PATH_ARGS_MAX],
+                               const struct route **other)
 {
     if (str_eq(method, STR("HEAD")))
         method = STR("GET");
@@ -77,7 +79,8 @@ const struct route *route_find(struct str method, struct str path, bool internal
         size_t fixed = fixed_of[i - 1];
         if (path.n < fixed || (path.n > fixed && row->path[fixed] == '\0') || memcmp(path.p, row->path, fixed) != 0)
             continue;
-        if ((internal && (row->flags & ROUTE_INTERNAL) == 0) || !match(row->path + fixed, (struct str){path.p + fixed, path.n - fixed}, args))
+        if ((internal && (row->flags & ROUTE_INTERNAL) == 0) ||
+            !match(row->path + fixed, (struct str){path.p + fixed, path.n - fixed}, args))
             continue;
         if (has_method(row, method))
             return row;

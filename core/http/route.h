@@ -8,8 +8,8 @@
 
 /*
  * route_find(method, path, internal, args, other):
- * The row for ${method} (HEAD finds GET's) and the undecoded ${path}, with its raw arguments in ${args}. NULL: none; then *other is a row of the same path with another method, or NULL where no row has the path. ${internal}: only rows with
- * ROUTE_INTERNAL are there.
+ * The row for ${method} (HEAD finds GET's) and the undecoded ${path}, with its raw arguments in ${args}. NULL: none; then *other is a row
+ * of the same path with another method, or NULL where no row has the path. ${internal}: only rows with ROUTE_INTERNAL are there.
  */
 const struct route *route_find(struct str method, struct str path, bool internal, struct str args[PATH_ARGS_MAX], const struct route **other);
 

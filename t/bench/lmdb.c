@@ -1,8 +1,10 @@
 /*
- * What the disk and LMDB allow: the puts of creating reports, and nothing else. The keys are the store's own, the values as large as the store's, the
- * rows those of store/report.c, index.c, job.c for each report and of txn.c, project.c and channel.c for each commit; every commit is synced.
+ * What the disk and LMDB allow: the puts of creating reports, and nothing else. The keys are the store's own, the values as large as the
+ * store's, the rows those of store/report.c, index.c, job.c for each report and of txn.c, project.c and channel.c for each commit; every
+ * commit is synced.
  *
- *   run_lmdb DIR BATCH RECORDS     DIR/data.mdb is made, or grows; each run is another workspace in it. Prints: seconds, records a second, bytes put per record
+ *   run_lmdb DIR BATCH RECORDS     DIR/data.mdb is made, or grows; each run is another workspace in it. Prints: seconds, records a second,
+ * bytes put per record
  */
 #include "../../store/index.h"
 #include "api/render.h"
@@ -94,7 +96,9 @@ static void one_report(unsigned number)
     put(DB_BASE, &k, &job, sizeof(job));
 }
 
-/* What changes once a commit: the workspace, the project with its JSON, the counters, and the channel with the answers of the whole batch. */
+/*
+ * What changes once a commit: the workspace, the project with its JSON, the counters, and the channel with the answers of the whole batch.
+ */
 static void once_a_commit(size_t batch)
 {
     static const struct workspace_record w;

@@ -1,9 +1,11 @@
 /*
- * A load that counts: a fixed number of requests over a fixed number of keep-alive connections on loopback, each connection sending its next request when its last was answered.
+ * A load that counts: a fixed number of requests over a fixed number of keep-alive connections on loopback, each connection sending its
+ * next request when its last was answered.
  *
  *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE     prints: seconds, answers by class (2xx other)
  *                                                       ######## in the file becomes the number of the request
- *   run_load PORT CONNECTIONS hold                      opens the connections, one request each, says "open" and keeps them until standard input ends
+ *   run_load PORT CONNECTIONS hold                      opens the connections, one request each, says "open" and keeps them until standard
+ * input ends
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
