@@ -1,11 +1,10 @@
 /*
- * What the disk and LMDB allow: the puts of creating reports, and nothing else. The keys are the store's own, the values as large as the
- * store's, the rows those of store/report.c, index.c, job.c for each report and of txn.c, project.c and channel.c for each commit; every
- * commit is synced.
+ * What the disk and LMDB allow: the puts of creating reports, and nothing else. The keys are the store's own, the values as large as the store's, the
+ * rows those of store/report.c, index.c, job.c for each report and of txn.c, project.c and channel.c for each commit; every commit is synced.
  *
- *   run_lmdb DIR BATCH RECORDS     DIR/data.mdb is made, or grows; each run is another workspace in it. Prints: seconds, records a second,
- * bytes put per record
+ *   run_lmdb DIR BATCH RECORDS WORKSPACE     DIR/data.mdb is made, or grows. Prints: seconds, records a second, bytes put per record
  */
+#include "bench.h"
 #include "../../store/index.h"
 #include "api/render.h"
 
@@ -81,12 +80,12 @@ static void index_put(enum index_scope scope, uint64_t id, struct str url)
     put(DB_INDEX, &k, value.b, value.n);
 }
 
-static void one_report(unsigned number)
+static void one_report(unsigned page)
 {
     char text[128], value[4096];
     struct key k;
     uint64_t id = ++counters.report;
-    struct str url = {text, (size_t)snprintf(text, sizeof(text), "http://127.0.0.1:40000/page/%08u", number)};
+    struct str url = {text, (size_t)snprintf(text, sizeof(text), "http://127.0.0.1:40000/page/%08u", page)};
     key_id(&k, SPACE_REPORT, id);
     put(DB_RECORD, &k, value, report_value(url, value));
     index_put(SCOPE_WORKSPACE, id, url);
@@ -96,9 +95,7 @@ static void one_report(unsigned number)
     put(DB_BASE, &k, &job, sizeof(job));
 }
 
-/*
- * What changes once a commit: the workspace, the project with its JSON, the counters, and the channel with the answers of the whole batch.
- */
+/* What changes once a commit: the workspace, the project with its JSON, the counters, and the channel with the answers of the whole batch. */
 static void once_a_commit(size_t batch)
 {
     static const struct workspace_record w;
@@ -132,8 +129,6 @@ static void open_all(const char *dir)
     MDB_val key = key_val(&k);
     if (mdb_get(txn, dbi[DB_BASE], &key, &v) == 0)
         memcpy(&counters, v.mv_data, sizeof(counters));
-    workspace = ++counters.workspace;
-    project = ++counters.project;
     must(mdb_txn_commit(txn), "commit");
 }
 
@@ -153,11 +148,12 @@ static void render(void)
 
 int main(int argc, char **argv)
 {
-    size_t batch = argc == 4 ? strtoul(argv[2], NULL, 10) : 0, records = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
+    size_t batch = argc == 5 ? strtoul(argv[2], NULL, 10) : 0, records = argc == 5 ? strtoul(argv[3], NULL, 10) : 0;
     if (batch == 0 || records == 0) {
-        fprintf(stderr, "usage: run_lmdb DIR BATCH RECORDS\n");
+        fprintf(stderr, "usage: run_lmdb DIR BATCH RECORDS WORKSPACE\n");
         return 2;
     }
+    workspace = project = strtoul(argv[4], NULL, 10);
     open_all(argv[1]);
     render();
     double began = now();
@@ -165,7 +161,7 @@ int main(int argc, char **argv)
         size_t n = records - done < batch ? records - done : batch;
         must(mdb_txn_begin(env, NULL, 0, &txn), "begin");
         for (size_t i = 0; i < n; i++)
-            one_report((unsigned)(done + i));
+            one_report(bench_page((unsigned)(done + i)));
         once_a_commit(n);
         must(mdb_txn_commit(txn), "commit");
         done += n;

@@ -1,12 +1,12 @@
 /*
- * A load that counts: a fixed number of requests over a fixed number of keep-alive connections on loopback, each connection sending its
- * next request when its last was answered.
+ * A load that counts: a fixed number of requests over a fixed number of keep-alive connections on loopback, each connection sending its next request when its last was answered.
  *
  *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE     prints: seconds, answers by class (2xx other)
- *                                                       ######## in the file becomes the number of the request
- *   run_load PORT CONNECTIONS hold                      opens the connections, one request each, says "open" and keeps them until standard
- * input ends
+ *                                                       ######## in the file becomes the number of a page, another one in each request
+ *   run_load PORT CONNECTIONS hold                      opens the connections, one request each, says "open" and keeps them until standard input ends
  */
+#include "bench.h"
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -59,7 +59,7 @@ static void ask(struct client *c)
     char digits[16];
     c->have = 0;
     if (number_at != NULL) {
-        snprintf(digits, sizeof(digits), "%08u", number++ % 100000000);
+        snprintf(digits, sizeof(digits), "%08u", bench_page(number++));
         memcpy(number_at, digits, 8);
     }
     if (write(c->fd, request, request_size) != (ssize_t)request_size)
