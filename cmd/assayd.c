@@ -3,6 +3,7 @@
 #include "log.h"
 #include "master.h"
 #include "process.h"
+#include "tls.h"
 #include "config.h"
 
 #include <getopt.h>
@@ -94,6 +95,13 @@ static int serve(struct arguments *arguments)
     int mistakes = conf_load(options->conf_path, options->conf_required, options->sets, options->set_count, stderr, &conf);
     if (mistakes > 0) {
         fprintf(stderr, "assayd: the configuration has %d mistake%s\n", mistakes, mistakes == 1 ? "" : "s");
+        return EXIT_CONFIGURATION;
+    }
+    struct tls tls;
+    mistakes = tls_load(conf, &tls, stderr);
+    tls_free(&tls);
+    if (mistakes > 0) {
+        conf_free(conf);
         return EXIT_CONFIGURATION;
     }
     if (arguments->test) {

@@ -1,12 +1,10 @@
 #include "doors.h"
 
-#include "log.h"
+#include "tls.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <linux/tcp.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -307,29 +305,13 @@ size_t doors_connections(const struct doors *d)
 
 /* ---- making them ---- */
 
-static SSL_CTX *tls_context(const struct conf_listen *conf)
-{
-    SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
-    if (ctx != NULL && SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
-        SSL_CTX_use_certificate_chain_file(ctx, conf->tls_certificate) == 1 &&
-        SSL_CTX_use_PrivateKey_file(ctx, conf->tls_key, SSL_FILETYPE_PEM) == 1 && SSL_CTX_check_private_key(ctx) == 1)
-        return ctx;
-    char reason[256];
-    ERR_error_string_n(ERR_get_error(), reason, sizeof(reason));
-    log_error("listen %s: the certificate %s and key %s cannot be used: %s", conf->address, conf->tls_certificate, conf->tls_key, reason);
-    SSL_CTX_free(ctx);
-    return NULL;
-}
-
-static bool make_accepts(struct doors *d)
+static void make_accepts(struct doors *d)
 {
     struct process *p = d->worker->process;
-    for (size_t i = 0; i < p->listeners_count; i++) {
-        d->accept[i] = (h2o_accept_ctx_t){.ctx = &d->worker->ctx, .hosts = d->worker->config.hosts};
-        if (p->listeners[i].tls && (d->accept[i].ssl_ctx = tls_context(&d->worker->conf->listen[p->listeners[i].conf_index])) == NULL)
-            return false;
-    }
-    return true;
+    for (size_t i = 0; i < p->listeners_count; i++)
+        d->accept[i] = (h2o_accept_ctx_t){.ctx = &d->worker->ctx,
+                                          .hosts = d->worker->config.hosts,
+                                          .ssl_ctx = p->listeners[i].tls ? p->tls->ctx[p->listeners[i].conf_index] : NULL};
 }
 
 struct doors *doors_new(struct worker *w)
@@ -350,10 +332,7 @@ struct doors *doors_new(struct worker *w)
         for (size_t k = 0; k < p->listeners[i].count; k++)
             d->doors[d->count++] =
                 (struct door){.doors = d, .listener = &p->listeners[i], .slot = k, .own = k == p->index, .accept = &d->accept[i]};
-    if (!make_accepts(d)) {
-        doors_free(d);
-        return NULL;
-    }
+    make_accepts(d);
     return d;
 }
 
@@ -363,8 +342,6 @@ void doors_free(struct doors *d)
         return;
     for (size_t i = 0; i < d->count; i++)
         leave(&d->doors[i]);
-    for (size_t i = 0; i < LISTENERS_MAX; i++)
-        SSL_CTX_free(d->accept[i].ssl_ctx);
     free(d->doors);
     free(d);
 }

@@ -108,30 +108,23 @@ void link_release(struct link *l)
     release_overdue(l, UINT64_MAX);
 }
 
-static void note_pending(void *arg, enum store_status status, const struct store_report *report)
+/* what has ended is let go at the next tick */
+static void note_ended(void *arg, enum store_status status, const struct store_report *report)
 {
-    *(bool *)arg = status == STORE_OK && report->status == REPORT_PENDING;
+    struct wait *wait = arg;
+    if (status != STORE_OK || report->status != REPORT_PENDING)
+        wait->until_ms = 0;
 }
 
-static uint64_t workspace_of(const struct wait *wait)
-{
-    return wait->pending.request == NULL ? 0 : wait->pending.request->workspace;
-}
-
-/* after a time without events: whatever ended meanwhile is found in the store */
-static void release_missed(struct link *l)
+/* after a time without events: whatever ended meanwhile is found in the store, and the new writer hears who is waited for */
+static void ask_again(struct link *l)
 {
     for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
-        for (struct wait **at = &l->waits[i]; *at != NULL;) {
-            bool pending = false;
-            store_report_get(l->worker->store, workspace_of(*at), (*at)->report, false, note_pending, &pending);
-            if (!pending) {
-                release(l, at);
-                continue;
+        for (struct wait *wait = l->waits[i]; wait != NULL; wait = wait->next)
+            if (wait->pending.request != NULL) {
+                store_report_get(l->worker->store, wait->pending.request->workspace, wait->report, false, note_ended, wait);
+                channel_put(&l->channel, FRAME_WAIT, wait->report, 0, (struct str){0});
             }
-            channel_put(&l->channel, FRAME_WAIT, (*at)->report, 0, (struct str){0});
-            at = &(*at)->next;
-        }
     store_read_end(l->worker->store);
 }
 
@@ -279,7 +272,7 @@ static void reconnect(struct link *l)
     for (const struct op *op = l->first; op != NULL; op = op->next)
         put_change(l, op);
     h2o_socket_read_start(l->socket, on_readable);
-    release_missed(l);
+    ask_again(l);
 }
 
 static struct str idem_key(const struct op *op)

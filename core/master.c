@@ -5,6 +5,7 @@
 #include "listen.h"
 #include "log.h"
 #include "process.h"
+#include "tls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,6 +56,7 @@ struct seat {
 /* a configuration in use by children of one generation */
 struct generation {
     struct conf *conf;
+    struct tls tls;
     unsigned number, children;
     struct generation *next;
 };
@@ -103,11 +105,16 @@ static int make_dir(const struct conf *conf, const char *what, const char *path,
     return 0;
 }
 
-static int lock_dir(const char *what, const char *path)
+/* the lock outlives us and must be the user's: the command line takes it as data_dir's owner */
+static int lock_dir(const struct conf *conf, const char *what, const char *path)
 {
+    uid_t uid;
+    gid_t gid;
     int fd = data_lock(path);
     if (fd < 0)
         refuse(what, path, errno == EWOULDBLOCK ? "another assayd (or an assay command) uses it" : strerror(errno));
+    else if (process_user(conf, &uid, &gid) && fchown(fd, uid, gid) != 0)
+        log_warn("%s %s: its lock cannot be given to user \"%s\": %s", what, path, conf->user, strerror(errno));
     return fd;
 }
 
@@ -173,7 +180,7 @@ static int prepare(struct master *m)
         return refuse("cannot start", "signalfd", strerror(errno));
     if (make_dir(conf, "data_dir", conf->data_dir, 0700) != 0 || make_dir(conf, "run_dir", conf->run_dir, 0755) != 0)
         return -1;
-    if ((m->data_lock = lock_dir("data_dir", conf->data_dir)) < 0 || (m->run_lock = lock_dir("run_dir", conf->run_dir)) < 0)
+    if ((m->data_lock = lock_dir(conf, "data_dir", conf->data_dir)) < 0 || (m->run_lock = lock_dir(conf, "run_dir", conf->run_dir)) < 0)
         return -1;
     if (listen_open(conf, m->listeners, &m->listeners_count, why, sizeof(why)) != 0) {
         log_error("%s", why);
@@ -185,14 +192,35 @@ static int prepare(struct master *m)
 
 /* ---- generations, seats, children ---- */
 
+/* takes over ${conf}; NULL, with the reasons logged, where it cannot be used: then it is still the caller's */
 static struct generation *new_generation(struct master *m, struct conf *conf)
 {
+    char *said = NULL;
+    size_t size = 0;
+    FILE *mistakes = open_memstream(&said, &size);
     struct generation *g = calloc(1, sizeof(*g));
-    if (g == NULL)
+    bool ok = mistakes != NULL && g != NULL && tls_load(conf, &g->tls, mistakes) == 0;
+    if (mistakes != NULL)
+        fclose(mistakes);
+    for (char *line = ok || said == NULL ? NULL : strtok(said, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        log_error("%s", line);
+    free(said);
+    if (!ok) {
+        free(g);
         return NULL;
-    *g = (struct generation){conf, m->generation == NULL ? 0 : m->generation->number + 1, 0, m->generation};
+    }
+    g->conf = conf;
+    g->number = m->generation == NULL ? 0 : m->generation->number + 1;
+    g->next = m->generation;
     m->generation = g;
     return g;
+}
+
+static void free_generation(struct generation *g)
+{
+    tls_free(&g->tls);
+    conf_free(g->conf);
+    free(g);
 }
 
 /* a configuration nobody runs any more is freed */
@@ -206,8 +234,7 @@ static void drop_unused(struct master *m)
             continue;
         }
         *at = g->next;
-        conf_free(g->conf);
-        free(g);
+        free_generation(g);
     }
 }
 
@@ -289,6 +316,7 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
                                   .conf = c->conf,
                                   .scoreboard = m->scoreboard,
                                   .score = c->score,
+                                  .tls = &m->generation->tls,
                                   .listeners = m->listeners,
                                   .listeners_count = m->listeners_count,
                                   .writer_fd = m->writer_fd,
@@ -394,10 +422,12 @@ static void describe_death(const struct child *c, int status)
 static void seat_emptied(struct master *m, struct seat *s, const struct child *c, int status)
 {
     uint64_t now = clock_mono_ms(), delay = 0;
-    s->child = s->old;
-    s->old = NULL;
+    s->child = NULL; /* an old one goes on serving until there is a new one */
     if (m->stopping)
         return;
+    if (s->old != NULL)
+        log_error("%s %u of generation %u did not start: the one of the generation before goes on, and it is tried again", role_name(s->role),
+                  s->index, c->process.generation);
     /* an auditor ends of itself when its writer is gone */
     bool expected = c->stopping || (c->process.role == ROLE_AUDITOR && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STOPPED);
     if (!expected) {
@@ -410,8 +440,8 @@ static void seat_emptied(struct master *m, struct seat *s, const struct child *c
         delay = delay == 0 ? DELAY_MIN_MS : delay * 2 < DELAY_MAX_MS ? delay * 2 : DELAY_MAX_MS;
     s->fill_at_ms = now + delay;
     bool cannot_start = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_START && !m->ready_said;
-    /* without auditors the server still serves what it has */
-    if (cannot_start || (s->role != ROLE_AUDITOR && s->short_lives >= GIVE_UP_DEATHS)) {
+    /* without auditors or a writer (a dead disk) the server still serves what it has */
+    if (cannot_start || (s->role == ROLE_WORKER && s->old == NULL && s->short_lives >= GIVE_UP_DEATHS)) {
         log_error(cannot_start ? "cannot start: the %s said why" : "giving up: the %s keeps dying", role_name(c->process.role));
         m->exit_status = cannot_start ? EXIT_START : EXIT_GAVE_UP;
         m->stopping = true;
@@ -503,10 +533,11 @@ static unsigned draining_generations(const struct master *m)
     return count;
 }
 
+/* somebody of the newest generation is just starting; one that failed and waits for its next try does not count, so that a mended configuration gets in */
 static bool changing(const struct master *m)
 {
     for (size_t i = 0; i < m->seats_count; i++)
-        if (m->seats[i].old != NULL || m->seats[i].child == NULL)
+        if (m->seats[i].child != NULL && !is_ready(m->seats[i].child))
             return true;
     return false;
 }
@@ -516,10 +547,10 @@ static void succeed(struct master *m)
 {
     for (size_t i = 0; i < m->seats_count; i++) {
         struct seat *s = &m->seats[i];
-        if (s->child == NULL || s->child->process.generation == m->generation->number)
-            continue;
         s->short_lives = 0;
         s->fill_at_ms = 0;
+        if (s->child == NULL || s->child->process.generation == m->generation->number)
+            continue;
         if (s->role == ROLE_WORKER) {
             s->old = s->child;
             s->child = NULL;
@@ -567,7 +598,12 @@ static void reload(struct master *m)
             conf_free(conf);
             return;
         }
-    if (new_generation(m, conf) == NULL || make_seats(m) != 0) {
+    if (new_generation(m, conf) == NULL) {
+        log_error("reload refused: see above; the old configuration goes on");
+        conf_free(conf);
+        return;
+    }
+    if (make_seats(m) != 0) {
         log_error("reload failed: out of memory");
         return;
     }
@@ -656,8 +692,7 @@ static void tidy(struct master *m)
     while (m->generation != NULL) {
         struct generation *g = m->generation;
         m->generation = g->next;
-        conf_free(g->conf);
-        free(g);
+        free_generation(g);
     }
     scoreboard_close(m->scoreboard);
     free(m->seats);

@@ -34,6 +34,7 @@ struct process {
     const struct conf *conf;
     struct scoreboard *scoreboard;
     struct score *score;
+    const struct tls *tls; /* of its generation's listeners */
     const struct listener *listeners;
     size_t listeners_count;
     int writer_fd; /* listening socket of the writer; its path: */

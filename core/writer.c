@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define PURGE_SLICE 200
+#define FULL_EVERY_MS 60000
 #define PURGE_EVERY_MS 60000
 #define SWEEP_EVERY_MS 30000
 #define STALE_CHANNEL_MS 60000
@@ -66,7 +67,7 @@ struct writer {
     uint64_t *dropped; /* channels whose senders are gone */
     size_t dropped_count, dropped_room;
     bool purging;
-    uint64_t purge_at_ms, sweep_at_ms, stale_at_ms;
+    uint64_t purge_at_ms, sweep_at_ms, stale_at_ms, full_said_ms;
 };
 
 /* room for one more of a growing array; the writer cannot go on without memory */
@@ -367,6 +368,7 @@ static enum store_status commit(struct writer *w, struct store_txn *t)
 {
     score_set(w->process->score->phase, PHASE_SYNCING);
     enum store_status status = store_commit(t);
+    process_beat(w->process); /* before it counts as busy again: the disk's time is not ours */
     score_set(w->process->score->phase, PHASE_READY);
     score_add(w->process->score->batches, 1);
     return status;
@@ -394,6 +396,18 @@ static enum store_status try_items(struct writer *w, struct item *items, size_t 
 
 static void after_commit(struct writer *w);
 
+/* an operator must see a full store in the log, but not once per refused request */
+static void report_full(struct writer *w)
+{
+    uint64_t now = clock_mono_ms();
+    for (size_t i = 0; i < w->batch_count; i++)
+        if (w->batch[i].answer.status == STORE_FULL && now >= w->full_said_ms + FULL_EVERY_MS) {
+            w->full_said_ms = now;
+            log_error("the store is full, creates are refused while reads and deletes go on: make room on the disk, or raise store.map_size (%s)",
+                      store_why(w->store));
+        }
+}
+
 static void apply_batch(struct writer *w)
 {
     if (w->batch_count == 0 && w->dropped_count == 0)
@@ -403,6 +417,7 @@ static void apply_batch(struct writer *w)
     if (status == STORE_OK)
         after_commit(w);
     for (size_t i = 0; status != STORE_OK && status != STORE_IO && i < w->batch_count; i++) {
+        process_beat(w->process);
         enum store_status one = try_items(w, &w->batch[i], 1);
         if (one == STORE_OK)
             after_commit(w);
@@ -425,6 +440,7 @@ static void apply_batch(struct writer *w)
             w->purging = item->answer.status == STORE_OK;
     }
     score_add(w->process->score->requests, w->batch_count);
+    report_full(w);
     w->batch_count = 0;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -401,6 +402,14 @@ void store_abort(struct store_txn *t)
 }
 
 /* LMDB frees the transaction whether or not the commit succeeds. */
+/* LMDB takes a write that a full disk cut short for an I/O error */
+static bool disk_full(const struct store *s)
+{
+    enum { SPARE_BYTES = 4 << 20 };
+    struct statvfs fs;
+    return statvfs(s->dir, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < SPARE_BYTES;
+}
+
 enum store_status store_commit(struct store_txn *t)
 {
     write_back(t);
@@ -414,7 +423,7 @@ enum store_status store_commit(struct store_txn *t)
     if (rc == 0)
         return STORE_OK;
     t->s->event_count = 0;
-    return store_fail(t->s, rc, "commit");
+    return store_fail(t->s, rc == EIO && disk_full(t->s) ? ENOSPC : rc, "commit");
 }
 
 /*

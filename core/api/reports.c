@@ -51,26 +51,21 @@ static void report_found(void *arg, enum store_status status, const struct store
     serve(r, memo_report_put(r->worker->memo, r->workspace, report->id, report->version, store_snapshot_version(r->store), at, parts.count));
 }
 
-struct knowing {
-    struct request *request;
-    struct memo_report *known;
-};
-
 /* the store has moved on: is it still this version of the record? */
 static void version_found(void *arg, enum store_status status, const struct store_report *report)
 {
-    struct knowing *k = arg;
-    struct request *r = k->request;
-    if (status == STORE_OK && report->version != k->known->version) {
-        store_report_get(r->store, r->workspace, report->id, true, report_found, r);
-        return;
-    }
+    struct request *r = arg;
     if (status != STORE_OK) {
         reply_store_error(r, status);
         return;
     }
-    k->known->seen = store_snapshot_version(r->store);
-    serve(r, k->known);
+    struct memo_report *known = memo_report(r->worker->memo, r->workspace, report->id);
+    if (known == NULL || known->version != report->version) {
+        store_report_get(r->store, r->workspace, report->id, true, report_found, r);
+        return;
+    }
+    known->seen = store_snapshot_version(r->store);
+    serve(r, known);
 }
 
 void reports_get(struct request *r)
@@ -86,7 +81,7 @@ void reports_get(struct request *r)
     else if (known->seen == store_version(r->store))
         serve(r, known);
     else
-        store_report_get(r->store, r->workspace, id, false, version_found, &(struct knowing){r, known});
+        store_report_get(r->store, r->workspace, id, false, version_found, r);
 }
 
 static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count)

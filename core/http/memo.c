@@ -9,6 +9,7 @@
 
 struct memo {
     struct memo_key key[KEYS];
+    struct memo_key *last; /* asked for */
     struct memo_report report[REPORTS];
     size_t bodies;
     struct memo_report passing; /* the last body that did not fit */
@@ -58,7 +59,7 @@ static bool same_secret(const char *a, const char *b, size_t n)
     return differ == 0;
 }
 
-int memo_key(struct memo *m, struct str token, struct memo_key **out)
+int memo_key(struct memo *m, struct str token, const struct memo_key **out)
 {
     enum credential_kind kind;
     uint64_t tail;
@@ -66,7 +67,8 @@ int memo_key(struct memo *m, struct str token, struct memo_key **out)
     if (token.n >= CREDENTIAL_SIZE || token.n < sizeof(tail))
         return 0;
     memcpy(&tail, token.p + token.n - sizeof(tail), sizeof(tail));
-    struct memo_key *k = *out = &m->key[spread(tail, KEYS)];
+    struct memo_key *k = &m->key[spread(tail, KEYS)];
+    *out = m->last = k;
     if (k->size == token.n && same_secret(k->text, token.p, token.n))
         return 1;
     if (!credential_parse(token, &kind) || kind != CREDENTIAL_KEY)
@@ -77,6 +79,16 @@ int memo_key(struct memo *m, struct str token, struct memo_key **out)
     memcpy(k->text, token.p, token.n);
     memcpy(k->hash, hash, sizeof(hash));
     return 1;
+}
+
+void memo_key_learn(struct memo *m, const struct store_key *key, uint64_t seen)
+{
+    struct memo_key *k = m->last;
+    if (k == NULL || k->size == 0 || memcmp(k->hash, key->hash, sizeof(k->hash)) != 0)
+        return;
+    k->key = *key;
+    k->key.name = (struct str){NULL, 0};
+    k->seen = seen;
 }
 
 static struct memo_report *place_of(struct memo *m, uint64_t id)

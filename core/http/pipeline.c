@@ -173,70 +173,62 @@ static bool bearer(struct request *r, struct str *token)
 }
 
 /* say, now and then, that a key is in use */
-static void touch(struct request *r, const struct memo_key *key)
+static void touch(struct request *r)
 {
-    uint64_t *slot = &r->worker->touched[key->id % (sizeof(r->worker->touched) / sizeof(r->worker->touched[0]))];
-    uint64_t mark = key->id << 20 | ((uint64_t)(r->now_ms / TOUCH_EVERY_MS) & 0xfffff);
-    if (r->now_ms - key->last_used_at < TOUCH_EVERY_MS || *slot == mark)
+    uint64_t *slot = &r->worker->touched[r->key % (sizeof(r->worker->touched) / sizeof(r->worker->touched[0]))];
+    uint64_t mark = r->key << 20 | ((uint64_t)(r->now_ms / TOUCH_EVERY_MS) & 0xfffff);
+    if (r->now_ms - r->credential.last_used_at < TOUCH_EVERY_MS || *slot == mark)
         return;
     *slot = mark;
-    struct store_change change = {.kind = CHANGE_KEY_TOUCH, .id = key->id};
+    struct store_change change = {.kind = CHANGE_KEY_TOUCH, .id = r->key};
     link_send(r->worker->link, &change);
 }
 
-struct learning {
-    struct memo_key *key;
-    enum store_status status;
-};
-
-static void learn_key(void *arg, enum store_status status, const struct store_key *key)
+static void key_found(void *arg, enum store_status status, const struct store_key *key)
 {
-    struct learning *l = arg;
-    l->status = status;
-    if (status != STORE_OK)
-        return;
-    l->key->id = key->id;
-    l->key->workspace = key->workspace;
-    l->key->scopes = key->scopes;
-    l->key->last_used_at = key->last_used_at;
-    l->key->expires_at = key->expires_at;
-    l->key->revoked_at = key->revoked_at;
+    struct request *r = arg;
+    r->credential_status = status;
+    if (status == STORE_OK) {
+        r->credential = *key;
+        memo_key_learn(r->worker->memo, key, store_snapshot_version(r->store));
+    }
+    r->looked_up = true;
+    if (r->waits_for_key)
+        pipeline_resume(r);
 }
 
-/* the key of a token as the store has it now; NULL with a reason */
-static const struct memo_key *find_key(struct request *r, struct str token, enum store_status *status)
-{
-    struct learning l = {.status = STORE_IO};
-    int there = memo_key(r->worker->memo, token, &l.key);
-    *status = there == 0 ? STORE_NOT_FOUND : STORE_IO;
-    if (there != 1)
-        return NULL;
-    if (l.key->seen == store_version(r->store))
-        return l.key;
-    l.key->seen = 0;
-    store_key_find(r->store, l.key->hash, learn_key, &l);
-    *status = l.status;
-    if (l.status != STORE_OK)
-        return NULL;
-    l.key->seen = store_snapshot_version(r->store);
-    return l.key;
-}
-
-static enum step check_credential(struct request *r)
+static enum step find_credential(struct request *r)
 {
     struct str token;
-    enum store_status status;
+    const struct memo_key *known;
     if (r->route->auth == AUTH_NONE)
         return STEP_NEXT;
     if (!bearer(r, &token))
         return refuse_credential(r, false, "Send an API key: Authorization: Bearer asy_key_….");
-    const struct memo_key *key = find_key(r, token, &status);
-    if (key == NULL && status != STORE_NOT_FOUND) {
+    int there = memo_key(r->worker->memo, token, &known);
+    r->credential_status = there == 0 ? STORE_NOT_FOUND : there < 0 ? STORE_IO : STORE_OK;
+    if (there != 1)
+        return STEP_NEXT;
+    if (known->seen == store_version(r->store)) {
+        r->credential = known->key;
+        return STEP_NEXT;
+    }
+    store_key_find(r->store, known->hash, key_found, r);
+    r->waits_for_key = !r->looked_up;
+    return r->looked_up ? STEP_NEXT : STEP_WAIT;
+}
+
+static enum step judge_credential(struct request *r)
+{
+    const struct store_key *key = &r->credential;
+    if (r->route->auth == AUTH_NONE)
+        return STEP_NEXT;
+    if (r->credential_status == STORE_NOT_FOUND)
+        return refuse_credential(r, true, "This API key is not known; check that it was copied whole.");
+    if (r->credential_status != STORE_OK) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return STEP_DONE;
     }
-    if (key == NULL)
-        return refuse_credential(r, true, "This API key is not known; check that it was copied whole.");
     if (key->revoked_at != 0)
         return refuse_credential(r, true, "This API key was revoked.");
     if (key->expires_at != 0 && key->expires_at <= r->now_ms)
@@ -244,7 +236,7 @@ static enum step check_credential(struct request *r)
     r->key = key->id;
     r->workspace = key->workspace;
     r->scopes = key->scopes;
-    touch(r, key);
+    touch(r);
     if ((r->scopes & r->route->scope) == r->route->scope)
         return STEP_NEXT;
     reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\", error=\"insufficient_scope\""));
@@ -311,7 +303,7 @@ static enum step handle(struct request *r)
  * The pipeline, in the order of decisions (design: accept → head checks → route → client → credential → limiter → body → fields → handler).
  */
 static enum step (*const steps[])(struct request *r) = {
-    check_head, find_route, check_accept, find_client, check_credential, check_body, parse_fields, handle,
+    check_head, find_route, check_accept, find_client, find_credential, judge_credential, check_body, parse_fields, handle,
 };
 
 void pipeline_resume(struct request *r)

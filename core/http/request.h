@@ -75,6 +75,9 @@ struct request {
     /* the credential's, valid where route->auth is AUTH_API_KEY */
     uint64_t key, workspace;
     uint32_t scopes;
+    struct store_key credential; /* as found; without its name */
+    enum store_status credential_status;
+    bool looked_up, waits_for_key; /* pipeline's own */
     uint64_t version; /* for handlers: between two continuations */
     void *state;      /* for handlers: between two continuations */
     int64_t now_ms;   /* wall clock at arrival, for judging expiry */
