@@ -2,7 +2,7 @@
 
 #include "api/render.h"
 #include "channel.h"
-#include "scoreboard.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,15 +48,20 @@ static int refuse(char *why, size_t size, const char *format, const char *a, con
     return -1;
 }
 
-/* whoever owns data_dir owns what is made in it */
-static int become_owner(const char *dir, char *why, size_t why_size)
+/* whoever owns data_dir owns what is made in it; a new one is the server's user's */
+static int become_owner(const struct conf *conf, char *why, size_t why_size)
 {
     struct stat st;
-    if (stat(dir, &st) != 0) {
-        if (errno != ENOENT || mkdir(dir, 0700) != 0)
+    uid_t uid;
+    gid_t gid;
+    const char *dir = conf->data_dir;
+    if (mkdir(dir, 0700) == 0) {
+        if (process_user(conf, &uid, &gid) && chown(dir, uid, gid) != 0)
             return refuse(why, why_size, "data_dir %s: %s", dir, strerror(errno));
-        return 0;
-    }
+    } else if (errno != EEXIST)
+        return refuse(why, why_size, "data_dir %s: %s", dir, strerror(errno));
+    if (stat(dir, &st) != 0)
+        return refuse(why, why_size, "data_dir %s: %s", dir, strerror(errno));
     if (geteuid() == 0 && st.st_uid != 0 && (setegid(st.st_gid) != 0 || seteuid(st.st_uid) != 0))
         return refuse(why, why_size, "cannot become the owner of data_dir %s: %s", dir, strerror(errno));
     return 0;
@@ -95,12 +100,13 @@ int client_open(const struct conf *conf, struct client **out, char *why, size_t 
     c->lock = -1;
     c->channel.fd = -1;
     snprintf(c->path, sizeof(c->path), "%s/writer.sock", conf->run_dir);
-    if (getrandom(&c->id, sizeof(c->id), 0) != sizeof(c->id) || become_owner(conf->data_dir, why, why_size) != 0)
+    if (getrandom(&c->id, sizeof(c->id), 0) != sizeof(c->id) || become_owner(conf, why, why_size) != 0)
         goto fail;
     if (!reach(c)) {
-        refuse(why, why_size,
-               errno == EWOULDBLOCK ? "data_dir %s is in use by another Assay whose run_dir is not %s" : "data_dir %s cannot be locked%.0s",
-               conf->data_dir, conf->run_dir);
+        if (errno == EWOULDBLOCK)
+            refuse(why, why_size, "data_dir %s is in use by another Assay whose run_dir is not %s", conf->data_dir, conf->run_dir);
+        else
+            refuse(why, why_size, "data_dir %s cannot be locked: %s", conf->data_dir, strerror(errno));
         goto fail;
     }
     struct store_options options = {.dir = conf->data_dir,

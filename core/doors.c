@@ -134,6 +134,15 @@ static bool head_complete(const h2o_buffer_t *input)
     return memmem(input->bytes, n, "\r\n\r\n", 4) != NULL || memmem(input->bytes, n, "\n\n", 2) != NULL;
 }
 
+/* the library has nothing to send on this connection before the head is whole, so we may */
+static void refuse_head(const struct conn *c)
+{
+    static const char answer[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 91\r\n\r\n"
+                                 "{\"error\":{\"code\":\"bad_request\",\"message\":\"The head of the request is larger than 32 KiB.\"}}";
+    if (c->socket->ssl == NULL && send(h2o_socket_get_fd(c->socket), answer, sizeof(answer) - 1, MSG_NOSIGNAL) < 0)
+        return; /* it is going anyway */
+}
+
 static void sweep_receiving(struct conn *c, uint64_t now)
 {
     const struct conf *conf = c->worker->conf;
@@ -146,7 +155,10 @@ static void sweep_receiving(struct conn *c, uint64_t now)
         c->head_done = true;
         c->since_ms = now;
     }
-    if (now - c->since_ms > (c->head_done ? conf->body_timeout_ms : conf->header_timeout_ms) || (!c->head_done && input->size > HEAD_MAX))
+    if (!c->head_done && input->size > HEAD_MAX) {
+        refuse_head(c);
+        end(c);
+    } else if (now - c->since_ms > (c->head_done ? conf->body_timeout_ms : conf->header_timeout_ms))
         end(c);
 }
 

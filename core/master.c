@@ -17,7 +17,9 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -397,6 +399,24 @@ static void relieve(struct master *m)
     }
 }
 
+/* sd_notify(3): one datagram to the socket systemd named */
+static void tell_systemd(const char *state)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    if (path == NULL || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(sa.sun_path))
+        return;
+    memcpy(sa.sun_path, path, strlen(path));
+    if (path[0] == '@')
+        sa.sun_path[0] = '\0';
+    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&sa, len) < 0)
+        log_warn("systemd was not told %s: %s", state, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+}
+
 static void say_ready(struct master *m)
 {
     if (m->ready_said || !all_ready(m, ROLE_WRITER) || !all_ready(m, ROLE_AUDITOR) || !all_ready(m, ROLE_WORKER))
@@ -405,6 +425,7 @@ static void say_ready(struct master *m)
     for (size_t i = 0; i < m->listeners_count; i++)
         printf("ready %s workers=%u auditors=%u\n", m->listeners[i].url, conf_of(m)->workers, conf_of(m)->auditors);
     fflush(stdout);
+    tell_systemd("READY=1");
 }
 
 /* ---- deaths ---- */
@@ -619,6 +640,7 @@ static void stop(struct master *m, bool at_once)
 {
     bool again = m->stopping;
     m->stopping = true;
+    tell_systemd("STOPPING=1");
     for (struct child *c = m->children; c != NULL; c = c->next)
         if (at_once || again)
             kill(c->pid, SIGKILL);

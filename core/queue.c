@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define BUCKETS 4096
+#define BUCKETS 65536
 #define HOSTS 4096
 /* how deep a turn looks into one workspace's lane for a job whose host is free */
 #define LOOK_AHEAD 64

@@ -41,7 +41,8 @@ struct peer {
     enum role role;
     unsigned index; /* of an auditor */
     uint64_t id;    /* channel id; 0: cannot send changes */
-    bool greeted, loaded, gone, blocked, drained;
+    bool greeted, loaded, gone, drained;
+    bool blocked, full; /* its socket takes no more now; so much waits that nothing more is read from it */
     uint64_t sequence, sequence_committed;
     struct buf kept; /* struct kept, oldest first */
     size_t kept_committed;
@@ -96,9 +97,7 @@ static struct item *batch_add(struct writer *w, struct peer *peer, uint64_t sequ
 
 static void watch(struct writer *w, struct peer *p, int op)
 {
-    struct epoll_event ev = {.events = EPOLLIN | (p->blocked ? EPOLLOUT : 0), .data.ptr = p};
-    if (channel_pending(&p->channel) > PEER_OUT_MAX)
-        ev.events = EPOLLOUT;
+    struct epoll_event ev = {.events = (p->full ? 0 : EPOLLIN) | (p->blocked ? EPOLLOUT : 0), .data.ptr = p};
     epoll_ctl(w->epoll, op, p->channel.fd, &ev);
 }
 
@@ -167,13 +166,15 @@ static void remove_gone(struct writer *w)
 
 static void flush(struct writer *w, struct peer *p)
 {
-    if (p->gone || channel_pending(&p->channel) == 0)
+    if (p->gone || (channel_pending(&p->channel) == 0 && !p->blocked))
         return;
     int left = channel_flush(&p->channel);
-    if (left < 0)
+    bool blocked = left == 1, full = channel_pending(&p->channel) > PEER_OUT_MAX;
+    if (left < 0) {
         p->gone = true;
-    else if (p->blocked != (left == 1)) {
-        p->blocked = left == 1;
+    } else if (p->blocked != blocked || p->full != full) {
+        p->blocked = blocked;
+        p->full = full;
         watch(w, p, EPOLL_CTL_MOD);
     }
 }
@@ -237,9 +238,13 @@ static void on_back(struct writer *w, struct peer *p, const struct frame *f)
         queue_back(w->queue, job);
 }
 
-static void on_wait(struct writer *w, const struct frame *f)
+static void on_wait(struct writer *w, struct peer *p, const struct frame *f)
 {
-    queue_hurry(w->queue, f->head.a);
+    struct store_event over = {.kind = EVENT_REPORT_FINISHED, .id = f->head.a};
+    if (queue_find(w->queue, f->head.a) != NULL)
+        queue_hurry(w->queue, f->head.a);
+    else /* it ended before this was heard of */
+        channel_put(&p->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)&over, sizeof(over)});
 }
 
 /* who may send what: everything else ends the connection */
@@ -261,7 +266,7 @@ static bool dispatch(struct writer *w, struct peer *p, const struct frame *f)
     case FRAME_WAIT:
         if (auditor)
             return false;
-        on_wait(w, f);
+        on_wait(w, p, f);
         return true;
     case FRAME_FINDINGS:
         if (!auditor)
@@ -337,6 +342,14 @@ static void apply(struct store_txn *t, struct item *item, int64_t now_ms)
     buf_add(&p->kept, &kept, sizeof(kept));
 }
 
+static bool is_open(const struct writer *w, uint64_t channel)
+{
+    for (size_t i = 0; i < w->peers_count; i++)
+        if (w->peers[i]->id == channel && !w->peers[i]->gone)
+            return true;
+    return false;
+}
+
 static void note_channels(struct writer *w, struct store_txn *t)
 {
     for (size_t i = 0; i < w->peers_count; i++) {
@@ -345,7 +358,8 @@ static void note_channels(struct writer *w, struct store_txn *t)
             store_channel_note(t, p->id, p->sequence, buf_view(&p->kept));
     }
     for (size_t i = 0; i < w->dropped_count; i++)
-        store_channel_drop(t, w->dropped[i]);
+        if (!is_open(w, w->dropped[i])) /* it may have come back meanwhile */
+            store_channel_drop(t, w->dropped[i]);
 }
 
 static void settle_channels(struct writer *w, bool committed)
@@ -394,7 +408,7 @@ static enum store_status try_items(struct writer *w, struct item *items, size_t 
     return status;
 }
 
-static void after_commit(struct writer *w);
+static void after_commit(struct writer *w, const struct item *items, size_t items_count);
 
 /* an operator must see a full store in the log, but not once per refused request */
 static void report_full(struct writer *w)
@@ -408,6 +422,18 @@ static void report_full(struct writer *w)
         }
 }
 
+/* nothing was committed, but the answer must be the same if it is asked for again: the next commit notes it */
+static void refuse(struct item *item, enum store_status status)
+{
+    struct peer *p = item->peer;
+    item->answer = (struct store_answer){.status = status};
+    if (p == NULL || item->sequence <= p->sequence)
+        return;
+    struct kept kept = {item->sequence, item->answer};
+    p->sequence = item->sequence;
+    buf_add(&p->kept, &kept, sizeof(kept));
+}
+
 static void apply_batch(struct writer *w)
 {
     if (w->batch_count == 0 && w->dropped_count == 0)
@@ -415,14 +441,14 @@ static void apply_batch(struct writer *w)
     score_set(w->process->score->busy_since_ms, clock_mono_ms());
     enum store_status status = try_items(w, w->batch, w->batch_count);
     if (status == STORE_OK)
-        after_commit(w);
+        after_commit(w, w->batch, w->batch_count);
     for (size_t i = 0; status != STORE_OK && status != STORE_IO && i < w->batch_count; i++) {
         process_beat(w->process);
         enum store_status one = try_items(w, &w->batch[i], 1);
         if (one == STORE_OK)
-            after_commit(w);
+            after_commit(w, &w->batch[i], 1);
         else
-            w->batch[i].answer = (struct store_answer){.status = one};
+            refuse(&w->batch[i], one);
         if (one == STORE_IO)
             status = STORE_IO;
     }
@@ -446,22 +472,46 @@ static void apply_batch(struct writer *w)
 
 /* ---- what a commit sets off ---- */
 
-static void job_added(struct writer *w, const struct store_event *e)
+/* a created report's URL is still in the change that made it; events come in the order of their changes */
+static const struct store_change *change_behind(const struct store_event *e, const struct item **at, const struct item *end)
 {
-    struct store_job job;
-    if (store_job_get(w->store, e->id, &job) && !queue_add(w->queue, job.workspace, job.report, job.attempt, job.url))
+    for (; *at < end; ++*at)
+        if ((*at)->change.kind == CHANGE_REPORT_CREATE && (*at)->answer.id == e->id && (*at)->answer.status == STORE_OK)
+            return &(*at)->change;
+    return NULL;
+}
+
+static void job_added(struct writer *w, const struct store_event *e, const struct store_change *created)
+{
+    struct store_job job = {.workspace = e->workspace, .report = e->id, .attempt = (uint32_t)e->value};
+    if (created != NULL)
+        job.url = created->url;
+    else if (!store_job_get(w->store, e->id, &job))
+        return;
+    if (!queue_add(w->queue, job.workspace, job.report, job.attempt, job.url))
         log_error("out of memory: report %llu waits for the next sweep", (unsigned long long)e->id);
     store_read_end(w->store);
 }
 
-static void after_commit(struct writer *w)
+static void tell_workers(struct writer *w, const struct store_event *e)
+{
+    for (size_t k = 0; k < w->peers_count; k++)
+        if (w->peers[k]->role == ROLE_WORKER && !w->peers[k]->gone)
+            channel_put(&w->peers[k]->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)e, sizeof(*e)});
+}
+
+static void after_commit(struct writer *w, const struct item *items, size_t items_count)
 {
     size_t count;
     const struct store_event *events = store_events(w->store, &count);
+    const struct item *at = items;
     for (size_t i = 0; i < count; i++) {
         const struct store_event *e = &events[i];
         if (e->kind == EVENT_JOB_ADDED) {
-            job_added(w, e);
+            const struct item *from = at;
+            const struct store_change *created = change_behind(e, &at, items + items_count);
+            at = created == NULL ? from : at;
+            job_added(w, e, created);
             continue;
         }
         if (e->kind == EVENT_PURGE)
@@ -471,9 +521,7 @@ static void after_commit(struct writer *w)
             if (job != NULL)
                 queue_remove(w->queue, job);
         }
-        for (size_t k = 0; k < w->peers_count; k++)
-            if (w->peers[k]->role == ROLE_WORKER && !w->peers[k]->gone)
-                channel_put(&w->peers[k]->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)e, sizeof(*e)});
+        tell_workers(w, e);
     }
 }
 
@@ -524,10 +572,8 @@ static void note_stale(void *arg, uint64_t channel, uint64_t sequence)
 {
     struct writer *w = arg;
     (void)sequence;
-    for (size_t i = 0; i < w->peers_count; i++)
-        if (w->peers[i]->id == channel)
-            return;
-    drop_channel(w, channel);
+    if (!is_open(w, channel))
+        drop_channel(w, channel);
 }
 
 /* channels of senders that did not come back after this writer's start */

@@ -34,6 +34,7 @@ static const struct {
     {OK_HEAD "X: a\n\r\n", true, "carriage return"},
     {OK_HEAD "\n", true, "carriage return"},
     {"GET / HTTP/1.1\r\n\r\n", true, "no Host"},
+    {"\n" OK_HEAD "\r\n", true, "carriage return"},
     {"GET / HTTP/1.1\r\nHostess: a\r\n\r\n", true, "no Host"},
 };
 
@@ -45,6 +46,24 @@ START_TEST(each_head_has_the_fault_it_has)
         ck_assert_msg(fault == NULL, "%s: %s", cases[_i].head, fault);
     else
         ck_assert_msg(fault != NULL && strstr(fault, cases[_i].fault) != NULL, "%s: %s", cases[_i].head, fault);
+}
+END_TEST
+
+/* the library skips an empty line before the request: what stands behind it is judged all the same */
+START_TEST(empty_line_before_the_request_hides_nothing)
+{
+    bool chunked;
+    struct buf head = {0};
+    if (cases[_i].head[0] == '\n')
+        return;
+    buf_adds(&head, "\r\n");
+    buf_adds(&head, cases[_i].head);
+    const char *fault = head_fault(buf_view(&head), cases[_i].http11, &chunked);
+    if (cases[_i].fault == NULL)
+        ck_assert_msg(fault == NULL, "%s: %s", cases[_i].head, fault);
+    else
+        ck_assert_msg(fault != NULL && strstr(fault, cases[_i].fault) != NULL, "%s: %s", cases[_i].head, fault);
+    buf_free(&head);
 }
 END_TEST
 
@@ -80,6 +99,7 @@ int main(void)
     Suite *s = suite_create("head");
     TCase *t = tcase_create("head");
     tcase_add_loop_test(t, each_head_has_the_fault_it_has, 0, sizeof(cases) / sizeof(cases[0]));
+    tcase_add_loop_test(t, empty_line_before_the_request_hides_nothing, 0, sizeof(cases) / sizeof(cases[0]));
     tcase_add_test(t, chunked_body_is_told);
     tcase_add_test(t, head_of_32_kib_passes_and_one_byte_more_does_not);
     suite_add_tcase(s, t);

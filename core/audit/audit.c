@@ -62,7 +62,11 @@ struct audit {
     struct guard *guard;
     struct queue waiting, running, finished;
     bool head_came; /* of some page: its probes can begin */
+    bool more;      /* transfers have ended that were left for the next turn */
 };
+
+/* pages are read for so long at a stretch; then the caller has its turn, whose heartbeat others watch */
+#define TURN_MS 200
 
 static void queue_init(struct queue *q)
 {
@@ -556,14 +560,25 @@ static void schedule(struct audit *audit)
     start_transfers(audit);
 }
 
+static int64_t mono_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static int perform(struct audit *audit)
 {
     int running, left;
     if (curl_multi_perform(audit->multi, &running) != CURLM_OK)
         return -1;
-    for (CURLMsg *m; (m = curl_multi_info_read(audit->multi, &left)) != NULL;)
+    int64_t until = mono_ms() + TURN_MS;
+    audit->more = false;
+    for (CURLMsg *m; !audit->more && (m = curl_multi_info_read(audit->multi, &left)) != NULL;) {
         if (m->msg == CURLMSG_DONE)
             transfer_ended(audit, fetch_owner(m->easy_handle), m->data.result);
+        audit->more = left > 0 && mono_ms() > until;
+    }
     schedule(audit);
     return 0;
 }
@@ -573,9 +588,9 @@ int audit_wait(struct audit *audit, struct curl_waitfd *extra, unsigned count, i
     schedule(audit);
     if (perform(audit) != 0)
         return -1;
-    if (audit->finished.first != NULL)
+    if (audit->finished.first != NULL || audit->more)
         timeout_ms = 0;
-    if (curl_multi_poll(audit->multi, extra, count, timeout_ms, NULL) != CURLM_OK || perform(audit) != 0)
+    if (curl_multi_poll(audit->multi, extra, count, timeout_ms, NULL) != CURLM_OK || (!audit->more && perform(audit) != 0))
         return -1;
     call_finished(audit);
     return 0;

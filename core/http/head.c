@@ -38,13 +38,15 @@ const char *head_fault(struct str raw, bool http11, bool *chunked)
     unsigned seen[ONCE_COUNT + 1] = {0};
     *chunked = false;
     const char *p = raw.p, *end = raw.p + (raw.n < HEAD_MAX_BYTES ? raw.n : HEAD_MAX_BYTES);
+    if (end - p >= 2 && p[0] == '\r' && p[1] == '\n')
+        p += 2; /* one empty line before the request is no part of it (RFC 9112 §2.2); the library skips it too */
     for (bool request_line = true;; request_line = false) {
         const char *eol = memchr(p, '\n', (size_t)(end - p));
         if (eol == NULL)
             return "The head of the request is larger than 32 KiB.";
         if (eol == p || eol[-1] != '\r')
             return "A line of the head ends without a carriage return.";
-        if (eol - p == 1)
+        if (eol - p == 1 && !request_line)
             break;
         if (!request_line) {
             if (*p == ' ' || *p == '\t')
