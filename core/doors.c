@@ -137,8 +137,9 @@ static bool head_complete(const h2o_buffer_t *input)
 /* the library has nothing to send on this connection before the head is whole, so we may */
 static void refuse_head(const struct conn *c)
 {
-    static const char answer[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 91\r\n\r\n"
-                                 "{\"error\":{\"code\":\"bad_request\",\"message\":\"The head of the request is larger than 32 KiB.\"}}";
+    static const char answer[] =
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 91\r\n\r\n"
+        "{\"error\":{\"code\":\"bad_request\",\"message\":\"The head of the request is larger than 32 KiB.\"}}";
     if (c->socket->ssl == NULL && send(h2o_socket_get_fd(c->socket), answer, sizeof(answer) - 1, MSG_NOSIGNAL) < 0)
         return; /* it is going anyway */
 }

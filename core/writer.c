@@ -1,19 +1,15 @@
 /*
  * The writer: the only process that changes the store.
  *
- *   sockets → frames → a batch (all that waits, of everybody) → one transaction → commit, fsync → answers, events → auditors get jobs →
- * loop
+ *   sockets → frames → a batch (all that waits, of everybody) → one transaction → commit, fsync → answers, events → jobs out → loop
  *
  * While it syncs, the next batch gathers in the sockets. A batch that fails half-way is undone and applied again one change at a time, so
  * that a change that fails undoes only itself.
  */
-#include "channel.h"
+#include "writer.h"
+
 #include "log.h"
-#include "process.h"
-#include "queue.h"
-#include "audit/audit.h"
 #include "api/render.h"
-#include "../store/store.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,276 +23,6 @@
 #define PURGE_EVERY_MS 60000
 #define SWEEP_EVERY_MS 30000
 #define STALE_CHANNEL_MS 60000
-/* a peer that does not take its answers is not read from */
-#define PEER_OUT_MAX (8u << 20)
-
-/* an answer the sender has not confirmed yet */
-struct kept {
-    uint64_t sequence;
-    struct store_answer answer;
-};
-
-struct peer {
-    struct channel channel;
-    enum role role;
-    unsigned index; /* of an auditor */
-    uint64_t id;    /* channel id; 0: cannot send changes */
-    bool greeted, loaded, gone, drained;
-    bool blocked, full; /* its socket takes no more now; so much waits that nothing more is read from it */
-    uint64_t sequence, sequence_committed;
-    struct buf kept; /* struct kept, oldest first */
-    size_t kept_committed;
-};
-
-struct item {
-    struct peer *peer; /* NULL: the writer's own */
-    uint64_t sequence;
-    struct store_change change;
-    struct store_answer answer;
-    bool repeat; /* committed in an earlier life: only answered */
-};
-
-struct writer {
-    struct process *process;
-    struct store *store;
-    struct queue *queue;
-    int epoll;
-    struct peer **peers;
-    size_t peers_count, peers_room;
-    struct item *batch;
-    size_t batch_count, batch_room;
-    uint64_t *dropped; /* channels whose senders are gone */
-    size_t dropped_count, dropped_room;
-    bool purging;
-    uint64_t purge_at_ms, sweep_at_ms, stale_at_ms, full_said_ms;
-};
-
-/* room for one more of a growing array; the writer cannot go on without memory */
-static void *grow(void *array, size_t count, size_t *room, size_t size)
-{
-    if (count < *room)
-        return array;
-    *room = *room == 0 ? 64 : *room * 2;
-    array = realloc(array, *room * size);
-    if (array == NULL) {
-        log_error("out of memory");
-        exit(EXIT_START);
-    }
-    return array;
-}
-
-static struct item *batch_add(struct writer *w, struct peer *peer, uint64_t sequence)
-{
-    w->batch = grow(w->batch, w->batch_count, &w->batch_room, sizeof(*w->batch));
-    struct item *item = &w->batch[w->batch_count++];
-    *item = (struct item){.peer = peer, .sequence = sequence};
-    return item;
-}
-
-/* ---- peers ---- */
-
-static void watch(struct writer *w, struct peer *p, int op)
-{
-    struct epoll_event ev = {.events = (p->full ? 0 : EPOLLIN) | (p->blocked ? EPOLLOUT : 0), .data.ptr = p};
-    epoll_ctl(w->epoll, op, p->channel.fd, &ev);
-}
-
-static void accept_peers(struct writer *w)
-{
-    for (;;) {
-        int fd = accept4(w->process->writer_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0)
-            return;
-        struct ucred who = {0};
-        socklen_t size = sizeof(who);
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || (who.uid != geteuid() && who.uid != 0)) {
-            close(fd);
-            continue;
-        }
-        struct peer *p = calloc(1, sizeof(*p));
-        if (p == NULL) {
-            close(fd);
-            return;
-        }
-        channel_init(&p->channel, fd);
-        p->role = scoreboard_role_of(w->process->scoreboard, who.pid);
-        if (p->role == ROLE_NONE)
-            p->role = ROLE_COMMAND;
-        w->peers = grow(w->peers, w->peers_count, &w->peers_room, sizeof(*w->peers));
-        w->peers[w->peers_count++] = p;
-        watch(w, p, EPOLL_CTL_ADD);
-    }
-}
-
-static void drop_channel(struct writer *w, uint64_t id)
-{
-    w->dropped = grow(w->dropped, w->dropped_count, &w->dropped_room, sizeof(*w->dropped));
-    w->dropped[w->dropped_count++] = id;
-}
-
-static void free_peer(struct peer *p)
-{
-    channel_close(&p->channel);
-    buf_free(&p->kept);
-    free(p);
-}
-
-static void remove_gone(struct writer *w)
-{
-    for (size_t i = 0; i < w->peers_count;) {
-        struct peer *p = w->peers[i];
-        if (!p->gone) {
-            i++;
-            continue;
-        }
-        if (p->id != 0)
-            drop_channel(w, p->id);
-        if (p->role == ROLE_AUDITOR && p->greeted) {
-            const struct queue_job *guilty = queue_auditor_went(w->queue, p->index, !p->drained);
-            if (guilty != NULL) {
-                log_warn("an auditor died on report %llu while it held nothing else", (unsigned long long)guilty->report);
-                struct item *item = batch_add(w, NULL, 0);
-                item->change = (struct store_change){.kind = CHANGE_REPORT_DIED, .id = guilty->report, .attempt = guilty->attempt};
-            }
-        }
-        free_peer(p);
-        w->peers[i] = w->peers[--w->peers_count];
-    }
-}
-
-static void flush(struct writer *w, struct peer *p)
-{
-    if (p->gone || (channel_pending(&p->channel) == 0 && !p->blocked))
-        return;
-    int left = channel_flush(&p->channel);
-    bool blocked = left == 1, full = channel_pending(&p->channel) > PEER_OUT_MAX;
-    if (left < 0) {
-        p->gone = true;
-    } else if (p->blocked != blocked || p->full != full) {
-        p->blocked = blocked;
-        p->full = full;
-        watch(w, p, EPOLL_CTL_MOD);
-    }
-}
-
-/* ---- frames ---- */
-
-static void on_hello(struct writer *w, struct peer *p, const struct frame *f)
-{
-    p->greeted = true;
-    if (p->role != ROLE_AUDITOR) {
-        p->id = f->head.a;
-        return;
-    }
-    p->index = (unsigned)f->head.b % w->process->conf->auditors;
-    queue_auditor_came(w->queue, p->index);
-}
-
-static void on_change(struct writer *w, struct peer *p, const struct frame *f)
-{
-    struct item *item = batch_add(w, p, f->head.a);
-    if (!change_decode(f->payload, &item->change) || item->change.kind == CHANGE_REPORT_FINISH || item->change.kind == CHANGE_REPORT_DIED)
-        item->change.kind = 0; /* store_apply answers STORE_INVALID */
-    /* what the sender has read needs no keeping */
-    struct kept *kept = (struct kept *)(void *)p->kept.p;
-    size_t count = p->kept.n / sizeof(*kept), known = 0;
-    while (known < p->kept_committed && kept[known].sequence <= f->head.b)
-        known++;
-    if (known > 0) {
-        memmove(kept, kept + known, (count - known) * sizeof(*kept));
-        p->kept.n -= known * sizeof(*kept);
-        p->kept_committed -= known;
-    }
-}
-
-static struct queue_job *job_of(struct writer *w, const struct peer *p, const struct frame *f)
-{
-    struct queue_job *job = queue_find(w->queue, f->head.a);
-    return job != NULL && job->auditor == (int)p->index && job->attempt == f->head.b ? job : NULL;
-}
-
-static void on_findings(struct writer *w, struct peer *p, const struct frame *f)
-{
-    struct queue_job *job = job_of(w, p, f);
-    struct store_change change;
-    if (job == NULL || !change_decode(f->payload, &change))
-        return;
-    change.kind = CHANGE_REPORT_FINISH;
-    change.id = job->report;
-    change.attempt = job->attempt;
-    change.status = change.error_code.n > 0 ? REPORT_FAILED : REPORT_DONE;
-    change.result = change.status == REPORT_DONE ? (uint32_t)audit_result(change.score, w->process->conf) : RESULT_NONE;
-    batch_add(w, NULL, 0)->change = change;
-    queue_remove(w->queue, job);
-}
-
-static void on_back(struct writer *w, struct peer *p, const struct frame *f)
-{
-    struct queue_job *job = job_of(w, p, f);
-    p->drained = true;
-    if (job != NULL)
-        queue_back(w->queue, job);
-}
-
-static void on_wait(struct writer *w, struct peer *p, const struct frame *f)
-{
-    struct store_event over = {.kind = EVENT_REPORT_FINISHED, .id = f->head.a};
-    if (queue_find(w->queue, f->head.a) != NULL)
-        queue_hurry(w->queue, f->head.a);
-    else /* it ended before this was heard of */
-        channel_put(&p->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)&over, sizeof(over)});
-}
-
-/* who may send what: everything else ends the connection */
-static bool dispatch(struct writer *w, struct peer *p, const struct frame *f)
-{
-    if (f->head.type == FRAME_HELLO && !p->greeted) {
-        on_hello(w, p, f);
-        return true;
-    }
-    if (!p->greeted)
-        return false;
-    bool auditor = p->role == ROLE_AUDITOR;
-    switch (f->head.type) {
-    case FRAME_CHANGE:
-        if (auditor || p->id == 0)
-            return false;
-        on_change(w, p, f);
-        return true;
-    case FRAME_WAIT:
-        if (auditor)
-            return false;
-        on_wait(w, p, f);
-        return true;
-    case FRAME_FINDINGS:
-        if (!auditor)
-            return false;
-        on_findings(w, p, f);
-        return true;
-    case FRAME_BACK:
-        if (!auditor)
-            return false;
-        on_back(w, p, f);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void read_peer(struct writer *w, struct peer *p)
-{
-    struct frame f;
-    int got = channel_read(&p->channel), next;
-    while ((next = channel_next(&p->channel, &f)) == 1)
-        if (!dispatch(w, p, &f)) {
-            next = -1;
-            break;
-        }
-    if (next < 0)
-        log_warn("a %s sent what the writer does not know: disconnected", role_name(p->role));
-    if (got < 0 || next < 0)
-        p->gone = true; /* what it sent before is still applied */
-}
 
 /* ---- the batch ---- */
 
@@ -311,17 +37,14 @@ static void load_channel(struct store_txn *t, struct peer *p)
     p->loaded = true;
 }
 
-static bool answer_again(struct item *item)
+/* committed before: the same answer */
+static void answer_again(struct item *item)
 {
     const struct kept *kept = (const struct kept *)(const void *)item->peer->kept.p;
-    item->repeat = true;
+    item->answer = (struct store_answer){.status = STORE_INVALID}; /* confirmed, then: nobody waits for it */
     for (size_t i = 0; i < item->peer->kept.n / sizeof(*kept); i++)
-        if (kept[i].sequence == item->sequence) {
+        if (kept[i].sequence == item->sequence)
             item->answer = kept[i].answer;
-            return true;
-        }
-    item->answer = (struct store_answer){.status = STORE_INVALID}; /* confirmed before: nobody waits for it */
-    return false;
 }
 
 static void apply(struct store_txn *t, struct item *item, int64_t now_ms)
@@ -417,8 +140,9 @@ static void report_full(struct writer *w)
     for (size_t i = 0; i < w->batch_count; i++)
         if (w->batch[i].answer.status == STORE_FULL && now >= w->full_said_ms + FULL_EVERY_MS) {
             w->full_said_ms = now;
-            log_error("the store is full, creates are refused while reads and deletes go on: make room on the disk, or raise store.map_size (%s)",
-                      store_why(w->store));
+            log_error(
+                "the store is full, creates are refused while reads and deletes go on: make room on the disk, or raise store.map_size (%s)",
+                store_why(w->store));
         }
 }
 
@@ -573,7 +297,7 @@ static void note_stale(void *arg, uint64_t channel, uint64_t sequence)
     struct writer *w = arg;
     (void)sequence;
     if (!is_open(w, channel))
-        drop_channel(w, channel);
+        writer_drop_channel(w, channel);
 }
 
 /* channels of senders that did not come back after this writer's start */
@@ -603,7 +327,7 @@ static void on_time(struct writer *w)
         drop_stale_channels(w);
     }
     if (w->purging)
-        batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = PURGE_SLICE};
+        writer_batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = PURGE_SLICE};
 }
 
 /* ---- its life ---- */
@@ -618,11 +342,11 @@ static void wait_and_read(struct writer *w)
     for (int i = 0; i < n; i++) {
         struct peer *p = events[i].data.ptr;
         if (p == NULL)
-            accept_peers(w);
+            peers_accept(w);
         else if (!p->gone && (events[i].events & EPOLLOUT) != 0)
-            flush(w, p);
+            peer_flush(w, p);
         if (p != NULL && !p->gone && (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
-            read_peer(w, p);
+            peer_read(w, p);
     }
 }
 
@@ -664,12 +388,12 @@ int writer_run(struct process *p)
         apply_batch(&w);
         hand_out(&w);
         for (size_t i = 0; i < w.peers_count; i++)
-            flush(&w, w.peers[i]);
-        remove_gone(&w);
+            peer_flush(&w, w.peers[i]);
+        peers_remove_gone(&w);
     }
     /* not answered is not lost: senders ask the next writer */
     for (size_t i = 0; i < w.peers_count; i++)
-        free_peer(w.peers[i]);
+        peer_free(w.peers[i]);
     free(w.peers);
     free(w.batch);
     free(w.dropped);

@@ -420,7 +420,8 @@ static void send_ours(h2o_ostream_t *self, h2o_req_t *req, h2o_iovec_t *bufs, si
     struct library_answer *answer = (struct library_answer *)self;
     (void)bufs;
     (void)count;
-    h2o_ostream_send_next(self, req, &answer->body, h2o_memis(req->input.method.base, req->input.method.len, H2O_STRLIT("HEAD")) ? 0 : 1, state);
+    h2o_ostream_send_next(self, req, &answer->body, h2o_memis(req->input.method.base, req->input.method.len, H2O_STRLIT("HEAD")) ? 0 : 1,
+                          state);
 }
 
 /* errors before any handler (413, 417, a broken chunk) in the contract's shape */

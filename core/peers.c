@@ -1,0 +1,240 @@
+#include "writer.h"
+
+#include "log.h"
+#include "audit/audit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* a peer that does not take its answers is not read from */
+#define PEER_OUT_MAX (8u << 20)
+
+/* room for one more of a growing array; the writer cannot go on without memory */
+void *writer_grow(void *array, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return array;
+    *room = *room == 0 ? 64 : *room * 2;
+    array = realloc(array, *room * size);
+    if (array == NULL) {
+        log_error("out of memory");
+        exit(EXIT_START);
+    }
+    return array;
+}
+
+struct item *writer_batch_add(struct writer *w, struct peer *peer, uint64_t sequence)
+{
+    w->batch = writer_grow(w->batch, w->batch_count, &w->batch_room, sizeof(*w->batch));
+    struct item *item = &w->batch[w->batch_count++];
+    *item = (struct item){.peer = peer, .sequence = sequence};
+    return item;
+}
+
+/* ---- peers ---- */
+
+static void watch(struct writer *w, struct peer *p, int op)
+{
+    struct epoll_event ev = {.events = (p->full ? 0 : EPOLLIN) | (p->blocked ? EPOLLOUT : 0), .data.ptr = p};
+    epoll_ctl(w->epoll, op, p->channel.fd, &ev);
+}
+
+void peers_accept(struct writer *w)
+{
+    for (;;) {
+        int fd = accept4(w->process->writer_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        struct ucred who = {0};
+        socklen_t size = sizeof(who);
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || (who.uid != geteuid() && who.uid != 0)) {
+            close(fd);
+            continue;
+        }
+        struct peer *p = calloc(1, sizeof(*p));
+        if (p == NULL) {
+            close(fd);
+            return;
+        }
+        channel_init(&p->channel, fd);
+        p->role = scoreboard_role_of(w->process->scoreboard, who.pid);
+        if (p->role == ROLE_NONE)
+            p->role = ROLE_COMMAND;
+        w->peers = writer_grow(w->peers, w->peers_count, &w->peers_room, sizeof(*w->peers));
+        w->peers[w->peers_count++] = p;
+        watch(w, p, EPOLL_CTL_ADD);
+    }
+}
+
+void writer_drop_channel(struct writer *w, uint64_t id)
+{
+    w->dropped = writer_grow(w->dropped, w->dropped_count, &w->dropped_room, sizeof(*w->dropped));
+    w->dropped[w->dropped_count++] = id;
+}
+
+void peer_free(struct peer *p)
+{
+    channel_close(&p->channel);
+    buf_free(&p->kept);
+    free(p);
+}
+
+void peers_remove_gone(struct writer *w)
+{
+    for (size_t i = 0; i < w->peers_count;) {
+        struct peer *p = w->peers[i];
+        if (!p->gone) {
+            i++;
+            continue;
+        }
+        if (p->id != 0)
+            writer_drop_channel(w, p->id);
+        if (p->role == ROLE_AUDITOR && p->greeted) {
+            const struct queue_job *guilty = queue_auditor_went(w->queue, p->index, !p->drained);
+            if (guilty != NULL) {
+                log_warn("an auditor died on report %llu while it held nothing else", (unsigned long long)guilty->report);
+                struct item *item = writer_batch_add(w, NULL, 0);
+                item->change = (struct store_change){.kind = CHANGE_REPORT_DIED, .id = guilty->report, .attempt = guilty->attempt};
+            }
+        }
+        peer_free(p);
+        w->peers[i] = w->peers[--w->peers_count];
+    }
+}
+
+void peer_flush(struct writer *w, struct peer *p)
+{
+    if (p->gone || (channel_pending(&p->channel) == 0 && !p->blocked))
+        return;
+    int left = channel_flush(&p->channel);
+    bool blocked = left == 1, full = channel_pending(&p->channel) > PEER_OUT_MAX;
+    if (left < 0) {
+        p->gone = true;
+    } else if (p->blocked != blocked || p->full != full) {
+        p->blocked = blocked;
+        p->full = full;
+        watch(w, p, EPOLL_CTL_MOD);
+    }
+}
+
+/* ---- frames ---- */
+
+static void on_hello(struct writer *w, struct peer *p, const struct frame *f)
+{
+    p->greeted = true;
+    if (p->role != ROLE_AUDITOR) {
+        p->id = f->head.a;
+        return;
+    }
+    p->index = (unsigned)f->head.b % w->process->conf->auditors;
+    queue_auditor_came(w->queue, p->index);
+}
+
+static void on_change(struct writer *w, struct peer *p, const struct frame *f)
+{
+    struct item *item = writer_batch_add(w, p, f->head.a);
+    if (!change_decode(f->payload, &item->change) || item->change.kind == CHANGE_REPORT_FINISH || item->change.kind == CHANGE_REPORT_DIED)
+        item->change.kind = 0; /* store_apply answers STORE_INVALID */
+    /* what the sender has read needs no keeping */
+    struct kept *kept = (struct kept *)(void *)p->kept.p;
+    size_t count = p->kept.n / sizeof(*kept), known = 0;
+    while (known < p->kept_committed && kept[known].sequence <= f->head.b)
+        known++;
+    if (known > 0) {
+        memmove(kept, kept + known, (count - known) * sizeof(*kept));
+        p->kept.n -= known * sizeof(*kept);
+        p->kept_committed -= known;
+    }
+}
+
+static struct queue_job *job_of(struct writer *w, const struct peer *p, const struct frame *f)
+{
+    struct queue_job *job = queue_find(w->queue, f->head.a);
+    return job != NULL && job->auditor == (int)p->index && job->attempt == f->head.b ? job : NULL;
+}
+
+static void on_findings(struct writer *w, struct peer *p, const struct frame *f)
+{
+    struct queue_job *job = job_of(w, p, f);
+    struct store_change change;
+    if (job == NULL || !change_decode(f->payload, &change))
+        return;
+    change.kind = CHANGE_REPORT_FINISH;
+    change.id = job->report;
+    change.attempt = job->attempt;
+    change.status = change.error_code.n > 0 ? REPORT_FAILED : REPORT_DONE;
+    change.result = change.status == REPORT_DONE ? (uint32_t)audit_result(change.score, w->process->conf) : RESULT_NONE;
+    writer_batch_add(w, NULL, 0)->change = change;
+    queue_remove(w->queue, job);
+}
+
+static void on_back(struct writer *w, struct peer *p, const struct frame *f)
+{
+    struct queue_job *job = job_of(w, p, f);
+    p->drained = true;
+    if (job != NULL)
+        queue_back(w->queue, job);
+}
+
+static void on_wait(struct writer *w, struct peer *p, const struct frame *f)
+{
+    struct store_event over = {.kind = EVENT_REPORT_FINISHED, .id = f->head.a};
+    if (queue_find(w->queue, f->head.a) != NULL)
+        queue_hurry(w->queue, f->head.a);
+    else /* it ended before this was heard of */
+        channel_put(&p->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)&over, sizeof(over)});
+}
+
+/* who may send what: everything else ends the connection */
+static bool dispatch(struct writer *w, struct peer *p, const struct frame *f)
+{
+    if (f->head.type == FRAME_HELLO && !p->greeted) {
+        on_hello(w, p, f);
+        return true;
+    }
+    if (!p->greeted)
+        return false;
+    bool auditor = p->role == ROLE_AUDITOR;
+    switch (f->head.type) {
+    case FRAME_CHANGE:
+        if (auditor || p->id == 0)
+            return false;
+        on_change(w, p, f);
+        return true;
+    case FRAME_WAIT:
+        if (auditor)
+            return false;
+        on_wait(w, p, f);
+        return true;
+    case FRAME_FINDINGS:
+        if (!auditor)
+            return false;
+        on_findings(w, p, f);
+        return true;
+    case FRAME_BACK:
+        if (!auditor)
+            return false;
+        on_back(w, p, f);
+        return true;
+    default:
+        return false;
+    }
+}
+
+void peer_read(struct writer *w, struct peer *p)
+{
+    struct frame f;
+    int got = channel_read(&p->channel), next;
+    while ((next = channel_next(&p->channel, &f)) == 1)
+        if (!dispatch(w, p, &f)) {
+            next = -1;
+            break;
+        }
+    if (next < 0)
+        log_warn("a %s sent what the writer does not know: disconnected", role_name(p->role));
+    if (got < 0 || next < 0)
+        p->gone = true; /* what it sent before is still applied */
+}

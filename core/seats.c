@@ -1,0 +1,376 @@
+#include "seats.h"
+
+#include "log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STUCK_MS 10000      /* a heartbeat older than this: killed and replaced */
+#define SYNC_ALARM_MS 10000 /* the writer inside fsync this long: an alarm, once */
+#define SHORT_LIFE_MS 5000  /* a child that died younger comes back with a delay */
+#define DELAY_MIN_MS 100
+#define DELAY_MAX_MS 5000
+#define GIVE_UP_DEATHS 12 /* short lives in a row, of one seat */
+
+/* ---- generations, seats, children ---- */
+
+/* takes over ${conf}; NULL, with the reasons logged, where it cannot be used: then it is still the caller's */
+struct generation *generation_new(struct master *m, struct conf *conf)
+{
+    char *said = NULL;
+    size_t size = 0;
+    FILE *mistakes = open_memstream(&said, &size);
+    struct generation *g = calloc(1, sizeof(*g));
+    bool ok = mistakes != NULL && g != NULL && tls_load(conf, &g->tls, mistakes) == 0;
+    if (mistakes != NULL)
+        fclose(mistakes);
+    for (char *line = ok || said == NULL ? NULL : strtok(said, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        log_error("%s", line);
+    free(said);
+    if (!ok) {
+        free(g);
+        return NULL;
+    }
+    g->conf = conf;
+    g->number = m->generation == NULL ? 0 : m->generation->number + 1;
+    g->next = m->generation;
+    m->generation = g;
+    return g;
+}
+
+void generation_free(struct generation *g)
+{
+    tls_free(&g->tls);
+    conf_free(g->conf);
+    free(g);
+}
+
+/* a configuration nobody runs any more is freed */
+static void drop_unused(struct master *m)
+{
+    struct generation **at = &m->generation->next;
+    while (*at != NULL) {
+        struct generation *g = *at;
+        if (g->children > 0) {
+            at = &g->next;
+            continue;
+        }
+        *at = g->next;
+        generation_free(g);
+    }
+}
+
+int seats_make(struct master *m)
+{
+    const struct conf *conf = master_conf(m);
+    size_t count = 1 + conf->auditors + conf->workers, at = 0;
+    struct seat *seats = calloc(count, sizeof(*seats));
+    if (seats == NULL)
+        return -1;
+    seats[at++] = (struct seat){.role = ROLE_WRITER};
+    for (unsigned i = 0; i < conf->auditors; i++)
+        seats[at++] = (struct seat){.role = ROLE_AUDITOR, .index = i};
+    for (unsigned i = 0; i < conf->workers; i++)
+        seats[at++] = (struct seat){.role = ROLE_WORKER, .index = i};
+    /* whoever sits keeps the seat of the same name; the others have none and are told to go */
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < m->seats_count; k++)
+            if (m->seats[k].role == seats[i].role && m->seats[k].index == seats[i].index) {
+                seats[i] = m->seats[k];
+                m->seats[k] = (struct seat){0};
+            }
+    for (size_t k = 0; k < m->seats_count; k++) {
+        struct child *left[] = {m->seats[k].child, m->seats[k].old};
+        for (size_t i = 0; i < 2; i++)
+            if (left[i] != NULL && !left[i]->draining) {
+                left[i]->draining = true;
+                left[i]->told_ms = clock_mono_ms();
+                kill(left[i]->pid, SIGQUIT);
+            }
+    }
+    free(m->seats);
+    m->seats = seats;
+    m->seats_count = count;
+    return 0;
+}
+
+static int run_child(struct process *p)
+{
+    process_enter(p);
+    switch (p->role) {
+    case ROLE_WRITER:
+        return writer_run(p);
+    case ROLE_AUDITOR:
+        return auditor_run(p);
+    default:
+        return worker_run(p);
+    }
+}
+
+/* in the child: nothing of the master's that it does not need stays open */
+static void close_masters(struct master *m, enum role role)
+{
+    close(m->signal_fd);
+    close(m->data_lock);
+    close(m->run_lock);
+    if (role != ROLE_WRITER)
+        close(m->writer_fd);
+    if (role != ROLE_WORKER)
+        listen_close(m->listeners, m->listeners_count);
+}
+
+static struct child *fork_child(struct master *m, const struct seat *seat)
+{
+    struct child *c = calloc(1, sizeof(*c));
+    uint64_t now = clock_mono_ms();
+    if (c == NULL)
+        return NULL;
+    c->score = scoreboard_claim(m->scoreboard, seat->role, seat->index, m->generation->number, now);
+    if (c->score == NULL) {
+        free(c);
+        return NULL;
+    }
+    c->born_ms = now;
+    c->conf = master_conf(m);
+    c->process = (struct process){.role = seat->role,
+                                  .index = seat->index,
+                                  .generation = m->generation->number,
+                                  .conf = c->conf,
+                                  .scoreboard = m->scoreboard,
+                                  .score = c->score,
+                                  .tls = &m->generation->tls,
+                                  .listeners = m->listeners,
+                                  .listeners_count = m->listeners_count,
+                                  .writer_fd = m->writer_fd,
+                                  .notify_fd = m->notify_fd,
+                                  .master = getpid()};
+    strcpy(c->process.writer_path, m->writer_path);
+    c->next = m->children;
+    m->children = c;
+    fflush(NULL);
+    c->pid = fork();
+    if (c->pid < 0) {
+        log_error("fork: %s", strerror(errno));
+        m->children = c->next;
+        scoreboard_release(m->scoreboard, c->score);
+        free(c);
+        return NULL;
+    }
+    if (c->pid == 0) {
+        close_masters(m, seat->role);
+        int status = run_child(&c->process);
+        if (seat->role == ROLE_AUDITOR)
+            _exit(status); /* it has nothing to flush, and its sandbox is no place for exit handlers */
+        exit(status);
+    }
+    m->generation->children++;
+    return c;
+}
+
+void child_tell(struct child *c, int number)
+{
+    c->told_ms = clock_mono_ms();
+    if (number == SIGQUIT)
+        c->draining = true;
+    else
+        c->stopping = true;
+    kill(c->pid, number);
+}
+
+static bool is_ready(const struct child *c)
+{
+    return c != NULL && score_get(c->score->phase) == PHASE_READY;
+}
+
+bool seats_ready(const struct master *m, enum role role)
+{
+    for (size_t i = 0; i < m->seats_count; i++)
+        if (m->seats[i].role == role && !(is_ready(m->seats[i].child) || (role == ROLE_WRITER && m->seats[i].child != NULL &&
+                                                                          score_get(m->seats[i].child->score->phase) == PHASE_SYNCING)))
+            return false;
+    return true;
+}
+
+/* the store must be there before anybody reads it */
+static bool may_fill(const struct master *m, const struct seat *seat)
+{
+    return seat->role == ROLE_WRITER || m->ready_said || seats_ready(m, ROLE_WRITER);
+}
+
+void seats_fill(struct master *m)
+{
+    uint64_t now = clock_mono_ms();
+    for (size_t i = 0; i < m->seats_count; i++) {
+        struct seat *s = &m->seats[i];
+        if (s->child == NULL && now >= s->fill_at_ms && may_fill(m, s))
+            s->child = fork_child(m, s);
+    }
+}
+
+/* a worker of the new generation serves: the old one of its seat may go */
+void seats_relieve(struct master *m)
+{
+    for (size_t i = 0; i < m->seats_count; i++) {
+        struct seat *s = &m->seats[i];
+        if (s->old != NULL && is_ready(s->child)) {
+            child_tell(s->old, SIGQUIT);
+            s->old = NULL;
+        }
+    }
+}
+
+/* ---- deaths ---- */
+
+static void describe_death(const struct child *c, int status)
+{
+    const char *role = role_name(c->process.role);
+    if (WIFSIGNALED(status))
+        log_warn("%s %u (pid %d) was killed by signal %d (%s)", role, c->process.index, c->pid, WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else
+        log_warn("%s %u (pid %d) ended with status %d", role, c->process.index, c->pid, WEXITSTATUS(status));
+}
+
+static void seat_emptied(struct master *m, struct seat *s, const struct child *c, int status)
+{
+    uint64_t now = clock_mono_ms(), delay = 0;
+    s->child = NULL; /* an old one goes on serving until there is a new one */
+    if (m->stopping)
+        return;
+    if (s->old != NULL)
+        log_error("%s %u of generation %u did not start: the one of the generation before goes on, and it is tried again",
+                  role_name(s->role), s->index, c->process.generation);
+    /* an auditor ends of itself when its writer is gone */
+    bool expected = c->stopping || (c->process.role == ROLE_AUDITOR && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STOPPED);
+    if (!expected) {
+        describe_death(c, status);
+        score_add(m->scoreboard->restarts, 1);
+        s->short_lives = now - c->born_ms < SHORT_LIFE_MS ? s->short_lives + 1 : 0;
+    }
+    /* the first comes back at once */
+    for (unsigned i = 1; i < s->short_lives; i++)
+        delay = delay == 0 ? DELAY_MIN_MS : delay * 2 < DELAY_MAX_MS ? delay * 2 : DELAY_MAX_MS;
+    s->fill_at_ms = now + delay;
+    bool cannot_start = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_START && !m->ready_said;
+    /* without auditors or a writer (a dead disk) the server still serves what it has */
+    if (cannot_start || (s->role == ROLE_WORKER && s->old == NULL && s->short_lives >= GIVE_UP_DEATHS)) {
+        log_error(cannot_start ? "cannot start: the %s said why" : "giving up: the %s keeps dying", role_name(c->process.role));
+        m->exit_status = cannot_start ? EXIT_START : EXIT_GAVE_UP;
+        m->stopping = true;
+        m->stop_at_ms = now + master_conf(m)->drain_timeout_ms;
+    }
+}
+
+static void unserve(struct master *m, pid_t pid)
+{
+    for (size_t i = 0; i < SCOREBOARD_LISTENER_SLOTS; i++) {
+        int32_t served_by = pid;
+        if (atomic_load(&m->scoreboard->listener[i].pid) != pid)
+            continue;
+        score_set(m->scoreboard->listener[i].unserved_since_ms, clock_mono_ms());
+        atomic_compare_exchange_strong(&m->scoreboard->listener[i].pid, &served_by, 0);
+    }
+}
+
+static void bury(struct master *m, struct child *c, int status)
+{
+    unserve(m, c->pid);
+    for (size_t i = 0; i < m->seats_count; i++) {
+        if (m->seats[i].child == c)
+            seat_emptied(m, &m->seats[i], c, status);
+        else if (m->seats[i].old == c)
+            m->seats[i].old = NULL;
+    }
+    for (struct generation *g = m->generation; g != NULL; g = g->next)
+        if (g->number == c->process.generation)
+            g->children--;
+    scoreboard_release(m->scoreboard, c->score);
+    struct child **at = &m->children;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    free(c);
+}
+
+void seats_reap(struct master *m)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        for (struct child *c = m->children; c != NULL; c = c->next)
+            if (c->pid == pid) {
+                bury(m, c, status);
+                break;
+            }
+    drop_unused(m);
+}
+
+/* ---- what goes on too long ---- */
+
+static void watch_one(struct master *m, struct child *c, uint64_t now)
+{
+    uint64_t beat = score_get(c->score->heartbeat_ms), busy = score_get(c->score->busy_since_ms);
+    bool syncing = c->process.role == ROLE_WRITER && score_get(c->score->phase) == PHASE_SYNCING;
+    if (c->draining && now - c->told_ms > c->conf->drain_timeout_ms + 1000u) {
+        log_warn("%s %u (pid %d) did not drain in time: killed", role_name(c->process.role), c->process.index, c->pid);
+        kill(c->pid, SIGKILL);
+    } else if (syncing && busy != 0 && now > busy && now - busy > SYNC_ALARM_MS) {
+        if (!c->alarmed)
+            log_error("the disk has kept the writer waiting for over %d s: no write is answered until it does its work",
+                      SYNC_ALARM_MS / 1000);
+        c->alarmed = true;
+    } else if (!syncing && now > beat && now - beat > STUCK_MS && now - c->born_ms > STUCK_MS) {
+        log_error("%s %u (pid %d) has not moved for over %d s: killed, to be replaced", role_name(c->process.role), c->process.index,
+                  c->pid, STUCK_MS / 1000);
+        kill(c->pid, SIGKILL);
+    } else
+        c->alarmed = c->alarmed && syncing;
+    (void)m;
+}
+
+void seats_watch(struct master *m)
+{
+    uint64_t now = clock_mono_ms();
+    for (struct child *c = m->children; c != NULL; c = c->next)
+        watch_one(m, c, now);
+}
+
+/* ---- a reload ---- */
+
+unsigned seats_draining(const struct master *m)
+{
+    unsigned count = 0;
+    for (const struct generation *g = m->generation->next; g != NULL; g = g->next)
+        count += g->children > 0;
+    return count;
+}
+
+/* somebody of the newest generation is just starting; one that failed and waits for its next try does not count, so that a mended configuration gets in */
+bool seats_changing(const struct master *m)
+{
+    for (size_t i = 0; i < m->seats_count; i++)
+        if (m->seats[i].child != NULL && !is_ready(m->seats[i].child))
+            return true;
+    return false;
+}
+
+/* the new generation sits down; writer and auditors change places one after the other, workers side by side */
+void seats_succeed(struct master *m)
+{
+    for (size_t i = 0; i < m->seats_count; i++) {
+        struct seat *s = &m->seats[i];
+        s->short_lives = 0;
+        s->fill_at_ms = 0;
+        if (s->child == NULL || s->child->process.generation == m->generation->number)
+            continue;
+        if (s->role == ROLE_WORKER) {
+            s->old = s->child;
+            s->child = NULL;
+        } else
+            child_tell(s->child, SIGTERM);
+    }
+}

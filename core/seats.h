@@ -1,0 +1,94 @@
+/*
+ * The master's seats and who sits in them: generations of configurations, children, their births and deaths. Between master.c, which is the
+ * server's life, and seats.c; nobody else includes this.
+ */
+#ifndef ASSAY_SEATS_H
+#define ASSAY_SEATS_H
+
+#include "listen.h"
+#include "master.h"
+#include "process.h"
+#include "tls.h"
+
+/*
+ * A seat is a place that must be filled: writer, auditor i, worker i. Who sits there may be of an older generation until the newer is
+ * ready, so a child is apart from its seat.
+ */
+struct child {
+    pid_t pid;
+    struct process process;
+    struct score *score;
+    struct conf *conf; /* of its generation; shared, counted */
+    uint64_t born_ms, told_ms;
+    bool draining, stopping, alarmed;
+    struct child *next;
+};
+
+struct seat {
+    enum role role;
+    unsigned index;
+    struct child *child; /* the newest; NULL: empty */
+    struct child *old;   /* still serving until ${child} is ready */
+    uint64_t fill_at_ms;
+    unsigned short_lives;
+};
+
+/* a configuration in use by children of one generation */
+struct generation {
+    struct conf *conf;
+    struct tls tls;
+    unsigned number, children;
+    struct generation *next;
+};
+
+struct master {
+    const struct master_options *options;
+    struct generation *generation; /* newest first */
+    struct scoreboard *scoreboard;
+    struct listener listeners[LISTENERS_MAX];
+    size_t listeners_count;
+    struct seat *seats;
+    size_t seats_count;
+    struct child *children;
+    char writer_path[108];
+    int writer_fd, notify_fd, signal_fd, data_lock, run_lock;
+    bool ready_said, hup_waits, stopping;
+    int exit_status;
+    uint64_t stop_at_ms;
+};
+
+/* master_conf(m): the configuration of the newest generation. */
+static inline struct conf *master_conf(const struct master *m)
+{
+    return m->generation->conf;
+}
+
+/* generation_new(m, conf): make ${conf} the newest generation's and take it over. NULL, with the reasons logged, where it cannot be used. */
+struct generation *generation_new(struct master *m, struct conf *conf);
+void generation_free(struct generation *g);
+
+/* seats_make(m): the seats of the newest generation; whoever sits in one of the same name stays, the others are told to drain. 0 or -1. */
+int seats_make(struct master *m);
+
+/* seats_succeed(m): the newest generation's children take over, workers side by side, writer and auditors one after the other. */
+void seats_succeed(struct master *m);
+
+/* seats_fill(m): fork for every empty seat whose time has come. seats_relieve(m): let old workers go whose successors serve. */
+void seats_fill(struct master *m);
+void seats_relieve(struct master *m);
+
+/* seats_reap(m): bury the dead. It may set m->stopping and m->exit_status: cannot start, or gave up. */
+void seats_reap(struct master *m);
+
+/* seats_watch(m): kill whoever has not moved or not drained in time; an alarm where the disk keeps the writer waiting. */
+void seats_watch(struct master *m);
+
+/* seats_ready(m, role): everybody of ${role} is. seats_changing(m): somebody is just starting. seats_draining(m): generations that are. */
+bool seats_ready(const struct master *m, enum role role);
+bool seats_changing(const struct master *m);
+unsigned seats_draining(const struct master *m);
+
+/* child_tell(c, number): SIGQUIT: drain; SIGTERM: stop. */
+void child_tell(struct child *c, int number);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * The writer's parts: writer.c is its life (batch, commit, what a commit sets off, what time brings), peers.c who is connected and what they send.
+ * The writer's process only; nobody else includes this.
+ */
+#ifndef ASSAY_WRITER_H
+#define ASSAY_WRITER_H
+
+#include "channel.h"
+#include "process.h"
+#include "queue.h"
+#include "../store/store.h"
+
+/* an answer the sender has not confirmed yet */
+struct kept {
+    uint64_t sequence;
+    struct store_answer answer;
+};
+
+struct peer {
+    struct channel channel;
+    enum role role;
+    unsigned index; /* of an auditor */
+    uint64_t id;    /* channel id; 0: cannot send changes */
+    bool greeted, loaded, gone, drained;
+    bool blocked, full; /* its socket takes no more now; so much waits that nothing more is read from it */
+    uint64_t sequence, sequence_committed;
+    struct buf kept; /* struct kept, oldest first */
+    size_t kept_committed;
+};
+
+struct item {
+    struct peer *peer; /* NULL: the writer's own */
+    uint64_t sequence;
+    struct store_change change;
+    struct store_answer answer;
+};
+
+struct writer {
+    struct process *process;
+    struct store *store;
+    struct queue *queue;
+    int epoll;
+    struct peer **peers;
+    size_t peers_count, peers_room;
+    struct item *batch;
+    size_t batch_count, batch_room;
+    uint64_t *dropped; /* channels whose senders are gone */
+    size_t dropped_count, dropped_room;
+    bool purging;
+    uint64_t purge_at_ms, sweep_at_ms, stale_at_ms, full_said_ms;
+};
+
+/* writer_grow(array, count, room, size): ${array} with room for one more; the writer cannot go on without memory, so it ends where there is none. */
+void *writer_grow(void *array, size_t count, size_t *room, size_t size);
+
+/* writer_batch_add(w, peer, sequence): a new item of the batch, its change to be filled in. writer_drop_channel(w, id): its sender is gone. */
+struct item *writer_batch_add(struct writer *w, struct peer *peer, uint64_t sequence);
+void writer_drop_channel(struct writer *w, uint64_t id);
+
+/* peers_accept(w): let in whoever connects. peer_read(w, p): take in its frames; changes go to the batch. peer_flush(w, p): send what waits. */
+void peers_accept(struct writer *w);
+void peer_read(struct writer *w, struct peer *p);
+void peer_flush(struct writer *w, struct peer *p);
+
+/* peers_remove_gone(w): after the batch, which may point at them. peer_free(p): at the writer's end. */
+void peers_remove_gone(struct writer *w);
+void peer_free(struct peer *p);
+
+#endif
