@@ -52,6 +52,10 @@ static int lock_dir(const struct conf *conf, const char *what, const char *path)
     uid_t uid;
     gid_t gid;
     int fd = data_lock(path);
+    for (int tries = 0; fd < 0 && errno == EWOULDBLOCK && tries < 50; tries++) { /* a command has it for a moment only */
+        poll(NULL, 0, 20);
+        fd = data_lock(path);
+    }
     if (fd < 0)
         refuse(what, path, errno == EWOULDBLOCK ? "another assayd (or an assay command) uses it" : strerror(errno));
     else if (process_user(conf, &uid, &gid) && fchown(fd, uid, gid) != 0)

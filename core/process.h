@@ -37,6 +37,7 @@ struct process {
     const struct tls *tls; /* of its generation's listeners */
     const struct listener *listeners;
     size_t listeners_count;
+    bool store_known; /* a store was served before: the writer must not make one */
     int writer_fd; /* listening socket of the writer; its path: */
     char writer_path[108];
     int notify_fd; /* eventfd: tells the master that a phase changed */

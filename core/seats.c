@@ -143,6 +143,7 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
                                   .scoreboard = m->scoreboard,
                                   .score = c->score,
                                   .tls = &m->generation->tls,
+                                  .store_known = m->ready_said,
                                   .listeners = m->listeners,
                                   .listeners_count = m->listeners_count,
                                   .writer_fd = m->writer_fd,

@@ -358,6 +358,7 @@ static struct store *open_store(struct process *p)
                                     .map_size = p->conf->store_map_size,
                                     .max_readers = 16 * p->conf->workers + 256,
                                     .mode = STORE_WRITE,
+                                    .must_exist = p->store_known,
                                     .renderer = &render_records};
     if (store_open(&options, &store, why, sizeof(why)) != STORE_OK) {
         log_error("data_dir: %s", why);

@@ -170,6 +170,13 @@ static enum store_status open_all(struct store *s, const struct store_options *o
     return status;
 }
 
+static bool has_store(const char *dir)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/data.mdb", dir);
+    return access(path, F_OK) == 0;
+}
+
 enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)
 {
     *out = NULL;
@@ -184,7 +191,11 @@ enum store_status store_open(const struct store_options *options, struct store *
     s->renderer = options->renderer;
     s->txn.s = s;
     s->dying_snapshot = (size_t)-1;
-    enum store_status status = open_all(s, options, why, why_size);
+    enum store_status status = options->must_exist && !has_store(options->dir) ? STORE_NOT_FOUND : STORE_OK;
+    if (status != STORE_OK)
+        snprintf(why, why_size, "%s holds no store any more: mount its disk again, or restore a backup", options->dir);
+    else
+        status = open_all(s, options, why, why_size);
     if (status != STORE_OK) {
         store_close(s);
         return status;

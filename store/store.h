@@ -126,6 +126,7 @@ struct store_options {
     uint64_t map_size; /* bytes; grows the map where it is larger than the stored one */
     unsigned max_readers;
     enum store_mode mode;
+    bool must_exist; /* with STORE_WRITE: an empty directory is a lost disk, not a new store */
     const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
 };
 

@@ -432,6 +432,7 @@ enum store_status store_commit(struct store_txn *t)
  */
 static bool look_full(struct store *s)
 {
+    enum { RESERVE_PAGES = 48 };
     MDB_envinfo info;
     MDB_stat stat;
     MDB_txn *txn;
@@ -440,14 +441,15 @@ static bool look_full(struct store *s)
     mdb_env_stat(s->env, &stat);
     uint64_t map = info.me_mapsize / stat.ms_psize, end = (uint64_t)info.me_last_pgno + 1;
     uint64_t behind = map > end ? map - end : 0;
-    if (behind > map / 20)
+    uint64_t reserve = map / 20 > RESERVE_PAGES ? map / 20 : RESERVE_PAGES; /* what deletes and finishes of a small map take */
+    if (behind > reserve)
         return false;
     if (mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
         return false; /* MDB_MAP_FULL will tell */
     if (store_free_pages(s, txn, &free_pages) != STORE_OK)
         free_pages = 0;
     mdb_txn_abort(txn);
-    return behind + free_pages <= map / 20 || (behind <= map / 50 && free_pages <= map / 5);
+    return behind + free_pages <= reserve || (behind <= map / 50 && free_pages <= map / 5);
 }
 
 bool txn_is_full(struct store_txn *t)
