@@ -338,7 +338,6 @@ START_TEST(errors_that_the_row_makes_possible_are_described)
         {"413", route->body != BODY_NONE},
         {"415", route->body != BODY_NONE},
         {"422", route->fields != NULL},
-        {"429", route->auth != AUTH_NONE},
         {"500", true},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i)
