@@ -34,6 +34,7 @@ struct store_txn {
     struct counters_record counters;
     struct cached *cache[CACHE_CHAINS];
     struct cached *spare;
+    struct cached *named; /* the project that project_for found last, still listed by its name; or NULL */
     struct buf json, copy, copy_results;
 };
 

@@ -76,8 +76,11 @@ void store_project_find(struct store *s, uint64_t workspace, struct str name, st
 
 /* ---- changing ---- */
 
+/* Creates of one commit often mean one site, so the project found last is asked before the index. */
 struct cached *project_for(struct store_txn *t, struct cached *workspace, struct str name)
 {
+    if (t->named != NULL && t->named->project.workspace == workspace->id && str_eq(t->named->name, name))
+        return t->named;
     struct key k;
     MDB_val v;
     uint64_t id;
@@ -88,6 +91,7 @@ struct cached *project_for(struct store_txn *t, struct cached *workspace, struct
         struct cached *p = txn_project(t, id);
         if (p == NULL)
             txn_fail(t, 0, "a project's name");
+        t->named = p;
         return p;
     }
     if (status != STORE_NOT_FOUND)
@@ -101,6 +105,7 @@ struct cached *project_for(struct store_txn *t, struct cached *workspace, struct
     txn_put(t, SPACE_PROJECT_NAME, &k, &id, sizeof(id));
     date_key(&k, &p->project);
     txn_put(t, SPACE_PROJECT_DATE, &k, "", 0);
+    t->named = p;
     return p;
 }
 
@@ -171,6 +176,7 @@ void project_count(struct store_txn *t, struct cached *workspace, struct cached 
 void project_unlist(struct store_txn *t, struct cached *p)
 {
     struct key k;
+    t->named = NULL;
     name_key(&k, p->project.workspace, p->name);
     txn_del(t, SPACE_PROJECT_NAME, &k);
     date_key(&k, &p->project);

@@ -299,6 +299,7 @@ static void write_back(struct store_txn *t)
 
 static void cache_clear(struct store_txn *t)
 {
+    t->named = NULL;
     for (size_t i = 0; i < CACHE_CHAINS; i++) {
         while (t->cache[i] != NULL) {
             struct cached *c = t->cache[i];

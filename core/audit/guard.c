@@ -6,32 +6,42 @@
 
 #define OWN_MAX_AGE_MS 10000
 
+/* Networks as bits from the start: each is asked for every address. */
+#define NET4(a, b, c, bits)                                                                                                                \
+    {                                                                                                                                      \
+        {{[10] = 0xff, [11] = 0xff, (a), (b), (c)}}, 96 + (bits)                                                                           \
+    }
+#define NET6(first, second, bits)                                                                                                          \
+    {                                                                                                                                      \
+        {{(first) >> 8, (first)&0xff, (second) >> 8, (second)&0xff}}, (bits)                                                               \
+    }
+
 /* IPv4: everything is public but these. */
-static const char *const denied_v4[] = {
-    "0.0.0.0/8",       /* this network, RFC 791 */
-    "10.0.0.0/8",      /* private, RFC 1918 */
-    "100.64.0.0/10",   /* carrier-grade NAT, RFC 6598 */
-    "127.0.0.0/8",     /* loopback, RFC 1122 */
-    "169.254.0.0/16",  /* link-local and cloud metadata, RFC 3927 */
-    "172.16.0.0/12",   /* private, RFC 1918 */
-    "192.0.0.0/24",    /* protocol assignments, RFC 6890 */
-    "192.0.2.0/24",    /* documentation, RFC 5737 */
-    "192.88.99.0/24",  /* 6to4 relays, RFC 7526 */
-    "192.168.0.0/16",  /* private, RFC 1918 */
-    "198.18.0.0/15",   /* benchmarks, RFC 2544 */
-    "198.51.100.0/24", /* documentation, RFC 5737 */
-    "203.0.113.0/24",  /* documentation, RFC 5737 */
-    "224.0.0.0/4",     /* multicast, RFC 5771 */
-    "240.0.0.0/4",     /* reserved, and broadcast, RFC 1112 */
+static const struct cidr denied_v4[] = {
+    NET4(0, 0, 0, 8),       /* this network, RFC 791 */
+    NET4(10, 0, 0, 8),      /* private, RFC 1918 */
+    NET4(100, 64, 0, 10),   /* carrier-grade NAT, RFC 6598 */
+    NET4(127, 0, 0, 8),     /* loopback, RFC 1122 */
+    NET4(169, 254, 0, 16),  /* link-local and cloud metadata, RFC 3927 */
+    NET4(172, 16, 0, 12),   /* private, RFC 1918 */
+    NET4(192, 0, 0, 24),    /* protocol assignments, RFC 6890 */
+    NET4(192, 0, 2, 24),    /* documentation, RFC 5737 */
+    NET4(192, 88, 99, 24),  /* 6to4 relays, RFC 7526 */
+    NET4(192, 168, 0, 16),  /* private, RFC 1918 */
+    NET4(198, 18, 0, 15),   /* benchmarks, RFC 2544 */
+    NET4(198, 51, 100, 24), /* documentation, RFC 5737 */
+    NET4(203, 0, 113, 24),  /* documentation, RFC 5737 */
+    NET4(224, 0, 0, 4),     /* multicast, RFC 5771 */
+    NET4(240, 0, 0, 4),     /* reserved, and broadcast, RFC 1112 */
 };
 
 /* IPv6: nothing is public but global unicast, less these. */
-static const char public_v6[] = "2000::/3";
-static const char *const denied_v6[] = {
-    "2001::/23",     /* protocol assignments, Teredo among them, RFC 2928 */
-    "2001:db8::/32", /* documentation, RFC 3849 */
-    "2002::/16",     /* 6to4: an IPv4 address in disguise, RFC 3056 */
-    "3fff::/20",     /* documentation, RFC 9637 */
+static const struct cidr public_v6 = NET6(0x2000, 0, 3);
+static const struct cidr denied_v6[] = {
+    NET6(0x2001, 0, 23),     /* protocol assignments, Teredo among them, RFC 2928 */
+    NET6(0x2001, 0xdb8, 32), /* documentation, RFC 3849 */
+    NET6(0x2002, 0, 16),     /* 6to4: an IPv4 address in disguise, RFC 3056 */
+    NET6(0x3fff, 0, 20),     /* documentation, RFC 9637 */
 };
 
 struct guard {
@@ -41,13 +51,11 @@ struct guard {
     int64_t own_at_ms;
 };
 
-static bool in_list(const char *const *list, size_t count, const struct ip *ip)
+static bool in_list(const struct cidr *list, size_t count, const struct ip *ip)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct cidr net;
-        if (!cidr_parse(list[i], &net) || cidr_has(&net, ip))
+    for (size_t i = 0; i < count; i++)
+        if (cidr_has(&list[i], ip))
             return true;
-    }
     return false;
 }
 
@@ -55,10 +63,7 @@ bool guard_ip_denied(const struct ip *ip)
 {
     if (ip_is_v4(ip))
         return in_list(denied_v4, sizeof(denied_v4) / sizeof(*denied_v4), ip);
-    struct cidr global;
-    if (!cidr_parse(public_v6, &global) || !cidr_has(&global, ip))
-        return true;
-    return in_list(denied_v6, sizeof(denied_v6) / sizeof(*denied_v6), ip);
+    return !cidr_has(&public_v6, ip) || in_list(denied_v6, sizeof(denied_v6) / sizeof(*denied_v6), ip);
 }
 
 static bool ends_in_label(struct str host, const char *label)

@@ -252,21 +252,120 @@ bool url_resolve(struct str text, const char *base, struct buf *out)
     return ok;
 }
 
+/* What a byte may be part of in a plain URL. The dot and the question mark are looked at on their own. */
+enum { IN_LABEL = 1, IN_TARGET = 2 };
+enum { PLAIN_NAME_MAX = 253 };
+
+static const uint8_t plain_bytes[256] = {
+    ['a' ... 'z'] = IN_LABEL | IN_TARGET,
+    ['0' ... '9'] = IN_LABEL | IN_TARGET,
+    ['-'] = IN_LABEL | IN_TARGET,
+    ['A' ... 'Z'] = IN_TARGET,
+    ['/'] = IN_TARGET,
+    ['_'] = IN_TARGET,
+    ['~'] = IN_TARGET,
+    ['!'] = IN_TARGET,
+    ['$'] = IN_TARGET,
+    ['&'] = IN_TARGET,
+    ['\''] = IN_TARGET,
+    ['('] = IN_TARGET,
+    [')'] = IN_TARGET,
+    ['*'] = IN_TARGET,
+    ['+'] = IN_TARGET,
+    [','] = IN_TARGET,
+    [';'] = IN_TARGET,
+    ['='] = IN_TARGET,
+    [':'] = IN_TARGET,
+    ['@'] = IN_TARGET,
+    ['?'] = IN_TARGET,
+    ['.'] = IN_TARGET,
+};
+
+static bool plain_is(char c, unsigned part)
+{
+    return plain_bytes[(unsigned char)c] & part;
+}
+
+/* The host that ${text} begins with: two labels at least, none of them an IDN's, the last no number as an address would end in. */
+static bool plain_host(struct str text, struct str *host)
+{
+    size_t at = 0, label = 0;
+    for (;; at++) {
+        if (at < text.n && plain_is(text.p[at], IN_LABEL))
+            continue;
+        if (at == label || at - label > 63 || (at - label >= 4 && memcmp(text.p + label, "xn--", 4) == 0))
+            return false;
+        if (at == text.n || text.p[at] != '.')
+            break;
+        label = at + 1;
+    }
+    *host = (struct str){text.p, at};
+    return at <= PLAIN_NAME_MAX && label > 0 && text.p[label] >= 'a' && text.p[label] <= 'z';
+}
+
+/* Nothing for libcurl to escape, cut off or resolve: a dot after a slash may be a step of the path, a question mark at the end goes. */
+static bool plain_target(struct str text)
+{
+    if (text.n == 0 || text.p[0] != '/')
+        return false;
+    for (size_t i = 1; i < text.n; i++)
+        if (!plain_is(text.p[i], IN_TARGET) || (text.p[i] == '.' && text.p[i - 1] == '/'))
+            return false;
+    return text.p[text.n - 1] != '?';
+}
+
+static struct str plain_scheme(struct str text)
+{
+    static const struct str schemes[] = {{"https://", 8}, {"http://", 7}};
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
+        if (text.n >= schemes[i].n && memcmp(text.p, schemes[i].p, schemes[i].n) == 0)
+            return schemes[i];
+    return (struct str){NULL, 0};
+}
+
+bool url_plain(struct str text, struct str *host)
+{
+    size_t scheme = plain_scheme(text).n;
+    return scheme > 0 && text.n <= URL_MAX_BYTES && plain_host(text_from(text, scheme), host) &&
+           plain_target(text_from(text, scheme + host->n));
+}
+
+/* The guard's word on the host of a plain URL. What it refuses is judged in full, to say why. */
+static bool plain_judge(struct str text, struct str host, const struct conf *conf)
+{
+    char name[PLAIN_NAME_MAX + 1];
+    const char *why;
+    memcpy(name, host.p, host.n);
+    name[host.n] = '\0';
+    bool https = text.p[4] == 's';
+    return guard_port_open(https ? 443 : 80, conf) && guard_host_judge(name, conf, &why) != GUARD_HOST_REFUSED;
+}
+
+static void add_normalised(struct str text, struct str host, struct buf *out, struct buf *name)
+{
+    /* www. is dropped only where a whole name is left: www.com is a site of its own. */
+    if (host.n > 4 && memcmp(host.p, "www.", 4) == 0 && memchr(host.p + 4, '.', host.n - 4) != NULL)
+        host = text_from(host, 4);
+    buf_str(out, text);
+    buf_str(name, host);
+}
+
 bool audit_url_normalise(struct str url, const struct conf *conf, struct buf *out, struct buf *host, const char **why)
 {
-    struct url judged;
-    bool ok = url_judge(url, NULL, conf, &judged, why);
-    if (ok) {
-        /* www. is dropped only where a whole name is left: www.com is a site of its own. */
-        const char *name = judged.host;
-        if (strncmp(name, "www.", 4) == 0 && strchr(name + 4, '.') != NULL)
-            name += 4;
-        buf_adds(out, judged.text);
-        buf_adds(host, name);
-        ok = buf_ok(out) && buf_ok(host);
-        if (!ok)
-            *why = "Memory is short.";
+    struct url judged = {0};
+    struct str name;
+    bool ok = true;
+    if (url_plain(url, &name) && plain_judge(url, name, conf)) {
+        add_normalised(url, name, out, host);
+    } else {
+        ok = url_judge(url, NULL, conf, &judged, why);
+        if (ok)
+            add_normalised(str_of(judged.text), str_of(judged.host), out, host);
     }
     url_free(&judged);
+    if (ok && !(buf_ok(out) && buf_ok(host))) {
+        *why = "Memory is short.";
+        ok = false;
+    }
     return ok;
 }
