@@ -34,6 +34,15 @@ struct item *writer_batch_add(struct writer *w, struct peer *peer, uint64_t sequ
     return item;
 }
 
+bool item_decode(struct item *item, struct str payload)
+{
+    item->payload = malloc(payload.n + 1);
+    if (item->payload == NULL)
+        return false;
+    memcpy(item->payload, payload.p, payload.n);
+    return change_decode((struct str){item->payload, payload.n}, &item->change);
+}
+
 /* ---- peers ---- */
 
 static void watch(struct writer *w, struct peer *p, int op)
@@ -136,7 +145,7 @@ static void on_hello(struct writer *w, struct peer *p, const struct frame *f)
 static void on_change(struct writer *w, struct peer *p, const struct frame *f)
 {
     struct item *item = writer_batch_add(w, p, f->head.a);
-    if (!change_decode(f->payload, &item->change) || item->change.kind == CHANGE_REPORT_FINISH || item->change.kind == CHANGE_REPORT_DIED)
+    if (!item_decode(item, f->payload) || item->change.kind == CHANGE_REPORT_FINISH || item->change.kind == CHANGE_REPORT_DIED)
         item->change.kind = 0; /* store_apply answers STORE_INVALID */
     /* what the sender has read needs no keeping */
     struct kept *kept = (struct kept *)(void *)p->kept.p;
@@ -159,15 +168,16 @@ static struct queue_job *job_of(struct writer *w, const struct peer *p, const st
 static void on_findings(struct writer *w, struct peer *p, const struct frame *f)
 {
     struct queue_job *job = job_of(w, p, f);
-    struct store_change change;
-    if (job == NULL || !change_decode(f->payload, &change))
+    if (job == NULL)
         return;
+    struct item *item = writer_batch_add(w, NULL, 0);
+    struct store_change change = item_decode(item, f->payload) ? item->change : (struct store_change){.error_code = STR("too_complex")};
     change.kind = CHANGE_REPORT_FINISH;
     change.id = job->report;
     change.attempt = job->attempt;
     change.status = change.error_code.n > 0 ? REPORT_FAILED : REPORT_DONE;
     change.result = change.status == REPORT_DONE ? (uint32_t)audit_result(change.score, w->process->conf) : RESULT_NONE;
-    writer_batch_add(w, NULL, 0)->change = change;
+    item->change = change;
     queue_remove(w->queue, job);
 }
 

@@ -12,13 +12,15 @@
 #include "api/render.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PURGE_SLICE 200
+#define GATHER_MAX_US 2000
 #define FULL_EVERY_MS 60000
 #define PURGE_EVERY_MS 60000
 #define SWEEP_EVERY_MS 30000
@@ -191,6 +193,8 @@ static void apply_batch(struct writer *w)
     }
     score_add(w->process->score->requests, w->batch_count);
     report_full(w);
+    for (size_t i = 0; i < w->batch_count; i++)
+        free(w->batch[i].payload);
     w->batch_count = 0;
 }
 
@@ -332,13 +336,15 @@ static void on_time(struct writer *w)
 
 /* ---- its life ---- */
 
-static void wait_and_read(struct writer *w)
+/* what is ready within ${timeout_us}; false: nothing is */
+static bool read_ready(struct writer *w, uint64_t timeout_us)
 {
     struct epoll_event events[64];
-    bool busy = w->purging || w->batch_count > 0;
-    score_set(w->process->score->busy_since_ms, 0);
-    int n = epoll_wait(w->epoll, events, 64, busy ? 0 : 250);
-    process_beat(w->process);
+    struct timespec most = {(time_t)(timeout_us / 1000000), (long)(timeout_us % 1000000) * 1000};
+    struct pollfd ready = {w->epoll, POLLIN, 0};
+    if (timeout_us > 0 && ppoll(&ready, 1, &most, NULL) <= 0) /* epoll_wait knows milliseconds only */
+        return false;
+    int n = epoll_wait(w->epoll, events, 64, 0);
     for (int i = 0; i < n; i++) {
         struct peer *p = events[i].data.ptr;
         if (p == NULL)
@@ -348,6 +354,47 @@ static void wait_and_read(struct writer *w)
         if (p != NULL && !p->gone && (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
             peer_read(w, p);
     }
+    return n > 0;
+}
+
+static void wait_and_read(struct writer *w)
+{
+    bool busy = w->purging || w->batch_count > 0;
+    score_set(w->process->score->busy_since_ms, 0);
+    read_ready(w, busy ? 0 : 250000);
+    process_beat(w->process);
+}
+
+static uint64_t mono_us(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/*
+ * Half the callers would travel while the other half commits, each half paying for an fsync of its own. So a batch that is smaller than the
+ * ones before waits for the others, for no longer than a commit takes. A lone caller's batch is never smaller, so it never waits.
+ */
+static void gather(struct writer *w)
+{
+    size_t expect = w->last_size > w->earlier ? w->last_size : w->earlier;
+    uint64_t until = mono_us() + (w->commit_us < GATHER_MAX_US ? w->commit_us : GATHER_MAX_US), now;
+    while (w->batch_count > 0 && w->batch_count < expect && (now = mono_us()) < until)
+        if (!read_ready(w, until - now))
+            break;
+}
+
+static void work(struct writer *w)
+{
+    size_t size = w->batch_count;
+    uint64_t began = mono_us();
+    apply_batch(w);
+    if (size == 0)
+        return;
+    w->commit_us = mono_us() - began;
+    w->earlier = w->last_size;
+    w->last_size = size;
 }
 
 static struct store *open_store(struct process *p)
@@ -385,8 +432,9 @@ int writer_run(struct process *p)
     process_phase(p, PHASE_READY);
     while (!process_stopping) {
         wait_and_read(&w);
+        gather(&w);
         on_time(&w);
-        apply_batch(&w);
+        work(&w);
         hand_out(&w);
         for (size_t i = 0; i < w.peers_count; i++)
             peer_flush(&w, w.peers[i]);

@@ -32,6 +32,7 @@ struct item {
     struct peer *peer; /* NULL: the writer's own */
     uint64_t sequence;
     struct store_change change;
+    char *payload; /* what the strings of ${change} point at; the item's own, since a channel's buffer moves with the next read */
     struct store_answer answer;
 };
 
@@ -48,6 +49,8 @@ struct writer {
     size_t dropped_count, dropped_room;
     bool purging;
     uint64_t purge_at_ms, sweep_at_ms, stale_at_ms, full_said_ms;
+    uint64_t commit_us;        /* how long the last one took */
+    size_t last_size, earlier; /* changes of the last two batches */
 };
 
 /* writer_grow(array, count, room, size): ${array} with room for one more; the writer cannot go on without memory, so it ends where there is none. */
@@ -55,6 +58,8 @@ void *writer_grow(void *array, size_t count, size_t *room, size_t size);
 
 /* writer_batch_add(w, peer, sequence): a new item of the batch, its change to be filled in. writer_drop_channel(w, id): its sender is gone. */
 struct item *writer_batch_add(struct writer *w, struct peer *peer, uint64_t sequence);
+/* item_decode(item, payload): copy ${payload} and read the change in it; false where it is none. */
+bool item_decode(struct item *item, struct str payload);
 void writer_drop_channel(struct writer *w, uint64_t id);
 
 /* peers_accept(w): let in whoever connects. peer_read(w, p): take in its frames; changes go to the batch. peer_flush(w, p): send what waits. */
