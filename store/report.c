@@ -22,7 +22,9 @@ static enum store_status get(struct store *s, uint64_t workspace, uint64_t id, b
         return store_corrupt(s, "a report's record");
     if (out->workspace != workspace || store_dying(s, txn, workspace, out->project))
         return STORE_NOT_FOUND;
-    return with_results ? report_results(s, txn, out) : STORE_OK;
+    /* one that waits for its first grade has no results to look for */
+    bool graded = out->status != REPORT_PENDING || out->attempt > 1;
+    return with_results && graded ? report_results(s, txn, out) : STORE_OK;
 }
 
 enum store_status report_results(struct store *s, MDB_txn *txn, struct store_report *r)

@@ -161,6 +161,18 @@ static char *normalise(CURLU *u, struct str text, const char *base, char **host,
     return NULL;
 }
 
+/* ${count} pieces as one string, malloc'd; NULL when memory is short. */
+static char *joined(const char *const *pieces, size_t count)
+{
+    struct buf all = {0};
+    for (size_t i = 0; i < count; i++)
+        buf_adds(&all, pieces[i]);
+    buf_add(&all, "", 1);
+    if (!buf_ok(&all))
+        buf_free(&all);
+    return all.p;
+}
+
 static bool split(CURLU *u, struct url *out)
 {
     char *scheme = NULL, *port = NULL, *path = NULL, *query = NULL;
@@ -173,9 +185,10 @@ static bool split(CURLU *u, struct url *out)
         out->port = (uint16_t)strtoul(port, NULL, 10);
         bool usual = out->port == (out->https ? 443 : 80);
         bool v6 = strchr(out->host, ':') != NULL;
-        ok = asprintf(&out->target, "%s%s%s", path, has_query ? "?" : "", has_query ? query : "") >= 0 &&
-             asprintf(&out->origin, "%s://%s%s%s%s%s", scheme, v6 ? "[" : "", out->host, v6 ? "]" : "", usual ? "" : ":",
-                      usual ? "" : port) >= 0;
+        out->target = joined((const char *[]){path, has_query ? "?" : "", has_query ? query : ""}, 3);
+        out->origin =
+            joined((const char *[]){scheme, v6 ? "://[" : "://", out->host, v6 ? "]" : "", usual ? "" : ":", usual ? "" : port}, 6);
+        ok = out->target != NULL && out->origin != NULL;
     }
     curl_free(scheme);
     curl_free(port);

@@ -33,15 +33,19 @@ void *request_alloc(struct request *r, size_t size)
 
 struct str request_printf(struct request *r, const char *format, ...)
 {
+    char usual[256];
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
+    size_t n = (size_t)vsnprintf(usual, sizeof(usual), format, args);
     va_end(args);
-    char *p = request_alloc(r, (size_t)n + 1);
-    vsnprintf(p, (size_t)n + 1, format, again);
+    char *p = request_alloc(r, n + 1);
+    if (n < sizeof(usual))
+        memcpy(p, usual, n + 1);
+    else
+        vsnprintf(p, n + 1, format, again);
     va_end(again);
-    return (struct str){p, (size_t)n};
+    return (struct str){p, n};
 }
 
 bool request_header(struct request *r, const char *name, struct str *value)
