@@ -274,7 +274,7 @@ static void stop_rest(struct master *m)
             return;
         }
     for (struct child *c = m->children; c != NULL; c = c->next)
-        if (late && clock_mono_ms() > m->stop_at_ms + 5000)
+        if (late && (c->process.role == ROLE_WORKER || clock_mono_ms() > m->stop_at_ms + 5000))
             kill(c->pid, SIGKILL);
         else if (!c->stopping)
             child_tell(c, SIGTERM);

@@ -88,6 +88,8 @@ static void url_put(struct store_txn *t, const struct store_report *r, enum inde
     struct key k;
     struct str rest;
     uint64_t node = url_descend(t, r, scope, 1, &rest);
+    if (t->error != STORE_OK)
+        return; /* it stopped on the way: the rest is more than a segment */
     segment_key(&k, r, scope, node, rest, LEAF);
     entry_put(t, &k, r, scope);
 }
@@ -97,6 +99,8 @@ static void url_del(struct store_txn *t, const struct store_report *r, enum inde
     struct key k;
     struct str rest;
     uint64_t node = url_descend(t, r, scope, (uint64_t)-1, &rest);
+    if (t->error != STORE_OK)
+        return;
     segment_key(&k, r, scope, node, rest, LEAF);
     txn_del(t, SPACE_INDEX, &k);
 }

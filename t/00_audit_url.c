@@ -58,6 +58,7 @@ static void append_good_label(struct text *text)
 static void generate_good(struct text *text)
 {
     static const char *const prefixes[] = {"", "", "www.", "www.www.", "1.2.3.", "a-.", "-."};
+    static const char *const ports[] = {"", "", "", "", ":8080", ":8080", ":1", ":65535", ":65536", ":080", ":80", ":443", ":0", ":", ":99999", ":8080x", ":80800"};
     static const char *const tops[] = {"com", "de", "x", "local", "localhost", "internal", "c0", "f-", "x0", "e9"};
     append(text, random_below(2) == 0 ? "http://" : "https://");
     append(text, ONE_OF(prefixes));
@@ -66,6 +67,7 @@ static void generate_good(struct text *text)
         append(text, ".");
     }
     append(text, ONE_OF(tops));
+    append(text, ONE_OF(ports));
     append(text, "/");
     append_some(text, target_bytes, 0, random_below(10) == 0 ? 300 : 20);
 }
@@ -119,9 +121,10 @@ static bool compare(struct str text, const struct conf *conf)
 {
     struct url judged;
     struct str host = {0};
+    uint16_t port;
     struct buf out = {0}, name = {0};
     const char *why = NULL, *full_why = NULL;
-    bool plain = url_plain(text, &host);
+    bool plain = url_plain(text, &host, &port);
     bool full = url_judge(text, NULL, conf, &judged, &full_why);
     bool ok = audit_url_normalise(text, conf, &out, &name, &why);
     ck_assert_msg(ok == full, "%.*s: %s", (int)text.n, text.p, ok ? full_why : why);
@@ -202,7 +205,8 @@ static const char *const plain_ones[] = {
 START_TEST(a_url_in_normal_form_is_plain)
 {
     struct str host;
-    ck_assert_msg(url_plain(str_of(plain_ones[_i]), &host), "%s", plain_ones[_i]);
+    uint16_t port;
+    ck_assert_msg(url_plain(str_of(plain_ones[_i]), &host, &port), "%s", plain_ones[_i]);
     ck_assert(compare(str_of(plain_ones[_i]), &confs[0]));
 }
 END_TEST
@@ -223,7 +227,7 @@ static const char *const other_ones[] = {
     "http://example.com/../a",
     "http://example.com/a?/../b",
     "http://example.com:80/",
-    "http://example.com:8080/",
+    "http://example.com:08080/",
     "http://example.com./",
     "http://.example.com/",
     "http://example..com/",
@@ -250,7 +254,8 @@ static const char *const other_ones[] = {
 START_TEST(a_url_that_has_to_be_read_closely_is_not_plain)
 {
     struct str host;
-    ck_assert_msg(!url_plain(str_of(other_ones[_i]), &host), "%s", other_ones[_i]);
+    uint16_t port;
+    ck_assert_msg(!url_plain(str_of(other_ones[_i]), &host, &port), "%s", other_ones[_i]);
     compare(str_of(other_ones[_i]), &confs[0]);
 }
 END_TEST

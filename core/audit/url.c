@@ -336,22 +336,39 @@ static struct str plain_scheme(struct str text)
     return (struct str){NULL, 0};
 }
 
-bool url_plain(struct str text, struct str *host)
+/* The ":8080" that ${text} begins with, as a number in its shortest form and not the scheme's own; how many bytes it takes, 0: none. */
+static size_t plain_port(struct str text, uint16_t own, uint16_t *port)
+{
+    unsigned value = 0;
+    size_t at = 1;
+    *port = own;
+    if (text.n < 2 || text.p[0] != ':' || text.p[1] == '0')
+        return 0;
+    for (; at < text.n && at < 6 && text.p[at] >= '0' && text.p[at] <= '9'; at++)
+        value = value * 10 + (unsigned)(text.p[at] - '0');
+    if (at == 1 || value > UINT16_MAX || value == own)
+        return 0;
+    *port = (uint16_t)value;
+    return at;
+}
+
+bool url_plain(struct str text, struct str *host, uint16_t *port)
 {
     size_t scheme = plain_scheme(text).n;
-    return scheme > 0 && text.n <= URL_MAX_BYTES && plain_host(text_from(text, scheme), host) &&
-           plain_target(text_from(text, scheme + host->n));
+    if (scheme == 0 || text.n > URL_MAX_BYTES || !plain_host(text_from(text, scheme), host))
+        return false;
+    struct str rest = text_from(text, scheme + host->n);
+    return plain_target(text_from(rest, plain_port(rest, text.p[4] == 's' ? 443 : 80, port)));
 }
 
 /* The guard's word on the host of a plain URL. What it refuses is judged in full, to say why. */
-static bool plain_judge(struct str text, struct str host, const struct conf *conf)
+static bool plain_judge(struct str host, uint16_t port, const struct conf *conf)
 {
     char name[PLAIN_NAME_MAX + 1];
     const char *why;
     memcpy(name, host.p, host.n);
     name[host.n] = '\0';
-    bool https = text.p[4] == 's';
-    return guard_port_open(https ? 443 : 80, conf) && guard_host_judge(name, conf, &why) != GUARD_HOST_REFUSED;
+    return guard_port_open(port, conf) && guard_host_judge(name, conf, &why) != GUARD_HOST_REFUSED;
 }
 
 static void add_normalised(struct str text, struct str host, struct buf *out, struct buf *name)
@@ -367,8 +384,9 @@ bool audit_url_normalise(struct str url, const struct conf *conf, struct buf *ou
 {
     struct url judged = {0};
     struct str name;
+    uint16_t port;
     bool ok = true;
-    if (url_plain(url, &name) && plain_judge(url, name, conf)) {
+    if (url_plain(url, &name, &port) && plain_judge(name, port, conf)) {
         add_normalised(url, name, out, host);
     } else {
         ok = url_judge(url, NULL, conf, &judged, why);

@@ -36,10 +36,10 @@ void url_free(struct url *url);
 bool url_resolve(struct str text, const char *base, struct buf *out);
 
 /*
- * url_plain(text, host): whether ${text} is an http or https URL of the plainest kind, one that url_judge (which has the last word on any
- * other) takes as it is, to the byte, where the guard lets its host and the scheme's port through. ${host}, within ${text}, is then what
- * url_judge finds. Many a good URL is not plain: it has a port, an address, an escape, or a dot after a slash.
+ * url_plain(text, host, port): whether ${text} is an http or https URL of the plainest kind, one that url_judge (which has the last word on any
+ * other) takes as it is, to the byte, where the guard lets its host and ${port} through. ${host}, within ${text}, is then what url_judge
+ * finds. Many a good URL is not plain: it has an address, an escape, or a dot after a slash.
  */
-bool url_plain(struct str text, struct str *host);
+bool url_plain(struct str text, struct str *host, uint16_t *port);
 
 #endif

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define MAP_BYTES ((size_t)4 << 30)
-#define PROJECT "127.0.0.1"
+#define PROJECT "shop.localhost"
 
 static MDB_env *env;
 static MDB_txn *txn;
@@ -85,7 +85,7 @@ static void one_report(unsigned page)
     char text[128], value[4096];
     struct key k;
     uint64_t id = ++counters.report;
-    struct str url = {text, (size_t)snprintf(text, sizeof(text), "http://127.0.0.1:40000/page/%08u", page)};
+    struct str url = {text, (size_t)snprintf(text, sizeof(text), "http://shop.localhost:40000/page/%08u", page)};
     key_id(&k, SPACE_REPORT, id);
     put(DB_RECORD, &k, value, report_value(url, value));
     index_put(SCOPE_WORKSPACE, id, url);
@@ -139,7 +139,7 @@ static void render(void)
                                    .score = -1,
                                    .created_at = 1760000000000,
                                    .updated_at = 1760000000000,
-                                   .url = STR("http://127.0.0.1:40000/page/00000000"),
+                                   .url = STR("http://shop.localhost:40000/page/00000000"),
                                    .project_name = STR(PROJECT)};
     render_records.report(&r, &json, &link_at, &results_at);
     if (!buf_ok(&json))
