@@ -24,6 +24,7 @@
 #define FULL_EVERY_MS 60000
 #define PURGE_EVERY_MS 60000
 #define SWEEP_EVERY_MS 30000
+#define SWEEP_FULL_MS 300000
 #define STALE_CHANNEL_MS 60000
 
 /* ---- the batch ---- */
@@ -323,8 +324,11 @@ static void on_time(struct writer *w)
         store_reader_check(w->store);
     }
     if (now >= w->sweep_at_ms) {
+        /* findings that found no room left their jobs behind: their pages are not fetched again and again while the store stays full */
+        bool full = w->full_said_ms != 0 && now - w->full_said_ms < SWEEP_FULL_MS;
         w->sweep_at_ms = now + SWEEP_EVERY_MS;
-        sweep_jobs(w);
+        if (!full)
+            sweep_jobs(w);
     }
     if (w->stale_at_ms != 0 && now >= w->stale_at_ms) {
         w->stale_at_ms = 0;
