@@ -1,0 +1,112 @@
+/*
+ * Exact fixed-window counters in shared memory, for any number of processes: a file that each of them maps. The table is a leaf: it knows no
+ * clock (every call takes ${now}, seconds since the epoch, UTC), no HTTP and no configuration, and it logs nothing.
+ *
+ * ■ No more than ${limit} are admitted in one window of one key over all processes, and no fewer, while the key's slot lives.
+ * ■ A process may die at any instruction: no lock is left behind (there is none), and what it had not published never was.
+ * ■ A refused request writes to no slot. Of several windows it charges none.
+ *
+ * Windows are aligned to the epoch: at ${now}, a window of ${seconds} ends at (now / seconds + 1) * seconds. A process whose clock lags adopts
+ * a stored window that starts at most 2 s after its own time; one that starts later was written before the clock stepped back, and a new
+ * window begins. So nobody is locked out for longer than a window and 2 s.
+ *
+ * The file lives as long as its directory: it outlives processes, reloads and upgrades of the same format. Its size never changes.
+ */
+#ifndef ASSAY_RATELIMIT_H
+#define ASSAY_RATELIMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RATELIMIT_KEY_MAX 64           /* bytes of a key */
+#define RATELIMIT_COUNT_MAX 0x0fffffff /* the largest limit */
+#define RATELIMIT_WINDOWS_MAX 4        /* windows that one request may have to fit */
+#define RATELIMIT_SECONDS_MAX 2678400  /* the longest window, 31 days */
+#define RATELIMIT_LATE_SECONDS 2       /* how far a process's clock may lag behind another's */
+
+struct ratelimit;
+
+enum ratelimit_made {
+    RATELIMIT_KEPT,   /* the file was there and is used on, with its counts */
+    RATELIMIT_NEW,    /* there was none */
+    RATELIMIT_REMADE, /* there was one of another geometry, or not whole; its counts are gone */
+};
+
+/*
+ * ratelimit_open(dir, slots, made, out):
+ * Map the table of ${dir} (a file there whose name holds the format's version), made with room for at least ${slots} keys, mode 0600, where it
+ * is missing or other. For the master, before it forks: children inherit the mapping. A table that is remade is a new file: whoever
+ * has mapped the old one goes on with that. 0, or an errno, *out untouched.
+ * ratelimit_attach(dir, write, out): map the one that is there, for commands. 0, ENOENT: none; EPROTO: not this format; or another errno.
+ * ratelimit_close(rl): unmap; NULL does nothing.
+ */
+int ratelimit_open(const char *dir, uint64_t slots, enum ratelimit_made *made, struct ratelimit **out) __attribute__((warn_unused_result));
+int ratelimit_attach(const char *dir, bool write, struct ratelimit **out) __attribute__((warn_unused_result));
+void ratelimit_close(struct ratelimit *rl);
+
+/*
+ * ratelimit_salt(rl, name): what tells the keys of the limiter ${name} from other limiters' keys; the same as long as the file lives. Ask once
+ * for each limiter and keep it.
+ */
+uint64_t ratelimit_salt(const struct ratelimit *rl, const char *name);
+
+/* One window that a request must fit. The key is hashed (with a secret of the file), not kept. */
+struct ratelimit_window {
+    uint64_t salt;
+    uint32_t seconds; /* 1 … RATELIMIT_SECONDS_MAX */
+    uint32_t limit;   /* 1 … RATELIMIT_COUNT_MAX */
+    const void *key;
+    size_t key_size; /* at most RATELIMIT_KEY_MAX */
+};
+
+/* What headers tell. */
+struct ratelimit_state {
+    unsigned window;    /* index of the window told of: the one with the fewest remaining, or that refused (of several, the last to end) */
+    uint32_t limit;     /* of that window */
+    uint32_t remaining; /* 0 when refused */
+    int64_t reset;      /* its end, seconds since the epoch */
+    bool half, full;    /* this request took that window's use past half of its limit, or to it */
+};
+
+/*
+ * ratelimit_take(rl, windows, count, now, out):
+ * Charge one request to all of ${windows} (1 … RATELIMIT_WINDOWS_MAX) or to none. Any process may call this; it never blocks. 0: admitted;
+ * 1: refused. *out is filled either way. List a key before those that it implies (address and agent before address): then a request that is
+ * refused by the second never stands in the way of others that would be admitted.
+ */
+int ratelimit_take(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, int64_t now, struct ratelimit_state *out);
+
+/* ratelimit_peek: what ratelimit_take would find, charging nothing: *out as of before such a request. 0: it would be admitted; 1: refused. */
+int ratelimit_peek(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, int64_t now, struct ratelimit_state *out);
+
+/* ratelimit_reset(rl, window, now): forget what ${window}'s key has used of the present window. True: it had used something. */
+bool ratelimit_reset(struct ratelimit *rl, const struct ratelimit_window *window, int64_t now);
+
+struct ratelimit_usage {
+    uint64_t slots;         /* that the file holds */
+    uint64_t used;          /* with a window that has not ended; an estimate from a sample where the table is large */
+    uint64_t evicted_alive; /* since the file was made: keys that lost their count to another while their window went on */
+    uint64_t bytes;         /* of the file */
+};
+void ratelimit_usage(const struct ratelimit *rl, int64_t now, struct ratelimit_usage *out);
+
+/*
+ * Who is near a limit, in people's words: a hash cannot be read back, so callers note the text of keys that ratelimit_take calls half or
+ * full. A small table in the same file; newer notes take the place of older ones, so it may have forgotten some.
+ *
+ * ratelimit_note(rl, window, now, text): ${text} (cut at RATELIMIT_TEXT_MAX bytes) is ${window}'s key, of the limiter with the salt.
+ * ratelimit_notes(rl, now, each, arg): every note whose window goes on, in no order, with what it has used by now.
+ */
+#define RATELIMIT_TEXT_MAX 80
+struct ratelimit_noted {
+    uint64_t salt;
+    uint32_t seconds, limit, used;
+    int64_t reset;
+    char text[RATELIMIT_TEXT_MAX + 1];
+};
+typedef void ratelimit_note_fn(void *arg, const struct ratelimit_noted *noted);
+void ratelimit_note(struct ratelimit *rl, const struct ratelimit_window *window, int64_t now, const char *text);
+void ratelimit_notes(struct ratelimit *rl, int64_t now, ratelimit_note_fn *each, void *arg);
+
+#endif
