@@ -1,6 +1,6 @@
 /*
  * Exact fixed-window counters in shared memory, for any number of processes: a file that each of them maps. The table is a leaf: it knows no
- * clock (every call takes ${now}, seconds since the epoch, UTC), no HTTP and no configuration, and it logs nothing.
+ * clock (every call takes the time, in seconds since the epoch, UTC), no HTTP and no configuration, and it logs nothing.
  *
  * ■ No more than ${limit} are admitted in one window of one key over all processes, and no fewer, while the key's slot lives.
  * ■ A process may die at any instruction: no lock is left behind (there is none), and what it had not published never was.
@@ -58,7 +58,21 @@ struct ratelimit_window {
     uint32_t limit;   /* 1 … RATELIMIT_COUNT_MAX */
     const void *key;
     size_t key_size; /* at most RATELIMIT_KEY_MAX */
+    uint64_t hash;   /* ratelimit_hash of all but the limit, where the caller kept it (the key is not read then); 0: made anew */
 };
+
+/* ratelimit_hash(rl, window): what ${window} is known by in this file; never 0. For callers that ask for the same key again and again. */
+uint64_t ratelimit_hash(const struct ratelimit *rl, const struct ratelimit_window *window);
+
+/*
+ * A reading of the clock. The token comes first, then the clock is read: so the table can tell a clock that was stepped from a reading that
+ * grew old in a process that slept meanwhile.
+ */
+struct ratelimit_time {
+    uint64_t token; /* of ratelimit_token, asked for right before reading */
+    int64_t now;
+};
+uint64_t ratelimit_token(const struct ratelimit *rl);
 
 /* What headers tell. */
 struct ratelimit_state {
@@ -66,18 +80,20 @@ struct ratelimit_state {
     uint32_t limit;     /* of that window */
     uint32_t remaining; /* 0 when refused */
     int64_t reset;      /* its end, seconds since the epoch */
-    bool half, full;    /* this request took that window's use past half of its limit, or to it */
+    uint32_t near;      /* bit i: this request took the use of windows[i] to half of its limit, or to all of it */
 };
 
 /*
- * ratelimit_take(rl, windows, count, now, out):
+ * ratelimit_take(rl, windows, count, time, out):
  * Charge one request to all of ${windows} (1 … RATELIMIT_WINDOWS_MAX) or to none. Any process may call this; it never blocks. 0: admitted;
- * 1: refused. *out is filled either way. List a key before those that it implies (address and agent before address): then a request that is
+ * 1: refused; *out is filled either way. -1: the clock was stepped, or seconds went by, since ${time} was read: read it again and call again,
+ * nothing is charged. List a key before those that it implies (address and agent before address): then a request that is
  * refused by the second never stands in the way of others that would be admitted.
  */
-int ratelimit_take(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, int64_t now, struct ratelimit_state *out);
+int ratelimit_take(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, struct ratelimit_time time,
+                   struct ratelimit_state *out);
 
-/* ratelimit_peek: what ratelimit_take would find, charging nothing: *out as of before such a request. 0: it would be admitted; 1: refused. */
+/* ratelimit_peek: what ratelimit_take would find at ${now}, charging nothing: *out as of before such a request. 0: it would be admitted; 1: refused. */
 int ratelimit_peek(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, int64_t now, struct ratelimit_state *out);
 
 /* ratelimit_reset(rl, window, now): forget what ${window}'s key has used of the present window. True: it had used something. */
@@ -92,8 +108,8 @@ struct ratelimit_usage {
 void ratelimit_usage(const struct ratelimit *rl, int64_t now, struct ratelimit_usage *out);
 
 /*
- * Who is near a limit, in people's words: a hash cannot be read back, so callers note the text of keys that ratelimit_take calls half or
- * full. A small table in the same file; newer notes take the place of older ones, so it may have forgotten some.
+ * Who is near a limit, in people's words: a hash cannot be read back, so callers note the text of keys that ratelimit_take finds
+ * near. A small table in the same file; newer notes take the place of older ones, so it may have forgotten some.
  *
  * ratelimit_note(rl, window, now, text): ${text} (cut at RATELIMIT_TEXT_MAX bytes) is ${window}'s key, of the limiter with the salt.
  * ratelimit_notes(rl, now, each, arg): every note whose window goes on, in no order, with what it has used by now.

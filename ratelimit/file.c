@@ -1,0 +1,163 @@
+#include "siphash.h"
+#include "table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define VERSION 1
+#define FILE_NAME "limits-1" /* the version is in the name, so that two versions can stand side by side */
+
+static const char magic[8] = "assayrl";
+
+/* room for ${slots} keys with half of it free: then no neighbourhood of four buckets is full */
+static struct table_header geometry(uint64_t slots)
+{
+    struct table_header h = {.version = VERSION, .buckets = BUCKETS_MIN, .claims = CLAIMS, .notes = NOTES};
+    memcpy(h.magic, magic, sizeof(magic));
+    while (h.buckets * BUCKET_SLOTS / 2 < slots)
+        h.buckets *= 2;
+    h.bytes = sizeof(h) + CLAIMS * sizeof(struct pair) + NOTES * NOTE_WORDS * 8 + h.buckets * BUCKET_SLOTS * sizeof(struct pair);
+    return h;
+}
+
+/* the geometry is the first words of the header; the seed and what changes follow */
+static bool same_geometry(const struct table_header *a, const struct table_header *b)
+{
+    return memcmp(a, b, offsetof(struct table_header, seed)) == 0;
+}
+
+static int map(int fd, const struct table_header *shape, bool write, struct ratelimit **out)
+{
+    struct ratelimit *rl = calloc(1, sizeof(*rl));
+    if (rl == NULL)
+        return ENOMEM;
+    char *at = mmap(NULL, shape->bytes, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED) {
+        int error = errno;
+        free(rl);
+        return error;
+    }
+    rl->header = (struct table_header *)(void *)at;
+    rl->claims = (struct pair *)(void *)(at + sizeof(struct table_header));
+    rl->notes = (uint64_t(*)[NOTE_WORDS])(void *)(rl->claims + CLAIMS);
+    rl->slots = (struct pair *)(void *)(rl->notes + NOTES);
+    rl->mask = shape->buckets - 1;
+    rl->bytes = shape->bytes;
+    *out = rl;
+    return 0;
+}
+
+/* 0, or EPROTO where the file is not what its own header says */
+static int read_header(int fd, struct table_header *out)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return errno;
+    if (pread(fd, out, sizeof(*out), 0) != (ssize_t)sizeof(*out) || memcmp(out->magic, magic, sizeof(magic)) != 0 ||
+        out->buckets > (uint64_t)1 << 40)
+        return EPROTO;
+    struct table_header expected = geometry(out->buckets * BUCKET_SLOTS / 2);
+    return same_geometry(out, &expected) && (uint64_t)st.st_size == out->bytes && (out->seed[0] | out->seed[1]) != 0 ? 0 : EPROTO;
+}
+
+/* a file with all its room taken, so that no later write meets a full disk */
+static int fill(int fd, struct table_header *h)
+{
+    if (getrandom(h->seed, sizeof(h->seed), 0) != sizeof(h->seed))
+        return EIO;
+    int error = posix_fallocate(fd, 0, (off_t)h->bytes);
+    if (error != 0)
+        return error;
+    return pwrite(fd, h, sizeof(*h), 0) == (ssize_t)sizeof(*h) ? 0 : EIO;
+}
+
+/* made under another name and moved into place whole */
+static int make(const char *path, struct table_header *h, struct ratelimit **out)
+{
+    char made[4200];
+    if (snprintf(made, sizeof(made), "%s.new", path) >= (int)sizeof(made))
+        return ENAMETOOLONG;
+    unlink(made);
+    int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return errno;
+    int error = fill(fd, h);
+    if (error == 0)
+        error = map(fd, h, true, out);
+    if (error == 0 && rename(made, path) != 0) {
+        error = errno;
+        ratelimit_close(*out);
+        *out = NULL;
+    }
+    if (error != 0)
+        unlink(made);
+    close(fd);
+    return error;
+}
+
+static int file_path(const char *dir, char path[4100])
+{
+    return snprintf(path, 4100, "%s/%s", dir, FILE_NAME) < 4100 ? 0 : ENAMETOOLONG;
+}
+
+static int attach(const char *path, bool write, struct table_header *header, struct ratelimit **out)
+{
+    int fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return errno;
+    int error = read_header(fd, header);
+    if (error == 0)
+        error = map(fd, header, write, out);
+    close(fd);
+    return error;
+}
+
+int ratelimit_open(const char *dir, uint64_t slots, enum ratelimit_made *made, struct ratelimit **out)
+{
+    char path[4100];
+    struct table_header wanted = geometry(slots), there;
+    struct ratelimit *rl = NULL;
+    if (!pair_supported())
+        return ENOTSUP;
+    if (file_path(dir, path) != 0)
+        return ENAMETOOLONG;
+    int error = attach(path, true, &there, &rl);
+    *made = RATELIMIT_KEPT;
+    if (error == 0 && !same_geometry(&there, &wanted)) {
+        ratelimit_close(rl);
+        error = EPROTO;
+    }
+    if (error == ENOENT || error == EPROTO) {
+        *made = error == ENOENT ? RATELIMIT_NEW : RATELIMIT_REMADE;
+        error = make(path, &wanted, &rl);
+    }
+    if (error == 0)
+        *out = rl;
+    return error;
+}
+
+int ratelimit_attach(const char *dir, bool write, struct ratelimit **out)
+{
+    char path[4100];
+    struct table_header header;
+    if (!pair_supported())
+        return ENOTSUP;
+    if (file_path(dir, path) != 0)
+        return ENAMETOOLONG;
+    return attach(path, write, &header, out);
+}
+
+void ratelimit_close(struct ratelimit *rl)
+{
+    if (rl == NULL)
+        return;
+    munmap(rl->header, rl->bytes);
+    free(rl);
+}

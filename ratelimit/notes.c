@@ -1,0 +1,91 @@
+/*
+ * Notes: words written and read without any order between processes, each note with a digest of the rest, so that a reader passes over one that
+ * is being written, or that two wrote at once, or whose writer died.
+ */
+#include "siphash.h"
+#include "table.h"
+#include "window.h"
+
+#include <string.h>
+
+#define WAYS 4
+
+struct note {
+    uint64_t digest, hash, salt;
+    uint32_t seconds, limit, end, unused;
+    char text[RATELIMIT_TEXT_MAX];
+};
+_Static_assert(sizeof(struct note) <= NOTE_WORDS * 8, "a note fits its words");
+
+static void load(const uint64_t from[NOTE_WORDS], struct note *out)
+{
+    uint64_t words[NOTE_WORDS];
+    for (unsigned i = 0; i < NOTE_WORDS; i++)
+        words[i] = word_load(&from[i]);
+    memcpy(out, words, sizeof(*out));
+}
+
+static uint64_t digest(const struct ratelimit *rl, const struct note *note)
+{
+    return siphash(SIPHASH_1_3, rl->header->seed, (const char *)note + 8, sizeof(*note) - 8);
+}
+
+static bool whole(const struct ratelimit *rl, const struct note *note)
+{
+    return note->hash != 0 && note->digest == digest(rl, note);
+}
+
+/* its own place, else one without a note that counts, else the one that ends first */
+static uint64_t *place(const struct ratelimit *rl, uint64_t hash, int64_t now)
+{
+    uint64_t(*set)[NOTE_WORDS] = &rl->notes[(hash >> 8) % (NOTES / WAYS) * WAYS];
+    unsigned best = 0;
+    int64_t best_end = INT64_MAX;
+    for (unsigned k = 0; k < WAYS; k++) {
+        struct note note;
+        unsigned i = (unsigned)(k + (hash >> 20)) % WAYS; /* among equals by chance */
+        load(set[i], &note);
+        if (note.hash == hash)
+            return set[i];
+        int64_t end = whole(rl, &note) && note.end > now ? note.end : 0;
+        if (end < best_end) {
+            best = i;
+            best_end = end;
+        }
+    }
+    return set[best];
+}
+
+void ratelimit_note(struct ratelimit *rl, const struct ratelimit_window *window, int64_t now, const char *text)
+{
+    uint64_t words[NOTE_WORDS] = {0};
+    struct note note = {.hash = ratelimit_hash(rl, window),
+                        .salt = window->salt,
+                        .seconds = window->seconds,
+                        .limit = window->limit,
+                        .end = window_end(now, window->seconds)};
+    size_t n = strnlen(text, RATELIMIT_TEXT_MAX);
+    memcpy(note.text, text, n);
+    note.digest = digest(rl, &note);
+    memcpy(words, &note, sizeof(note));
+    uint64_t *to = place(rl, note.hash, now);
+    for (unsigned i = 0; i < NOTE_WORDS; i++)
+        __atomic_store_n(&to[i], words[i], __ATOMIC_RELAXED);
+}
+
+void ratelimit_notes(struct ratelimit *rl, int64_t now, ratelimit_note_fn *each, void *arg)
+{
+    for (unsigned i = 0; i < NOTES; i++) {
+        struct note note;
+        struct ratelimit_state state;
+        load(rl->notes[i], &note);
+        if (!whole(rl, &note))
+            continue;
+        struct ratelimit_window window = {.salt = note.salt, .seconds = note.seconds, .limit = note.limit, .hash = note.hash};
+        ratelimit_peek(rl, &window, 1, now, &state);
+        struct ratelimit_noted noted = {note.salt, note.seconds, note.limit, note.limit - state.remaining, state.reset, ""};
+        memcpy(noted.text, note.text, RATELIMIT_TEXT_MAX);
+        if (noted.used > 0)
+            each(arg, &noted);
+    }
+}

@@ -1,0 +1,80 @@
+/*
+ * Two words in shared memory that change together. Inline assembly on purpose: libatomic's fallback for 16 bytes is a lock private to each
+ * process. ratelimit_open refuses a processor without the instruction (pair_supported).
+ */
+#ifndef ASSAY_RATELIMIT_PAIR_H
+#define ASSAY_RATELIMIT_PAIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#else
+#error "this processor has no 16-byte compare-and-swap that we know"
+#endif
+
+/* where a test lets another process go on; nothing in the product */
+#ifndef RATELIMIT_STEP
+#define RATELIMIT_STEP() ((void)0)
+#endif
+
+struct pair {
+    uint64_t key, state;
+} __attribute__((aligned(16)));
+
+static inline uint64_t word_load(const uint64_t *at)
+{
+    RATELIMIT_STEP();
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+
+/* pair_swap(at, is, next): where *at is *is, make it ${next} and return true; else *is becomes what it is, read as one. */
+static inline bool pair_swap(struct pair *at, struct pair *is, struct pair next)
+{
+    RATELIMIT_STEP();
+#if defined(__x86_64__)
+    bool done;
+    __asm__ volatile("lock cmpxchg16b %1"
+                     : "=@ccz"(done), "+m"(*at), "+a"(is->key), "+d"(is->state)
+                     : "b"(next.key), "c"(next.state)
+                     : "memory");
+    return done;
+#else
+    /* CASP takes pairs of registers that begin at an even one */
+    register uint64_t key __asm__("x0") = is->key;
+    register uint64_t state __asm__("x1") = is->state;
+    register uint64_t next_key __asm__("x2") = next.key;
+    register uint64_t next_state __asm__("x3") = next.state;
+    __asm__ volatile(".arch_extension lse\n\tcaspal %0, %1, %3, %4, %2"
+                     : "+r"(key), "+r"(state), "+Q"(*at)
+                     : "r"(next_key), "r"(next_state)
+                     : "memory");
+    bool done = key == is->key && state == is->state;
+    *is = (struct pair){key, state};
+    return done;
+#endif
+}
+
+/* pair_read(at): both words as one. It needs the cache line for itself, as a change does. */
+static inline struct pair pair_read(struct pair *at)
+{
+    struct pair is = {0, 0};
+    pair_swap(at, &is, is);
+    return is;
+}
+
+static inline bool pair_supported(void)
+{
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_CMPXCHG16B) != 0;
+#else
+    return (getauxval(AT_HWCAP) & HWCAP_ATOMICS) != 0;
+#endif
+}
+
+#endif

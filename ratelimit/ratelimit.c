@@ -1,0 +1,220 @@
+#include "ratelimit.h"
+
+#include "siphash.h"
+#include "table.h"
+#include "window.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define SAMPLE_BUCKETS 16384
+
+/* ---- keys ---- */
+
+uint64_t ratelimit_salt(const struct ratelimit *rl, const char *name)
+{
+    return siphash(SIPHASH_1_3, rl->header->seed, name, strlen(name));
+}
+
+uint64_t ratelimit_hash(const struct ratelimit *rl, const struct ratelimit_window *window)
+{
+    unsigned char input[8 + RATELIMIT_KEY_MAX];
+    uint64_t what = window->salt + ((uint64_t)window->seconds << 32);
+    assert(window->key_size <= RATELIMIT_KEY_MAX);
+    memcpy(input, &what, 8);
+    memcpy(input + 8, window->key, window->key_size);
+    uint64_t hash = siphash(SIPHASH_1_3, rl->header->seed, input, 8 + window->key_size);
+    return hash == 0 ? 1 : hash; /* 0: an empty slot */
+}
+
+static inline uint64_t hash_of(const struct ratelimit *rl, const struct ratelimit_window *window)
+{
+    return window->hash != 0 ? window->hash : ratelimit_hash(rl, window);
+}
+
+/* ---- one window ---- */
+
+struct found {
+    uint32_t end, used; /* used: before this request */
+    bool full;
+};
+
+enum charged {
+    CHARGED,
+    REFUSED,
+    GONE,    /* the slot is another key's by now */
+    OUTDATED /* the time no longer holds */
+};
+
+static inline bool is_key(const struct pair *is, uint64_t hash)
+{
+    return is->key == hash && !state_reserved(is->state);
+}
+
+static inline enum charged charge(const struct ratelimit *rl, struct pair *slot, uint64_t hash, const struct ratelimit_window *w,
+                                  const struct ratelimit_time *time, struct found *out)
+{
+    struct pair is = {hash, word_load(&slot->state)};
+    while (is_key(&is, hash)) {
+        if (!table_time_holds(rl, time))
+            return OUTDATED;
+        out->used = window_used(is.state, time->now, w->seconds, &out->end);
+        out->full = out->used >= w->limit;
+        if (out->full)
+            return word_load(&slot->key) == hash ? REFUSED : GONE;
+        uint32_t used = out->used + 1;
+        if (pair_swap(slot, &is, (struct pair){hash, state_make(out->end, heat_of(used, w->limit), used)}))
+            return CHARGED;
+    }
+    return GONE;
+}
+
+static enum charged take_one(struct ratelimit *rl, uint64_t hash, const struct ratelimit_window *w, const struct ratelimit_time *time,
+                             struct found *out)
+{
+    struct pair *slot = table_find(rl, hash);
+    for (;;) {
+        enum charged charged = slot == NULL ? GONE : charge(rl, slot, hash, w, time, out);
+        if (charged != GONE)
+            return charged;
+        slot = table_slot(rl, hash, time);
+        if (slot == NULL) { /* nothing to count in: a table that is not sound refuses nobody */
+            *out = (struct found){window_end(time->now, w->seconds), 0, false};
+            return table_time_holds(rl, time) ? CHARGED : OUTDATED;
+        }
+    }
+}
+
+static void look_one(const struct ratelimit *rl, uint64_t hash, const struct ratelimit_window *w, int64_t now, struct found *out)
+{
+    const struct pair *slot = table_look(rl, hash);
+    uint64_t state = slot == NULL ? 0 : word_load(&slot->state);
+    if (slot == NULL || word_load(&slot->key) != hash || state_reserved(state))
+        state = 0;
+    out->used = window_used(state, now, w->seconds, &out->end);
+    out->full = out->used >= w->limit;
+}
+
+/* one less in the window that ends at ${end}, or nothing where that is over; ${all}: none at all */
+static bool give_back(struct ratelimit *rl, uint64_t hash, const struct ratelimit_window *w, uint32_t end, bool all)
+{
+    struct pair *slot = table_look(rl, hash);
+    if (slot == NULL)
+        return false;
+    struct pair is = {hash, word_load(&slot->state)};
+    while (is_key(&is, hash) && state_heat(is.state) != HEAT_UNBORN && state_end(is.state) == end && state_used(is.state) > 0) {
+        uint32_t used = all ? 0 : state_used(is.state) - 1;
+        if (pair_swap(slot, &is, (struct pair){hash, state_make(end, heat_of(used, w->limit), used)}))
+            return true;
+    }
+    return false;
+}
+
+/* ---- several ---- */
+
+static uint32_t left(const struct ratelimit_window *w, uint32_t used)
+{
+    return used < w->limit ? w->limit - used : 0;
+}
+
+/* the window that headers tell of: the one with the fewest remaining; where some are full, the full one that ends last */
+static bool tell(const struct ratelimit_window *windows, const struct found *found, size_t count, uint32_t charged,
+                 struct ratelimit_state *out)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < count; i++) {
+        uint32_t a = left(&windows[i], found[i].used), b = left(&windows[best], found[best].used);
+        if (a < b || (found[i].full && found[best].full && found[i].end > found[best].end))
+            best = i;
+    }
+    uint32_t remaining = left(&windows[best], found[best].used);
+    *out = (struct ratelimit_state){(unsigned)best, windows[best].limit, remaining > 0 ? remaining - charged : 0, found[best].end, 0};
+    return found[best].full;
+}
+
+static uint32_t near_of(const struct ratelimit_window *windows, const struct found *found, size_t count)
+{
+    uint32_t near = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t used = found[i].used + 1;
+        near |= (uint32_t)(used == windows[i].limit / 2 + windows[i].limit % 2 || used == windows[i].limit) << i;
+    }
+    return near;
+}
+
+static bool look(const struct ratelimit *rl, const struct ratelimit_window *windows, const uint64_t *hashes, size_t count, int64_t now,
+                 struct ratelimit_state *out)
+{
+    struct found found[RATELIMIT_WINDOWS_MAX];
+    for (size_t i = 0; i < count; i++)
+        look_one(rl, hashes[i], &windows[i], now, &found[i]);
+    return tell(windows, found, count, 0, out);
+}
+
+int ratelimit_take(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, struct ratelimit_time time,
+                   struct ratelimit_state *out)
+{
+    struct found found[RATELIMIT_WINDOWS_MAX];
+    uint64_t hashes[RATELIMIT_WINDOWS_MAX];
+    assert(count > 0 && count <= RATELIMIT_WINDOWS_MAX);
+    if (!table_tell_time(rl, &time))
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        hashes[i] = hash_of(rl, &windows[i]);
+    /* a request that is refused writes nothing, so of several windows all are looked at first */
+    if (count > 1 && look(rl, windows, hashes, count, time.now, out))
+        return table_time_holds(rl, &time) ? 1 : -1;
+    for (size_t i = 0; i < count; i++) {
+        enum charged charged = take_one(rl, hashes[i], &windows[i], &time, &found[i]);
+        if (charged == CHARGED)
+            continue;
+        for (size_t k = 0; k < i; k++) /* where several: the last of it went this moment */
+            give_back(rl, hashes[k], &windows[k], found[k].end, false);
+        if (charged == OUTDATED)
+            return -1;
+        tell(&windows[i], &found[i], 1, 0, out);
+        out->window = (unsigned)i;
+        return 1;
+    }
+    tell(windows, found, count, 1, out);
+    out->near = near_of(windows, found, count);
+    return 0;
+}
+
+uint64_t ratelimit_token(const struct ratelimit *rl)
+{
+    return word_load(&rl->header->clock);
+}
+
+int ratelimit_peek(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, int64_t now, struct ratelimit_state *out)
+{
+    uint64_t hashes[RATELIMIT_WINDOWS_MAX];
+    assert(count > 0 && count <= RATELIMIT_WINDOWS_MAX);
+    for (size_t i = 0; i < count; i++)
+        hashes[i] = hash_of(rl, &windows[i]);
+    return look(rl, windows, hashes, count, now, out) ? 1 : 0;
+}
+
+bool ratelimit_reset(struct ratelimit *rl, const struct ratelimit_window *window, int64_t now)
+{
+    uint64_t hash = hash_of(rl, window);
+    struct found found;
+    look_one(rl, hash, window, now, &found);
+    return found.used > 0 && give_back(rl, hash, window, found.end, true);
+}
+
+/* ---- what operators see ---- */
+
+void ratelimit_usage(const struct ratelimit *rl, int64_t now, struct ratelimit_usage *out)
+{
+    uint64_t buckets = rl->mask + 1, step = buckets > SAMPLE_BUCKETS ? buckets / SAMPLE_BUCKETS : 1, used = 0;
+    for (uint64_t at = 0; at < buckets; at += step)
+        for (unsigned i = 0; i < BUCKET_SLOTS; i++) {
+            const struct pair *slot = table_bucket(rl, at) + i;
+            uint64_t state = word_load(&slot->state);
+            used += word_load(&slot->key) != 0 && !state_reserved(state) && state_heat(state) != HEAT_UNBORN && !state_over(state, now) &&
+                    (int64_t)state_end(state) > now;
+        }
+    *out = (struct ratelimit_usage){
+        .slots = buckets * BUCKET_SLOTS, .used = used * step, .evicted_alive = word_load(&rl->header->evicted), .bytes = rl->bytes};
+}
