@@ -1,6 +1,6 @@
 /*
- * Notes: words written and read without any order between processes, each note with a digest of the rest, so that a reader passes over one that
- * is being written, or that two wrote at once, or whose writer died.
+ * Notes: words written and read without any order between processes, each note with a digest of the rest, so that a reader passes over one
+ * that is being written, or that two wrote at once, or whose writer died.
  */
 #include "siphash.h"
 #include "table.h"

@@ -1,14 +1,14 @@
 /*
- * Exact fixed-window counters in shared memory, for any number of processes: a file that each of them maps. The table is a leaf: it knows no
- * clock (every call takes the time, in seconds since the epoch, UTC), no HTTP and no configuration, and it logs nothing.
+ * Exact fixed-window counters in shared memory, for any number of processes: a file that each of them maps. The table is a leaf: it knows
+ * no clock (every call takes the time, in seconds since the epoch, UTC), no HTTP and no configuration, and it logs nothing.
  *
  * ■ No more than ${limit} are admitted in one window of one key over all processes, and no fewer, while the key's slot lives.
  * ■ A process may die at any instruction: no lock is left behind (there is none), and what it had not published never was.
  * ■ A refused request writes to no slot. Of several windows it charges none.
  *
- * Windows are aligned to the epoch: at ${now}, a window of ${seconds} ends at (now / seconds + 1) * seconds. A process whose clock lags adopts
- * a stored window that starts at most 2 s after its own time; one that starts later was written before the clock stepped back, and a new
- * window begins. So nobody is locked out for longer than a window and 2 s.
+ * Windows are aligned to the epoch: at ${now}, a window of ${seconds} ends at (now / seconds + 1) * seconds. A process whose clock lags
+ * adopts a stored window that starts at most 2 s after its own time; one that starts later was written before the clock stepped back, and
+ * a new window begins. So nobody is locked out for longer than a window and 2 s.
  *
  * The file lives as long as its directory: it outlives processes, reloads and upgrades of the same format. Its size never changes.
  */
@@ -35,9 +35,9 @@ enum ratelimit_made {
 
 /*
  * ratelimit_open(dir, slots, made, out):
- * Map the table of ${dir} (a file there whose name holds the format's version), made with room for at least ${slots} keys, mode 0600, where it
- * is missing or other. For the master, before it forks: children inherit the mapping. A table that is remade is a new file: whoever
- * has mapped the old one goes on with that. 0, or an errno, *out untouched.
+ * Map the table of ${dir} (a file there whose name holds the format's version), made with room for at least ${slots} keys, mode 0600,
+ * where it is missing or other. For the master, before it forks: children inherit the mapping. A table that is remade is a new file:
+ * whoever has mapped the old one goes on with that. 0, or an errno, *out untouched.
  * ratelimit_attach(dir, write, out): map the one that is there, for commands. 0, ENOENT: none; EPROTO: not this format; or another errno.
  * ratelimit_close(rl): unmap; NULL does nothing.
  */
@@ -46,8 +46,8 @@ int ratelimit_attach(const char *dir, bool write, struct ratelimit **out) __attr
 void ratelimit_close(struct ratelimit *rl);
 
 /*
- * ratelimit_salt(rl, name): what tells the keys of the limiter ${name} from other limiters' keys; the same as long as the file lives. Ask once
- * for each limiter and keep it.
+ * ratelimit_salt(rl, name): what tells the keys of the limiter ${name} from other limiters' keys; the same as long as the file lives. Ask
+ * once for each limiter and keep it.
  */
 uint64_t ratelimit_salt(const struct ratelimit *rl, const char *name);
 
@@ -86,14 +86,17 @@ struct ratelimit_state {
 /*
  * ratelimit_take(rl, windows, count, time, out):
  * Charge one request to all of ${windows} (1 … RATELIMIT_WINDOWS_MAX) or to none. Any process may call this; it never blocks. 0: admitted;
- * 1: refused; *out is filled either way. -1: the clock was stepped, or seconds went by, since ${time} was read: read it again and call again,
- * nothing is charged. List a key before those that it implies (address and agent before address): then a request that is
- * refused by the second never stands in the way of others that would be admitted.
+ * 1: refused; *out is filled either way. -1: the clock was stepped, or seconds went by, since ${time} was read: read it again and call
+ * again, nothing is charged. List a key before those that it implies (address and agent before address): then a request that is refused by
+ * the second never stands in the way of others that would be admitted.
  */
 int ratelimit_take(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, struct ratelimit_time time,
                    struct ratelimit_state *out);
 
-/* ratelimit_peek: what ratelimit_take would find at ${now}, charging nothing: *out as of before such a request. 0: it would be admitted; 1: refused. */
+/*
+ * ratelimit_peek: what ratelimit_take would find at ${now}, charging nothing: *out as of before such a request. 0: it would be admitted;
+ * 1: refused.
+ */
 int ratelimit_peek(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, int64_t now, struct ratelimit_state *out);
 
 /* ratelimit_reset(rl, window, now): forget what ${window}'s key has used of the present window. True: it had used something. */

@@ -1,7 +1,7 @@
 /*
- * Making a slot. A slot itself changes by single swaps of both its words, which is all that charging takes. But two processes that meet a new
- * key could make two slots for it, and each would admit the whole limit. So a slot is made through the key's claim, a pair of words that
- * many keys share, in four steps, each one swap, which any process that comes by carries on from where it stands (help):
+ * Making a slot. A slot itself changes by single swaps of both its words, which is all that charging takes. But two processes that meet a
+ * new key could make two slots for it, and each would admit the whole limit. So a slot is made through the key's claim, a pair of words
+ * that many keys share, in four steps, each one swap, which any process that comes by carries on from where it stands (help):
  *
  *   claim idle                    slot: over, empty, or somebody to evict
  *   claim open (hash, target)     .                                           nobody else makes a slot through this claim
@@ -10,12 +10,12 @@
  *   .                             slot the key's, not charged yet
  *   claim idle, next turn
  *
- * Why it takes the numbers: a process may sleep anywhere and go on after all is long done. A swap of the claim fails then, since the turn has
- * moved on. A swap of the slot may succeed (it may be over again, or look the same), but leaves a reservation that the claim does not
+ * Why it takes the numbers: a process may sleep anywhere and go on after all is long done. A swap of the claim fails then, since the turn
+ * has moved on. A swap of the slot may succeed (it may be over again, or look the same), but leaves a reservation that the claim does not
  * name: it is void, and void is free. Only the decided number becomes a key's slot, and each number is written once.
  *
- * A key's slot never moves. Where the target is not what it was chosen for (it got a key meanwhile, or a hotter one), the claim goes back to
- * idle with the next turn, and who needs it chooses anew.
+ * A key's slot never moves. Where the target is not what it was chosen for (it got a key meanwhile, or a hotter one), the claim goes back
+ * to idle with the next turn, and who needs it chooses anew.
  */
 #include "table.h"
 #include "window.h"
@@ -135,7 +135,10 @@ static struct pair *reserved_for(const struct ratelimit *rl, struct pair slot, s
     return reservation_of(rl, claim, claim_is->state) == slot.key && claim_phase(claim_is->state) != IDLE ? claim : NULL;
 }
 
-/* how unwelcome it is to evict a key: one that was not charged yet goes before a saturated one and after all others, or two could chase each other */
+/*
+ * how unwelcome it is to evict a key: one that was not charged yet goes before a saturated one and after all others, or two could chase
+ * each other
+ */
 static unsigned warmth(uint64_t state)
 {
     return state_heat(state) == HEAT_UNBORN ? HEAT_FULL : state_heat(state);

@@ -40,8 +40,8 @@ struct ratelimit {
 static inline struct pair *table_find(const struct ratelimit *rl, uint64_t hash);
 
 /*
- * table_slot(rl, hash, time): its slot in any bucket, made where there is none (evicting the coldest of a full neighbourhood). NULL: ${time} no
- * longer holds; or other processes undid it again and again, or the memory is damaged.
+ * table_slot(rl, hash, time): its slot in any bucket, made where there is none (evicting the coldest of a full neighbourhood). NULL:
+ * ${time} no longer holds; or other processes undid it again and again, or the memory is damaged.
  */
 struct pair *table_slot(struct ratelimit *rl, uint64_t hash, const struct ratelimit_time *time);
 
@@ -49,16 +49,16 @@ struct pair *table_slot(struct ratelimit *rl, uint64_t hash, const struct rateli
 struct pair *table_look(const struct ratelimit *rl, uint64_t hash);
 
 /*
- * table_tell_time(rl, time): let the table's clock be ${time}'s, and ${time}'s token the clock's. A jump by more than processes may lag counts as
- * one, and makes readings of before it invalid. False: ${time} is such a one.
+ * table_tell_time(rl, time): let the table's clock be ${time}'s, and ${time}'s token the clock's. A jump by more than processes may lag
+ * counts as one, and makes readings of before it invalid. False: ${time} is such a one.
  */
 bool table_tell_time(struct ratelimit *rl, struct ratelimit_time *time);
 
 /* ---- on every decision's way ---- */
 
 /*
- * table_time_holds(rl, time): no jump was told since ${time} was read, and it is not old. What was read from a slot before this and is swapped
- * after it was judged by the right clock: who has another one told the jump before it changed a slot.
+ * table_time_holds(rl, time): no jump was told since ${time} was read, and it is not old. What was read from a slot before this and is
+ * swapped after it was judged by the right clock: who has another one told the jump before it changed a slot.
  */
 static inline bool table_time_holds(const struct ratelimit *rl, const struct ratelimit_time *time)
 {

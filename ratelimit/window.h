@@ -49,8 +49,8 @@ static inline uint32_t window_end(int64_t now, uint32_t seconds)
 }
 
 /*
- * window_used(state, now, seconds, end): what is used of the window in force at ${now}, and *end, its end: the stored window while it goes on
- * or where this clock lags a little behind its start; else a new one.
+ * window_used(state, now, seconds, end): what is used of the window in force at ${now}, and *end, its end: the stored window while it goes
+ * on or where this clock lags a little behind its start; else a new one.
  */
 static inline uint32_t window_used(uint64_t state, int64_t now, uint32_t seconds, uint32_t *end)
 {

@@ -1,10 +1,10 @@
 /*
- * Several callers of the table in one process, interleaved at every access to shared memory as a seed says: far more meetings than processes on
- * two cores ever have. Each caller is a coroutine; RATELIMIT_STEP lets any other go on, for long if chance will have it, and a caller may be
- * stopped for ever in the middle (a killed process).
+ * Several callers of the table in one process, interleaved at every access to shared memory as a seed says: far more meetings than
+ * processes on two cores ever have. Each caller is a coroutine; RATELIMIT_STEP lets any other go on, for long if chance will have it, and
+ * a caller may be stopped for ever in the middle (a killed process).
  *
- * Invariants, after every run: a key has one slot at most; no more than the limit was admitted of a key whose slot lived; and when all who live
- * have ended, every key that was asked for can be asked for again.
+ * Invariants, after every run: a key has one slot at most; no more than the limit was admitted of a key whose slot lived; and when all who
+ * live have ended, every key that was asked for can be asked for again.
  */
 #include <stdint.h>
 
@@ -162,7 +162,10 @@ static void teardown(void)
     rmdir(dir);
 }
 
-/* Columns: requests of each caller, keys they ask for (the least table has 32 slots), limit, whether some are killed, runs, step of the clock. */
+/*
+ * Columns: requests of each caller, keys they ask for (the least table has 32 slots), limit, whether some are killed, runs, step of the
+ * clock.
+ */
 static const struct {
     const char *what;
     unsigned asks, keys, limit;

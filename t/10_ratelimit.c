@@ -1,6 +1,6 @@
 /*
- * The limiter's table between real processes on one real mapping: exactness under load, at window turns, with lagging clocks, with a full table and
- * with processes killed at any instruction. What was admitted is counted in shared memory, a counter for each key and window.
+ * The limiter's table between real processes on one real mapping: exactness under load, at window turns, with lagging clocks, with a full
+ * table and with processes killed at any instruction. What was admitted is counted in shared memory, a counter for each key and window.
  */
 #include "ratelimit/ratelimit.h"
 
@@ -312,8 +312,8 @@ static void use_everything(int64_t now)
 }
 
 /*
- * Columns: what; how many keys come beside the counted ones (more than the table has slots for, or fewer); seconds that the clock goes on by
- * after each ten kills.
+ * Columns: what; how many keys come beside the counted ones (more than the table has slots for, or fewer); seconds that the clock goes on
+ * by after each ten kills.
  */
 static const struct {
     const char *what;
