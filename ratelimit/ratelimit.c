@@ -51,20 +51,31 @@ static inline bool is_key(const struct pair *is, uint64_t hash)
     return is->key == hash && !state_reserved(is->state);
 }
 
-static inline enum charged charge(const struct ratelimit *rl, struct pair *slot, uint64_t hash, const struct ratelimit_window *w,
+/* ${is}: what the slot was when it was last looked at */
+static inline enum charged charge(struct ratelimit *rl, struct pair *slot, struct pair is, const struct ratelimit_window *w,
                                   const struct ratelimit_time *time, struct found *out)
 {
-    struct pair is = {hash, word_load(&slot->state)};
+    uint32_t end = window_end(time->now, w->seconds);
+    uint64_t hash = is.key;
     while (is_key(&is, hash)) {
         if (!table_time_holds(rl, time))
             return OUTDATED;
+        out->end = end;
         out->used = window_used(is.state, time->now, w->seconds, &out->end);
         out->full = out->used >= w->limit;
-        if (out->full)
-            return word_load(&slot->key) == hash ? REFUSED : GONE;
-        uint32_t used = out->used + 1;
-        if (pair_swap(slot, &is, (struct pair){hash, state_make(out->end, heat_of(used, w->limit), used)}))
+        if (out->full) { /* so it is, if it still is what it was: a refused request writes nothing */
+            struct pair seen = {word_load(&slot->key), word_load(&slot->state)};
+            if (seen.key == hash && seen.state == is.state)
+                return REFUSED;
+            is = seen;
+            continue;
+        }
+        struct pair next = {hash, state_make(out->end, heat_of(out->used + 1, w->limit), out->used + 1)};
+        if (pair_swap(slot, &is, next)) {
+            rl->last.slot = slot;
+            rl->last.is = next;
             return CHARGED;
+        }
     }
     return GONE;
 }
@@ -72,9 +83,14 @@ static inline enum charged charge(const struct ratelimit *rl, struct pair *slot,
 static enum charged take_one(struct ratelimit *rl, uint64_t hash, const struct ratelimit_window *w, const struct ratelimit_time *time,
                              struct found *out)
 {
-    struct pair *slot = table_find(rl, hash);
+    struct pair *slot, is = rl->last.is;
+    if (is.key == hash) {
+        slot = rl->last.slot;
+    } else if ((slot = table_find(rl, hash)) != NULL) {
+        is = (struct pair){hash, word_load(&slot->state)};
+    }
     for (;;) {
-        enum charged charged = slot == NULL ? GONE : charge(rl, slot, hash, w, time, out);
+        enum charged charged = slot == NULL ? GONE : charge(rl, slot, is, w, time, out);
         if (charged != GONE)
             return charged;
         slot = table_slot(rl, hash, time);
@@ -82,6 +98,7 @@ static enum charged take_one(struct ratelimit *rl, uint64_t hash, const struct r
             *out = (struct found){window_end(time->now, w->seconds), 0, false};
             return table_time_holds(rl, time) ? CHARGED : OUTDATED;
         }
+        is = (struct pair){hash, word_load(&slot->state)};
     }
 }
 
@@ -91,6 +108,7 @@ static void look_one(const struct ratelimit *rl, uint64_t hash, const struct rat
     uint64_t state = slot == NULL ? 0 : word_load(&slot->state);
     if (slot == NULL || word_load(&slot->key) != hash || state_reserved(state))
         state = 0;
+    out->end = window_end(now, w->seconds);
     out->used = window_used(state, now, w->seconds, &out->end);
     out->full = out->used >= w->limit;
 }
@@ -132,14 +150,10 @@ static bool tell(const struct ratelimit_window *windows, const struct found *fou
     return found[best].full;
 }
 
-static uint32_t near_of(const struct ratelimit_window *windows, const struct found *found, size_t count)
+/* half of the limit or all of it, just now */
+static bool is_near(const struct ratelimit_window *w, uint32_t used)
 {
-    uint32_t near = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t used = found[i].used + 1;
-        near |= (uint32_t)(used == windows[i].limit / 2 + windows[i].limit % 2 || used == windows[i].limit) << i;
-    }
-    return near;
+    return used == w->limit / 2 + w->limit % 2 || used == w->limit;
 }
 
 static bool look(const struct ratelimit *rl, const struct ratelimit_window *windows, const uint64_t *hashes, size_t count, int64_t now,
@@ -151,24 +165,34 @@ static bool look(const struct ratelimit *rl, const struct ratelimit_window *wind
     return tell(windows, found, count, 0, out);
 }
 
-int ratelimit_take(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, struct ratelimit_time time,
-                   struct ratelimit_state *out)
+/* most limiters have one window, and need none of what several do */
+static int take_single(struct ratelimit *rl, const struct ratelimit_window *w, const struct ratelimit_time *time,
+                       struct ratelimit_state *out)
+{
+    struct found found;
+    enum charged charged = take_one(rl, hash_of(rl, w), w, time, &found);
+    uint32_t used = found.used + (charged == CHARGED);
+    if (charged == OUTDATED)
+        return -1;
+    *out = (struct ratelimit_state){0, w->limit, left(w, used), found.end, charged == CHARGED && is_near(w, used)};
+    return charged == CHARGED ? 0 : 1;
+}
+
+static int take_several(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, const struct ratelimit_time *time,
+                        struct ratelimit_state *out)
 {
     struct found found[RATELIMIT_WINDOWS_MAX];
     uint64_t hashes[RATELIMIT_WINDOWS_MAX];
-    assert(count > 0 && count <= RATELIMIT_WINDOWS_MAX);
-    if (!table_tell_time(rl, &time))
-        return -1;
     for (size_t i = 0; i < count; i++)
         hashes[i] = hash_of(rl, &windows[i]);
-    /* a request that is refused writes nothing, so of several windows all are looked at first */
-    if (count > 1 && look(rl, windows, hashes, count, time.now, out))
-        return table_time_holds(rl, &time) ? 1 : -1;
+    /* a request that is refused writes nothing, so all are looked at first */
+    if (look(rl, windows, hashes, count, time->now, out))
+        return table_time_holds(rl, time) ? 1 : -1;
     for (size_t i = 0; i < count; i++) {
-        enum charged charged = take_one(rl, hashes[i], &windows[i], &time, &found[i]);
+        enum charged charged = take_one(rl, hashes[i], &windows[i], time, &found[i]);
         if (charged == CHARGED)
             continue;
-        for (size_t k = 0; k < i; k++) /* where several: the last of it went this moment */
+        for (size_t k = 0; k < i; k++) /* the last of it went this moment */
             give_back(rl, hashes[k], &windows[k], found[k].end, false);
         if (charged == OUTDATED)
             return -1;
@@ -177,8 +201,18 @@ int ratelimit_take(struct ratelimit *rl, const struct ratelimit_window *windows,
         return 1;
     }
     tell(windows, found, count, 1, out);
-    out->near = near_of(windows, found, count);
+    for (size_t i = 0; i < count; i++)
+        out->near |= (uint32_t)is_near(&windows[i], found[i].used + 1) << i;
     return 0;
+}
+
+int ratelimit_take(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, struct ratelimit_time time,
+                   struct ratelimit_state *out)
+{
+    assert(count > 0 && count <= RATELIMIT_WINDOWS_MAX);
+    if (!table_tell_time(rl, &time))
+        return -1;
+    return count == 1 ? take_single(rl, windows, &time, out) : take_several(rl, windows, count, &time, out);
 }
 
 uint64_t ratelimit_token(const struct ratelimit *rl)

@@ -104,18 +104,21 @@ struct pair *table_look(const struct ratelimit *rl, uint64_t hash)
 
 /* ---- time ---- */
 
-bool table_tell_time(struct ratelimit *rl, struct ratelimit_time *time)
+static bool clock_swap(uint64_t *at, uint64_t is, uint64_t next)
+{
+    RATELIMIT_STEP();
+    return __atomic_compare_exchange_n(at, &is, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+bool table_advance(struct ratelimit *rl, struct ratelimit_time *time)
 {
     uint64_t clock = word_load(&rl->header->clock);
     if (!table_time_holds(rl, time))
         return false;
     int64_t ahead = time->now - (int64_t)(clock >> 32);
-    if (ahead <= 0 && ahead >= -RATELIMIT_LATE_SECONDS)
-        return true;
-    bool jump = ahead > RATELIMIT_LATE_SECONDS || ahead < 0;
+    bool jump = ahead > RATELIMIT_LATE_SECONDS || ahead < -RATELIMIT_LATE_SECONDS;
     uint64_t next = (uint64_t)time->now << 32 | (uint32_t)((uint32_t)clock + jump);
-    RATELIMIT_STEP();
-    if (!__atomic_compare_exchange_n(&rl->header->clock, &clock, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if ((ahead <= 0 && !jump) || !clock_swap(&rl->header->clock, clock, next))
         return table_time_holds(rl, time);
     time->token = next;
     return true;
@@ -221,10 +224,10 @@ static void consider(struct choice *best, uint64_t *best_rank, unsigned target, 
     }
 }
 
-/* a free slot of the emptier of the buckets ${from} and ${from} + 1 */
+/* a free slot of the buckets ${from} and ${from} + 1: of the first while it has more than one, else of the emptier */
 static bool choose_free(unsigned from, const unsigned used[], const unsigned free_at[], struct choice *out)
 {
-    unsigned bucket = used[from + 1] < used[from] ? from + 1 : from;
+    unsigned bucket = used[from] + 1 >= BUCKET_SLOTS && used[from + 1] < used[from] ? from + 1 : from;
     if (used[bucket] == BUCKET_SLOTS)
         return false;
     *out = (struct choice){bucket * BUCKET_SLOTS + free_at[bucket], 0, OPEN_FREE};

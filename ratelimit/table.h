@@ -3,7 +3,8 @@
  *
  *   header | claims | notes | buckets of four slots, a cache line each
  *
- * A key may lie in any of four buckets that its hash names: in the emptier of the first two or, where both are full, of the others.
+ * A key may lie in any of four buckets that its hash names: in the first while that has two free slots, so that most are found at once;
+ * else in the emptier of the first two or, where both are full, of the others. With half of all slots used, no neighbourhood is full.
  */
 #ifndef ASSAY_RATELIMIT_TABLE_H
 #define ASSAY_RATELIMIT_TABLE_H
@@ -34,6 +35,11 @@ struct ratelimit {
     struct pair *slots;
     uint64_t mask;  /* buckets - 1 */
     uint64_t bytes; /* of the mapping */
+    /* this process's last charge: who comes again right away needs no look at a word that other processes fight for before it swaps it */
+    struct {
+        struct pair *slot;
+        struct pair is;
+    } last;
 };
 
 /* table_find(rl, hash): the slot of the key with that hash where it is one of its first two buckets, where nearly all are; else NULL. */
@@ -49,10 +55,10 @@ struct pair *table_slot(struct ratelimit *rl, uint64_t hash, const struct rateli
 struct pair *table_look(const struct ratelimit *rl, uint64_t hash);
 
 /*
- * table_tell_time(rl, time): let the table's clock be ${time}'s, and ${time}'s token the clock's. A jump by more than processes may lag
+ * table_advance(rl, time): let the table's clock be ${time}'s, and ${time}'s token the clock's. A jump by more than processes may lag
  * counts as one, and makes readings of before it invalid. False: ${time} is such a one.
  */
-bool table_tell_time(struct ratelimit *rl, struct ratelimit_time *time);
+bool table_advance(struct ratelimit *rl, struct ratelimit_time *time);
 
 /* ---- on every decision's way ---- */
 
@@ -82,20 +88,26 @@ static inline uint64_t bucket_second(const struct ratelimit *rl, uint64_t hash)
     return index ^ (uint64_t)(index == bucket_first(rl, hash));
 }
 
+/* table_tell_time(rl, time): table_advance where the clock of the table is not ${time}'s already, as it is but for once a second. */
+static inline bool table_tell_time(struct ratelimit *rl, struct ratelimit_time *time)
+{
+    uint64_t clock = word_load(&rl->header->clock);
+    return (clock == time->token && clock >> 32 == (uint64_t)time->now) || table_advance(rl, time);
+}
+
+/* all four are compared before anything is decided: which of them it is, no processor can guess */
 static inline struct pair *bucket_find(struct pair *bucket, uint64_t hash)
 {
+    unsigned found = 0;
     for (unsigned i = 0; i < BUCKET_SLOTS; i++)
-        if (word_load(&bucket[i].key) == hash)
-            return &bucket[i];
-    return NULL;
+        found |= (unsigned)(word_load(&bucket[i].key) == hash) << i;
+    return found == 0 ? NULL : &bucket[__builtin_ctz(found)];
 }
 
 static inline struct pair *table_find(const struct ratelimit *rl, uint64_t hash)
 {
-    struct pair *first = table_bucket(rl, bucket_first(rl, hash)), *second = table_bucket(rl, bucket_second(rl, hash));
-    __builtin_prefetch(second);
-    struct pair *slot = bucket_find(first, hash);
-    return slot != NULL ? slot : bucket_find(second, hash);
+    struct pair *slot = bucket_find(table_bucket(rl, bucket_first(rl, hash)), hash);
+    return slot != NULL ? slot : bucket_find(table_bucket(rl, bucket_second(rl, hash)), hash);
 }
 
 #endif

@@ -49,18 +49,16 @@ static inline uint32_t window_end(int64_t now, uint32_t seconds)
 }
 
 /*
- * window_used(state, now, seconds, end): what is used of the window in force at ${now}, and *end, its end: the stored window while it goes
- * on or where this clock lags a little behind its start; else a new one.
+ * window_used(state, now, seconds, end): what is used of the window in force at ${now}; *end, the end of the window that ${now} is in,
+ * becomes that of the stored one where this clock lags a little behind its start.
  */
 static inline uint32_t window_used(uint64_t state, int64_t now, uint32_t seconds, uint32_t *end)
 {
-    uint32_t mine = window_end(now, seconds), stored = state_end(state);
-    if (stored >= mine && state_heat(state) != HEAT_UNBORN && (int64_t)stored - seconds <= now + RATELIMIT_LATE_SECONDS) {
-        *end = stored;
-        return state_used(state);
-    }
-    *end = mine;
-    return 0;
+    uint32_t stored = state_end(state);
+    if (stored < *end || state_heat(state) == HEAT_UNBORN || (int64_t)stored - seconds > now + RATELIMIT_LATE_SECONDS)
+        return 0; /* it is over, or nobody was in it, or the clock was stepped back since */
+    *end = stored;
+    return state_used(state);
 }
 
 /*
