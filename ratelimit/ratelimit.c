@@ -74,6 +74,7 @@ static inline enum charged charge(struct ratelimit *rl, struct pair *slot, struc
         if (pair_swap(slot, &is, next)) {
             rl->last.slot = slot;
             rl->last.is = next;
+            rl->last.jumps = (uint32_t)time->token;
             return CHARGED;
         }
     }
@@ -84,7 +85,7 @@ static enum charged take_one(struct ratelimit *rl, uint64_t hash, const struct r
                              struct found *out)
 {
     struct pair *slot, is = rl->last.is;
-    if (is.key == hash) {
+    if (is.key == hash && rl->last.jumps == (uint32_t)time->token) {
         slot = rl->last.slot;
     } else if ((slot = table_find(rl, hash)) != NULL) {
         is = (struct pair){hash, word_load(&slot->state)};

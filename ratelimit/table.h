@@ -35,10 +35,14 @@ struct ratelimit {
     struct pair *slots;
     uint64_t mask;  /* buckets - 1 */
     uint64_t bytes; /* of the mapping */
-    /* this process's last charge: who comes again right away needs no look at a word that other processes fight for before it swaps it */
+    /*
+     * This process's last charge: who comes again right away needs no look at a word that other processes fight for before it swaps it. Only
+     * while the clock has not jumped, or the word might be the same again in another time.
+     */
     struct {
         struct pair *slot;
         struct pair is;
+        uint32_t jumps;
     } last;
 };
 

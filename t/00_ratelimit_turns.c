@@ -142,6 +142,7 @@ static void forget(void)
     memset(rl->slots, 0, (rl->mask + 1) * BUCKET_SLOTS * sizeof(struct pair));
     memset(rl->claims, 0, CLAIMS * sizeof(struct pair));
     memset(taken, 0, sizeof(taken));
+    memset(&rl->last, 0, sizeof(rl->last));
     rl->header->evicted = rl->header->clock = 0;
 }
 
