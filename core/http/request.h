@@ -11,6 +11,7 @@
 
 #include "../conf.h"
 #include "../err.h"
+#include "../limits.h"
 #include "../../store/store.h"
 
 #include <h2o.h>
@@ -50,7 +51,8 @@ struct route {
     const char *method; /* GET answers HEAD too */
     const char *path;   /* a segment in braces is an argument: /api/v1/reports/{id} */
     enum route_auth auth;
-    uint32_t scope; /* enum scope, 0: none */
+    uint32_t scope;       /* enum scope, 0: none */
+    enum limiter limiter; /* whose headers every response has; the configuration may put another in its place */
     enum route_body body;
     uint32_t max_body;          /* bytes */
     uint32_t flags;             /* enum route_flag */
