@@ -1,6 +1,7 @@
 /* assay: argv → a row of the table → run. */
 #include "cmd.h"
 #include "config.h"
+#include "http/route.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -216,6 +217,7 @@ int main(int argc, char **argv)
                 .given = calloc((size_t)argc, sizeof(*a.cmd.given))},
     };
     const char **words = a.cmd.words;
+    conf_know_routes(route_known);
     int status = CMD_USAGE;
     if (a.sets == NULL || words == NULL || a.cmd.given == NULL)
         status = cmd_refuse("out of memory");
