@@ -63,5 +63,6 @@ const struct route routes[] = {
     {"GET", "/api/v1/openapi.json", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, 0, NULL, platform_openapi},
     {"GET", "/healthz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_healthz},
     {"GET", "/readyz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_readyz},
+    {"GET", "/metrics", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL | ROUTE_PRIVATE | ROUTE_TEXT, NULL, platform_metrics},
 };
 const size_t routes_count = sizeof(routes) / sizeof(routes[0]);

@@ -55,6 +55,12 @@ struct limiting *limiting_new(struct worker *w)
     return l;
 }
 
+const struct limiters *limiting_limits(struct limiting *l)
+{
+    follow_board(l);
+    return &l->limits;
+}
+
 void limiting_free(struct limiting *l)
 {
     free(l);

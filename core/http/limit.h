@@ -16,6 +16,9 @@ struct worker;
 struct limiting *limiting_new(struct worker *w);
 void limiting_free(struct limiting *l);
 
+/* limiting_limits(l): the limits in force; borrowed until the loop turns. */
+const struct limiters *limiting_limits(struct limiting *l);
+
 /* limiting_tick(l, now_ms): tell of refusals that were left out of the log; now and then. */
 void limiting_tick(struct limiting *l, int64_t now_ms);
 
