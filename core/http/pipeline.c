@@ -133,6 +133,8 @@ static enum step find_client(struct request *r)
             c->local = true; /* a Unix socket: whoever may connect to it is a proxy of this host */
     }
     r->client_ip = c->peer;
+    if (c->direct)
+        return STEP_NEXT;
     if (c->local || (r->conf->trusted_proxies.count > 0 && cidr_list_has(&r->conf->trusted_proxies, &c->peer)))
         follow_proxies(r);
     return STEP_NEXT;
