@@ -1,6 +1,7 @@
 /* assay: argv → a row of the table → run. */
 #include "cmd.h"
 #include "config.h"
+#include "http/route.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,10 @@ const struct cmd_row cmd_rows[] = {
      cmd_key_rotate, false},
     {"audit", "URL…", 1, 10000, no_options, "Grade pages here and now, without a server; exit status 0 good, 1 decent or bad, 2 failed.",
      cmd_audit, false},
+    {"limits list", "", 0, 0, no_options, "List the limiters in force, and what they admitted and refused.", cmd_limits_list, false},
+    {"limits top", "[N]", 0, 1, no_options, "List the N callers nearest to their limit, of those past half of it; 20 without N.", cmd_limits_top, false},
+    {"limits show", "LIMITER KEY", 2, 2, no_options, "Show what a key has used of a limiter's windows.", cmd_limits_show, false},
+    {"limits reset", "LIMITER KEY", 2, 2, no_options, "Forget what a key has used of the windows that go on.", cmd_limits_reset, false},
     {"backup", "DIR", 1, 1, no_options, "Copy the store into an empty directory, also while the server runs.", cmd_backup, false},
     {"restore", "DIR", 1, 1, no_options, "Put a backup in the store's place; the server must be stopped.", cmd_restore, false},
     {"check", "", 0, 0, no_options, "Hold every record of the store against every index, also while the server runs.", cmd_check, false},
@@ -216,6 +221,7 @@ int main(int argc, char **argv)
                 .given = calloc((size_t)argc, sizeof(*a.cmd.given))},
     };
     const char **words = a.cmd.words;
+    conf_know_routes(route_known);
     int status = CMD_USAGE;
     if (a.sets == NULL || words == NULL || a.cmd.given == NULL)
         status = cmd_refuse("out of memory");

@@ -4,6 +4,7 @@
 #include "master.h"
 #include "process.h"
 #include "tls.h"
+#include "http/route.h"
 #include "config.h"
 
 #include <getopt.h>
@@ -119,6 +120,7 @@ int main(int argc, char **argv)
     static struct arguments arguments;
     static const char **sets;
     process_title_init(argc, argv);
+    conf_know_routes(route_known);
     sets = calloc((size_t)argc, sizeof(*sets));
     int status = EXIT_START;
     if (sets != NULL && arguments_parse(argc, argv, sets, &arguments)) {

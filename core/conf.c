@@ -243,6 +243,27 @@ static size_t set_items(char *value, const char **items, size_t max)
     return count;
 }
 
+#define LIMITERS_KEY "limits.limiters"
+
+/* "limits.limiters.NAME=VALUE": the value as YAML, such as {dry_run: true}. False where ${set} is about something else. */
+static bool set_limiter(struct conf_build *build, const char *set, size_t key_size)
+{
+    char *text = NULL;
+    size_t prefix = strlen(LIMITERS_KEY);
+    bool one = key_size > prefix && set[prefix] == '.';
+    if (strncmp(set, LIMITERS_KEY, prefix) != 0 || (key_size != prefix && !one))
+        return false;
+    int name = one ? (int)(key_size - prefix - 1) : 0;
+    int n = one ? asprintf(&text, "limits: {limiters: {%.*s: %s}}", name, set + prefix + 1, set + key_size + 1)
+                : asprintf(&text, "limits: {limiters: %s}", set + key_size + 1);
+    if (n < 0)
+        conf_mistake(build, (struct conf_place){.file = "--set"}, "out of memory");
+    else
+        conf_yaml_read(build, "--set", true, text, (size_t)n);
+    free(text);
+    return true;
+}
+
 static void set_apply(struct conf_build *build, const char *set)
 {
     struct conf_place place = {.file = "--set"};
@@ -253,6 +274,8 @@ static void set_apply(struct conf_build *build, const char *set)
         conf_mistake(build, place, "\"%s\" has no key and value; write KEY=VALUE", conf_quote(set, quoted));
         return;
     }
+    if (set_limiter(build, set, (size_t)(equals - set)))
+        return;
     if (!set_key(set, (size_t)(equals - set), key, &listener)) {
         conf_mistake(build, place, "\"%s\" is not an option; a listener's are written listen.0.address", conf_quote(set, quoted));
         return;
@@ -355,7 +378,7 @@ static void file_apply(struct conf_build *build, const char *path, bool required
     int error;
     char *text = file_read(path, &size, &error);
     if (text != NULL)
-        conf_yaml_read(build, path, text, size);
+        conf_yaml_read(build, path, false, text, size);
     else if (error == 0)
         conf_mistake(build, place, "is larger than %u bytes, which no configuration is", FILE_MAX_BYTES);
     else if (error != ENOENT || required)
@@ -380,12 +403,26 @@ int conf_load(const char *path, bool required, const char *const *sets, size_t s
     for (size_t i = 0; i < set_count; i++)
         set_apply(&build, sets[i]);
     check_together(&build);
+    conf_limits_finish(&build);
     free(build.places);
+    free(build.overrides);
     if (build.mistakes_count > 0)
         conf_free(build.conf);
     else
         *out = build.conf;
     return build.mistakes_count;
+}
+
+static conf_route_fn *route_known;
+
+void conf_know_routes(conf_route_fn *known)
+{
+    route_known = known;
+}
+
+bool conf_route_taken(struct str method, struct str path)
+{
+    return route_known == NULL || route_known(method, path);
 }
 
 /* ---- reload ---- */

@@ -9,6 +9,7 @@
 #define ASSAY_CONF_H
 
 #include "cidr.h"
+#include "limiters.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@
 
 struct conf_listen {
     char *address;                   /* host:port, [v6]:port or unix:/path */
+    bool proxy_protocol;             /* every connection begins with the PROXY protocol's header */
     char *tls_certificate, *tls_key; /* "" without TLS */
 };
 
@@ -51,6 +53,10 @@ struct conf {
     unsigned audit_timeout_ms;
     uint64_t audit_max_bytes; /* decoded */
     unsigned audit_max_redirects;
+    unsigned limits_slots;       /* keys that the limiter's table holds */
+    unsigned limits_ipv6_prefix; /* bits of an IPv6 address that count */
+    struct cidr_list limits_exempt;
+    struct limiters *limits; /* the limiters, with the two above in them */
     enum log_level log_level;
     char *log_access; /* file; "" none, "-" standard output */
     enum log_format log_format;
@@ -68,6 +74,13 @@ struct conf {
 int conf_load(const char *path, bool required, const char *const *sets, size_t set_count, FILE *mistakes, struct conf **out)
     __attribute__((warn_unused_result));
 void conf_free(struct conf *conf);
+
+/*
+ * conf_know_routes(known): which routes limiters of the configuration may name; before the first conf_load. Without it every well-formed
+ * one. ${method} may be "*", ${path} may end in "*".
+ */
+typedef bool conf_route_fn(struct str method, struct str path);
+void conf_know_routes(conf_route_fn *known);
 
 /* conf_reload_refusals(old, new, mistakes): how many options that need a restart differ; a sentence each to ${mistakes}. */
 int conf_reload_refusals(const struct conf *old, const struct conf *new_conf, FILE *mistakes);

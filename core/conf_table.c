@@ -30,6 +30,12 @@ const struct conf_option conf_options[] = {
      .initial = "127.0.0.1:8080",
      .reload = RESTART,
      .help = "Where to accept connections: host:port, [ipv6]:port or unix:/path; port 0 takes any free one."},
+    {.key = CONF_LISTEN_PREFIX "proxy_protocol",
+     .type = &conf_type_bool,
+     .offset = LISTENER(proxy_protocol),
+     .initial = "false",
+     .reload = RELOAD,
+     .help = "Whether every connection begins with a PROXY protocol header, version 1 or 2; only from trusted_proxies."},
     {.key = CONF_LISTEN_PREFIX "tls.certificate",
      .type = &conf_type_path,
      .offset = LISTENER(tls_certificate),
@@ -51,7 +57,7 @@ const struct conf_option conf_options[] = {
      .initial = "",
      .sample = "127.0.0.1:9180",
      .reload = RESTART,
-     .help = "An address of its own for /healthz and /readyz, for operators; empty for none."},
+     .help = "An address of its own for /metrics, /healthz and /readyz, for operators; empty for none."},
     {.key = "base_url",
      .type = &conf_type_url,
      .offset = MEMBER(base_url),
@@ -99,7 +105,7 @@ const struct conf_option conf_options[] = {
      .offset = MEMBER(trusted_proxies),
      .initial = "",
      .reload = RELOAD,
-     .help = "Addresses and networks whose X-Forwarded-For is believed."},
+     .help = "Addresses and networks whose X-Forwarded-For and PROXY protocol are believed."},
     {.key = "store.map_size",
      .type = &conf_type_size,
      .offset = MEMBER(store_map_size),
@@ -197,6 +203,34 @@ const struct conf_option conf_options[] = {
      .initial = "5",
      .reload = RELOAD,
      .help = "Redirects that are followed for one page."},
+    {.key = "limits.slots",
+     .type = &conf_type_integer,
+     .offset = MEMBER(limits_slots),
+     .min = 1024,
+     .max = 1u << 30,
+     .initial = "1048576",
+     .reload = RESTART,
+     .help = "Keys that can be counted at once; past it, the least used of those that are not at their limit is forgotten."},
+    {.key = "limits.ipv6_prefix",
+     .type = &conf_type_integer,
+     .offset = MEMBER(limits_ipv6_prefix),
+     .min = 16,
+     .max = 128,
+     .initial = "64",
+     .reload = RELOAD,
+     .help = "Bits of an IPv6 address that tell callers apart."},
+    {.key = "limits.exempt",
+     .type = &conf_type_cidrs,
+     .offset = MEMBER(limits_exempt),
+     .initial = "",
+     .reload = RELOAD,
+     .help = "Addresses and networks that are counted and never refused."},
+    {.key = "limits.limiters",
+     .type = &conf_type_limiters,
+     .offset = MEMBER(limits),
+     .initial = "{}",
+     .reload = RELOAD,
+     .help = "Limiters by name: those built in, as they stand here, and any others; see LIMITERS in assay.yaml(5)."},
     {.key = "log.level",
      .type = &conf_type_choice,
      .offset = MEMBER(log_level),
@@ -269,7 +303,7 @@ const struct conf_option conf_options[] = {
 #define OPTIONS (sizeof(conf_options) / sizeof(conf_options[0]))
 const size_t conf_options_count = OPTIONS;
 
-const char *const conf_keys_later[] = {"limits", "max_connections_per_ip", CONF_LISTEN_PREFIX "proxy_protocol", NULL};
+const char *const conf_keys_later[] = {"max_connections_per_ip", NULL};
 
 bool conf_option_in_listen(const struct conf_option *option)
 {
@@ -340,7 +374,7 @@ bool conf_option_at(size_t i, struct conf_option_view *out)
         fclose(text);
     }
     option->type->clear(option, base);
-    if (option->type == &conf_type_workers)
+    if (option->type == &conf_type_workers || option->type == &conf_type_limiters)
         snprintf(initials[i], sizeof(initials[i]), "%s", option->initial);
 
     *out = (struct conf_option_view){

@@ -32,7 +32,7 @@ struct conf_type {
 };
 
 extern const struct conf_type conf_type_text, conf_type_path, conf_type_address, conf_type_url, conf_type_integer, conf_type_workers,
-    conf_type_duration, conf_type_size, conf_type_cidrs, conf_type_ports, conf_type_choice;
+    conf_type_duration, conf_type_size, conf_type_cidrs, conf_type_ports, conf_type_choice, conf_type_bool, conf_type_limiters;
 
 struct conf_option {
     const char *key;
@@ -69,6 +69,16 @@ struct conf_build {
     int mistakes_count;
     struct conf_place *places;                        /* per row of the table: where it was set last, file NULL when it was not */
     struct conf_place listen_places[CONF_LISTEN_MAX]; /* per listener */
+    struct conf_override *overrides;                  /* as written: what their keys mean depends on the other options */
+    size_t overrides_count;
+};
+
+/* Another limit for one key, as it is written. */
+struct conf_override {
+    unsigned limiter;
+    char key[LIMITER_TEXT_SIZE];
+    uint32_t limit, seconds; /* seconds 0: every window that such a key can be of */
+    struct conf_place place;
 };
 
 /* conf_mistake(build, place, format, …): one line to ${mistakes}, and counted; beyond CONF_MISTAKES_MAX only counted. */
@@ -105,7 +115,16 @@ void conf_unknown(struct conf_build *build, struct conf_place place, const char 
 const struct conf_option *conf_find(const char *key);
 bool conf_group(const char *key);
 
-/* conf_yaml_read(build, path, text, size): every value and every mistake of a YAML file's ${size} bytes. */
-void conf_yaml_read(struct conf_build *build, const char *path, const char *text, size_t size);
+/*
+ * conf_yaml_read(build, path, lineless, text, size): every value and every mistake of a YAML file's ${size} bytes. ${lineless}: it is no
+ * file, so mistakes are told without a line.
+ */
+void conf_yaml_read(struct conf_build *build, const char *path, bool lineless, const char *text, size_t size);
+
+/* conf_limits_finish(build): once all is read: the overrides' keys, and what other options say about the limits. */
+void conf_limits_finish(struct conf_build *build);
+
+/* conf_route_taken(method, path): whether a limiter may name that route (conf_know_routes). */
+bool conf_route_taken(struct str method, struct str path);
 
 #endif

@@ -257,6 +257,27 @@ static void choice_print(const struct conf_option *option, const char *base, FIL
     fputs(option->choices[unsigned_load(option, base)], out);
 }
 
+/* ---- yes or no ---- */
+
+static bool bool_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+{
+    bool yes = strcmp(text, "true") == 0;
+    if (!yes && strcmp(text, "false") != 0) {
+        char quoted[CONF_QUOTE_SIZE];
+        WHY("\"%s\" is neither true nor false", conf_quote(text, quoted));
+        return false;
+    }
+    memcpy(base + option->offset, &yes, sizeof(yes));
+    return true;
+}
+
+static void bool_print(const struct conf_option *option, const char *base, FILE *out)
+{
+    bool yes;
+    memcpy(&yes, base + option->offset, sizeof(yes));
+    fputs(yes ? "true" : "false", out);
+}
+
 /* ---- lists: networks and ports ---- */
 
 static struct cidr_list *cidrs_member(const struct conf_option *option, char *base)
@@ -351,6 +372,7 @@ const struct conf_type conf_type_duration = {"duration",  "one duration such as 
                                              number_clear};
 const struct conf_type conf_type_size = {"size", "one size such as 5MiB", false, true, size_parse, size_print, number_clear};
 const struct conf_type conf_type_choice = {"choice", "one word", false, false, choice_parse, choice_print, number_clear};
+const struct conf_type conf_type_bool = {"true | false", "true or false", false, false, bool_parse, bool_print, number_clear};
 const struct conf_type conf_type_cidrs = {"list of networks", "a list such as [10.0.0.0/8]", true, false, cidrs_parse, cidrs_print,
                                           cidrs_clear};
 const struct conf_type conf_type_ports = {"list of ports", "a list such as [80, 443]", true, false, ports_parse, ports_print, ports_clear};

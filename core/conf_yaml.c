@@ -1,25 +1,18 @@
-#include "conf_table.h"
+#include "conf_yaml.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <yaml.h>
 
 #define KEYS_MAX 64   /* of one group; more than the table has */
 #define ITEMS_MAX 256 /* of one list */
 #define DEPTH_MAX 8   /* more than any option lies deep; libyaml takes quadratic time over nesting */
 
-struct reading {
-    struct conf_build *build;
-    const char *file;
-    yaml_document_t document;
-};
-
 static struct conf_place place_at(const struct reading *reading, size_t line)
 {
-    return (struct conf_place){.file = reading->file, .line = line + 1};
+    return (struct conf_place){.file = reading->file, .line = reading->lineless ? 0 : line + 1};
 }
 
-static struct conf_place node_place(const struct reading *reading, const yaml_node_t *node)
+struct conf_place conf_node_place(const struct reading *reading, const yaml_node_t *node)
 {
     return place_at(reading, node->start_mark.line);
 }
@@ -33,6 +26,11 @@ static const char *scalar_text(const yaml_node_t *node)
 static bool scalar_plain(const yaml_node_t *node)
 {
     return node->type == YAML_SCALAR_NODE && strlen(scalar_text(node)) == node->data.scalar.length;
+}
+
+const char *conf_scalar(const yaml_node_t *node)
+{
+    return scalar_plain(node) ? scalar_text(node) : NULL;
 }
 
 /* `key:` without anything behind it. */
@@ -122,13 +120,13 @@ static void read_scalar(struct reading *reading, const struct conf_option *optio
 {
     char key[CONF_KEY_SIZE];
     if (!scalar_plain(node)) {
-        conf_mistake(reading->build, node_place(reading, node), "%s: wrong type; give %s", conf_key(option, listener, key),
+        conf_mistake(reading->build, conf_node_place(reading, node), "%s: wrong type; give %s", conf_key(option, listener, key),
                      option->type->wanted);
         reading->build->places[option - conf_options] = (struct conf_place){.file = reading->file, .mistaken = true};
         return;
     }
     const char *text = scalar_text(node);
-    conf_assign(reading->build, option, listener, node_place(reading, node), &text, 1);
+    conf_assign(reading->build, option, listener, conf_node_place(reading, node), &text, 1);
 }
 
 static void read_list(struct reading *reading, const struct conf_option *option, const yaml_node_t *node)
@@ -136,21 +134,21 @@ static void read_list(struct reading *reading, const struct conf_option *option,
     const char *texts[ITEMS_MAX];
     size_t count = 0;
     if (node->type != YAML_SEQUENCE_NODE) {
-        conf_mistake(reading->build, node_place(reading, node), "%s: wrong type; give %s", option->key, option->type->wanted);
+        conf_mistake(reading->build, conf_node_place(reading, node), "%s: wrong type; give %s", option->key, option->type->wanted);
         return;
     }
     for (const yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
         const yaml_node_t *child = yaml_document_get_node(&reading->document, *item);
         if (!scalar_plain(child)) {
-            conf_mistake(reading->build, node_place(reading, child), "%s: wrong type of item; give %s", option->key, option->type->wanted);
+            conf_mistake(reading->build, conf_node_place(reading, child), "%s: wrong type of item; give %s", option->key, option->type->wanted);
         } else if (count == ITEMS_MAX) {
-            conf_mistake(reading->build, node_place(reading, child), "%s: more than %d items", option->key, ITEMS_MAX);
+            conf_mistake(reading->build, conf_node_place(reading, child), "%s: more than %d items", option->key, ITEMS_MAX);
             return;
         } else {
             texts[count++] = scalar_text(child);
         }
     }
-    conf_assign(reading->build, option, 0, node_place(reading, node), texts, count);
+    conf_assign(reading->build, option, 0, conf_node_place(reading, node), texts, count);
 }
 
 static void read_group(struct reading *reading, const char *path, size_t listener, const yaml_node_t *node);
@@ -159,7 +157,7 @@ static void read_listeners(struct reading *reading, const yaml_node_t *node)
 {
     struct conf_build *build = reading->build;
     if (node->type != YAML_SEQUENCE_NODE || node->data.sequence.items.top == node->data.sequence.items.start) {
-        conf_mistake(build, node_place(reading, node),
+        conf_mistake(build, conf_node_place(reading, node),
                      "listen: give a list of at least one listener, each on a line such as \"- address: 127.0.0.1:8080\"");
         return;
     }
@@ -168,36 +166,38 @@ static void read_listeners(struct reading *reading, const yaml_node_t *node)
         const yaml_node_t *child = yaml_document_get_node(&reading->document, *item);
         size_t listener = build->conf->listen_count;
         if (!conf_listen_append(build->conf)) {
-            conf_mistake(build, node_place(reading, child), "listen: more than %d listeners", CONF_LISTEN_MAX);
+            conf_mistake(build, conf_node_place(reading, child), "listen: more than %d listeners", CONF_LISTEN_MAX);
             return;
         }
-        build->listen_places[listener] = node_place(reading, child);
+        build->listen_places[listener] = conf_node_place(reading, child);
         size_t address = (size_t)(conf_find(CONF_LISTEN_PREFIX "address") - conf_options);
         build->places[address].file = NULL;
         if (child->type != YAML_MAPPING_NODE) {
             build->listen_places[listener].mistaken = true;
-            conf_mistake(build, node_place(reading, child), "listen: wrong type of item; write \"- address: 127.0.0.1:8080\"");
+            conf_mistake(build, conf_node_place(reading, child), "listen: wrong type of item; write \"- address: 127.0.0.1:8080\"");
             continue;
         }
         read_group(reading, "listen.N", listener, child);
         if (build->places[address].file != NULL)
             continue;
         build->listen_places[listener].mistaken = true;
-        conf_mistake(build, node_place(reading, child), "listen.%zu has no address; write \"- address: 127.0.0.1:8080\"", listener);
+        conf_mistake(build, conf_node_place(reading, child), "listen.%zu has no address; write \"- address: 127.0.0.1:8080\"", listener);
     }
 }
 
 static void read_value(struct reading *reading, const char *path, size_t listener, const yaml_node_t *key, const yaml_node_t *node)
 {
     const struct conf_option *option = conf_find(path);
-    if (option != NULL && option->type->list)
+    if (option != NULL && option->type == &conf_type_limiters)
+        conf_limits_read(reading, node);
+    else if (option != NULL && option->type->list)
         read_list(reading, option, node);
     else if (option != NULL)
         read_scalar(reading, option, listener, node);
     else if (strcmp(path, "listen") == 0)
         read_listeners(reading, node);
     else if (!conf_group(path))
-        conf_unknown(reading->build, node_place(reading, key), path);
+        conf_unknown(reading->build, conf_node_place(reading, key), path);
     else
         read_group(reading, path, listener, node);
 }
@@ -212,7 +212,7 @@ static void read_group(struct reading *reading, const char *path, size_t listene
     if (scalar_absent(node))
         return;
     if (node->type != YAML_MAPPING_NODE) {
-        conf_mistake(build, node_place(reading, node), "%s: wrong type; its options stand below it, one a line",
+        conf_mistake(build, conf_node_place(reading, node), "%s: wrong type; its options stand below it, one a line",
                      path[0] == '\0' ? "the configuration" : path);
         return;
     }
@@ -221,18 +221,18 @@ static void read_group(struct reading *reading, const char *path, size_t listene
         if (build->mistakes_count >= CONF_MISTAKES_MAX)
             return;
         if (!scalar_plain(key)) {
-            conf_mistake(build, node_place(reading, key), "a key must be a word");
+            conf_mistake(build, conf_node_place(reading, key), "a key must be a word");
             continue;
         }
         if ((size_t)snprintf(below, sizeof(below), "%s%s%s", path, path[0] == '\0' ? "" : ".", scalar_text(key)) >= sizeof(below)) {
-            conf_mistake(build, node_place(reading, key), "unknown key %s", conf_quote(scalar_text(key), quoted));
+            conf_mistake(build, conf_node_place(reading, key), "unknown key %s", conf_quote(scalar_text(key), quoted));
             continue;
         }
         size_t i = 0;
         while (i < seen_count && strcmp(scalar_text(seen[i]), scalar_text(key)) != 0)
             i++;
         if (i < seen_count) {
-            conf_mistake(build, node_place(reading, key), "%s is there twice, first on line %zu", conf_quote(below, quoted),
+            conf_mistake(build, conf_node_place(reading, key), "%s is there twice, first on line %zu", conf_quote(below, quoted),
                          seen[i]->start_mark.line + 1);
             continue;
         }
@@ -251,9 +251,9 @@ static bool parser_start(yaml_parser_t *parser, const char *text, size_t size)
     return true;
 }
 
-void conf_yaml_read(struct conf_build *build, const char *path, const char *text, size_t size)
+void conf_yaml_read(struct conf_build *build, const char *path, bool lineless, const char *text, size_t size)
 {
-    struct reading reading = {.build = build, .file = path};
+    struct reading reading = {.build = build, .file = path, .lineless = lineless};
     yaml_parser_t parser;
     bool walkable = parser_start(&parser, text, size) && pass_events(&reading, &parser);
     yaml_parser_delete(&parser);

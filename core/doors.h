@@ -12,6 +12,7 @@
 #include "cidr.h"
 
 struct request;
+struct greeting;
 
 /* One client connection; found from a request by conn_of. */
 struct conn {
@@ -23,7 +24,9 @@ struct conn {
     uint64_t sent;           /* bytes the client had acknowledged at the last sweep */
     uint64_t requests;
     struct ip peer; /* valid where ${peer_known} and not ${local} */
+    struct greeting *greeting; /* the PROXY protocol's header is being read; NULL: it is over, or there is none */
     bool receiving, head_done, internal, sending, ended, peer_known, local /* a Unix socket's */;
+    bool direct; /* the peer speaks for itself, whatever its headers say */
 };
 
 struct doors *doors_new(struct worker *w);

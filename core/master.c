@@ -70,6 +70,37 @@ static int give_file(struct master *m, const char *path)
     return process_user(master_conf(m), &uid, &gid) ? chown(path, uid, gid) : 0;
 }
 
+static void say_made(const char *dir, enum ratelimit_made made)
+{
+    if (made == RATELIMIT_KEPT)
+        log_info("limits: the counts in %s are kept", dir);
+    else if (made == RATELIMIT_REMADE)
+        log_warn("limits: the counts in %s were of another limits.slots or not whole; counting begins anew", dir);
+    else
+        log_info("limits: counting begins in %s", dir);
+}
+
+/* the limiters' board, and the table of their counts; commands open both as the server's user */
+static int make_limits(struct master *m)
+{
+    const struct conf *conf = master_conf(m);
+    enum ratelimit_made made;
+    char path[4200];
+    snprintf(path, sizeof(path), "%s/limiters", conf->run_dir);
+    m->limiters = limiters_board_create(path, conf->limits);
+    if (m->limiters == NULL || give_file(m, path) != 0)
+        return refuse("run_dir", path, strerror(errno));
+    int error = ratelimit_open(conf->run_dir, conf->limits_slots, &made, &m->ratelimit);
+    if (error == 0)
+        error = ratelimit_path(conf->run_dir, path, sizeof(path));
+    if (error == 0 && give_file(m, path) != 0)
+        error = errno;
+    if (error != 0)
+        return refuse("limits: the table in run_dir", conf->run_dir, strerror(error));
+    say_made(conf->run_dir, made);
+    return 0;
+}
+
 static int make_run_files(struct master *m)
 {
     const struct conf *conf = master_conf(m);
@@ -87,7 +118,7 @@ static int make_run_files(struct master *m)
     m->writer_fd = channel_listen(path);
     if (m->writer_fd < 0 || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
-    return 0;
+    return make_limits(m);
 }
 
 static void raise_descriptors(const struct conf *conf)
@@ -215,6 +246,7 @@ static void reload(struct master *m)
         return;
     }
     log_open("master", conf->log_level, conf->log_format);
+    limiters_board_publish(m->limiters, conf->limits);
     score_set(m->scoreboard->generation, m->generation->number);
     score_set(m->scoreboard->workers, conf->workers);
     score_set(m->scoreboard->auditors, conf->auditors);
@@ -303,6 +335,8 @@ static void tidy(struct master *m)
         generation_free(g);
     }
     scoreboard_close(m->scoreboard);
+    limiters_board_close(m->limiters);
+    ratelimit_close(m->ratelimit);
     free(m->seats);
     int fds[] = {m->signal_fd, m->notify_fd, m->data_lock, m->run_lock};
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)

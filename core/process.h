@@ -28,6 +28,9 @@ struct listener {
 };
 #define LISTENERS_MAX (CONF_LISTEN_MAX + 1)
 
+struct limiters_board;
+struct ratelimit;
+
 struct process {
     enum role role;
     unsigned index, generation;
@@ -40,6 +43,8 @@ struct process {
     bool store_known; /* a store was served before: the writer must not make one */
     int writer_fd; /* listening socket of the writer; its path: */
     char writer_path[108];
+    struct limiters_board *limiters; /* workers' */
+    struct ratelimit *ratelimit;     /* workers' */
     int notify_fd; /* eventfd: tells the master that a phase changed */
     pid_t master;
 };

@@ -119,8 +119,11 @@ static void close_masters(struct master *m, enum role role)
     close(m->run_lock);
     if (role != ROLE_WRITER)
         close(m->writer_fd);
-    if (role != ROLE_WORKER)
+    if (role != ROLE_WORKER) {
         listen_close(m->listeners, m->listeners_count);
+        limiters_board_close(m->limiters);
+        ratelimit_close(m->ratelimit);
+    }
 }
 
 static struct child *fork_child(struct master *m, const struct seat *seat)
@@ -144,6 +147,8 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
                                   .score = c->score,
                                   .tls = &m->generation->tls,
                                   .store_known = m->ready_said,
+                                  .limiters = m->limiters,
+                                  .ratelimit = m->ratelimit,
                                   .listeners = m->listeners,
                                   .listeners_count = m->listeners_count,
                                   .writer_fd = m->writer_fd,

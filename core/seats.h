@@ -5,10 +5,12 @@
 #ifndef ASSAY_SEATS_H
 #define ASSAY_SEATS_H
 
+#include "limiters_board.h"
 #include "listen.h"
 #include "master.h"
 #include "process.h"
 #include "tls.h"
+#include "../ratelimit/ratelimit.h"
 
 /*
  * A seat is a place that must be filled: writer, auditor i, worker i. Who sits there may be of an older generation until the newer is
@@ -45,6 +47,8 @@ struct master {
     const struct master_options *options;
     struct generation *generation; /* newest first */
     struct scoreboard *scoreboard;
+    struct limiters_board *limiters;
+    struct ratelimit *ratelimit;
     struct listener listeners[LISTENERS_MAX];
     size_t listeners_count;
     struct seat *seats;

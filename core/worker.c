@@ -5,6 +5,7 @@
 #include "link.h"
 #include "log.h"
 #include "http/access_log.h"
+#include "http/limit.h"
 #include "http/pipeline.h"
 #include "api/render.h"
 
@@ -97,6 +98,7 @@ static void turn(struct worker *w)
     doors_tick(w->doors);
     link_flush(w->link);
     access_log_flush(w->access_log, false);
+    limiting_tick(w->limiting, clock_wall_ms());
     score_set(score->connections, doors_connections(w->doors));
     score_set(score->pending, link_waiting(w->link));
 }

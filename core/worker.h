@@ -16,6 +16,7 @@ struct hasher;
 struct doors;
 struct access_log;
 struct memo;
+struct limiting;
 
 struct worker {
     struct process *process;
@@ -35,6 +36,7 @@ struct worker {
     char id_prefix[16]; /* of the request ids made here: hex, random */
     uint64_t id_counter;
     struct memo *memo;
+    struct limiting *limiting;
     z_stream gzip;
     uint64_t touched[1024]; /* key ids whose last use was told lately, with the minute */
 };

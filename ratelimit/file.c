@@ -102,9 +102,9 @@ static int make(const char *path, struct table_header *h, struct ratelimit **out
     return error;
 }
 
-static int file_path(const char *dir, char path[4100])
+int ratelimit_path(const char *dir, char *out, size_t size)
 {
-    return snprintf(path, 4100, "%s/%s", dir, FILE_NAME) < 4100 ? 0 : ENAMETOOLONG;
+    return (size_t)snprintf(out, size, "%s/%s", dir, FILE_NAME) < size ? 0 : ENAMETOOLONG;
 }
 
 static int attach(const char *path, bool write, struct table_header *header, struct ratelimit **out)
@@ -126,7 +126,7 @@ int ratelimit_open(const char *dir, uint64_t slots, enum ratelimit_made *made, s
     struct ratelimit *rl = NULL;
     if (!pair_supported())
         return ENOTSUP;
-    if (file_path(dir, path) != 0)
+    if (ratelimit_path(dir, path, sizeof(path)) != 0)
         return ENAMETOOLONG;
     int error = attach(path, true, &there, &rl);
     *made = RATELIMIT_KEPT;
@@ -149,7 +149,7 @@ int ratelimit_attach(const char *dir, bool write, struct ratelimit **out)
     struct table_header header;
     if (!pair_supported())
         return ENOTSUP;
-    if (file_path(dir, path) != 0)
+    if (ratelimit_path(dir, path, sizeof(path)) != 0)
         return ENAMETOOLONG;
     return attach(path, write, &header, out);
 }

@@ -45,6 +45,9 @@ int ratelimit_open(const char *dir, uint64_t slots, enum ratelimit_made *made, s
 int ratelimit_attach(const char *dir, bool write, struct ratelimit **out) __attribute__((warn_unused_result));
 void ratelimit_close(struct ratelimit *rl);
 
+/* ratelimit_path(dir, out, size): where that file is, for a master that gives it to the user it drops to. 0, or ENAMETOOLONG. */
+int ratelimit_path(const char *dir, char *out, size_t size) __attribute__((warn_unused_result));
+
 /*
  * ratelimit_salt(rl, name): what tells the keys of the limiter ${name} from other limiters' keys; the same as long as the file lives. Ask
  * once for each limiter and keep it.

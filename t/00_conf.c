@@ -53,6 +53,15 @@ static const char everything[] = "listen:\n"
                                  "  timeout: 1500ms\n"
                                  "  max_bytes: 5 MiB\n"
                                  "  max_redirects: 0\n"
+                                 "limits:\n"
+                                 "  slots: 2048\n"
+                                 "  ipv6_prefix: 56\n"
+                                 "  exempt: [ 192.0.2.0/24, '2001:db8::/48' ]\n"
+                                 "  limiters:\n"
+                                 "    api: { windows: [ { limit: 9, seconds: 3600, key: ip }, { limit: 5, seconds: 60, key: api_key } ],\n"
+                                 "           overrides: [ { key: 7, limit: 50 }, { key: '2001:db8:0:ff00::/56', limit: 0, seconds: 3600 } ] }\n"
+                                 "    widget-init: { dry_run: true, overrides: [ { key: 192.0.2.7/-, limit: 3 } ] }\n"
+                                 "    exports: { windows: [ { limit: 1, seconds: 1, key: jwt } ], routes: [ 'GET /a', '* /b/*' ] }\n"
                                  "log: { level: debug, access: '-', format: combined }\n"
                                  "timeouts: { header: 1s, body: 2m, send: 1h, idle: 100ms, drain: 0 }\n"
                                  "max_connections: 1\n";
@@ -77,6 +86,23 @@ START_TEST(every_option_is_read)
     ck_assert_uint_eq(c->trusted_proxies.items[0].bits, 104);
     ck_assert_uint_eq(c->store_map_size, 1048577);
     ck_assert_uint_eq(c->reports_wait_ms, 0);
+    ck_assert_uint_eq(c->limits_slots, 2048);
+    ck_assert_uint_eq(c->limits->ipv6_prefix, 56);
+    ck_assert_uint_eq(c->limits->exempt_count, 2);
+    ck_assert_uint_eq(c->limits->exempt[0].bits, 120);
+    ck_assert_uint_eq(c->limits->count, LIMITERS_BUILT_IN + 1);
+    const struct limiter_row *row = &c->limits->rows[LIMITER_API];
+    ck_assert_uint_eq(row->windows_count, 2);
+    ck_assert_uint_eq(row->windows[0].by, BY_API_KEY); /* the more special key first */
+    ck_assert_uint_eq(row->windows[0].limit, 5);
+    ck_assert_uint_eq(row->windows[1].seconds, 3600);
+    ck_assert_uint_eq(c->limits->overrides_count, 3);
+    ck_assert(c->limits->rows[LIMITER_WIDGET_INIT].dry_run);
+    ck_assert_uint_eq(c->limits->rows[LIMITER_WIDGET_INIT].windows_count, 2);
+    row = &c->limits->rows[LIMITERS_BUILT_IN];
+    ck_assert_str_eq(row->name, "exports");
+    ck_assert_uint_eq(row->routes_count, 2);
+    ck_assert_str_eq(row->routes[1], "* /b/*");
     ck_assert_uint_eq(c->reports_good, 90);
     ck_assert_uint_eq(c->reports_decent, 90);
     ck_assert_uint_eq(c->jwt_ttl_ms, 90000);
@@ -186,6 +212,8 @@ START_TEST(set_overrides_the_file)
         "trusted_proxies=",
         "user=",
         "data_dir=a=b",
+        "limits.limiters.api={windows: [{limit: 5, seconds: 2, key: api_key}]}",
+        "limits.limiters={api: {dry_run: true}}",
     };
     struct conf *c = conf_kit_loaded("workers: 2\ntrusted_proxies: [1.2.3.4]\n", sets, sizeof(sets) / sizeof(sets[0]));
     ck_assert_str_eq(c->listen[0].address, "127.0.0.1:0");
@@ -199,6 +227,8 @@ START_TEST(set_overrides_the_file)
     ck_assert_uint_eq(c->trusted_proxies.count, 0);
     ck_assert_str_eq(c->user, "");
     ck_assert_str_eq(c->data_dir, "a=b");
+    ck_assert_uint_eq(c->limits->rows[LIMITER_API].windows[0].limit, 5);
+    ck_assert(c->limits->rows[LIMITER_API].dry_run);
     conf_free(c);
 }
 END_TEST
@@ -216,7 +246,14 @@ static const struct {
     {"listen.0=a:1", "a listener's are written"},
     {"listen.0.adress=a:1", "did you mean"},
     {"listen.0.address=a", "listen.0.address: \"a\" is not an address"},
-    {"limits.slots=5", "limits is not available in this version"},
+    {"limits.slots=5", "limits.slots: 5 is out of range"},
+    {"limits=5", "limits is a group"},
+    {"limits.limiters=5", "limits.limiters: wrong type; give a map of limiters by name"},
+    {"limits.limiters.api=5", "limits.limiters.api: wrong type; give a map such as {windows: …}"},
+    {"limits.limiters.api={windows: 5}", "limits.limiters.api.windows: wrong type; give a list"},
+    {"limits.limiters.api={windows: [", "not YAML: "},
+    {"limits.limiters.api={}}, workers: {", "unknown key limits.workers"},
+    {"limits.limiters.Api={}", "limits.limiters.Api: the name of a limiter"},
     {"workers=", "workers: \"\" is not a whole number"},
     {"audit.ports=80,x", "\"x\" is not a port"},
     {"workers=\n\x1b[31m", "workers: \"??[31m\" is not a whole number"},
@@ -257,6 +294,10 @@ static const struct {
     {"base_url=http://b", 0},
     {"audit.ports=1", 0},
     {"trusted_proxies=1.1.1.1", 0},
+    {"limits.limiters.api={dry_run: true}", 0},
+    {"limits.exempt=1.1.1.1", 0},
+    {"listen.0.proxy_protocol=true", 0},
+    {"limits.slots=4096", 1},
     {"listen.0.address=a:2", 1},
     {"listen.1.address=a:2", 1},
     {"data_dir=/o", 1},

@@ -15,8 +15,33 @@ static const struct {
     {"adit:\n  ports: [1]\n", 1, "unknown key adit; did you mean audit?"},
     {"drain: 1s\n", 1, "did you mean timeouts.drain?"},
     {"workres: 1\n", 1, "did you mean workers?"},
-    {"limits: { slots: 5 }\n", 1, "limits is not available in this version"},
-    {"listen:\n  - address: a:1\n    proxy_protocol: true\n", 3, "proxy_protocol is not available in this version"},
+    {"max_connections_per_ip: 5\n", 1, "max_connections_per_ip is not available in this version"},
+    {"listen:\n  - address: a:1\n    proxy_protocol: yes\n", 3, "\"yes\" is neither true nor false"},
+    {"limits: { slots: 5 }\n", 1, "5 is out of range; give 1024 to 1073741824"},
+    {"limits: { ipv6_prefix: 129 }\n", 1, "129 is out of range; give 16 to 128"},
+    {"limits: { limiters: [] }\n", 1, "limits.limiters: wrong type; give a map of limiters by name"},
+    {"limits:\n  limiters:\n    API: {}\n", 3, "limits.limiters.API: the name of a limiter is 1 to 32 small letters"},
+    {"limits:\n  limiters:\n    api: {}\n    api: {}\n", 4, "api is there twice, first on line 3"},
+    {"limits:\n  limiters:\n    api:\n      window: []\n", 4, "limits.limiters.api.window: there is no such key here"},
+    {"limits: {limiters: {api: {dry_run: yes}}}\n", 1, "limits.limiters.api.dry_run: give true or false"},
+    {"limits: {limiters: {api: {windows: []}}}\n", 1, "limits.limiters.api.windows: give 1 to 4 items"},
+    {"limits: {limiters: {api: {windows: {limit: 1}}}}\n", 1, "limits.limiters.api.windows: wrong type; give a list"},
+    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 60 }\n", 5, "limits.limiters.api.windows.0: key is missing"},
+    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 60, key: host }\n", 5, "\"host\" is not one of ip, ip+agent, jwt, token, api_key"},
+    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 0, key: ip }\n", 5, "windows.0.seconds: \"0\" is not a whole number from 1 to 2678400"},
+    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: -5, seconds: 1, key: ip }\n", 5, "windows.0.limit: \"-5\" is not a whole number from 0 to 268435455"},
+    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 1, limit: 2, seconds: 1, key: ip }\n", 5, "windows.0.limit: is there twice"},
+    {"limits: {limiters: {api: {windows: [{limit: 1, seconds: 9, key: ip}, {limit: 2, seconds: 9, key: ip}]}}}\n", 1, "windows.1: has the key and seconds of another window"},
+    {"limits: {limiters: {mine: {routes: ['GET /a']}}}\n", 1, "limits.limiters.mine: a limiter that is not built in needs windows"},
+    {"limits: {limiters: {mine: {windows: [{limit: 1, seconds: 9, key: ip}]}}}\n", 1, "limits.limiters.mine: a limiter that is not built in needs routes"},
+    {"limits: {limiters: {api: {routes: ['/a']}}}\n", 1, "limits.limiters.api.routes.0: \"/a\" is not a route"},
+    {"limits: {limiters: {api: {routes: ['GET /a*b']}}}\n", 1, "\"GET /a*b\" is not a route"},
+    {"limits: {limiters: {api: {routes: ['GET /a', 'GET /nowhere']}}}\n", 1, "routes.1: there is no route \"GET /nowhere\""},
+    {"limits: {limiters: {api: {routes: ['* /v1/wp/*']}}}\n", 1, "\"* /v1/wp/*\" is already a route of bulk-sync"},
+    {"limits:\n  limiters:\n    api:\n      overrides:\n        - { key: 1.2.3.4.5, limit: 1 }\n", 5, "limits.limiters.api: \"1.2.3.4.5\" is no key of its windows"},
+    {"limits:\n  limiters:\n    api:\n      overrides:\n        - { key: '7', limit: 1 }\n        - { key: '07', limit: 2 }\n", 6, "there are two overrides of \"07\""},
+    {"limits:\n  limiters:\n    api:\n      overrides:\n        - { key: '7', limit: 1, seconds: 61 }\n", 5, "\"7\" is no key of its windows"},
+    {"limits:\n  limiters:\n    widget-init:\n      overrides:\n        - { key: 1.2.3.4/x, limit: 1 }\n", 5, "\"1.2.3.4/x\" is no key of its windows"},
     {"workers: 12abc\n", 1, "\"12abc\" is not a whole number; give 1 to 512, or auto"},
     {"workers: 0\n", 1, "0 is out of range; give 1 to 512, or auto"},
     {"workers: -1\n", 1, "not a whole number"},
@@ -199,11 +224,20 @@ START_TEST(any_truncation_is_read_or_refused)
 }
 END_TEST
 
+/* the routes there are, as the programs say it */
+static bool is_a_route(struct str method, struct str path)
+{
+    (void)method;
+    return !str_eq(path, STR("/nowhere"));
+}
+
 int main(void)
 {
+    conf_know_routes(is_a_route);
     Suite *suite = suite_create("conf_mistakes");
     TCase *tcase = tcase_create("conf_mistakes");
     tcase_add_checked_fixture(tcase, conf_kit_open, conf_kit_close);
+    tcase_set_timeout(tcase, 30); /* thousands of small files: a busy disk takes its time */
     tcase_add_loop_test(tcase, a_mistake_has_its_line_and_a_sentence, 0, COUNT(mistakes_table));
     tcase_add_test(tcase, all_mistakes_come_at_once);
     tcase_add_test(tcase, a_mistake_is_said_once);

@@ -334,10 +334,11 @@ START_TEST(errors_that_the_row_makes_possible_are_described)
         {"401", route->auth != AUTH_NONE},
         {"403", route->scope != 0},
         {"404", strchr(route->path, '{') != NULL || (route->flags & ROUTE_IDEMPOTENT) != 0}, /* a created record may be gone when it is read back */
-        {"406", true},
+        {"406", (route->flags & ROUTE_TEXT) == 0},
         {"413", route->body != BODY_NONE},
         {"415", route->body != BODY_NONE},
         {"422", route->fields != NULL},
+        {"429", route->limiter != LIMITER_NONE},
         {"500", true},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i)
@@ -351,7 +352,8 @@ START_TEST(answers_have_the_contracts_shape)
     json_object_object_foreach(member(operation(&routes[_i]), "responses"), status, response)
     {
         json *found = resolve(response);
-        json *schema = member(member(member(found, "content"), "application/json"), "schema");
+        bool is_text = (routes[_i].flags & ROUTE_TEXT) != 0 && atoi(status) == 200;
+        json *schema = member(member(member(found, "content"), is_text ? "text/plain" : "application/json"), "schema");
         ck_assert_ptr_nonnull(member(member(found, "headers"), "X-Request-Id"));
         ck_assert_int_eq(schema == NULL, strcmp(status, "304") == 0);
         if (atoi(status) < 400)
@@ -371,6 +373,27 @@ START_TEST(answers_have_the_contracts_shape)
             ck_assert_msg(known, "%s: %s", status, json_object_get_string(json_object_array_get_idx(codes, i)));
         }
     }
+}
+END_TEST
+
+START_TEST(the_limiter_of_a_route_is_named)
+{
+    static struct limiters limits;
+    limiters_defaults(&limits);
+    const char *limiter = text(operation(&routes[_i]), "x-limiter");
+    ck_assert_uint_lt(routes[_i].limiter, LIMITERS_BUILT_IN);
+    ck_assert_pstr_eq(limiter, routes[_i].limiter == LIMITER_NONE ? NULL : limits.rows[routes[_i].limiter].name);
+}
+END_TEST
+
+/* Projects and reports, the widget's routes and bulk sync are limited surfaces; a row there that names no limiter was forgotten. */
+START_TEST(every_route_of_a_limited_surface_has_a_limiter)
+{
+    static const char *const surfaces[] = {"/api/v1/projects", "/api/v1/reports", "/api/v1/widget/", "/v1/wp/", "/api/v1/wp/"};
+    bool limited = false;
+    for (size_t i = 0; i < sizeof(surfaces) / sizeof(surfaces[0]); ++i)
+        limited |= strncmp(routes[_i].path, surfaces[i], strlen(surfaces[i])) == 0;
+    ck_assert_msg(limited == (routes[_i].limiter != LIMITER_NONE), "%s %s", routes[_i].method, routes[_i].path);
 }
 END_TEST
 
@@ -426,6 +449,8 @@ int main(void)
     tcase_add_loop_test(tc, conditional_and_idempotent_requests_are_described, 0, n);
     tcase_add_loop_test(tc, errors_that_the_row_makes_possible_are_described, 0, n);
     tcase_add_loop_test(tc, answers_have_the_contracts_shape, 0, n);
+    tcase_add_loop_test(tc, the_limiter_of_a_route_is_named, 0, n);
+    tcase_add_loop_test(tc, every_route_of_a_limited_surface_has_a_limiter, 0, n);
     tcase_add_loop_test(tc, every_error_code_is_listed, 0, ERRS);
     tcase_add_loop_test(tc, operations_have_names_of_their_own, 0, n);
     tcase_add_test(tc, document_is_served_with_its_tag);

@@ -1,6 +1,7 @@
 /* What the service says about itself. */
 #include "api.h"
 #include "openapi.h"
+#include "../http/metrics.h"
 #include "../worker.h"
 
 void platform_openapi(struct request *r)
@@ -24,4 +25,17 @@ void platform_readyz(struct request *r)
         reply_json(r, 200, &STR("{\"status\":\"ready\"}"), 1);
     else
         reply_error(r, ERR_UNAVAILABLE, "Not ready: the store is not open, or the server is stopping.");
+}
+
+void platform_metrics(struct request *r)
+{
+    struct buf text = {0};
+    metrics_write(r->worker, &text);
+    struct str body = buf_view(&text);
+    reply_header(r, "cache-control", STR("no-store"));
+    if (buf_ok(&text))
+        reply_parts(r, 200, "text/plain; version=0.0.4; charset=utf-8", &body, 1);
+    else
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    buf_free(&text);
 }

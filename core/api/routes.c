@@ -50,18 +50,19 @@ static const struct field reports_update_fields[] = {
 
 #define FORM_MAX 16384
 
-/* Columns: method, path, credential, scope, body, its most bytes, flags, fields of the query or form, handler. */
+/* Columns: method, path, credential, scope, limiter, body, its most bytes, flags, fields of the query or form, handler. */
 const struct route routes[] = {
-    {"GET", "/api/v1/projects", AUTH_API_KEY, SCOPE_PROJECTS_READ, BODY_NONE, 0, 0, projects_list_fields, projects_list},
-    {"GET", "/api/v1/projects/{project}", AUTH_API_KEY, SCOPE_PROJECTS_READ, BODY_NONE, 0, 0, NULL, projects_get},
-    {"DELETE", "/api/v1/projects/{project}", AUTH_API_KEY, SCOPE_PROJECTS_WRITE, BODY_NONE, 0, 0, NULL, projects_delete},
-    {"GET", "/api/v1/reports", AUTH_API_KEY, SCOPE_REPORTS_READ, BODY_NONE, 0, 0, reports_list_fields, reports_list},
-    {"POST", "/api/v1/reports", AUTH_API_KEY, SCOPE_REPORTS_WRITE, BODY_FORM, FORM_MAX, ROUTE_IDEMPOTENT, reports_create_fields, reports_create},
-    {"GET", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_READ, BODY_NONE, 0, 0, NULL, reports_get},
-    {"PUT", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_WRITE, BODY_FORM, FORM_MAX, 0, reports_update_fields, reports_update},
-    {"DELETE", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_WRITE, BODY_NONE, 0, 0, NULL, reports_delete},
-    {"GET", "/api/v1/openapi.json", AUTH_NONE, 0, BODY_NONE, 0, 0, NULL, platform_openapi},
-    {"GET", "/healthz", AUTH_NONE, 0, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_healthz},
-    {"GET", "/readyz", AUTH_NONE, 0, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_readyz},
+    {"GET", "/api/v1/projects", AUTH_API_KEY, SCOPE_PROJECTS_READ, LIMITER_API, BODY_NONE, 0, 0, projects_list_fields, projects_list},
+    {"GET", "/api/v1/projects/{project}", AUTH_API_KEY, SCOPE_PROJECTS_READ, LIMITER_API, BODY_NONE, 0, 0, NULL, projects_get},
+    {"DELETE", "/api/v1/projects/{project}", AUTH_API_KEY, SCOPE_PROJECTS_WRITE, LIMITER_API, BODY_NONE, 0, 0, NULL, projects_delete},
+    {"GET", "/api/v1/reports", AUTH_API_KEY, SCOPE_REPORTS_READ, LIMITER_API, BODY_NONE, 0, 0, reports_list_fields, reports_list},
+    {"POST", "/api/v1/reports", AUTH_API_KEY, SCOPE_REPORTS_WRITE, LIMITER_API, BODY_FORM, FORM_MAX, ROUTE_IDEMPOTENT, reports_create_fields, reports_create},
+    {"GET", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_READ, LIMITER_API, BODY_NONE, 0, 0, NULL, reports_get},
+    {"PUT", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_WRITE, LIMITER_API, BODY_FORM, FORM_MAX, 0, reports_update_fields, reports_update},
+    {"DELETE", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_WRITE, LIMITER_API, BODY_NONE, 0, 0, NULL, reports_delete},
+    {"GET", "/api/v1/openapi.json", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, 0, NULL, platform_openapi},
+    {"GET", "/healthz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_healthz},
+    {"GET", "/readyz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_readyz},
+    {"GET", "/metrics", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL | ROUTE_PRIVATE | ROUTE_TEXT, NULL, platform_metrics},
 };
 const size_t routes_count = sizeof(routes) / sizeof(routes[0]);

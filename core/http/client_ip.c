@@ -2,29 +2,54 @@
 
 #define ADDRESS_MAX 45 /* the longest text of an IPv6 address */
 
-/* an address, perhaps with a port as some proxies write it: "192.0.2.1:80", "[2001:db8::1]:80" */
-static bool parse(struct str s, struct ip *ip)
+static struct str trimmed(struct str s)
 {
-    char text[ADDRESS_MAX + 1];
     while (s.n > 0 && (*s.p == ' ' || *s.p == '\t'))
         s = (struct str){s.p + 1, s.n - 1};
     while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
         s.n--;
-    if (s.n > 0 && *s.p == '[') {
-        const char *close = memchr(s.p, ']', s.n);
-        if (close == NULL)
+    return s;
+}
+
+/* ":" and one to five digits, or nothing */
+static bool is_port(struct str s)
+{
+    if (s.n == 0)
+        return true;
+    if (*s.p != ':' || s.n < 2 || s.n > 6)
+        return false;
+    for (size_t i = 1; i < s.n; i++)
+        if (s.p[i] < '0' || s.p[i] > '9')
             return false;
-        s = (struct str){s.p + 1, (size_t)(close - s.p) - 1};
-    } else {
-        const char *colon = s.n == 0 ? NULL : memchr(s.p, ':', s.n);
-        if (colon != NULL && memchr(colon + 1, ':', s.n - (size_t)(colon + 1 - s.p)) == NULL)
-            s.n = (size_t)(colon - s.p);
+    return true;
+}
+
+/*
+ * an address, perhaps with a port as some proxies write it: "192.0.2.1:80", "[2001:db8::1]:80". A name, a zone, an octal number or anything
+ * else that has to be guessed at is no address.
+ */
+static bool parse(struct str s, struct ip *ip)
+{
+    char text[ADDRESS_MAX + 1];
+    struct str port = {NULL, 0};
+    s = trimmed(s);
+    bool bracketed = s.n > 0 && *s.p == '[';
+    const char *colon = s.n == 0 ? NULL : memchr(s.p, bracketed ? ']' : ':', s.n);
+    bool one_colon = colon != NULL && memchr(colon + 1, ':', s.n - (size_t)(colon + 1 - s.p)) == NULL;
+    if (bracketed) {
+        if (colon == NULL)
+            return false;
+        port = (struct str){colon + 1, s.n - (size_t)(colon + 1 - s.p)};
+        s = (struct str){s.p + 1, (size_t)(colon - s.p) - 1};
+    } else if (one_colon) {
+        port = (struct str){colon, s.n - (size_t)(colon - s.p)};
+        s.n = (size_t)(colon - s.p);
     }
-    if (s.n == 0 || s.n > ADDRESS_MAX)
+    if (s.n == 0 || s.n > ADDRESS_MAX || !is_port(port) || memchr(s.p, '\0', s.n) != NULL)
         return false;
     memcpy(text, s.p, s.n);
     text[s.n] = '\0';
-    return strlen(text) == s.n && ip_parse(text, ip);
+    return (!bracketed || strchr(text, ':') != NULL) && ip_parse(text, ip);
 }
 
 bool client_right_most(const struct cidr_list *trusted, struct str line, struct ip *ip)

@@ -4,6 +4,7 @@
 #include "fields.h"
 #include "client_ip.h"
 #include "head.h"
+#include "limit.h"
 #include "memo.h"
 #include "reply.h"
 #include "route.h"
@@ -45,20 +46,6 @@ static enum step check_head(struct request *r)
 
 /* ---- route ---- */
 
-/* the path without query; an absolute-form target (RFC 9112 §3.2.2) loses its scheme and authority */
-static struct str split_target(struct request *r)
-{
-    struct str target = view(r->h2o->input.path), path = target;
-    if (target.n > 7 && (strncasecmp(target.p, "http://", 7) == 0 || (target.n > 8 && strncasecmp(target.p, "https://", 8) == 0))) {
-        size_t at = target.p[4] == ':' ? 7 : 8;
-        const char *slash = memchr(target.p + at, '/', target.n - at);
-        path = slash == NULL ? STR("/") : (struct str){slash, target.n - (size_t)(slash - target.p)};
-    }
-    const char *mark = path.n == 0 ? NULL : memchr(path.p, '?', path.n);
-    r->query = mark == NULL ? (struct str){NULL, 0} : (struct str){mark + 1, path.n - (size_t)(mark + 1 - path.p)};
-    return mark == NULL ? path : (struct str){path.p, (size_t)(mark - path.p)};
-}
-
 static bool decode_args(struct request *r)
 {
     for (size_t i = 0; i < PATH_ARGS_MAX && r->args[i].p != NULL; i++)
@@ -89,7 +76,7 @@ static void reply_allow(struct request *r, const struct route *row, bool options
 static enum step find_route(struct request *r)
 {
     const struct route *other;
-    struct str path = split_target(r), method = view(r->h2o->input.method);
+    struct str path = route_path(r->h2o, &r->query), method = view(r->h2o->input.method);
     r->is_head = str_eq(method, STR("HEAD"));
     if (!path_valid(r, path)) {
         reply_error(r, ERR_BAD_REQUEST,
@@ -111,7 +98,7 @@ static enum step find_route(struct request *r)
 static enum step check_accept(struct request *r)
 {
     ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_ACCEPT, -1);
-    if (at < 0)
+    if (at < 0 || (r->route->flags & ROUTE_TEXT) != 0)
         return STEP_NEXT;
     struct str accept = view(r->h2o->headers.entries[at].value);
     if (str_eq(accept, STR("application/json")) || str_eq(accept, STR("*/*")) || accept_json(accept))
@@ -146,7 +133,9 @@ static enum step find_client(struct request *r)
             c->local = true; /* a Unix socket: whoever may connect to it is a proxy of this host */
     }
     r->client_ip = c->peer;
-    if (r->conf->trusted_proxies.count > 0 && (c->local || cidr_list_has(&r->conf->trusted_proxies, &c->peer)))
+    if (c->direct)
+        return STEP_NEXT;
+    if (c->local || (r->conf->trusted_proxies.count > 0 && cidr_list_has(&r->conf->trusted_proxies, &c->peer)))
         follow_proxies(r);
     return STEP_NEXT;
 }
@@ -244,6 +233,26 @@ static enum step judge_credential(struct request *r)
     return STEP_DONE;
 }
 
+/* ---- limiter ---- */
+
+static enum step charge(struct request *r)
+{
+    if (limit_charge(r))
+        return STEP_NEXT;
+    reply_error(r, ERR_RATE_LIMITED, NULL);
+    return STEP_DONE;
+}
+
+static enum step limit(struct request *r)
+{
+    return (r->route->flags & ROUTE_BODY_FIRST) != 0 ? STEP_NEXT : charge(r);
+}
+
+static enum step limit_by_body(struct request *r)
+{
+    return (r->route->flags & ROUTE_BODY_FIRST) != 0 ? charge(r) : STEP_NEXT;
+}
+
 /* ---- body rules ---- */
 
 static enum step refuse_type(struct request *r)
@@ -300,10 +309,12 @@ static enum step handle(struct request *r)
 }
 
 /*
- * The pipeline, in the order of decisions (design: accept → head checks → route → client → credential → limiter → body → fields → handler).
+ * The pipeline, in the order of decisions (design: accept → client → head checks → route → credential → limiter → body → fields → handler). Whatever is
+ * answered before the limiter is charged when it is sent (reply.c).
  */
 static enum step (*const steps[])(struct request *r) = {
-    check_head, find_route, check_accept, find_client, find_credential, judge_credential, check_body, parse_fields, handle,
+    find_client, check_head, find_route,   check_accept,  find_credential, judge_credential,
+    limit,       check_body, parse_fields, limit_by_body, handle,
 };
 
 void pipeline_resume(struct request *r)
@@ -351,7 +362,8 @@ bool pipeline_start(struct worker *w)
 {
     uint64_t prefix;
     w->memo = memo_new();
-    if (w->memo == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
+    w->limiting = limiting_new(w);
+    if (w->memo == NULL || w->limiting == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
         return false;
     hex(w->id_prefix, prefix);
     return true;
@@ -360,6 +372,7 @@ bool pipeline_start(struct worker *w)
 void pipeline_finish(struct worker *w)
 {
     memo_free(w->memo);
+    limiting_free(w->limiting);
 }
 
 static void on_request_end(void *arg)
@@ -424,6 +437,20 @@ static void send_ours(h2o_ostream_t *self, h2o_req_t *req, h2o_iovec_t *bufs, si
                           state);
 }
 
+/* a request that never was in the pipeline: what the limiter needs of it */
+static struct request *stranger(struct worker *w, h2o_req_t *req)
+{
+    struct request *r = h2o_mem_alloc_pool(&req->pool, sizeof(*r));
+    memset(r, 0, sizeof(*r));
+    r->h2o = req;
+    r->worker = w;
+    r->conf = w->conf;
+    r->now_ms = (int64_t)h2o_now(w->ctx.loop);
+    r->conn = conn_of(req);
+    find_client(r);
+    return r;
+}
+
 /* errors before any handler (413, 417, a broken chunk) in the contract's shape */
 static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t **slot)
 {
@@ -432,8 +459,14 @@ static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t 
         h2o_setup_next_ostream(req, slot);
         return;
     }
+    struct request *r = stranger(w, req);
+    bool admitted = limit_charge(r);
     struct buf body = {0};
-    enum err err = err_of_status(req->res.status);
+    enum err err = admitted ? err_of_status(req->res.status) : ERR_RATE_LIMITED;
+    if (!admitted) {
+        req->res.status = err_row(err)->status;
+        req->res.reason = err_row(err)->reason;
+    }
     error_body(&body, err, err_row(err)->message);
     struct library_answer *answer = (struct library_answer *)h2o_add_ostream(req, sizeof(*answer), slot);
     answer->body = h2o_strdup(&req->pool, body.p, body.n);
@@ -444,6 +477,7 @@ static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t 
     struct str id = request_id(w, req);
     h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL, H2O_STRLIT("application/json"));
     h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, id.p, id.n);
+    limit_headers(r);
     h2o_setup_next_ostream(req, &answer->super.next);
 }
 

@@ -4,6 +4,7 @@
 #include "etag.h"
 #include "fields.h"
 #include "json_out.h"
+#include "limit.h"
 #include "../doors.h"
 
 #include <stdarg.h>
@@ -72,16 +73,37 @@ static void add(struct request *r, const h2o_token_t *name, struct str value)
     h2o_add_header(&r->h2o->pool, &r->h2o->res.headers, name, NULL, value.p, value.n);
 }
 
+/* what was to be said gives way to 429: the answer to a request that nobody charged yet, and that its limiter refuses */
+static h2o_iovec_t refusal(struct request *r)
+{
+    struct buf body = {0};
+    error_body(&body, ERR_RATE_LIMITED, err_row(ERR_RATE_LIMITED)->message);
+    h2o_iovec_t copy = h2o_strdup(&r->h2o->pool, body.p, body.n);
+    buf_free(&body);
+    r->h2o->res.headers.size = 0;
+    r->etag = (struct str){NULL, 0};
+    add(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
+    return copy;
+}
+
 static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t *body)
 {
     static h2o_generator_t nothing_more = {NULL, NULL};
     h2o_req_t *req = r->h2o;
+    h2o_iovec_t instead;
+    if (!r->limit.settled && !limit_charge(r)) {
+        instead = refusal(r);
+        body = &instead;
+        length = instead.len;
+        status = err_row(ERR_RATE_LIMITED)->status;
+    }
     req->res.status = status;
     req->res.reason = reason_of(status);
     req->res.content_length = length;
     h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, r->id.p, r->id.n);
     if (r->etag.p != NULL)
         add(r, H2O_TOKEN_ETAG, r->etag);
+    limit_headers(r);
     if (r->worker->draining)
         req->http1_is_persistent = 0;
     r->replied = true;

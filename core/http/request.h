@@ -11,6 +11,8 @@
 
 #include "../conf.h"
 #include "../err.h"
+#include "../limiters.h"
+#include "../../ratelimit/ratelimit.h"
 #include "../../store/store.h"
 
 #include <h2o.h>
@@ -23,6 +25,9 @@ enum route_body { BODY_NONE, BODY_FORM };
 enum route_flag {
     ROUTE_INTERNAL = 1,   /* on internal_listen as well, and there without base path rules */
     ROUTE_IDEMPOTENT = 2, /* takes Idempotency-Key */
+    ROUTE_BODY_FIRST = 4, /* its limiter's key is in the body: charged once that is read */
+    ROUTE_PRIVATE = 8,    /* on internal_listen alone; with ROUTE_INTERNAL */
+    ROUTE_TEXT = 16,      /* answers text, whatever Accept says */
 };
 
 /* Fields of a query (BODY_NONE) or a form (BODY_FORM). */
@@ -50,7 +55,8 @@ struct route {
     const char *method; /* GET answers HEAD too */
     const char *path;   /* a segment in braces is an argument: /api/v1/reports/{id} */
     enum route_auth auth;
-    uint32_t scope; /* enum scope, 0: none */
+    uint32_t scope;       /* enum scope, 0: none */
+    enum limiter limiter; /* whose headers every response has; the configuration may put another in its place */
     enum route_body body;
     uint32_t max_body;          /* bytes */
     uint32_t flags;             /* enum route_flag */
@@ -75,6 +81,9 @@ struct request {
     /* the credential's, valid where route->auth is AUTH_API_KEY */
     uint64_t key, workspace;
     uint32_t scopes;
+    /* whom the limiter may charge instead of the address; 0 where not known */
+    uint64_t token;                               /* id of a workspace token */
+    uint8_t visitor[LIMITER_ULID], agent[LIMITER_ULID]; /* of a verified JWT; the agent also of a body, where it exists */
     struct store_key credential; /* as found; without its name */
     enum store_status credential_status;
     bool looked_up, waits_for_key; /* pipeline's own */
@@ -91,6 +100,10 @@ struct request {
     struct conn *conn;
     struct pending *pending; /* the continuation it waits for, or NULL */
     struct str etag;
+    struct {
+        struct ratelimit_state state;
+        bool settled, told, refused; /* charged or free; a limiter is on it; that refuses it */
+    } limit;
     struct value values[FIELDS_MAX]; /* those of the route's fields; last, since the others alone are zeroed */
 };
 

@@ -1,18 +1,18 @@
 #include "route.h"
 
 #include <assert.h>
+#include <strings.h>
 
 /*
  * Rows are found by the name of their resource, the segment after /api/v1/ (or the first, elsewhere): a bucket holds the rows of few names,
  * so that a request is compared with few patterns however long the table is.
  */
 #define BUCKETS 64
-#define ROW_MAX 127
 
 static const struct str api = STR("/api/v1/");
 static uint8_t first_of[BUCKETS]; /* row + 1 */
-static uint8_t next_of[ROW_MAX];  /* likewise */
-static uint8_t fixed_of[ROW_MAX]; /* bytes of a row's path before its first argument */
+static uint8_t next_of[ROUTES_MAX];  /* likewise */
+static uint8_t fixed_of[ROUTES_MAX]; /* bytes of a row's path before its first argument */
 static bool ready;
 
 static unsigned bucket_of(struct str path)
@@ -28,7 +28,7 @@ static unsigned bucket_of(struct str path)
 
 static void prepare(void)
 {
-    assert(routes_count <= ROW_MAX);
+    assert(routes_count <= ROUTES_MAX);
     for (size_t i = routes_count; i > 0; i--) {
         unsigned bucket = bucket_of(str_of(routes[i - 1].path));
         next_of[i - 1] = first_of[bucket];
@@ -79,7 +79,7 @@ const struct route *route_find(struct str method, struct str path, bool internal
         size_t fixed = fixed_of[i - 1];
         if (path.n < fixed || (path.n > fixed && row->path[fixed] == '\0') || memcmp(path.p, row->path, fixed) != 0)
             continue;
-        if ((internal && (row->flags & ROUTE_INTERNAL) == 0) ||
+        if ((row->flags & (internal ? ROUTE_INTERNAL : ROUTE_PRIVATE)) == (internal ? 0 : ROUTE_PRIVATE) ||
             !match(row->path + fixed, (struct str){path.p + fixed, path.n - fixed}, args))
             continue;
         if (has_method(row, method))
@@ -87,6 +87,29 @@ const struct route *route_find(struct str method, struct str path, bool internal
         *other = row;
     }
     return NULL;
+}
+
+struct str route_path(const h2o_req_t *req, struct str *query)
+{
+    struct str path = {req->input.path.base, req->input.path.len};
+    if (path.n > 7 && (strncasecmp(path.p, "http://", 7) == 0 || (path.n > 8 && strncasecmp(path.p, "https://", 8) == 0))) {
+        size_t at = path.p[4] == ':' ? 7 : 8;
+        const char *slash = memchr(path.p + at, '/', path.n - at);
+        path = slash == NULL ? STR("/") : (struct str){slash, path.n - (size_t)(slash - path.p)};
+    }
+    const char *mark = path.n == 0 ? NULL : memchr(path.p, '?', path.n);
+    *query = mark == NULL ? (struct str){NULL, 0} : (struct str){mark + 1, path.n - (size_t)(mark + 1 - path.p)};
+    return mark == NULL ? path : (struct str){path.p, (size_t)(mark - path.p)};
+}
+
+bool route_known(struct str method, struct str path)
+{
+    if (path.n > 0 && path.p[path.n - 1] == '*')
+        return true;
+    for (size_t i = 0; i < routes_count; i++)
+        if (str_eq(str_of(routes[i].path), path) && (str_eq(method, STR("*")) || has_method(&routes[i], method)))
+            return true;
+    return false;
 }
 
 void route_allow(const struct route *same, struct buf *out)

@@ -1,0 +1,279 @@
+/* assay limits: the limiters in force and the live table of counts, by mapping the server's files. It works as well when the server stands. */
+#include "cmd.h"
+#include "limiters_board.h"
+#include "scoreboard.h"
+#include "../ratelimit/ratelimit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TOP_DEFAULT 20
+#define TOP_MAX 10000
+
+/* What the commands look at. */
+struct view {
+    struct limiters limits;             /* in force; the configuration's where no server runs */
+    const struct limiters_board *board; /* NULL: no server has run on run_dir */
+    struct ratelimit *table;
+    int64_t now; /* seconds */
+};
+
+static bool server_runs(const struct conf *conf)
+{
+    char path[4200];
+    snprintf(path, sizeof(path), "%s/scoreboard", conf->run_dir);
+    const struct scoreboard *scoreboard = scoreboard_open(path);
+    if (scoreboard == NULL)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d", score_get(scoreboard->master_pid));
+    bool runs = score_get(scoreboard->master_pid) > 0 && access(path, F_OK) == 0;
+    scoreboard_close(scoreboard);
+    return runs;
+}
+
+static int open_view(const struct conf *conf, bool write, struct view *v)
+{
+    char path[4200];
+    uint64_t version;
+    snprintf(path, sizeof(path), "%s/limiters", conf->run_dir);
+    *v = (struct view){.board = limiters_board_open(path), .now = clock_wall_ms() / 1000};
+    v->limits = *conf->limits;
+    for (int tries = 0; v->board != NULL && server_runs(conf) && tries < 100; tries++)
+        if (limiters_board_read(v->board, &v->limits, &version))
+            break;
+    int error = ratelimit_attach(conf->run_dir, write, &v->table);
+    if (error == 0)
+        return CMD_DONE;
+    limiters_board_close(v->board);
+    if (error == ENOENT)
+        return cmd_refuse("nothing has been counted in run_dir %s: has the server run?", conf->run_dir);
+    return cmd_refuse("the counts in run_dir %s cannot be read: %s", conf->run_dir, error == EPROTO ? "they are another version's" : strerror(error));
+}
+
+static void close_view(struct view *v)
+{
+    ratelimit_close(v->table);
+    limiters_board_close(v->board);
+}
+
+/* ---- list ---- */
+
+static uint64_t counted(const struct view *v, const char *name, enum limiter_count what)
+{
+    int counter = v->board == NULL ? -1 : limiters_board_counter(v->board, name);
+    return counter < 0 ? 0 : limiters_board_total(v->board, (unsigned)counter, what);
+}
+
+static void list_window(struct records *records, const struct view *v, const struct limiter_row *row, unsigned w)
+{
+    uint32_t overrides = row->override_from[w + 1] - row->override_from[w];
+    bool off = row->windows[w].limit == 0 && overrides == 0;
+    records_text(records, "limiter", str_of(row->name));
+    records_number(records, "limit", row->windows[w].limit);
+    records_number(records, "seconds", row->windows[w].seconds);
+    records_text(records, "key", str_of(limiter_by_name((enum limiter_by)row->windows[w].by)));
+    records_text(records, "mode", str_of(off ? "off" : row->dry_run ? "dry_run" : "on"));
+    records_number(records, "overrides", overrides);
+    records_number(records, "admitted", counted(v, row->name, COUNT_ADMITTED));
+    records_number(records, "refused", counted(v, row->name, COUNT_REFUSED));
+    records_number(records, "dry_run_refused", counted(v, row->name, COUNT_DRY_RUN_REFUSED));
+    records_end_row(records);
+}
+
+int cmd_limits_list(struct cmd *cmd)
+{
+    struct view v;
+    struct records records;
+    struct ratelimit_usage usage;
+    if (open_view(cmd->conf, false, &v) != CMD_DONE)
+        return CMD_REFUSED;
+    records_start(&records, cmd->json);
+    for (unsigned i = 1; i < v.limits.count; i++)
+        for (unsigned w = 0; w < v.limits.rows[i].windows_count; w++)
+            list_window(&records, &v, &v.limits.rows[i], w);
+    records_finish(&records);
+    ratelimit_usage(v.table, v.now, &usage);
+    if (!cmd->json)
+        printf("\nThe table: about %" PRIu64 " of %" PRIu64 " slots in use, %" PRIu64 " keys forgotten too early, %.1f MiB.\n", usage.used,
+               usage.slots, usage.evicted_alive, (double)usage.bytes / (1 << 20));
+    close_view(&v);
+    return CMD_DONE;
+}
+
+/* ---- top ---- */
+
+struct top {
+    const struct view *view;
+    struct ratelimit_noted *notes;
+    size_t count, room;
+};
+
+static void add_note(void *arg, const struct ratelimit_noted *noted)
+{
+    struct top *top = arg;
+    if (top->count == top->room) {
+        top->room = top->room == 0 ? 64 : top->room * 2;
+        top->notes = realloc(top->notes, top->room * sizeof(*top->notes));
+        if (top->notes == NULL)
+            abort();
+    }
+    top->notes[top->count++] = *noted;
+}
+
+/* by the part of the limit that is used, the largest first */
+static int compare_notes(const void *a, const void *b)
+{
+    const struct ratelimit_noted *x = a, *y = b;
+    uint64_t left = (uint64_t)x->used * y->limit, right = (uint64_t)y->used * x->limit;
+    return left != right ? (left < right) - (left > right) : strcmp(x->text, y->text);
+}
+
+static unsigned limiter_of(const struct view *v, const struct ratelimit_noted *noted)
+{
+    for (unsigned i = 1; i < v->limits.count; i++)
+        if (ratelimit_salt(v->table, v->limits.rows[i].name) == noted->salt)
+            return i;
+    return LIMITER_NONE;
+}
+
+/* what holds for that key by now: the note may be older than the last reload */
+static uint32_t limit_now(const struct view *v, unsigned limiter, const struct ratelimit_noted *noted)
+{
+    const struct limiter_row *row = &v->limits.rows[limiter];
+    struct limiter_key key;
+    for (unsigned w = 0; w < row->windows_count; w++)
+        if (row->windows[w].seconds == noted->seconds &&
+            limiter_key_parse((enum limiter_by)row->windows[w].by, v->limits.ipv6_prefix, noted->text, &key))
+            return limiters_limit(&v->limits, limiter, w, &key);
+    return noted->limit;
+}
+
+static void print_top(const struct view *v, struct top *top, uint64_t most, bool json)
+{
+    struct records records;
+    records_start(&records, json);
+    for (size_t i = 0; i < top->count && i < most; i++) {
+        const struct ratelimit_noted *noted = &top->notes[i];
+        unsigned limiter = limiter_of(v, noted);
+        records_text(&records, "limiter", str_of(limiter == LIMITER_NONE ? NULL : v->limits.rows[limiter].name));
+        records_text(&records, "key", str_of(noted->text));
+        records_number(&records, "used", noted->used);
+        records_number(&records, "limit", limit_now(v, limiter, noted));
+        records_number(&records, "seconds", noted->seconds);
+        records_time(&records, "reset", noted->reset * 1000);
+        records_end_row(&records);
+    }
+    records_finish(&records);
+}
+
+int cmd_limits_top(struct cmd *cmd)
+{
+    uint64_t most = TOP_DEFAULT;
+    struct view v;
+    struct top top = {.view = &v};
+    char *end = NULL;
+    if (cmd->words_count > 0 && (most = strtoull(cmd->words[0], &end, 10), *end != '\0' || most == 0 || most > TOP_MAX))
+        return cmd_misuse(cmd, "\"%s\" is not a number from 1 to %d", cmd->words[0], TOP_MAX);
+    if (open_view(cmd->conf, false, &v) != CMD_DONE)
+        return CMD_REFUSED;
+    ratelimit_notes(v.table, v.now, add_note, &top);
+    qsort(top.notes, top.count, sizeof(*top.notes), compare_notes);
+    print_top(&v, &top, most, cmd->json);
+    if (top.count == 0)
+        cmd_say("Nobody has used half of a limit in a window that goes on.");
+    free(top.notes);
+    close_view(&v);
+    return CMD_DONE;
+}
+
+/* ---- show and reset ---- */
+
+/* The windows of a limiter that a key can be of. */
+struct target {
+    unsigned limiter, count;
+    unsigned windows[LIMITER_WINDOWS_MAX];
+    struct limiter_key keys[LIMITER_WINDOWS_MAX];
+};
+
+static int find_target(const struct view *v, const char *name, const char *text, struct target *t)
+{
+    *t = (struct target){.limiter = limiters_find(&v->limits, name)};
+    if (t->limiter == LIMITER_NONE)
+        return cmd_refuse("there is no limiter \"%s\"; assay limits list shows them", name);
+    const struct limiter_row *row = &v->limits.rows[t->limiter];
+    for (unsigned w = 0; w < row->windows_count; w++)
+        if (limiter_key_parse((enum limiter_by)row->windows[w].by, v->limits.ipv6_prefix, text, &t->keys[t->count]))
+            t->windows[t->count++] = w;
+    if (t->count > 0)
+        return CMD_DONE;
+    return cmd_refuse("\"%s\" is no key of %s, which counts by %s%s%s; see KEYS in assay(1)", text, name,
+                      limiter_by_name((enum limiter_by)row->windows[0].by), row->windows_count > 1 ? " and " : "",
+                      row->windows_count > 1 ? limiter_by_name((enum limiter_by)row->windows[row->windows_count - 1].by) : "");
+}
+
+/* as if there were no limit, so that more than is allowed by now can be told too */
+static struct ratelimit_window window_of(const struct view *v, const struct target *t, unsigned i)
+{
+    const struct limiter_row *row = &v->limits.rows[t->limiter];
+    return (struct ratelimit_window){.salt = ratelimit_salt(v->table, row->name),
+                                     .seconds = row->windows[t->windows[i]].seconds,
+                                     .limit = RATELIMIT_COUNT_MAX,
+                                     .key = t->keys[i].bytes,
+                                     .key_size = t->keys[i].size};
+}
+
+static void show_window(struct records *records, const struct view *v, const struct target *t, unsigned i)
+{
+    struct ratelimit_window window = window_of(v, t, i);
+    struct ratelimit_state state;
+    char text[LIMITER_TEXT_SIZE];
+    uint32_t limit = limiters_limit(&v->limits, t->limiter, t->windows[i], &t->keys[i]);
+    ratelimit_peek(v->table, &window, 1, v->now, &state);
+    uint32_t used = RATELIMIT_COUNT_MAX - state.remaining;
+    limiter_key_text(&t->keys[i], v->limits.ipv6_prefix, text);
+    records_text(records, "limiter", str_of(v->limits.rows[t->limiter].name));
+    records_text(records, "key", str_of(text));
+    records_number(records, "used", used);
+    records_number(records, "limit", limit);
+    records_number(records, "remaining", used < limit ? limit - used : 0);
+    records_number(records, "seconds", window.seconds);
+    records_time(records, "reset", state.reset * 1000);
+    records_end_row(records);
+}
+
+int cmd_limits_show(struct cmd *cmd)
+{
+    struct view v;
+    struct target t;
+    struct records records;
+    if (open_view(cmd->conf, false, &v) != CMD_DONE)
+        return CMD_REFUSED;
+    int status = find_target(&v, cmd->words[0], cmd->words[1], &t);
+    records_start(&records, cmd->json);
+    for (unsigned i = 0; status == CMD_DONE && i < t.count; i++)
+        show_window(&records, &v, &t, i);
+    records_finish(&records);
+    close_view(&v);
+    return status;
+}
+
+int cmd_limits_reset(struct cmd *cmd)
+{
+    struct view v;
+    struct target t;
+    if (open_view(cmd->conf, true, &v) != CMD_DONE)
+        return CMD_REFUSED;
+    int status = find_target(&v, cmd->words[0], cmd->words[1], &t);
+    unsigned had = 0;
+    for (unsigned i = 0; status == CMD_DONE && i < t.count; i++) {
+        struct ratelimit_window window = window_of(&v, &t, i);
+        had += ratelimit_reset(v.table, &window, v.now);
+    }
+    if (status == CMD_DONE)
+        cmd_say(had > 0 ? "What %s has used of %s is forgotten." : "%s had used nothing of %s.", cmd->words[1], cmd->words[0]);
+    close_view(&v);
+    return status;
+}

@@ -1,0 +1,290 @@
+/* What operators see and do about limits: assay limits, /metrics, and the log. operating.md, design.md §6. */
+#include "harness.h"
+
+#include <signal.h>
+
+#define WINDOW(limit) "windows: [ { limit: " limit ", seconds: 2678400, key: api_key } ]"
+
+static struct server *server;
+static struct server internal; /* the same server at its internal listener */
+
+static void setup(void)
+{
+    server = server_new(&(struct server_options){0});
+}
+
+static void teardown(void)
+{
+    if (server->pid > 0) {
+        kill(server->pid, SIGKILL);
+        server_wait(server, 5000);
+    }
+    server_free(server);
+}
+
+static char *with_api(const char *api)
+{
+    return text("internal_listen: 127.0.0.1:0\nlimits: { limiters: { api: { %s } } }", api);
+}
+
+static void start_with(const char *api)
+{
+    char line[256] = "", url[128];
+    server_configure(server, with_api(api));
+    server_start(server);
+    ck_assert_int_gt(read(server->output, line, sizeof(line) - 1), 0);
+    ck_assert_msg(sscanf(line, "ready %100s workers=", url) == 1, "second line: %s", line);
+    internal = *server;
+    internal.url = text("%s", url);
+}
+
+static void ask(int times, const char *key)
+{
+    for (int i = 0; i < times; i++)
+        response_free(http(server, .path = "/api/v1/reports", .key = key));
+}
+
+/* the member of a record, as text */
+static const char *member(struct json_object *record, const char *name)
+{
+    struct json_object *value;
+    ck_assert_msg(json_object_object_get_ex(record, name, &value), "no %s in %s", name, json_object_to_json_string(record));
+    return json_object_get_string(value);
+}
+
+static void expect_record(struct json_object *list, size_t i, const char *const *members)
+{
+    struct json_object *record = json_object_array_get_idx(list, i);
+    ck_assert_msg(record != NULL, "no record %zu in %s", i, json_object_to_json_string(list));
+    for (; *members != NULL; members += 2)
+        ck_assert_msg(!strcmp(member(record, members[0]), members[1]), "%s is not %s in %s", members[0], members[1], json_object_to_json_string(record));
+}
+#define expect_members(list, i, ...) expect_record((list), (i), (const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- assay limits ---- */
+
+START_TEST(list_shows_what_is_in_force_and_counted)
+{
+    start_with(WINDOW("2"));
+    ask(5, NULL);
+    struct json_object *list = assay_list(server, "limits", "list", NULL);
+    ck_assert_uint_eq(json_object_array_length(list), 9); /* the seed's seven, one of which has two windows, and api */
+    expect_members(list, 0, "limiter", "widget-init", "limit", "1000", "seconds", "60", "key", "ip+agent", "mode", "on");
+    expect_members(list, 1, "limiter", "widget-init", "limit", "30000", "seconds", "3600", "key", "ip");
+    expect_members(list, 8, "limiter", "api", "limit", "2", "key", "api_key", "mode", "on", "admitted", "2", "refused", "3", "dry_run_refused", "0");
+    server_configure(server, with_api("dry_run: true, " WINDOW("3")));
+    list = assay_list(server, "limits", "list", NULL);
+    expect_members(list, 8, "limit", "2", "mode", "on"); /* not before the server reads it */
+    server_stop(server);
+    list = assay_list(server, "limits", "list", NULL);
+    expect_members(list, 8, "limit", "3", "mode", "dry_run", "admitted", "2", "refused", "3");
+}
+END_TEST
+
+START_TEST(show_and_reset_work_on_the_live_table_and_after)
+{
+    start_with(WINDOW("3"));
+    ask(5, NULL);
+    ask(1, "");
+    expect_members(assay_list(server, "limits", "show", "api", "1", NULL), 0, "limiter", "api", "key", "1", "used", "3", "limit", "3", "remaining", "0");
+    expect_members(assay_list(server, "limits", "show", "api", "127.0.0.1", NULL), 0, "key", "127.0.0.1", "used", "1", "remaining", "2");
+    expect_members(assay_list(server, "limits", "show", "api", "::ffff:127.0.0.1", NULL), 0, "key", "127.0.0.1", "used", "1");
+    struct json_object *both = assay_list(server, "limits", "show", "widget-init", "127.0.0.1", NULL);
+    ck_assert_uint_eq(json_object_array_length(both), 1);
+    expect_members(both, 0, "seconds", "3600", "used", "0", "limit", "30000");
+    expect_status(http_get(server, "/api/v1/reports"), 429);
+    assay_ok(server, "limits", "reset", "api", "1", NULL);
+    expect_status(http_get(server, "/api/v1/reports"), 200);
+    expect_members(assay_list(server, "limits", "show", "api", "1", NULL), 0, "used", "1");
+    expect_members(assay_list(server, "limits", "show", "api", "127.0.0.1", NULL), 0, "used", "1");
+    server_stop(server);
+    expect_members(assay_list(server, "limits", "show", "api", "1", NULL), 0, "used", "1");
+    assay_ok(server, "limits", "reset", "api", "1", NULL);
+    expect_members(assay_list(server, "limits", "show", "api", "1", NULL), 0, "used", "0", "remaining", "3");
+}
+END_TEST
+
+START_TEST(top_shows_who_is_near_a_limit_first)
+{
+    start_with(WINDOW("10"));
+    char *second = key_new(server, "main", NULL), *third = key_new(server, "main", NULL);
+    ask(6, NULL);
+    ask(12, second);
+    ask(4, third);
+    struct json_object *list = assay_list(server, "limits", "top", NULL);
+    ck_assert_uint_eq(json_object_array_length(list), 2); /* the third is not past half */
+    expect_members(list, 0, "limiter", "api", "key", "2", "used", "10", "limit", "10", "seconds", "2678400");
+    expect_members(list, 1, "limiter", "api", "key", "1", "used", "6", "limit", "10");
+    ck_assert_uint_eq(json_object_array_length(assay_list(server, "limits", "top", "1", NULL)), 1);
+    server_stop(server);
+}
+END_TEST
+
+static const struct {
+    const char *words[4];
+    int status;
+    const char *says;
+} wrong[] = {
+    {{"limits", "show", "api", "x"}, 1, "\"x\" is no key of api, which counts by api_key"},
+    {{"limits", "show", "apis", "1"}, 1, "there is no limiter \"apis\""},
+    {{"limits", "reset", "widget-init", "1"}, 1, "which counts by ip+agent and ip"},
+    {{"limits", "top", "0"}, 2, "is not a number"},
+    {{"limits", "top", "x"}, 2, "is not a number"},
+    {{"limits", "show", "api"}, 2, "usage: assay limits show LIMITER KEY"},
+    {{"limits"}, 2, "there is no command"},
+};
+
+START_TEST(a_wrong_call_says_what_is_wrong)
+{
+    start_with(WINDOW("10"));
+    const char *const *w = wrong[_i].words;
+    struct run run = assay(server, w[0], w[1], w[2], w[3], NULL);
+    ck_assert_msg(run.status == wrong[_i].status && strstr(run.err, wrong[_i].says), "%d: %s", run.status, run.err);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(before_the_server_has_run_nothing_is_counted)
+{
+    struct run run = assay(server, "limits", "top", NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "has the server run?"), "%d: %s", run.status, run.err);
+}
+END_TEST
+
+/* ---- /metrics ---- */
+
+static long metric(const char *name)
+{
+    struct response *r = http(&internal, .path = "/metrics", .key = "");
+    expect_status(r, 200);
+    const char *at = r->body;
+    size_t n = strlen(name);
+    while (at != NULL && (strncmp(at, name, n) != 0 || at[n] != ' ')) {
+        at = strchr(at, '\n');
+        at = at == NULL ? NULL : at + 1;
+    }
+    ck_assert_msg(at != NULL, "no %s in\n%s", name, r->body);
+    long value = strtol(at + n, NULL, 10);
+    response_free(r);
+    return value;
+}
+
+static bool worker_is_other(void *arg)
+{
+    pid_t now = server_process(server, "assayd: worker 0");
+    return now != 0 && now != *(pid_t *)arg;
+}
+
+static bool is_in_dry_run(void *arg)
+{
+    (void)arg;
+    return http_get(server, "/api/v1/reports")->status == 200;
+}
+
+START_TEST(metrics_count_over_workers_deaths_and_reloads)
+{
+    start_with(WINDOW("4"));
+    ask(10, NULL);
+    ck_assert_int_eq(metric("assay_limiter_admitted_total{limiter=\"api\"}"), 4);
+    ck_assert_int_eq(metric("assay_limiter_refused_total{limiter=\"api\"}"), 6);
+    ck_assert_int_eq(metric("assay_limiter_refused_total{limiter=\"bulk-sync\"}"), 0);
+    pid_t worker = server_process(server, "assayd: worker 0");
+    kill(worker, SIGKILL);
+    ck_assert(wait_until(worker_is_other, &worker, 10000));
+    server_configure(server, with_api("dry_run: true, " WINDOW("4")));
+    server_signal(server, SIGHUP);
+    ck_assert(wait_until(is_in_dry_run, NULL, 10000));
+    long refused = metric("assay_limiter_refused_total{limiter=\"api\"}"), would = metric("assay_limiter_dry_run_refused_total{limiter=\"api\"}");
+    ck_assert_int_ge(refused, 6);
+    ck_assert_int_ge(would, 1);
+    ck_assert_int_eq(metric("assay_limiter_admitted_total{limiter=\"api\"}"), 4);
+    ck_assert_int_ge(metric("assay_limiter_slots"), 1048576);
+    ck_assert_int_eq(metric("assay_limiter_evicted_alive_total"), 0);
+    ck_assert_int_ge(metric("assay_limiter_slots_used"), 0);
+    kill(server->pid, SIGKILL);
+    server_wait(server, 5000);
+}
+END_TEST
+
+START_TEST(occupancy_of_a_small_table_is_counted)
+{
+    server_configure(server, "internal_listen: 127.0.0.1:0\nlimits: { slots: 1024 }");
+    server_start(server);
+    char line[256] = "", url[128];
+    ck_assert_int_gt(read(server->output, line, sizeof(line) - 1), 0);
+    ck_assert_int_eq(sscanf(line, "ready %100s workers=", url), 1);
+    internal = *server;
+    internal.url = text("%s", url);
+    ck_assert_int_eq(metric("assay_limiter_slots_used"), 0);
+    expect_status(http_get(server, "/v1/wp/none"), 404);
+    ck_assert_int_le(metric("assay_limiter_slots_used"), 1); /* 0 only where the minute has just turned */
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(metrics_are_text_for_prometheus_and_not_public)
+{
+    start_with(WINDOW("4"));
+    struct response *r = http(&internal, .path = "/metrics", .key = "", .headers = {"Accept: text/plain;version=0.0.4"});
+    expect_status(r, 200);
+    expect(r, !strcmp(header(r, "Content-Type"), "text/plain; version=0.0.4; charset=utf-8"));
+    expect(r, strstr(r->body, "# HELP assay_limiter_refused_total ") && strstr(r->body, "# TYPE assay_limiter_refused_total counter\n"));
+    expect(r, r->body_size > 0 && r->body[r->body_size - 1] == '\n');
+    for (char *at = r->body; *at != '\0'; at = strchr(at, '\n') + 1) {
+        char name[128], value[32];
+        bool comment = *at == '#', sample = sscanf(at, "%127s %31[0-9]", name, value) == 2;
+        expect(r, comment || (sample && !strncmp(name, "assay_", 6)));
+    }
+    expect_error(http(server, .path = "/metrics", .key = ""), 404, "not_found");
+    expect_error(http(&internal, .path = "/api/v1/reports"), 404, "not_found");
+    expect_error(http(&internal, .method = "POST", .path = "/metrics", .key = "", .body = ""), 405, "method_not_allowed");
+    server_stop(server);
+}
+END_TEST
+
+/* ---- the log ---- */
+
+static size_t times(const char *in, const char *words)
+{
+    size_t count = 0;
+    for (const char *at = strstr(in, words); at != NULL; at = strstr(at + 1, words))
+        count++;
+    return count;
+}
+
+static bool told_the_rest(void *arg)
+{
+    (void)arg;
+    char *log = server_log(server);
+    bool told = strstr(log, " more refusals were not logged one by one") != NULL;
+    free(log);
+    return told;
+}
+
+START_TEST(refusals_do_not_fill_the_log)
+{
+    start_with(WINDOW("1"));
+    ask(100, NULL);
+    ck_assert_uint_le(times(server_log(server), "limiter api refuses 1: over 1 in 2678400 s"), 10); /* five in each of two intervals */
+    ck_assert_uint_ge(times(server_log(server), "limiter api refuses 1"), 1);
+    ck_assert(wait_until(told_the_rest, NULL, 25000));
+    server_stop(server);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("limits_operators");
+    TCase *tcase = harness_case(suite, "a server each");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, list_shows_what_is_in_force_and_counted);
+    tcase_add_test(tcase, show_and_reset_work_on_the_live_table_and_after);
+    tcase_add_test(tcase, top_shows_who_is_near_a_limit_first);
+    tcase_add_loop_test(tcase, a_wrong_call_says_what_is_wrong, 0, COUNT(wrong));
+    tcase_add_test(tcase, before_the_server_has_run_nothing_is_counted);
+    tcase_add_test(tcase, metrics_count_over_workers_deaths_and_reloads);
+    tcase_add_test(tcase, occupancy_of_a_small_table_is_counted);
+    tcase_add_test(tcase, metrics_are_text_for_prometheus_and_not_public);
+    tcase_add_test(tcase, refusals_do_not_fill_the_log);
+    return harness_main(suite);
+}
