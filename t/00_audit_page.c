@@ -99,74 +99,152 @@ END_TEST
 
 /* ---- what the parser sees ---- */
 
+/* What is fed, and the texts, which marks stand for. */
+struct gathered {
+    struct buf fed;
+    struct page_run runs[64];
+    size_t count;
+};
+
 static bool gather(void *arg, const char *p, size_t n)
 {
-    buf_add(arg, p, n);
+    struct gathered *g = arg;
+    buf_add(&g->fed, p, n);
     return true;
 }
 
-/* html, what is passed on, doctype */
+static char gather_text(void *arg, struct page_run run)
+{
+    struct gathered *g = arg;
+    ck_assert_uint_lt(g->count, sizeof(g->runs) / sizeof(*g->runs));
+    g->runs[g->count++] = run;
+    return (char)('?' + g->count); /* @, A, B … */
+}
+
+static void scan(struct str html, struct str *doctype, struct gathered *out)
+{
+    ck_assert(page_scan(html, doctype, &(struct page_sink){gather, gather_text, out}));
+}
+
+/* What was fed with [text] for each mark, _ before one that is spaced, {} about one that is not decoded; | where the head is over. */
+static void show(const struct gathered *g, struct buf *out)
+{
+    for (struct str rest = buf_view(&g->fed); rest.n > 0;) {
+        if (!text_starts(rest, "<!--")) {
+            buf_add(out, rest.p, 1);
+            rest = text_from(rest, 1);
+            continue;
+        }
+        if (rest.p[4] == PAGE_MARK_BODY) {
+            buf_adds(out, "|");
+        } else {
+            const struct page_run *run = &g->runs[rest.p[4] - '@'];
+            bool decoded = (run->flags & RUN_DECODED) != 0;
+            buf_printf(out, "%s%s%.*s%s", (run->flags & RUN_SPACED) != 0 ? "_" : "", decoded ? "[" : "{", (int)run->text.n, run->text.p,
+                       decoded ? "]" : "}");
+        }
+        rest = text_from(rest, 8);
+    }
+    buf_add(out, "", 1);
+}
+
+/* html, what is passed on as show() has it, doctype */
 static const char *const scan_cases[][3] = {
-    {"<p>a</p>", "<p>a</p>", ""},
-    {"<!DOCTYPE html>\n<p>a", "\n<p>a", "DOCTYPE html"},
-    {"<!-- x --><!doctype html><p>", "<p>", "doctype html"},
-    {"x<!doctype html>", "x", ""},
-    {"<p><!doctype html>", "<p>", ""},
-    {"a<!-- b -->c", "ac", ""},
-    {"a<!-->b", "ab", ""},
-    {"a<!--->b", "ab", ""},
-    {"a<!-- b --!>c", "ac", ""},
-    {"a<!-- b ---->c", "ac", ""},
-    {"a<!-- b > c", "a", ""},
-    {"a<!x>b<?php x ?>c</ x>d", "abcd", ""},
-    {"a < b <3 <", "a &lt; b &lt;3 &lt;", ""},
-    {"<p title=\"a>b\">c", "<p title=\"a>b\">c", ""},
-    {"<p title='a>b'c=d>e", "<p title='a>b'c=d>e", ""},
-    {"<p title=a\"b>c", "<p title=a\"b>c", ""},
-    {"<p \"a>b", "<p \"a>b", ""},
+    {"<p>a</p>", "|<p>[a]</p>", ""},
+    {"<!DOCTYPE html>\n<p>a", "|<p>_[a]", "DOCTYPE html"},
+    {"<!-- x --><!doctype html><p>", "|<p>", "doctype html"},
+    {"x<!doctype html>", "|[x]", ""},
+    {"<p><!doctype html>", "|<p>", ""},
+    {"a<!-- b -->c", "|[a][c]", ""},
+    {"a<!-->b", "|[a][b]", ""},
+    {"a<!--->b", "|[a][b]", ""},
+    {"a<!-- b --!>c", "|[a][c]", ""},
+    {"a<!-- b ---->c", "|[a][c]", ""},
+    {"a<!-- b > c", "|[a]", ""},
+    {"a<!x>b<?php x ?>c</ x>d", "|[a][b][c][d]", ""},
+    {"a < b <3 <", "|[a < b <3 <]", ""},
+    {"a</", "|[a</]", ""},
+    {"a <b>b</b> <i> c</i>\n", "|[a ]<b>[b]</b><i>_[ c]</i>", ""},
+    {"<a title=\"a>b\">c", "|<a title=\"a>b\">[c]", ""},
+    {"<a title='a>b'c=d>e", "|<a title='a>b'c=d>[e]", ""},
+    {"<a title=a\"b>c", "|<a title=a\"b>[c]", ""},
+    {"<a \"a>b", "|<a \"a>[b]", ""},
+    {"<p class=a id='>'>b", "|<p>[b]", ""},
+    {"<p class=a STYLE='b>' data-lang=c lang=d e>f", "|<p STYLE='b>'  lang=d >[f]", ""},
+    {"<p style lang style=a stylex=b>c", "|<p style  lang >[c]", ""},
+    {"<path d='x'/><p/>", "|<path/><p/>", ""},
     {"<p title=\"never closed>b", "", ""},
-    {"a<p", "a", ""},
+    {"a<p", "|[a]", ""},
     {"</p class=x>", "</p>", ""},
-    {"<script>if (a<b) '</p>';</script>c", "<script></script>c", ""},
-    {"<SCRIPT>a</ScRiPt >c", "<SCRIPT></ScRiPt>c", ""},
-    {"<script>a</scripts>b</script>c", "<script></script>c", ""},
+    {"<script>if (a<b) '</p>';</script>c", "<script></script>|[c]", ""},
+    {"<SCRIPT>a</ScRiPt >c", "<SCRIPT></ScRiPt>|[c]", ""},
+    {"<script>a</scripts>b</script>c", "<script></script>|[c]", ""},
     {"<script>a", "<script></script>", ""},
     {"<script type='application/ld+json'>{\"a\":\"</p>\"}</script>", "<script type='application/ld+json'>{\"a\":\"<\\/p>\"}</script>", ""},
-    {"<style>p>a{}</style>b", "<style></style>b", ""},
-    {"<noscript><img></noscript>b", "<noscript></noscript>b", ""},
-    {"<title>a<b>c</b></title>", "<title>a&lt;b>c&lt;/b></title>", ""},
-    {"<textarea><p></textarea>", "<textarea>&lt;p></textarea>", ""},
-    {"<title>a", "<title>a</title>", ""},
+    {"<style>p>a{}</style>b", "<style>p>a{}</style>|[b]", ""},
+    {"<noscript><img></noscript>b", "<noscript></noscript>|[b]", ""},
+    {"<title>a<b>c&amp;</b></title>", "<title>[a<b>c&amp;</b>]</title>", ""},
+    {"<textarea><p></textarea>", "|<textarea>[<p>]</textarea>", ""},
+    {"<xmp>&lt;<p></xmp>", "|<xmp>{&lt;<p>}</xmp>", ""},
+    {"<plaintext>a<p>b</plaintext>c", "|<pre>{a<p>b</plaintext>c}</pre>", ""},
+    {"<title>a", "<title>[a]</title>", ""},
+    {"<html><head><meta a><link b></head><meta c><x-y>", "<html><head><meta a><link b></head><meta c>|<x-y>", ""},
+    {"<head><template><p>a</template><title>b</title><p>", "<head><template><p>[a]</template><title>[b]</title>|<p>", ""},
     {"", "", ""},
 };
 
 START_TEST(the_parser_sees_markup_as_browsers_do)
 {
+    struct gathered g = {.count = 0};
     struct buf out = {0};
     struct str doctype;
-    ck_assert(page_scan(str_of(scan_cases[_i][0]), &doctype, gather, &out));
-    buf_add(&out, "", 1);
+    scan(str_of(scan_cases[_i][0]), &doctype, &g);
+    show(&g, &out);
     ck_assert_str_eq(out.p, scan_cases[_i][1]);
     ck_assert(str_eq(doctype, str_of(scan_cases[_i][2])));
+    buf_free(&out);
+    buf_free(&g.fed);
+}
+END_TEST
+
+/* text, what it says */
+static const char *const decode_cases[][2] = {
+    {"a", "a"},
+    {"a & b && c", "a & b && c"},
+    {"&amp;&lt;&gt;&quot;&apos;&nbsp;", "&<>\"'\xC2\xA0"},
+    {"&uuml;&Uuml;&hearts;&thetasym;", "\xC3\xBC\xC3\x9C\xE2\x99\xA5\xCF\x91"},
+    {"&copy 1 &ampx &hearts &nope; &;", "\xC2\xA9 1 &ampx &hearts &nope; &;"},
+    {"&#65;&#x42;&#X43;&#68 &#;&#x;&#xZ;", "ABCD &#;&#x;&#xZ;"},
+    {"&#146;&#x80;&#0;&#xD800;&#x110000;&#99999999999;", "\xE2\x80\x99\xE2\x82\xAC" FFFD FFFD FFFD FFFD},
+    {"&#128512;&", "\xF0\x9F\x98\x80&"},
+};
+
+START_TEST(character_references_say_what_browsers_show)
+{
+    struct buf out = {0};
+    page_decode(str_of(decode_cases[_i][0]), &out);
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, decode_cases[_i][1]);
     buf_free(&out);
 }
 END_TEST
 
 START_TEST(a_tag_is_cut_between_attributes_at_64_kib)
 {
-    struct buf html = {0}, out = {0};
+    struct gathered g = {.count = 0};
+    struct buf html = {0};
     struct str doctype;
-    buf_adds(&html, "<p");
+    buf_adds(&html, "<a");
     for (unsigned i = 0; i < 800; i++)
         buf_printf(&html, " a%u=\"%0100u\"", i, i);
     buf_adds(&html, ">after");
     ck_assert_uint_gt(html.n, PAGE_TAG_BYTES);
-    ck_assert(page_scan(buf_view(&html), &doctype, gather, &out));
-    ck_assert_uint_le(out.n, PAGE_TAG_BYTES + 6);
-    ck_assert_uint_gt(out.n, PAGE_TAG_BYTES - 200);
-    ck_assert(text_ends(buf_view(&out), "\">after"));
+    scan(buf_view(&html), &doctype, &g);
+    ck_assert_uint_le(g.fed.n, PAGE_TAG_BYTES + 32);
+    ck_assert_uint_gt(g.fed.n, PAGE_TAG_BYTES - 200);
+    ck_assert(text_ends(buf_view(&g.fed), "\"><!--@-->"));
     buf_free(&html);
-    buf_free(&out);
+    buf_free(&g.fed);
 }
 END_TEST
 
@@ -337,7 +415,7 @@ START_TEST(hostile_markup_stays_within_its_bounds)
     double spent = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
     if (getenv("SHOW_TIMES") != NULL)
         fprintf(stderr, "%-45s %d %.3f s %zu KiB\n", hostile[_i].what, status, spent, page.arena.bytes / 1024);
-    /* a sanitizer makes everything slower, so that more may be given up, but never by much more than the deadline */
+        /* a sanitizer makes everything slower, so that more may be given up, but never by much more than the deadline */
 #ifdef SLOWED
     ck_assert_msg(spent < 40, "%s: %.1f s", hostile[_i].what, spent);
 #else
@@ -454,6 +532,7 @@ int main(void)
     tcase_add_loop_test(t, bytes_become_utf8_as_browsers_read_them, 0, COUNT(charset_cases));
     tcase_add_test(t, a_meta_tag_counts_within_1024_bytes_only);
     tcase_add_loop_test(t, the_parser_sees_markup_as_browsers_do, 0, COUNT(scan_cases));
+    tcase_add_loop_test(t, character_references_say_what_browsers_show, 0, COUNT(decode_cases));
     tcase_add_test(t, a_tag_is_cut_between_attributes_at_64_kib);
     tcase_add_loop_test(t, a_doctype_sets_the_mode_as_html_says, 0, COUNT(modes));
     tcase_add_test(t, elements_keep_their_attributes_texts_and_places);

@@ -132,9 +132,9 @@ void verdict_element(struct verdict *v, const struct page_element *e)
     for (size_t i = 0; i < sizeof(telling) / sizeof(*telling); i++) {
         struct str value = page_value(e, telling[i]);
         if (value.n > 0) {
-            verdict_detail(v, "<%s %s=\"%.*s\">", page_tag_name(e->tag), telling[i], STR_ARG(value));
+            verdict_detail(v, "<%s %s=\"%.*s\">", e->name, telling[i], STR_ARG(value));
             return;
         }
     }
-    verdict_detail(v, "<%s>", page_tag_name(e->tag));
+    verdict_detail(v, "<%s>", e->name);
 }

@@ -15,7 +15,7 @@
 
 void check_title(struct facts *f, struct verdict *v)
 {
-    struct str title = facts_title(f);
+    struct str title = text_trim_wide(facts_title(f));
     size_t count = 0, at = 0, points = text_points(title);
     for (const struct page_element *e; (e = page_next(&f->page, TAG_TITLE, &at)) != NULL;) {
         if ((e->flags & ELEMENT_IN_SVG) != 0)
@@ -39,11 +39,12 @@ void check_title(struct facts *f, struct verdict *v)
         verdict_pass(v);
 }
 
+/* Of the head: what stands in the body is none of the page's, to Lighthouse as to search engines. */
 static const struct page_element *find_meta(const struct page *page, const char *name)
 {
     size_t at = 0;
     for (const struct page_element *e; (e = page_next(page, TAG_META, &at)) != NULL;)
-        if (text_eq(page_value(e, "name"), name))
+        if ((e->flags & ELEMENT_IN_HEAD) != 0 && text_eq(page_value(e, "name"), name))
             return e;
     return NULL;
 }
@@ -51,7 +52,7 @@ static const struct page_element *find_meta(const struct page *page, const char 
 void check_meta_description(struct facts *f, struct verdict *v)
 {
     const struct page_element *meta = find_meta(&f->page, "description");
-    struct str content = meta == NULL ? STR("") : page_value(meta, "content");
+    struct str content = meta == NULL ? STR("") : text_trim_wide(page_value(meta, "content"));
     size_t points = text_points(content);
     if (meta != NULL)
         verdict_text(v, content);
@@ -78,7 +79,7 @@ void check_headings(struct facts *f, struct verdict *v)
         if (e->tag < TAG_H1 || e->tag > TAG_H6)
             continue;
         count++;
-        verdict_detail(v, "%s: %.*s", page_tag_name(e->tag), STR_ARG(e->text));
+        verdict_detail(v, "%s: %.*s", e->name, STR_ARG(e->text));
         if (e->tag == TAG_H1 && ++h1_count == 1)
             h1 = e->text;
     }
@@ -93,11 +94,18 @@ void check_headings(struct facts *f, struct verdict *v)
         verdict_pass(v);
 }
 
+/* What no screen reader comes to is not held to have a name (axe leaves it out). */
+static bool is_hidden(const struct page_element *img)
+{
+    struct str unused;
+    return page_attribute(img, "hidden", &unused) || text_eq(page_value(img, "aria-hidden"), "true");
+}
+
 static bool has_name(const struct page_element *img)
 {
     struct str alt;
-    if (page_attribute(img, "alt", &alt) && (alt.n == 0 || text_trim(alt).n > 0))
-        return true;
+    if (page_attribute(img, "alt", &alt))
+        return alt.n == 0 || text_trim_wide(alt).n > 0; /* a blank one is wrong, whatever else stands there (axe: alt-space-value) */
     if (page_value(img, "aria-label").n > 0 || page_value(img, "aria-labelledby").n > 0 || page_value(img, "title").n > 0)
         return true;
     struct str role = page_value(img, "role");
@@ -108,6 +116,8 @@ void check_image_alt(struct facts *f, struct verdict *v)
 {
     size_t count = 0, missing = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_IMG, &at)) != NULL;) {
+        if (is_hidden(e))
+            continue;
         count++;
         if (has_name(e))
             continue;
