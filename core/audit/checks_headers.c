@@ -64,21 +64,42 @@ static struct str find_policy(struct facts *f, const char *directive)
     return STR("");
 }
 
+/* Whether ${value} lets nobody or the same site only frame the page; a list must do so in each member (WHATWG HTML, 7.6). */
+static bool bars_frames(struct str value)
+{
+    struct str one;
+    bool bars = false;
+    while (text_token(&value, ", \t", &one)) {
+        bars = text_eq(one, "deny") || text_eq(one, "sameorigin");
+        if (!bars)
+            return false;
+    }
+    return bars;
+}
+
 void check_clickjacking(struct facts *f, struct verdict *v)
 {
-    struct str policy = find_policy(f, "frame-ancestors");
-    struct str options = text_trim(facts_header_first(f, "x-frame-options"));
+    struct str policy = find_policy(f, "frame-ancestors"), options;
     if (policy.n > 0) {
         verdict_text(v, policy);
         verdict_pass(v);
         return;
     }
-    if (options.n > 0)
-        verdict_text(v, options);
-    if (text_eq(options, "deny") || text_eq(options, "sameorigin"))
-        verdict_pass(v);
-    else
-        verdict_fail(v, "Other sites may frame the page and trick its visitors. Send Content-Security-Policy: frame-ancestors 'self'.");
+    for (size_t from = 0; (options = facts_header(f, "x-frame-options", &from)).p != NULL;) {
+        verdict_text(v, text_trim(options));
+        if (bars_frames(options)) {
+            verdict_pass(v);
+            return;
+        }
+    }
+    verdict_fail(v, "Other sites may frame the page and trick its visitors. Send Content-Security-Policy: frame-ancestors 'self'.");
+}
+
+/* Not only white space and what parts policies and directives. */
+static bool has_directive(struct str policy)
+{
+    struct str one;
+    return text_token(&policy, ";, \t\n\f\r", &one);
 }
 
 void check_csp(struct facts *f, struct verdict *v)
@@ -86,7 +107,8 @@ void check_csp(struct facts *f, struct verdict *v)
     struct str policy = find_policy(f, NULL);
     size_t at = 0;
     for (const struct page_element *e; policy.n == 0 && (e = page_next(&f->page, TAG_META, &at)) != NULL;)
-        if (text_eq(page_value(e, "http-equiv"), "content-security-policy"))
+        if ((e->flags & ELEMENT_IN_HEAD) != 0 && text_eq(page_value(e, "http-equiv"), "content-security-policy") &&
+            has_directive(page_value(e, "content")))
             policy = page_value(e, "content");
     if (policy.n == 0) {
         verdict_fail(v, "No Content-Security-Policy guards the page against injected scripts. Send one.");

@@ -113,7 +113,7 @@ void check_meta_viewport(struct facts *f, struct verdict *v)
     size_t at = 0;
     const struct page_element *meta = NULL;
     for (const struct page_element *e; meta == NULL && (e = page_next(&f->page, TAG_META, &at)) != NULL;)
-        if (text_eq(page_value(e, "name"), "viewport"))
+        if ((e->flags & ELEMENT_IN_HEAD) != 0 && text_eq(page_value(e, "name"), "viewport"))
             meta = e;
     if (meta == NULL) {
         verdict_fail(v, "The page has no viewport, so phones show it small. Add <meta name=\"viewport\" content=\"width=device-width, "

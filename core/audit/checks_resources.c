@@ -246,8 +246,6 @@ void check_unsized_images(struct facts *f, struct verdict *v)
         unsized++;
         verdict_element(v, e);
     }
-    if (count == 0)
-        return;
     verdict_number(v, (double)unsized);
     if (unsized > 0)
         verdict_fail(v, "%zu of %zu images have no width and height, so that the page jumps as they come. Add both attributes.", unsized,
