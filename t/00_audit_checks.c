@@ -88,6 +88,13 @@ static const struct {
     {"mixed_content", FAIL, NULL, URL, "", "<svg><image xlink:href=http://a/></svg>"},
     {"mixed_content", FAIL, NULL, URL, "", "<base href=http://a/><img src=b>"},
     {"mixed_content", PASS, NULL, URL, "", "<base href=https://a/><img src=b>"},
+    {"mixed_content", FAIL, "2 elements", URL, "",
+     "<style>@import 'http://a/x.css'; p{color:red}</style><p style='background: URL( \"http://a/b.png\" )'>x<i "
+     "style='a:url(https://a/)'>"},
+    {"mixed_content", FAIL, "<div style=", URL, "", "<div style='background:url(http://a/b.png)'>"},
+    {"mixed_content", PASS, "0", URL, "",
+     "<style>/* url(http://a/) */ @namespace url(http://www.w3.org/1999/xhtml); p::after{content:'url(http://a/)'} b{c:url(/d)} "
+     "</style><template><p style='a:url(http://b/)'></template>"},
     {"hsts", NA, NULL, "http://example.com/", "Strict-Transport-Security: max-age=31536000", ""},
     {"hsts", PASS, NULL, URL, "strict-transport-security: max-age=31536000", ""},
     {"hsts", PASS, NULL, URL, "Strict-Transport-Security: max-age=\"63072000\" ; includeSubDomains; preload;", ""},
@@ -171,6 +178,9 @@ static const struct {
      "<iframe src=a></iframe><iframe src=b loading=LAZY></iframe><video><source src=c></video><audio src=d></audio><embed src=e><object "
      "data=f></object>"
      "<link rel=stylesheet href=g><link rel='alternate stylesheet' href=h><link rel=icon href=i>"},
+    {"http_requests", PASS, "3", URL, "",
+     "<style>@import url(a.css); @import \"b.css\" screen; p{background:url(c.png)}</style><p style='background:url(d.png)'><p "
+     "style='fill:url(#e)'><p style='background:url(data:image/gif;base64,x)'>"},
     {"image_format", NA, NULL, URL, "", "<img src=/image/7><img src=data:image/png;base64,x>"},
     {"image_format", PASS, "0", URL, "", "<img src=a.webp><img src=b.SVG?x#y><img src=c.avif>"},
     {"image_format", FAIL, "1 of 2", URL, "", "<img src=a.webp><img src=/x/b.JPG?v=1.2>"},

@@ -1,5 +1,6 @@
 /* What is read from a page: charsets, markup as browsers see it, hostile markup within its bounds, robots.txt, language tags. */
 #include "audit/charset.h"
+#include "audit/css.h"
 #include "audit/facts.h"
 #include "audit/language.h"
 #include "audit/page.h"
@@ -245,6 +246,46 @@ START_TEST(a_tag_is_cut_between_attributes_at_64_kib)
     ck_assert(text_ends(buf_view(&g.fed), "\"><!--@-->"));
     buf_free(&html);
     buf_free(&g.fed);
+}
+END_TEST
+
+/* ---- CSS: text, its URLs with a space between, ! before an imported one ---- */
+
+static const char *const css_cases[][2] = {
+    {"", ""},
+    {"p{color:red}", ""},
+    {"a:url(b)", "b"},
+    {"a: URL( 'b c' ) , url(\"d\")", "b c d"},
+    {"a:url( b )", "b"},
+    {"a:url(b", "b"},
+    {"a:url('b", "b"},
+    {"a:url()", ""},
+    {"a:curl(b) url (c) url2(d)", ""},
+    {"/* url(a) */b:url(c)/* d", "c"},
+    {"a:'url(b)' \"url(c)\" 'it\\'s url(d)';e:url(f)", "f"},
+    {"a:'never closed\nb:url(c)", "c"},
+    {"@import 'a';b{c:url(d)}", "!a d"},
+    {"@IMPORT url(a) screen; 'b'", "!a"},
+    {"@import;'a'", ""},
+    {"@namespace url(a); @media x{b:url(c)}", "c"},
+    {"@import/**/'a'", "!a"},
+    {"\\", ""},
+    {"'\\", ""},
+    {"/*", ""},
+    {"/", ""},
+    {"@", ""},
+};
+
+START_TEST(css_names_its_urls)
+{
+    struct buf out = {0};
+    struct css_url one;
+    for (struct str rest = str_of(css_cases[_i][0]); css_url(&rest, &one);)
+        if (one.url.n > 0)
+            buf_printf(&out, "%s%s%.*s", out.n > 0 ? " " : "", one.is_import ? "!" : "", (int)one.url.n, one.url.p);
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, css_cases[_i][1]);
+    buf_free(&out);
 }
 END_TEST
 
@@ -534,6 +575,7 @@ int main(void)
     tcase_add_loop_test(t, the_parser_sees_markup_as_browsers_do, 0, COUNT(scan_cases));
     tcase_add_loop_test(t, character_references_say_what_browsers_show, 0, COUNT(decode_cases));
     tcase_add_test(t, a_tag_is_cut_between_attributes_at_64_kib);
+    tcase_add_loop_test(t, css_names_its_urls, 0, COUNT(css_cases));
     tcase_add_loop_test(t, a_doctype_sets_the_mode_as_html_says, 0, COUNT(modes));
     tcase_add_test(t, elements_keep_their_attributes_texts_and_places);
     tcase_add_test(t, text_is_what_stands_on_the_screen);

@@ -128,7 +128,7 @@ void verdict_detail(struct verdict *v, const char *format, ...)
 void verdict_element(struct verdict *v, const struct page_element *e)
 {
     /* one of these tells which element it is; the first that stands is shown */
-    static const char *const telling[] = {"src", "href", "srcset", "data", "action", "poster", "name", "property", "id", "class"};
+    static const char *const telling[] = {"src", "href", "srcset", "data", "action", "poster", "name", "property", "id", "class", "style"};
     for (size_t i = 0; i < sizeof(telling) / sizeof(*telling); i++) {
         struct str value = page_value(e, telling[i]);
         if (value.n > 0) {

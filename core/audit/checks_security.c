@@ -1,4 +1,5 @@
 #include "checks.h"
+#include "css.h"
 #include "text.h"
 
 #define HSTS_MIN_SECONDS 31536000
@@ -94,8 +95,18 @@ static bool any_insecure(const struct facts *f, const char *attribute, struct st
     return false;
 }
 
+static bool styled_insecurely(const struct facts *f, struct str css)
+{
+    for (struct css_url one; css_url(&css, &one);)
+        if (is_insecure(f, one.url))
+            return true;
+    return false;
+}
+
 static bool loads_insecurely(const struct facts *f, const struct page_element *e)
 {
+    if (styled_insecurely(f, e->tag == TAG_STYLE ? e->text : page_value(e, "style")))
+        return true;
     if (e->tag == TAG_LINK && !is_loading_link(e))
         return false;
     for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++)
