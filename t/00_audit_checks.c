@@ -22,6 +22,8 @@
 #endif
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+static const struct conf conf = {.reports_weight_high = 10, .reports_weight_medium = 5, .reports_weight_low = 1};
+
 #define URL "https://example.com/"
 #define T60 "123456789 123456789 123456789 123456789 123456789 1234567890"
 #define VIEWPORT(content) "<meta name=viewport content='" content "'>"
@@ -467,7 +469,7 @@ START_TEST(busy_pages_are_judged_in_time)
     page_free(&f.page);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
     enum page_status status = facts_read(&f, buf_view(&html), 1000);
-    bool judged = status == PAGE_OK && results_make(&f, &findings, &json);
+    bool judged = status == PAGE_OK && results_make(&f, &conf, &findings, &json);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
     double spent = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
     if (getenv("SHOW_TIMES") != NULL)
@@ -521,7 +523,7 @@ START_TEST(results_are_json_with_a_member_per_check_and_a_score_of_them)
     struct buf json = {0};
     unsigned won = 0, all = 0, passed = 0;
     audit_kit_facts(&f, URL, "X-Robots-Tag: noindex \"\\\x01", "<title>\"\\\x02 <\xC3\xA4></title><img src='a\"\\'>");
-    ck_assert(results_make(&f, &findings, &json));
+    ck_assert(results_make(&f, &conf, &findings, &json));
     buf_add(&json, "", 1);
     struct json_object *parsed = json_tokener_parse(json.p);
     ck_assert_ptr_nonnull(parsed);
@@ -547,6 +549,36 @@ START_TEST(results_are_json_with_a_member_per_check_and_a_score_of_them)
 }
 END_TEST
 
+START_TEST(a_check_weighs_in_the_score_what_the_configuration_says)
+{
+    static const struct conf high_only = {.reports_weight_high = 3}, low_only = {.reports_weight_low = 7}, nothing = {.reports_good = 80};
+    static const struct {
+        const struct conf *conf;
+        enum check_importance counted;
+    } weighings[] = {{&high_only, IMPORTANCE_HIGH}, {&low_only, IMPORTANCE_LOW}};
+    struct facts f;
+    struct audit_findings findings = {0};
+    struct buf json = {0};
+    audit_kit_facts(&f, URL, "", D("<h1>t</h1><img src=a>"));
+    for (int i = 0; i < COUNT(weighings); i++) {
+        unsigned passed = 0, all = 0;
+        for (size_t c = 0; c < checks_count; c++) {
+            struct verdict v = {.arena = &f.arena};
+            checks[c].run(&f, &v);
+            bool counts = checks[c].importance == weighings[i].counted && v.outcome != OUTCOME_NOT_APPLICABLE;
+            all += counts;
+            passed += counts && v.outcome == OUTCOME_PASS;
+        }
+        ck_assert(results_make(&f, weighings[i].conf, &findings, &json));
+        ck_assert_int_eq(findings.score, (int)(100.0 * passed / all + 0.5));
+    }
+    ck_assert(results_make(&f, &nothing, &findings, &json));
+    ck_assert_int_eq(findings.score, 0);
+    buf_free(&json);
+    facts_free(&f);
+}
+END_TEST
+
 START_TEST(long_details_are_cut_before_anything_else)
 {
     struct facts f;
@@ -556,7 +588,7 @@ START_TEST(long_details_are_cut_before_anything_else)
         buf_printf(&html, "<h1>%0250u</h1><img src='http://%0250u'><meta property='og:%0100u' content='%0200u'>", i, i, i, i);
     buf_add(&html, "", 1);
     audit_kit_facts(&f, URL, "", html.p);
-    ck_assert(results_make(&f, &findings, &json));
+    ck_assert(results_make(&f, &conf, &findings, &json));
     ck_assert_uint_le(json.n, RESULTS_MAX_BYTES);
     ck_assert_uint_gt(json.n, RESULTS_MAX_BYTES / 8);
     buf_add(&json, "", 1);
@@ -598,6 +630,7 @@ int main(void)
     tcase_add_test(t, every_check_has_an_id_of_its_own_and_a_function);
     tcase_add_test(t, every_check_is_tested_with_a_pass_and_a_fail);
     tcase_add_test(t, results_are_json_with_a_member_per_check_and_a_score_of_them);
+    tcase_add_test(t, a_check_weighs_in_the_score_what_the_configuration_says);
     tcase_add_test(t, long_details_are_cut_before_anything_else);
     tcase_add_test(t, a_score_is_classified_by_the_thresholds);
     suite_add_tcase(s, t);

@@ -12,6 +12,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const struct conf conf = {.reports_weight_high = 10, .reports_weight_medium = 5, .reports_weight_low = 1};
+
 static const char *const header_names[] = {
     "content-type",    "link",   "strict-transport-security", "x-robots-tag", "content-security-policy",
     "x-frame-options", "server", "x-content-type-options",    "x-powered-by",
@@ -79,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     set_response(&facts.response, line, kind % 5 != 0);
     set_probes(&facts, kind, line, body);
     if (facts_read(&facts, body, 5000) == PAGE_OK) {
-        if (results_make(&facts, &findings, &json))
+        if (results_make(&facts, &conf, &findings, &json))
             hold(&findings, &json);
         else if (!facts.arena.full)
             abort();
