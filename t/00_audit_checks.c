@@ -99,7 +99,7 @@ static const struct {
      "<script src=http://a/></script><link rel=stylesheet href=http://a/><iframe src=http://a/></iframe><video "
      "poster=http://a/></video><form action=http://a/></form>"
      "<object data=http://a/></object>"},
-    {"mixed_content", FAIL, "1 elements", URL, "", "<picture><source srcset='https://a/1 1x, http://a/2 2x'><img src=/a></picture>"},
+    {"mixed_content", FAIL, "1 element is", URL, "", "<picture><source srcset='https://a/1 1x, http://a/2 2x'><img src=/a></picture>"},
     {"mixed_content", FAIL, NULL, URL, "", "<svg><image xlink:href=http://a/></svg>"},
     {"mixed_content", FAIL, NULL, URL, "", "<base href=http://a/><img src=b>"},
     {"mixed_content", PASS, NULL, URL, "", "<base href=https://a/><img src=b>"},
@@ -246,7 +246,7 @@ static const struct {
     {"plaintext_email", PASS, "0", URL, "",
      "<p>me at example.com, @home, a@b, x@-y.com, image@2x.1<a href=mailto:?subject=x>m</a><!-- a@b.com -->"},
     {"plaintext_email", FAIL, "a.b+c@mail.example.com", URL, "", "<p>Write to a.b+c@mail.example.com."},
-    {"plaintext_email", FAIL, "1 e-mail", URL, "", "<a href='mailto:a@b.com?x'>a@b.com</a>"},
+    {"plaintext_email", FAIL, "1 e-mail address,", URL, "", "<a href='mailto:a@b.com?x'>a@b.com</a>"},
     {"social", PASS, "1", URL, "", "<a href=https://www.facebook.com/me>f</a>"},
     {"social", PASS, "2", URL, "", "<a href=//x.com/me>x</a><a href=https://uk.linkedin.com/company/y>l</a>"},
     {"social", FAIL, NULL, URL, "",

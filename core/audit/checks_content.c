@@ -172,7 +172,8 @@ void check_content_length(struct facts *f, struct verdict *v)
         count += words_in(word);
     verdict_number(v, (double)count);
     if (count < CONTENT_MIN_WORDS)
-        verdict_fail(v, "The page has %zu words. Pages of at least %d are found better.", count, CONTENT_MIN_WORDS);
+        verdict_fail(v, "The page has %zu %s. Pages of at least %d are found better.", count, verdict_plural(count, "word", "words"),
+                     CONTENT_MIN_WORDS);
     else
         verdict_pass(v);
 }
@@ -256,7 +257,8 @@ void check_plaintext_email(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "The page shows %zu e-mail addresses, which spammers collect. Use a contact form instead.", count);
+        verdict_fail(v, "The page shows %zu e-mail %s, which spammers collect. Use a contact form instead.", count,
+                     verdict_plural(count, "address", "addresses"));
     else
         verdict_pass(v);
 }

@@ -85,7 +85,9 @@ void check_link_text(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)generic);
     if (generic > 0)
-        verdict_fail(v, "%zu of %zu links do not say where they lead. Name the target in the link's text.", generic, count);
+        verdict_fail(v, "%zu of %zu %s not say where %s. Name the target in the link's text.", generic, count,
+                     verdict_plural(count, "link does", verdict_plural(generic, "links does", "links do")),
+                     verdict_plural(generic, "it leads", "they lead"));
     else
         verdict_pass(v);
 }
@@ -178,7 +180,8 @@ void check_crawlable_links(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu links cannot be followed by search engines. Give each an href with a real URL.", count);
+        verdict_fail(v, "%zu %s cannot be followed by search engines. Give each an href with a real URL.", count,
+                     verdict_plural(count, "link", "links"));
     else
         verdict_pass(v);
 }
@@ -219,7 +222,8 @@ void check_unsafe_cross_origin_links(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu links open another site in a new window that can reach back. Add rel=\"noopener\".", count);
+        verdict_fail(v, "%zu %s another site in a new window that can reach back. Add rel=\"noopener\".", count,
+                     verdict_plural(count, "link opens", "links open"));
     else
         verdict_pass(v);
 }
@@ -399,7 +403,8 @@ void check_hreflang(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (bad > 0)
-        verdict_fail(v, "%zu of %zu alternate links have an unknown language or a relative URL. Mend them.", bad, count);
+        verdict_fail(v, "%zu of %zu alternate %s an unknown language or a relative URL. Use codes such as de or pt-BR, and full URLs.", bad,
+                     count, verdict_plural(count, "link has", verdict_plural(bad, "links has", "links have")));
     else
         verdict_pass(v);
 }

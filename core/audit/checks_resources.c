@@ -172,7 +172,8 @@ void check_image_format(struct facts *f, struct verdict *v)
         return;
     verdict_number(v, (double)old);
     if (old > 0)
-        verdict_fail(v, "%zu of %zu images are in an old format. Offer them as AVIF or WebP, which are a third of the size.", old, count);
+        verdict_fail(v, "%zu of %zu %s in an old format. Offer %s as AVIF or WebP, which are a third of the size.", old, count,
+                     verdict_plural(count, "image is", verdict_plural(old, "images is", "images are")), verdict_plural(old, "it", "them"));
     else
         verdict_pass(v);
 }
@@ -197,7 +198,8 @@ void check_defer_javascript(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu scripts in the head hold the page up. Add defer or async to each.", count);
+        verdict_fail(v, "%zu %s the page up. Add defer or async to each.", count,
+                     verdict_plural(count, "script in the head holds", "scripts in the head hold"));
     else
         verdict_pass(v);
 }
@@ -268,8 +270,9 @@ void check_unsized_images(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)unsized);
     if (unsized > 0)
-        verdict_fail(v, "%zu of %zu images have no width and height, so that the page jumps as they come. Add both attributes.", unsized,
-                     count);
+        verdict_fail(v, "%zu of %zu %s no width and height, so that the page jumps when %s. Add both attributes.", unsized, count,
+                     verdict_plural(count, "image has", verdict_plural(unsized, "images has", "images have")),
+                     verdict_plural(unsized, "it comes", "they come"));
     else
         verdict_pass(v);
 }

@@ -128,7 +128,8 @@ void check_mixed_content(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu elements are loaded or sent over http, which browsers block or warn of. Use https for each.", count);
+        verdict_fail(v, "%zu %s loaded or sent over http, which browsers block or warn of. Use https for each.", count,
+                     verdict_plural(count, "element is", "elements are"));
     else
         verdict_pass(v);
 }
@@ -168,7 +169,8 @@ void check_hsts(struct facts *f, struct verdict *v)
         verdict_fail(v, "The Strict-Transport-Security header's max-age is %lu seconds. Set it to at least %d, a year.", age,
                      HSTS_MIN_SECONDS);
     else if (unknown > 0)
-        verdict_fail(v, "The Strict-Transport-Security header has %zu unknown directives. Remove them.", unknown);
+        verdict_fail(v, "The Strict-Transport-Security header has %zu unknown %s. Remove %s.", unknown,
+                     verdict_plural(unknown, "directive", "directives"), verdict_plural(unknown, "it", "them"));
     else
         verdict_pass(v);
 }

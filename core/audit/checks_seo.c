@@ -26,7 +26,7 @@ void check_title(struct facts *f, struct verdict *v)
     if (count > 0)
         verdict_text(v, title);
     if (points > 0)
-        verdict_detail(v, "%zu characters", points);
+        verdict_detail(v, "%zu %s", points, verdict_plural(points, "character", "characters"));
     if (count == 0)
         verdict_fail(v, "The page has no title. Add one <title> of at most %d characters to its head.", TITLE_MAX_POINTS);
     else if (count > 1)
@@ -63,11 +63,11 @@ void check_meta_description(struct facts *f, struct verdict *v)
                      DESCRIPTION_ADVISED_MIN, DESCRIPTION_ADVISED_MAX);
         return;
     }
-    verdict_detail(v, "%zu characters", points);
+    verdict_detail(v, "%zu %s", points, verdict_plural(points, "character", "characters"));
     verdict_pass(v);
     if (points < DESCRIPTION_ADVISED_MIN || points > DESCRIPTION_ADVISED_MAX)
-        verdict_advise(v, "The description has %zu characters; %d to %d show best in search results.", points, DESCRIPTION_ADVISED_MIN,
-                       DESCRIPTION_ADVISED_MAX);
+        verdict_advise(v, "The description has %zu %s; %d to %d show best in search results.", points,
+                       verdict_plural(points, "character", "characters"), DESCRIPTION_ADVISED_MIN, DESCRIPTION_ADVISED_MAX);
 }
 
 void check_headings(struct facts *f, struct verdict *v)
@@ -128,9 +128,8 @@ void check_image_alt(struct facts *f, struct verdict *v)
         return;
     verdict_number(v, (double)missing);
     if (missing > 0)
-        verdict_fail(
-            v, "%zu of %zu images have no alternative text. Add an alt attribute to each; an empty one where the image only decorates.",
-            missing, count);
+        verdict_fail(v, "%zu of %zu %s no alternative text. Add an alt attribute to each; an empty one where the image only decorates.",
+                     missing, count, verdict_plural(count, "image has", verdict_plural(missing, "images has", "images have")));
     else
         verdict_pass(v);
 }

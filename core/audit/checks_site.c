@@ -106,7 +106,8 @@ void check_robots_txt_valid(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)mistakes);
     if (mistakes > 0)
-        verdict_fail(v, "robots.txt has %zu lines that crawlers do not understand. Mend them.", mistakes);
+        verdict_fail(v, "robots.txt has %zu %s that crawlers do not understand. Mend %s.", mistakes,
+                     verdict_plural(mistakes, "line", "lines"), verdict_plural(mistakes, "it", "them"));
     else
         verdict_pass(v);
 }
