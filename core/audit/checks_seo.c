@@ -252,6 +252,7 @@ void check_noindex(struct facts *f, struct verdict *v)
 {
     size_t blocked = 0;
     size_t bots = sizeof(noindex_bots) / sizeof(*noindex_bots);
+    struct str any = {0};
     for (size_t i = 0; i < bots; i++) {
         struct str source = blocked_by(f, noindex_bots[i]);
         if (source.n == 0)
@@ -259,7 +260,10 @@ void check_noindex(struct facts *f, struct verdict *v)
         blocked++;
         if (v->value_kind == VALUE_NULL)
             verdict_text(v, source);
-        verdict_detail(v, "%s: %.*s", i == 0 ? "any bot" : noindex_bots[i], STR_ARG(source));
+        if (i == 0 || !str_eq(source, any)) /* what is for any bot is said once */
+            verdict_detail(v, "%s: %.*s", i == 0 ? "any bot" : noindex_bots[i], STR_ARG(source));
+        if (i == 0)
+            any = source;
     }
     if (blocked == bots) {
         verdict_fail(v, "The page tells search engines not to show it. Remove the noindex directive if it should be found.");
