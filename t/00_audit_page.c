@@ -190,6 +190,7 @@ static const char *const scan_cases[][3] = {
     {"<p title=\"never closed>b", "", ""},
     {"a<p", "|[a]", ""},
     {"</p class=x>", "</p>", ""},
+    {"<p></BODY></html>a", "|<p>[a]", ""},
     {"<script>if (a<b) '</p>';</script>c", "<script></script>|[c]", ""},
     {"<SCRIPT>a</ScRiPt >c", "<SCRIPT></ScRiPt>|[c]", ""},
     {"<script>a</scripts>b</script>c", "<script></script>|[c]", ""},
@@ -396,6 +397,94 @@ START_TEST(text_is_what_stands_on_the_screen)
 }
 END_TEST
 
+/* html, the words of its text */
+static const char *const text_cases[][2] = {
+    {"just text", "just text"},
+    {"<html><body><p>a</p></body></html>b<p>c</p>d", "a b c d"},
+    {"</html>a</body>b", "ab"},
+    {"<p>a</p></p></div></body><p>b", "a b"},
+    {"<table>a<tr>b<td>c</td>d</table>e", "a b c d e"},
+    {"<select>a<option>b<option>c</select>d", "a b c d"},
+    {"<b>a</b><i>b</i> <u>c</u>\n<s>d</s>", "ab c d"},
+    {"<b>a</b> <template>x<b>y</b></template>b", "a b"},
+    {"<b>a</b> <script>x</script> <!-- y --> <b>b</b>", "a b"},
+    {"<head><title>x</title>a</head>b<title>y</title>c", "a b c"},
+    {"<head>\n<meta a>\n</head>\n<body>\na", "a"},
+    {"<svg><title>a</title><text>b</text></svg>c", "b c"},
+    {"<noscript>x</noscript>a<iframe>y</iframe>b", "a b"},
+    {"<xmp>a <b>c</b></xmp>d", "a b c b d"},
+    {"a<plaintext>b</plaintext>c", "a b plaintext c"},
+    {"<textarea>a<p>b</textarea>c", "a p b c"},
+    {"<pre>\n\na\n</pre>b", "a b"},
+    {"<p>caf&eacute; fish&amp;chips x&#x2014;y", "caf\xC3\xA9 fish chips x y"},
+    {"<frameset><frame src=a><noframes>x</noframes></frameset>a", "a"},
+    {"<style>x</style>a<style>&lt;!--A--&gt;<!--A--></style>b", "a b"},
+    {"<script type=application/ld+json>\"<!--A-->\"</script>a b", "a b"},
+    {"<p>a<!doctype html>b<!DOCTYPE x [<!ENTITY y 'z'>]>c", "ab c"},
+    {"<![CDATA[x]]>a<?xml b?>c", "ac"},
+};
+
+START_TEST(no_text_is_lost_wherever_it_stands)
+{
+    struct buf out = {0};
+    ck_assert_int_eq(read_page(text_cases[_i][0]), PAGE_OK);
+    for (struct str rest = buf_view(&page.text), word; text_word(&rest, &word);)
+        buf_printf(&out, "%s%.*s", out.n > 0 ? " " : "", (int)word.n, word.p);
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, text_cases[_i][1]);
+    buf_free(&out);
+    page_free(&page);
+}
+END_TEST
+
+/* html, which of its elements are in the head */
+static const char *const head_cases[][2] = {
+    {"<title>a</title><link a><p><link b>", "title link"},
+    {"<html><head><meta a></head><meta b><body><meta c>", "html head meta meta"},
+    {"<head><noscript><meta x></noscript><meta a><div></div><meta b></head>", "head meta"},
+    {"<meta a>text<meta b>", "meta"},
+    {"<meta a><x-b></x-b><meta c>", "meta"},
+    {"<header><link a></header>", ""},
+    {"<head><template><p>x</p></template><link a></head>", "head link"},
+    {"<head><script>x</script><style>y</style><base a><link b>", "head script style base link"},
+    {"<!-- a --> \n<head><svg></svg><link a></head>", "head"},
+};
+
+START_TEST(the_head_ends_where_browsers_end_it)
+{
+    struct buf out = {0};
+    ck_assert_int_eq(read_page(head_cases[_i][0]), PAGE_OK);
+    for (size_t i = 0; i < page.count; i++)
+        if ((page.elements[i]->flags & ELEMENT_IN_HEAD) != 0 && strstr(head_cases[_i][0], page.elements[i]->name) != NULL)
+            buf_printf(&out, "%s%s", out.n > 0 ? " " : "", page.elements[i]->name);
+    buf_add(&out, "", 1);
+    struct str got = text_trim(str_of(out.p)), wanted = str_of(head_cases[_i][1]);
+    ck_assert_msg(str_eq(got, wanted), "%s: %s", head_cases[_i][0], out.p);
+    buf_free(&out);
+    page_free(&page);
+}
+END_TEST
+
+START_TEST(a_link_has_the_language_of_its_text)
+{
+    static const char *const links[][2] = {
+        {"<html lang=en><a>x</a>", "en"},
+        {"<html lang=en><a lang=de>x</a>", "de"},
+        {"<html lang=en><a><b lang=de>x</b></a>", "de"},
+        {"<html lang=en><a><b>x</b><b lang=de>y</b></a>", ""},
+        {"<html lang=en><a><b lang=de-AT>x</b><b lang=de-CH>y</b></a>", "de-AT"},
+        {"<a>x</a>", ""},
+        {"<div lang=fr><p>x</div><a>y</a>", ""},
+    };
+    for (int i = 0; i < COUNT(links); i++) {
+        ck_assert_int_eq(read_page(links[i][0]), PAGE_OK);
+        struct str lang = first(TAG_A)->lang;
+        ck_assert_msg(str_eq(lang, str_of(links[i][1])), "%s: %.*s", links[i][0], (int)lang.n, lang.p);
+        page_free(&page);
+    }
+}
+END_TEST
+
 START_TEST(elements_depth_styles_and_old_tags_are_counted)
 {
     ck_assert_int_eq(read_page("<html><body><div style='a:b'><p style=c><font>x</font><u>y</u><center></center></div>"), PAGE_OK);
@@ -592,6 +681,9 @@ int main(void)
     tcase_add_loop_test(t, a_doctype_sets_the_mode_as_html_says, 0, COUNT(modes));
     tcase_add_test(t, elements_keep_their_attributes_texts_and_places);
     tcase_add_test(t, text_is_what_stands_on_the_screen);
+    tcase_add_loop_test(t, no_text_is_lost_wherever_it_stands, 0, COUNT(text_cases));
+    tcase_add_loop_test(t, the_head_ends_where_browsers_end_it, 0, COUNT(head_cases));
+    tcase_add_test(t, a_link_has_the_language_of_its_text);
     tcase_add_test(t, elements_depth_styles_and_old_tags_are_counted);
     tcase_add_loop_test(t, hostile_markup_stays_within_its_bounds, 0, COUNT(hostile));
     tcase_add_test(t, a_parse_past_its_deadline_is_given_up);

@@ -284,7 +284,9 @@ static void start_tag(struct scan *s, const struct tag *tag)
 
 static void end_tag(struct scan *s, const struct tag *tag)
 {
-    if (tag->name.n <= PAGE_TAG_BYTES)
+    /* What comes after </body> and </html> is the body's all the same, but the parser would take it for the end. */
+    bool is_end = tag->known != NULL && (tag->known->tag == TAG_BODY || tag->known->tag == TAG_HTML);
+    if (tag->name.n <= PAGE_TAG_BYTES && !is_end)
         put_end_tag(s, tag->name);
     if (tag->known != NULL && tag->known->tag == TAG_TEMPLATE && s->templates > 0)
         s->templates--;
