@@ -193,7 +193,10 @@ static const struct {
      "<iframe src=a></iframe><iframe src=b loading=LAZY></iframe><video><source src=c></video><audio src=d></audio><embed src=e><object "
      "data=f></object>"
      "<link rel=stylesheet href=g><link rel='alternate stylesheet' href=h><link rel=icon href=i>"},
-    {"http_requests", PASS, "3", URL, "",
+    {"http_requests", PASS, "Stylesheets: 2", URL, "",
+     "<style>@import url(a.css); @import \"b.css\" screen; p{background:url(c.png)}</style><p style='background:url(d.png)'><p "
+     "style='fill:url(#e)'><p style='background:url(data:image/gif;base64,x)'>"},
+    {"http_requests", PASS, "Images: 1", URL, "",
      "<style>@import url(a.css); @import \"b.css\" screen; p{background:url(c.png)}</style><p style='background:url(d.png)'><p "
      "style='fill:url(#e)'><p style='background:url(data:image/gif;base64,x)'>"},
     {"image_format", NA, NULL, URL, "", "<img src=/image/7><img src=data:image/png;base64,x>"},
