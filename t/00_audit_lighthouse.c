@@ -159,6 +159,11 @@ static const struct {
     {"csp", PASS, NULL, URL, "Content-Security-Policy:\nContent-Security-Policy: object-src 'none'", ""},
     {"csp", PASS, NULL, URL, "Content-Security-Policy:   \t\nContent-Security-Policy: object-src 'none'", ""},
     {"csp", PASS, NULL, URL, "Content-Security-Policy: script-src 'none',default-src 'none'", ""},
+    {"csp", PASS, "No object-src", URL, "Content-Security-Policy: script-src 'none'; foo-bar 'none'", ""},
+    {"csp", PASS, "No script-src", URL, "Content-Security-Policy: upgrade-insecure-requests", ""},
+    {"csp", PASS, "scripts in the page may run", URL, "Content-Security-Policy: default-src 'self' 'unsafe-inline'", ""},
+    {"csp", PASS, "https: lets scripts come", URL, "Content-Security-Policy: default-src https:", ""},
+    {"csp", PASS, "No base-uri", URL, "Content-Security-Policy: script-src 'nonce-abcdefgh' 'unsafe-inline'; object-src 'none'", ""},
     {"csp", FAIL, NULL, URL, "Content-Security-Policy:   \t", ""},
     {"csp", FAIL, NULL, URL, "Content-Security-Policy: , ,", H("<meta http-equiv=content-security-policy content=' , '>")},
     {"csp", FAIL, NULL, URL, "", ""},
@@ -250,6 +255,30 @@ START_TEST(a_case_of_lighthouse_has_its_verdict)
     struct facts f;
     audit_kit_facts(&f, cases[_i].url, cases[_i].headers, cases[_i].html);
     audit_kit_expect(&f, cases[_i].id, cases[_i].outcome, cases[_i].says);
+    facts_free(&f);
+}
+END_TEST
+
+/* policies that Lighthouse finds nothing dangerous in: headers, HTML */
+static const char *const strong_policies[][2] = {
+    {"Content-Security-Policy: script-src 'none'; object-src 'none'; report-uri https://example.com", ""},
+    {"Content-Security-Policy: script-src https://example.com; object-src 'none'",
+     H("<meta http-equiv=content-security-policy content=\"script-src 'none'; object-src 'none'\">")},
+    {"Content-Security-Policy: script-src 'nonce-00000000' 'unsafe-inline'; object-src 'none'; base-uri 'none'", ""},
+    {"Content-Security-Policy: script-src 'strict-dynamic' 'sha256-abc' https: 'unsafe-inline'; object-src 'none'; base-uri 'self'", ""},
+    {"Content-Security-Policy: img-src *, default-src 'self'", ""},
+    {"Content-Security-Policy: default-src 'self'; DEFAULT-SRC *", ""},
+};
+
+START_TEST(a_strong_policy_gets_no_advice)
+{
+    struct facts f;
+    struct verdict v = {.outcome = OUTCOME_FAIL};
+    audit_kit_facts(&f, URL, strong_policies[_i][0], strong_policies[_i][1]);
+    v.arena = &f.arena;
+    check_csp(&f, &v);
+    ck_assert_int_eq(v.outcome, OUTCOME_PASS);
+    ck_assert_msg(v.message.n == 0 && v.detail_count == 0, "%s: %.*s", strong_policies[_i][0], (int)v.details[0].n, v.details[0].p);
     facts_free(&f);
 }
 END_TEST
@@ -346,6 +375,7 @@ int main(void)
     Suite *s = suite_create("audit_lighthouse");
     TCase *t = tcase_create("lighthouse");
     tcase_add_loop_test(t, a_case_of_lighthouse_has_its_verdict, 0, COUNT(cases));
+    tcase_add_loop_test(t, a_strong_policy_gets_no_advice, 0, COUNT(strong_policies));
     tcase_add_loop_test(t, a_robots_file_of_lighthouse_has_its_mistakes, 0, COUNT(robots_files));
     tcase_add_loop_test(t, a_robots_rule_of_lighthouse_is_followed, 0, COUNT(rules));
     tcase_add_test(t, a_robots_file_that_cannot_be_fetched_is_not_valid);

@@ -49,7 +49,7 @@ void check_http2(struct facts *f, struct verdict *v)
         verdict_pass(v);
 }
 
-/* Whether an enforced policy has ${directive}; NULL: any at all. Policies are parted by commas, directives by semicolons. */
+/* The enforced policy's ${directive}. Policies are parted by commas, directives by semicolons. */
 static struct str find_policy(struct facts *f, const char *directive)
 {
     size_t from = 0;
@@ -58,8 +58,8 @@ static struct str find_policy(struct facts *f, const char *directive)
             struct str name;
             one = text_trim(one);
             struct str words = one;
-            if (text_token(&words, " \t", &name) && (directive == NULL || text_eq(name, directive)))
-                return directive == NULL ? header : one;
+            if (text_token(&words, " \t", &name) && text_eq(name, directive))
+                return one;
         }
     return STR("");
 }
@@ -93,29 +93,6 @@ void check_clickjacking(struct facts *f, struct verdict *v)
         }
     }
     verdict_fail(v, "Other sites may frame the page and trick its visitors. Send Content-Security-Policy: frame-ancestors 'self'.");
-}
-
-/* Not only white space and what parts policies and directives. */
-static bool has_directive(struct str policy)
-{
-    struct str one;
-    return text_token(&policy, ";, \t\n\f\r", &one);
-}
-
-void check_csp(struct facts *f, struct verdict *v)
-{
-    struct str policy = find_policy(f, NULL);
-    size_t at = 0;
-    for (const struct page_element *e; policy.n == 0 && (e = page_next(&f->page, TAG_META, &at)) != NULL;)
-        if ((e->flags & ELEMENT_IN_HEAD) != 0 && text_eq(page_value(e, "http-equiv"), "content-security-policy") &&
-            has_directive(page_value(e, "content")))
-            policy = page_value(e, "content");
-    if (policy.n == 0) {
-        verdict_fail(v, "No Content-Security-Policy guards the page against injected scripts. Send one.");
-        return;
-    }
-    verdict_text(v, policy);
-    verdict_pass(v);
 }
 
 void check_nosniff(struct facts *f, struct verdict *v)
