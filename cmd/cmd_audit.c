@@ -4,58 +4,94 @@
 #include "../store/store.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { AUDIT_GOOD = 0, AUDIT_NOT_GOOD = 1, AUDIT_FAILED = 2 };
 
 #define WAIT_MS 200
 
+/* One page of the command line, and what it came to. */
+struct grade {
+    const char *given;
+    struct buf url, host; /* normalised, zero-terminated; empty where it is no URL to grade */
+    const char *verdict;  /* NULL: not graded */
+    int score;
+};
+
 struct grading {
     const struct conf *conf;
     bool json;
     struct report_look look;
-    const char **urls; /* by id */
+    struct grade *grades; /* by id */
     size_t done, total;
     int status; /* the worst so far */
 };
 
 static const char *const verdicts[] = {[RESULT_GOOD] = "good", [RESULT_DECENT] = "decent", [RESULT_BAD] = "bad"};
 
-static void print_json(const struct report_print *report, const struct audit_findings *findings)
+static const char *url_of(const struct grade *grade)
+{
+    return grade->url.n > 0 ? grade->url.p : grade->given;
+}
+
+static struct json_object *text_or_null(const char *text)
+{
+    return text == NULL ? NULL : json_object_new_string(text);
+}
+
+static struct json_object *issues_of(const struct audit_findings *findings)
+{
+    struct json_object *issues = json_object_new_object();
+    json_object_object_add(issues, "high", json_object_new_uint64(findings->issues.high));
+    json_object_object_add(issues, "medium", json_object_new_uint64(findings->issues.medium));
+    json_object_object_add(issues, "low", json_object_new_uint64(findings->issues.low));
+    json_object_object_add(issues, "passed", json_object_new_uint64(findings->issues.passed));
+    return issues;
+}
+
+static struct json_object *error_of(const struct report_print *report)
+{
+    struct json_object *error = json_object_new_object();
+    json_object_object_add(error, "code", json_object_new_string(report->error_code));
+    json_object_object_add(error, "message", json_object_new_string(report->error_message));
+    return error;
+}
+
+/* The API's record of a report, but for what only a server can say of one: its id, privacy, link and when it was made. */
+static void print_json(const struct grade *grade, const struct report_print *report, const struct audit_findings *findings)
 {
     struct json_object *object = json_object_new_object();
+    bool graded = report->verdict != NULL;
+    char now[sizeof("2026-05-07T13:00:00Z")];
+    time_t seconds = time(NULL);
+    struct tm tm;
+    strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &tm));
     json_object_object_add(object, "url", json_object_new_string(report->url));
-    json_object_object_add(object, "status", json_object_new_string(report->verdict == NULL ? "failed" : "done"));
-    json_object_object_add(object, "score", report->verdict == NULL ? NULL : json_object_new_int(report->score));
-    json_object_object_add(object, "result", report->verdict == NULL ? NULL : json_object_new_string(report->verdict));
-    if (report->verdict == NULL) {
-        struct json_object *error = json_object_new_object();
-        json_object_object_add(error, "code", json_object_new_string(report->error_code));
-        json_object_object_add(error, "message", json_object_new_string(report->error_message));
-        json_object_object_add(object, "error", error);
-    } else {
-        struct json_object *issues = json_object_new_object();
-        json_object_object_add(issues, "high", json_object_new_uint64(findings->issues.high));
-        json_object_object_add(issues, "medium", json_object_new_uint64(findings->issues.medium));
-        json_object_object_add(issues, "low", json_object_new_uint64(findings->issues.low));
-        json_object_object_add(issues, "passed", json_object_new_uint64(findings->issues.passed));
-        json_object_object_add(object, "issues", issues);
-        json_object_object_add(object, "final_url", findings->final_url == NULL ? NULL : json_object_new_string(findings->final_url));
-        json_object_object_add(object, "results", json_object_get(report->results));
-    }
+    json_object_object_add(object, "project", text_or_null(grade->host.n > 0 ? grade->host.p : NULL));
+    json_object_object_add(object, "status", json_object_new_string(graded ? "done" : "failed"));
+    json_object_object_add(object, "score", graded ? json_object_new_int(report->score) : NULL);
+    json_object_object_add(object, "result", text_or_null(report->verdict));
+    json_object_object_add(object, "issues", graded ? issues_of(findings) : NULL);
+    json_object_object_add(object, "results", json_object_get(report->results));
+    json_object_object_add(object, "error", graded ? NULL : error_of(report));
+    json_object_object_add(object, "generated_at", graded ? json_object_new_string(now) : NULL);
+    json_object_object_add(object, "final_url", text_or_null(report->final_url));
     puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
     json_object_put(object);
 }
 
-static void finish(struct grading *grading, const struct report_print *report, const struct audit_findings *findings)
+static void finish(struct grading *grading, struct grade *grade, const struct report_print *report, const struct audit_findings *findings)
 {
     int status = report->verdict == NULL ? AUDIT_FAILED : report->verdict == verdicts[RESULT_GOOD] ? AUDIT_GOOD : AUDIT_NOT_GOOD;
     if (status > grading->status)
         grading->status = status;
+    grade->verdict = report->verdict;
+    grade->score = report->score;
     grading->done++;
     cmd_progress_end();
     if (grading->json)
-        print_json(report, findings);
+        print_json(grade, report, findings);
     else
         report_print(stdout, &grading->look, report);
     fflush(stdout);
@@ -64,7 +100,9 @@ static void finish(struct grading *grading, const struct report_print *report, c
 static void graded(void *arg, const struct audit_findings *findings)
 {
     struct grading *grading = arg;
-    struct report_print report = {.url = grading->urls[findings->id],
+    struct grade *grade = &grading->grades[findings->id];
+    struct report_print report = {.url = url_of(grade),
+                                  .final_url = findings->final_url,
                                   .score = findings->score,
                                   .error_code = findings->error_code,
                                   .error_message = findings->error_message};
@@ -74,25 +112,59 @@ static void graded(void *arg, const struct audit_findings *findings)
         json_tokener_free(tokener);
         report.verdict = verdicts[audit_result(findings->score, grading->conf)];
     }
-    finish(grading, &report, findings);
+    finish(grading, grade, &report, findings);
     json_object_put(report.results);
 }
 
 /* Queue one page; what is not acceptable is told at once. A bare host is taken for https. */
 static void add(struct audit *audit, struct grading *grading, size_t id)
 {
-    const char *given = grading->urls[id], *why = NULL;
-    struct buf text = {.p = NULL}, url = {.p = NULL}, host = {.p = NULL};
-    buf_printf(&text, "%s%s", strstr(given, "://") == NULL ? "https://" : "", given);
-    if (audit_url_normalise(buf_view(&text), grading->conf, &url, &host, &why)) {
-        audit_add(audit, id, buf_view(&url), graded, grading);
+    struct grade *grade = &grading->grades[id];
+    const char *why = NULL;
+    struct buf text = {.p = NULL};
+    buf_printf(&text, "%s%s", strstr(grade->given, "://") == NULL ? "https://" : "", grade->given);
+    if (audit_url_normalise(buf_view(&text), grading->conf, &grade->url, &grade->host, &why)) {
+        struct str url = buf_view(&grade->url);
+        buf_add(&grade->url, "", 1);
+        buf_add(&grade->host, "", 1);
+        url.p = grade->url.p;
+        audit_add(audit, id, url, graded, grading);
     } else {
-        struct report_print report = {.url = given, .error_code = "validation_failed", .error_message = why};
-        finish(grading, &report, NULL);
+        buf_reset(&grade->url);
+        buf_reset(&grade->host);
+        struct report_print report = {.url = grade->given, .error_code = "validation_failed", .error_message = why};
+        finish(grading, grade, &report, NULL);
     }
     buf_free(&text);
-    buf_free(&url);
-    buf_free(&host);
+}
+
+/* All pages at a glance, in the order in which they were given. */
+static void print_summary(const struct grading *grading)
+{
+    printf("  %zu pages\n\n", grading->total);
+    for (size_t i = 0; i < grading->total; i++) {
+        const struct grade *grade = &grading->grades[i];
+        struct report_print report = {.url = url_of(grade), .verdict = grade->verdict, .score = grade->score};
+        report_print_line(stdout, &grading->look, &report);
+    }
+    fputc('\n', stdout);
+}
+
+static struct grade *grades_new(const struct cmd *cmd)
+{
+    struct grade *grades = calloc(cmd->words_count, sizeof(*grades));
+    for (size_t i = 0; grades != NULL && i < cmd->words_count; i++)
+        grades[i].given = cmd->words[i];
+    return grades;
+}
+
+static void grades_free(struct grade *grades, size_t count)
+{
+    for (size_t i = 0; grades != NULL && i < count; i++) {
+        buf_free(&grades[i].url);
+        buf_free(&grades[i].host);
+    }
+    free(grades);
 }
 
 /* A build with sanitizers looks for leaks at exit, and cannot from within the sandbox: it ends here. */
@@ -115,12 +187,13 @@ static int leave(int status)
 int cmd_audit(struct cmd *cmd)
 {
     struct grading grading = {
-        .conf = cmd->conf, .json = cmd->json, .look = report_look_of(stdout), .urls = cmd->words, .total = cmd->words_count};
+        .conf = cmd->conf, .json = cmd->json, .look = report_look_of(stdout), .grades = grades_new(cmd), .total = cmd->words_count};
     const char *why = NULL;
     struct audit *audit = audit_new(cmd->conf);
-    if (audit == NULL || audit_sandbox(cmd->conf, &why) != 0) {
-        cmd_refuse("cannot begin to grade: %s", why == NULL ? "libcurl does not start" : why);
+    if (audit == NULL || grading.grades == NULL || audit_sandbox(cmd->conf, &why) != 0) {
+        cmd_refuse("cannot begin to grade: %s", why == NULL ? "libcurl does not start, or memory is short" : why);
         audit_free(audit);
+        grades_free(grading.grades, grading.total);
         return AUDIT_FAILED;
     }
     for (size_t i = 0; i < cmd->words_count; i++)
@@ -135,7 +208,8 @@ int cmd_audit(struct cmd *cmd)
     }
     cmd_progress_end();
     if (!cmd->json && grading.total > 1)
-        cmd_say("%zu pages graded.", grading.done);
+        print_summary(&grading);
     audit_free(audit);
+    grades_free(grading.grades, grading.total);
     return leave(grading.status);
 }

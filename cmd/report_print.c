@@ -118,24 +118,58 @@ static unsigned count(struct json_object *results, const char *member, const cha
     return n;
 }
 
-/* Words of ids that people write in capitals. */
-static const char *const acronyms[] = {"html", "css", "dom", "http", "http2", "https", "hsts", "csp", "url", "ttfb", "seo"};
+/* Checks whose ids do not read as what they are about. */
+static const char *const names[][2] = {
+    {"title", "Title"},
+    {"content_keywords", "Title's words in the text"},
+    {"image_alt", "Alternative texts of images"},
+    {"seo_friendly_url", "Readable URL"},
+    {"not_found_page", "Not-found page"},
+    {"robots", "Allowed by robots.txt"},
+    {"noindex", "Allowed in search results"},
+    {"robots_txt_valid", "Valid robots.txt"},
+    {"canonical", "Canonical URL"},
+    {"hreflang", "Links to other languages"},
+    {"link_text", "Texts of links"},
+    {"in_page_links", "Number of links"},
+    {"ttfb", "Time to first byte"},
+    {"http_requests", "Files that are loaded"},
+    {"image_format", "Formats of images"},
+    {"defer_javascript", "Deferred JavaScript"},
+    {"render_blocking_css", "Few blocking stylesheets"},
+    {"dom_size", "DOM size"},
+    {"unsized_images", "Sizes of images"},
+    {"https_encryption", "HTTPS encryption"},
+    {"https_redirect", "Redirect to HTTPS"},
+    {"mixed_content", "No mixed content"},
+    {"server_signature", "No server version"},
+    {"http2", "HTTP/2"},
+    {"unsafe_cross_origin_links", "Links to other sites"},
+    {"hsts", "HSTS"},
+    {"clickjacking", "Protection from framing"},
+    {"csp", "Content Security Policy"},
+    {"nosniff", "No guessing of types"},
+    {"plaintext_email", "Hidden e-mail addresses"},
+    {"meta_viewport", "Viewport"},
+    {"charset", "Character encoding"},
+    {"social", "Social networks"},
+    {"text_html_ratio", "Text to HTML"},
+    {"inline_css", "Styles in stylesheets"},
+    {"deprecated_html_tags", "Up-to-date HTML"},
+};
 
-/* "deprecated_html_tags" as "Deprecated HTML tags". */
+/* "meta_description" as "Meta description", where it has no name of its own. */
 static void name_of(const char *id, char *out, size_t size)
 {
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(names[i][0], id) == 0)
+            id = names[i][1];
     snprintf(out, size, "%s", id);
-    for (char *word = out; *word != '\0';) {
-        size_t n = strcspn(word, "_");
-        bool acronym = false;
-        for (size_t i = 0; i < sizeof(acronyms) / sizeof(acronyms[0]); i++)
-            acronym = acronym || (strlen(acronyms[i]) == n && strncmp(acronyms[i], word, n) == 0);
-        for (size_t i = 0; i < n; i++)
-            if (word[i] >= 'a' && word[i] <= 'z' && (acronym || (word == out && i == 0)))
-                word[i] = (char)(word[i] - 'a' + 'A');
-        word += n;
-        if (*word == '_')
-            *word++ = ' ';
+    for (char *c = out; *c != '\0'; c++) {
+        if (*c == '_')
+            *c = ' ';
+        else if (c == out && *c >= 'a' && *c <= 'z')
+            *c = (char)(*c - 'a' + 'A');
     }
 }
 
@@ -147,7 +181,27 @@ static void print_head(const struct printer *p, const struct report_print *repor
     style(p, BOLD);
     cmd_print_plain(p->out, str_of(report->url), 2048);
     style(p, NULL);
+    if (report->final_url != NULL && strcmp(report->final_url, report->url) != 0) {
+        fputs("\n  → ", p->out);
+        cmd_print_plain(p->out, str_of(report->final_url), 2048);
+    }
     fputs("\n\n", p->out);
+}
+
+/* Columns: the importance, the colour of what failed. In the order in which they are shown. */
+static const struct {
+    const char *name, *colour;
+} importances[] = {{"high", RED}, {"medium", YELLOW}, {"low", ""}};
+#define IMPORTANCES (sizeof(importances) / sizeof(importances[0]))
+
+static const char *const categories[][2] = {
+    {"seo", "SEO"}, {"performance", "Performance"}, {"security", "Security"}, {"misc", "Miscellaneous"}};
+#define CATEGORIES (sizeof(categories) / sizeof(categories[0]))
+
+static void print_bar(const struct printer *p, unsigned part, unsigned whole, int columns)
+{
+    for (int i = 0; i < columns; i++)
+        fputs((unsigned)i * whole < part * (unsigned)columns ? "█" : "░", p->out);
 }
 
 static void print_verdict(const struct printer *p, const struct report_print *report)
@@ -156,20 +210,40 @@ static void print_verdict(const struct printer *p, const struct report_print *re
     char verdict[16], number[24];
     name_of(report->verdict, verdict, sizeof(verdict));
     snprintf(number, sizeof(number), "  %3d", report->score);
-    styled(p, p->look->colour ? BOLD : "", number);
+    style(p, p->look->colour ? BOLD : "");
+    fputs(number, p->out);
+    style(p, NULL);
     fputs(" / 100  ", p->out);
     style(p, colour);
-    for (int i = 0; i < BAR_COLUMNS; i++)
-        fputs(i * 100 < report->score * BAR_COLUMNS ? "█" : "░", p->out);
+    print_bar(p, (unsigned)(report->score < 0 ? 0 : report->score), 100, BAR_COLUMNS);
     fprintf(p->out, "  %s", verdict);
     style(p, NULL);
     fputs("\n\n", p->out);
 }
 
-/* Columns: the importance, its heading, its colour. */
-static const struct {
-    const char *name, *heading, *colour;
-} importances[] = {{"high", "High importance", RED}, {"medium", "Medium importance", YELLOW}, {"low", "Low importance", DIM}};
+/* "12 to mend: 2 high, 6 medium, 4 low" */
+static void print_counts(const struct printer *p, struct json_object *results)
+{
+    unsigned counts[IMPORTANCES], all = 0;
+    for (size_t i = 0; i < IMPORTANCES; i++)
+        all += counts[i] = count(results, "importance", importances[i].name, OUTCOME_FAILED);
+    if (all == 0) {
+        fputs("  Nothing to mend.\n", p->out);
+        return;
+    }
+    fprintf(p->out, "  %u to mend", all);
+    const char *before = ": ";
+    for (size_t i = 0; i < IMPORTANCES; i++) {
+        if (counts[i] == 0)
+            continue;
+        fputs(before, p->out);
+        style(p, importances[i].colour);
+        fprintf(p->out, "%u %s", counts[i], importances[i].name);
+        style(p, NULL);
+        before = ", ";
+    }
+    fputc('\n', p->out);
+}
 
 /* A line of its own under a check: ${label} and as much of ${text} as fits. */
 static void print_aside(const struct printer *p, const char *label, const char *text)
@@ -197,18 +271,19 @@ static void print_details(const struct printer *p, struct json_object *check)
         fprintf(p->out, "        and %zu more\n", n - DETAILS_SHOWN);
 }
 
-static void print_failed(const struct printer *p, const char *id, struct json_object *check, const char *colour)
+static void print_failed(const struct printer *p, const char *id, struct json_object *check, size_t importance)
 {
     char name[64];
     struct json_object *value;
     const char *message = member_text(check, "message");
     name_of(id, name, sizeof(name));
-    fputs("    ", p->out);
-    styled(p, colour, "✗");
+    fputs("\n    ", p->out);
+    styled(p, importances[importance].colour, "✗");
     fputc(' ', p->out);
     styled(p, BOLD, name);
-    fputc('\n', p->out);
-    fputs("      ", p->out);
+    fputs("  ", p->out);
+    styled(p, importances[importance].colour, importances[importance].name);
+    fputs("\n      ", p->out);
     wrap(p, 6, 6, message == NULL ? "Failed." : message);
     fputc('\n', p->out);
     /* a number is in the sentence already */
@@ -218,60 +293,55 @@ static void print_failed(const struct printer *p, const char *id, struct json_ob
     print_details(p, check);
 }
 
-static void print_to_mend(const struct printer *p, struct json_object *results)
+/* What the category's checks of ${outcome} are called, on as few lines as they fit on. */
+static void print_names(const struct printer *p, struct json_object *results, const char *category, enum outcome outcome)
 {
-    for (size_t i = 0; i < sizeof(importances) / sizeof(importances[0]); i++) {
-        unsigned n = count(results, "importance", importances[i].name, OUTCOME_FAILED);
-        if (n == 0)
+    static const struct {
+        const char *mark, *colour;
+    } marks[] = {[OUTCOME_NONE] = {"–", DIM}, [OUTCOME_PASSED] = {"✓", GREEN}};
+    size_t at = 0;
+    json_object_object_foreach(results, id, check)
+    {
+        char name[64];
+        if (!member_is(check, "category", category) || outcome_of(check) != outcome)
             continue;
-        fputs("  ", p->out);
-        styled(p, BOLD, importances[i].heading);
-        fprintf(p->out, " · %u to mend\n\n", n);
-        json_object_object_foreach(results, id, check)
-        {
-            if (member_is(check, "importance", importances[i].name) && outcome_of(check) == OUTCOME_FAILED)
-                print_failed(p, id, check, importances[i].colour);
-        }
-        fputc('\n', p->out);
+        name_of(id, name, sizeof(name));
+        size_t columns = columns_of(name, strlen(name)) + 2;
+        bool fits = at > 0 && at + 2 + columns <= p->look->width;
+        fprintf(p->out, fits ? "  " : at > 0 ? "\n    " : "    ");
+        at = (fits ? at + 2 : 4) + columns;
+        styled(p, marks[outcome].colour, marks[outcome].mark);
+        fputc(' ', p->out);
+        if (outcome == OUTCOME_NONE)
+            styled(p, DIM, name);
+        else
+            fputs(name, p->out);
     }
+    if (at > 0)
+        fputc('\n', p->out);
 }
-
-/* How a check shows in its category's line. */
-static const struct {
-    const char *mark, *colour;
-} marks[] = {[OUTCOME_NONE] = {"–", DIM}, [OUTCOME_PASSED] = {"✓", GREEN}, [OUTCOME_FAILED] = {"✗", RED}};
 
 static void print_category(const struct printer *p, struct json_object *results, const char *category, const char *heading)
 {
     unsigned passed = count(results, "category", category, OUTCOME_PASSED), failed = count(results, "category", category, OUTCOME_FAILED);
-    if (passed + failed + count(results, "category", category, OUTCOME_NONE) == 0)
+    unsigned whole = passed + failed + count(results, "category", category, OUTCOME_NONE);
+    if (whole == 0)
         return;
-    fputs("  ", p->out);
+    fputs("\n  ", p->out);
     styled(p, BOLD, heading);
-    fprintf(p->out, " · %u of %u passed\n    ", passed, passed + failed);
-    size_t at = 4;
-    json_object_object_foreach(results, id, check)
-    {
-        if (!member_is(check, "category", category))
-            continue;
-        size_t columns = strlen(id) + 2;
-        if (at > 4 && at + 2 + columns > p->look->width) {
-            fputs("\n    ", p->out);
-            at = 4;
-        } else if (at > 4) {
-            fputs("  ", p->out);
-            at += 2;
+    fprintf(p->out, " · %u of %u passed\n", passed, passed + failed);
+    for (size_t i = 0; i < IMPORTANCES; i++) {
+        json_object_object_foreach(results, id, check)
+        {
+            if (member_is(check, "category", category) && member_is(check, "importance", importances[i].name) &&
+                outcome_of(check) == OUTCOME_FAILED)
+                print_failed(p, id, check, i);
         }
-        enum outcome outcome = outcome_of(check);
-        styled(p, marks[outcome].colour, marks[outcome].mark);
-        fprintf(p->out, " %s", id);
-        at += columns;
     }
-    fputs("\n", p->out);
+    fputs(passed + failed < whole || passed > 0 ? "\n" : "", p->out);
+    print_names(p, results, category, OUTCOME_PASSED);
+    print_names(p, results, category, OUTCOME_NONE);
 }
-
-static const char *const categories[][2] = {
-    {"seo", "SEO"}, {"performance", "Performance"}, {"security", "Security"}, {"misc", "Miscellaneous"}};
 
 void report_print(FILE *out, const struct report_look *look, const struct report_print *report)
 {
@@ -281,15 +351,33 @@ void report_print(FILE *out, const struct report_look *look, const struct report
         fputs("  ", out);
         styled(&p, RED, "✗ Not graded");
         fputs(": ", out);
-        wrap(&p, 2, 16, report->error_message == NULL ? "no reason was given" : report->error_message);
-        fprintf(out, " (%s)\n\n", report->error_code == NULL ? "unknown" : report->error_code);
+        size_t at = wrap(&p, 2, 16, report->error_message == NULL ? "no reason was given" : report->error_message);
+        const char *code = report->error_code == NULL ? "unknown" : report->error_code;
+        fprintf(out, at + strlen(code) + 3 > look->width ? "\n  (%s)\n\n" : " (%s)\n\n", code);
         return;
     }
     print_verdict(&p, report);
     if (!json_object_is_type(report->results, json_type_object))
         return;
-    print_to_mend(&p, report->results);
-    for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
+    print_counts(&p, report->results);
+    for (size_t i = 0; i < CATEGORIES; i++)
         print_category(&p, report->results, categories[i][0], categories[i][1]);
+    fputc('\n', out);
+}
+
+void report_print_line(FILE *out, const struct report_look *look, const struct report_print *report)
+{
+    struct printer p = {.out = out, .look = look};
+    char verdict[16] = "Not graded";
+    if (report->verdict != NULL)
+        name_of(report->verdict, verdict, sizeof(verdict));
+    style(&p, report->verdict == NULL ? RED : verdict_colour(report->verdict));
+    if (report->verdict == NULL)
+        fprintf(out, "    –  %-10s", verdict);
+    else
+        fprintf(out, "  %3d  %-10s", report->score, verdict);
+    style(&p, NULL);
+    fputs("  ", out);
+    cmd_print_plain(out, str_of(report->url), look->width > 19 ? look->width - 19 : 1);
     fputc('\n', out);
 }

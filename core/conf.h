@@ -44,6 +44,7 @@ struct conf {
     enum store_sync store_sync;
     unsigned reports_wait_ms;
     unsigned reports_good, reports_decent; /* 0–100 */
+    unsigned reports_weight_high, reports_weight_medium, reports_weight_low; /* of a check in the score */
     unsigned jwt_ttl_ms;
     char *jwt_secrets_file;
     struct cidr_list audit_allow_private;

@@ -1,83 +1,28 @@
 /* Every check's verdict: a page and what the check says of it, three lines a case. */
-#include "audit/checks.h"
+#include "audit_kit.h"
 #include "audit/results.h"
-#include "audit/text.h"
-#include "audit/url.h"
 
 #include <check.h>
 #include <json-c/json.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+
+/* A sanitizer makes everything slower. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define BUSY_SECONDS 40
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define BUSY_SECONDS 40
+#endif
+#ifndef BUSY_SECONDS
+#define BUSY_SECONDS 3
+#endif
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
-#define NOW_MS 1800000000000 /* January 2027 */
-
-enum expected { PASS = OUTCOME_PASS, FAIL = OUTCOME_FAIL, NA = OUTCOME_NOT_APPLICABLE };
-
-static const struct conf conf = {.audit_ports = {80, 443}, .audit_ports_count = 2};
-
-static void set_headers(struct facts *f, const char *headers)
-{
-    struct str rest = str_of(headers), line;
-    while (text_token(&rest, "\n", &line)) {
-        struct fact_header *h = &f->response.headers[f->response.header_count++];
-        text_split(line, ':', &h->name, &h->value);
-        h->value = text_trim(h->value);
-    }
-}
-
-static void set_url(struct facts *f, const char *text)
-{
-    struct url url;
-    const char *why;
-    ck_assert_msg(url_judge(str_of(text), NULL, &conf, &url, &why), "%s: %s", text, why);
-    f->response.url = arena_copy(&f->arena, str_of(url.text));
-    f->response.origin = arena_copy(&f->arena, str_of(url.origin));
-    f->response.host = arena_copy(&f->arena, str_of(url.host));
-    f->response.target = arena_copy(&f->arena, str_of(url.target));
-    f->response.https = url.https;
-    url_free(&url);
-}
-
-static void set_facts(struct facts *f, const char *url, const char *headers, const char *html)
-{
-    facts_init(f);
-    f->now_ms = NOW_MS;
-    f->response.status = 200;
-    f->response.http_version = 20;
-    f->response.certificate.verified = true;
-    f->response.decoded_bytes = f->response.wire_bytes = strlen(html);
-    set_url(f, url);
-    set_headers(f, headers);
-    ck_assert_int_eq(facts_read(f, str_of(html), 1000), PAGE_OK);
-}
-
-static const struct check *find(const char *id)
-{
-    for (size_t i = 0; i < checks_count; i++)
-        if (strcmp(checks[i].id, id) == 0)
-            return &checks[i];
-    ck_abort_msg("no check %s", id);
-    return NULL;
-}
-
-static void expect(struct facts *f, const char *id, enum expected outcome, const char *says)
-{
-    struct verdict v = {.arena = &f->arena};
-    find(id)->run(f, &v);
-    ck_assert_msg((int)v.outcome == (int)outcome, "%s: %d, not %d: %.*s", id, v.outcome, outcome, (int)v.message.n, v.message.p);
-    ck_assert_msg(v.outcome != OUTCOME_FAIL || v.message.n > 20, "%s fails without a word", id);
-    if (says == NULL)
-        return;
-    bool found = text_has(v.message, says) || (v.value_kind == VALUE_TEXT && text_has(v.text, says));
-    for (size_t i = 0; i < v.detail_count; i++)
-        found = found || text_has(v.details[i], says);
-    char number[32];
-    snprintf(number, sizeof(number), "%.10g", v.number);
-    found = found || (v.value_kind == VALUE_NUMBER && strcmp(number, says) == 0);
-    ck_assert_msg(found, "%s does not say %s", id, says);
-}
+static const struct conf conf = {.reports_weight_high = 10, .reports_weight_medium = 5, .reports_weight_low = 1};
 
 #define URL "https://example.com/"
 #define T60 "123456789 123456789 123456789 123456789 123456789 1234567890"
@@ -154,10 +99,17 @@ static const struct {
      "<script src=http://a/></script><link rel=stylesheet href=http://a/><iframe src=http://a/></iframe><video "
      "poster=http://a/></video><form action=http://a/></form>"
      "<object data=http://a/></object>"},
-    {"mixed_content", FAIL, "1 elements", URL, "", "<picture><source srcset='https://a/1 1x, http://a/2 2x'><img src=/a></picture>"},
+    {"mixed_content", FAIL, "1 element is", URL, "", "<picture><source srcset='https://a/1 1x, http://a/2 2x'><img src=/a></picture>"},
     {"mixed_content", FAIL, NULL, URL, "", "<svg><image xlink:href=http://a/></svg>"},
     {"mixed_content", FAIL, NULL, URL, "", "<base href=http://a/><img src=b>"},
     {"mixed_content", PASS, NULL, URL, "", "<base href=https://a/><img src=b>"},
+    {"mixed_content", FAIL, "2 elements", URL, "",
+     "<style>@import 'http://a/x.css'; p{color:red}</style><p style='background: URL( \"http://a/b.png\" )'>x<i "
+     "style='a:url(https://a/)'>"},
+    {"mixed_content", FAIL, "<div style=", URL, "", "<div style='background:url(http://a/b.png)'>"},
+    {"mixed_content", PASS, "0", URL, "",
+     "<style>/* url(http://a/) */ @namespace url(http://www.w3.org/1999/xhtml); p::after{content:'url(http://a/)'} b{c:url(/d)} "
+     "</style><template><p style='a:url(http://b/)'></template>"},
     {"hsts", NA, NULL, "http://example.com/", "Strict-Transport-Security: max-age=31536000", ""},
     {"hsts", PASS, NULL, URL, "strict-transport-security: max-age=31536000", ""},
     {"hsts", PASS, NULL, URL, "Strict-Transport-Security: max-age=\"63072000\" ; includeSubDomains; preload;", ""},
@@ -222,12 +174,12 @@ static const struct {
     {"link_text", FAIL, NULL, URL, "", "<a href=/x>hier</a>"},
     {"link_text", PASS, NULL, URL, "", "<html lang=en><a href=/x>hier</a>"},
     {"link_text", FAIL, NULL, URL, "", "<html lang=en><p lang=de-CH><a href=/x>Hier</a>"},
-    {"link_text", FAIL, NULL, URL, "", "<a href=/x>https://example.com/x</a>"},
+    {"link_text", PASS, NULL, URL, "", "<a href=/x>https://example.com/x</a>"},
     {"link_text", PASS, NULL, "https://example.com/a", "", "<a href=/a#part>here</a>"},
     {"crawlable_links", PASS, "0", URL, "",
      "<a href=/x>a</a><a href=''>b</a><a name=x>c</a><a id=x>d</a><a role=button>e</a><a aria-current=page>f</a><a href=mailto:a>g</a>"},
     {"crawlable_links", FAIL, "4 links", URL, "",
-     "<a>a</a><a href='javascript:void(0)'>b</a><a href=' javascript: void 0;'>c</a><a href=file:///x>d</a>"},
+     "<a onclick='x()'>a</a><a href='javascript:void(0)'>b</a><a href=' javascript: void 0;'>c</a><a href=file:///x>d</a>"},
     {"crawlable_links", FAIL, NULL, URL, "", "<a href='https://[x'>a</a>"},
     {"in_page_links", PASS, "Internal: 3", URL, "",
      "<a href=/a>a</a><a href=https://EXAMPLE.com/b>b</a><a href=mailto:c>c</a><a href=#d>d</a><a href=''>e</a><a href=//a.com>f</a>"},
@@ -241,6 +193,12 @@ static const struct {
      "<iframe src=a></iframe><iframe src=b loading=LAZY></iframe><video><source src=c></video><audio src=d></audio><embed src=e><object "
      "data=f></object>"
      "<link rel=stylesheet href=g><link rel='alternate stylesheet' href=h><link rel=icon href=i>"},
+    {"http_requests", PASS, "Stylesheets: 2", URL, "",
+     "<style>@import url(a.css); @import \"b.css\" screen; p{background:url(c.png)}</style><p style='background:url(d.png)'><p "
+     "style='fill:url(#e)'><p style='background:url(data:image/gif;base64,x)'>"},
+    {"http_requests", PASS, "Images: 1", URL, "",
+     "<style>@import url(a.css); @import \"b.css\" screen; p{background:url(c.png)}</style><p style='background:url(d.png)'><p "
+     "style='fill:url(#e)'><p style='background:url(data:image/gif;base64,x)'>"},
     {"image_format", NA, NULL, URL, "", "<img src=/image/7><img src=data:image/png;base64,x>"},
     {"image_format", PASS, "0", URL, "", "<img src=a.webp><img src=b.SVG?x#y><img src=c.avif>"},
     {"image_format", FAIL, "1 of 2", URL, "", "<img src=a.webp><img src=/x/b.JPG?v=1.2>"},
@@ -259,7 +217,7 @@ static const struct {
      "media=print>"},
     {"render_blocking_css", FAIL, "4", URL, "",
      "<link rel=stylesheet href=a><link rel=stylesheet href=b><link rel=stylesheet href=c><link rel=stylesheet href=d>"},
-    {"unsized_images", NA, NULL, URL, "", "<p>"},
+    {"unsized_images", PASS, "0", URL, "", "<p>"},
     {"unsized_images", PASS, "0", URL, "",
      "<img src=a width=1 height=0><img src=b style='width:10%;HEIGHT: 2px'><img src=c width=3 style='aspect-ratio:1'><img "
      "src=data:image/svg+xml,x>"},
@@ -291,7 +249,7 @@ static const struct {
     {"plaintext_email", PASS, "0", URL, "",
      "<p>me at example.com, @home, a@b, x@-y.com, image@2x.1<a href=mailto:?subject=x>m</a><!-- a@b.com -->"},
     {"plaintext_email", FAIL, "a.b+c@mail.example.com", URL, "", "<p>Write to a.b+c@mail.example.com."},
-    {"plaintext_email", FAIL, "1 e-mail", URL, "", "<a href='mailto:a@b.com?x'>a@b.com</a>"},
+    {"plaintext_email", FAIL, "1 e-mail address,", URL, "", "<a href='mailto:a@b.com?x'>a@b.com</a>"},
     {"social", PASS, "1", URL, "", "<a href=https://www.facebook.com/me>f</a>"},
     {"social", PASS, "2", URL, "", "<a href=//x.com/me>x</a><a href=https://uk.linkedin.com/company/y>l</a>"},
     {"social", FAIL, NULL, URL, "",
@@ -304,8 +262,8 @@ static const struct {
 START_TEST(a_page_gets_its_verdict)
 {
     struct facts f;
-    set_facts(&f, cases[_i].url, cases[_i].headers, cases[_i].html);
-    expect(&f, cases[_i].id, cases[_i].outcome, cases[_i].says);
+    audit_kit_facts(&f, cases[_i].url, cases[_i].headers, cases[_i].html);
+    audit_kit_expect(&f, cases[_i].id, cases[_i].outcome, cases[_i].says);
     facts_free(&f);
 }
 END_TEST
@@ -315,19 +273,19 @@ END_TEST
 START_TEST(sizes_and_times_are_held_to_their_limits)
 {
     struct facts f;
-    set_facts(&f, URL, "", D("<p>"));
+    audit_kit_facts(&f, URL, "", D("<p>"));
     f.response.load_ms = 2000;
-    expect(&f, "load_time", PASS, "2");
+    audit_kit_expect(&f, "load_time", PASS, "2");
     f.response.load_ms = 2001;
-    expect(&f, "load_time", FAIL, "2.001");
+    audit_kit_expect(&f, "load_time", FAIL, "2.001");
     f.response.wire_bytes = 330000;
-    expect(&f, "page_size", PASS, "330000");
+    audit_kit_expect(&f, "page_size", PASS, "330000");
     f.response.wire_bytes++;
-    expect(&f, "page_size", FAIL, "330001");
+    audit_kit_expect(&f, "page_size", FAIL, "330001");
     f.page.element_count = 1500;
-    expect(&f, "dom_size", PASS, "1500");
+    audit_kit_expect(&f, "dom_size", PASS, "1500");
     f.page.element_count++;
-    expect(&f, "dom_size", FAIL, "1501");
+    audit_kit_expect(&f, "dom_size", FAIL, "1501");
     facts_free(&f);
 }
 END_TEST
@@ -340,13 +298,13 @@ START_TEST(an_uncompressed_page_fails_when_gzip_would_save_1400_bytes)
     while (html.n < 1600)
         buf_adds(&html, "word ");
     buf_add(&html, "", 1);
-    set_facts(&f, URL, "", html.p);
+    audit_kit_facts(&f, URL, "", html.p);
     ck_assert_uint_gt(f.response.gzip_bytes, 50);
-    expect(&f, "text_compression", FAIL, "none");
+    audit_kit_expect(&f, "text_compression", FAIL, "none");
     f.response.decoded_bytes = f.response.gzip_bytes + 1399;
-    expect(&f, "text_compression", NA, NULL);
+    audit_kit_expect(&f, "text_compression", NA, NULL);
     f.response.decoded_bytes++;
-    expect(&f, "text_compression", FAIL, "1400 bytes");
+    audit_kit_expect(&f, "text_compression", FAIL, "1400 bytes");
     facts_free(&f);
     buf_free(&html);
 }
@@ -355,13 +313,13 @@ END_TEST
 START_TEST(a_certificate_is_described_and_its_fault_named)
 {
     struct facts f;
-    set_facts(&f, URL, "", "");
+    audit_kit_facts(&f, URL, "", "");
     f.response.certificate = (struct fact_certificate){
         .verified = true, .issuer = STR("C = US, O = Good"), .not_before = STR("Jan 1"), .not_after = STR("Mar 31")};
-    expect(&f, "https_encryption", PASS, "Valid until Mar 31");
+    audit_kit_expect(&f, "https_encryption", PASS, "Valid until Mar 31");
     f.response.certificate.verified = false;
     f.response.certificate.reason = STR("certificate has expired");
-    expect(&f, "https_encryption", FAIL, "certificate has expired");
+    audit_kit_expect(&f, "https_encryption", FAIL, "certificate has expired");
     facts_free(&f);
 }
 END_TEST
@@ -369,18 +327,18 @@ END_TEST
 START_TEST(robots_txt_decides_by_its_status_and_rules)
 {
     struct facts f;
-    set_facts(&f, "https://example.com/private/x?y", "", "");
-    expect(&f, "robots", NA, NULL);
+    audit_kit_facts(&f, "https://example.com/private/x?y", "", "");
+    audit_kit_expect(&f, "robots", NA, NULL);
     f.robots = (struct fact_probe){.state = PROBE_DONE, .status = 404, .body = STR("User-agent: *\nDisallow: /")};
-    expect(&f, "robots", PASS, NULL);
+    audit_kit_expect(&f, "robots", PASS, NULL);
     f.robots.status = 503;
-    expect(&f, "robots", FAIL, "503");
+    audit_kit_expect(&f, "robots", FAIL, "503");
     f.robots.status = 200;
-    expect(&f, "robots", FAIL, "Line 2: Disallow: /");
+    audit_kit_expect(&f, "robots", FAIL, "Line 2: Disallow: /");
     f.robots.body = STR("User-agent: *\nDisallow: /\nAllow: /private/");
-    expect(&f, "robots", PASS, "Line 3");
+    audit_kit_expect(&f, "robots", PASS, "Line 3");
     f.robots.state = PROBE_FAILED;
-    expect(&f, "robots", NA, NULL);
+    audit_kit_expect(&f, "robots", NA, NULL);
     facts_free(&f);
 }
 END_TEST
@@ -405,13 +363,13 @@ START_TEST(robots_txt_is_held_to_its_syntax)
     };
     for (int i = 0; i < COUNT(files); i++) {
         struct facts f;
-        set_facts(&f, URL, "", "");
+        audit_kit_facts(&f, URL, "", "");
         f.robots = (struct fact_probe){.state = PROBE_DONE, .status = 200, .body = str_of(files[i].body)};
-        expect(&f, "robots_txt_valid", files[i].outcome, files[i].says);
+        audit_kit_expect(&f, "robots_txt_valid", files[i].outcome, files[i].says);
         f.robots.status = 404;
-        expect(&f, "robots_txt_valid", NA, NULL);
+        audit_kit_expect(&f, "robots_txt_valid", NA, NULL);
         f.robots.status = 500;
-        expect(&f, "robots_txt_valid", FAIL, "500");
+        audit_kit_expect(&f, "robots_txt_valid", FAIL, "500");
         facts_free(&f);
     }
 }
@@ -420,30 +378,30 @@ END_TEST
 START_TEST(probes_of_the_site_get_their_verdicts)
 {
     struct facts f;
-    set_facts(&f, URL, "", "<p>");
-    expect(&f, "not_found_page", NA, NULL);
-    expect(&f, "sitemap", NA, NULL);
-    expect(&f, "https_redirect", NA, NULL);
+    audit_kit_facts(&f, URL, "", "<p>");
+    audit_kit_expect(&f, "not_found_page", NA, NULL);
+    audit_kit_expect(&f, "sitemap", NA, NULL);
+    audit_kit_expect(&f, "https_redirect", NA, NULL);
     f.missing = (struct fact_probe){.state = PROBE_DONE, .status = 404, .url = STR("https://example.com/x")};
-    expect(&f, "not_found_page", PASS, "https://example.com/x");
+    audit_kit_expect(&f, "not_found_page", PASS, "https://example.com/x");
     f.missing.status = 410;
-    expect(&f, "not_found_page", PASS, "410");
+    audit_kit_expect(&f, "not_found_page", PASS, "410");
     f.missing.status = 200;
-    expect(&f, "not_found_page", FAIL, "200");
+    audit_kit_expect(&f, "not_found_page", FAIL, "200");
     f.favicon = (struct fact_probe){.state = PROBE_DONE, .status = 404};
-    expect(&f, "favicon", FAIL, "no icon");
+    audit_kit_expect(&f, "favicon", FAIL, "no icon");
     f.favicon.status = 200;
-    expect(&f, "favicon", PASS, NULL);
+    audit_kit_expect(&f, "favicon", PASS, NULL);
     f.robots = (struct fact_probe){.state = PROBE_DONE, .status = 200, .body = STR("User-agent: *\nSITEMAP: https://a.com/s.xml")};
-    expect(&f, "sitemap", PASS, "https://a.com/s.xml");
+    audit_kit_expect(&f, "sitemap", PASS, "https://a.com/s.xml");
     f.robots.status = 404;
-    expect(&f, "sitemap", FAIL, "no sitemap");
+    audit_kit_expect(&f, "sitemap", FAIL, "no sitemap");
     f.http_form = (struct fact_probe){.state = PROBE_CLOSED};
-    expect(&f, "https_redirect", NA, NULL);
+    audit_kit_expect(&f, "https_redirect", NA, NULL);
     f.http_form = (struct fact_probe){.state = PROBE_DONE, .final_url = STR("https://example.com/")};
-    expect(&f, "https_redirect", PASS, NULL);
+    audit_kit_expect(&f, "https_redirect", PASS, NULL);
     f.http_form.final_url = STR("http://example.com/");
-    expect(&f, "https_redirect", FAIL, "http://example.com/");
+    audit_kit_expect(&f, "https_redirect", FAIL, "http://example.com/");
     facts_free(&f);
 }
 END_TEST
@@ -455,25 +413,75 @@ START_TEST(counts_are_held_to_their_limits)
     for (unsigned i = 0; i < 51; i++)
         buf_adds(&html, "<img src=a><a href=/x>x</a><a href=/x>x</a><a href=/x>x</a> w w w w w w w w w");
     buf_add(&html, "", 1);
-    set_facts(&f, URL, "", html.p);
-    expect(&f, "http_requests", FAIL, "51");
-    expect(&f, "in_page_links", FAIL, "153");
-    expect(&f, "content_length", PASS, "510");
+    audit_kit_facts(&f, URL, "", html.p);
+    audit_kit_expect(&f, "http_requests", FAIL, "51");
+    audit_kit_expect(&f, "in_page_links", FAIL, "153");
+    audit_kit_expect(&f, "content_length", PASS, "510");
     facts_free(&f);
-    set_facts(&f, URL, "", "<p>Just a few words.");
-    expect(&f, "content_length", FAIL, "4");
+    audit_kit_facts(&f, URL, "", "<p>Just a few words.");
+    audit_kit_expect(&f, "content_length", FAIL, "4");
     f.response.ttfb_ms = 600;
-    expect(&f, "ttfb", PASS, "600");
+    audit_kit_expect(&f, "ttfb", PASS, "600");
     f.response.ttfb_ms = 601;
-    expect(&f, "ttfb", FAIL, "601");
+    audit_kit_expect(&f, "ttfb", FAIL, "601");
     f.response.hop_count = 1;
-    expect(&f, "redirects", PASS, "1");
+    audit_kit_expect(&f, "redirects", PASS, "1");
     f.response.hop_count = 2;
-    expect(&f, "redirects", FAIL, "2");
+    audit_kit_expect(&f, "redirects", FAIL, "2");
     f.response.http_version = 11;
-    expect(&f, "http2", FAIL, "HTTP/1.1");
+    audit_kit_expect(&f, "http2", FAIL, "HTTP/1.1");
     facts_free(&f);
     buf_free(&html);
+}
+END_TEST
+
+/* ---- pages made to keep the checks busy: what is repeated, up to 5 MiB ---- */
+
+#define HOSTILE_BYTES ((size_t)5 * 1024 * 1024)
+
+static const char *const busy[] = {
+    "<a href='http://x y' onclick>here</a>",
+    "<a href=/x>here</a>",
+    "<a href=//x.com/y target=_blank>z</a>",
+    "<link rel=canonical href=/x>",
+    "<link rel=alternate hreflang=en href=http://a.b>",
+    "<p style='a:url(b'>",
+    "<style>@import 'a';a:url(b)</style>",
+    "<meta name=robots content='unavailable_after: 1 2 3, noindex,,,,'>",
+    "<script type=application/ld+json>[[[[[[</script>",
+    "<img srcset='a 1x,b 2x,,,,' style='width:;;;;;'>",
+    "a@b.cc a@",
+    "aaaa@aaaa.aaaa.",
+    "\xE5\x92\x96",
+    "&amp;&#x41;&nope;",
+    "<h1>x</h1>",
+    "<title>x y</title>",
+    "<b lang=de>x",
+};
+
+START_TEST(busy_pages_are_judged_in_time)
+{
+    struct facts f;
+    struct audit_findings findings = {0};
+    struct buf html = {0}, json = {0};
+    struct timespec from, to;
+    buf_adds(&html, "<title>word \xE5\x92\x97</title>");
+    while (html.n < HOSTILE_BYTES)
+        buf_adds(&html, busy[_i]);
+    audit_kit_facts(&f, URL "page", "X-Robots-Tag: all\nContent-Encoding: gzip", "");
+    page_free(&f.page);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    enum page_status status = facts_read(&f, buf_view(&html), 1000);
+    bool judged = status == PAGE_OK && results_make(&f, &conf, &findings, &json);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    double spent = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+    if (getenv("SHOW_TIMES") != NULL)
+        fprintf(stderr, "%-70s %d %d %.3f s\n", busy[_i], status, judged, spent);
+    ck_assert(judged || status == PAGE_TOO_COMPLEX);
+    ck_assert_msg(spent < BUSY_SECONDS, "%s: %.1f s", busy[_i], spent);
+    facts_free(&f);
+    buf_free(&html);
+    buf_free(&json);
 }
 END_TEST
 
@@ -517,8 +525,8 @@ START_TEST(results_are_json_with_a_member_per_check_and_a_score_of_them)
     struct audit_findings findings = {0};
     struct buf json = {0};
     unsigned won = 0, all = 0, passed = 0;
-    set_facts(&f, URL, "X-Robots-Tag: noindex \"\\\x01", "<title>\"\\\x02 <\xC3\xA4></title><img src='a\"\\'>");
-    ck_assert(results_make(&f, &findings, &json));
+    audit_kit_facts(&f, URL, "X-Robots-Tag: noindex \"\\\x01", "<title>\"\\\x02 <\xC3\xA4></title><img src='a\"\\'>");
+    ck_assert(results_make(&f, &conf, &findings, &json));
     buf_add(&json, "", 1);
     struct json_object *parsed = json_tokener_parse(json.p);
     ck_assert_ptr_nonnull(parsed);
@@ -544,6 +552,36 @@ START_TEST(results_are_json_with_a_member_per_check_and_a_score_of_them)
 }
 END_TEST
 
+START_TEST(a_check_weighs_in_the_score_what_the_configuration_says)
+{
+    static const struct conf high_only = {.reports_weight_high = 3}, low_only = {.reports_weight_low = 7}, nothing = {.reports_good = 80};
+    static const struct {
+        const struct conf *conf;
+        enum check_importance counted;
+    } weighings[] = {{&high_only, IMPORTANCE_HIGH}, {&low_only, IMPORTANCE_LOW}};
+    struct facts f;
+    struct audit_findings findings = {0};
+    struct buf json = {0};
+    audit_kit_facts(&f, URL, "", D("<h1>t</h1><img src=a>"));
+    for (int i = 0; i < COUNT(weighings); i++) {
+        unsigned passed = 0, all = 0;
+        for (size_t c = 0; c < checks_count; c++) {
+            struct verdict v = {.arena = &f.arena};
+            checks[c].run(&f, &v);
+            bool counts = checks[c].importance == weighings[i].counted && v.outcome != OUTCOME_NOT_APPLICABLE;
+            all += counts;
+            passed += counts && v.outcome == OUTCOME_PASS;
+        }
+        ck_assert(results_make(&f, weighings[i].conf, &findings, &json));
+        ck_assert_int_eq(findings.score, (int)(100.0 * passed / all + 0.5));
+    }
+    ck_assert(results_make(&f, &nothing, &findings, &json));
+    ck_assert_int_eq(findings.score, 0);
+    buf_free(&json);
+    facts_free(&f);
+}
+END_TEST
+
 START_TEST(long_details_are_cut_before_anything_else)
 {
     struct facts f;
@@ -552,8 +590,8 @@ START_TEST(long_details_are_cut_before_anything_else)
     for (unsigned i = 0; i < 100; i++)
         buf_printf(&html, "<h1>%0250u</h1><img src='http://%0250u'><meta property='og:%0100u' content='%0200u'>", i, i, i, i);
     buf_add(&html, "", 1);
-    set_facts(&f, URL, "", html.p);
-    ck_assert(results_make(&f, &findings, &json));
+    audit_kit_facts(&f, URL, "", html.p);
+    ck_assert(results_make(&f, &conf, &findings, &json));
     ck_assert_uint_le(json.n, RESULTS_MAX_BYTES);
     ck_assert_uint_gt(json.n, RESULTS_MAX_BYTES / 8);
     buf_add(&json, "", 1);
@@ -582,6 +620,7 @@ int main(void)
     setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
     Suite *s = suite_create("audit_checks");
     TCase *t = tcase_create("checks");
+    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, a_page_gets_its_verdict, 0, COUNT(cases));
     tcase_add_test(t, sizes_and_times_are_held_to_their_limits);
     tcase_add_test(t, an_uncompressed_page_fails_when_gzip_would_save_1400_bytes);
@@ -590,9 +629,11 @@ int main(void)
     tcase_add_test(t, robots_txt_is_held_to_its_syntax);
     tcase_add_test(t, probes_of_the_site_get_their_verdicts);
     tcase_add_test(t, counts_are_held_to_their_limits);
+    tcase_add_loop_test(t, busy_pages_are_judged_in_time, 0, COUNT(busy));
     tcase_add_test(t, every_check_has_an_id_of_its_own_and_a_function);
     tcase_add_test(t, every_check_is_tested_with_a_pass_and_a_fail);
     tcase_add_test(t, results_are_json_with_a_member_per_check_and_a_score_of_them);
+    tcase_add_test(t, a_check_weighs_in_the_score_what_the_configuration_says);
     tcase_add_test(t, long_details_are_cut_before_anything_else);
     tcase_add_test(t, a_score_is_classified_by_the_thresholds);
     suite_add_tcase(s, t);

@@ -1,5 +1,6 @@
 /* What is read from a page: charsets, markup as browsers see it, hostile markup within its bounds, robots.txt, language tags. */
 #include "audit/charset.h"
+#include "audit/css.h"
 #include "audit/facts.h"
 #include "audit/language.h"
 #include "audit/page.h"
@@ -63,6 +64,19 @@ static const struct {
      CHARSET_HEADER,
      true,
      "a" FFFD FFFD "b" FFFD FFFD FFFD "c" FFFD FFFD},
+    {{"\x93\xFA\x96\x7B", 4}, "text/html; charset=x-sjis", "x-sjis", CHARSET_HEADER, true, "\xE6\x97\xA5\xE6\x9C\xAC"},
+    {{"\xC6\xFC\xCB\xDC", 4}, "text/html; charset=EUC-JP", "euc-jp", CHARSET_HEADER, true, "\xE6\x97\xA5\xE6\x9C\xAC"},
+    {{"\x1B$BF|K\\\x1B(B.", 11}, "text/html; charset=iso-2022-jp", "iso-2022-jp", CHARSET_HEADER, true, "\xE6\x97\xA5\xE6\x9C\xAC."},
+    {{"\xD6\xD0\xB9\xFA", 4}, "text/html; charset=GBK", "gbk", CHARSET_HEADER, true, "\xE4\xB8\xAD\xE5\x9B\xBD"},
+    {{"\xD6\xD0\xB9\xFA", 4}, "text/html; charset=gb2312", "gb2312", CHARSET_HEADER, true, "\xE4\xB8\xAD\xE5\x9B\xBD"},
+    {{"\xA4\xA4\xB0\xEA", 4}, "text/html; charset=big5", "big5", CHARSET_HEADER, true, "\xE4\xB8\xAD\xE5\x9C\x8B"},
+    {{"\xB1\xEA", 2}, "text/html; charset=iso-8859-2", "iso-8859-2", CHARSET_HEADER, true, "\xC4\x85\xC4\x99"},
+    {{"\xA4", 1}, "text/html; charset=ISO_8859-15", "iso_8859-15", CHARSET_HEADER, true, "\xE2\x82\xAC"},
+    {{"\xB9", 1}, "text/html; charset=windows-1250", "windows-1250", CHARSET_HEADER, true, "\xC4\x85"},
+    {{"\xF0\xC1", 2}, "text/html; charset=koi8-r", "koi8-r", CHARSET_HEADER, true, "\xD0\x9F\xD0\xB0"},
+    {{"a\0\xE4\0", 4}, "text/html; charset=utf-16", "utf-16", CHARSET_HEADER, true, "a\xC3\xA4"},
+    {{"+AOQ-", 5}, "text/html; charset=utf-7", "utf-7", CHARSET_HEADER, false, "+AOQ-"},
+    {{"<meta charset=utf-8>\xC3\xA4", 22}, "text/html; charset=klingon", "utf-8", CHARSET_META, true, "<meta charset=utf-8>\xC3\xA4"},
     {{"\x83", 1}, "text/html; charset=shift_jis", "shift_jis", CHARSET_HEADER, true, FFFD},
     {{"", 0}, "", "windows-1252", CHARSET_DEFAULT, true, ""},
 };
@@ -99,73 +113,192 @@ END_TEST
 
 /* ---- what the parser sees ---- */
 
+/* What is fed, and the texts, which marks stand for. */
+struct gathered {
+    struct buf fed;
+    struct page_run runs[64];
+    size_t count;
+};
+
 static bool gather(void *arg, const char *p, size_t n)
 {
-    buf_add(arg, p, n);
+    struct gathered *g = arg;
+    buf_add(&g->fed, p, n);
     return true;
 }
 
-/* html, what is passed on, doctype */
+static char gather_text(void *arg, struct page_run run)
+{
+    struct gathered *g = arg;
+    ck_assert_uint_lt(g->count, sizeof(g->runs) / sizeof(*g->runs));
+    g->runs[g->count++] = run;
+    return (char)('?' + g->count); /* @, A, B … */
+}
+
+static void scan(struct str html, struct str *doctype, struct gathered *out)
+{
+    ck_assert(page_scan(html, doctype, &(struct page_sink){gather, gather_text, out}));
+}
+
+/* What was fed with [text] for each mark, _ before one that is spaced, {} about one that is not decoded; | where the head is over. */
+static void show(const struct gathered *g, struct buf *out)
+{
+    for (struct str rest = buf_view(&g->fed); rest.n > 0;) {
+        if (!text_starts(rest, "<!--")) {
+            buf_add(out, rest.p, 1);
+            rest = text_from(rest, 1);
+            continue;
+        }
+        if (rest.p[4] == PAGE_MARK_BODY) {
+            buf_adds(out, "|");
+        } else {
+            const struct page_run *run = &g->runs[rest.p[4] - '@'];
+            bool decoded = (run->flags & RUN_DECODED) != 0;
+            buf_printf(out, "%s%s%.*s%s", (run->flags & RUN_SPACED) != 0 ? "_" : "", decoded ? "[" : "{", (int)run->text.n, run->text.p,
+                       decoded ? "]" : "}");
+        }
+        rest = text_from(rest, 8);
+    }
+    buf_add(out, "", 1);
+}
+
+/* html, what is passed on as show() has it, doctype */
 static const char *const scan_cases[][3] = {
-    {"<p>a</p>", "<p>a</p>", ""},
-    {"<!DOCTYPE html>\n<p>a", "\n<p>a", "DOCTYPE html"},
-    {"<!-- x --><!doctype html><p>", "<p>", "doctype html"},
-    {"x<!doctype html>", "x", ""},
-    {"<p><!doctype html>", "<p>", ""},
-    {"a<!-- b -->c", "ac", ""},
-    {"a<!-->b", "ab", ""},
-    {"a<!--->b", "ab", ""},
-    {"a<!-- b --!>c", "ac", ""},
-    {"a<!-- b ---->c", "ac", ""},
-    {"a<!-- b > c", "a", ""},
-    {"a<!x>b<?php x ?>c</ x>d", "abcd", ""},
-    {"a < b <3 <", "a &lt; b &lt;3 &lt;", ""},
-    {"<p title=\"a>b\">c", "<p title=\"a>b\">c", ""},
-    {"<p title='a>b'c=d>e", "<p title='a>b'c=d>e", ""},
-    {"<p title=a\"b>c", "<p title=a\"b>c", ""},
-    {"<p \"a>b", "<p \"a>b", ""},
+    {"<p>a</p>", "|<p>[a]</p>", ""},
+    {"<!DOCTYPE html>\n<p>a", "|<p>_[a]", "DOCTYPE html"},
+    {"<!-- x --><!doctype html><p>", "|<p>", "doctype html"},
+    {"x<!doctype html>", "|[x]", ""},
+    {"<p><!doctype html>", "|<p>", ""},
+    {"a<!-- b -->c", "|[a][c]", ""},
+    {"a<!-->b", "|[a][b]", ""},
+    {"a<!--->b", "|[a][b]", ""},
+    {"a<!-- b --!>c", "|[a][c]", ""},
+    {"a<!-- b ---->c", "|[a][c]", ""},
+    {"a<!-- b > c", "|[a]", ""},
+    {"a<!x>b<?php x ?>c</ x>d", "|[a][b][c][d]", ""},
+    {"a < b <3 <", "|[a < b <3 <]", ""},
+    {"a</", "|[a</]", ""},
+    {"a <b>b</b> <i> c</i>\n", "|[a ]<b>[b]</b><i>_[ c]</i>", ""},
+    {"<a title=\"a>b\">c", "|<a title=\"a>b\">[c]", ""},
+    {"<a title='a>b'c=d>e", "|<a title='a>b'c=d>[e]", ""},
+    {"<a title=a\"b>c", "|<a title=a\"b>[c]", ""},
+    {"<a \"a>b", "|<a \"a>[b]", ""},
+    {"<p class=a id='>'>b", "|<p>[b]", ""},
+    {"<p class=a STYLE='b>' data-lang=c lang=d e>f", "|<p STYLE='b>'  lang=d >[f]", ""},
+    {"<p style lang style=a stylex=b>c", "|<p style  lang >[c]", ""},
+    {"<path d='x'/><p/>", "|<path/><p/>", ""},
     {"<p title=\"never closed>b", "", ""},
-    {"a<p", "a", ""},
+    {"a<p", "|[a]", ""},
     {"</p class=x>", "</p>", ""},
-    {"<script>if (a<b) '</p>';</script>c", "<script></script>c", ""},
-    {"<SCRIPT>a</ScRiPt >c", "<SCRIPT></ScRiPt>c", ""},
-    {"<script>a</scripts>b</script>c", "<script></script>c", ""},
+    {"<p></BODY></html>a", "|<p>[a]", ""},
+    {"<script>if (a<b) '</p>';</script>c", "<script></script>|[c]", ""},
+    {"<SCRIPT>a</ScRiPt >c", "<SCRIPT></ScRiPt>|[c]", ""},
+    {"<script>a</scripts>b</script>c", "<script></script>|[c]", ""},
     {"<script>a", "<script></script>", ""},
     {"<script type='application/ld+json'>{\"a\":\"</p>\"}</script>", "<script type='application/ld+json'>{\"a\":\"<\\/p>\"}</script>", ""},
-    {"<style>p>a{}</style>b", "<style></style>b", ""},
-    {"<noscript><img></noscript>b", "<noscript></noscript>b", ""},
-    {"<title>a<b>c</b></title>", "<title>a&lt;b>c&lt;/b></title>", ""},
-    {"<textarea><p></textarea>", "<textarea>&lt;p></textarea>", ""},
-    {"<title>a", "<title>a</title>", ""},
+    {"<style>p>a{}</style>b", "<style>p>a{}</style>|[b]", ""},
+    {"<noscript><img></noscript>b", "<noscript></noscript>|[b]", ""},
+    {"<title>a<b>c&amp;</b></title>", "<title>[a<b>c&amp;</b>]</title>", ""},
+    {"<textarea><p></textarea>", "|<textarea>[<p>]</textarea>", ""},
+    {"<xmp>&lt;<p></xmp>", "|<xmp>{&lt;<p>}</xmp>", ""},
+    {"<plaintext>a<p>b</plaintext>c", "|<pre>{a<p>b</plaintext>c}</pre>", ""},
+    {"<title>a", "<title>[a]</title>", ""},
+    {"<html><head><meta a><link b></head><meta c><x-y>", "<html><head><meta a><link b></head><meta c>|<x-y>", ""},
+    {"<head><template><p>a</template><title>b</title><p>", "<head><template><p>[a]</template><title>[b]</title>|<p>", ""},
     {"", "", ""},
 };
 
 START_TEST(the_parser_sees_markup_as_browsers_do)
 {
+    struct gathered g = {.count = 0};
     struct buf out = {0};
     struct str doctype;
-    ck_assert(page_scan(str_of(scan_cases[_i][0]), &doctype, gather, &out));
-    buf_add(&out, "", 1);
+    scan(str_of(scan_cases[_i][0]), &doctype, &g);
+    show(&g, &out);
     ck_assert_str_eq(out.p, scan_cases[_i][1]);
     ck_assert(str_eq(doctype, str_of(scan_cases[_i][2])));
+    buf_free(&out);
+    buf_free(&g.fed);
+}
+END_TEST
+
+/* text, what it says */
+static const char *const decode_cases[][2] = {
+    {"a", "a"},
+    {"a & b && c", "a & b && c"},
+    {"&amp;&lt;&gt;&quot;&apos;&nbsp;", "&<>\"'\xC2\xA0"},
+    {"&uuml;&Uuml;&hearts;&thetasym;", "\xC3\xBC\xC3\x9C\xE2\x99\xA5\xCF\x91"},
+    {"&copy 1 &ampx &hearts &nope; &;", "\xC2\xA9 1 &ampx &hearts &nope; &;"},
+    {"&#65;&#x42;&#X43;&#68 &#;&#x;&#xZ;", "ABCD &#;&#x;&#xZ;"},
+    {"&#146;&#x80;&#0;&#xD800;&#x110000;&#99999999999;", "\xE2\x80\x99\xE2\x82\xAC" FFFD FFFD FFFD FFFD},
+    {"&#128512;&", "\xF0\x9F\x98\x80&"},
+};
+
+START_TEST(character_references_say_what_browsers_show)
+{
+    struct buf out = {0};
+    page_decode(str_of(decode_cases[_i][0]), &out);
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, decode_cases[_i][1]);
     buf_free(&out);
 }
 END_TEST
 
 START_TEST(a_tag_is_cut_between_attributes_at_64_kib)
 {
-    struct buf html = {0}, out = {0};
+    struct gathered g = {.count = 0};
+    struct buf html = {0};
     struct str doctype;
-    buf_adds(&html, "<p");
+    buf_adds(&html, "<a");
     for (unsigned i = 0; i < 800; i++)
         buf_printf(&html, " a%u=\"%0100u\"", i, i);
     buf_adds(&html, ">after");
     ck_assert_uint_gt(html.n, PAGE_TAG_BYTES);
-    ck_assert(page_scan(buf_view(&html), &doctype, gather, &out));
-    ck_assert_uint_le(out.n, PAGE_TAG_BYTES + 6);
-    ck_assert_uint_gt(out.n, PAGE_TAG_BYTES - 200);
-    ck_assert(text_ends(buf_view(&out), "\">after"));
+    scan(buf_view(&html), &doctype, &g);
+    ck_assert_uint_le(g.fed.n, PAGE_TAG_BYTES + 32);
+    ck_assert_uint_gt(g.fed.n, PAGE_TAG_BYTES - 200);
+    ck_assert(text_ends(buf_view(&g.fed), "\"><!--@-->"));
     buf_free(&html);
+    buf_free(&g.fed);
+}
+END_TEST
+
+/* ---- CSS: text, its URLs with a space between, ! before an imported one ---- */
+
+static const char *const css_cases[][2] = {
+    {"", ""},
+    {"p{color:red}", ""},
+    {"a:url(b)", "b"},
+    {"a: URL( 'b c' ) , url(\"d\")", "b c d"},
+    {"a:url( b )", "b"},
+    {"a:url(b", "b"},
+    {"a:url('b", "b"},
+    {"a:url()", ""},
+    {"a:curl(b) url (c) url2(d)", ""},
+    {"/* url(a) */b:url(c)/* d", "c"},
+    {"a:'url(b)' \"url(c)\" 'it\\'s url(d)';e:url(f)", "f"},
+    {"a:'never closed\nb:url(c)", "c"},
+    {"@import 'a';b{c:url(d)}", "!a d"},
+    {"@IMPORT url(a) screen; 'b'", "!a"},
+    {"@import;'a'", ""},
+    {"@namespace url(a); @media x{b:url(c)}", "c"},
+    {"@import/**/'a'", "!a"},
+    {"\\", ""},
+    {"'\\", ""},
+    {"/*", ""},
+    {"/", ""},
+    {"@", ""},
+};
+
+START_TEST(css_names_its_urls)
+{
+    struct buf out = {0};
+    struct css_url one;
+    for (struct str rest = str_of(css_cases[_i][0]); css_url(&rest, &one);)
+        if (one.url.n > 0)
+            buf_printf(&out, "%s%s%.*s", out.n > 0 ? " " : "", one.is_import ? "!" : "", (int)one.url.n, one.url.p);
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, css_cases[_i][1]);
     buf_free(&out);
 }
 END_TEST
@@ -264,6 +397,94 @@ START_TEST(text_is_what_stands_on_the_screen)
 }
 END_TEST
 
+/* html, the words of its text */
+static const char *const text_cases[][2] = {
+    {"just text", "just text"},
+    {"<html><body><p>a</p></body></html>b<p>c</p>d", "a b c d"},
+    {"</html>a</body>b", "ab"},
+    {"<p>a</p></p></div></body><p>b", "a b"},
+    {"<table>a<tr>b<td>c</td>d</table>e", "a b c d e"},
+    {"<select>a<option>b<option>c</select>d", "a b c d"},
+    {"<b>a</b><i>b</i> <u>c</u>\n<s>d</s>", "ab c d"},
+    {"<b>a</b> <template>x<b>y</b></template>b", "a b"},
+    {"<b>a</b> <script>x</script> <!-- y --> <b>b</b>", "a b"},
+    {"<head><title>x</title>a</head>b<title>y</title>c", "a b c"},
+    {"<head>\n<meta a>\n</head>\n<body>\na", "a"},
+    {"<svg><title>a</title><text>b</text></svg>c", "b c"},
+    {"<noscript>x</noscript>a<iframe>y</iframe>b", "a b"},
+    {"<xmp>a <b>c</b></xmp>d", "a b c b d"},
+    {"a<plaintext>b</plaintext>c", "a b plaintext c"},
+    {"<textarea>a<p>b</textarea>c", "a p b c"},
+    {"<pre>\n\na\n</pre>b", "a b"},
+    {"<p>caf&eacute; fish&amp;chips x&#x2014;y", "caf\xC3\xA9 fish chips x y"},
+    {"<frameset><frame src=a><noframes>x</noframes></frameset>a", "a"},
+    {"<style>x</style>a<style>&lt;!--A--&gt;<!--A--></style>b", "a b"},
+    {"<script type=application/ld+json>\"<!--A-->\"</script>a b", "a b"},
+    {"<p>a<!doctype html>b<!DOCTYPE x [<!ENTITY y 'z'>]>c", "ab c"},
+    {"<![CDATA[x]]>a<?xml b?>c", "ac"},
+};
+
+START_TEST(no_text_is_lost_wherever_it_stands)
+{
+    struct buf out = {0};
+    ck_assert_int_eq(read_page(text_cases[_i][0]), PAGE_OK);
+    for (struct str rest = buf_view(&page.text), word; text_word(&rest, &word);)
+        buf_printf(&out, "%s%.*s", out.n > 0 ? " " : "", (int)word.n, word.p);
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, text_cases[_i][1]);
+    buf_free(&out);
+    page_free(&page);
+}
+END_TEST
+
+/* html, which of its elements are in the head */
+static const char *const head_cases[][2] = {
+    {"<title>a</title><link a><p><link b>", "title link"},
+    {"<html><head><meta a></head><meta b><body><meta c>", "html head meta meta"},
+    {"<head><noscript><meta x></noscript><meta a><div></div><meta b></head>", "head meta"},
+    {"<meta a>text<meta b>", "meta"},
+    {"<meta a><x-b></x-b><meta c>", "meta"},
+    {"<header><link a></header>", ""},
+    {"<head><template><p>x</p></template><link a></head>", "head link"},
+    {"<head><script>x</script><style>y</style><base a><link b>", "head script style base link"},
+    {"<!-- a --> \n<head><svg></svg><link a></head>", "head"},
+};
+
+START_TEST(the_head_ends_where_browsers_end_it)
+{
+    struct buf out = {0};
+    ck_assert_int_eq(read_page(head_cases[_i][0]), PAGE_OK);
+    for (size_t i = 0; i < page.count; i++)
+        if ((page.elements[i]->flags & ELEMENT_IN_HEAD) != 0 && strstr(head_cases[_i][0], page.elements[i]->name) != NULL)
+            buf_printf(&out, "%s%s", out.n > 0 ? " " : "", page.elements[i]->name);
+    buf_add(&out, "", 1);
+    struct str got = text_trim(str_of(out.p)), wanted = str_of(head_cases[_i][1]);
+    ck_assert_msg(str_eq(got, wanted), "%s: %s", head_cases[_i][0], out.p);
+    buf_free(&out);
+    page_free(&page);
+}
+END_TEST
+
+START_TEST(a_link_has_the_language_of_its_text)
+{
+    static const char *const links[][2] = {
+        {"<html lang=en><a>x</a>", "en"},
+        {"<html lang=en><a lang=de>x</a>", "de"},
+        {"<html lang=en><a><b lang=de>x</b></a>", "de"},
+        {"<html lang=en><a><b>x</b><b lang=de>y</b></a>", ""},
+        {"<html lang=en><a><b lang=de-AT>x</b><b lang=de-CH>y</b></a>", "de-AT"},
+        {"<a>x</a>", ""},
+        {"<div lang=fr><p>x</div><a>y</a>", ""},
+    };
+    for (int i = 0; i < COUNT(links); i++) {
+        ck_assert_int_eq(read_page(links[i][0]), PAGE_OK);
+        struct str lang = first(TAG_A)->lang;
+        ck_assert_msg(str_eq(lang, str_of(links[i][1])), "%s: %.*s", links[i][0], (int)lang.n, lang.p);
+        page_free(&page);
+    }
+}
+END_TEST
+
 START_TEST(elements_depth_styles_and_old_tags_are_counted)
 {
     ck_assert_int_eq(read_page("<html><body><div style='a:b'><p style=c><font>x</font><u>y</u><center></center></div>"), PAGE_OK);
@@ -337,7 +558,7 @@ START_TEST(hostile_markup_stays_within_its_bounds)
     double spent = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
     if (getenv("SHOW_TIMES") != NULL)
         fprintf(stderr, "%-45s %d %.3f s %zu KiB\n", hostile[_i].what, status, spent, page.arena.bytes / 1024);
-    /* a sanitizer makes everything slower, so that more may be given up, but never by much more than the deadline */
+        /* a sanitizer makes everything slower, so that more may be given up, but never by much more than the deadline */
 #ifdef SLOWED
     ck_assert_msg(spent < 40, "%s: %.1f s", hostile[_i].what, spent);
 #else
@@ -454,10 +675,15 @@ int main(void)
     tcase_add_loop_test(t, bytes_become_utf8_as_browsers_read_them, 0, COUNT(charset_cases));
     tcase_add_test(t, a_meta_tag_counts_within_1024_bytes_only);
     tcase_add_loop_test(t, the_parser_sees_markup_as_browsers_do, 0, COUNT(scan_cases));
+    tcase_add_loop_test(t, character_references_say_what_browsers_show, 0, COUNT(decode_cases));
     tcase_add_test(t, a_tag_is_cut_between_attributes_at_64_kib);
+    tcase_add_loop_test(t, css_names_its_urls, 0, COUNT(css_cases));
     tcase_add_loop_test(t, a_doctype_sets_the_mode_as_html_says, 0, COUNT(modes));
     tcase_add_test(t, elements_keep_their_attributes_texts_and_places);
     tcase_add_test(t, text_is_what_stands_on_the_screen);
+    tcase_add_loop_test(t, no_text_is_lost_wherever_it_stands, 0, COUNT(text_cases));
+    tcase_add_loop_test(t, the_head_ends_where_browsers_end_it, 0, COUNT(head_cases));
+    tcase_add_test(t, a_link_has_the_language_of_its_text);
     tcase_add_test(t, elements_depth_styles_and_old_tags_are_counted);
     tcase_add_loop_test(t, hostile_markup_stays_within_its_bounds, 0, COUNT(hostile));
     tcase_add_test(t, a_parse_past_its_deadline_is_given_up);

@@ -41,19 +41,54 @@ static void assert_has(const char *text, const char *wanted)
     ck_assert_msg(strstr(text, wanted) != NULL, "wanted \"%s\" in:\n%s", wanted, text);
 }
 
-START_TEST(a_report_says_score_verdict_what_to_mend_and_how_each_category_did)
+START_TEST(a_report_says_score_and_verdict_then_what_to_mend_by_category)
 {
     char *text = printed(false, 80, "bad", results);
     assert_has(text, "42 / 100");
-    assert_has(text, "Bad\n");
-    assert_has(text, "High importance · 1 to mend\n\n    ✗ Title\n      The page has 2 titles.");
-    assert_has(text, "        e\n        and 2 more\n");
-    assert_has(text, "Low importance · 1 to mend\n\n    ✗ DOM size\n      Too many elements.\n");
-    ck_assert_ptr_null(strstr(text, "Medium importance"));
+    assert_has(text, "Bad\n\n  2 to mend: 1 high, 1 low\n\n  SEO · 1 of 2 passed\n\n    ✗ Title  high\n      The page has 2 titles.");
+    assert_has(text, "        e\n        and 2 more\n\n    ✓ Language\n");
+    assert_has(text, "Performance · 0 of 1 passed\n\n    ✗ DOM size  low\n      Too many elements.\n");
     ck_assert_ptr_null(strstr(text, "9000"));
-    assert_has(text, "SEO · 1 of 2 passed\n    ✗ title  ✓ language\n");
-    assert_has(text, "Security · 0 of 0 passed\n    – hsts\n");
-    ck_assert(strstr(text, "High importance") < strstr(text, "Low importance"));
+    assert_has(text, "Security · 0 of 0 passed\n\n    – HSTS\n");
+    ck_assert(strstr(text, "SEO") < strstr(text, "Performance"));
+    free(text);
+}
+END_TEST
+
+static const char unordered[] = "{\"favicon\":{\"category\":\"seo\",\"importance\":\"low\",\"passed\":false,\"message\":\"C.\"},"
+                                "\"noindex\":{\"category\":\"seo\",\"importance\":\"high\",\"passed\":false,\"message\":\"A.\"},"
+                                "\"language\":{\"category\":\"seo\",\"importance\":\"medium\",\"passed\":false,\"message\":\"B.\"}}";
+
+START_TEST(what_matters_most_comes_first)
+{
+    char *text = printed(false, 80, "bad", unordered);
+    assert_has(text, "3 to mend: 1 high, 1 medium, 1 low\n");
+    ck_assert(strstr(text, "A.") < strstr(text, "B.") && strstr(text, "B.") < strstr(text, "C."));
+    free(text);
+}
+END_TEST
+
+START_TEST(a_page_without_a_fault_says_so)
+{
+    char *text = printed(false, 80, "good", "{\"title\":{\"category\":\"seo\",\"importance\":\"high\",\"passed\":true}}");
+    assert_has(text, "Good\n\n  Nothing to mend.\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(a_line_says_score_verdict_and_url)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    struct report_look look = {.width = 40};
+    report_print_line(out, &look, &(struct report_print){.url = "https://a.example/", .verdict = "decent", .score = 65});
+    report_print_line(out, &look, &(struct report_print){.url = "https://b.example/\x1b"});
+    report_print_line(out, &look, &(struct report_print){.url = "https://a.very.long.example/", .verdict = "good", .score = 100});
+    fclose(out);
+    ck_assert_str_eq(text, "   65  Decent      https://a.example/\n"
+                           "    –  Not graded  https://b.example/\xef\xbf\xbd\n"
+                           "  100  Good        https://a.very.long.e\n");
     free(text);
 }
 END_TEST
@@ -198,7 +233,10 @@ int main(void)
 {
     Suite *suite = suite_create("print");
     TCase *tcase = tcase_create("print");
-    tcase_add_test(tcase, a_report_says_score_verdict_what_to_mend_and_how_each_category_did);
+    tcase_add_test(tcase, a_report_says_score_and_verdict_then_what_to_mend_by_category);
+    tcase_add_test(tcase, what_matters_most_comes_first);
+    tcase_add_test(tcase, a_page_without_a_fault_says_so);
+    tcase_add_test(tcase, a_line_says_score_verdict_and_url);
     tcase_add_test(tcase, nothing_from_the_page_steers_the_terminal);
     tcase_add_test(tcase, colour_comes_only_where_it_is_asked_for);
     tcase_add_test(tcase, lines_keep_to_the_width);

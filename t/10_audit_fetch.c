@@ -46,6 +46,7 @@ static void open_all(origin_fn *answer, bool tls)
     origin = origin_open(answer, tls);
     conf = (struct conf){
         .audit_allow_private = {&loopback, 1},
+        .reports_weight_high = 10,
         .audit_ports = {origin_port(origin), 80, 443},
         .audit_ports_count = 3,
         .audit_concurrency = 8,

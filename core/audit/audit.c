@@ -207,14 +207,14 @@ static const struct {
     [FETCH_MEMORY] = {"too_complex", "The page needs more memory to grade than it may have."},
 };
 
-static void job_grade(struct job *job)
+static void job_grade(const struct audit *audit, struct job *job)
 {
     struct audit_findings findings = {.id = job->id, .final_url = job->facts.response.url.p};
     struct buf json = {0};
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     job->facts.now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-    if (results_make(&job->facts, &findings, &json)) {
+    if (results_make(&job->facts, audit->conf, &findings, &json)) {
         job->done(job->arg, &findings);
     } else {
         findings.error_code = failures[FETCH_MEMORY].code;
@@ -229,7 +229,7 @@ static void call_finished(struct audit *audit)
     while (audit->finished.first != NULL) {
         struct job *job = queue_take(&audit->finished, &audit->finished.first);
         if (job->error_code == NULL) {
-            job_grade(job);
+            job_grade(audit, job);
         } else {
             struct audit_findings findings = {.id = job->id,
                                               .error_code = job->error_code,

@@ -10,48 +10,6 @@
 #define PRESCAN_BYTES 1024
 static const char replacement[] = "\xEF\xBF\xBD";
 
-/* Labels that browsers read otherwise than iconv does (WHATWG Encoding, "names and labels"): label, what it is. */
-static const struct {
-    const char *label, *name;
-} labels[] = {
-    {"utf8", "utf-8"},
-    {"unicode-1-1-utf-8", "utf-8"},
-    {"x-unicode20utf8", "utf-8"},
-    {"ascii", "windows-1252"},
-    {"us-ascii", "windows-1252"},
-    {"iso-8859-1", "windows-1252"},
-    {"iso8859-1", "windows-1252"},
-    {"iso_8859-1", "windows-1252"},
-    {"latin1", "windows-1252"},
-    {"l1", "windows-1252"},
-    {"cp1252", "windows-1252"},
-    {"x-cp1252", "windows-1252"},
-    {"iso-8859-9", "windows-1254"},
-    {"latin5", "windows-1254"},
-    {"iso-8859-11", "windows-874"},
-    {"tis-620", "windows-874"},
-    {"gb2312", "gb18030"},
-    {"gbk", "gb18030"},
-    {"x-gbk", "gb18030"},
-    {"ks_c_5601-1987", "cp949"},
-    {"euc-kr", "cp949"},
-    {"shift_jis", "cp932"},
-    {"shift-jis", "cp932"},
-    {"sjis", "cp932"},
-    {"x-sjis", "cp932"},
-    {"windows-31j", "cp932"},
-    {"big5", "big5-hkscs"},
-    {"x-user-defined", "windows-1252"},
-};
-
-static const char *iconv_name(const char *label)
-{
-    for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++)
-        if (strcmp(labels[i].label, label) == 0)
-            return labels[i].name;
-    return label;
-}
-
 static bool set_name(struct charset *out, struct str name)
 {
     name = text_trim(name);
@@ -62,7 +20,7 @@ static bool set_name(struct charset *out, struct str name)
     for (size_t i = 0; i < name.n; i++) {
         char c = text_lower(name.p[i]);
         /* iconv's own suffixes (//IGNORE) and anything else that no label has stay out */
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr("-_.:+", c) != NULL))
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr("-_.:+()", c) != NULL))
             return false;
         out->name[i] = c;
     }
@@ -164,15 +122,6 @@ static bool prescan(struct str body, struct charset *out)
     return false;
 }
 
-static bool is_known(const char *name)
-{
-    iconv_t cd = iconv_open("UTF-8", iconv_name(name));
-    if (cd == (iconv_t)-1)
-        return false;
-    iconv_close(cd);
-    return true;
-}
-
 static void find_declared(struct str body, struct str content_type, struct charset *out)
 {
     static const struct {
@@ -189,10 +138,13 @@ static void find_declared(struct str body, struct str content_type, struct chars
     }
     if (from_content(content_type, out)) {
         out->source = CHARSET_HEADER;
-        return;
+        if (charset_iconv_name(out->name) != NULL)
+            return;
     }
-    if (!prescan(body, out))
+    struct charset meta = {.known = true};
+    if (!prescan(body, &meta) || (out->source == CHARSET_HEADER && charset_iconv_name(meta.name) == NULL))
         return;
+    *out = meta;
     out->source = CHARSET_META;
     /* A meta tag that could be read as ASCII is not UTF-16, whatever it says. */
     if (strncmp(out->name, "utf-16", 6) == 0)
@@ -206,7 +158,7 @@ void charset_find(struct str body, struct str content_type, struct charset *out)
     if (out->source == CHARSET_DEFAULT)
         snprintf(out->name, sizeof(out->name), "windows-1252");
     else
-        out->known = is_known(out->name);
+        out->known = charset_iconv_name(out->name) != NULL;
 }
 
 /* Bytes of the valid UTF-8 sequence at ${p}; 0 when it is none (RFC 3629). */
@@ -266,7 +218,7 @@ static void add_converted(iconv_t cd, struct str s, struct buf *out)
 bool charset_to_utf8(const struct charset *charset, struct str body, struct buf *out)
 {
     struct str s = text_from(body, charset->skip);
-    const char *name = charset->known ? iconv_name(charset->name) : "windows-1252";
+    const char *name = charset->known ? charset_iconv_name(charset->name) : "windows-1252";
     if (strcmp(name, "utf-8") == 0) {
         add_clean(s, out);
         return buf_ok(out);

@@ -9,11 +9,13 @@
 
 enum charset_source { CHARSET_DEFAULT, CHARSET_BOM, CHARSET_HEADER, CHARSET_META };
 
+#define CHARSET_NAME_BYTES 32
+
 struct charset {
     enum charset_source source;
-    char name[32];      /* as declared, lower case; "windows-1252" by default */
-    size_t skip;        /* bytes of the byte order mark */
-    bool known;         /* false: declared, but no charset known here; read as windows-1252 */
+    char name[CHARSET_NAME_BYTES]; /* as declared, lower case; "windows-1252" by default */
+    size_t skip;                   /* bytes of the byte order mark */
+    bool known;                    /* false: declared, but no charset known here; read as windows-1252 */
 };
 
 /* charset_find(body, content_type, out): which charset ${body} is in. ${content_type}: the header's value, may be empty. */
@@ -24,5 +26,8 @@ void charset_find(struct str body, struct str content_type, struct charset *out)
  * short.
  */
 bool charset_to_utf8(const struct charset *charset, struct str body, struct buf *out);
+
+/* charset_iconv_name(label): iconv's name of the encoding that browsers know by ${label}, which is in lower case; NULL where they know none. */
+const char *charset_iconv_name(const char *label);
 
 #endif

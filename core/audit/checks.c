@@ -128,13 +128,13 @@ void verdict_detail(struct verdict *v, const char *format, ...)
 void verdict_element(struct verdict *v, const struct page_element *e)
 {
     /* one of these tells which element it is; the first that stands is shown */
-    static const char *const telling[] = {"src", "href", "srcset", "data", "action", "poster", "name", "property", "id", "class"};
+    static const char *const telling[] = {"src", "href", "srcset", "data", "action", "poster", "name", "property", "id", "class", "style"};
     for (size_t i = 0; i < sizeof(telling) / sizeof(*telling); i++) {
         struct str value = page_value(e, telling[i]);
         if (value.n > 0) {
-            verdict_detail(v, "<%s %s=\"%.*s\">", page_tag_name(e->tag), telling[i], STR_ARG(value));
+            verdict_detail(v, "<%s %s=\"%.*s\">", e->name, telling[i], STR_ARG(value));
             return;
         }
     }
-    verdict_detail(v, "<%s>", page_tag_name(e->tag));
+    verdict_detail(v, "<%s>", e->name);
 }

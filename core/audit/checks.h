@@ -19,9 +19,9 @@ enum value_kind { VALUE_NULL, VALUE_TEXT, VALUE_NUMBER };
 struct verdict {
     enum outcome outcome;
     enum value_kind value_kind;
-    struct str text;     /* VALUE_TEXT */
-    double number;       /* VALUE_NUMBER */
-    struct str message;  /* what to do, for people; never text of the page; empty: none */
+    struct str text;    /* VALUE_TEXT */
+    double number;      /* VALUE_NUMBER */
+    struct str message; /* what to do, for people; never text of the page; empty: none */
     struct str details[VERDICT_DETAILS_MAX];
     size_t detail_count;
     struct arena *arena;
@@ -53,6 +53,12 @@ void verdict_detail(struct verdict *v, const char *format, ...) __attribute__((f
 
 /* For printf: STR_ARG(s) with "%.*s"; at most 800 bytes, since a text is cut at 200 characters anyway. */
 #define STR_ARG(s) (int)((s).n > 800 ? 800 : (s).n), ((s).p == NULL ? "" : (s).p)
+
+/* verdict_plural(n, one, many): the words that fit ${n}. */
+static inline const char *verdict_plural(size_t n, const char *one, const char *many)
+{
+    return n == 1 ? one : many;
+}
 
 /* An element as people know it: its tag and the attributes that tell which it is. verdict_element adds it to the details. */
 void verdict_element(struct verdict *v, const struct page_element *e);

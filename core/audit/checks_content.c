@@ -16,7 +16,13 @@ struct words {
     struct str list[TITLE_WORDS_MAX];
     bool found[TITLE_WORDS_MAX];
     size_t count;
+    uint32_t lengths[256]; /* by the first byte: bit n is set where a word has n bytes, the last one for 31 and more */
 };
+
+static uint32_t length_bit(size_t n)
+{
+    return (uint32_t)1 << (n < 31 ? n : 31);
+}
 
 static int compare_words(const void *a, const void *b)
 {
@@ -40,34 +46,69 @@ static void words_of(struct str text, struct words *out)
         if (!str_eq(out->list[i], out->list[kept - 1]))
             out->list[kept++] = out->list[i];
     out->count = kept;
+    for (size_t i = 0; i < kept; i++)
+        out->lengths[(unsigned char)out->list[i].p[0]] |= length_bit(out->list[i].n);
 }
 
-/* Mark the words that are in folded ${text}: as words, or anywhere where the script parts none. */
+static bool is_ascii(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] >= 0x80)
+            return false;
+    return true;
+}
+
+/* Mark ${word} of a text if it is one of ${words}. Most are not, and that is seen before they are folded. */
+static void find_word(struct words *words, struct str word, struct buf *scratch)
+{
+    bool ascii = (unsigned char)word.p[0] < 0x80 && is_ascii(word);
+    if (ascii && (words->lengths[(unsigned char)text_lower(word.p[0])] & length_bit(word.n)) == 0)
+        return;
+    buf_reset(scratch);
+    text_fold(word, scratch);
+    struct str folded = buf_view(scratch);
+    struct str *hit = bsearch(&folded, words->list, words->count, sizeof(*words->list), compare_words);
+    if (hit != NULL)
+        words->found[hit - words->list] = true;
+}
+
+/* Where a script parts no words, they may be anywhere in the text. */
+static void find_ideographs(struct words *words, struct str text, struct buf *scratch)
+{
+    bool folded = false;
+    for (size_t i = 0; i < words->count; i++) {
+        if (words->found[i] || !text_is_ideographic(words->list[i]))
+            continue;
+        if (!folded) {
+            buf_reset(scratch);
+            text_fold(text, scratch);
+            folded = true;
+        }
+        words->found[i] = scratch->n > 0 && memmem(scratch->p, scratch->n, words->list[i].p, words->list[i].n) != NULL;
+    }
+}
+
+/* Mark the words that are in ${text}; how many are. */
 static size_t find_words(struct words *words, struct str text)
 {
+    struct buf scratch = {0};
     size_t found = 0;
-    for (struct str rest = text, word; words->count > 0 && text_word(&rest, &word);) {
-        struct str *hit = bsearch(&word, words->list, words->count, sizeof(*words->list), compare_words);
-        if (hit != NULL)
-            words->found[hit - words->list] = true;
-    }
-    for (size_t i = 0; i < words->count; i++) {
-        if (!words->found[i] && text_is_ideographic(words->list[i]) && text.n > 0)
-            words->found[i] = memmem(text.p, text.n, words->list[i].p, words->list[i].n) != NULL;
+    for (struct str rest = text, word; words->count > 0 && text_word(&rest, &word);)
+        find_word(words, word, &scratch);
+    find_ideographs(words, text, &scratch);
+    buf_free(&scratch);
+    for (size_t i = 0; i < words->count; i++)
         found += words->found[i];
-    }
     return found;
 }
 
 void check_content_keywords(struct facts *f, struct verdict *v)
 {
     struct words *words = calloc(1, sizeof(*words));
-    struct buf text = {0};
     if (words == NULL)
         return;
     words_of(facts_title(f), words);
-    text_fold(buf_view(&f->page.text), &text);
-    size_t found = find_words(words, buf_view(&text));
+    size_t found = find_words(words, buf_view(&f->page.text));
     for (size_t i = 0; i < words->count; i++)
         if (words->found[i])
             verdict_detail(v, "%.*s", STR_ARG(words->list[i]));
@@ -79,7 +120,6 @@ void check_content_keywords(struct facts *f, struct verdict *v)
     else
         verdict_pass(v);
     buf_free(&words->folded);
-    buf_free(&text);
     free(words);
 }
 
@@ -87,23 +127,20 @@ void check_seo_friendly_url(struct facts *f, struct verdict *v)
 {
     struct str url = f->response.url;
     struct words *words = calloc(1, sizeof(*words));
-    struct buf target = {0};
     bool awkward = false;
     if (words == NULL)
         return;
     for (size_t i = 0; i < url.n; i++)
         awkward = awkward || strchr("?=_%, ", url.p[i]) != NULL;
     words_of(facts_title(f), words);
-    text_fold(f->response.target, &target);
     verdict_text(v, url);
     if (awkward)
         verdict_fail(v, "The URL has one of the characters ? = _ %% , in it. Use short words with hyphens between them.");
-    else if (!str_eq(f->response.target, STR("/")) && find_words(words, buf_view(&target)) == 0)
+    else if (!str_eq(f->response.target, STR("/")) && find_words(words, f->response.target) == 0)
         verdict_fail(v, "The URL has no word of the title. Name the page in its URL by what it is about.");
     else
         verdict_pass(v);
     buf_free(&words->folded);
-    buf_free(&target);
     free(words);
 }
 
@@ -114,6 +151,8 @@ static size_t words_in(struct str word)
 {
     size_t count = 0;
     bool in_word = false;
+    if (is_ascii(word))
+        return 1;
     while (word.n > 0) {
         size_t n = 1;
         while (n < word.n && ((unsigned char)word.p[n] & 0xC0) == 0x80)
@@ -133,7 +172,8 @@ void check_content_length(struct facts *f, struct verdict *v)
         count += words_in(word);
     verdict_number(v, (double)count);
     if (count < CONTENT_MIN_WORDS)
-        verdict_fail(v, "The page has %zu words. Pages of at least %d are found better.", count, CONTENT_MIN_WORDS);
+        verdict_fail(v, "The page has %zu %s. Pages of at least %d are found better.", count, verdict_plural(count, "word", "words"),
+                     CONTENT_MIN_WORDS);
     else
         verdict_pass(v);
 }
@@ -217,7 +257,8 @@ void check_plaintext_email(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "The page shows %zu e-mail addresses, which spammers collect. Use a contact form instead.", count);
+        verdict_fail(v, "The page shows %zu e-mail %s, which spammers collect. Use a contact form instead.", count,
+                     verdict_plural(count, "address", "addresses"));
     else
         verdict_pass(v);
 }

@@ -56,13 +56,17 @@ static bool is_generic(const struct page_element *a)
 {
     struct buf folded = {0};
     struct str language, rest;
-    if (text_starts(a->text, "http://") || text_starts(a->text, "https://"))
-        return memchr(a->text.p, ' ', a->text.n) == NULL;
     text_split(a->lang, '-', &language, &rest);
-    text_fold(a->text, &folded);
+    text_fold(text_trim_wide(a->text), &folded);
     bool generic = link_words_have(language, buf_view(&folded));
     buf_free(&folded);
     return generic;
+}
+
+static bool leads_here(struct facts *f, struct str href)
+{
+    struct str url = href.n == 0 ? f->base_url : facts_resolve(f, href);
+    return str_eq(without_fragment(url), without_fragment(f->response.url));
 }
 
 void check_link_text(struct facts *f, struct verdict *v)
@@ -74,64 +78,95 @@ void check_link_text(struct facts *f, struct verdict *v)
             text_starts(href, "mailto:"))
             continue;
         count++;
-        if (e->text.n == 0 || !is_generic(e) || str_eq(without_fragment(facts_resolve(f, href)), without_fragment(f->response.url)))
+        if (e->text.n == 0 || !is_generic(e) || leads_here(f, href))
             continue;
         generic++;
         verdict_detail(v, "%.*s: %.*s", STR_ARG(e->text), STR_ARG(href));
     }
     verdict_number(v, (double)generic);
     if (generic > 0)
-        verdict_fail(v, "%zu of %zu links do not say where they lead. Name the target in the link's text.", generic, count);
+        verdict_fail(v, "%zu of %zu %s not say where %s. Name the target in the link's text.", generic, count,
+                     verdict_plural(count, "link does", verdict_plural(generic, "links does", "links do")),
+                     verdict_plural(generic, "it leads", "they lead"));
     else
         verdict_pass(v);
 }
 
 /* ---- anchors a crawler can follow ---- */
 
-static bool has_any(const struct page_element *e, const char *const *names, size_t count)
+/* Where a link leads: its href, or xlink:href within SVG. False: it has neither. */
+static bool href_of(const struct page_element *a, struct str *out)
 {
+    bool has = page_attribute(a, "href", out) || ((a->flags & ELEMENT_IN_SVG) != 0 && page_attribute(a, "xlink:href", out));
+    if (out->p == NULL)
+        *out = STR("");
+    return has;
+}
+
+/* An anchor with none of these is no link, but may act as one by scripts; those of the markup can be seen. */
+static bool is_placeholder(const struct page_element *e, bool *acts)
+{
+    static const char *const of_links[] = {"target", "download", "ping", "rel", "hreflang", "type", "referrerpolicy"};
     struct str unused;
-    for (size_t i = 0; i < count; i++)
-        if (page_attribute(e, names[i], &unused))
-            return true;
+    for (size_t i = 0; i < sizeof(of_links) / sizeof(*of_links); i++)
+        if (page_attribute(e, of_links[i], &unused))
+            return false;
+    *acts = false;
+    for (size_t i = 0; i < e->attribute_count; i++)
+        *acts = *acts || text_starts(e->attributes[i].name, "on");
+    return true;
+}
+
+/* ${href} without any white space, as Lighthouse reads it; what is longer than any URL that is fetched is cut. */
+static struct str tight(struct str href, char *out, size_t size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < href.n && n < size - 1; i++)
+        if (!text_is_space(href.p[i]) && href.p[i] != '\v')
+            out[n++] = href.p[i];
+    out[n] = '\0';
+    return (struct str){out, n};
+}
+
+/* Whether no URL comes of ${href}. Those of the schemes with hosts can be broken; a plain one is not, and that is quickly seen. */
+static bool is_broken_url(const struct facts *f, struct str href)
+{
+    static const char *const schemes[] = {"http:", "https:", "ftp:", "ws:", "wss:", "//"};
+    struct str host;
+    uint16_t port;
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++) {
+        if (!text_starts(href, schemes[i]) || url_plain(href, &host, &port))
+            continue;
+        struct buf unused = {0};
+        bool broken = !url_resolve(href, f->base_url.p, &unused);
+        buf_free(&unused);
+        return broken;
+    }
     return false;
 }
 
-/* An anchor without href may stand for the page one is on, if it says so and has nothing else of a link. */
-static bool is_placeholder(const struct page_element *e)
+static bool voids(struct str href)
 {
-    static const char *const of_links[] = {"href", "target", "download", "ping", "rel", "hreflang", "type", "referrerpolicy"};
-    struct str current = page_value(e, "aria-current");
-    return !has_any(e, of_links, sizeof(of_links) / sizeof(*of_links)) && (text_eq(current, "page") || text_eq(current, "location"));
-}
-
-static bool is_broken_url(const struct facts *f, struct str href)
-{
-    struct buf unused = {0};
-    bool web = text_starts(href, "http:") || text_starts(href, "https:") || text_starts(href, "//");
-    bool broken = web && !url_resolve(href, f->base_url.p, &unused);
-    buf_free(&unused);
-    return broken;
+    return text_has(href, "javascript:void(0") || text_has(href, "javascript:void0");
 }
 
 static bool is_uncrawlable(const struct facts *f, const struct page_element *e)
 {
-    struct str attribute;
-    struct str href = page_value(e, "href");
-    bool has_href = page_attribute(e, "href", &attribute);
-    char tight[64]; /* without white space, as far as it matters */
-    size_t n = 0;
-    for (size_t i = 0; i < href.n && n < sizeof(tight); i++)
-        if (!text_is_space(href.p[i]))
-            tight[n++] = href.p[i];
-    struct str script = {tight, n};
-    if (page_value(e, "role").n > 0 || text_starts(script, "mailto:") || (href.n == 0 && page_value(e, "id").n > 0))
+    char space[URL_MAX_BYTES];
+    struct str written;
+    bool acts, has_href = href_of(e, &written);
+    if (page_value(e, "role").n > 0)
         return false;
-    if (text_starts(script, "file:"))
+    struct str href = tight(written, space, sizeof(space));
+    if (text_starts(href, "mailto:") || (href.n == 0 && page_value(e, "id").n > 0))
+        return false;
+    if (text_starts(href, "file:"))
         return true;
-    if (page_value(e, "name").n > 0 || is_placeholder(e))
+    if (page_value(e, "name").n > 0)
         return false;
-    return !has_href || text_has(script, "javascript:void(0") || text_has(script, "javascript:void0") || is_broken_url(f, href);
+    if (!has_href)
+        return is_placeholder(e, &acts) ? acts : true;
+    return voids(href) || is_broken_url(f, href);
 }
 
 void check_crawlable_links(struct facts *f, struct verdict *v)
@@ -145,7 +180,8 @@ void check_crawlable_links(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu links cannot be followed by search engines. Give each an href with a real URL.", count);
+        verdict_fail(v, "%zu %s cannot be followed by search engines. Give each an href with a real URL.", count,
+                     verdict_plural(count, "link", "links"));
     else
         verdict_pass(v);
 }
@@ -186,7 +222,8 @@ void check_unsafe_cross_origin_links(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu links open another site in a new window that can reach back. Add rel=\"noopener\".", count);
+        verdict_fail(v, "%zu %s another site in a new window that can reach back. Add rel=\"noopener\".", count,
+                     verdict_plural(count, "link opens", "links open"));
     else
         verdict_pass(v);
 }
@@ -196,6 +233,7 @@ void check_unsafe_cross_origin_links(struct facts *f, struct verdict *v)
 struct link {
     struct str rel, href, hreflang;
     bool has_hreflang;
+    bool of_header;
 };
 
 /* Where a reading of all links stands. */
@@ -240,13 +278,14 @@ static bool header_link(struct links *all, struct link *out)
         struct str before, name, value;
         if (text_split(all->rest, '<', &before, &all->rest) && text_split(all->rest, '>', &out->href, &all->rest)) {
             while (header_parameter(&all->rest, &name, &value)) {
-                if (text_eq(name, "rel"))
+                if (text_eq(name, "rel") && out->rel.n == 0) /* RFC 8288, 3.3: the first counts */
                     out->rel = value;
                 if (text_eq(name, "hreflang")) {
                     out->hreflang = value;
                     out->has_hreflang = value.n > 0;
                 }
             }
+            out->of_header = true;
             return true;
         }
         all->rest = facts_header(all->facts, "link", &all->header);
@@ -263,11 +302,17 @@ static bool next_link(struct links *all, struct link *out)
             continue;
         out->rel = page_value(e, "rel");
         out->href = page_value(e, "href");
-        out->hreflang = page_value(e, "hreflang");
+        page_attribute(e, "hreflang", &out->hreflang); /* as it stands: white space makes it no language */
         out->has_hreflang = out->hreflang.n > 0;
         return true;
     }
     return header_link(all, out);
+}
+
+/* A link of the header may have several relations; one of the page is known by its whole rel, as Lighthouse does. */
+static bool is_rel(const struct link *link, const char *rel)
+{
+    return link->of_header ? text_has_token(link->rel, rel) : text_eq(link->rel, rel);
 }
 
 struct canonical {
@@ -280,7 +325,7 @@ static void find_canonical(struct facts *f, struct verdict *v, struct canonical 
 {
     struct links all = {.facts = f};
     for (struct link link; next_link(&all, &link);) {
-        if (!text_eq(link.rel, "canonical") || link.href.n == 0)
+        if (!is_rel(&link, "canonical") || link.href.n == 0)
             continue;
         struct str url = facts_resolve(f, link.href);
         verdict_detail(v, "%.*s", STR_ARG(link.href));
@@ -301,7 +346,7 @@ static bool leads_to_another_language(struct facts *f, struct str canonical)
     struct links all = {.facts = f};
     bool has_page = false, has_canonical = false;
     for (struct link link; next_link(&all, &link);) {
-        if (!text_eq(link.rel, "alternate") || link.href.n == 0 || !link.has_hreflang)
+        if (!is_rel(&link, "alternate") || link.href.n == 0 || !link.has_hreflang)
             continue;
         struct str url = facts_resolve(f, link.href);
         has_page = has_page || str_eq(url, f->response.url);
@@ -344,7 +389,7 @@ void check_hreflang(struct facts *f, struct verdict *v)
     struct links all = {.facts = f};
     size_t count = 0, bad = 0;
     for (struct link link; next_link(&all, &link);) {
-        if (!text_eq(link.rel, "alternate") || !link.has_hreflang)
+        if (!is_rel(&link, "alternate") || !link.has_hreflang)
             continue;
         count++;
         struct str primary, rest;
@@ -358,7 +403,8 @@ void check_hreflang(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (bad > 0)
-        verdict_fail(v, "%zu of %zu alternate links have an unknown language or a relative URL. Mend them.", bad, count);
+        verdict_fail(v, "%zu of %zu alternate %s an unknown language or a relative URL. Use codes such as de or pt-BR, and full URLs.", bad,
+                     count, verdict_plural(count, "link has", verdict_plural(bad, "links has", "links have")));
     else
         verdict_pass(v);
 }

@@ -70,7 +70,8 @@ void check_structured_data(struct facts *f, struct verdict *v)
                                  cards > 0 ? "Twitter" : "", cards > 0 && json > 0 ? ", " : "", json > 0 ? "JSON-LD" : ""));
     verdict_pass(v);
     if (broken > 0)
-        verdict_advise(v, "%zu blocks of JSON-LD are no valid JSON.", broken);
+        verdict_advise(v, "%zu %s of JSON-LD %s no valid JSON.", broken, verdict_plural(broken, "block", "blocks"),
+                       verdict_plural(broken, "is", "are"));
 }
 
 struct viewport {
@@ -113,7 +114,7 @@ void check_meta_viewport(struct facts *f, struct verdict *v)
     size_t at = 0;
     const struct page_element *meta = NULL;
     for (const struct page_element *e; meta == NULL && (e = page_next(&f->page, TAG_META, &at)) != NULL;)
-        if (text_eq(page_value(e, "name"), "viewport"))
+        if ((e->flags & ELEMENT_IN_HEAD) != 0 && text_eq(page_value(e, "name"), "viewport"))
             meta = e;
     if (meta == NULL) {
         verdict_fail(v, "The page has no viewport, so phones show it small. Add <meta name=\"viewport\" content=\"width=device-width, "
@@ -157,7 +158,8 @@ void check_deprecated_html_tags(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)total);
     if (total > 0)
-        verdict_fail(v, "The page uses %zu elements that HTML gave up. Replace them by CSS or by elements with meaning.", total);
+        verdict_fail(v, "The page uses %zu %s that HTML gave up. Replace %s by CSS or by elements with meaning.", total,
+                     verdict_plural(total, "element", "elements"), verdict_plural(total, "it", "them"));
     else
         verdict_pass(v);
 }

@@ -1,4 +1,5 @@
 #include "checks.h"
+#include "css.h"
 #include "text.h"
 
 #include <stdlib.h>
@@ -11,10 +12,14 @@ static bool is_lazy(const struct page_element *e)
     return text_eq(page_value(e, "loading"), "lazy");
 }
 
+static bool is_loaded(struct str url)
+{
+    return url.n > 0 && !text_starts(url, "data:") && !text_starts(url, "about:") && !text_starts(url, "javascript:") && url.p[0] != '#';
+}
+
 static bool loads(const struct page_element *e, const char *attribute)
 {
-    struct str url = page_value(e, attribute);
-    return url.n > 0 && !text_starts(url, "data:") && !text_starts(url, "about:") && !text_starts(url, "javascript:");
+    return is_loaded(page_value(e, attribute));
 }
 
 static bool is_stylesheet(const struct page_element *e)
@@ -53,12 +58,27 @@ static enum request request_of(const struct page_element *e)
     }
 }
 
+/*
+ * What the CSS in the page loads for sure: images of style attributes, and imported stylesheets. An image or font of a rule is loaded only
+ * where the rule applies, which cannot be told from here.
+ */
+static void count_css(const struct page_element *e, size_t counts[REQUESTS])
+{
+    bool is_sheet = e->tag == TAG_STYLE;
+    struct str css = is_sheet ? e->text : page_value(e, "style");
+    for (struct css_url one; css_url(&css, &one);)
+        if (is_loaded(one.url) && one.is_import == is_sheet)
+            counts[is_sheet ? REQUEST_STYLESHEET : REQUEST_IMAGE]++;
+}
+
 void check_http_requests(struct facts *f, struct verdict *v)
 {
     static const char *const names[REQUESTS] = {"", "Scripts", "Stylesheets", "Images", "Frames", "Media"};
     size_t counts[REQUESTS] = {0}, total = 0;
-    for (size_t i = 0; i < f->page.count; i++)
+    for (size_t i = 0; i < f->page.count; i++) {
         counts[request_of(f->page.elements[i])]++;
+        count_css(f->page.elements[i], counts);
+    }
     for (unsigned r = REQUEST_NONE + 1; r < REQUESTS; r++) {
         total += counts[r];
         if (counts[r] > 0)
@@ -152,7 +172,8 @@ void check_image_format(struct facts *f, struct verdict *v)
         return;
     verdict_number(v, (double)old);
     if (old > 0)
-        verdict_fail(v, "%zu of %zu images are in an old format. Offer them as AVIF or WebP, which are a third of the size.", old, count);
+        verdict_fail(v, "%zu of %zu %s in an old format. Offer %s as AVIF or WebP, which are a third of the size.", old, count,
+                     verdict_plural(count, "image is", verdict_plural(old, "images is", "images are")), verdict_plural(old, "it", "them"));
     else
         verdict_pass(v);
 }
@@ -169,7 +190,7 @@ void check_defer_javascript(struct facts *f, struct verdict *v)
     size_t count = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_SCRIPT, &at)) != NULL;) {
         struct str unused;
-        if ((e->flags & ELEMENT_IN_HEAD) == 0 || page_value(e, "src").n == 0 || !is_javascript(page_value(e, "type")) ||
+        if ((e->flags & ELEMENT_IN_HEAD) == 0 || !loads(e, "src") || !is_javascript(page_value(e, "type")) ||
             page_attribute(e, "async", &unused) || page_attribute(e, "defer", &unused))
             continue;
         count++;
@@ -177,7 +198,8 @@ void check_defer_javascript(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu scripts in the head hold the page up. Add defer or async to each.", count);
+        verdict_fail(v, "%zu %s the page up. Add defer or async to each.", count,
+                     verdict_plural(count, "script in the head holds", "scripts in the head hold"));
     else
         verdict_pass(v);
 }
@@ -246,12 +268,11 @@ void check_unsized_images(struct facts *f, struct verdict *v)
         unsized++;
         verdict_element(v, e);
     }
-    if (count == 0)
-        return;
     verdict_number(v, (double)unsized);
     if (unsized > 0)
-        verdict_fail(v, "%zu of %zu images have no width and height, so that the page jumps as they come. Add both attributes.", unsized,
-                     count);
+        verdict_fail(v, "%zu of %zu %s no width and height, so that the page jumps when %s. Add both attributes.", unsized, count,
+                     verdict_plural(count, "image has", verdict_plural(unsized, "images has", "images have")),
+                     verdict_plural(unsized, "it comes", "they come"));
     else
         verdict_pass(v);
 }

@@ -1,4 +1,5 @@
 #include "checks.h"
+#include "css.h"
 #include "text.h"
 
 #define HSTS_MIN_SECONDS 31536000
@@ -94,8 +95,18 @@ static bool any_insecure(const struct facts *f, const char *attribute, struct st
     return false;
 }
 
+static bool styled_insecurely(const struct facts *f, struct str css)
+{
+    for (struct css_url one; css_url(&css, &one);)
+        if (is_insecure(f, one.url))
+            return true;
+    return false;
+}
+
 static bool loads_insecurely(const struct facts *f, const struct page_element *e)
 {
+    if (styled_insecurely(f, e->tag == TAG_STYLE ? e->text : page_value(e, "style")))
+        return true;
     if (e->tag == TAG_LINK && !is_loading_link(e))
         return false;
     for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++)
@@ -117,7 +128,8 @@ void check_mixed_content(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu elements are loaded or sent over http, which browsers block or warn of. Use https for each.", count);
+        verdict_fail(v, "%zu %s loaded or sent over http, which browsers block or warn of. Use https for each.", count,
+                     verdict_plural(count, "element is", "elements are"));
     else
         verdict_pass(v);
 }
@@ -157,7 +169,8 @@ void check_hsts(struct facts *f, struct verdict *v)
         verdict_fail(v, "The Strict-Transport-Security header's max-age is %lu seconds. Set it to at least %d, a year.", age,
                      HSTS_MIN_SECONDS);
     else if (unknown > 0)
-        verdict_fail(v, "The Strict-Transport-Security header has %zu unknown directives. Remove them.", unknown);
+        verdict_fail(v, "The Strict-Transport-Security header has %zu unknown %s. Remove %s.", unknown,
+                     verdict_plural(unknown, "directive", "directives"), verdict_plural(unknown, "it", "them"));
     else
         verdict_pass(v);
 }

@@ -15,7 +15,7 @@
 
 void check_title(struct facts *f, struct verdict *v)
 {
-    struct str title = facts_title(f);
+    struct str title = text_trim_wide(facts_title(f));
     size_t count = 0, at = 0, points = text_points(title);
     for (const struct page_element *e; (e = page_next(&f->page, TAG_TITLE, &at)) != NULL;) {
         if ((e->flags & ELEMENT_IN_SVG) != 0)
@@ -26,7 +26,7 @@ void check_title(struct facts *f, struct verdict *v)
     if (count > 0)
         verdict_text(v, title);
     if (points > 0)
-        verdict_detail(v, "%zu characters", points);
+        verdict_detail(v, "%zu %s", points, verdict_plural(points, "character", "characters"));
     if (count == 0)
         verdict_fail(v, "The page has no title. Add one <title> of at most %d characters to its head.", TITLE_MAX_POINTS);
     else if (count > 1)
@@ -39,11 +39,12 @@ void check_title(struct facts *f, struct verdict *v)
         verdict_pass(v);
 }
 
+/* Of the head: what stands in the body is none of the page's, to Lighthouse as to search engines. */
 static const struct page_element *find_meta(const struct page *page, const char *name)
 {
     size_t at = 0;
     for (const struct page_element *e; (e = page_next(page, TAG_META, &at)) != NULL;)
-        if (text_eq(page_value(e, "name"), name))
+        if ((e->flags & ELEMENT_IN_HEAD) != 0 && text_eq(page_value(e, "name"), name))
             return e;
     return NULL;
 }
@@ -51,7 +52,7 @@ static const struct page_element *find_meta(const struct page *page, const char 
 void check_meta_description(struct facts *f, struct verdict *v)
 {
     const struct page_element *meta = find_meta(&f->page, "description");
-    struct str content = meta == NULL ? STR("") : page_value(meta, "content");
+    struct str content = meta == NULL ? STR("") : text_trim_wide(page_value(meta, "content"));
     size_t points = text_points(content);
     if (meta != NULL)
         verdict_text(v, content);
@@ -62,11 +63,11 @@ void check_meta_description(struct facts *f, struct verdict *v)
                      DESCRIPTION_ADVISED_MIN, DESCRIPTION_ADVISED_MAX);
         return;
     }
-    verdict_detail(v, "%zu characters", points);
+    verdict_detail(v, "%zu %s", points, verdict_plural(points, "character", "characters"));
     verdict_pass(v);
     if (points < DESCRIPTION_ADVISED_MIN || points > DESCRIPTION_ADVISED_MAX)
-        verdict_advise(v, "The description has %zu characters; %d to %d show best in search results.", points, DESCRIPTION_ADVISED_MIN,
-                       DESCRIPTION_ADVISED_MAX);
+        verdict_advise(v, "The description has %zu %s; %d to %d show best in search results.", points,
+                       verdict_plural(points, "character", "characters"), DESCRIPTION_ADVISED_MIN, DESCRIPTION_ADVISED_MAX);
 }
 
 void check_headings(struct facts *f, struct verdict *v)
@@ -78,7 +79,7 @@ void check_headings(struct facts *f, struct verdict *v)
         if (e->tag < TAG_H1 || e->tag > TAG_H6)
             continue;
         count++;
-        verdict_detail(v, "%s: %.*s", page_tag_name(e->tag), STR_ARG(e->text));
+        verdict_detail(v, "%s: %.*s", e->name, STR_ARG(e->text));
         if (e->tag == TAG_H1 && ++h1_count == 1)
             h1 = e->text;
     }
@@ -93,11 +94,18 @@ void check_headings(struct facts *f, struct verdict *v)
         verdict_pass(v);
 }
 
+/* What no screen reader comes to is not held to have a name (axe leaves it out). */
+static bool is_hidden(const struct page_element *img)
+{
+    struct str unused;
+    return page_attribute(img, "hidden", &unused) || text_eq(page_value(img, "aria-hidden"), "true");
+}
+
 static bool has_name(const struct page_element *img)
 {
     struct str alt;
-    if (page_attribute(img, "alt", &alt) && (alt.n == 0 || text_trim(alt).n > 0))
-        return true;
+    if (page_attribute(img, "alt", &alt))
+        return alt.n == 0 || text_trim_wide(alt).n > 0; /* a blank one is wrong, whatever else stands there (axe: alt-space-value) */
     if (page_value(img, "aria-label").n > 0 || page_value(img, "aria-labelledby").n > 0 || page_value(img, "title").n > 0)
         return true;
     struct str role = page_value(img, "role");
@@ -108,6 +116,8 @@ void check_image_alt(struct facts *f, struct verdict *v)
 {
     size_t count = 0, missing = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_IMG, &at)) != NULL;) {
+        if (is_hidden(e))
+            continue;
         count++;
         if (has_name(e))
             continue;
@@ -118,9 +128,8 @@ void check_image_alt(struct facts *f, struct verdict *v)
         return;
     verdict_number(v, (double)missing);
     if (missing > 0)
-        verdict_fail(
-            v, "%zu of %zu images have no alternative text. Add an alt attribute to each; an empty one where the image only decorates.",
-            missing, count);
+        verdict_fail(v, "%zu of %zu %s no alternative text. Add an alt attribute to each; an empty one where the image only decorates.",
+                     missing, count, verdict_plural(count, "image has", verdict_plural(missing, "images has", "images have")));
     else
         verdict_pass(v);
 }
@@ -243,6 +252,7 @@ void check_noindex(struct facts *f, struct verdict *v)
 {
     size_t blocked = 0;
     size_t bots = sizeof(noindex_bots) / sizeof(*noindex_bots);
+    struct str any = {0};
     for (size_t i = 0; i < bots; i++) {
         struct str source = blocked_by(f, noindex_bots[i]);
         if (source.n == 0)
@@ -250,7 +260,10 @@ void check_noindex(struct facts *f, struct verdict *v)
         blocked++;
         if (v->value_kind == VALUE_NULL)
             verdict_text(v, source);
-        verdict_detail(v, "%s: %.*s", i == 0 ? "any bot" : noindex_bots[i], STR_ARG(source));
+        if (i == 0 || !str_eq(source, any)) /* what is for any bot is said once */
+            verdict_detail(v, "%s: %.*s", i == 0 ? "any bot" : noindex_bots[i], STR_ARG(source));
+        if (i == 0)
+            any = source;
     }
     if (blocked == bots) {
         verdict_fail(v, "The page tells search engines not to show it. Remove the noindex directive if it should be found.");

@@ -22,7 +22,7 @@ void check_not_found_page(struct facts *f, struct verdict *v)
 
 static const char *const robots_names[] = {
     "user-agent", "disallow",     "allow",      "sitemap", "crawl-delay",    "clean-param",
-    "host",       "request-rate", "visit-time", "noindex", "content-signal", "license",
+    "host",       "request-rate", "visit-time", "noindex", "content-signal",
 };
 
 static bool is_robots_name(struct str name)
@@ -35,7 +35,7 @@ static bool is_robots_name(struct str name)
 
 static const char *sitemap_mistake(struct str value)
 {
-    static const char *const schemes[] = {"http://", "https://", "ftp://"};
+    static const char *const schemes[] = {"http:", "https:", "ftp:"};
     struct buf absolute = {0};
     bool valid = url_resolve(value, "http://base.example/", &absolute);
     buf_free(&absolute);
@@ -84,6 +84,10 @@ void check_robots_txt_valid(struct facts *f, struct verdict *v)
     struct robots_line line = {0};
     bool in_group = false;
     size_t mistakes = 0;
+    if (robots->state == PROBE_FAILED || robots->state == PROBE_CLOSED) {
+        verdict_fail(v, "robots.txt could not be fetched. Make it answer 200, or 404 if there is none.");
+        return;
+    }
     if (robots->state != PROBE_DONE)
         return;
     if (robots->status >= 500) {
@@ -91,7 +95,7 @@ void check_robots_txt_valid(struct facts *f, struct verdict *v)
         verdict_fail(v, "robots.txt answers %ld. Make it answer 200, or 404 if there is none.", robots->status);
         return;
     }
-    if (robots->status < 200 || robots->status >= 300 || rest.n == 0)
+    if (robots->status >= 400 || rest.n == 0)
         return;
     while (robots_line(&rest, &line)) {
         const char *mistake = robots_mistake(&line, &in_group);
@@ -102,7 +106,8 @@ void check_robots_txt_valid(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)mistakes);
     if (mistakes > 0)
-        verdict_fail(v, "robots.txt has %zu lines that crawlers do not understand. Mend them.", mistakes);
+        verdict_fail(v, "robots.txt has %zu %s that crawlers do not understand. Mend %s.", mistakes,
+                     verdict_plural(mistakes, "line", "lines"), verdict_plural(mistakes, "it", "them"));
     else
         verdict_pass(v);
 }

@@ -4,6 +4,7 @@
 
 #include <zlib.h>
 
+#define GZIP_LEVEL 1 /* what nginx does where it is told nothing else; and a third of the time of 6 */
 #define ARENA_BYTES ((size_t)16 * 1024 * 1024)
 
 void facts_init(struct facts *facts)
@@ -22,7 +23,7 @@ static uint64_t gzip_size(struct str body)
 {
     unsigned char out[16 * 1024];
     z_stream z = {0};
-    if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return 0;
     uint64_t bytes = 0;
     int code;

@@ -1,4 +1,4 @@
-#include "page.h"
+#include "page_name.h"
 #include "text.h"
 
 #include <libxml/HTMLparser.h>
@@ -20,18 +20,31 @@ static const char *const tag_names[TAG_COUNT] = {[TAG_OTHER] = "",
 #undef PAGE_TAG
 };
 
-/* Elements within a line of text: they part no words. Sorted. */
-static const char *const inline_names[] = {
-    "a",    "abbr",  "acronym", "b",      "bdi",    "bdo",  "big",  "cite", "code", "data", "del", "dfn",  "em",
-    "font", "i",     "ins",     "kbd",    "label",  "mark", "nobr", "q",    "rb",   "rp",   "rt",  "ruby", "s",
-    "samp", "small", "span",    "strike", "strong", "sub",  "sup",  "time", "tt",   "u",    "var", "wbr",
-};
+/* What marks stand for runs, in turn: so many may be lost before two could be taken for each other. */
+static const char marks[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+#define MARKS (sizeof(marks) - 1)
 
 /* The text of an element that is still open. */
 struct capture {
     struct page_element *element;
     size_t depth, from; /* where its text begins in page->text, or in ${aside} */
     bool is_aside;
+    bool has_own_lang; /* an element within told its language */
+};
+
+/* Runs of text whose marks the parser has not come to yet. */
+struct runs {
+    struct page_run *list;
+    size_t first, end, room;
+    size_t number; /* of the first; its mark is marks[number % MARKS] */
+    bool failed;
+};
+
+/* Names are the parser's own strings, the same for all elements of a name. */
+#define NAMES_KNOWN 64
+struct known_name {
+    const xmlChar *p;
+    const struct page_name *row;
 };
 
 struct reading {
@@ -40,8 +53,12 @@ struct reading {
     struct timespec deadline;
     bool too_complex;
     size_t depth;
-    size_t inert_depth, head_depth, svg_depth, picture_depth, media_depth; /* depth of the outermost one that is open; 0 none */
-    struct buf aside;                                                      /* title or JSON-LD: text that is not in the body's */
+    size_t inert_depth, svg_depth, picture_depth, media_depth; /* depth of the outermost one that is open; 0 none */
+    bool head_over;
+    bool spaced; /* white space is due before the next text */
+    struct runs runs;
+    struct known_name names[NAMES_KNOWN];
+    struct buf aside; /* title, style or JSON-LD: text that is not in the body's */
     struct capture captures[MAX_CAPTURES];
     unsigned capture_count;
     struct {
@@ -51,27 +68,16 @@ struct reading {
     unsigned lang_count;
 };
 
-const char *page_tag_name(enum page_tag tag)
-{
-    return tag_names[tag];
-}
+static const struct page_name unknown_name = {.tag = TAG_OTHER};
 
-static enum page_tag tag_of(const char *name)
+static const struct page_name *name_of(struct reading *r, const xmlChar *name)
 {
-    for (unsigned t = TAG_OTHER + 1; t < TAG_COUNT; t++)
-        if (strcmp(tag_names[t], name) == 0)
-            return (enum page_tag)t;
-    return TAG_OTHER;
-}
-
-static int compare_name(const void *key, const void *item)
-{
-    return strcmp(key, *(const char *const *)item);
-}
-
-static bool is_inline(const char *name)
-{
-    return bsearch(name, inline_names, sizeof(inline_names) / sizeof(*inline_names), sizeof(*inline_names), compare_name) != NULL;
+    struct known_name *known = &r->names[((uintptr_t)name ^ (uintptr_t)name >> 6) % NAMES_KNOWN];
+    if (known->p != name) {
+        const struct page_name *row = page_name_find(str_of((const char *)name));
+        *known = (struct known_name){name, row == NULL ? &unknown_name : row};
+    }
+    return known->row;
 }
 
 /* Opening an element of a kind remembers the outermost one's depth; closing it forgets. */
@@ -131,12 +137,13 @@ static bool copy_attributes(struct arena *arena, struct page_element *e, const x
     return true;
 }
 
-static struct page_element *keep(struct reading *r, enum page_tag tag, const xmlChar **atts)
+static struct page_element *keep(struct reading *r, enum page_tag tag, const char *name, const xmlChar **atts)
 {
     struct page *page = r->page;
     struct page_element *e = arena_get(&page->arena, sizeof(*e));
     if (e == NULL || !copy_attributes(&page->arena, e, atts))
         return NULL;
+    e->name = tag == TAG_OTHER ? arena_copy(&page->arena, cut_bytes(str_of(name), 32)).p : tag_names[tag];
     if (page->count == page->room) {
         size_t room = page->room == 0 ? 256 : page->room * 2;
         struct page_element **more = realloc(page->elements, room * sizeof(*more));
@@ -149,7 +156,7 @@ static struct page_element *keep(struct reading *r, enum page_tag tag, const xml
     }
     page->elements[page->count++] = e;
     e->tag = tag;
-    e->flags = (r->head_depth > 0 ? ELEMENT_IN_HEAD : 0) | (r->svg_depth > 0 && r->svg_depth < r->depth ? ELEMENT_IN_SVG : 0) |
+    e->flags = (!r->head_over ? ELEMENT_IN_HEAD : 0) | (r->svg_depth > 0 && r->svg_depth < r->depth ? ELEMENT_IN_SVG : 0) |
                (r->picture_depth > 0 ? ELEMENT_IN_PICTURE : 0) | (r->media_depth > 0 ? ELEMENT_IN_MEDIA : 0);
     if (r->lang_count > 0)
         e->lang = r->langs[r->lang_count - 1].lang;
@@ -163,7 +170,7 @@ static bool is_json_ld(const xmlChar **atts)
 
 static void capture(struct reading *r, struct page_element *e, const xmlChar **atts)
 {
-    bool aside = e->tag == TAG_TITLE || (e->tag == TAG_SCRIPT && is_json_ld(atts));
+    bool aside = e->tag == TAG_TITLE || e->tag == TAG_STYLE || (e->tag == TAG_SCRIPT && is_json_ld(atts));
     bool heading = e->tag >= TAG_H1 && e->tag <= TAG_H6;
     if (!(aside || heading || e->tag == TAG_A || e->tag == TAG_BUTTON) || r->capture_count == MAX_CAPTURES)
         return;
@@ -175,123 +182,203 @@ static void capture(struct reading *r, struct page_element *e, const xmlChar **a
     }
 }
 
-/* White space runs become one space, as on the screen. */
-static struct str collapse(struct arena *arena, struct str s)
-{
-    s = text_trim(s);
-    char kept[PAGE_TEXT_BYTES + 4];
-    size_t n = 0;
-    bool space = false;
-    for (size_t i = 0; i < s.n; i++) {
-        if (text_is_space(s.p[i])) {
-            space = true;
-            continue;
-        }
-        /* cut before a code point that would not fit whole */
-        if (n >= PAGE_TEXT_BYTES - 5 && ((unsigned char)s.p[i] & 0xC0) != 0x80)
-            break;
-        if (space)
-            kept[n++] = ' ';
-        space = false;
-        kept[n++] = s.p[i];
-    }
-    return arena_copy(arena, (struct str){kept, n});
-}
-
 static void end_capture(struct reading *r)
 {
     struct capture *c = &r->captures[--r->capture_count];
     const struct buf *from = c->is_aside ? &r->aside : &r->page->text;
     struct str text = text_from(buf_view(from), c->from);
-    c->element->text = c->element->tag == TAG_SCRIPT ? arena_copy(&r->page->arena, text) : collapse(&r->page->arena, text);
+    bool as_it_is = c->element->tag == TAG_SCRIPT || c->element->tag == TAG_STYLE;
+    c->element->text = as_it_is ? arena_copy(&r->page->arena, text) : page_collapse(&r->page->arena, text);
 }
 
-static void count_other(struct reading *r, const char *name, const xmlChar **atts)
+static void note_style(struct page *page, const char *name, struct str style)
+{
+    if (page->style_attributes < sizeof(page->style_samples) / sizeof(*page->style_samples)) {
+        struct str cut = cut_bytes(style, 200);
+        page->style_samples[page->style_attributes] = arena_printf(&page->arena, "<%.32s style=\"%.*s\">", name, (int)cut.n, cut.p);
+    }
+    page->style_attributes++;
+}
+
+/* The language from here on; and that of the link we are in, which is its elements' where they agree. */
+static void note_lang(struct reading *r, struct str lang)
+{
+    if (lang.p != NULL && r->lang_count < MAX_LANGS) {
+        r->langs[r->lang_count].lang = arena_copy(&r->page->arena, cut_bytes(text_trim(lang), 64));
+        r->langs[r->lang_count++].depth = r->depth;
+    }
+    struct capture *c = r->capture_count > 0 ? &r->captures[r->capture_count - 1] : NULL;
+    if (c == NULL || c->element->tag != TAG_A || r->lang_count == 0)
+        return;
+    struct str here = r->langs[r->lang_count - 1].lang;
+    if (c->has_own_lang && !page_same_language(c->element->lang, here))
+        c->element->lang = STR("");
+    else if (!c->has_own_lang)
+        c->element->lang = here;
+    c->has_own_lang = true;
+}
+
+/* What is noted of every element. */
+static void count(struct reading *r, const struct page_name *known, const char *name, const xmlChar **atts)
 {
     struct page *page = r->page;
     page->element_count++;
     if (r->depth > page->depth)
         page->depth = r->depth;
     struct str style = value_of(atts, "style");
-    if (style.p != NULL) {
-        if (page->style_attributes < sizeof(page->style_samples) / sizeof(*page->style_samples)) {
-            style = cut_bytes(style, 200);
-            page->style_samples[page->style_attributes] = arena_printf(&page->arena, "<%.32s style=\"%.*s\">", name, (int)style.n, style.p);
-        }
-        page->style_attributes++;
-    }
-    for (size_t i = 0; i < PAGE_DEPRECATED_COUNT; i++)
-        if (strcmp(page_deprecated_names[i], name) == 0)
-            page->deprecated[i]++;
-    struct str lang = value_of(atts, "lang");
-    if (lang.p != NULL && r->lang_count < MAX_LANGS) {
-        r->langs[r->lang_count].lang = arena_copy(&page->arena, cut_bytes(text_trim(lang), 64));
-        r->langs[r->lang_count++].depth = r->depth;
-    }
+    if (style.p != NULL)
+        note_style(page, name, style);
+    if (known->deprecated > 0)
+        page->deprecated[known->deprecated - 1]++;
+    note_lang(r, value_of(atts, "lang"));
+    if (known->tag == TAG_OTHER && style.p != NULL && strstr(style.p, "(") != NULL)
+        keep(r, TAG_OTHER, name, atts); /* it may load something */
 }
 
-static void start_element(void *arg, const xmlChar *xml_name, const xmlChar **atts)
+static void start_element(void *arg, const xmlChar *name, const xmlChar **atts)
 {
     struct reading *r = arg;
-    const char *name = (const char *)xml_name;
+    const struct page_name *known = name_of(r, name);
     r->depth++;
     if (r->depth > MAX_DEPTH)
         r->too_complex = true;
     if (r->inert_depth > 0 || r->too_complex)
         return;
-    if (strcmp(name, "template") == 0) {
+    if (known->tag == TAG_TEMPLATE) {
         r->page->element_count++;
         enter(&r->inert_depth, r->depth);
         return;
     }
-    count_other(r, name, atts);
-    if (!is_inline(name))
+    count(r, known, (const char *)name, atts);
+    if ((known->flags & NAME_INLINE) == 0)
         part_words(r);
-    enum page_tag tag = tag_of(name);
-    if (tag == TAG_OTHER)
+    if (known->tag == TAG_OTHER)
         return;
-    if (tag == TAG_HEAD)
-        enter(&r->head_depth, r->depth);
-    struct page_element *e = keep(r, tag, atts);
-    if (tag == TAG_SVG)
+    struct page_element *e = keep(r, known->tag, NULL, atts);
+    if (known->tag == TAG_SVG)
         enter(&r->svg_depth, r->depth);
-    else if (tag == TAG_PICTURE)
+    else if (known->tag == TAG_PICTURE)
         enter(&r->picture_depth, r->depth);
-    else if (tag == TAG_VIDEO || tag == TAG_AUDIO)
+    else if (known->tag == TAG_VIDEO || known->tag == TAG_AUDIO)
         enter(&r->media_depth, r->depth);
     if (e != NULL)
         capture(r, e, atts);
 }
 
-static void end_element(void *arg, const xmlChar *xml_name)
+static void end_element(void *arg, const xmlChar *name)
 {
     struct reading *r = arg;
     if (r->depth == 0)
         return;
-    if (r->inert_depth == 0 && !is_inline((const char *)xml_name))
+    if (r->inert_depth == 0 && (name_of(r, name)->flags & NAME_INLINE) == 0)
         part_words(r);
     while (r->capture_count > 0 && r->captures[r->capture_count - 1].depth >= r->depth)
         end_capture(r);
     while (r->lang_count > 0 && r->langs[r->lang_count - 1].depth >= r->depth)
         r->lang_count--;
-    size_t *const kinds[] = {&r->inert_depth, &r->head_depth, &r->svg_depth, &r->picture_depth, &r->media_depth};
+    size_t *const kinds[] = {&r->inert_depth, &r->svg_depth, &r->picture_depth, &r->media_depth};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         leave(kinds[i], r->depth);
     r->depth--;
 }
 
+/* ---- text: runs wait for the parser to come to their marks ---- */
+
+static bool grow(struct runs *runs)
+{
+    if (runs->first > 0) {
+        memmove(runs->list, runs->list + runs->first, (runs->end - runs->first) * sizeof(*runs->list));
+        runs->end -= runs->first;
+        runs->first = 0;
+        return true;
+    }
+    size_t room = runs->room == 0 ? 1024 : runs->room * 2;
+    struct page_run *more = realloc(runs->list, room * sizeof(*more));
+    if (more == NULL)
+        return false;
+    runs->list = more;
+    runs->room = room;
+    return true;
+}
+
+static char add_run(void *arg, struct page_run run)
+{
+    struct reading *r = arg;
+    struct runs *runs = &r->runs;
+    char mark = marks[(runs->number + runs->end - runs->first) % MARKS];
+    if (runs->end == runs->room && !grow(runs)) {
+        runs->failed = true;
+        return mark;
+    }
+    runs->list[runs->end++] = run;
+    return mark;
+}
+
+/* The first waiting run that ${mark} may stand for; those before it were lost. */
+static bool take_run(struct runs *runs, char mark, struct page_run *out)
+{
+    const char *at = strchr(marks, mark);
+    size_t ahead = at == NULL ? SIZE_MAX : ((size_t)(at - marks) + MARKS - runs->number % MARKS) % MARKS;
+    if (ahead >= runs->end - runs->first)
+        return false;
+    *out = runs->list[runs->first + ahead];
+    runs->number += ahead + 1;
+    runs->first += ahead + 1;
+    if (runs->first == runs->end)
+        runs->first = runs->end = 0;
+    return true;
+}
+
+/* The text we are in: the aside's, the body's; NULL in what is not to be seen. */
+static struct buf *text_here(struct reading *r)
+{
+    struct capture *c = r->capture_count > 0 ? &r->captures[r->capture_count - 1] : NULL;
+    if (r->inert_depth > 0)
+        return NULL;
+    if (c != NULL && c->is_aside)
+        return r->aside.n < PAGE_RAW_BYTES ? &r->aside : NULL;
+    return r->head_over ? &r->page->text : NULL;
+}
+
+static void add_text(struct reading *r, struct page_run run)
+{
+    struct buf *out = text_here(r);
+    r->spaced = r->spaced || (run.flags & RUN_SPACED) != 0;
+    if (out == NULL)
+        return;
+    if (out == &r->aside)
+        run.text = cut_bytes(run.text, PAGE_RAW_BYTES - out->n);
+    if (r->spaced)
+        buf_add(out, " ", 1);
+    r->spaced = false;
+    if ((run.flags & RUN_DECODED) != 0)
+        page_decode(run.text, out);
+    else
+        buf_str(out, run.text);
+}
+
+static void marked(void *arg, const xmlChar *comment)
+{
+    struct reading *r = arg;
+    struct page_run run;
+    if (comment[0] == PAGE_MARK_BODY)
+        r->head_over = true;
+    else if (take_run(&r->runs, (char)comment[0], &run))
+        add_text(r, run);
+}
+
+/* Only the inside of scripts and styles comes this way; and a mark where the parser knows that comments are none. */
 static void characters(void *arg, const xmlChar *text, int n)
 {
     struct reading *r = arg;
-    if (r->inert_depth > 0 || n <= 0)
-        return;
     struct capture *c = r->capture_count > 0 ? &r->captures[r->capture_count - 1] : NULL;
-    if (c != NULL && c->is_aside) {
-        if (r->aside.n + (size_t)n <= PAGE_JSON_LD_BYTES)
-            buf_add(&r->aside, text, (size_t)n);
-    } else if (r->head_depth == 0) {
-        buf_add(&r->page->text, text, (size_t)n);
-    }
+    bool raw = c != NULL && (c->element->tag == TAG_SCRIPT || c->element->tag == TAG_STYLE);
+    if (n <= 0)
+        return;
+    if (!raw && n == 8 && memcmp(text, "<!--", 4) == 0)
+        marked(r, text + 4);
+    else
+        add_text(r, (struct page_run){{(const char *)text, (size_t)n}, 0});
 }
 
 static bool is_late(const struct timespec *deadline)
@@ -318,6 +405,7 @@ static htmlParserCtxtPtr new_parser(struct reading *r)
         .characters = characters,
         .ignorableWhitespace = characters,
         .cdataBlock = characters,
+        .comment = marked,
     };
     htmlParserCtxtPtr parser = htmlCreatePushParserCtxt(&sax, r, NULL, 0, NULL, XML_CHAR_ENCODING_UTF8);
     if (parser != NULL)
@@ -342,15 +430,16 @@ enum page_status page_read(struct page *page, struct str html, unsigned deadline
     if (r.parser == NULL)
         return PAGE_NO_MEMORY;
     struct str doctype;
-    if (page_scan(html, &doctype, feed, &r))
+    if (page_scan(html, &doctype, &(struct page_sink){feed, add_run, &r}))
         htmlParseChunk(r.parser, NULL, 0, 1);
     if (r.parser->errNo == XML_ERR_NO_MEMORY)
         page->text.failed = true;
     htmlFreeParserCtxt(r.parser);
     page->doctype = arena_copy(&page->arena, cut_bytes(doctype, PAGE_TEXT_BYTES));
     page->mode = page_mode_of(doctype);
-    bool memory = buf_ok(&r.aside) && buf_ok(&page->text);
+    bool memory = buf_ok(&r.aside) && buf_ok(&page->text) && !r.runs.failed;
     buf_free(&r.aside);
+    free(r.runs.list);
     if (r.too_complex || page->arena.full)
         return PAGE_TOO_COMPLEX;
     return memory ? PAGE_OK : PAGE_NO_MEMORY;

@@ -8,11 +8,13 @@
 #include "arena.h"
 
 /* Elements that are kept. The rest is only counted. */
-#define PAGE_TAGS(X) \
-    X(HTML, "html") X(HEAD, "head") X(BODY, "body") X(TITLE, "title") X(META, "meta") X(BASE, "base") X(LINK, "link") X(SCRIPT, "script") X(STYLE, "style") \
-    X(A, "a") X(AREA, "area") X(IMG, "img") X(PICTURE, "picture") X(SOURCE, "source") X(VIDEO, "video") X(AUDIO, "audio") X(TRACK, "track") X(IFRAME, "iframe") \
-    X(FRAME, "frame") X(EMBED, "embed") X(OBJECT, "object") X(INPUT, "input") X(FORM, "form") X(BUTTON, "button") X(SVG, "svg") X(SVG_IMAGE, "image") \
-    X(SVG_USE, "use") X(H1, "h1") X(H2, "h2") X(H3, "h3") X(H4, "h4") X(H5, "h5") X(H6, "h6")
+#define PAGE_TAGS(X)                                                                                                                       \
+    X(HTML, "html")                                                                                                                        \
+    X(HEAD, "head") X(BODY, "body") X(TITLE, "title") X(META, "meta") X(BASE, "base") X(LINK, "link") X(SCRIPT, "script")                  \
+        X(STYLE, "style") X(A, "a") X(AREA, "area") X(IMG, "img") X(PICTURE, "picture") X(SOURCE, "source") X(VIDEO, "video")              \
+            X(AUDIO, "audio") X(TRACK, "track") X(IFRAME, "iframe") X(FRAME, "frame") X(EMBED, "embed") X(OBJECT, "object")                \
+                X(INPUT, "input") X(FORM, "form") X(BUTTON, "button") X(SVG, "svg") X(SVG_IMAGE, "image") X(SVG_USE, "use") X(H1, "h1")    \
+                    X(H2, "h2") X(H3, "h3") X(H4, "h4") X(H5, "h5") X(H6, "h6") X(TEMPLATE, "template")
 
 #define PAGE_TAG(id, name) TAG_##id,
 enum page_tag { TAG_OTHER, PAGE_TAGS(PAGE_TAG) TAG_COUNT };
@@ -20,9 +22,9 @@ enum page_tag { TAG_OTHER, PAGE_TAGS(PAGE_TAG) TAG_COUNT };
 
 enum {
     ELEMENT_IN_HEAD = 1 << 0,
-    ELEMENT_IN_SVG = 1 << 1,     /* within <svg>, the <svg> itself not */
+    ELEMENT_IN_SVG = 1 << 1, /* within <svg>, the <svg> itself not */
     ELEMENT_IN_PICTURE = 1 << 2,
-    ELEMENT_IN_MEDIA = 1 << 3,   /* within <video> or <audio> */
+    ELEMENT_IN_MEDIA = 1 << 3, /* within <video> or <audio> */
 };
 
 struct page_attribute {
@@ -32,15 +34,21 @@ struct page_attribute {
 
 #define PAGE_VALUE_BYTES 4096
 #define PAGE_TEXT_BYTES 1024
-#define PAGE_JSON_LD_BYTES (256 * 1024)
+#define PAGE_RAW_BYTES (256 * 1024) /* of one title, style or JSON-LD */
 
 struct page_element {
-    enum page_tag tag;
+    enum page_tag tag; /* TAG_OTHER: kept for its style alone, with style and lang only */
     unsigned flags;
+    const char *name;
     size_t attribute_count;
     struct page_attribute *attributes;
-    struct str text; /* title, a, button, h1–h6: white space collapsed, cut at PAGE_TEXT_BYTES; script[type=application/ld+json]: as it is */
-    struct str lang; /* the nearest lang attribute, itself included; empty without one */
+    struct str
+        text; /* title, a, button, h1–h6: white space collapsed, cut at PAGE_TEXT_BYTES; script[type=application/ld+json] and style: as it is */
+    /*
+     * The language of the text: the nearest lang attribute, itself included; for a whose elements have languages of their own, theirs. Empty
+     * without one, or where they differ.
+     */
+    struct str lang;
 };
 
 /* Elements that HTML gave up; the order is that of page_deprecated_names. */
@@ -59,11 +67,11 @@ struct page {
     size_t depth;         /* the deepest */
     size_t style_attributes;
     size_t deprecated[PAGE_DEPRECATED_COUNT];
-    size_t html_bytes; /* of the whole document as UTF-8 */
+    size_t html_bytes;  /* of the whole document as UTF-8 */
     struct str doctype; /* what stands between <! and >; empty without one */
     enum page_mode mode;
     struct str style_samples[50]; /* elements with a style attribute: "tag: style" */
-    struct buf text; /* the body's visible text; blocks are parted by a newline */
+    struct buf text;              /* the body's visible text; blocks are parted by a newline */
 };
 
 /*
@@ -82,21 +90,40 @@ bool page_attribute(const struct page_element *element, const char *name, struct
 /* page_value(element, name): the attribute's value trimmed; empty where absent. */
 struct str page_value(const struct page_element *element, const char *name);
 
-const char *page_tag_name(enum page_tag tag);
-
 /* page_mode_of(doctype): quirks mode by WHATWG HTML, 13.2.6.4.1; ${doctype} as in struct page, empty for none. */
 enum page_mode page_mode_of(struct str doctype);
 
 /*
- * page_scan(html, doctype, feed, arg):
- * What the parser shall see of ${html}: comments, declarations and the insides of scripts (but JSON-LD), styles, noscript and frames are
- * left out, markup within title and textarea becomes the text it is to browsers, and a tag is cut at PAGE_TAG_BYTES or PAGE_TAG_ATTRIBUTES,
- * since the parser's cost there is quadratic. ${doctype} borrows from ${html}. ${feed} gets it in pieces and returns false to stop; then so
- * does page_scan.
+ * page_scan(html, doctype, sink):
+ * What the parser shall see of ${html}: comments, declarations and the insides of scripts (but JSON-LD), noscript and frames are left out,
+ * and so are attributes of elements that are not kept, but for style and lang. A tag is cut at PAGE_TAG_BYTES or PAGE_TAG_ATTRIBUTES, since
+ * the parser's cost there is quadratic. Text does not go through the parser, whose cost is by the character: each run of it goes to
+ * sink->text, and a comment with the mark it returns stands in its place. A comment with PAGE_MARK_BODY stands where the head is over.
+ * ${doctype} and the runs borrow from ${html}. sink->feed gets the markup in pieces and returns false to stop; then so does page_scan.
  */
 #define PAGE_TAG_BYTES ((size_t)64 * 1024)
 #define PAGE_TAG_ATTRIBUTES 1024
-typedef bool page_feed_fn(void *arg, const char *p, size_t n);
-bool page_scan(struct str html, struct str *doctype, page_feed_fn *feed, void *arg);
+#define PAGE_MARK_BODY '!'
+
+enum {
+    RUN_DECODED = 1 << 0, /* character references in it mean what they stand for */
+    RUN_SPACED = 1 << 1,  /* white space came before it */
+};
+
+struct page_run {
+    struct str text;
+    unsigned flags;
+};
+
+struct page_sink {
+    bool (*feed)(void *arg, const char *p, size_t n);
+    char (*text)(void *arg, struct page_run run); /* returns the run's mark, a letter */
+    void *arg;
+};
+
+bool page_scan(struct str html, struct str *doctype, const struct page_sink *sink);
+
+/* page_decode(text, out): append ${text} with its character references as what they stand for (WHATWG HTML, 13.2.5.72 on; HTML 4's names). */
+void page_decode(struct str text, struct buf *out);
 
 #endif

@@ -1,34 +1,25 @@
 #include "config.h"
 
-#include "page.h"
+#include "page_name.h"
 #include "text.h"
 
 #define SLICE_BYTES 4096
 
-/* What the content of an element is to a browser, when it is not markup. */
-enum raw { RAW_NONE, RAW_DROP, RAW_TEXT, RAW_SCRIPT };
-
-static const struct {
-    const char *name;
-    enum raw raw;
-} raw_elements[] = {
-    {"script", RAW_SCRIPT}, {"style", RAW_DROP},    {"noscript", RAW_DROP}, {"iframe", RAW_DROP}, {"noembed", RAW_DROP},
-    {"noframes", RAW_DROP}, {"textarea", RAW_TEXT}, {"title", RAW_TEXT},    {"xmp", RAW_TEXT},
-};
-
 struct scan {
     struct str left; /* not read yet */
-    page_feed_fn *feed;
-    void *arg;
+    const struct page_sink *sink;
     char slice[SLICE_BYTES];
     size_t n;
     bool stopped;
-    bool begun; /* something that is no comment, doctype or white space was seen */
+    bool begun;       /* something that is no comment, doctype or white space was seen */
+    bool head_over;   /* and said so */
+    bool spaced;      /* white space was seen since the last text */
+    size_t templates; /* open ones */
 };
 
 static void flush(struct scan *s)
 {
-    if (s->n > 0 && !s->stopped && !s->feed(s->arg, s->slice, s->n))
+    if (s->n > 0 && !s->stopped && !s->sink->feed(s->sink->arg, s->slice, s->n))
         s->stopped = true;
     s->n = 0;
 }
@@ -47,16 +38,30 @@ static void put(struct scan *s, const char *p, size_t n)
     }
 }
 
-static void put_text(struct scan *s, struct str text)
+static void put_mark(struct scan *s, char mark)
 {
-    while (text.n > 0 && !s->stopped) {
-        struct str before, after;
-        bool more = text_split(text, '<', &before, &after);
-        put(s, before.p, before.n);
-        if (more)
-            put(s, "&lt;", 4);
-        text = after;
-    }
+    char comment[] = "<!--?-->";
+    comment[4] = mark;
+    put(s, comment, sizeof(comment) - 1);
+}
+
+static void end_head(struct scan *s)
+{
+    if (s->head_over || s->templates > 0)
+        return;
+    s->head_over = true;
+    put_mark(s, PAGE_MARK_BODY);
+}
+
+/* White space alone is only remembered: it is the next text's. */
+static void put_text(struct scan *s, struct str text, unsigned flags)
+{
+    size_t i = 0;
+    while (i < text.n && text_is_space(text.p[i]))
+        i++;
+    if (i < text.n)
+        put_mark(s, s->sink->text(s->sink->arg, (struct page_run){text, flags | (s->spaced ? RUN_SPACED : 0)}));
+    s->spaced = i == text.n && (s->spaced || i > 0);
 }
 
 /* Drop ${n} bytes of what is left. */
@@ -95,12 +100,24 @@ static void skip_comment(struct scan *s)
     }
 }
 
+/* The attributes of an element that is only counted which the parser shall see all the same. */
+static const char *const counted_attributes[] = {"style", "lang"};
+#define COUNTED_ATTRIBUTES (sizeof(counted_attributes) / sizeof(*counted_attributes))
+
 struct tag {
     struct str name;
-    size_t end;   /* bytes of the whole tag with its > */
-    size_t whole; /* bytes from the < that may be passed on: whole attributes within the bounds */
+    const struct page_name *known; /* NULL: nothing is */
+    size_t end;                    /* bytes of the whole tag with its > */
+    size_t whole;                  /* bytes from the < that may be passed on: whole attributes within the bounds */
     bool cut;
+    bool closes_itself;
+    struct str counted[COUNTED_ATTRIBUTES]; /* as they stand, with what parts them from the one before */
 };
+
+static bool is_kept(const struct tag *tag)
+{
+    return tag->known != NULL && tag->known->tag != TAG_OTHER;
+}
 
 /* Bytes of one attribute at ${s}, value and white space before it included; 0 at the tag's end. s.n when the document ends first. */
 static size_t attribute_bytes(struct str s)
@@ -130,6 +147,18 @@ static size_t attribute_bytes(struct str s)
     return i;
 }
 
+static void note_attribute(struct tag *tag, struct str s)
+{
+    struct str name = s;
+    while (name.n > 0 && (text_is_space(name.p[0]) || name.p[0] == '/'))
+        name = text_from(name, 1);
+    for (size_t i = 0; i < COUNTED_ATTRIBUTES; i++) {
+        size_t n = strlen(counted_attributes[i]);
+        if (tag->counted[i].n == 0 && text_starts(name, counted_attributes[i]) && (name.n == n || strchr("= \t\n\f\r", name.p[n]) != NULL))
+            tag->counted[i] = s;
+    }
+}
+
 /* The tag at ${s}, which begins with < or </ and a letter. False: the document ends within it, and browsers drop it. */
 static bool read_tag(struct str s, struct tag *out)
 {
@@ -138,10 +167,13 @@ static bool read_tag(struct str s, struct tag *out)
     while (at < s.n && !text_is_space(s.p[at]) && s.p[at] != '/' && s.p[at] != '>')
         at++;
     *out = (struct tag){.name = {s.p + begin, at - begin}, .whole = at};
+    out->known = page_name_find(out->name);
     for (unsigned attributes = 0;; attributes++) {
-        size_t n = attribute_bytes(text_from(s, at));
+        size_t n = at < s.n && s.p[at] == '>' ? 0 : attribute_bytes(text_from(s, at));
         if (n == 0)
             break;
+        if (n <= PAGE_TAG_BYTES && !is_kept(out))
+            note_attribute(out, (struct str){s.p + at, n});
         at += n;
         if (at >= s.n)
             return false;
@@ -154,15 +186,8 @@ static bool read_tag(struct str s, struct tag *out)
     if (gt == NULL)
         return false;
     out->end = (size_t)(gt - s.p) + 1;
+    out->closes_itself = gt[-1] == '/';
     return true;
-}
-
-static enum raw raw_of(struct str name)
-{
-    for (size_t i = 0; i < sizeof(raw_elements) / sizeof(*raw_elements); i++)
-        if (text_eq(name, raw_elements[i].name))
-            return raw_elements[i].raw;
-    return RAW_NONE;
 }
 
 /* How far the raw text at ${s} goes: to </name, or to the end. */
@@ -182,8 +207,8 @@ static size_t raw_bytes(struct str s, struct str name)
     return s.n;
 }
 
-/* JSON-LD goes on to the parser, and nothing in it may look like an end tag: <\/ is the same JSON. */
-static void put_script(struct scan *s, struct str text)
+/* JSON-LD and styles go on to the parser, and nothing in them may look like an end tag: <\/ is the same to both. */
+static void put_raw(struct scan *s, struct str text)
 {
     while (text.n > 0 && !s->stopped) {
         const char *p = memmem(text.p, text.n, "</", 2);
@@ -195,44 +220,76 @@ static void put_script(struct scan *s, struct str text)
     }
 }
 
+static void put_start_tag(struct scan *s, const struct tag *tag)
+{
+    const char *source = s->left.p;
+    if (is_kept(tag) && !tag->cut) {
+        put(s, source, tag->end);
+        return;
+    }
+    if (tag->known != NULL && tag->known->content == CONTENT_REST) {
+        put(s, "<pre>", 5); /* no parser would see its end */
+        return;
+    }
+    put(s, source, is_kept(tag) ? tag->whole : (size_t)(tag->name.p - source) + tag->name.n);
+    for (size_t i = 0; i < COUNTED_ATTRIBUTES; i++) {
+        put(s, tag->counted[i].p, tag->counted[i].n);
+        put(s, " ", tag->counted[i].n > 0);
+    }
+    put(s, "/", tag->closes_itself);
+    put(s, ">", 1);
+}
+
+static void put_end_tag(struct scan *s, struct str name)
+{
+    put(s, "</", 2);
+    put(s, name.p, name.n);
+    put(s, ">", 1);
+}
+
+/* What stands inside the element whose start tag was put, when that is no markup. */
+static void put_content(struct scan *s, const struct tag *tag, struct str attributes)
+{
+    enum page_content content = tag->known->content;
+    struct str inside = {s->left.p, content == CONTENT_REST ? s->left.n : raw_bytes(s->left, tag->name)};
+    skip(s, inside.n);
+    if (content == CONTENT_DECODED)
+        put_text(s, inside, RUN_DECODED);
+    else if (content == CONTENT_VERBATIM || content == CONTENT_REST)
+        put_text(s, inside, 0);
+    else if (content == CONTENT_STYLE || (content == CONTENT_SCRIPT && text_has(attributes, "ld+json")))
+        put_raw(s, inside);
+    /* What is not closed is closed here, lest the parser takes the end of the document for content. */
+    if (s->left.n == 0)
+        put_end_tag(s, content == CONTENT_REST ? STR("pre") : tag->name);
+}
+
 static void start_tag(struct scan *s, const struct tag *tag)
 {
-    struct str source = s->left;
+    struct str attributes = {s->left.p, tag->whole};
     if (tag->name.n > PAGE_TAG_BYTES) {
         skip(s, tag->end);
         return;
     }
-    if (tag->cut) {
-        put(s, source.p, tag->whole);
-        put(s, ">", 1);
-    } else {
-        put(s, source.p, tag->end);
-    }
+    if (tag->known == NULL || (tag->known->flags & NAME_IN_HEAD) == 0)
+        end_head(s);
+    put_start_tag(s, tag);
     skip(s, tag->end);
-    enum raw raw = raw_of(tag->name);
-    if (raw == RAW_NONE)
+    if (tag->known == NULL)
         return;
-    struct str inside = {s->left.p, raw_bytes(s->left, tag->name)};
-    skip(s, inside.n);
-    if (raw == RAW_TEXT)
-        put_text(s, inside);
-    else if (raw == RAW_SCRIPT && text_has((struct str){source.p, tag->whole}, "ld+json"))
-        put_script(s, inside);
-    /* What is not closed is closed here, lest the parser takes the end of the document for content. */
-    if (s->left.n == 0) {
-        put(s, "</", 2);
-        put(s, tag->name.p, tag->name.n);
-        put(s, ">", 1);
-    }
+    s->templates += tag->known->tag == TAG_TEMPLATE;
+    if (tag->known->content != CONTENT_MARKUP)
+        put_content(s, tag, attributes);
 }
 
 static void end_tag(struct scan *s, const struct tag *tag)
 {
-    if (tag->name.n <= PAGE_TAG_BYTES) {
-        put(s, "</", 2);
-        put(s, tag->name.p, tag->name.n);
-        put(s, ">", 1);
-    }
+    /* What comes after </body> and </html> is the body's all the same, but the parser would take it for the end. */
+    bool is_end = tag->known != NULL && (tag->known->tag == TAG_BODY || tag->known->tag == TAG_HTML);
+    if (tag->name.n <= PAGE_TAG_BYTES && !is_end)
+        put_end_tag(s, tag->name);
+    if (tag->known != NULL && tag->known->tag == TAG_TEMPLATE && s->templates > 0)
+        s->templates--;
     skip(s, tag->end);
 }
 
@@ -241,22 +298,23 @@ static bool is_letter(struct str s, size_t at)
     return at < s.n && text_lower(s.p[at]) >= 'a' && text_lower(s.p[at]) <= 'z';
 }
 
-/* What follows a <. */
+/* Whether markup begins at the < that ${s} begins with; else it is a character like any other. */
+static bool is_markup(struct str s)
+{
+    return s.n > 1 && (is_letter(s, 1) || s.p[1] == '!' || s.p[1] == '?' || (s.p[1] == '/' && s.n > 2));
+}
+
 static void markup(struct scan *s, struct str *doctype)
 {
     struct str at = s->left;
     struct tag tag;
     if (text_starts(at, "<!--")) {
         skip_comment(s);
-    } else if (text_starts(at, "<!") || text_starts(at, "<?") || (text_starts(at, "</") && !is_letter(at, 2))) {
+    } else if (at.p[1] == '!' || at.p[1] == '?' || (at.p[1] == '/' && !is_letter(at, 2))) {
         bool is_doctype = text_starts(at, "<!doctype") && !s->begun && doctype->n == 0;
         skip_past(s, ">", 2);
         if (is_doctype && at.n > s->left.n)
             *doctype = (struct str){at.p + 2, at.n - s->left.n - (at.p[at.n - s->left.n - 1] == '>' ? 3 : 2)};
-    } else if (!is_letter(at, at.n > 1 && at.p[1] == '/' ? 2 : 1)) {
-        s->begun = true;
-        put(s, "&lt;", 4);
-        skip(s, 1);
     } else if (!read_tag(at, &tag)) {
         skip(s, at.n);
     } else {
@@ -268,18 +326,32 @@ static void markup(struct scan *s, struct str *doctype)
     }
 }
 
-bool page_scan(struct str html, struct str *doctype, page_feed_fn *feed, void *arg)
+/* The text up to the next markup. */
+static void text(struct scan *s)
 {
-    struct scan s = {.left = html, .feed = feed, .arg = arg};
+    size_t n = 0;
+    for (const char *lt; n < s->left.n; n++) {
+        lt = memchr(s->left.p + n, '<', s->left.n - n);
+        n = lt == NULL ? s->left.n : (size_t)(lt - s->left.p);
+        if (lt == NULL || is_markup(text_from(s->left, n)))
+            break;
+    }
+    struct str run = {s->left.p, n};
+    if (text_trim(run).n > 0) {
+        s->begun = true;
+        end_head(s);
+    }
+    put_text(s, run, RUN_DECODED);
+    skip(s, n);
+}
+
+bool page_scan(struct str html, struct str *doctype, const struct page_sink *sink)
+{
+    struct scan s = {.left = html, .sink = sink};
     *doctype = (struct str){0};
     while (s.left.n > 0 && !s.stopped) {
-        const char *lt = memchr(s.left.p, '<', s.left.n);
-        struct str text = {s.left.p, lt == NULL ? s.left.n : (size_t)(lt - s.left.p)};
-        if (text_trim(text).n > 0)
-            s.begun = true;
-        put(&s, text.p, text.n);
-        skip(&s, text.n);
-        if (lt != NULL)
+        text(&s);
+        if (s.left.n > 0)
             markup(&s, doctype);
     }
     flush(&s);

@@ -4,9 +4,6 @@
 
 #include <stdlib.h>
 
-/* What a check weighs in the score, by importance. */
-static const unsigned weights[] = {[IMPORTANCE_HIGH] = 10, [IMPORTANCE_MEDIUM] = 5, [IMPORTANCE_LOW] = 1};
-
 /*
  * Where the results would be too long, details go first: how many a check keeps, and how long its texts are; the next row is tried until
  * all fits.
@@ -77,8 +74,11 @@ static void add_all(struct buf *out, const struct verdict *verdicts, size_t deta
     buf_adds(out, "}");
 }
 
-static void count(const struct verdict *verdicts, struct audit_findings *out)
+static void count(const struct verdict *verdicts, const struct conf *conf, struct audit_findings *out)
 {
+    const unsigned weights[] = {[IMPORTANCE_HIGH] = conf->reports_weight_high,
+                                [IMPORTANCE_MEDIUM] = conf->reports_weight_medium,
+                                [IMPORTANCE_LOW] = conf->reports_weight_low};
     unsigned won = 0, all = 0;
     unsigned *const failed[] = {
         [IMPORTANCE_HIGH] = &out->issues.high, [IMPORTANCE_MEDIUM] = &out->issues.medium, [IMPORTANCE_LOW] = &out->issues.low};
@@ -99,7 +99,7 @@ static void count(const struct verdict *verdicts, struct audit_findings *out)
     out->score = all == 0 ? 0 : (int)((200 * won + all) / (2 * all));
 }
 
-bool results_make(struct facts *facts, struct audit_findings *out, struct buf *json)
+bool results_make(struct facts *facts, const struct conf *conf, struct audit_findings *out, struct buf *json)
 {
     struct verdict *verdicts = calloc(checks_count, sizeof(*verdicts));
     if (verdicts == NULL)
@@ -108,7 +108,7 @@ bool results_make(struct facts *facts, struct audit_findings *out, struct buf *j
         verdicts[i].arena = &facts->arena;
         checks[i].run(facts, &verdicts[i]);
     }
-    count(verdicts, out);
+    count(verdicts, conf, out);
     for (size_t i = 0; i < sizeof(cuts) / sizeof(*cuts); i++) {
         add_all(json, verdicts, cuts[i].details, cuts[i].points);
         if (json->n <= RESULTS_MAX_BYTES)

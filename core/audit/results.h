@@ -10,10 +10,10 @@
 #define RESULTS_MAX_BYTES ((size_t)32 * 1024)
 
 /*
- * results_make(facts, out, json): run all checks; fill score, issues and results of ${out} (borrowed from ${json}, which the caller frees).
- * False when memory is short.
+ * results_make(facts, conf, out, json): run all checks; fill score (by the weights of ${conf}), issues and results of ${out} (borrowed from
+ * ${json}, which the caller frees). False when memory is short.
  */
-bool results_make(struct facts *facts, struct audit_findings *out, struct buf *json);
+bool results_make(struct facts *facts, const struct conf *conf, struct audit_findings *out, struct buf *json);
 
 /*
  * results_add_text(out, s, points): ${s} as a JSON string, cut after ${points} code points; controls become spaces, invalid UTF-8 U+FFFD.

@@ -47,6 +47,11 @@ bool text_has(struct str s, const char *needle)
     return false;
 }
 
+static bool continues(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
 struct str text_trim(struct str s)
 {
     while (s.n > 0 && text_is_space(s.p[0])) {
@@ -55,6 +60,37 @@ struct str text_trim(struct str s)
     }
     while (s.n > 0 && text_is_space(s.p[s.n - 1]))
         s.n--;
+    return s;
+}
+
+/* Bytes of the white space of Unicode that ${s} begins with, a byte order mark too; 0 for none (ECMAScript, 12.2 and 12.3). */
+static size_t wide_space(const char *p, size_t n)
+{
+    unsigned char a = (unsigned char)p[0];
+    if (text_is_space(p[0]) || a == 0x0B)
+        return 1;
+    if (n >= 2 && a == 0xC2 && (unsigned char)p[1] == 0xA0)
+        return 2;
+    if (n < 3 || a < 0xE1)
+        return 0;
+    unsigned point = (a & 0x0Fu) << 12 | ((unsigned char)p[1] & 0x3Fu) << 6 | ((unsigned char)p[2] & 0x3Fu);
+    bool space = point == 0x1680 || (point >= 0x2000 && point <= 0x200A) || point == 0x2028 || point == 0x2029 || point == 0x202F ||
+                 point == 0x205F || point == 0x3000 || point == 0xFEFF;
+    return a < 0xF0 && space ? 3 : 0;
+}
+
+struct str text_trim_wide(struct str s)
+{
+    for (size_t n; s.n > 0 && (n = wide_space(s.p, s.n)) > 0;)
+        s = text_from(s, n);
+    while (s.n > 0) {
+        size_t n = 1;
+        while (n < s.n && n < 3 && continues(s.p[s.n - n]))
+            n++;
+        if (wide_space(s.p + s.n - n, n) != n)
+            break;
+        s.n -= n;
+    }
     return s;
 }
 
@@ -102,11 +138,6 @@ bool text_split(struct str s, char at, struct str *before, struct str *after)
     return true;
 }
 
-static bool continues(char c)
-{
-    return ((unsigned char)c & 0xC0) == 0x80;
-}
-
 size_t text_points(struct str s)
 {
     size_t points = 0;
@@ -140,12 +171,10 @@ bool text_number(struct str s, unsigned long *out)
 }
 
 /* U+2000–U+206F is General Punctuation, U+3000–U+303F CJK Punctuation; U+FFFD is no letter either. */
-static bool is_letter(const char *p, size_t n)
+static bool is_letter_beyond_ascii(const char *p, size_t n)
 {
     unsigned char a = (unsigned char)p[0];
-    if (a < 0x80)
-        return (a >= '0' && a <= '9') || (text_lower((char)a) >= 'a' && text_lower((char)a) <= 'z');
-    if (a == 0xC2 || a < 0xC2)
+    if (a <= 0xC2)
         return false;
     unsigned char b = n > 1 ? (unsigned char)p[1] : 0;
     unsigned char c = n > 2 ? (unsigned char)p[2] : 0;
@@ -158,6 +187,15 @@ static bool is_letter(const char *p, size_t n)
     return true;
 }
 
+enum { OTHER, LETTER, BEYOND_ASCII };
+
+static const uint8_t kinds[256] = {
+    ['0' ... '9'] = LETTER,
+    ['A' ... 'Z'] = LETTER,
+    ['a' ... 'z'] = LETTER,
+    [0x80 ... 0xFF] = BEYOND_ASCII,
+};
+
 static size_t point_length(struct str s, size_t at)
 {
     size_t n = 1;
@@ -166,14 +204,23 @@ static size_t point_length(struct str s, size_t at)
     return n;
 }
 
+/* The end of the run of letters, or of what are none, that begins at ${at}. */
+static size_t run_end(struct str s, size_t at, bool letters)
+{
+    while (at < s.n) {
+        unsigned kind = kinds[(unsigned char)s.p[at]];
+        bool is = kind == LETTER || (kind == BEYOND_ASCII && is_letter_beyond_ascii(s.p + at, s.n - at));
+        if (is != letters)
+            break;
+        at += kind == BEYOND_ASCII ? point_length(s, at) : 1;
+    }
+    return at;
+}
+
 bool text_word(struct str *rest, struct str *out)
 {
-    size_t at = 0;
-    while (at < rest->n && !is_letter(rest->p + at, rest->n - at))
-        at += point_length(*rest, at);
-    size_t end = at;
-    while (end < rest->n && is_letter(rest->p + end, rest->n - end))
-        end += point_length(*rest, end);
+    size_t at = run_end(*rest, 0, false);
+    size_t end = run_end(*rest, at, true);
     *out = (struct str){at == 0 ? rest->p : rest->p + at, end - at};
     *rest = text_from(*rest, end);
     return out->n > 0;
@@ -190,7 +237,7 @@ static uint32_t point_at(struct str s, size_t *n)
     return point;
 }
 
-static void add_point(struct buf *out, uint32_t point)
+void text_add_point(uint32_t point, struct buf *out)
 {
     char c[4];
     size_t n = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
@@ -209,7 +256,7 @@ void text_fold(struct str s, struct buf *out)
         if (n == 1 && point < 0x80)
             buf_add(out, &(char){text_lower((char)point)}, 1);
         else
-            add_point(out, (uint32_t)towlower((wint_t)point));
+            text_add_point((uint32_t)towlower((wint_t)point), out);
         s = text_from(s, n);
     }
 }

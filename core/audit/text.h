@@ -17,6 +17,7 @@ bool text_ends(struct str s, const char *suffix);   /* without regard to ASCII c
 bool text_has(struct str s, const char *needle);    /* without regard to ASCII case */
 
 struct str text_trim(struct str s);
+struct str text_trim_wide(struct str s);       /* of Unicode's white space, as scripts trim */
 struct str text_from(struct str s, size_t at); /* what follows the first ${at} bytes */
 
 /*
@@ -48,6 +49,9 @@ bool text_word(struct str *rest, struct str *out);
 
 /* text_fold(s, out): append ${s} in lower case, of any script (the process' LC_CTYPE is UTF-8, see audit_new). */
 void text_fold(struct str s, struct buf *out);
+
+/* text_add_point(point, out): append a code point as UTF-8. */
+void text_add_point(uint32_t point, struct buf *out);
 
 /* text_is_ideographic(s): ${s} begins with a code point of a script that parts no words: from U+2E80, CJK and its neighbours. */
 bool text_is_ideographic(struct str s);
