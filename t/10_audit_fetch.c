@@ -95,6 +95,19 @@ static bool passed(const char *check, const char *outcome)
 #define HTML "Content-Type: text/html; charset=utf-8\r\n"
 #define GOOD_PAGE "<!DOCTYPE html><html lang=en><title>Good</title><h1>A page</h1><p>Text."
 
+/* What browsers show as far as it came, and so what is graded. */
+static void answer_cut_gzip(struct origin_answer *a)
+{
+    unsigned char out[512];
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)GOOD_PAGE, .avail_in = sizeof(GOOD_PAGE) - 1, .next_out = out, .avail_out = sizeof(out)};
+    if (deflateInit2(&z, 9, Z_DEFLATED, 31, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+        return;
+    deflate(&z, Z_SYNC_FLUSH);
+    origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: gzip\r\nConnection: close\r\n\r\n");
+    origin_send(a, out, sizeof(out) - z.avail_out);
+    deflateEnd(&z);
+}
+
 static void answer_site(struct origin_answer *a, const char *path)
 {
     if (strcmp(path, "/robots.txt") == 0)
@@ -127,6 +140,18 @@ static void answer_site(struct origin_answer *a, const char *path)
         origin_puts(a, "220 mail.example ESMTP\r\n");
     else if (strcmp(path, "/half") == 0)
         origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Content-Length: 5000\r\n\r\n<!DOCTYPE html>");
+    else if (strcmp(path, "/cut-chunk") == 0)
+        origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Transfer-Encoding: chunked\r\n\r\n5000\r\n<!DOCTYPE html>");
+    else if (strcmp(path, "/cut-gzip") == 0)
+        answer_cut_gzip(a);
+    else if (strcmp(path, "/odd-coding") == 0)
+        origin_page(a, HTML "Content-Encoding: rot13\r\n", GOOD_PAGE);
+    else if (strcmp(path, "/false-gzip") == 0)
+        origin_page(a, HTML "Content-Encoding: gzip\r\n", GOOD_PAGE);
+    else if (strcmp(path, "/hop-without-length") == 0)
+        origin_puts(a, "HTTP/1.1 303 See\r\nLocation: /\r\n\r\n");
+    else if (strcmp(path, "/short-error") == 0)
+        origin_puts(a, "HTTP/1.1 410 Gone\r\nContent-Length: 5000\r\n\r\n");
     else if (strcmp(path, "/empty") == 0)
         origin_page(a, HTML, "");
     else if (strcmp(path, "/no-content") == 0)
@@ -186,7 +211,13 @@ static const char *const ends[][2] = {
     {"/to-port", "address_forbidden"},
     {"/to-file", "http_error"},
     {"/garbage", "connect_failed"},
-    {"/half", "connect_failed"},
+    {"/half", "interrupted"},
+    {"/cut-chunk", "interrupted"},
+    {"/cut-gzip", NULL},
+    {"/odd-coding", "http_error"},
+    {"/false-gzip", "http_error"},
+    {"/hop-without-length", NULL},
+    {"/short-error", "http_error"},
     {"/empty", NULL},
     {"/no-content", "not_html"},
 };
@@ -308,14 +339,50 @@ static void answer_endless_redirect_body(struct origin_answer *a, const char *pa
         ;
 }
 
+static void answer_one_endless_line(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_puts(a, "HTTP/1.1 200 OK\r\nX-Header: ");
+    while (origin_puts(a, "and on and on and on and on and on and on and on and on and on and on and on and on and on"))
+        ;
+}
+
+static void answer_endless_hints(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    while (origin_puts(a, "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"))
+        ;
+}
+
+static void answer_endless_trailers(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Transfer-Encoding: chunked\r\n\r\n3\r\n<p>\r\n0\r\n");
+    while (origin_puts(a, "X-Trailer: and on and on and on and on and on and on and on and on and on and on and on\r\n"))
+        ;
+}
+
+/* A compressed stream that goes on and on, and is nothing. */
+static void answer_gzip_of_nothing(struct origin_answer *a, const char *path)
+{
+    static const unsigned char begin[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3}, stored_nothing[] = {0, 0, 0, 0xff, 0xff};
+    unsigned char many[sizeof(stored_nothing) * 1000];
+    (void)path;
+    for (size_t i = 0; i < 1000; i++)
+        memcpy(many + i * sizeof(stored_nothing), stored_nothing, sizeof(stored_nothing));
+    origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: gzip\r\nConnection: close\r\n\r\n");
+    origin_send(a, begin, sizeof(begin));
+    while (origin_send(a, many, sizeof(many)))
+        ;
+}
+
 static const struct {
     origin_fn *answer;
     const char *code;
 } hostile[] = {
-    {answer_gzip_bomb, "too_large"},
-    {answer_endless_body, "too_large"},
-    {answer_endless_head, "too_large"},
-    {answer_endless_redirect_body, ""},
+    {answer_one_endless_line, "too_large"}, {answer_endless_hints, "too_large"}, {answer_endless_trailers, "too_large"},
+    {answer_gzip_of_nothing, "too_large"},  {answer_gzip_bomb, "too_large"},     {answer_endless_body, "too_large"},
+    {answer_endless_head, "too_large"},     {answer_endless_redirect_body, ""},
 };
 
 START_TEST(an_endless_answer_is_cut_off)

@@ -35,6 +35,7 @@ struct origin_answer {
     struct origin *origin;
     int fd;
     SSL *ssl;
+    char request[65536];
 };
 
 static void die(const char *what)
@@ -120,13 +121,13 @@ static void *serve(void *arg)
 {
     struct origin_answer *a = arg;
     struct origin *o = a->origin;
-    char request[65536], path[8192] = "";
+    char path[8192] = "";
     if (o->tls != NULL) {
         a->ssl = SSL_new(o->tls);
         SSL_set_fd(a->ssl, a->fd);
     }
-    if ((a->ssl == NULL || SSL_accept(a->ssl) == 1) && read_request(a, request, sizeof(request)) &&
-        sscanf(request, "%*s %8191s", path) == 1) {
+    if ((a->ssl == NULL || SSL_accept(a->ssl) == 1) && read_request(a, a->request, sizeof(a->request)) &&
+        sscanf(a->request, "%*s %8191s", path) == 1) {
         begin(o, path);
         o->answer(a, path);
         pthread_mutex_lock(&o->lock);
@@ -242,6 +243,11 @@ bool origin_asked(struct origin *o, const char *path)
         found = found || strncmp(o->asked[i], path, strlen(path)) == 0;
     pthread_mutex_unlock(&o->lock);
     return found;
+}
+
+const char *origin_request(const struct origin_answer *a)
+{
+    return a->request;
 }
 
 static bool is_closing(struct origin *o)

@@ -41,6 +41,7 @@ bool origin_asked(struct origin *o, const char *path);
  * ending in \r\n.
  */
 bool origin_send(struct origin_answer *a, const void *p, size_t n);
+const char *origin_request(const struct origin_answer *a); /* its head, as it came */
 bool origin_puts(struct origin_answer *a, const char *text);
 void origin_page(struct origin_answer *a, const char *headers, const char *body);
 /* origin_hold(a): wait until origin_release was called or the client has gone. */
