@@ -277,8 +277,9 @@ static void find_reason(struct fetch *f)
 {
     long result = 0;
     curl_easy_getinfo(f->easy, CURLINFO_SSL_VERIFYRESULT, &result);
-    snprintf(f->reason, sizeof(f->reason), "%s",
-             result == X509_V_OK ? "it is for another host name" : X509_verify_cert_error_string(result));
+    /* libcurl looks at the name when the chain is good, and keeps OpenSSL's word on the chain only when that is done */
+    bool chain_good = result == X509_V_OK || result == X509_V_ERR_UNSPECIFIED;
+    snprintf(f->reason, sizeof(f->reason), "%s", chain_good ? "it is for another host name" : X509_verify_cert_error_string(result));
 }
 
 /* libcurl's codes for what went wrong on the way; what is not here is FETCH_BROKEN. */
