@@ -71,7 +71,7 @@ int audit_result(int score, const struct conf *conf);
  * audit_sandbox(conf, why):
  * Give up what grading does not need: no new privileges, no capabilities, seccomp, Landlock, RLIMITs. Call once, after audit_new, when
  * every descriptor the process will ever be given is open: afterwards it can open no file for writing and none but those of resolver, TLS
- * and charsets for reading, make no Unix, only internet sockets (socketpair goes on working), start no process, and signal nobody. A page
+ * and charsets for reading, make no Unix, only internet sockets (pairs of streams go on working), start no process, and signal nobody. A page
  * that hangs the parser then ends the process by SIGALRM. Return 0, or -1 with a static ${why}. Kernels without Landlock or seccomp are
  * fine.
  */
