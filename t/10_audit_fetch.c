@@ -291,6 +291,137 @@ START_TEST(a_certificate_that_does_not_verify_is_graded_and_fails_its_check)
 }
 END_TEST
 
+/* ---- codings ---- */
+
+static size_t deflated(const void *in, size_t n, void *out, size_t room, int window)
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)in, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)room};
+    ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, window, 9, Z_DEFAULT_STRATEGY), Z_OK);
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&z);
+    return room - z.avail_out;
+}
+
+static size_t as_gzip(const void *in, size_t n, void *out, size_t room)
+{
+    return deflated(in, n, out, room, 31);
+}
+
+static size_t as_zlib(const void *in, size_t n, void *out, size_t room)
+{
+    return deflated(in, n, out, room, 15);
+}
+
+static size_t as_raw_deflate(const void *in, size_t n, void *out, size_t room)
+{
+    return deflated(in, n, out, room, -15);
+}
+
+static size_t as_gzip_in_gzip(const void *in, size_t n, void *out, size_t room)
+{
+    unsigned char inner[4096];
+    return as_gzip(inner, as_gzip(in, n, inner, sizeof(inner)), out, room);
+}
+
+static size_t as_gzip_in_zlib(const void *in, size_t n, void *out, size_t room)
+{
+    unsigned char inner[4096];
+    return as_zlib(inner, as_gzip(in, n, inner, sizeof(inner)), out, room);
+}
+
+/* One block that is not compressed, and an empty last one (RFC 7932, 9). */
+static size_t as_brotli(const void *in, size_t n, void *out, size_t room)
+{
+    unsigned char *to = out;
+    uint32_t head = (uint32_t)(n - 1) << 4 | 1u << 20; /* a window of 64 KiB, not the last, length in 16 bits, as it is */
+    ck_assert(n >= 1 && n <= 65536 && n + 4 <= room);
+    to[0] = (unsigned char)head;
+    to[1] = (unsigned char)(head >> 8);
+    to[2] = (unsigned char)(head >> 16);
+    memcpy(to + 3, in, n);
+    to[3 + n] = 3;
+    return n + 4;
+}
+
+/* One frame of one raw block (RFC 8878, 3.1.1). */
+static size_t as_zstd(const void *in, size_t n, void *out, size_t room)
+{
+    static const unsigned char begin[] = {0x28, 0xb5, 0x2f, 0xfd, 0, 0x38};
+    unsigned char *to = out;
+    uint32_t block = (uint32_t)n << 3 | 1;
+    ck_assert_uint_le(n + sizeof(begin) + 3, room);
+    memcpy(to, begin, sizeof(begin));
+    to[6] = (unsigned char)block;
+    to[7] = (unsigned char)(block >> 8);
+    to[8] = (unsigned char)(block >> 16);
+    memcpy(to + 9, in, n);
+    return n + 9;
+}
+
+/* Content-Encoding, what makes it */
+static const struct {
+    const char *name;
+    size_t (*make)(const void *in, size_t n, void *out, size_t room);
+} codings[] = {
+    {"gzip", as_gzip},
+    {"x-gzip", as_gzip},
+    {"deflate", as_zlib},
+    {"deflate", as_raw_deflate},
+    {"br", as_brotli},
+    {"zstd", as_zstd},
+    {"GZip", as_gzip},
+    {"gzip, gzip", as_gzip_in_gzip},
+    {"gzip, deflate", as_gzip_in_zlib},
+};
+static int coding;
+
+#define CODED_PAGE GOOD_PAGE "<h2>It came through</h2>"
+
+static void answer_coded(struct origin_answer *a, const char *path)
+{
+    unsigned char body[4096];
+    char head[256];
+    size_t n = codings[coding].make(CODED_PAGE, sizeof(CODED_PAGE) - 1, body, sizeof(body));
+    (void)path;
+    snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: %s\r\nContent-Length: %zu\r\n\r\n", codings[coding].name, n);
+    origin_puts(a, head);
+    for (size_t i = 0; i < n; i++) /* a drip of single bytes */
+        if (!origin_send(a, body + i, 1))
+            return;
+}
+
+START_TEST(a_page_is_read_in_every_coding_that_was_asked_for)
+{
+    int features = curl_version_info(CURLVERSION_NOW)->features;
+    if ((strcmp(codings[_i].name, "br") == 0 && (features & CURL_VERSION_BROTLI) == 0) ||
+        (strcmp(codings[_i].name, "zstd") == 0 && (features & CURL_VERSION_ZSTD) == 0))
+        return; /* this libcurl does not ask for it */
+    coding = _i;
+    open_all(answer_coded, false);
+    grade(origin_url(origin, "/"));
+    ck_assert_msg(got.code[0] == '\0', "%s: %s %s", codings[_i].name, got.code, got.message);
+    ck_assert_ptr_nonnull(strstr(got.results.p, "It came through"));
+    close_all();
+}
+END_TEST
+
+static void answer_bomb_in_bomb(struct origin_answer *a, const char *path)
+{
+    enum { ROOM = 1 << 20 };
+    unsigned char *outer = malloc(ROOM), *inner = malloc(ROOM), *zeros = calloc(1, 64u << 20);
+    char head[128];
+    (void)path;
+    if (outer != NULL && inner != NULL && zeros != NULL) {
+        size_t n = as_gzip(inner, as_gzip(zeros, 64u << 20, inner, ROOM), outer, ROOM); /* 64 MiB in some hundred bytes */
+        snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: gzip, gzip\r\nContent-Length: %zu\r\n\r\n", n);
+        origin_puts(a, head);
+        origin_send(a, outer, n);
+    }
+    free(outer);
+    free(inner);
+    free(zeros);
+}
+
 static void answer_gzip_bomb(struct origin_answer *a, const char *path)
 {
     unsigned char out[65536];
@@ -380,9 +511,9 @@ static const struct {
     origin_fn *answer;
     const char *code;
 } hostile[] = {
-    {answer_one_endless_line, "too_large"}, {answer_endless_hints, "too_large"}, {answer_endless_trailers, "too_large"},
-    {answer_gzip_of_nothing, "too_large"},  {answer_gzip_bomb, "too_large"},     {answer_endless_body, "too_large"},
-    {answer_endless_head, "too_large"},     {answer_endless_redirect_body, ""},
+    {answer_one_endless_line, "too_large"}, {answer_endless_hints, "too_large"},   {answer_endless_trailers, "too_large"},
+    {answer_bomb_in_bomb, "too_large"},     {answer_gzip_of_nothing, "too_large"}, {answer_gzip_bomb, "too_large"},
+    {answer_endless_body, "too_large"},     {answer_endless_head, "too_large"},    {answer_endless_redirect_body, ""},
 };
 
 START_TEST(an_endless_answer_is_cut_off)
@@ -528,6 +659,7 @@ int main(void)
     tcase_add_test(t, nobody_listening_is_connect_failed);
     tcase_add_test(t, a_plain_server_under_https_is_tls_failed);
     tcase_add_test(t, a_certificate_that_does_not_verify_is_graded_and_fails_its_check);
+    tcase_add_loop_test(t, a_page_is_read_in_every_coding_that_was_asked_for, 0, sizeof(codings) / sizeof(*codings));
     tcase_add_loop_test(t, an_endless_answer_is_cut_off, 0, sizeof(hostile) / sizeof(*hostile));
     tcase_add_test(t, a_page_that_does_not_come_is_a_timeout);
     tcase_add_test(t, a_probe_that_does_not_come_costs_only_its_check);

@@ -40,6 +40,7 @@ struct transfer {
     bool placed;           /* holds a place at its url's host */
     int64_t not_before_ms; /* while it waits: a Retry-After */
     int64_t refused_at_ms; /* while it waits: since when for a place; 0: for none */
+    int64_t until_ms;      /* while a probe runs */
 };
 
 struct job {
@@ -53,8 +54,8 @@ struct job {
     struct facts facts;
     char reason[160]; /* why the certificate of the page did not verify */
     bool head_came, probing, read;
-    int64_t deadline_ms; /* of all: fetch, probes and parsing. Moved on while the page waits for a place */
-    int64_t waited_ms;   /* so far, for places */
+    int64_t deadline_ms; /* of all: fetch, probes and parsing. Moved on by what the page waits for others */
+    int64_t waited_ms;   /* so far: for places, and while other pages were read */
     const char *error_code;
     char error_message[256];
 };
@@ -245,6 +246,26 @@ static const struct {
     [FETCH_MEMORY] = {"too_complex", "The page needs more memory to grade than it may have."},
 };
 
+/* ${job} waited for others, which its report's time is not to pay for: but for audit.timeout at most. */
+static void job_waited(const struct audit *audit, struct job *job, int64_t ms)
+{
+    int64_t room = (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
+    ms = ms < room ? ms : room;
+    job->waited_ms += ms;
+    job->deadline_ms += ms;
+    for (unsigned i = 0; i < PARTS; i++)
+        job->parts[i].until_ms += ms;
+}
+
+/* One page was read or judged, and all others waited. */
+static void others_waited(struct audit *audit, const struct job *but, int64_t since_ms)
+{
+    int64_t ms = mono_ms() - since_ms;
+    for (struct job *job = audit->running.first; job != NULL && ms > 0; job = job->next)
+        if (job != but)
+            job_waited(audit, job, ms);
+}
+
 /* Reading and judging give up by themselves; should a step of them never end, the process does. */
 static void watch(unsigned seconds)
 {
@@ -252,16 +273,18 @@ static void watch(unsigned seconds)
         alarm(seconds);
 }
 
-static void job_grade(struct job *job)
+static void job_grade(struct audit *audit, struct job *job)
 {
     struct audit_findings findings = {.id = job->id, .final_url = job->facts.response.url.p};
     struct buf json = {0};
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     job->facts.now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    int64_t began_ms = mono_ms();
     watch(WATCHDOG_SECONDS);
     bool made = results_make(&job->facts, &findings, &json);
     watch(0);
+    others_waited(audit, job, began_ms);
     if (made) {
         job->done(job->arg, &findings);
     } else {
@@ -277,7 +300,7 @@ static void call_finished(struct audit *audit)
     while (audit->finished.first != NULL) {
         struct job *job = queue_take(&audit->finished, &audit->finished.first);
         if (job->error_code == NULL) {
-            job_grade(job);
+            job_grade(audit, job);
         } else {
             struct audit_findings findings = {.id = job->id,
                                               .error_code = job->error_code,
@@ -389,11 +412,12 @@ static bool page_retry(struct job *job, struct transfer *t)
 
 static bool page_read_in_time(struct audit *audit, struct job *job, struct str body)
 {
-    int64_t left_ms = job->deadline_ms - mono_ms();
+    int64_t began_ms = mono_ms(), left_ms = job->deadline_ms - began_ms;
     unsigned limit_ms = left_ms < 0 ? 0 : left_ms < PARSE_DEADLINE_MS ? (unsigned)left_ms : PARSE_DEADLINE_MS;
     watch(WATCHDOG_SECONDS);
     enum page_status status = facts_read(&job->facts, body, limit_ms);
     watch(0);
+    others_waited(audit, job, began_ms);
     if (status == PAGE_OK)
         return true;
     if (status == PAGE_TOO_COMPLEX && mono_ms() >= job->deadline_ms)
@@ -538,12 +562,12 @@ static bool host_has_page_room(const struct audit *audit, const char *host)
 static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
 {
     bool page = t->part == PART_PAGE;
-    int64_t left_ms = t->job->deadline_ms - now;
     struct fetch_request request = {
         .url = &t->url,
         .body = page ? FETCH_BODY_HTML : probe_bodies[t->part].body,
         .max_body = page ? audit->conf->audit_max_bytes : probe_bodies[t->part].max_body,
-        .timeout_ms = (unsigned)(page || left_ms < PROBE_TIMEOUT_MS ? left_ms : PROBE_TIMEOUT_MS),
+        /* the last resort: deadlines are kept here, where it is known who waited for whom */
+        .timeout_ms = (unsigned)(t->job->deadline_ms - now) + 2 * audit->conf->audit_timeout_ms,
         /* A probe asks what a server says, not who it is; it goes where the page's own request was accepted. */
         .verify = page ? !t->unverified : t->job->reason[0] == '\0',
         .head = page ? on_head : NULL,
@@ -555,6 +579,7 @@ static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
     if (t->fetch == NULL || !fetch_start(t->fetch, audit->multi, &request))
         return false;
     t->state = PART_RUNNING;
+    t->until_ms = now + PROBE_TIMEOUT_MS;
     return true;
 }
 
@@ -565,10 +590,8 @@ static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
 static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
 {
     t->placed = places_take(audit->places, t->url.host, audit->pid);
-    if (t->placed && t->part == PART_PAGE && t->refused_at_ms != 0) {
-        t->job->waited_ms += now - t->refused_at_ms;
-        t->job->deadline_ms += now - t->refused_at_ms;
-    }
+    if (t->placed && t->part == PART_PAGE && t->refused_at_ms != 0)
+        job_waited(audit, t->job, now - t->refused_at_ms);
     if (t->placed)
         t->refused_at_ms = 0;
     else if (t->refused_at_ms == 0)
@@ -620,6 +643,22 @@ static void job_overdue(struct audit *audit, struct job *job)
     finish_if_done(audit, job);
 }
 
+/* A probe that takes too long is given up, with what it would have told. */
+static void end_slow_probes(struct audit *audit, struct job *job, int64_t now)
+{
+    bool ended = false;
+    for (unsigned i = PART_PAGE + 1; i < PARTS; i++) {
+        struct transfer *t = &job->parts[i];
+        if (t->state != PART_RUNNING || now < t->until_ms)
+            continue;
+        transfer_stop(audit, t);
+        t->state = PART_ENDED;
+        ended = true;
+    }
+    if (ended)
+        finish_if_done(audit, job);
+}
+
 static void end_overdue(struct audit *audit)
 {
     int64_t now = mono_ms();
@@ -627,6 +666,8 @@ static void end_overdue(struct audit *audit)
         next = job->next;
         if (now >= due_ms(audit, job))
             job_overdue(audit, job);
+        else
+            end_slow_probes(audit, job, now);
     }
 }
 
@@ -641,6 +682,8 @@ static int idle_ms(const struct audit *audit, int most)
             int64_t ready = t->refused_at_ms != 0 ? now + PLACE_POLL_MS : t->not_before_ms;
             if (t->state == PART_WAITING && ready < due)
                 due = ready;
+            if (t->state == PART_RUNNING && i != PART_PAGE && t->until_ms < due)
+                due = t->until_ms;
         }
         until = due < until ? due : until;
     }
