@@ -37,7 +37,7 @@ struct process {
     const struct conf *conf;
     struct scoreboard *scoreboard;
     struct score *score;
-    const struct tls *tls; /* of its generation's listeners */
+    struct tls *tls; /* of its generation's listeners; a worker's only */
     const struct listener *listeners;
     size_t listeners_count;
     bool store_known; /* a store was served before: the writer must not make one */

@@ -55,11 +55,12 @@ void queue_free(struct queue *q)
 
 static uint32_t hash_host(struct str url)
 {
-    /* FNV-1a over what stands between "://" and the next "/", "?" or "#" */
+    /* FNV-1a over what stands between "://" and the port, or the next "/", "?" or "#"; the colons of an IPv6 address are within brackets */
     uint32_t h = 2166136261u;
     const char *p = memmem(url.p, url.n, "://", 3);
     size_t at = p == NULL ? 0 : (size_t)(p - url.p) + 3;
-    for (; at < url.n && memchr("/?#", url.p[at], 3) == NULL; at++)
+    const char *ends = at < url.n && url.p[at] == '[' ? "/?#]" : "/?#:";
+    for (; at < url.n && memchr(ends, url.p[at], 4) == NULL; at++)
         h = (h ^ (uint8_t)url.p[at]) * 16777619u;
     return h ^ h >> 15;
 }

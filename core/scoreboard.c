@@ -31,6 +31,7 @@ struct scoreboard *scoreboard_create(const char *path)
     score_set(sb->version, SCOREBOARD_VERSION);
     score_set(sb->master_pid, getpid());
     score_set(sb->started_at_s, (uint64_t)(clock_wall_ms() / 1000));
+    places_init(&sb->places);
     atomic_store(&sb->magic, MAGIC);
     return sb;
 }
@@ -84,8 +85,10 @@ struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned i
 
 void scoreboard_release(struct scoreboard *sb, struct score *slot)
 {
-    if (slot >= sb->auditor_slot)
-        score_set(sb->auditor_pid[slot - sb->auditor_slot], 0);
+    if (slot >= sb->auditor_slot) {
+        /* not the pid in its slot, into which it may have written another's */
+        places_forget(&sb->places, atomic_exchange(&sb->auditor_pid[slot - sb->auditor_slot], 0));
+    }
     score_set(slot->pid, 0);
     score_set(slot->role, ROLE_NONE);
 }

@@ -8,13 +8,15 @@
 #ifndef ASSAY_SCOREBOARD_H
 #define ASSAY_SCOREBOARD_H
 
+#include "audit/places.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SCOREBOARD_VERSION 1
+#define SCOREBOARD_VERSION 2
 #define SCOREBOARD_SLOTS 1984
 #define SCOREBOARD_AUDITORS 64
 #define SCOREBOARD_LISTENER_SLOTS 512
@@ -52,6 +54,7 @@ struct scoreboard {
     _Atomic int32_t auditor_pid[SCOREBOARD_AUDITORS];
     struct score slot[SCOREBOARD_SLOTS];
     struct score auditor_slot[SCOREBOARD_AUDITORS] __attribute__((aligned(4096)));
+    struct places places; /* of all auditors; what a dead one held is freed with its slot */
 };
 
 /*
@@ -69,7 +72,7 @@ void scoreboard_release(struct scoreboard *sb, struct score *slot);
 /* scoreboard_at(sb, i): the i-th slot of all, auditors' included; NULL past the end. */
 const struct score *scoreboard_at(const struct scoreboard *sb, size_t i);
 
-/* scoreboard_narrow(sb): unmap everything but the auditors' slots; an auditor's call, before it reads a page. */
+/* scoreboard_narrow(sb): unmap everything but the auditors' slots and places; an auditor's call, before it reads a page. */
 void scoreboard_narrow(struct scoreboard *sb);
 
 /* scoreboard_role_of(sb, pid): the role of a live child; ROLE_NONE for a stranger. */

@@ -158,7 +158,11 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
     c->next = m->children;
     m->children = c;
     fflush(NULL);
+    if (seat->role == ROLE_WORKER && !tls_lend(&m->generation->tls, true))
+        log_error("keys cannot be lent to a worker: %s", strerror(errno));
     c->pid = fork();
+    if (c->pid != 0 && !tls_lend(&m->generation->tls, false))
+        log_error("keys cannot be taken back: %s", strerror(errno));
     if (c->pid < 0) {
         log_error("fork: %s", strerror(errno));
         m->children = c->next;

@@ -4,6 +4,7 @@
 #include "hasher.h"
 #include "link.h"
 #include "log.h"
+#include "tls.h"
 #include "http/access_log.h"
 #include "http/limit.h"
 #include "http/pipeline.h"
@@ -52,6 +53,20 @@ static void fail(const char *what)
     exit(EXIT_START);
 }
 
+static void open_tls(struct process *p)
+{
+    char *said = NULL;
+    size_t size = 0;
+    FILE *mistakes = open_memstream(&said, &size);
+    if (mistakes == NULL)
+        fail("out of memory");
+    int wrong = tls_open(p->conf, p->tls, mistakes);
+    fclose(mistakes);
+    if (wrong > 0)
+        fail(said);
+    free(said);
+}
+
 static void start(struct worker *w, struct process *p)
 {
     *w = (struct worker){.process = p, .conf = p->conf, .now_ms = clock_mono_ms()};
@@ -64,6 +79,7 @@ static void start(struct worker *w, struct process *p)
         fail("out of memory");
     open_store(w);
     configure(w);
+    open_tls(p);
     w->link = link_new(w);
     w->hasher = hasher_new(w);
     w->doors = doors_new(w);

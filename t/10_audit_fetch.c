@@ -96,6 +96,19 @@ static bool passed(const char *check, const char *outcome)
 #define HTML "Content-Type: text/html; charset=utf-8\r\n"
 #define GOOD_PAGE "<!DOCTYPE html><html lang=en><title>Good</title><h1>A page</h1><p>Text."
 
+/* What browsers show as far as it came, and so what is graded. */
+static void answer_cut_gzip(struct origin_answer *a)
+{
+    unsigned char out[512];
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)GOOD_PAGE, .avail_in = sizeof(GOOD_PAGE) - 1, .next_out = out, .avail_out = sizeof(out)};
+    if (deflateInit2(&z, 9, Z_DEFLATED, 31, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+        return;
+    deflate(&z, Z_SYNC_FLUSH);
+    origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: gzip\r\nConnection: close\r\n\r\n");
+    origin_send(a, out, sizeof(out) - z.avail_out);
+    deflateEnd(&z);
+}
+
 static void answer_site(struct origin_answer *a, const char *path)
 {
     if (strcmp(path, "/robots.txt") == 0)
@@ -128,6 +141,18 @@ static void answer_site(struct origin_answer *a, const char *path)
         origin_puts(a, "220 mail.example ESMTP\r\n");
     else if (strcmp(path, "/half") == 0)
         origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Content-Length: 5000\r\n\r\n<!DOCTYPE html>");
+    else if (strcmp(path, "/cut-chunk") == 0)
+        origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Transfer-Encoding: chunked\r\n\r\n5000\r\n<!DOCTYPE html>");
+    else if (strcmp(path, "/cut-gzip") == 0)
+        answer_cut_gzip(a);
+    else if (strcmp(path, "/odd-coding") == 0)
+        origin_page(a, HTML "Content-Encoding: rot13\r\n", GOOD_PAGE);
+    else if (strcmp(path, "/false-gzip") == 0)
+        origin_page(a, HTML "Content-Encoding: gzip\r\n", GOOD_PAGE);
+    else if (strcmp(path, "/hop-without-length") == 0)
+        origin_puts(a, "HTTP/1.1 303 See\r\nLocation: /\r\n\r\n");
+    else if (strcmp(path, "/short-error") == 0)
+        origin_puts(a, "HTTP/1.1 410 Gone\r\nContent-Length: 5000\r\n\r\n");
     else if (strcmp(path, "/empty") == 0)
         origin_page(a, HTML, "");
     else if (strcmp(path, "/no-content") == 0)
@@ -187,7 +212,13 @@ static const char *const ends[][2] = {
     {"/to-port", "address_forbidden"},
     {"/to-file", "http_error"},
     {"/garbage", "connect_failed"},
-    {"/half", "connect_failed"},
+    {"/half", "interrupted"},
+    {"/cut-chunk", "interrupted"},
+    {"/cut-gzip", NULL},
+    {"/odd-coding", "http_error"},
+    {"/false-gzip", "http_error"},
+    {"/hop-without-length", NULL},
+    {"/short-error", "http_error"},
     {"/empty", NULL},
     {"/no-content", "not_html"},
 };
@@ -261,6 +292,137 @@ START_TEST(a_certificate_that_does_not_verify_is_graded_and_fails_its_check)
 }
 END_TEST
 
+/* ---- codings ---- */
+
+static size_t deflated(const void *in, size_t n, void *out, size_t room, int window)
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)in, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)room};
+    ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, window, 9, Z_DEFAULT_STRATEGY), Z_OK);
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&z);
+    return room - z.avail_out;
+}
+
+static size_t as_gzip(const void *in, size_t n, void *out, size_t room)
+{
+    return deflated(in, n, out, room, 31);
+}
+
+static size_t as_zlib(const void *in, size_t n, void *out, size_t room)
+{
+    return deflated(in, n, out, room, 15);
+}
+
+static size_t as_raw_deflate(const void *in, size_t n, void *out, size_t room)
+{
+    return deflated(in, n, out, room, -15);
+}
+
+static size_t as_gzip_in_gzip(const void *in, size_t n, void *out, size_t room)
+{
+    unsigned char inner[4096];
+    return as_gzip(inner, as_gzip(in, n, inner, sizeof(inner)), out, room);
+}
+
+static size_t as_gzip_in_zlib(const void *in, size_t n, void *out, size_t room)
+{
+    unsigned char inner[4096];
+    return as_zlib(inner, as_gzip(in, n, inner, sizeof(inner)), out, room);
+}
+
+/* One block that is not compressed, and an empty last one (RFC 7932, 9). */
+static size_t as_brotli(const void *in, size_t n, void *out, size_t room)
+{
+    unsigned char *to = out;
+    uint32_t head = (uint32_t)(n - 1) << 4 | 1u << 20; /* a window of 64 KiB, not the last, length in 16 bits, as it is */
+    ck_assert(n >= 1 && n <= 65536 && n + 4 <= room);
+    to[0] = (unsigned char)head;
+    to[1] = (unsigned char)(head >> 8);
+    to[2] = (unsigned char)(head >> 16);
+    memcpy(to + 3, in, n);
+    to[3 + n] = 3;
+    return n + 4;
+}
+
+/* One frame of one raw block (RFC 8878, 3.1.1). */
+static size_t as_zstd(const void *in, size_t n, void *out, size_t room)
+{
+    static const unsigned char begin[] = {0x28, 0xb5, 0x2f, 0xfd, 0, 0x38};
+    unsigned char *to = out;
+    uint32_t block = (uint32_t)n << 3 | 1;
+    ck_assert_uint_le(n + sizeof(begin) + 3, room);
+    memcpy(to, begin, sizeof(begin));
+    to[6] = (unsigned char)block;
+    to[7] = (unsigned char)(block >> 8);
+    to[8] = (unsigned char)(block >> 16);
+    memcpy(to + 9, in, n);
+    return n + 9;
+}
+
+/* Content-Encoding, what makes it */
+static const struct {
+    const char *name;
+    size_t (*make)(const void *in, size_t n, void *out, size_t room);
+} codings[] = {
+    {"gzip", as_gzip},
+    {"x-gzip", as_gzip},
+    {"deflate", as_zlib},
+    {"deflate", as_raw_deflate},
+    {"br", as_brotli},
+    {"zstd", as_zstd},
+    {"GZip", as_gzip},
+    {"gzip, gzip", as_gzip_in_gzip},
+    {"gzip, deflate", as_gzip_in_zlib},
+};
+static int coding;
+
+#define CODED_PAGE GOOD_PAGE "<h2>It came through</h2>"
+
+static void answer_coded(struct origin_answer *a, const char *path)
+{
+    unsigned char body[4096];
+    char head[256];
+    size_t n = codings[coding].make(CODED_PAGE, sizeof(CODED_PAGE) - 1, body, sizeof(body));
+    (void)path;
+    snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: %s\r\nContent-Length: %zu\r\n\r\n", codings[coding].name, n);
+    origin_puts(a, head);
+    for (size_t i = 0; i < n; i++) /* a drip of single bytes */
+        if (!origin_send(a, body + i, 1))
+            return;
+}
+
+START_TEST(a_page_is_read_in_every_coding_that_was_asked_for)
+{
+    int features = curl_version_info(CURLVERSION_NOW)->features;
+    if ((strcmp(codings[_i].name, "br") == 0 && (features & CURL_VERSION_BROTLI) == 0) ||
+        (strcmp(codings[_i].name, "zstd") == 0 && (features & CURL_VERSION_ZSTD) == 0))
+        return; /* this libcurl does not ask for it */
+    coding = _i;
+    open_all(answer_coded, false);
+    grade(origin_url(origin, "/"));
+    ck_assert_msg(got.code[0] == '\0', "%s: %s %s", codings[_i].name, got.code, got.message);
+    ck_assert_ptr_nonnull(strstr(got.results.p, "It came through"));
+    close_all();
+}
+END_TEST
+
+static void answer_bomb_in_bomb(struct origin_answer *a, const char *path)
+{
+    enum { ROOM = 1 << 20 };
+    unsigned char *outer = malloc(ROOM), *inner = malloc(ROOM), *zeros = calloc(1, 64u << 20);
+    char head[128];
+    (void)path;
+    if (outer != NULL && inner != NULL && zeros != NULL) {
+        size_t n = as_gzip(inner, as_gzip(zeros, 64u << 20, inner, ROOM), outer, ROOM); /* 64 MiB in some hundred bytes */
+        snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: gzip, gzip\r\nContent-Length: %zu\r\n\r\n", n);
+        origin_puts(a, head);
+        origin_send(a, outer, n);
+    }
+    free(outer);
+    free(inner);
+    free(zeros);
+}
+
 static void answer_gzip_bomb(struct origin_answer *a, const char *path)
 {
     unsigned char out[65536];
@@ -309,14 +471,50 @@ static void answer_endless_redirect_body(struct origin_answer *a, const char *pa
         ;
 }
 
+static void answer_one_endless_line(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_puts(a, "HTTP/1.1 200 OK\r\nX-Header: ");
+    while (origin_puts(a, "and on and on and on and on and on and on and on and on and on and on and on and on and on"))
+        ;
+}
+
+static void answer_endless_hints(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    while (origin_puts(a, "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"))
+        ;
+}
+
+static void answer_endless_trailers(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Transfer-Encoding: chunked\r\n\r\n3\r\n<p>\r\n0\r\n");
+    while (origin_puts(a, "X-Trailer: and on and on and on and on and on and on and on and on and on and on and on\r\n"))
+        ;
+}
+
+/* A compressed stream that goes on and on, and is nothing. */
+static void answer_gzip_of_nothing(struct origin_answer *a, const char *path)
+{
+    static const unsigned char begin[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3}, stored_nothing[] = {0, 0, 0, 0xff, 0xff};
+    unsigned char many[sizeof(stored_nothing) * 1000];
+    (void)path;
+    for (size_t i = 0; i < 1000; i++)
+        memcpy(many + i * sizeof(stored_nothing), stored_nothing, sizeof(stored_nothing));
+    origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: gzip\r\nConnection: close\r\n\r\n");
+    origin_send(a, begin, sizeof(begin));
+    while (origin_send(a, many, sizeof(many)))
+        ;
+}
+
 static const struct {
     origin_fn *answer;
     const char *code;
 } hostile[] = {
-    {answer_gzip_bomb, "too_large"},
-    {answer_endless_body, "too_large"},
-    {answer_endless_head, "too_large"},
-    {answer_endless_redirect_body, ""},
+    {answer_one_endless_line, "too_large"}, {answer_endless_hints, "too_large"},   {answer_endless_trailers, "too_large"},
+    {answer_bomb_in_bomb, "too_large"},     {answer_gzip_of_nothing, "too_large"}, {answer_gzip_bomb, "too_large"},
+    {answer_endless_body, "too_large"},     {answer_endless_head, "too_large"},    {answer_endless_redirect_body, ""},
 };
 
 START_TEST(an_endless_answer_is_cut_off)
@@ -462,6 +660,7 @@ int main(void)
     tcase_add_test(t, nobody_listening_is_connect_failed);
     tcase_add_test(t, a_plain_server_under_https_is_tls_failed);
     tcase_add_test(t, a_certificate_that_does_not_verify_is_graded_and_fails_its_check);
+    tcase_add_loop_test(t, a_page_is_read_in_every_coding_that_was_asked_for, 0, sizeof(codings) / sizeof(*codings));
     tcase_add_loop_test(t, an_endless_answer_is_cut_off, 0, sizeof(hostile) / sizeof(*hostile));
     tcase_add_test(t, a_page_that_does_not_come_is_a_timeout);
     tcase_add_test(t, a_probe_that_does_not_come_costs_only_its_check);

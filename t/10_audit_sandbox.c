@@ -11,12 +11,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef __has_feature
 #define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define SANITIZED 1 /* a leak checker must be able to trace, to fork, and to read its own maps */
+#else
+#define SANITIZED 0
 #endif
 
 enum { INSIDE_OK = 0, INSIDE_NOT_LOCKED = 90, INSIDE_LET_THROUGH = 91, INSIDE_FAILED = 92 };
@@ -26,6 +35,8 @@ static struct conf conf;
 static struct origin *origin;
 static char dir[] = "/tmp/assay-sandbox-XXXXXX";
 static char secret[64];
+static struct sockaddr_un unix_socket = {.sun_family = AF_UNIX}; /* somebody's, of datagrams */
+static int unix_fd;
 
 static void answer(struct origin_answer *a, const char *path)
 {
@@ -51,6 +62,9 @@ static void open_all(bool tls)
     };
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(secret, sizeof(secret), "%s/secret", dir);
+    snprintf(unix_socket.sun_path, sizeof(unix_socket.sun_path), "%s/socket", dir);
+    unix_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(unix_fd, (struct sockaddr *)&unix_socket, sizeof(unix_socket)), 0);
     FILE *f = fopen(secret, "w");
     ck_assert_ptr_nonnull(f);
     ck_assert_int_ge(fputs("secret", f), 0);
@@ -59,6 +73,8 @@ static void open_all(bool tls)
 
 static void close_all(void)
 {
+    close(unix_fd);
+    unlink(unix_socket.sun_path);
     unlink(secret);
     rmdir(dir);
     origin_close(origin);
@@ -136,6 +152,68 @@ static int open_unix_socket(struct audit *audit)
     return socket(AF_UNIX, SOCK_STREAM, 0) < 0 && socket(AF_PACKET, SOCK_RAW, 0) < 0 ? INSIDE_OK : INSIDE_LET_THROUGH;
 }
 
+static int read_key(struct audit *audit)
+{
+    (void)audit;
+    return open("/etc/ssl/private", O_RDONLY | O_DIRECTORY) < 0 && open("/etc/passwd", O_RDONLY) < 0 &&
+                   (SANITIZED || open("/proc/self/mem", O_RDONLY) < 0)
+               ? INSIDE_OK
+               : INSIDE_LET_THROUGH;
+}
+
+/* A pair may be made, but leads nowhere else. */
+static int reach_unix_socket(struct audit *audit)
+{
+    static const int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
+    (void)audit;
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+        int pair[2];
+        if (socketpair(AF_UNIX, types[i], 0, pair) == 0 && connect(pair[0], (struct sockaddr *)&unix_socket, sizeof(unix_socket)) == 0)
+            return INSIDE_LET_THROUGH;
+    }
+    return INSIDE_OK;
+}
+
+static int trace_parent(struct audit *audit)
+{
+    (void)audit;
+    ptrace(PTRACE_ATTACH, getppid(), NULL, NULL);
+    return INSIDE_LET_THROUGH;
+}
+
+static int read_parents_memory(struct audit *audit)
+{
+    char byte;
+    struct iovec to = {&byte, 1}, from = {&conf, 1};
+    (void)audit;
+    process_vm_readv(getppid(), &to, 1, &from, 1, 0);
+    return INSIDE_LET_THROUGH;
+}
+
+/* columns: limit, the most it may be */
+static int have_limits(struct audit *audit)
+{
+    static const struct {
+        __rlimit_resource_t limit;
+        rlim_t most;
+    } limits[] = {
+        {RLIMIT_CORE, 0},
+        {RLIMIT_NOFILE, 1024},
+        {RLIMIT_NPROC, 100000},
+        {RLIMIT_FSIZE, (rlim_t)1 << 40},
+#if !SANITIZED
+        {RLIMIT_AS, (rlim_t)2 << 30},
+#endif
+    };
+    (void)audit;
+    for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+        struct rlimit now;
+        if (getrlimit(limits[i].limit, &now) != 0 || now.rlim_cur > limits[i].most || now.rlim_max > limits[i].most)
+            return INSIDE_LET_THROUGH;
+    }
+    return INSIDE_OK;
+}
+
 static int signal_parent(struct audit *audit)
 {
     (void)audit;
@@ -193,6 +271,11 @@ static const struct {
     {"read a private file", read_secret, INSIDE_OK},
     {"list a private directory", list_directory, INSIDE_OK},
     {"write a file", write_secret, INSIDE_OK},
+    {"read a key, a user's file or memory by its file", read_key, INSIDE_OK},
+    {"reach a Unix socket over a pair", reach_unix_socket, INSIDE_OK},
+    {"trace another process", trace_parent, SANITIZED ? INSIDE_LET_THROUGH : -SIGSYS},
+    {"read another's memory", read_parents_memory, -SIGSYS},
+    {"be without limits", have_limits, INSIDE_OK},
     {"make a Unix or raw socket", open_unix_socket, INSIDE_OK},
     {"signal another process", signal_parent, INSIDE_OK},
     {"listen", listen_on_port, INSIDE_OK},
@@ -200,11 +283,7 @@ static const struct {
     {"change its user", become_root, -SIGSYS},
     {"remove a file", remove_secret, -SIGSYS},
     {"outlive its watchdog", hang, -SIGALRM},
-#if !defined(__SANITIZE_ADDRESS__) && !__has_feature(address_sanitizer)
-    {"make a process", try_fork, INSIDE_OK},
-#else
-    {"make a process", try_fork, INSIDE_LET_THROUGH}, /* a leak checker must be able to */
-#endif
+    {"make a process", try_fork, SANITIZED ? INSIDE_LET_THROUGH : INSIDE_OK},
 };
 
 START_TEST(in_the_sandbox_a_page_is_graded_and_nothing_else_is_done)

@@ -29,12 +29,15 @@ struct origin {
     unsigned threads, active, most_active, count;
     bool released, closing;
     char asked[MAX_REQUESTS][128];
+    char reached[MAX_REQUESTS][INET6_ADDRSTRLEN];
+    unsigned connections;
 };
 
 struct origin_answer {
     struct origin *origin;
     int fd;
     SSL *ssl;
+    char request[65536];
 };
 
 static void die(const char *what)
@@ -63,23 +66,57 @@ static SSL_CTX *self_signed(void)
     return ctx;
 }
 
-struct origin *origin_open(origin_fn *answer, bool tls)
+static struct origin *origin_new(origin_fn *answer, SSL_CTX *tls, const struct sockaddr *sa, socklen_t n)
 {
     struct origin *o = calloc(1, sizeof(*o));
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(sa);
+    int one = 1, zero = 0;
     if (o == NULL)
         die("memory");
     o->answer = answer;
-    o->tls = tls ? self_signed() : NULL;
-    o->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (o->fd < 0 || bind(o->fd, (struct sockaddr *)&sa, n) != 0 || listen(o->fd, 128) != 0 ||
-        getsockname(o->fd, (struct sockaddr *)&sa, &n) != 0 || pipe(o->stop) != 0)
+    o->tls = tls;
+    o->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (o->fd < 0 || setsockopt(o->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
+        (sa->sa_family == AF_INET6 && setsockopt(o->fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) != 0) || bind(o->fd, sa, n) != 0 ||
+        listen(o->fd, 128) != 0 || pipe(o->stop) != 0)
         die("listen");
-    o->port = ntohs(sa.sin_port);
     pthread_mutex_init(&o->lock, NULL);
     pthread_cond_init(&o->changed, NULL);
     return o;
+}
+
+struct origin *origin_open(origin_fn *answer, bool tls)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(sa);
+    struct origin *o = origin_new(answer, tls ? self_signed() : NULL, (struct sockaddr *)&sa, n);
+    if (getsockname(o->fd, (struct sockaddr *)&sa, &n) != 0)
+        die("port");
+    o->port = ntohs(sa.sin_port);
+    return o;
+}
+
+struct origin *origin_open_everywhere(origin_fn *answer, uint16_t port, SSL_CTX *tls)
+{
+    struct sockaddr_in6 sa = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    struct origin *o = origin_new(answer, tls, (struct sockaddr *)&sa, sizeof(sa));
+    o->port = port;
+    return o;
+}
+
+static void note_address(struct origin *o, int fd)
+{
+    struct sockaddr_in6 sa;
+    socklen_t n = sizeof(sa);
+    if (getsockname(fd, (struct sockaddr *)&sa, &n) != 0)
+        die("address");
+    pthread_mutex_lock(&o->lock);
+    if (o->connections < MAX_REQUESTS && sa.sin6_family == AF_INET6) {
+        bool v4 = IN6_IS_ADDR_V4MAPPED(&sa.sin6_addr);
+        inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? &sa.sin6_addr.s6_addr[12] : &sa.sin6_addr.s6_addr[0], o->reached[o->connections],
+                  INET6_ADDRSTRLEN);
+    }
+    o->connections++;
+    pthread_mutex_unlock(&o->lock);
 }
 
 static int read_some(struct origin_answer *a, char *to, size_t room)
@@ -120,13 +157,13 @@ static void *serve(void *arg)
 {
     struct origin_answer *a = arg;
     struct origin *o = a->origin;
-    char request[65536], path[8192] = "";
+    char path[8192] = "";
     if (o->tls != NULL) {
         a->ssl = SSL_new(o->tls);
         SSL_set_fd(a->ssl, a->fd);
     }
-    if ((a->ssl == NULL || SSL_accept(a->ssl) == 1) && read_request(a, request, sizeof(request)) &&
-        sscanf(request, "%*s %8191s", path) == 1) {
+    if ((a->ssl == NULL || SSL_accept(a->ssl) == 1) && read_request(a, a->request, sizeof(a->request)) &&
+        sscanf(a->request, "%*s %8191s", path) == 1) {
         begin(o, path);
         o->answer(a, path);
         pthread_mutex_lock(&o->lock);
@@ -163,6 +200,7 @@ static void *accept_all(void *arg)
         a->fd = accept(o->fd, NULL, NULL);
         if (a->fd < 0)
             die("accept");
+        note_address(o, a->fd);
         pthread_mutex_lock(&o->lock);
         o->threads++;
         pthread_mutex_unlock(&o->lock);
@@ -242,6 +280,21 @@ bool origin_asked(struct origin *o, const char *path)
         found = found || strncmp(o->asked[i], path, strlen(path)) == 0;
     pthread_mutex_unlock(&o->lock);
     return found;
+}
+
+const char *origin_request(const struct origin_answer *a)
+{
+    return a->request;
+}
+
+unsigned origin_reached(struct origin *o, const char *prefix)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&o->lock);
+    for (unsigned i = 0; i < o->connections && i < MAX_REQUESTS; i++)
+        n += strncmp(o->reached[i], prefix, strlen(prefix)) == 0;
+    pthread_mutex_unlock(&o->lock);
+    return n;
 }
 
 static bool is_closing(struct origin *o)

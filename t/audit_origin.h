@@ -20,6 +20,9 @@ typedef void origin_fn(struct origin_answer *a, const char *path);
  * accept; origin_close ends every thread.
  */
 struct origin *origin_open(origin_fn *answer, bool tls);
+/* origin_open_everywhere(answer, port, tls): on that port of every address; ${tls} may be NULL, and is taken over. */
+struct ssl_ctx_st;
+struct origin *origin_open_everywhere(origin_fn *answer, uint16_t port, struct ssl_ctx_st *tls);
 void origin_start(struct origin *o);
 void origin_close(struct origin *o);
 
@@ -35,12 +38,15 @@ unsigned origin_active(struct origin *o);
 unsigned origin_most_active(struct origin *o);
 unsigned origin_count(struct origin *o);
 bool origin_asked(struct origin *o, const char *path);
+/* origin_reached(o, prefix): how many connections were made to an address of ours that is written so ("" for all), answered or not. */
+unsigned origin_reached(struct origin *o, const char *prefix);
 
 /*
  * For answers: bytes as they are; false when the client has gone. origin_page: a whole answer of status 200; ${headers} is "" or lines
  * ending in \r\n.
  */
 bool origin_send(struct origin_answer *a, const void *p, size_t n);
+const char *origin_request(const struct origin_answer *a); /* its head, as it came */
 bool origin_puts(struct origin_answer *a, const char *text);
 void origin_page(struct origin_answer *a, const char *headers, const char *body);
 /* origin_hold(a): wait until origin_release was called or the client has gone. */

@@ -1,5 +1,6 @@
 #include "audit.h"
 #include "fetch.h"
+#include "places.h"
 #include "results.h"
 #include "robots.h"
 #include "sandbox.h"
@@ -12,7 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PER_HOST 2 /* pages, and requests, of one host at once */
+#define PER_HOST PLACES_PER_HOST /* pages of one host at once */
+#define PLACE_POLL_MS 20         /* other auditors do not say when they give a place back */
+#define RETRY_ROOM_MS 1000       /* of the deadline, left for the page that is asked for again */
 #define PROBE_TIMEOUT_MS 5000
 #define PROBE_MAX_REDIRECTS 5
 #define PARSE_DEADLINE_MS 1000
@@ -32,7 +35,12 @@ struct transfer {
     struct fetch *fetch;
     struct url url;
     unsigned hops;
-    bool unverified; /* go on without verification */
+    bool unverified;       /* go on without verification */
+    bool retried;          /* as a Retry-After asked for */
+    bool placed;           /* holds a place at its url's host */
+    int64_t not_before_ms; /* while it waits: a Retry-After */
+    int64_t refused_at_ms; /* while it waits: since when for a place; 0: for none */
+    int64_t until_ms;      /* while a probe runs */
 };
 
 struct job {
@@ -46,7 +54,8 @@ struct job {
     struct facts facts;
     char reason[160]; /* why the certificate of the page did not verify */
     bool head_came, probing, read;
-    int budget_ms; /* of the page's own requests, what is left */
+    int64_t deadline_ms; /* of all: fetch, probes and parsing. Moved on by what the page waits for others */
+    int64_t waited_ms;   /* so far: for places, and while other pages were read */
     const char *error_code;
     char error_message[256];
 };
@@ -60,13 +69,21 @@ struct audit {
     const struct conf *conf;
     CURLM *multi;
     struct guard *guard;
+    struct places *places, *own_places; /* the latter: NULL where they are shared */
+    pid_t pid;
     struct queue waiting, running, finished;
-    bool head_came; /* of some page: its probes can begin */
-    bool more;      /* transfers have ended that were left for the next turn */
+    bool more; /* transfers have ended that were left for the next turn */
 };
 
 /* pages are read for so long at a stretch; then the caller has its turn, whose heartbeat others watch */
 #define TURN_MS 200
+
+static int64_t mono_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
 
 static void queue_init(struct queue *q)
 {
@@ -107,18 +124,36 @@ struct audit *audit_new(const struct conf *conf)
     queue_init(&audit->finished);
     audit->multi = curl_multi_init();
     audit->guard = guard_new(conf);
-    if (audit->multi == NULL || audit->guard == NULL) {
+    audit->places = audit->own_places = calloc(1, sizeof(*audit->places));
+    audit->pid = getpid();
+    if (audit->multi == NULL || audit->guard == NULL || audit->places == NULL) {
         audit_free(audit);
         return NULL;
     }
-    curl_multi_setopt(audit->multi, CURLMOPT_MAXCONNECTS, (long)conf->audit_concurrency * PER_HOST);
+    places_init(audit->places);
     return audit;
+}
+
+void audit_share(struct audit *audit, struct places *places)
+{
+    free(audit->own_places);
+    audit->own_places = NULL;
+    audit->places = places;
+}
+
+/* Its connection is closed, or will never be: let another have the place. */
+static void transfer_stop(struct audit *audit, struct transfer *t)
+{
+    fetch_cancel(t->fetch, audit->multi);
+    if (t->placed)
+        places_give(audit->places, t->url.host, audit->pid);
+    t->placed = false;
 }
 
 static void job_free(struct audit *audit, struct job *job)
 {
     for (unsigned i = 0; i < PARTS; i++) {
-        fetch_cancel(job->parts[i].fetch, audit->multi);
+        transfer_stop(audit, &job->parts[i]);
         fetch_free(job->parts[i].fetch);
         url_free(&job->parts[i].url);
     }
@@ -137,6 +172,7 @@ void audit_free(struct audit *audit)
             job_free(audit, queue_take(queues[i], &queues[i]->first));
     guard_free(audit->guard);
     curl_multi_cleanup(audit->multi);
+    free(audit->own_places);
     free(audit);
 }
 
@@ -153,7 +189,6 @@ void audit_add(struct audit *audit, uint64_t id, struct str url, audit_done_fn *
     job->id = id;
     job->done = done;
     job->arg = arg;
-    job->budget_ms = (int)audit->conf->audit_timeout_ms;
     facts_init(&job->facts);
     for (unsigned i = 0; i < PARTS; i++) {
         job->parts[i].job = job;
@@ -183,7 +218,7 @@ static void move_to_finished(struct audit *audit, struct job *job)
 static void job_fail(struct audit *audit, struct job *job, const char *code, const char *message)
 {
     for (unsigned i = 0; i < PARTS; i++)
-        fetch_cancel(job->parts[i].fetch, audit->multi);
+        transfer_stop(audit, &job->parts[i]);
     job->error_code = code;
     snprintf(job->error_message, sizeof(job->error_message), "%s", message);
     move_to_finished(audit, job);
@@ -198,6 +233,10 @@ static const struct {
     [FETCH_CONNECT] = {"connect_failed", "No connection to the host could be made. Check that it is up and open to the public."},
     [FETCH_REFUSED] = {"connect_failed", "The host refused the connection. Check that its web server runs."},
     [FETCH_BROKEN] = {"connect_failed", "The host broke the connection off or gave an answer that is not HTTP."},
+    [FETCH_CUT] = {"interrupted",
+                   "The connection ended before the whole page had come. Check the host's web server and what stands before it."},
+    [FETCH_CODING] = {"http_error",
+                      "The page's Content-Encoding is unknown, or not the one its body has. Check how the server compresses it."},
     [FETCH_TLS] = {"tls_failed", "No encrypted connection could be made. Check the host's TLS settings and certificate."},
     [FETCH_UNVERIFIED] = {"tls_failed", "The host's certificate does not verify, and no connection could be made without it."},
     [FETCH_TIMEOUT] = {"timeout", "The page did not come in time."},
@@ -207,14 +246,46 @@ static const struct {
     [FETCH_MEMORY] = {"too_complex", "The page needs more memory to grade than it may have."},
 };
 
-static void job_grade(const struct audit *audit, struct job *job)
+/* ${job} waited for others, which its report's time is not to pay for: but for audit.timeout at most. */
+static void job_waited(const struct audit *audit, struct job *job, int64_t ms)
+{
+    int64_t room = (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
+    ms = ms < room ? ms : room;
+    job->waited_ms += ms;
+    job->deadline_ms += ms;
+    for (unsigned i = 0; i < PARTS; i++)
+        job->parts[i].until_ms += ms;
+}
+
+/* One page was read or judged, and all others waited. */
+static void others_waited(struct audit *audit, const struct job *but, int64_t since_ms)
+{
+    int64_t ms = mono_ms() - since_ms;
+    for (struct job *job = audit->running.first; job != NULL && ms > 0; job = job->next)
+        if (job != but)
+            job_waited(audit, job, ms);
+}
+
+/* Reading and judging give up by themselves; should a step of them never end, the process does. */
+static void watch(unsigned seconds)
+{
+    if (sandbox_is_on())
+        alarm(seconds);
+}
+
+static void job_grade(struct audit *audit, struct job *job)
 {
     struct audit_findings findings = {.id = job->id, .final_url = job->facts.response.url.p};
     struct buf json = {0};
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     job->facts.now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-    if (results_make(&job->facts, audit->conf, &findings, &json)) {
+    int64_t began_ms = mono_ms();
+    watch(WATCHDOG_SECONDS);
+    bool made = results_make(&job->facts, audit->conf, &findings, &json);
+    watch(0);
+    others_waited(audit, job, began_ms);
+    if (made) {
         job->done(job->arg, &findings);
     } else {
         findings.error_code = failures[FETCH_MEMORY].code;
@@ -327,11 +398,33 @@ static void on_head(void *arg)
     t->job->head_came = true;
 }
 
-/* The parser gives up by itself between slices; should one slice never end, the process does. */
-static void watch(unsigned seconds)
+/* A server that asks to come again later is obeyed once, where the report can wait so long. */
+static bool page_retry(struct job *job, struct transfer *t)
 {
-    if (sandbox_is_on())
-        alarm(seconds);
+    int64_t seconds = fetch_retry_after(t->fetch), now = mono_ms();
+    if (seconds < 0 || t->retried || seconds > (job->deadline_ms - now - RETRY_ROOM_MS) / 1000)
+        return false;
+    t->retried = true;
+    t->not_before_ms = now + seconds * 1000;
+    t->state = PART_WAITING;
+    return true;
+}
+
+static bool page_read_in_time(struct audit *audit, struct job *job, struct str body)
+{
+    int64_t began_ms = mono_ms(), left_ms = job->deadline_ms - began_ms;
+    unsigned limit_ms = left_ms < 0 ? 0 : left_ms < PARSE_DEADLINE_MS ? (unsigned)left_ms : PARSE_DEADLINE_MS;
+    watch(WATCHDOG_SECONDS);
+    enum page_status status = facts_read(&job->facts, body, limit_ms);
+    watch(0);
+    others_waited(audit, job, began_ms);
+    if (status == PAGE_OK)
+        return true;
+    if (status == PAGE_TOO_COMPLEX && mono_ms() >= job->deadline_ms)
+        job_fail(audit, job, failures[FETCH_TIMEOUT].code, failures[FETCH_TIMEOUT].message);
+    else
+        job_fail(audit, job, "too_complex", "The page's HTML takes too long or too much memory to read. Make it simpler.");
+    return false;
 }
 
 static void page_end(struct audit *audit, struct job *job, struct transfer *t)
@@ -345,19 +438,16 @@ static void page_end(struct audit *audit, struct job *job, struct transfer *t)
     r->target = arena_copy(arena, str_of(t->url.target));
     r->https = t->url.https;
     r->certificate.reason = arena_copy(arena, str_of(job->reason));
+    if (r->status >= 400 && page_retry(job, t))
+        return;
     if (r->status >= 400) {
         char message[128];
         snprintf(message, sizeof(message), "The page answers with status %ld. Grade a URL that answers 200.", r->status);
         job_fail(audit, job, "http_error", message);
         return;
     }
-    watch(WATCHDOG_SECONDS);
-    enum page_status status = facts_read(&job->facts, fetch_body(t->fetch), PARSE_DEADLINE_MS);
-    watch(0);
-    if (status != PAGE_OK) {
-        job_fail(audit, job, "too_complex", "The page's HTML takes too long or too much memory to read. Make it simpler.");
+    if (!page_read_in_time(audit, job, fetch_body(t->fetch)))
         return;
-    }
     fetch_free(t->fetch);
     t->fetch = NULL;
     t->state = PART_ENDED;
@@ -385,6 +475,7 @@ static bool follow(struct audit *audit, struct transfer *t, const char **why, bo
     t->url = next;
     t->hops++;
     t->unverified = false;
+    t->not_before_ms = 0;
     t->state = PART_WAITING;
     return true;
 }
@@ -410,7 +501,6 @@ static void page_redirect(struct audit *audit, struct job *job, struct transfer 
 
 static void page_answered(struct audit *audit, struct job *job, struct transfer *t, enum fetch_error error)
 {
-    job->budget_ms -= (int)fetch_spent_ms(t->fetch);
     if (error == FETCH_UNVERIFIED && !t->unverified) {
         snprintf(job->reason, sizeof(job->reason), "%s", fetch_reason(t->fetch));
         t->unverified = true;
@@ -450,6 +540,7 @@ static void transfer_ended(struct audit *audit, struct transfer *t, CURLcode cod
 {
     struct job *job = t->job;
     enum fetch_error error = fetch_end(t->fetch, audit->multi, code);
+    transfer_stop(audit, t);
     t->state = PART_ENDED;
     if (t->part == PART_PAGE)
         page_answered(audit, job, t, error);
@@ -460,15 +551,6 @@ static void transfer_ended(struct audit *audit, struct transfer *t, CURLcode cod
 
 /* ---- who may start ---- */
 
-static bool host_has_room(const struct audit *audit, const char *host)
-{
-    unsigned busy = 0;
-    for (const struct job *job = audit->running.first; job != NULL; job = job->next)
-        for (unsigned i = 0; i < PARTS; i++)
-            busy += job->parts[i].state == PART_RUNNING && strcmp(job->parts[i].url.host, host) == 0;
-    return busy < PER_HOST;
-}
-
 static bool host_has_page_room(const struct audit *audit, const char *host)
 {
     unsigned busy = 0;
@@ -477,17 +559,15 @@ static bool host_has_page_room(const struct audit *audit, const char *host)
     return busy < PER_HOST;
 }
 
-static bool transfer_start(struct audit *audit, struct transfer *t)
+static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
 {
     bool page = t->part == PART_PAGE;
-    unsigned timeout_ms = audit->conf->audit_timeout_ms < PROBE_TIMEOUT_MS ? audit->conf->audit_timeout_ms : PROBE_TIMEOUT_MS;
-    if (page && t->job->budget_ms <= 0)
-        return false;
     struct fetch_request request = {
         .url = &t->url,
         .body = page ? FETCH_BODY_HTML : probe_bodies[t->part].body,
         .max_body = page ? audit->conf->audit_max_bytes : probe_bodies[t->part].max_body,
-        .timeout_ms = page ? (unsigned)t->job->budget_ms : timeout_ms,
+        /* the last resort: deadlines are kept here, where it is known who waited for whom */
+        .timeout_ms = (unsigned)(t->job->deadline_ms - now) + 2 * audit->conf->audit_timeout_ms,
         /* A probe asks what a server says, not who it is; it goes where the page's own request was accepted. */
         .verify = page ? !t->unverified : t->job->reason[0] == '\0',
         .head = page ? on_head : NULL,
@@ -499,27 +579,115 @@ static bool transfer_start(struct audit *audit, struct transfer *t)
     if (t->fetch == NULL || !fetch_start(t->fetch, audit->multi, &request))
         return false;
     t->state = PART_RUNNING;
+    t->until_ms = now + PROBE_TIMEOUT_MS;
     return true;
 }
 
-/* Start what waits for its host, pages before probes. True when a job ended by it. */
+/*
+ * A place at its host, and the time its page waited for one given back to the report. False: there is none yet. The time that can be given
+ * back is audit.timeout: a page that waits longer fails.
+ */
+static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
+{
+    t->placed = places_take(audit->places, t->url.host, audit->pid);
+    if (t->placed && t->part == PART_PAGE && t->refused_at_ms != 0)
+        job_waited(audit, t->job, now - t->refused_at_ms);
+    if (t->placed)
+        t->refused_at_ms = 0;
+    else if (t->refused_at_ms == 0)
+        t->refused_at_ms = now;
+    return t->placed;
+}
+
+/* Start what waits for its host, pages before probes. */
 static void start_transfers(struct audit *audit)
 {
+    int64_t now = mono_ms();
     for (unsigned part = 0; part < PARTS; part++) {
         for (struct job *job = audit->running.first, *next; job != NULL; job = next) {
             next = job->next;
             struct transfer *t = &job->parts[part];
-            if (t->state != PART_WAITING || !host_has_room(audit, t->url.host) || transfer_start(audit, t))
+            if (t->state != PART_WAITING || now < t->not_before_ms || !take_place(audit, t, now) || transfer_start(audit, t, now))
                 continue;
+            transfer_stop(audit, t);
             t->state = PART_ENDED;
             if (part != PART_PAGE)
                 finish_if_done(audit, job);
-            else if (job->budget_ms <= 0)
-                job_fail(audit, job, failures[FETCH_TIMEOUT].code, failures[FETCH_TIMEOUT].message);
             else
                 job_fail(audit, job, failures[FETCH_MEMORY].code, failures[FETCH_MEMORY].message);
         }
     }
+}
+
+/* When the report's time is over; a page that waits for a place has its waiting time before that. */
+static int64_t due_ms(const struct audit *audit, const struct job *job)
+{
+    const struct transfer *page = &job->parts[PART_PAGE];
+    if (page->state == PART_WAITING && page->refused_at_ms != 0)
+        return page->refused_at_ms + (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
+    return job->deadline_ms;
+}
+
+static void job_overdue(struct audit *audit, struct job *job)
+{
+    bool placeless = job->parts[PART_PAGE].refused_at_ms != 0;
+    if (!job->read) {
+        job_fail(audit, job, failures[FETCH_TIMEOUT].code,
+                 placeless ? "The host was busy with other pages all the time. Try again later." : failures[FETCH_TIMEOUT].message);
+        return;
+    }
+    for (unsigned i = PART_PAGE + 1; i < PARTS; i++) { /* what did not answer is not known */
+        transfer_stop(audit, &job->parts[i]);
+        job->parts[i].state = PART_ENDED;
+    }
+    finish_if_done(audit, job);
+}
+
+/* A probe that takes too long is given up, with what it would have told. */
+static void end_slow_probes(struct audit *audit, struct job *job, int64_t now)
+{
+    bool ended = false;
+    for (unsigned i = PART_PAGE + 1; i < PARTS; i++) {
+        struct transfer *t = &job->parts[i];
+        if (t->state != PART_RUNNING || now < t->until_ms)
+            continue;
+        transfer_stop(audit, t);
+        t->state = PART_ENDED;
+        ended = true;
+    }
+    if (ended)
+        finish_if_done(audit, job);
+}
+
+static void end_overdue(struct audit *audit)
+{
+    int64_t now = mono_ms();
+    for (struct job *job = audit->running.first, *next; job != NULL; job = next) {
+        next = job->next;
+        if (now >= due_ms(audit, job))
+            job_overdue(audit, job);
+        else
+            end_slow_probes(audit, job, now);
+    }
+}
+
+/* How long nothing is to be done unless something happens, at most ${most}. */
+static int idle_ms(const struct audit *audit, int most)
+{
+    int64_t now = mono_ms(), until = now + most;
+    for (const struct job *job = audit->running.first; job != NULL; job = job->next) {
+        int64_t due = due_ms(audit, job);
+        for (unsigned i = 0; i < PARTS; i++) {
+            const struct transfer *t = &job->parts[i];
+            int64_t ready = t->refused_at_ms != 0 ? now + PLACE_POLL_MS : t->not_before_ms;
+            if (t->state == PART_WAITING && ready < due)
+                due = ready;
+            if (t->state == PART_RUNNING && i != PART_PAGE && t->until_ms < due)
+                due = t->until_ms;
+        }
+        until = due < until ? due : until;
+    }
+    return until > now ? (int)(until - now) : 0;
 }
 
 static bool job_admit(struct audit *audit, struct job *job)
@@ -529,6 +697,7 @@ static bool job_admit(struct audit *audit, struct job *job)
     if (!url_judge(str_of(job->url.text), NULL, audit->conf, &t->url, &why))
         return false;
     t->state = PART_WAITING;
+    job->deadline_ms = mono_ms() + (int64_t)audit->conf->audit_timeout_ms;
     return true;
 }
 
@@ -555,16 +724,10 @@ static void probe_where_heads_came(struct audit *audit)
 
 static void schedule(struct audit *audit)
 {
+    end_overdue(audit);
     probe_where_heads_came(audit);
     admit_jobs(audit);
     start_transfers(audit);
-}
-
-static int64_t mono_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static int perform(struct audit *audit)
@@ -588,8 +751,7 @@ int audit_wait(struct audit *audit, struct curl_waitfd *extra, unsigned count, i
     schedule(audit);
     if (perform(audit) != 0)
         return -1;
-    if (audit->finished.first != NULL || audit->more)
-        timeout_ms = 0;
+    timeout_ms = audit->finished.first != NULL || audit->more ? 0 : idle_ms(audit, timeout_ms);
     if (curl_multi_poll(audit->multi, extra, count, timeout_ms, NULL) != CURLM_OK || (!audit->more && perform(audit) != 0))
         return -1;
     call_finished(audit);

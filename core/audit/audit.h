@@ -19,7 +19,7 @@ struct audit_issues {
 /* What a page came to. Borrowed for the callback only. */
 struct audit_findings {
     uint64_t id;             /* the caller's, as given to audit_add */
-    const char *error_code;  /* NULL: graded. Else api.md §4: dns_failed, connect_failed, tls_failed, timeout, too_large, too_complex, too_many_redirects, address_forbidden, not_html, http_error */
+    const char *error_code;  /* NULL: graded. Else api.md §4: dns_failed, connect_failed, tls_failed, timeout, too_large, too_complex, too_many_redirects, address_forbidden, not_html, http_error, interrupted */
     const char *error_message; /* a sentence for people */
     int score;               /* 0–100 */
     struct audit_issues issues;
@@ -36,9 +36,14 @@ typedef void audit_done_fn(void *arg, const struct audit_findings *findings);
 struct audit *audit_new(const struct conf *conf);
 void audit_free(struct audit *audit);
 
+/* audit_share(audit, places): its places at hosts are those of ${places}, borrowed, which other engines have too. Before the first page. */
+struct places;
+void audit_share(struct audit *audit, struct places *places);
+
 /*
  * audit_add(audit, id, url, done, arg): queue a page. Ends in exactly one call of ${done}, never from within audit_add. At most
- * conf->audit_concurrency pages run at once and at most two of one host; the others wait here.
+ * conf->audit_concurrency pages run at once and at most two of one host; the others wait here. A page that runs ends within
+ * conf->audit_timeout_ms, in which it may wait as long again for a connection to a host that others keep busy.
  */
 void audit_add(struct audit *audit, uint64_t id, struct str url, audit_done_fn *done, void *arg);
 
@@ -66,7 +71,7 @@ int audit_result(int score, const struct conf *conf);
  * audit_sandbox(conf, why):
  * Give up what grading does not need: no new privileges, no capabilities, seccomp, Landlock, RLIMITs. Call once, after audit_new, when
  * every descriptor the process will ever be given is open: afterwards it can open no file for writing and none but those of resolver, TLS
- * and charsets for reading, make no Unix, only internet sockets (socketpair goes on working), start no process, and signal nobody. A page
+ * and charsets for reading, make no Unix, only internet sockets (pairs of streams go on working), start no process, and signal nobody. A page
  * that hangs the parser then ends the process by SIGALRM. Return 0, or -1 with a static ${why}. Kernels without Landlock or seccomp are
  * fine.
  */

@@ -14,7 +14,8 @@
 #define CONNECT_TIMEOUT_MS 5000L
 #define LOW_SPEED_BYTES 32L /* a second, over LOW_SPEED_SECONDS */
 #define LOW_SPEED_SECONDS 10L
-#define USER_AGENT "Mozilla/5.0 (compatible; Assay/" PACKAGE_VERSION "; +https://assay.example/bot)"
+#define USER_AGENT "Mozilla/5.0 (compatible; Assay/" PACKAGE_VERSION "; +%s)"
+#define HOME_PAGE "https://assay.example/bot" /* where base_url does not say whose server this is */
 
 struct fetch {
     CURL *easy;
@@ -24,12 +25,14 @@ struct fetch {
     struct fetch_request request;
     bool private_host, running;
     /* what came */
-    struct buf head; /* header lines of the last response */
+    struct buf head;   /* header lines of the last response */
+    size_t head_bytes; /* of all of them, interim ones and trailers included */
     struct buf body;
     uint64_t decoded_bytes;
     long status;
-    bool body_begun;
-    bool enough; /* we ended it, having what we wanted */
+    bool head_whole, body_begun;
+    bool enough;      /* we ended it, having what we wanted */
+    unsigned sockets; /* that the guard let through */
     bool refused_by_guard, too_large, not_html;
     char reason[160];
     bool verified;
@@ -50,6 +53,7 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
         f->refused_by_guard = true;
         return CURL_SOCKET_BAD;
     }
+    f->sockets++;
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
@@ -84,7 +88,11 @@ static bool is_page(const struct fetch *f)
 
 static void head_complete(struct fetch *f)
 {
-    if (f->request.body != FETCH_BODY_HTML || f->status < 200 || !is_page(f))
+    if (f->status < 200)
+        return; /* an interim one */
+    f->head_whole = true;
+    f->enough = f->request.body == FETCH_BODY_NONE || (f->request.body == FETCH_BODY_HTML && !is_page(f));
+    if (f->request.body != FETCH_BODY_HTML || f->enough)
         return;
     struct str type = header(f, "content-type");
     f->not_html = type.n > 0 && !is_html(type);
@@ -97,6 +105,11 @@ static size_t on_header(char *p, size_t size, size_t count, void *arg)
     struct fetch *f = arg;
     size_t n = size * count;
     struct str line = {p, n};
+    f->head_bytes += n;
+    if (f->head_bytes > HEAD_MAX_BYTES) {
+        f->too_large = true;
+        return 0;
+    }
     if (f->body_begun)
         return n; /* trailers say nothing we ask for */
     if (text_starts(line, "HTTP/")) {
@@ -110,11 +123,7 @@ static size_t on_header(char *p, size_t size, size_t count, void *arg)
     }
     if (text_trim(line).n == 0) {
         head_complete(f);
-        return f->not_html ? 0 : n;
-    }
-    if (f->head.n + n > HEAD_MAX_BYTES) {
-        f->too_large = true;
-        return 0;
+        return f->not_html || f->enough ? 0 : n;
     }
     buf_add(&f->head, p, n);
     return buf_ok(&f->head) ? n : 0;
@@ -136,10 +145,6 @@ static size_t on_body(char *p, size_t size, size_t count, void *arg)
     bool first = !f->body_begun;
     f->body_begun = true;
     f->decoded_bytes += n;
-    if (f->request.body == FETCH_BODY_NONE || (f->request.body == FETCH_BODY_HTML && !is_page(f))) {
-        f->enough = true;
-        return 0;
-    }
     if (f->request.body == FETCH_BODY_HTML && first && header(f, "content-type").n == 0 && !begins_like_html((struct str){p, n})) {
         f->not_html = true;
         return 0;
@@ -156,10 +161,25 @@ static size_t on_body(char *p, size_t size, size_t count, void *arg)
     return buf_ok(&f->body) ? n : 0;
 }
 
+/* What is sent without end may decode to nothing, which on_body never sees. */
+static int on_progress(void *arg, curl_off_t total, curl_off_t received, curl_off_t to_send, curl_off_t sent)
+{
+    struct fetch *f = arg;
+    (void)total, (void)to_send, (void)sent;
+    if ((uint64_t)received <= f->request.max_body || f->enough || f->not_html)
+        return 0;
+    f->too_large = f->request.body == FETCH_BODY_HTML;
+    f->enough = !f->too_large;
+    return 1;
+}
+
 static bool set_options(struct fetch *f)
 {
     CURL *e = f->easy;
     bool ok = true;
+    char user_agent[512];
+    bool ours = f->conf->base_url != NULL && f->conf->base_url[0] != '\0';
+    snprintf(user_agent, sizeof(user_agent), USER_AGENT, ours ? f->conf->base_url : HOME_PAGE);
 #define SET(option, value) (ok = curl_easy_setopt(e, option, value) == CURLE_OK && ok)
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_PROXY, "");
@@ -168,7 +188,7 @@ static bool set_options(struct fetch *f)
     SET(CURLOPT_FOLLOWLOCATION, 0L);
     SET(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     SET(CURLOPT_ACCEPT_ENCODING, "");
-    SET(CURLOPT_USERAGENT, USER_AGENT);
+    SET(CURLOPT_USERAGENT, user_agent);
     SET(CURLOPT_COOKIEFILE, "");
     SET(CURLOPT_HTTPHEADER, f->request_headers);
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
@@ -176,6 +196,12 @@ static bool set_options(struct fetch *f)
     SET(CURLOPT_LOW_SPEED_LIMIT, LOW_SPEED_BYTES);
     SET(CURLOPT_LOW_SPEED_TIME, LOW_SPEED_SECONDS);
     SET(CURLOPT_CERTINFO, 1L);
+    /* A connection is a place at its host (places.h): none stands idle. And a page's times are those of a first visit. */
+    SET(CURLOPT_FRESH_CONNECT, 1L);
+    SET(CURLOPT_FORBID_REUSE, 1L);
+    SET(CURLOPT_NOPROGRESS, 0L);
+    SET(CURLOPT_XFERINFOFUNCTION, on_progress);
+    SET(CURLOPT_XFERINFODATA, f);
     SET(CURLOPT_OPENSOCKETFUNCTION, open_socket);
     SET(CURLOPT_OPENSOCKETDATA, f);
     SET(CURLOPT_HEADERFUNCTION, on_header);
@@ -222,8 +248,10 @@ bool fetch_start(struct fetch *f, CURLM *multi, const struct fetch_request *requ
     buf_reset(&f->head);
     buf_reset(&f->body);
     f->decoded_bytes = 0;
+    f->head_bytes = 0;
     f->status = 0;
-    f->body_begun = f->enough = f->refused_by_guard = f->too_large = f->not_html = false;
+    f->sockets = 0;
+    f->head_whole = f->body_begun = f->enough = f->refused_by_guard = f->too_large = f->not_html = false;
     f->verified = request->verify;
     f->reason[0] = '\0';
 #define SET(option, value) (ok = curl_easy_setopt(e, option, value) == CURLE_OK && ok)
@@ -232,8 +260,6 @@ bool fetch_start(struct fetch *f, CURLM *multi, const struct fetch_request *requ
     SET(CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     SET(CURLOPT_SSL_VERIFYPEER, request->verify ? 1L : 0L);
     SET(CURLOPT_SSL_VERIFYHOST, request->verify ? 2L : 0L);
-    /* A page's times are those of a first visit. */
-    SET(CURLOPT_FRESH_CONNECT, request->body == FETCH_BODY_HTML ? 1L : 0L);
 #undef SET
     f->running = ok && curl_multi_add_handle(multi, e) == CURLM_OK;
     return f->running;
@@ -251,8 +277,9 @@ static void find_reason(struct fetch *f)
 {
     long result = 0;
     curl_easy_getinfo(f->easy, CURLINFO_SSL_VERIFYRESULT, &result);
-    snprintf(f->reason, sizeof(f->reason), "%s",
-             result == X509_V_OK ? "it is for another host name" : X509_verify_cert_error_string(result));
+    /* libcurl looks at the name when the chain is good, and keeps OpenSSL's word on the chain only when that is done */
+    bool chain_good = result == X509_V_OK || result == X509_V_ERR_UNSPECIFIED;
+    snprintf(f->reason, sizeof(f->reason), "%s", chain_good ? "it is for another host name" : X509_verify_cert_error_string(result));
 }
 
 /* libcurl's codes for what went wrong on the way; what is not here is FETCH_BROKEN. */
@@ -274,12 +301,22 @@ static enum fetch_error error_of(CURLcode code)
         {CURLE_SSL_CACERT_BADFILE, FETCH_TLS},
         {CURLE_USE_SSL_FAILED, FETCH_TLS},
         {CURLE_SSL_INVALIDCERTSTATUS, FETCH_TLS},
+        {CURLE_BAD_CONTENT_ENCODING, FETCH_CODING},
         {CURLE_OUT_OF_MEMORY, FETCH_MEMORY},
     };
     for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
         if (codes[i].code == code)
             return codes[i].error;
     return FETCH_BROKEN;
+}
+
+/* How far it came before its time was over says what was too slow. */
+static enum fetch_error slow_part(const struct fetch *f)
+{
+    curl_off_t looked_up = 0, connected = 0;
+    curl_easy_getinfo(f->easy, CURLINFO_NAMELOOKUP_TIME_T, &looked_up);
+    curl_easy_getinfo(f->easy, CURLINFO_CONNECT_TIME_T, &connected);
+    return looked_up == 0 ? FETCH_DNS : connected == 0 ? FETCH_CONNECT : FETCH_TIMEOUT;
 }
 
 static bool refused_by_peer(const struct fetch *f)
@@ -299,7 +336,13 @@ enum fetch_error fetch_end(struct fetch *f, CURLM *multi, CURLcode code)
     if (!buf_ok(&f->body) || !buf_ok(&f->head))
         return FETCH_MEMORY;
     enum fetch_error error = f->enough ? FETCH_OK : error_of(code);
-    if (error == FETCH_CONNECT && f->refused_by_guard)
+    if (error == FETCH_TIMEOUT)
+        error = slow_part(f);
+    if (error == FETCH_MEMORY && !f->head_whole)
+        return FETCH_TOO_LARGE; /* what libcurl says of a header line that is longer than it takes */
+    if (error == FETCH_BROKEN && f->head_whole)
+        return FETCH_CUT;
+    if (error == FETCH_CONNECT && f->refused_by_guard && f->sockets == 0)
         return FETCH_FORBIDDEN;
     if (error == FETCH_CONNECT && refused_by_peer(f))
         return FETCH_REFUSED;
@@ -338,11 +381,13 @@ const char *fetch_reason(const struct fetch *f)
     return f->reason;
 }
 
-unsigned fetch_spent_ms(const struct fetch *f)
+int64_t fetch_retry_after(const struct fetch *f)
 {
-    curl_off_t us = 0;
-    curl_easy_getinfo(f->easy, CURLINFO_TOTAL_TIME_T, &us);
-    return (unsigned)(us / 1000);
+    curl_off_t seconds = 0;
+    if ((f->status != 429 && f->status != 503) || header(f, "retry-after").n == 0 ||
+        curl_easy_getinfo(f->easy, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK)
+        return -1;
+    return seconds > 0 ? seconds : 0; /* a date that has passed is now */
 }
 
 static struct str clean_copy(struct arena *arena, struct str s)
@@ -401,15 +446,16 @@ static unsigned version_number(long version)
 
 void fetch_describe(const struct fetch *f, struct arena *arena, struct fact_response *out)
 {
-    curl_off_t begun = 0, answered = 0, wire = 0;
+    curl_off_t begun = 0, answered = 0, whole = 0, wire = 0;
     long version = 0;
     curl_easy_getinfo(f->easy, CURLINFO_PRETRANSFER_TIME_T, &begun);
     curl_easy_getinfo(f->easy, CURLINFO_STARTTRANSFER_TIME_T, &answered);
+    curl_easy_getinfo(f->easy, CURLINFO_TOTAL_TIME_T, &whole);
     curl_easy_getinfo(f->easy, CURLINFO_SIZE_DOWNLOAD_T, &wire);
     curl_easy_getinfo(f->easy, CURLINFO_HTTP_VERSION, &version);
     out->status = f->status;
     out->http_version = version_number(version);
-    out->load_ms = fetch_spent_ms(f);
+    out->load_ms = (unsigned)(whole / 1000);
     out->ttfb_ms = answered > begun ? (unsigned)((answered - begun) / 1000) : 0;
     out->wire_bytes = (uint64_t)wire;
     out->decoded_bytes = f->decoded_bytes;

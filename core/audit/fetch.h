@@ -18,6 +18,8 @@ enum fetch_error {
     FETCH_CONNECT,
     FETCH_REFUSED, /* nobody listens: a kind of FETCH_CONNECT */
     FETCH_BROKEN,  /* connected, but the answer is not one: a kind of FETCH_CONNECT */
+    FETCH_CUT,     /* the answer began and broke off */
+    FETCH_CODING,  /* its Content-Encoding is unknown, or not what the body is */
     FETCH_TLS,
     FETCH_UNVERIFIED, /* the certificate does not verify; why in certificate.reason */
     FETCH_TIMEOUT,
@@ -29,7 +31,7 @@ enum fetch_error {
 
 /* What is wanted of the body. */
 enum fetch_body {
-    FETCH_BODY_HTML, /* all of it, of a page that is HTML and neither redirects nor fails; more than max_body is FETCH_TOO_LARGE */
+    FETCH_BODY_HTML, /* all of it, of a page that is HTML and neither redirects nor fails; more than max_body, as sent or decoded, is FETCH_TOO_LARGE */
     FETCH_BODY_HEAD, /* its first max_body bytes */
     FETCH_BODY_NONE,
 };
@@ -48,7 +50,10 @@ struct fetch_request {
     void *owner;        /* fetch_owner tells it when libcurl reports an end */
 };
 
-/* fetch_new(conf, guard): a request to be, both borrowed; cookies live as long as it does. NULL when memory is short. */
+/*
+ * fetch_new(conf, guard): a request to be, both borrowed; cookies live as long as it does. Each start opens a connection of its own, which
+ * is closed when it ends. NULL when memory is short.
+ */
 struct fetch *fetch_new(const struct conf *conf, struct guard *guard);
 void fetch_free(struct fetch *fetch); /* after it left the multi handle */
 
@@ -72,10 +77,11 @@ long fetch_status(const struct fetch *fetch);
 struct str fetch_body(const struct fetch *fetch);
 /* fetch_location(fetch): where a redirect (301, 302, 303, 307, 308) leads, as written; empty when it is none. */
 struct str fetch_location(const struct fetch *fetch);
+/* fetch_retry_after(fetch): the seconds a 429 or 503 asks to wait; -1 when it is neither or does not say. */
+int64_t fetch_retry_after(const struct fetch *fetch);
 /* fetch_describe(fetch, arena, out): fill headers, certificate, version, timings and sizes of ${out}. */
 void fetch_describe(const struct fetch *fetch, struct arena *arena, struct fact_response *out);
 /* fetch_reason(fetch): the sentence part that says why the certificate did not verify; "" when it did. */
 const char *fetch_reason(const struct fetch *fetch);
-unsigned fetch_spent_ms(const struct fetch *fetch);
 
 #endif

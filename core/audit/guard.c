@@ -83,21 +83,34 @@ static bool is_private_name(struct str host)
     return memchr(host.p, '.', host.n) == NULL || ends_in_label(host, "localhost");
 }
 
-static enum guard_host judge_name(struct str host, const struct conf *conf, const char **why)
+/* A last label that is a number, in any base, would make an address of it for one reader and a name for another. */
+static bool is_number(struct str label)
 {
-    if (host.n > 253) {
-        *why = "The host name is longer than 253 characters.";
-        return GUARD_HOST_REFUSED;
-    }
+    bool hex = label.n >= 2 && label.p[0] == '0' && label.p[1] == 'x';
+    return strspn(label.p + (hex ? 2 : 0), hex ? "0123456789abcdef" : "0123456789") >= label.n - (hex ? 2 : 0);
+}
+
+/* Why ${host} is no host name, or NULL. It ends in a zero byte. */
+static const char *name_mistake(struct str host)
+{
+    if (host.n > 253)
+        return "The host name is longer than 253 characters.";
+    if (strspn(host.p, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != host.n)
+        return "The host name has a character that no host name has.";
     for (struct str rest = host, label;;) {
         bool more = text_split(rest, '.', &label, &rest);
-        if (label.n == 0 || label.n > 63) {
-            *why = "The host name has an empty label, or one longer than 63 characters.";
-            return GUARD_HOST_REFUSED;
-        }
+        if (label.n == 0 || label.n > 63)
+            return "The host name has an empty label, or one longer than 63 characters.";
         if (!more)
-            break;
+            return is_number(label) ? "The host name ends in a number, but is no address." : NULL;
     }
+}
+
+static enum guard_host judge_name(struct str host, const struct conf *conf, const char **why)
+{
+    *why = name_mistake(host);
+    if (*why != NULL)
+        return GUARD_HOST_REFUSED;
     bool reserved = is_reserved_name(host);
     if (!reserved && !is_private_name(host))
         return GUARD_HOST_FINE;

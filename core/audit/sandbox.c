@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -36,6 +37,8 @@
 #define THREAD_STACK_BYTES ((size_t)512 * 1024)
 #define BASE_BYTES ((rlim_t)512 * 1024 * 1024) /* parser, facts, TLS and the like, over what is mapped already */
 #define PAGE_COPIES 4                          /* of a body: received, growing, as UTF-8, as text */
+#define SPARE_TASKS 1024                       /* over all that run on this machine now: RLIMIT_NPROC counts the whole user's */
+#define OUTPUT_BYTES ((rlim_t)1 << 30)         /* that a log or a file of reports may grow by and still take our lines */
 
 /* ---- limits ---- */
 
@@ -73,10 +76,24 @@ static bool bound_threads(void)
     return ok;
 }
 
+/* It opens no file to write; its output and its log may be some that were open before. A line too many is lost and kills nobody. */
+static bool limit_files(void)
+{
+    rlim_t most = 0;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+        struct stat st;
+        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (rlim_t)st.st_size + OUTPUT_BYTES > most)
+            most = (rlim_t)st.st_size + OUTPUT_BYTES;
+    }
+    return signal(SIGXFSZ, SIG_IGN) != SIG_ERR && set_limit(RLIMIT_FSIZE, most);
+}
+
 static bool limit_resources(const struct conf *conf)
 {
     rlim_t files = 64 + 8 * (rlim_t)conf->audit_concurrency;
-    if (!set_limit(RLIMIT_CORE, 0) || !set_limit(RLIMIT_NOFILE, files))
+    struct sysinfo now = {.procs = 0};
+    if (!set_limit(RLIMIT_CORE, 0) || !set_limit(RLIMIT_NOFILE, files) || !limit_files() || sysinfo(&now) != 0 ||
+        !set_limit(RLIMIT_NPROC, (rlim_t)now.procs + conf->audit_concurrency + SPARE_TASKS))
         return false;
     if (SANITIZED)
         return true; /* shadow memory alone is terabytes of address space */
@@ -113,22 +130,34 @@ static const char *const readable[] = {
     "/etc/protocols",
     "/etc/ld.so.cache",
     "/etc/localtime",
-    "/etc/ssl",
-    "/etc/pki",
+    /* of the folders of TLS, not those of keys */
+    "/etc/ssl/certs",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/openssl.cnf",
+    "/etc/pki/ca-trust",
+    "/etc/pki/tls/certs",
+    "/etc/pki/tls/cert.pem",
+    "/etc/pki/tls/openssl.cnf",
     "/etc/crypto-policies",
     "/etc/ca-certificates",
+    "/usr/share/ca-certificates",
+    "/usr/local/share/ca-certificates",
+    "/usr/share/pki",
+    "/usr/share/crypto-policies",
     "/run/systemd/resolve",
     "/run/NetworkManager",
-    "/usr/share",
+    /* converters of charsets, and what resolving loads */
     "/usr/lib",
     "/usr/lib64",
     "/lib",
     "/lib64",
     "/dev/urandom",
     "/dev/null",
-    "/proc/self",
     "/proc/sys/vm",
     "/sys/devices/system/cpu",
+#if SANITIZED
+    "/proc/self",
+#endif
 };
 
 /*
@@ -287,7 +316,6 @@ static const int allowed_calls[] = {
     SCMP_SYS(sendmmsg),
     SCMP_SYS(recvmmsg),
     SCMP_SYS(shutdown),
-    SCMP_SYS(socketpair),
     SCMP_SYS(getrlimit),
 };
 
@@ -353,6 +381,8 @@ static bool add_judged(scmp_filter_ctx filter)
     const uint64_t writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY);
     const uint64_t self = (uint64_t)getpid();
     bool ok = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, writes, 0)) == 0;
+    /* a pair of the stream kind leads to its other end only; one of datagrams could be led to another's socket */
+    ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM)) == 0;
     for (size_t i = 0; ok && i < sizeof(families) / sizeof(*families); i++)
         ok = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, (uint64_t)families[i], 0)) == 0;
     if (!SANITIZED) {

@@ -3,6 +3,9 @@
  *
  *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE     prints: seconds, answers by class (2xx other)
  *                                                       ######## in the file becomes the number of a page, another one in each request
+ *   run_load PORT RATE pace SECONDS REQUEST-FILE            RATE requests a second, each at its time whether the one before was late or not,
+ *                                                           over one connection; prints: median and 99th percentile of the time from when each
+ *                                                           was due to its answer, in microseconds, and how many answers
  *   run_load PORT CONNECTIONS hold                      opens the connections, one request each, says "open" and keeps them until standard input ends
  */
 #include "bench.h"
@@ -102,20 +105,64 @@ static int hold(size_t count)
     return 0;
 }
 
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void wait_till(double due)
+{
+    struct timespec ts = {.tv_sec = (time_t)due, .tv_nsec = (long)((due - (double)(time_t)due) * 1e9)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+}
+
+static int pace(double rate, double seconds)
+{
+    size_t count = (size_t)(rate * seconds);
+    static struct client c;
+    double *took = calloc(count, sizeof(*took)), began = now();
+    int status;
+    c.fd = dial();
+    for (size_t i = 0; i < count; i++) {
+        double due = began + (double)i / rate;
+        wait_till(due);
+        ask(&c);
+        while ((status = answered(&c)) == 0)
+            ;
+        if (status < 200 || status >= 300)
+            die("an answer was not 2xx");
+        took[i] = (now() - due) * 1e6;
+    }
+    qsort(took, count, sizeof(*took), by_value);
+    printf("%.0f %.0f %zu\n", took[count / 2], took[count * 99 / 100], count);
+    return 0;
+}
+
+static void read_request(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    if (f == NULL || (request_size = fread(request, 1, sizeof(request), f)) == 0)
+        die(path);
+    fclose(f);
+    number_at = memmem(request, request_size, "########", 8);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fprintf(stderr, "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE | PORT CONNECTIONS hold\n");
+        fprintf(stderr, "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE | PORT RATE pace SECONDS REQUEST-FILE | PORT CONNECTIONS hold\n");
         return 2;
     }
     port = (uint16_t)atoi(argv[1]);
     size_t connections = strtoul(argv[2], NULL, 10), total = strtoul(argv[3], NULL, 10), asked = 0, done = 0, good = 0;
     if (strcmp(argv[3], "hold") == 0)
         return hold(connections);
-    FILE *f = fopen(argv[4], "r");
-    if (f == NULL || (request_size = fread(request, 1, sizeof(request), f)) == 0)
-        die(argv[4]);
-    number_at = memmem(request, request_size, "########", 8);
+    if (strcmp(argv[3], "pace") == 0 && argc == 6) {
+        read_request(argv[5]);
+        return pace(strtod(argv[2], NULL), strtod(argv[4], NULL));
+    }
+    read_request(argv[4]);
     struct client *clients = calloc(connections, sizeof(*clients));
     int ep = epoll_create1(0);
     for (size_t i = 0; i < connections; i++) {

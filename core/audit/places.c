@@ -1,0 +1,53 @@
+#include "places.h"
+
+#include <sys/random.h>
+#include <time.h>
+
+void places_init(struct places *places)
+{
+    struct timespec now;
+    if (getrandom(&places->seed, sizeof(places->seed), GRND_NONBLOCK) == (ssize_t)sizeof(places->seed))
+        return;
+    clock_gettime(CLOCK_REALTIME, &now); /* early at boot */
+    places->seed = (uint64_t)now.tv_nsec * 0x9E3779B97F4A7C15u ^ (uint64_t)now.tv_sec;
+}
+
+static _Atomic int32_t *cell_of(struct places *places, const char *host)
+{
+    uint64_t h = places->seed;
+    for (const char *p = host; *p != '\0'; p++) {
+        h = (h ^ (uint8_t)*p) * 0x9E3779B97F4A7C15u;
+        h ^= h >> 32;
+    }
+    return places->holder[h % PLACES_CELLS];
+}
+
+static bool swap_one(_Atomic int32_t *cell, int32_t from, int32_t to)
+{
+    for (unsigned i = 0; i < PLACES_PER_HOST; i++) {
+        int32_t expected = from;
+        if (atomic_compare_exchange_strong(&cell[i], &expected, to))
+            return true;
+    }
+    return false;
+}
+
+bool places_take(struct places *places, const char *host, pid_t pid)
+{
+    return swap_one(cell_of(places, host), 0, pid);
+}
+
+void places_give(struct places *places, const char *host, pid_t pid)
+{
+    swap_one(cell_of(places, host), pid, 0);
+}
+
+void places_forget(struct places *places, pid_t pid)
+{
+    for (unsigned i = 0; pid != 0 && i < PLACES_CELLS; i++)
+        for (unsigned k = 0; k < PLACES_PER_HOST; k++) {
+            int32_t expected = pid;
+            if (atomic_load_explicit(&places->holder[i][k], memory_order_relaxed) == pid)
+                atomic_compare_exchange_strong(&places->holder[i][k], &expected, 0);
+        }
+}

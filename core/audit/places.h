@@ -1,0 +1,32 @@
+/*
+ * Places at hosts: a connection to a host is opened by whoever holds one of its two places, over all auditors, their generations, ports and
+ * redirects. The table lies in shared memory; a place is one word with its holder's pid, so that a process killed at any instruction leaves
+ * nothing half-taken, and its parent frees what it held. Any process that maps the table; nothing blocks.
+ */
+#ifndef ASSAY_PLACES_H
+#define ASSAY_PLACES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PLACES_CELLS 16384
+#define PLACES_PER_HOST 2
+
+struct places {
+    uint64_t seed;                                         /* of the hash, so that nobody can choose whom to share a cell with */
+    _Atomic int32_t holder[PLACES_CELLS][PLACES_PER_HOST]; /* 0: free. Hosts of one cell share its places: they wait, no more */
+};
+
+/* places_init(places): ${places}, which is all zero, gets its seed. By whoever makes the table, before anybody else has it. */
+void places_init(struct places *places);
+
+/* places_take(places, host, pid): a place at ${host} (lower case) for ${pid}; false when there is none free. places_give: one back. */
+bool places_take(struct places *places, const char *host, pid_t pid);
+void places_give(struct places *places, const char *host, pid_t pid);
+
+/* places_forget(places, pid): ${pid} has died: what it held is free. */
+void places_forget(struct places *places, pid_t pid);
+
+#endif

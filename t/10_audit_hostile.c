@@ -1,0 +1,271 @@
+/*
+ * Hostile pages and good ones at once, in a process that locked itself in as an auditor does: each hostile page ends within its deadline,
+ * with a report or a failure; the good ones are all graded meanwhile; memory stays within bounds.
+ */
+#include "audit/audit.h"
+#include "audit_origin.h"
+#include "scoreboard.h"
+
+#include <check.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MIB (1024 * 1024)
+#define TIMEOUT_MS 15000 /* the default */
+#define GOOD 20
+#define MOST_RSS_KIB (256 * 1024) /* the pages of a turn, several copies of each, and what the parser makes of them */
+
+static struct cidr loopback;
+static struct conf conf;
+static struct origin *origin;
+
+/* ---- pages ---- */
+
+static bool repeat(struct origin_answer *a, const char *piece, size_t bytes)
+{
+    char many[65536];
+    size_t n = strlen(piece), filled = 0;
+    while (filled + n <= sizeof(many)) {
+        memcpy(many + filled, piece, n);
+        filled += n;
+    }
+    for (size_t sent = 0; sent < bytes; sent += filled)
+        if (!origin_send(a, many, filled))
+            return false;
+    return true;
+}
+
+static void numbered(struct origin_answer *a, const char *format, unsigned count)
+{
+    char many[65536];
+    size_t n = 0;
+    for (unsigned i = 0; i < count; i++) {
+        n += (size_t)snprintf(many + n, sizeof(many) - n, format, i);
+        if (n < sizeof(many) - 256 && i + 1 < count)
+            continue;
+        if (!origin_send(a, many, n))
+            return;
+        n = 0;
+    }
+}
+
+static void drip(struct origin_answer *a)
+{
+    while (origin_puts(a, "<p>"))
+        poll(NULL, 0, 20);
+}
+
+static void nested_json(struct origin_answer *a)
+{
+    origin_puts(a, "<script type=application/ld+json>");
+    repeat(a, "[", 200000);
+    origin_puts(a, "</script>");
+}
+
+static void large_tag(struct origin_answer *a)
+{
+    origin_puts(a, "<p ");
+    numbered(a, "attribute%u=value ", 30000);
+    origin_puts(a, ">");
+}
+
+static void many_attributes(struct origin_answer *a)
+{
+    for (unsigned i = 0; i < 10000; i++)
+        if (!origin_puts(
+                a, "<i a=1 b=2 c=3 d=4 e=5 f=6 g=7 h=8 i=9 j=0 k=1 l=2 m=3 n=4 o=5 p=6 q=7 r=8 s=9 t=0 a1 b1 c1 d1 e1 f1 g1 h1 i1 j1 "
+                   "k1 l1 m1 n1 o1 p1 q1 r1 s1 t1 a2 b2 c2 d2 e2 f2 g2 h2 i2 j2 k2 l2 m2 n2 o2 p2 q2 r2 s2 t2 a3 b3 c3 d3 e3 f3 g3 h3 "
+                   "i3 j3 k3 l3 m3 n3 o3 p3 q3 r3 s3 t3 a4 b4 c4 d4 e4 f4 g4 h4 i4 j4 k4 l4 m4 n4 o4 p4 q4 r4 s4 t4>"))
+            return;
+}
+
+/* columns: path, what is repeated or NULL, how many bytes of it, what else makes the page, codes it may end with ("": graded) */
+static const struct {
+    const char *name, *piece;
+    size_t bytes;
+    void (*make)(struct origin_answer *a);
+    const char *ends;
+} hostile[] = {
+    {"nested-b", "<b>", 100 * 1024, NULL, "|too_complex|"},
+    {"nested-div", "<div>", 100 * 1024, NULL, "|too_complex|"},
+    {"nested-div-5m", "<div>", 5 * MIB - 65536, NULL, "|too_complex|"},
+    {"nested-table", "<table><tr><td>", MIB, NULL, "|too_complex|"},
+    {"nested-svg", "<svg><g><title>", MIB, NULL, "|too_complex|"},
+    {"nested-a", "<a href=x><p>", MIB, NULL, "|too_complex|"},
+    {"misnested", "<b><i></b></i>", 4 * MIB, NULL, "|too_complex|"},
+    {"one-tag", NULL, 0, large_tag, "|too_complex|"},
+    {"million-attributes", NULL, 0, many_attributes, "|too_complex|"},
+    {"open-quote", "<p title=\"x ", 4 * MIB, NULL, "|too_complex|"},
+    {"less-than", "<", 4 * MIB, NULL, "|too_complex|"},
+    {"nul", "\x01\x02\xFF\xFE", 4 * MIB, NULL, "|too_complex|not_html|"},
+    {"comments", "<!--", 4 * MIB, NULL, "|too_complex|"},
+    {"comments-closed", "<!-- -- -->", 4 * MIB, NULL, "|too_complex|"},
+    {"cdata", "<![CDATA[", 4 * MIB, NULL, "|too_complex|"},
+    {"entities", "&amp;", 4 * MIB, NULL, "|too_complex|"},
+    {"entities-odd", "&#x0;&#1114112;&nosuch;&", 4 * MIB, NULL, "|too_complex|"},
+    {"instructions", "<?php ?>", 4 * MIB, NULL, "|too_complex|"},
+    {"links", "<a href=/a/b?c target=_blank>here</a>", 4 * MIB, NULL, "|too_complex|"},
+    {"headings", "<h1>x</h1>", 4 * MIB, NULL, "|too_complex|"},
+    {"words", "word ", 4 * MIB, NULL, "|too_complex|"},
+    {"one-word", "word", 4 * MIB, NULL, "|too_complex|"},
+    {"e-mails", "a@b.example,", 4 * MIB, NULL, "|too_complex|"},
+    {"metas", "<meta name=robots content=noindex>", 4 * MIB, NULL, "|too_complex|"},
+    {"images", "<img src=x.png srcset='a 1x, b 2x'>", 4 * MIB, NULL, "|too_complex|"},
+    {"json", NULL, 0, nested_json, "|too_complex|"},
+    {"endless", "<p>endless", (size_t)1 << 40, NULL, "too_large|"},
+    {"drip", NULL, 0, drip, "timeout|"},
+    {"silent", NULL, 0, origin_hold, "timeout|"},
+};
+
+#define HTML "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n"
+#define BEGIN "<!DOCTYPE html><html lang=en><title>A page</title><body>"
+
+static void answer(struct origin_answer *a, const char *path)
+{
+    for (size_t i = 0; i < COUNT(hostile); i++) {
+        if (strcmp(path + 1, hostile[i].name) != 0)
+            continue;
+        if (hostile[i].make != origin_hold)
+            origin_puts(a, HTML BEGIN);
+        if (hostile[i].piece != NULL)
+            repeat(a, hostile[i].piece, hostile[i].bytes);
+        else
+            hostile[i].make(a);
+        return;
+    }
+    if (strcmp(path, "/headers") == 0) {
+        origin_puts(a, "HTTP/1.1 200 OK\r\n");
+        repeat(a, "X-Header: and on and on and on and on and on and on and on and on and on\r\n", 10 * MIB);
+    } else if (strcmp(path, "/good") == 0) {
+        origin_page(a, "Content-Type: text/html\r\n", BEGIN "<h1>Good</h1><p>Text.");
+    } else {
+        origin_puts(a, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    }
+}
+
+/* ---- the process that grades ---- */
+
+static struct {
+    unsigned good, hostile, mistakes;
+    uint64_t began_ms, good_ms; /* when the last good one was there */
+} seen;
+
+static void keep(void *arg, const struct audit_findings *f)
+{
+    const char *code = f->error_code == NULL ? "" : f->error_code;
+    size_t i = (size_t)f->id;
+    char ending[64];
+    (void)arg;
+    if (i >= COUNT(hostile)) {
+        seen.good++;
+        seen.good_ms = clock_mono_ms() - seen.began_ms;
+        seen.mistakes += code[0] != '\0';
+        return;
+    }
+    seen.hostile++;
+    snprintf(ending, sizeof(ending), "%s|", code);
+    bool as_expected = code[0] == '\0' ? hostile[i].ends[0] == '|' : strstr(hostile[i].ends, ending) != NULL;
+    if (!as_expected)
+        fprintf(stderr, "%s ended with \"%s\" after %llu ms\n", hostile[i].name, code,
+                (unsigned long long)(clock_mono_ms() - seen.began_ms));
+    seen.mistakes += !as_expected;
+}
+
+static int judge(void)
+{
+    struct rusage used = {.ru_maxrss = 0};
+    uint64_t took = clock_mono_ms() - seen.began_ms;
+    getrusage(RUSAGE_SELF, &used);
+    fprintf(stderr, "%u hostile and %u good pages in %llu ms, the good ones in %llu; at most %ld KiB resident\n", seen.hostile, seen.good,
+            (unsigned long long)took, (unsigned long long)seen.good_ms, used.ru_maxrss);
+    /* as long again, at most, may a page wait for others */
+    if (seen.mistakes > 0 || seen.hostile != COUNT(hostile) || seen.good != GOOD || took > 2 * conf.audit_timeout_ms + 5000)
+        return 1;
+    if (seen.good_ms >= took)
+        return 5;
+    return !SANITIZED && used.ru_maxrss > MOST_RSS_KIB ? 2 : 0;
+}
+
+static int grade_all(void)
+{
+    const char *why = "no engine";
+    char url[128];
+    struct audit *audit = audit_new(&conf);
+    if (audit == NULL || audit_sandbox(&conf, &why) != 0) {
+        fprintf(stderr, "not locked in: %s\n", why);
+        return 3;
+    }
+    seen.began_ms = clock_mono_ms();
+    for (size_t k = 0; k < COUNT(hostile) + GOOD; k++) {
+        size_t i = (k * 8) % (COUNT(hostile) + GOOD); /* mixed */
+        bool good = i >= COUNT(hostile);
+        snprintf(url, sizeof(url), "http://%s-%zu.localhost:%u/%s", good ? "good" : "hostile", i, origin_port(origin),
+                 good ? "good" : hostile[i].name);
+        audit_add(audit, i, str_of(url), keep, NULL);
+    }
+    while (audit_pending(audit) > 0)
+        if (audit_wait(audit, NULL, 0, 1000) != 0)
+            return 4;
+    return judge();
+}
+
+START_TEST(hostile_pages_end_in_time_and_bounds_and_good_ones_are_graded_meanwhile)
+{
+    signal(SIGPIPE, SIG_IGN);
+    ck_assert(cidr_parse("127.0.0.0/8", &loopback));
+    origin = origin_open(answer, false);
+    conf = (struct conf){
+        .audit_allow_private = {&loopback, 1},
+        .audit_ports = {origin_port(origin)},
+        .audit_ports_count = 1,
+        .audit_concurrency = 32,
+        .audit_timeout_ms = TIMEOUT_MS * (SANITIZED ? 4 : 1),
+        .audit_max_bytes = 5 * MIB,
+        .audit_max_redirects = 5,
+    };
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        _exit(grade_all());
+    origin_start(origin);
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    origin_close(origin);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s %d",
+                  WIFEXITED(status) ? "mistakes above or too late (1), too much memory (2), good pages behind all hostile ones (5), or"
+                                    : "ended by signal",
+                  WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("audit_hostile");
+    TCase *t = tcase_create("hostile");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, hostile_pages_end_in_time_and_bounds_and_good_ones_are_graded_meanwhile);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,219 @@
+/* What the auditor of a running server has and has not: seen from outside, with a listener that has a key. audits.md, design.md §7. */
+#include "harness.h"
+
+#include <curl/curl.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <openssl/core_names.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <signal.h>
+
+static struct server *server;
+static char *tls_url;
+
+/* The key as it may lie in memory: its number, either end first, and a line of its file. */
+static struct {
+    unsigned char big[32], little[32];
+    char line[65];
+} key;
+
+static void write_key(const char *path, EVP_PKEY *pair)
+{
+    BIGNUM *number = NULL;
+    ck_assert_int_eq(EVP_PKEY_get_bn_param(pair, OSSL_PKEY_PARAM_PRIV_KEY, &number), 1);
+    ck_assert_int_eq(BN_bn2binpad(number, key.big, sizeof(key.big)), sizeof(key.big));
+    ck_assert_int_eq(BN_bn2lebinpad(number, key.little, sizeof(key.little)), sizeof(key.little));
+    BN_free(number);
+    FILE *file = fopen(path, "w+");
+    char line[128];
+    ck_assert(file && PEM_write_PrivateKey(file, pair, NULL, NULL, 0, NULL, NULL) == 1);
+    rewind(file);
+    ck_assert(fgets(line, sizeof(line), file) && fgets(line, sizeof(line), file));
+    memcpy(key.line, line, 64);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void write_certificate(const char *certificate, const char *path)
+{
+    EVP_PKEY *pair = EVP_EC_gen("P-256");
+    X509 *x = X509_new();
+    X509_gmtime_adj(X509_getm_notBefore(x), -60);
+    X509_gmtime_adj(X509_getm_notAfter(x), 3600);
+    X509_set_pubkey(x, pair);
+    ck_assert_int_gt(X509_sign(x, pair, EVP_sha256()), 0);
+    FILE *file = fopen(certificate, "w");
+    ck_assert(file && PEM_write_X509(file, x) == 1 && fclose(file) == 0);
+    write_key(path, pair);
+    X509_free(x);
+    EVP_PKEY_free(pair);
+}
+
+static void setup(void)
+{
+    char line[256] = "", url[128];
+    server = server_new(&(struct server_options){0});
+    char *certificate = text("%s/cert.pem", server->dir), *path = text("%s/key.pem", server->dir);
+    write_certificate(certificate, path);
+    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set", text("listen.1.tls.certificate=%s", certificate), "--set",
+                 text("listen.1.tls.key=%s", path), NULL);
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    ck_assert_int_gt(read(server->output, line, sizeof(line) - 1), 0);
+    ck_assert_int_eq(sscanf(line, "ready %100s workers=", url), 1);
+    tls_url = text("%s/healthz", url);
+}
+
+static void teardown(void)
+{
+    server_free(server);
+}
+
+static pid_t process(const char *title)
+{
+    pid_t pid = server_process(server, title);
+    ck_assert_msg(pid > 0, "%s", title);
+    return pid;
+}
+
+static bool serves_tls(void *arg)
+{
+    CURL *curl = curl_easy_init();
+    (void)arg;
+    curl_easy_setopt(curl, CURLOPT_URL, tls_url);
+    curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+    curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, 10000L);
+    CURLcode code = curl_easy_perform(curl);
+    curl_easy_cleanup(curl);
+    return code == CURLE_OK;
+}
+
+/* ---- memory ---- */
+
+static int memory_of(pid_t pid)
+{
+    return open(text("/proc/%d/mem", pid), O_RDONLY | O_CLOEXEC);
+}
+
+static bool has_key(const unsigned char *bytes, size_t n)
+{
+    return memmem(bytes, n, key.big, sizeof(key.big)) || memmem(bytes, n, key.little, sizeof(key.little)) || memmem(bytes, n, key.line, 64);
+}
+
+/* Whether the key lies anywhere in what a process may read. */
+static bool holds_key(pid_t pid)
+{
+    enum { CHUNK = 1 << 20, OVERLAP = 64 };
+    unsigned char *bytes = malloc(CHUNK + OVERLAP);
+    FILE *maps = fopen(text("/proc/%d/maps", pid), "r");
+    int fd = memory_of(pid);
+    char line[512], may[5];
+    unsigned long from, to;
+    size_t seen = 0;
+    bool found = false;
+    ck_assert(bytes && maps && fd >= 0);
+    while (!found && fgets(line, sizeof(line), maps)) {
+        if (sscanf(line, "%lx-%lx %4s", &from, &to, may) != 3 || may[0] != 'r' || strstr(line, "[v") != NULL)
+            continue;
+        if (to - from > 4UL << 30) /* a sanitizer's shadow */
+            continue;
+        for (unsigned long at = from; !found && at < to; at += CHUNK) {
+            size_t want = to - at < CHUNK + OVERLAP ? to - at : CHUNK + OVERLAP;
+            ssize_t got = pread(fd, bytes, want, (off_t)at);
+            seen += got > 0 ? (size_t)got : 0;
+            found = got > 0 && has_key(bytes, (size_t)got);
+        }
+    }
+    ck_assert_msg(seen > 1 << 20, "only %zu bytes of process %d could be read", seen, pid);
+    free(bytes);
+    fclose(maps);
+    close(fd);
+    return found;
+}
+
+static void expect_key_with_workers_only(void)
+{
+    ck_assert(serves_tls(NULL));
+    ck_assert_msg(holds_key(process("assayd: worker 0")), "the search does not find a key where one is");
+    ck_assert(!holds_key(process("assayd: auditor 0")));
+    ck_assert(!holds_key(process("assayd: writer")));
+}
+
+START_TEST(only_workers_hold_the_key_of_a_listener)
+{
+    expect_key_with_workers_only();
+}
+END_TEST
+
+static pid_t first_auditor;
+
+static bool another_auditor(void *arg)
+{
+    (void)arg;
+    pid_t now = server_process(server, "assayd: auditor 0");
+    return now > 0 && now != first_auditor && strstr(server_log(server), "reloading") != NULL;
+}
+
+START_TEST(only_workers_hold_it_after_a_reload)
+{
+    first_auditor = process("assayd: auditor 0");
+    server_signal(server, SIGHUP);
+    ck_assert_msg(wait_until(another_auditor, NULL, 10000), "%s", server_log(server));
+    expect_key_with_workers_only();
+}
+END_TEST
+
+/* ---- what else it was born with ---- */
+
+START_TEST(an_auditor_inherits_no_listener_lock_or_file)
+{
+    char *dir = text("/proc/%d/fd", process("assayd: auditor 0")), target[256];
+    DIR *fds = opendir(dir);
+    ck_assert_ptr_nonnull(fds);
+    unsigned sockets = 0;
+    for (struct dirent *e; (e = readdir(fds)) != NULL;) {
+        ssize_t n = e->d_name[0] == '.' ? -1 : readlink(text("%s/%s", dir, e->d_name), target, sizeof(target) - 1);
+        if (n < 0 || atoi(e->d_name) <= STDERR_FILENO)
+            continue;
+        target[n] = '\0';
+        sockets += !strncmp(target, "socket:", 7);
+        ck_assert_msg(target[0] != '/', "it has %s open", target);
+    }
+    closedir(fds);
+    /* the writer's, and the pair libcurl wakes itself with */
+    ck_assert_uint_le(sockets, 3);
+}
+END_TEST
+
+static const char *const lines[] = {"NoNewPrivs:\t1\n", "Seccomp:\t2\n", "CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n"};
+
+START_TEST(an_auditor_is_locked_in)
+{
+    char status[8192] = "";
+    FILE *file = fopen(text("/proc/%d/status", process("assayd: auditor 0")), "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_gt(fread(status, 1, sizeof(status) - 1, file), 0);
+    fclose(file);
+    for (size_t i = 0; i < COUNT(lines); i++)
+        ck_assert_msg(strstr(status, lines[i]) != NULL, "not %s in\n%s", lines[i], status);
+}
+END_TEST
+
+int main(void)
+{
+    /* a process that hid from debuggers shows its memory to root only */
+    if (geteuid() != 0) {
+        printf("skipped: only root can look into an auditor\n");
+        return 77;
+    }
+    Suite *suite = suite_create("secrets");
+    TCase *tcase = harness_case(suite, "secrets");
+    tcase_add_unchecked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, only_workers_hold_the_key_of_a_listener);
+    tcase_add_test(tcase, an_auditor_inherits_no_listener_lock_or_file);
+    tcase_add_test(tcase, an_auditor_is_locked_in);
+    tcase_add_test(tcase, only_workers_hold_it_after_a_reload);
+    return harness_main(suite);
+}
