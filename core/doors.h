@@ -24,6 +24,7 @@ struct conn {
     uint64_t requests;
     struct ip peer; /* valid where ${peer_known} and not ${local} */
     bool receiving, head_done, internal, sending, ended, peer_known, local /* a Unix socket's */;
+    bool vanished; /* the client sends nothing more while its request is held: nobody need wait for it */
 };
 
 struct doors *doors_new(struct worker *w);

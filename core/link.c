@@ -1,6 +1,7 @@
 #include "link.h"
 
 #include "channel.h"
+#include "doors.h"
 #include "log.h"
 #include "http/request.h"
 
@@ -99,11 +100,17 @@ static void release_report(struct link *l, uint64_t report)
             at = &(*at)->next;
 }
 
+/* whoever has hung up is answered as one whose time is over: the write ends the connection, and a client that only sends no more gets it */
+static bool in_vain(const struct wait *wait)
+{
+    return wait->pending.request == NULL || wait->pending.request->conn->vanished;
+}
+
 static void release_overdue(struct link *l, uint64_t now_ms)
 {
     for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
         for (struct wait **at = &l->waits[i]; *at != NULL;)
-            if ((*at)->until_ms <= now_ms || (*at)->pending.request == NULL)
+            if ((*at)->until_ms <= now_ms || in_vain(*at))
                 release(l, at);
             else
                 at = &(*at)->next;
