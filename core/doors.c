@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <linux/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -296,6 +297,13 @@ static void sweep_sending(struct conn *c, uint64_t now)
         end(c);
 }
 
+/* nothing reads from a connection while its request is held */
+static void sweep_held(struct conn *c)
+{
+    struct pollfd peer = {h2o_socket_get_fd(c->socket), POLLRDHUP, 0};
+    c->vanished = poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
 static void sweep_conn(struct conn *c, uint64_t now)
 {
     if (c->ended)
@@ -306,6 +314,8 @@ static void sweep_conn(struct conn *c, uint64_t now)
     } else if (c->request != NULL) {
         if (c->sending)
             sweep_sending(c, now);
+        else
+            sweep_held(c);
     } else if (c->socket->input->size > 0)
         sweep_receiving(c, now);
     else

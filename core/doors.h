@@ -27,6 +27,7 @@ struct conn {
     struct greeting *greeting; /* the PROXY protocol's header is being read; NULL: it is over, or there is none */
     bool receiving, head_done, internal, sending, ended, peer_known, local /* a Unix socket's */;
     bool direct; /* the peer speaks for itself, whatever its headers say */
+    bool vanished; /* the client sends nothing more while its request is held: nobody need wait for it */
 };
 
 struct doors *doors_new(struct worker *w);

@@ -1,13 +1,16 @@
 #include "link.h"
 
 #include "channel.h"
+#include "doors.h"
 #include "log.h"
 #include "http/request.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define WAIT_BUCKETS 1024
 #define RECONNECT_MS 20
@@ -33,7 +36,13 @@ struct wait {
 struct link {
     struct worker *worker;
     struct channel channel;
-    h2o_socket_t *socket; /* the channel's descriptor on the loop; NULL: not connected */
+    /*
+     * What the loop watches, NULL: not connected. An epoll of the channel's own stands between the two: the wake-up of a socket tells the
+     * scheduler that its sender is about to sleep, so the worker would be put on the writer's processor, before the writer has told the
+     * other workers. Through an epoll it comes without that hint, and goes to an idle one.
+     */
+    h2o_socket_t *socket;
+    int epoll;
     bool writing;         /* waits until the socket takes more */
     uint64_t id, sequence, answered, retry_at_ms;
     struct op *first, *last; /* sent or to be sent, not answered, in order */
@@ -45,10 +54,8 @@ static void on_readable(h2o_socket_t *socket, const char *err);
 
 static void disconnect(struct link *l)
 {
-    if (l->socket != NULL) {
-        h2o_socket_close(l->socket); /* closes the descriptor */
-        l->channel.fd = -1;
-    }
+    if (l->socket != NULL)
+        h2o_socket_close(l->socket); /* closes the epoll */
     l->socket = NULL;
     l->writing = false;
     channel_close(&l->channel);
@@ -93,11 +100,17 @@ static void release_report(struct link *l, uint64_t report)
             at = &(*at)->next;
 }
 
+/* whoever has hung up is answered as one whose time is over: the write ends the connection, and a client that only sends no more gets it */
+static bool in_vain(const struct wait *wait)
+{
+    return wait->pending.request == NULL || wait->pending.request->conn->vanished;
+}
+
 static void release_overdue(struct link *l, uint64_t now_ms)
 {
     for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
         for (struct wait **at = &l->waits[i]; *at != NULL;)
-            if ((*at)->until_ms <= now_ms || (*at)->pending.request == NULL)
+            if ((*at)->until_ms <= now_ms || in_vain(*at))
                 release(l, at);
             else
                 at = &(*at)->next;
@@ -221,14 +234,11 @@ static void on_event(struct link *l, const struct frame *f)
 
 /* ---- the connection ---- */
 
-static void on_writable(h2o_socket_t *socket, const char *err)
+static bool watch(struct link *l, int op, bool writing)
 {
-    struct link *l = socket->data;
-    l->writing = false;
-    if (err != NULL)
-        disconnect(l);
-    else
-        link_flush(l);
+    struct epoll_event ev = {.events = EPOLLIN | (writing ? EPOLLOUT : 0)};
+    l->writing = writing;
+    return epoll_ctl(l->epoll, op, l->channel.fd, &ev) == 0;
 }
 
 void link_flush(struct link *l)
@@ -236,12 +246,8 @@ void link_flush(struct link *l)
     if (l->socket == NULL || l->writing || channel_pending(&l->channel) == 0)
         return;
     int left = channel_flush(&l->channel);
-    if (left < 0)
+    if (left < 0 || (left == 1 && !watch(l, EPOLL_CTL_MOD, true)))
         disconnect(l);
-    else if (left == 1) {
-        l->writing = true;
-        h2o_socket_notify_write(l->socket, on_writable);
-    }
 }
 
 static void on_readable(h2o_socket_t *socket, const char *err)
@@ -254,8 +260,10 @@ static void on_readable(h2o_socket_t *socket, const char *err)
             on_answer(l, &f);
         else if (f.head.type == FRAME_EVENT)
             on_event(l, &f);
-    if (got < 0 || next < 0)
+    if (got < 0 || next < 0 || (l->writing && !watch(l, EPOLL_CTL_MOD, false)))
         disconnect(l);
+    else
+        link_flush(l);
 }
 
 static void reconnect(struct link *l)
@@ -266,7 +274,14 @@ static void reconnect(struct link *l)
         return;
     }
     channel_init(&l->channel, fd);
-    l->socket = h2o_evloop_socket_create(l->worker->ctx.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
+    l->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (l->epoll < 0 || !watch(l, EPOLL_CTL_ADD, false)) {
+        if (l->epoll >= 0)
+            close(l->epoll);
+        disconnect(l);
+        return;
+    }
+    l->socket = h2o_evloop_socket_create(l->worker->ctx.loop, l->epoll, H2O_SOCKET_FLAG_DONT_READ);
     l->socket->data = l;
     channel_put(&l->channel, FRAME_HELLO, l->id, 0, (struct str){0});
     for (const struct op *op = l->first; op != NULL; op = op->next)

@@ -21,6 +21,8 @@
 
 #define PURGE_SLICE 200
 #define GATHER_MAX_US 2000
+#define TRAVEL_US 16 /* a caller's answer there and its next change back, workers and callers on the cores beside */
+#define SMALL_BATCH 4
 #define FULL_EVERY_MS 60000
 #define PURGE_EVERY_MS 60000
 #define SWEEP_EVERY_MS 30000
@@ -161,29 +163,9 @@ static void refuse(struct item *item, enum store_status status)
     buf_add(&p->kept, &kept, sizeof(kept));
 }
 
-static void apply_batch(struct writer *w)
+/* Callers wait for their answers, nobody for what a commit sets off: that comes after them. */
+static void answer_batch(struct writer *w)
 {
-    if (w->batch_count == 0 && w->dropped_count == 0)
-        return;
-    score_set(w->process->score->busy_since_ms, clock_mono_ms());
-    enum store_status status = try_items(w, w->batch, w->batch_count);
-    if (status == STORE_OK)
-        after_commit(w, w->batch, w->batch_count);
-    for (size_t i = 0; status != STORE_OK && status != STORE_IO && i < w->batch_count; i++) {
-        process_beat(w->process);
-        enum store_status one = try_items(w, &w->batch[i], 1);
-        if (one == STORE_OK)
-            after_commit(w, &w->batch[i], 1);
-        else
-            refuse(&w->batch[i], one);
-        if (one == STORE_IO)
-            status = STORE_IO;
-    }
-    if (status == STORE_IO) {
-        /* what was answered is safe; what was not is sent again to the writer that follows, which opens the store anew */
-        log_error("the store cannot be written, the writer starts again: %s", store_why(w->store));
-        exit(EXIT_START);
-    }
     for (size_t i = 0; i < w->batch_count; i++) {
         struct item *item = &w->batch[i];
         if (item->peer != NULL)
@@ -192,6 +174,42 @@ static void apply_batch(struct writer *w)
         else if (item->change.kind == CHANGE_PURGE)
             w->purging = item->answer.status == STORE_OK;
     }
+    for (size_t i = 0; i < w->peers_count; i++)
+        peer_flush(w, w->peers[i]);
+}
+
+/* A batch that failed half-way was undone: each of its changes in a transaction of its own. */
+static enum store_status apply_singly(struct writer *w)
+{
+    enum store_status status = STORE_OK;
+    for (size_t i = 0; status != STORE_IO && i < w->batch_count; i++) {
+        process_beat(w->process);
+        status = try_items(w, &w->batch[i], 1);
+        if (status == STORE_OK)
+            after_commit(w, &w->batch[i], 1);
+        else
+            refuse(&w->batch[i], status);
+    }
+    return status;
+}
+
+static void apply_batch(struct writer *w)
+{
+    if (w->batch_count == 0 && w->dropped_count == 0)
+        return;
+    score_set(w->process->score->busy_since_ms, clock_mono_ms());
+    enum store_status status = try_items(w, w->batch, w->batch_count);
+    bool together = status == STORE_OK;
+    if (!together && status != STORE_IO)
+        status = apply_singly(w);
+    if (status == STORE_IO) {
+        /* what was answered is safe; what was not is sent again to the writer that follows, which opens the store anew */
+        log_error("the store cannot be written, the writer starts again: %s", store_why(w->store));
+        exit(EXIT_START);
+    }
+    answer_batch(w);
+    if (together)
+        after_commit(w, w->batch, w->batch_count);
     score_add(w->process->score->requests, w->batch_count);
     report_full(w);
     for (size_t i = 0; i < w->batch_count; i++)
@@ -361,11 +379,22 @@ static bool read_ready(struct writer *w, uint64_t timeout_us)
     return n > 0;
 }
 
+/* how many are at it: those of the last batch, and those who came while it was committed. Who left is forgotten bit by bit. */
+static void count_callers(struct writer *w)
+{
+    size_t now = w->last_size + w->batch_count, before = w->callers - w->callers / 16;
+    w->callers = now > before ? now : before;
+    w->last_size = 0;
+}
+
 static void wait_and_read(struct writer *w)
 {
-    bool busy = w->purging || w->batch_count > 0;
     score_set(w->process->score->busy_since_ms, 0);
-    read_ready(w, busy ? 0 : 250000);
+    read_ready(w, 0);
+    if (w->last_size > 0)
+        count_callers(w);
+    if (!w->purging && w->batch_count == 0)
+        read_ready(w, 250000);
     process_beat(w->process);
 }
 
@@ -377,14 +406,21 @@ static uint64_t mono_us(void)
 }
 
 /*
- * Half the callers would travel while the other half commits, each half paying for an fsync of its own. So a batch that is smaller than the
- * ones before waits for the others, for no longer than a commit takes. A lone caller's batch is never smaller, so it never waits.
+ * Who waits for an answer sends nothing, so a commit that takes everybody leaves the workers idle, and then waits for them itself. With half
+ * of the callers in it, the other half travels meanwhile. That costs a second commit, so it pays where a commit of next to nothing is
+ * quicker than the travel it hides; on a slower disk everybody shares one. A lone caller never waits for others.
  */
+static size_t batch_wanted(const struct writer *w)
+{
+    return w->small_commit_us > w->callers * TRAVEL_US ? w->callers : (w->callers + 1) / 2;
+}
+
+/* for no longer than a commit takes */
 static void gather(struct writer *w)
 {
-    size_t expect = w->last_size > w->earlier ? w->last_size : w->earlier;
+    size_t wanted = batch_wanted(w);
     uint64_t until = mono_us() + (w->commit_us < GATHER_MAX_US ? w->commit_us : GATHER_MAX_US), now;
-    while (w->batch_count > 0 && w->batch_count < expect && (now = mono_us()) < until)
+    while (w->batch_count > 0 && w->batch_count < wanted && (now = mono_us()) < until)
         if (!read_ready(w, until - now))
             break;
 }
@@ -397,7 +433,8 @@ static void work(struct writer *w)
     if (size == 0)
         return;
     w->commit_us = mono_us() - began;
-    w->earlier = w->last_size;
+    if (size <= SMALL_BATCH) /* one that had to wait for a core or a busy disk says little */
+        w->small_commit_us = w->commit_us < w->small_commit_us ? w->commit_us : w->small_commit_us + (w->commit_us - w->small_commit_us) / 8;
     w->last_size = size;
 }
 

@@ -49,8 +49,8 @@ struct writer {
     size_t dropped_count, dropped_room;
     bool purging;
     uint64_t purge_at_ms, sweep_at_ms, stale_at_ms, full_said_ms;
-    uint64_t commit_us;        /* how long the last one took */
-    size_t last_size, earlier; /* changes of the last two batches */
+    uint64_t commit_us, small_commit_us; /* how long the last one took, and those of few changes do */
+    size_t last_size, callers;           /* changes of the last one; who lately sent some at the same time */
 };
 
 /* writer_grow(array, count, room, size): ${array} with room for one more; the writer cannot go on without memory, so it ends where there is none. */

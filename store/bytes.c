@@ -23,27 +23,6 @@ char *buf_reserve(struct buf *b, size_t more)
     return b->p + b->n;
 }
 
-void buf_add(struct buf *b, const void *p, size_t n)
-{
-    if (n == 0)
-        return;
-    char *to = buf_reserve(b, n);
-    if (to == NULL)
-        return;
-    memcpy(to, p, n);
-    b->n += n;
-}
-
-void buf_adds(struct buf *b, const char *s)
-{
-    buf_add(b, s, strlen(s));
-}
-
-void buf_str(struct buf *b, struct str s)
-{
-    buf_add(b, s.p, s.n);
-}
-
 void buf_u64(struct buf *b, uint64_t v)
 {
     char digits[20];

@@ -43,9 +43,24 @@ struct buf {
 char *buf_reserve(struct buf *b, size_t more);
 
 /* buf_add(b, p, n), buf_adds(b, s), buf_str(b, s): append bytes, a zero-terminated string, a str. */
-void buf_add(struct buf *b, const void *p, size_t n);
-void buf_adds(struct buf *b, const char *s);
-void buf_str(struct buf *b, struct str s);
+static inline void buf_add(struct buf *b, const void *p, size_t n)
+{
+    char *to = n == 0 ? NULL : b->cap - b->n >= n && !b->failed ? b->p + b->n : buf_reserve(b, n);
+    if (to == NULL)
+        return;
+    memcpy(to, p, n);
+    b->n += n;
+}
+
+static inline void buf_adds(struct buf *b, const char *s)
+{
+    buf_add(b, s, strlen(s)); /* known to the compiler where s is a literal */
+}
+
+static inline void buf_str(struct buf *b, struct str s)
+{
+    buf_add(b, s.p, s.n);
+}
 
 /* buf_u64(b, v), buf_i64(b, v): append a number in decimal. */
 void buf_u64(struct buf *b, uint64_t v);

@@ -24,6 +24,12 @@ struct cached {
 
 #define CACHE_CHAINS 64
 
+/*
+ * Cursors that stay where the last put of their kind was: what is put in order (ids, jobs, entries by id) is then put without a search
+ * from the root. One for reports, one for jobs, one a kind and scope of the index.
+ */
+#define TXN_CURSORS 8
+
 struct store_txn {
     struct store *s;
     MDB_txn *mdb; /* NULL: none under way */
@@ -35,6 +41,7 @@ struct store_txn {
     struct cached *cache[CACHE_CHAINS];
     struct cached *spare;
     struct cached *named; /* the project that project_for found last, still listed by its name; or NULL */
+    MDB_cursor *cursors[TXN_CURSORS]; /* NULL: not opened, or closed by a delete */
     struct buf json, copy, copy_results;
 };
 

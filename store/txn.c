@@ -1,4 +1,4 @@
-#include "internal.h"
+#include "index.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -68,14 +68,43 @@ enum store_status txn_get(struct store_txn *t, enum space space, struct key *key
     return rc == 0 ? STORE_OK : txn_fail(t, rc, "read a record");
 }
 
+/* Which cursor puts it; NULL: what comes in no order is searched for anyway. */
+static MDB_cursor **cursor_of(struct store_txn *t, enum space space, const struct key *key)
+{
+    if (space == SPACE_REPORT)
+        return &t->cursors[0];
+    if (space == SPACE_JOB)
+        return &t->cursors[1];
+    unsigned kind = key->b[0] >> 4, scope = key->b[0] >> 3 & 1; /* see index.h */
+    return space == SPACE_INDEX && kind >= INDEX_ID && kind < INDEX_URL ? &t->cursors[2 * kind + scope] : NULL;
+}
+
+static int put_at(struct store_txn *t, MDB_cursor **at, MDB_dbi dbi, MDB_val *k, MDB_val *v, unsigned flags)
+{
+    int rc = *at != NULL ? 0 : mdb_cursor_open(t->mdb, dbi, at);
+    return rc != 0 ? rc : mdb_cursor_put(*at, k, v, flags);
+}
+
 static void put(struct store_txn *t, enum space space, struct key *key, MDB_val *v, unsigned flags)
 {
     MDB_val k = key_val(key);
     if (t->error != STORE_OK)
         return;
-    int rc = mdb_put(t->mdb, t->s->dbi[schema_space_db[space]], &k, v, flags);
+    MDB_dbi dbi = t->s->dbi[schema_space_db[space]];
+    MDB_cursor **at = cursor_of(t, space, key);
+    int rc = at != NULL ? put_at(t, at, dbi, &k, v, flags) : mdb_put(t->mdb, dbi, &k, v, flags);
     if (rc != 0)
         txn_fail(t, rc, "write a record");
+}
+
+/* They would have to follow pages that merge and go. */
+static void close_cursors(struct store_txn *t)
+{
+    for (size_t i = 0; i < TXN_CURSORS; i++) {
+        if (t->cursors[i] != NULL)
+            mdb_cursor_close(t->cursors[i]);
+        t->cursors[i] = NULL;
+    }
 }
 
 void txn_put(struct store_txn *t, enum space space, struct key *key, const void *value, size_t n)
@@ -94,6 +123,7 @@ void *txn_reserve(struct store_txn *t, enum space space, struct key *key, size_t
 static int del(struct store_txn *t, enum space space, struct key *key)
 {
     MDB_val k = key_val(key);
+    close_cursors(t);
     return t->error != STORE_OK ? 0 : mdb_del(t->mdb, t->s->dbi[schema_space_db[space]], &k, NULL);
 }
 
@@ -395,6 +425,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
 
 void store_abort(struct store_txn *t)
 {
+    close_cursors(t);
     if (t->mdb != NULL)
         mdb_txn_abort(t->mdb);
     t->mdb = NULL;
@@ -418,6 +449,7 @@ enum store_status store_commit(struct store_txn *t)
         store_abort(t);
         return t->error;
     }
+    close_cursors(t);
     int rc = mdb_txn_commit(t->mdb);
     t->mdb = NULL;
     cache_clear(t);

@@ -177,6 +177,27 @@ START_TEST(a_client_that_vanishes_while_its_post_is_held_keeps_its_report)
 }
 END_TEST
 
+START_TEST(a_client_that_hangs_up_while_its_post_is_held_is_waited_for_no_longer)
+{
+    origin_page(origin, "/hangs-up", 200, "", "<title>x</title>");
+    origin_hold(origin, "/hangs-up");
+    char *body = form("url", origin_url(origin, "/hangs-up"), NULL);
+    struct raw *raw = raw_open(server);
+    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nPrefer: wait=25\r\nContent-Length: %zu\r\n\r\n%s", server->key, strlen(body),
+             body);
+    shutdown(raw->fd, SHUT_WR);
+    int64_t since = now_ms();
+    struct response *r = raw_response(raw, false, 20000); /* who only sends no more is told what is known */
+    int64_t took = now_ms() - since;
+    expect_status(r, 201);
+    expect_str(r, "data.status", "pending");
+    ck_assert_msg(took < 8000, "answered after %lld ms", (long long)took);
+    ck_assert_msg(wait_until(is_given_up, raw, 5000), "its connection is still held");
+    raw_close(raw);
+    origin_release(origin, "/hangs-up");
+}
+END_TEST
+
 START_TEST(a_client_that_closes_its_side_still_gets_its_answer)
 {
     struct raw *raw = raw_open(server);
@@ -222,6 +243,7 @@ int main(void)
     tcase_add_test(tcase, a_client_that_does_not_read_is_cut_off);
     tcase_add_test(tcase, half_a_body_and_an_end_leave_nothing_behind);
     tcase_add_test(tcase, a_client_that_vanishes_while_its_post_is_held_keeps_its_report);
+    tcase_add_test(tcase, a_client_that_hangs_up_while_its_post_is_held_is_waited_for_no_longer);
     tcase_add_test(tcase, a_client_that_closes_its_side_still_gets_its_answer);
     return harness_main(suite);
 }
