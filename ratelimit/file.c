@@ -88,14 +88,16 @@ static int make(const char *path, struct table_header *h, struct ratelimit **out
     int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return errno;
+    struct ratelimit *rl = NULL;
     int error = fill(fd, h);
     if (error == 0)
-        error = map(fd, h, true, out);
-    if (error == 0 && rename(made, path) != 0) {
+        error = map(fd, h, true, &rl);
+    if (error == 0 && rename(made, path) != 0)
         error = errno;
-        ratelimit_close(*out);
-        *out = NULL;
-    }
+    if (error == 0)
+        *out = rl;
+    else
+        ratelimit_close(rl);
     if (error != 0)
         unlink(made);
     close(fd);
@@ -132,6 +134,7 @@ int ratelimit_open(const char *dir, uint64_t slots, enum ratelimit_made *made, s
     *made = RATELIMIT_KEPT;
     if (error == 0 && !same_geometry(&there, &wanted)) {
         ratelimit_close(rl);
+        rl = NULL;
         error = EPROTO;
     }
     if (error == ENOENT || error == EPROTO) {

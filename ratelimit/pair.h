@@ -45,10 +45,11 @@ static inline bool pair_swap(struct pair *at, struct pair *is, struct pair next)
     return done;
 #else
     /* CASP takes pairs of registers that begin at an even one */
-    register uint64_t key __asm__("x0") = is->key;
-    register uint64_t state __asm__("x1") = is->state;
-    register uint64_t next_key __asm__("x2") = next.key;
-    register uint64_t next_state __asm__("x3") = next.state;
+    register uint64_t key __asm__("x0");
+    register uint64_t state __asm__("x1");
+    register uint64_t next_key __asm__("x2");
+    register uint64_t next_state __asm__("x3");
+    key = is->key, state = is->state, next_key = next.key, next_state = next.state;
     __asm__ volatile(".arch_extension lse\n\tcaspal %0, %1, %3, %4, %2"
                      : "+r"(key), "+r"(state), "+Q"(*at)
                      : "r"(next_key), "r"(next_state)
