@@ -4,6 +4,7 @@
 #include "audit/facts.h"
 #include "audit/language.h"
 #include "audit/page.h"
+#include "audit/page_runs.h"
 #include "audit/robots.h"
 #include "audit/text.h"
 
@@ -219,6 +220,32 @@ START_TEST(the_parser_sees_markup_as_browsers_do)
     ck_assert(str_eq(doctype, str_of(scan_cases[_i][2])));
     buf_free(&out);
     buf_free(&g.fed);
+}
+END_TEST
+
+START_TEST(a_mark_finds_its_run_though_others_were_lost)
+{
+    struct page_runs runs = {0};
+    struct page_run run;
+    char marks[200];
+    for (unsigned i = 0; i < 200; i++)
+        marks[i] = page_runs_add(&runs, (struct page_run){STR("x"), i});
+    ck_assert(page_runs_take(&runs, marks[0], &run));
+    ck_assert_uint_eq(run.flags, 0);
+    ck_assert(page_runs_take(&runs, marks[40], &run)); /* 39 were lost */
+    ck_assert_uint_eq(run.flags, 40);
+    ck_assert(!page_runs_take(&runs, '?', &run));
+    for (unsigned i = 41; i < 200; i++) {
+        ck_assert(page_runs_take(&runs, marks[i], &run));
+        ck_assert_uint_eq(run.flags, i);
+    }
+    ck_assert(!page_runs_take(&runs, marks[199], &run));
+    char next = page_runs_add(&runs, (struct page_run){STR("y"), 7});
+    ck_assert(!page_runs_take(&runs, next == 'A' ? 'B' : 'A', &run));
+    ck_assert(page_runs_take(&runs, next, &run));
+    ck_assert_uint_eq(run.flags, 7);
+    ck_assert(!runs.failed);
+    page_runs_free(&runs);
 }
 END_TEST
 
@@ -675,6 +702,7 @@ int main(void)
     tcase_add_loop_test(t, bytes_become_utf8_as_browsers_read_them, 0, COUNT(charset_cases));
     tcase_add_test(t, a_meta_tag_counts_within_1024_bytes_only);
     tcase_add_loop_test(t, the_parser_sees_markup_as_browsers_do, 0, COUNT(scan_cases));
+    tcase_add_test(t, a_mark_finds_its_run_though_others_were_lost);
     tcase_add_loop_test(t, character_references_say_what_browsers_show, 0, COUNT(decode_cases));
     tcase_add_test(t, a_tag_is_cut_between_attributes_at_64_kib);
     tcase_add_loop_test(t, css_names_its_urls, 0, COUNT(css_cases));
