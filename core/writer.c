@@ -24,6 +24,7 @@
 #define TRAVEL_US 16 /* a caller's answer there and its next change back, workers and callers on the cores beside */
 #define SMALL_BATCH 4
 #define FULL_EVERY_MS 60000
+#define RENDERING_EVERY_MS 5000
 #define PURGE_EVERY_MS 60000
 #define SWEEP_EVERY_MS 30000
 #define SWEEP_FULL_MS 300000
@@ -438,6 +439,21 @@ static void work(struct writer *w)
     w->last_size = size;
 }
 
+/* A newer version renders every report again before it serves: minutes for millions, so it is seen in `assay stats` and in the log. */
+static bool rendered(void *arg, uint64_t done, uint64_t total)
+{
+    static uint64_t said_ms;
+    struct process *p = arg;
+    uint64_t now = clock_mono_ms();
+    process_beat(p);
+    score_set(p->score->requests, done);
+    score_set(p->score->pending, total - done);
+    if (now >= said_ms + RENDERING_EVERY_MS)
+        log_info("rendering reports again for this version: %llu of about %llu", (unsigned long long)done, (unsigned long long)total);
+    said_ms = now >= said_ms + RENDERING_EVERY_MS ? now : said_ms;
+    return !process_stopping;
+}
+
 static struct store *open_store(struct process *p)
 {
     char why[512];
@@ -447,11 +463,17 @@ static struct store *open_store(struct process *p)
                                     .max_readers = 16 * p->conf->workers + 256,
                                     .mode = STORE_WRITE,
                                     .must_exist = p->store_known,
-                                    .renderer = &render_records};
+                                    .renderer = &render_records,
+                                    .progress = rendered,
+                                    .progress_arg = p};
     if (store_open(&options, &store, why, sizeof(why)) != STORE_OK) {
+        if (process_stopping)
+            exit(EXIT_STOPPED);
         log_error("data_dir: %s", why);
         exit(EXIT_START);
     }
+    score_set(p->score->requests, 0);
+    score_set(p->score->pending, 0);
     return store;
 }
 

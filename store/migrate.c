@@ -150,8 +150,8 @@ static enum store_status step(struct store *s, size_t i, struct format_record *f
     return status;
 }
 
-/* Up to SLICE reports above f->rendering_after. False when there were none. */
-static bool render_reports(struct store_txn *t, struct format_record *f)
+/* Up to SLICE reports above f->rendering_after; how many. */
+static size_t render_reports(struct store_txn *t, struct format_record *f)
 {
     uint64_t ids[SLICE];
     size_t count = 0;
@@ -170,7 +170,7 @@ static bool render_reports(struct store_txn *t, struct format_record *f)
         report_write(t, &r);
         f->rendering_after = ids[i];
     }
-    return count != 0;
+    return count;
 }
 
 /* Projects are few enough for one transaction each thousand reports of them; their versions and times stay. */
@@ -195,34 +195,56 @@ static void render_projects(struct store_txn *t)
     buf_free(&ids);
 }
 
-/* Render again what an older renderer made, a slice a transaction; the place reached is committed with the slice. */
-static enum store_status render(struct store *s, struct format_record *f)
+static enum store_status render_slice(struct store *s, struct format_record *f, size_t *count)
 {
-    bool more = true;
+    struct store_txn *t;
+    enum store_status status = store_begin(s, &t);
+    if (status != STORE_OK)
+        return status;
+    *count = render_reports(t, f);
+    if (*count == 0) {
+        render_projects(t);
+        f->renderer = f->rendering;
+        f->rendering = 0;
+    }
+    format_write(t, f);
+    return store_commit(t);
+}
+
+/* keys lie beside the reports and are few */
+static uint64_t reports_about(struct store *s)
+{
+    MDB_txn *txn;
+    MDB_stat stat = {0};
+    if (store_snapshot(s, &txn) == STORE_OK)
+        mdb_stat(txn, s->dbi[DB_RECORD], &stat);
+    store_read_end(s);
+    return stat.ms_entries;
+}
+
+/* Render again what an older renderer made, a slice a transaction; the place reached is committed with the slice. */
+static enum store_status render(struct store *s, const struct store_options *o, struct format_record *f)
+{
+    uint64_t done = 0, total = reports_about(s);
+    size_t count = 1;
     if (f->rendering != s->renderer->version) {
         f->rendering = s->renderer->version;
         f->rendering_after = 0;
     }
-    while (more) {
-        struct store_txn *t;
-        enum store_status status = store_begin(s, &t);
+    while (count != 0) {
+        enum store_status status = render_slice(s, f, &count);
         if (status != STORE_OK)
             return status;
-        more = render_reports(t, f);
-        if (!more) {
-            render_projects(t);
-            f->renderer = f->rendering;
-            f->rendering = 0;
+        done += count;
+        if (o->progress != NULL && count != 0 && !o->progress(o->progress_arg, done, total > done ? total : done)) {
+            snprintf(s->why, sizeof(s->why), "stopped while reports were rendered again; the next start goes on from there");
+            return STORE_IO;
         }
-        format_write(t, f);
-        status = store_commit(t);
-        if (status != STORE_OK)
-            return status;
     }
     return STORE_OK;
 }
 
-static enum store_status bring_up(struct store *s)
+static enum store_status bring_up(struct store *s, const struct store_options *o)
 {
     MDB_txn *txn;
     struct format_record f;
@@ -237,11 +259,11 @@ static enum store_status bring_up(struct store *s)
             status = step(s, i, &f);
     }
     if (status == STORE_OK && f.renderer < s->renderer->version)
-        status = render(s, &f);
+        status = render(s, o, &f);
     return status;
 }
 
-enum store_status migrate_open(struct store *s, char *why, size_t why_size)
+enum store_status migrate_open(struct store *s, const struct store_options *o, char *why, size_t why_size)
 {
     if (s->mode == STORE_READ)
         return STORE_OK;
@@ -249,7 +271,7 @@ enum store_status migrate_open(struct store *s, char *why, size_t why_size)
         snprintf(why, why_size, "a store cannot be written without a renderer");
         return STORE_INVALID;
     }
-    enum store_status status = bring_up(s);
+    enum store_status status = bring_up(s, o);
     if (status != STORE_OK)
         snprintf(why, why_size, "%s", s->why);
     return status;

@@ -164,7 +164,7 @@ static enum store_status open_all(struct store *s, const struct store_options *o
         return status;
     }
     if (status == STORE_OK)
-        status = migrate_open(s, why, why_size);
+        status = migrate_open(s, o, why, why_size);
     if (status == STORE_OK && o->mode == STORE_WRITE)
         txn_keep_file_ahead(s);
     return status;

@@ -119,6 +119,9 @@ struct store_renderer {
     void (*project)(const struct store_project *p, struct buf *out);
 };
 
+/* progress: ${done} of ${total} so far (records or pages). Return false to stop. */
+typedef bool store_progress_fn(void *arg, uint64_t done, uint64_t total);
+
 enum store_mode { STORE_READ, STORE_WRITE };
 
 struct store_options {
@@ -128,13 +131,16 @@ struct store_options {
     enum store_mode mode;
     bool must_exist; /* with STORE_WRITE: an empty directory is a lost disk, not a new store */
     const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
+    store_progress_fn *progress; /* STORE_WRITE, or NULL: of reports rendered again, after each transaction of them, on opening */
+    void *progress_arg;
 };
 
 struct store;
 
 /*
  * store_open(options, out, why, why_size):
- * Open the environment. STORE_WRITE also makes what is missing and runs migrations (STORE_NEWER: refused, nothing touched). On failure
+ * Open the environment. STORE_WRITE also makes what is missing and runs migrations (STORE_NEWER: refused, nothing touched; STORE_IO: also
+ * when progress said stop, and the next one goes on from there). On failure
  * ${why} says in one sentence what is wrong and what to do. store_close(NULL) does nothing.
  */
 enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)
@@ -287,9 +293,6 @@ enum store_status store_usage(struct store *s, struct store_usage *out);
 
 /* store_reader_check(s): free the slots of dead readers; how many. Call after any process died. */
 unsigned store_reader_check(struct store *s);
-
-/* progress: ${done} of ${total} so far (records or pages). Return false to stop. */
-typedef bool store_progress_fn(void *arg, uint64_t done, uint64_t total);
 
 /*
  * store_backup(s, dir, progress, arg): a consistent copy, compacted, into the existing empty directory ${dir}; fsynced. Any process; runs
