@@ -28,7 +28,7 @@ struct limiting {
     struct worker *worker;
     struct limiters_board *board;
     struct ratelimit *table;
-    uint64_t token; /* of ${table}'s clock, from before the loop last read its own */
+    uint64_t token;   /* of ${table}'s clock, from before the loop last read its own */
     uint64_t version; /* of ${limits} on the board */
     struct limiters limits;
     uint64_t salts[LIMITERS_MAX];
@@ -209,7 +209,9 @@ static bool charge(struct limiting *l, unsigned limiter, struct request *r)
     if (over && !exempt)
         log_refusal(l, limiter, r);
     limiters_board_count(l->board, l->worker->process->index, row->counter,
-                         !over || exempt ? COUNT_ADMITTED : row->dry_run ? COUNT_DRY_RUN_REFUSED : COUNT_REFUSED);
+                         !over || exempt ? COUNT_ADMITTED
+                         : row->dry_run  ? COUNT_DRY_RUN_REFUSED
+                                         : COUNT_REFUSED);
     r->limit.refused = over && !exempt && !row->dry_run;
     return !r->limit.refused;
 }

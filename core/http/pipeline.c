@@ -309,8 +309,8 @@ static enum step handle(struct request *r)
 }
 
 /*
- * The pipeline, in the order of decisions (design: accept → client → head checks → route → credential → limiter → body → fields → handler). Whatever is
- * answered before the limiter is charged when it is sent (reply.c).
+ * The pipeline, in the order of decisions (design: accept → client → head checks → route → credential → limiter → body → fields → handler).
+ * Whatever is answered before the limiter is charged when it is sent (reply.c).
  */
 static enum step (*const steps[])(struct request *r) = {
     find_client, check_head, find_route,   check_accept,  find_credential, judge_credential,

@@ -7,6 +7,7 @@
 #include "limit.h"
 #include "../doors.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -163,6 +164,7 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
         body.len += parts[i].n;
     char *to = body.base = request_alloc(r, body.len);
     for (size_t i = 0; i < count; i++) {
+        assert(parts[i].n == 0 || parts[i].p != NULL);
         if (parts[i].n > 0)
             memcpy(to, parts[i].p, parts[i].n);
         to += parts[i].n;
