@@ -263,8 +263,7 @@ static void show_next(const struct demo *demo, const struct json *data)
     const char *api = demo->server.url;
     printf("  The server is at %s and goes on until Ctrl-C. Try in another terminal, from this directory:\n\n", api);
     puts("    KEY=$(cat " KEY_PATH ")");
-    printf("    curl -s -H \"Authorization: Bearer $KEY\" %s/api/v1/reports/%" PRIu64 "\n", api,
-           json_u64(json_member(data, "id")));
+    printf("    curl -s -H \"Authorization: Bearer $KEY\" %s/api/v1/reports/%" PRIu64 "\n", api, json_u64(json_member(data, "id")));
     printf("    curl -s -H \"Authorization: Bearer $KEY\" -d url=https://example.com/ %s/api/v1/reports\n", api);
     printf("    curl -s -H \"Authorization: Bearer $KEY\" '%s/api/v1/projects?sort_by=project&sort=asc'\n\n", api);
     puts("  Its log is " LOG_PATH ", its store " DIR_VAR "/data. assay -h shows what operators can do.\n");

@@ -45,7 +45,8 @@ static void show(const struct scoreboard *board, bool json)
     if (!json)
         puts("\ndone: requests of a worker, changes of the writer, pages of an auditor; batches: the writer's commits, an auditor's failed "
              "pages;\n"
-             "pending: a worker's held requests, the writer's jobs, an auditor's running pages.");
+             "pending: a worker's held requests, the writer's jobs, an auditor's running pages.\n"
+             "A writer that is starting after an update counts reports rendered anew, and those still to do.");
     fflush(stdout);
 }
 

@@ -29,8 +29,9 @@ void json_free(struct json *j)
 enum json_kind json_kind(const struct json *j)
 {
     static const enum json_kind kinds[] = {
-        [json_type_null] = JSON_NULL,     [json_type_boolean] = JSON_BOOLEAN, [json_type_double] = JSON_NUMBER, [json_type_int] = JSON_NUMBER,
-        [json_type_object] = JSON_OBJECT, [json_type_array] = JSON_ARRAY,     [json_type_string] = JSON_STRING,
+        [json_type_null] = JSON_NULL,     [json_type_boolean] = JSON_BOOLEAN, [json_type_double] = JSON_NUMBER,
+        [json_type_int] = JSON_NUMBER,    [json_type_object] = JSON_OBJECT,   [json_type_array] = JSON_ARRAY,
+        [json_type_string] = JSON_STRING,
     };
     return kinds[json_object_get_type(inner(j))];
 }

@@ -435,7 +435,8 @@ static void work(struct writer *w)
         return;
     w->commit_us = mono_us() - began;
     if (size <= SMALL_BATCH) /* one that had to wait for a core or a busy disk says little */
-        w->small_commit_us = w->commit_us < w->small_commit_us ? w->commit_us : w->small_commit_us + (w->commit_us - w->small_commit_us) / 8;
+        w->small_commit_us =
+            w->commit_us < w->small_commit_us ? w->commit_us : w->small_commit_us + (w->commit_us - w->small_commit_us) / 8;
     w->last_size = size;
 }
 
