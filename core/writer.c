@@ -117,23 +117,32 @@ static enum store_status commit(struct writer *w, struct store_txn *t)
     return status;
 }
 
-/* one transaction over items[0..count) */
-static enum store_status try_items(struct writer *w, struct item *items, size_t count)
+/* put what has come into the batch's transaction, while more is on its way */
+static void apply_arrived(struct writer *w)
 {
-    struct store_txn *t;
-    enum store_status status = store_begin(w->store, &t);
-    if (status != STORE_OK)
-        return status;
+    if (w->txn == NULL && w->status == STORE_OK && (w->status = store_begin(w->store, &w->txn)) != STORE_OK)
+        w->txn = NULL;
     int64_t now_ms = clock_wall_ms();
-    for (size_t i = 0; i < count && store_txn_error(t) == STORE_OK; i++)
-        apply(t, &items[i], now_ms);
-    note_channels(w, t);
-    status = store_txn_error(t);
-    if (status == STORE_OK)
-        status = commit(w, t);
-    else
-        store_abort(t);
-    settle_channels(w, status == STORE_OK);
+    for (; w->txn != NULL && w->applied < w->batch_count && store_txn_error(w->txn) == STORE_OK; w->applied++)
+        apply(w->txn, &w->batch[w->applied], now_ms);
+}
+
+/* commit the batch's transaction, or undo it as a whole */
+static enum store_status end_batch(struct writer *w)
+{
+    enum store_status status = w->status;
+    if (w->txn != NULL) {
+        note_channels(w, w->txn);
+        status = store_txn_error(w->txn);
+        if (status == STORE_OK)
+            status = commit(w, w->txn);
+        else
+            store_abort(w->txn);
+        settle_channels(w, status == STORE_OK);
+    }
+    w->txn = NULL;
+    w->status = STORE_OK;
+    w->applied = 0;
     return status;
 }
 
@@ -179,13 +188,23 @@ static void answer_batch(struct writer *w)
         peer_flush(w, w->peers[i]);
 }
 
+static enum store_status try_one(struct writer *w, struct item *item)
+{
+    w->status = store_begin(w->store, &w->txn);
+    if (w->status == STORE_OK)
+        apply(w->txn, item, clock_wall_ms());
+    else
+        w->txn = NULL;
+    return end_batch(w);
+}
+
 /* A batch that failed half-way was undone: each of its changes in a transaction of its own. */
 static enum store_status apply_singly(struct writer *w)
 {
     enum store_status status = STORE_OK;
     for (size_t i = 0; status != STORE_IO && i < w->batch_count; i++) {
         process_beat(w->process);
-        status = try_items(w, &w->batch[i], 1);
+        status = try_one(w, &w->batch[i]);
         if (status == STORE_OK)
             after_commit(w, &w->batch[i], 1);
         else
@@ -199,7 +218,8 @@ static void apply_batch(struct writer *w)
     if (w->batch_count == 0 && w->dropped_count == 0)
         return;
     score_set(w->process->score->busy_since_ms, clock_mono_ms());
-    enum store_status status = try_items(w, w->batch, w->batch_count);
+    apply_arrived(w);
+    enum store_status status = end_batch(w);
     bool together = status == STORE_OK;
     if (!together && status != STORE_IO)
         status = apply_singly(w);
@@ -353,6 +373,11 @@ static void on_time(struct writer *w)
         w->stale_at_ms = 0;
         drop_stale_channels(w);
     }
+}
+
+/* last in a batch, and none that others are waited for */
+static void add_purge(struct writer *w)
+{
     if (w->purging)
         writer_batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = PURGE_SLICE};
 }
@@ -416,14 +441,16 @@ static size_t batch_wanted(const struct writer *w)
     return w->small_commit_us > w->callers * TRAVEL_US ? w->callers : (w->callers + 1) / 2;
 }
 
-/* for no longer than a commit takes */
+/* for no longer than a commit takes; what comes is applied meanwhile */
 static void gather(struct writer *w)
 {
     size_t wanted = batch_wanted(w);
     uint64_t until = mono_us() + (w->commit_us < GATHER_MAX_US ? w->commit_us : GATHER_MAX_US), now;
-    while (w->batch_count > 0 && w->batch_count < wanted && (now = mono_us()) < until)
+    while (w->batch_count > 0 && w->batch_count < wanted && (now = mono_us()) < until) {
+        apply_arrived(w);
         if (!read_ready(w, until - now))
             break;
+    }
 }
 
 static void work(struct writer *w)
@@ -496,8 +523,9 @@ int writer_run(struct process *p)
     process_phase(p, PHASE_READY);
     while (!process_stopping) {
         wait_and_read(&w);
-        gather(&w);
         on_time(&w);
+        gather(&w);
+        add_purge(&w);
         work(&w);
         hand_out(&w);
         for (size_t i = 0; i < w.peers_count; i++)
