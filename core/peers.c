@@ -131,11 +131,29 @@ void peer_flush(struct writer *w, struct peer *p)
 
 /* ---- frames ---- */
 
+/* A sender that comes back has closed its earlier connection: all that still waits in there comes before what it sends now. */
+static void end_earlier(struct writer *w, struct peer *p)
+{
+    for (size_t i = 0; i < w->peers_count; i++) {
+        struct peer *earlier = w->peers[i];
+        if (earlier == p || earlier->id != p->id || earlier->gone)
+            continue;
+        size_t before;
+        do {
+            before = w->batch_count;
+            peer_read(w, earlier);
+        } while (!earlier->gone && w->batch_count > before);
+        earlier->gone = true;
+    }
+}
+
 static void on_hello(struct writer *w, struct peer *p, const struct frame *f)
 {
     p->greeted = true;
     if (p->role != ROLE_AUDITOR) {
         p->id = f->head.a;
+        if (p->id != 0)
+            end_earlier(w, p);
         return;
     }
     p->index = (unsigned)f->head.b % w->process->conf->auditors;

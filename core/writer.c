@@ -32,15 +32,36 @@
 
 /* ---- the batch ---- */
 
-static void load_channel(struct store_txn *t, struct peer *p)
+/* the channel's earlier connection, gone in this very batch: what it has in the transaction is not noted there yet */
+static struct peer *earlier_of(const struct writer *w, const struct peer *p)
+{
+    for (size_t i = 0; i < w->peers_count; i++)
+        if (w->peers[i] != p && w->peers[i]->id == p->id && w->peers[i]->loaded)
+            return w->peers[i];
+    return NULL;
+}
+
+/* where the channel stands; of two connections the later goes on from where the earlier is, and notes it */
+static void load_channel(struct writer *w, struct store_txn *t, struct peer *p)
 {
     struct str answers;
-    if (store_channel_get(t, p->id, &p->sequence, &answers) == STORE_OK) {
+    struct peer *earlier = earlier_of(w, p);
+    p->loaded = true;
+    if (earlier != NULL) {
+        buf_free(&p->kept);
+        p->kept = earlier->kept;
+        p->kept_committed = earlier->kept_committed;
+        p->sequence = earlier->sequence;
+        p->sequence_committed = earlier->sequence_committed;
+        earlier->kept = (struct buf){0};
+        earlier->kept_committed = 0;
+        earlier->id = 0;
+        earlier->sequence = earlier->sequence_committed = UINT64_MAX; /* nothing of it is applied or noted any more */
+    } else if (store_channel_get(t, p->id, &p->sequence, &answers) == STORE_OK) {
         buf_str(&p->kept, answers);
         p->kept_committed = p->kept.n / sizeof(struct kept);
         p->sequence_committed = p->sequence;
     }
-    p->loaded = true;
 }
 
 /* committed before: the same answer */
@@ -53,11 +74,11 @@ static void answer_again(struct item *item)
             item->answer = kept[i].answer;
 }
 
-static void apply(struct store_txn *t, struct item *item, int64_t now_ms)
+static void apply(struct writer *w, struct store_txn *t, struct item *item, int64_t now_ms)
 {
     struct peer *p = item->peer;
     if (p != NULL && !p->loaded)
-        load_channel(t, p);
+        load_channel(w, t, p);
     if (p != NULL && item->sequence <= p->sequence) {
         answer_again(item);
         return;
@@ -124,7 +145,7 @@ static void apply_arrived(struct writer *w)
         w->txn = NULL;
     int64_t now_ms = clock_wall_ms();
     for (; w->txn != NULL && w->applied < w->batch_count && store_txn_error(w->txn) == STORE_OK; w->applied++)
-        apply(w->txn, &w->batch[w->applied], now_ms);
+        apply(w, w->txn, &w->batch[w->applied], now_ms);
 }
 
 /* commit the batch's transaction, or undo it as a whole */
@@ -192,7 +213,7 @@ static enum store_status try_one(struct writer *w, struct item *item)
 {
     w->status = store_begin(w->store, &w->txn);
     if (w->status == STORE_OK)
-        apply(w->txn, item, clock_wall_ms());
+        apply(w, w->txn, item, clock_wall_ms());
     else
         w->txn = NULL;
     return end_batch(w);
