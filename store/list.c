@@ -1,5 +1,5 @@
-#include "index.h"
-#include "search.h"
+#include "found.h"
+#include "select.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,60 +38,21 @@ static bool room(struct store *s, void **items, size_t *cap, size_t count, size_
 
 /* ---- reports ---- */
 
+#define FEW_ROWS 256 /* so many are looked at one by one rather than with all of their segment */
+
 struct report_list {
     struct store *s;
     MDB_txn *txn;
     const struct store_list_query *q;
     struct page page;
     struct search search;
-    bool searching;
-    struct buf dying; /* projects being deleted whose entries the walk has to pass over */
-    struct index_walk walk;
+    struct found *found; /* NULL: nothing is searched */
+    uint64_t searched;   /* bytes */
+    struct view *view;
+    struct run *runs;
+    uint64_t *matches; /* of all segments, one behind the other */
+    uint32_t *own;     /* the view's own matching rows */
 };
-
-/* The exact number of reports the filters let through, from the counters. */
-static enum store_status report_total(struct store *s, MDB_txn *txn, const struct store_list_query *q, uint64_t *out)
-{
-    struct counts counts;
-    enum store_status status;
-    if (q->project != 0) {
-        struct store_project p;
-        status = project_read(s, txn, q->workspace, q->project, &p, &counts);
-    } else {
-        status = workspace_read(s, txn, q->workspace, NULL, &counts);
-    }
-    *out = status != STORE_OK ? 0 : q->result == RESULT_NONE ? counts_sum(&counts) : counts.by[q->result];
-    return status == STORE_NOT_FOUND ? STORE_OK : status;
-}
-
-static enum store_status gather_dying(struct report_list *l)
-{
-    struct walk w = {0};
-    if (l->q->project != 0 || !store_any_dying(l->s, l->txn))
-        return STORE_OK;
-    key_id(&w.prefix, SPACE_DYING, l->q->workspace);
-    enum store_status status = walk_prefix(l->s, l->txn, &w, DB_BASE, false);
-    for (; status == STORE_OK; status = walk_next(&w)) {
-        uint64_t project;
-        if (!walk_u64(&w, 1, &project))
-            status = store_corrupt(l->s, "the list of what is being deleted");
-        else
-            buf_add(&l->dying, &project, sizeof(project));
-    }
-    walk_end(&w);
-    if (!buf_ok(&l->dying))
-        return store_fail(l->s, ENOMEM, "list reports");
-    return status == STORE_NOT_FOUND ? STORE_OK : status;
-}
-
-static bool is_dying(const struct report_list *l, uint64_t project)
-{
-    for (size_t at = 0; at < l->dying.n; at += sizeof(project)) {
-        if (memcmp(l->dying.p + at, &project, sizeof(project)) == 0)
-            return true;
-    }
-    return false;
-}
 
 static enum store_status read_head(struct report_list *l, uint64_t id, struct store_report *out)
 {
@@ -104,18 +65,182 @@ static enum store_status read_head(struct report_list *l, uint64_t id, struct st
     return status;
 }
 
-/* Does the search let this entry through? By URL the entry says, otherwise the head. */
-static enum store_status matches(struct report_list *l, const struct index_entry *e, bool *out)
+static uint32_t count_bits(const uint64_t *bits, uint32_t words)
 {
-    struct store_report r = {.url = e->url};
-    enum store_status status = STORE_OK;
-    *out = true;
-    if (!l->searching)
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < words; i++)
+        n += (uint32_t)__builtin_popcountll(bits[i]);
+    return n;
+}
+
+static void and_bits(uint64_t *bits, const uint64_t *other, uint32_t words)
+{
+    for (uint32_t i = 0; i < words; i++)
+        bits[i] &= other[i];
+}
+
+static void and_not_bits(uint64_t *bits, const uint64_t *other, uint32_t words)
+{
+    for (uint32_t i = 0; other != NULL && i < words; i++)
+        bits[i] &= ~other[i];
+}
+
+/* The rows of a segment that all but the search let through. */
+static uint32_t filter_segment(const struct store_list_query *q, const struct view_segment *in, uint64_t *bits)
+{
+    const struct segment *g = &in->segment;
+    const uint64_t *living = q->result == RESULT_NONE ? g->live_bits : g->class_bits[q->result];
+    if (q->project == 0) {
+        memcpy(bits, living, g->words * sizeof(*bits));
+    } else {
+        uint32_t count;
+        const uint16_t *rows = segment_project(g, q->project, &count);
+        memset(bits, 0, g->words * sizeof(*bits));
+        for (uint32_t i = 0; i < count; i++)
+            bit_set(bits, rows[i]);
+        and_bits(bits, living, g->words);
+    }
+    and_not_bits(bits, in->masked, g->words);
+    and_not_bits(bits, in->hidden, g->words);
+    return count_bits(bits, g->words);
+}
+
+/* ---- searching a segment ---- */
+
+static uint64_t search_groups(const struct search *search, const struct chunk *c, unsigned shift, uint64_t *bits)
+{
+    uint64_t bytes = 0;
+    for (uint64_t groups = chunk_groups(c, search); groups != 0;) {
+        unsigned first = (unsigned)__builtin_ctzll(groups);
+        uint64_t after = ~(groups >> first);
+        unsigned count = after == 0 ? GROUPS - first : (unsigned)__builtin_ctzll(after);
+        uint32_t from = (uint32_t)first << shift, to = (uint32_t)(first + count) << shift;
+        if (to > c->rows)
+            to = c->rows;
+        if (from < to) {
+            search_rows(search, c->text, c->offset, from, to, bits);
+            bytes += c->offset[to] - c->offset[from];
+        }
+        if (first + count == GROUPS)
+            break;
+        groups &= UINT64_MAX << (first + count);
+    }
+    return bytes;
+}
+
+/* A chunk's rows need not begin at a word of the segment's bits. */
+static uint64_t search_all(const struct search *search, const struct segment *g, uint64_t *bits)
+{
+    uint64_t bytes = 0;
+    uint32_t rows = 1u << g->chunk_shift;
+    for (uint32_t i = 0; i < g->chunk_count; i++)
+        bytes += search_groups(search, &g->chunks[i], g->chunk_shift - 6, bits + i * (rows / 64));
+    return bytes;
+}
+
+static void search_few(const struct search *search, const struct segment *g, uint64_t *bits)
+{
+    for (uint32_t word = 0; word < g->words; word++) {
+        for (uint64_t left = bits[word]; left != 0; left &= left - 1) {
+            uint32_t row = word * 64 + (uint32_t)__builtin_ctzll(left);
+            if (!search_matches(search, segment_url(g, row)))
+                bit_clear(bits, row);
+        }
+    }
+}
+
+/* Leave of ${bits} (${count} of them) those that match. */
+static enum store_status search_segment(struct report_list *l, const struct view_segment *in, uint64_t *bits, uint32_t *count)
+{
+    const struct segment *g = &in->segment;
+    if (l->found == NULL || *count == 0)
         return STORE_OK;
-    if (e->url.n == 0)
-        status = read_head(l, e->id, &r);
-    *out = status == STORE_OK && search_matches(&l->search, r.url);
-    return status;
+    const uint64_t *known = found_bits(l->found, in->fixed);
+    if (known == NULL && *count <= FEW_ROWS) {
+        search_few(&l->search, g, bits);
+    } else {
+        if (known == NULL) {
+            if (l->q->search_bytes != 0 && l->searched >= l->q->search_bytes)
+                return STORE_AGAIN;
+            uint64_t *made = found_add(l->s, l->found, in->fixed, g->words);
+            if (made == NULL)
+                return store_fail(l->s, ENOMEM, "search");
+            l->searched += search_all(&l->search, g, made);
+            known = made;
+        }
+        and_bits(bits, known, g->words);
+    }
+    *count = count_bits(bits, g->words);
+    return STORE_OK;
+}
+
+/* ---- the view's own rows ---- */
+
+static bool row_passes(const struct report_list *l, const struct view_row *r)
+{
+    const struct store_list_query *q = l->q;
+    return r->class != CLASS_GONE && (q->project == 0 || r->project == q->project) &&
+           (q->result == RESULT_NONE || r->class == q->result) && !view_is_dying(l->view, r->project);
+}
+
+static enum store_status match_own(struct report_list *l, struct run *run)
+{
+    const struct view_order *order;
+    struct view *v = l->view;
+    uint64_t *bits = NULL;
+    if (v->row_count == 0)
+        return STORE_OK;
+    if (!view_order(v, l->q->sort, &order))
+        return store_fail(l->s, ENOMEM, "list reports");
+    if (l->found != NULL) {
+        bits = calloc((v->row_count + 63) / 64, sizeof(*bits));
+        if (bits == NULL)
+            return store_fail(l->s, ENOMEM, "search");
+        search_rows(&l->search, (const uint8_t *)v->text.p, (const uint32_t *)(const void *)v->offset.p, 0, v->row_count, bits);
+    }
+    for (size_t i = 0; i < order->count; i++) {
+        uint32_t row = order->rows[i];
+        if ((bits == NULL || bit_test(bits, row)) && row_passes(l, &v->rows[row]))
+            l->own[run->count++] = row;
+    }
+    free(bits);
+    run->rows = l->own;
+    run->ranks = run->count;
+    return STORE_OK;
+}
+
+/* ---- the page ---- */
+
+/* Bits by row become bits by rank, by the rarer ones. */
+static void turn(const uint64_t *bits, uint32_t count, const struct segment *g, const uint16_t *rank, uint64_t *out)
+{
+    bool rare = count <= g->rows / 2;
+    memset(out, rare ? 0 : 0xff, g->words * sizeof(*out));
+    for (uint32_t word = 0; word < g->words; word++) {
+        uint64_t left = rare ? bits[word] : ~bits[word];
+        if (word == g->words - 1 && g->rows % 64 != 0)
+            left &= (1ull << g->rows % 64) - 1;
+        for (; left != 0; left &= left - 1) {
+            uint32_t at = rank[word * 64 + (uint32_t)__builtin_ctzll(left)];
+            out[at / 64] ^= 1ull << at % 64;
+        }
+    }
+    if (g->rows % 64 != 0)
+        out[g->words - 1] &= (1ull << g->rows % 64) - 1;
+}
+
+static const uint16_t *ranks_of(const struct segment *g, unsigned sort)
+{
+    switch (sort) {
+    case REPORT_BY_GENERATED_AT:
+        return g->date.rank;
+    case REPORT_BY_URL:
+        return g->url.rank;
+    case REPORT_BY_SCORE:
+        return g->score.rank;
+    default:
+        return NULL;
+    }
 }
 
 static enum store_status take(struct report_list *l, uint64_t id)
@@ -133,78 +258,120 @@ static enum store_status take(struct report_list *l, uint64_t id)
     return status;
 }
 
-/* Walk until the page is full; a search has to go on to the end, since nothing else knows how many match. */
-static enum store_status report_walk(struct report_list *l)
+static enum store_status take_page(struct report_list *l, uint64_t total)
 {
-    struct index_entry e;
-    enum store_status status;
-    while ((l->searching || l->page.count < l->page.want) && (status = index_next(&l->walk, &e)) != STORE_NOT_FOUND) {
-        bool match = false;
-        if (status == STORE_OK && !is_dying(l, e.project))
-            status = matches(l, &e, &match);
-        if (status != STORE_OK)
-            return status;
-        if (!match)
-            continue;
-        l->page.total++;
-        if (l->page.total > l->page.skip && l->page.count < l->page.want)
-            status = take(l, e.id);
-        if (status != STORE_OK)
-            return status;
+    struct view *v = l->view;
+    uint64_t left = total - l->page.skip, ids[STORE_PER_PAGE_MAX];
+    size_t want = left < l->page.want ? (size_t)left : l->page.want;
+    uint64_t *bits = l->matches, *turned = l->matches;
+    for (size_t i = 0; i < v->segment_count; i++)
+        turned += v->segments[i].segment.words;
+    for (size_t i = 0; i < v->segment_count; i++) {
+        const struct segment *g = &v->segments[i].segment;
+        const uint16_t *rank = ranks_of(g, l->q->sort);
+        if (rank != NULL)
+            turn(bits, l->runs[i].count, g, rank, turned);
+        l->runs[i].bits = rank != NULL ? turned : bits;
+        run_of_bits(&l->runs[i]);
+        bits += g->words;
+        turned += g->words;
     }
-    return STORE_OK;
+    uint64_t from = l->q->ascending ? l->page.skip : left - want;
+    select_page(v, l->runs, v->segment_count + 1, l->q->sort, from, want, ids);
+    enum store_status status = STORE_OK;
+    for (size_t i = 0; i < want && status == STORE_OK; i++)
+        status = take(l, ids[l->q->ascending ? i : want - 1 - i]);
+    return status;
+}
+
+/* Room for all of the list's bits: matches by row, matches by rank, the counts of the latter, the runs and the view's own rows. */
+static bool make_room(struct report_list *l)
+{
+    struct view *v = l->view;
+    size_t words = 0, count = v->segment_count + 1;
+    for (size_t i = 0; i < v->segment_count; i++)
+        words += v->segments[i].segment.words;
+    size_t bytes = count * sizeof(*l->runs) + 2 * words * sizeof(uint64_t) + (words + count + v->row_count) * sizeof(uint32_t);
+    buf_reset(&l->s->scratch);
+    char *p = buf_reserve(&l->s->scratch, bytes);
+    if (p == NULL)
+        return false;
+    l->runs = (struct run *)(void *)p;
+    l->matches = (uint64_t *)(void *)(l->runs + count);
+    uint32_t *before = (uint32_t *)(l->matches + 2 * words);
+    for (size_t i = 0; i < v->segment_count; i++) {
+        const struct segment *g = &v->segments[i].segment;
+        l->runs[i] = (struct run){.segment = g, .words = g->words, .ranks = g->rows, .before = before};
+        before += g->words + 1;
+    }
+    l->runs[count - 1] = (struct run){0};
+    l->own = before;
+    return true;
+}
+
+static enum store_status match_all(struct report_list *l, uint64_t *total)
+{
+    struct view *v = l->view;
+    uint64_t *bits = l->matches;
+    enum store_status status = STORE_OK;
+    for (size_t i = 0; i < v->segment_count && status == STORE_OK; i++) {
+        struct run *run = &l->runs[i];
+        run->count = filter_segment(l->q, &v->segments[i], bits);
+        status = search_segment(l, &v->segments[i], bits, &run->count);
+        bits += run->words;
+        *total += run->count;
+    }
+    if (status == STORE_OK)
+        status = match_own(l, &l->runs[v->segment_count]);
+    *total += l->runs[v->segment_count].count;
+    return status;
+}
+
+/* A workspace or project that is not there, or being deleted, has no reports. */
+static enum store_status owner_look(struct report_list *l)
+{
+    struct store_project p;
+    enum store_status status = workspace_read(l->s, l->txn, l->q->workspace, NULL, NULL);
+    if (status == STORE_OK && l->q->project != 0)
+        status = project_read(l->s, l->txn, l->q->workspace, l->q->project, &p, NULL);
+    return status;
 }
 
 static enum store_status report_list(struct report_list *l, uint64_t *total)
 {
-    const struct store_list_query *q = l->q;
-    enum store_status status = report_total(l->s, l->txn, q, total);
-    if (status != STORE_OK || *total == 0 || (!l->searching && l->page.skip >= *total))
-        return status;
-    status = gather_dying(l);
+    enum store_status status = owner_look(l);
+    if (status != STORE_OK)
+        return status == STORE_NOT_FOUND ? STORE_OK : status;
+    status = view_get(l->s, l->txn, l->q->workspace, &l->view);
     if (status != STORE_OK)
         return status;
-    index_begin(l->s, l->txn, &l->walk, q->sort, q->project != 0 ? SCOPE_PROJECT : SCOPE_WORKSPACE,
-                q->project != 0 ? q->project : q->workspace, q->result, q->ascending);
-    status = report_walk(l);
-    index_end(&l->walk);
-    if (l->searching)
-        *total = l->page.total;
+    if (!make_room(l))
+        return store_fail(l->s, ENOMEM, "list reports");
+    status = match_all(l, total);
+    if (status == STORE_OK && l->page.skip < *total)
+        status = take_page(l, *total);
     return status;
 }
 
 void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg)
 {
-    MDB_txn *txn;
+    struct report_list l = {.s = s, .q = query, .page = page_of(query)};
     uint64_t total = 0;
-    struct report_list *l = NULL;
-    enum store_status status = query->sort > REPORT_BY_SCORE || query->result > RESULT_BAD ? STORE_INVALID : store_snapshot(s, &txn);
-    if (status == STORE_OK) {
-        l = malloc(sizeof(*l)); /* some 100 KiB, and only what is used of it is touched */
-        status = l == NULL ? store_fail(s, ENOMEM, "list reports") : STORE_OK;
-    }
-    if (l != NULL) {
-        l->s = s;
-        l->txn = txn;
-        l->q = query;
-        l->page = page_of(query);
-        l->dying = (struct buf){0};
-        l->searching = query->search.n != 0;
-        if (l->searching && !search_begin(&l->search, query->search))
+    bool valid = query->sort <= REPORT_BY_SCORE && query->result <= RESULT_BAD && query->per_page <= STORE_PER_PAGE_MAX;
+    enum store_status status = valid ? store_snapshot(s, &l.txn) : STORE_INVALID;
+    if (status == STORE_OK && query->search.n != 0) {
+        if (search_begin(&l.search, query->search))
+            l.found = found_needle(s, query->workspace, l.search.needle);
+        if (l.found == NULL)
             status = store_fail(s, ENOMEM, "search");
-        if (status == STORE_OK)
-            status = report_list(l, &total);
     }
     if (status == STORE_OK)
-        done(arg, STORE_OK, total, s->reports, l->page.count);
+        status = report_list(&l, &total);
+    if (status == STORE_OK)
+        done(arg, STORE_OK, total, s->reports, l.page.count);
     else
         done(arg, status, 0, NULL, 0);
-    if (l != NULL) {
-        if (l->searching)
-            search_end(&l->search);
-        buf_free(&l->dying);
-        free(l);
-    }
+    search_end(&l.search);
 }
 
 /* ---- projects ---- */

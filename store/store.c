@@ -1,4 +1,4 @@
-#include "internal.h"
+#include "found.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +23,7 @@ static const char *const status_texts[STORE_STATUSES] = {
     [STORE_NEWER] = "the store was written by a newer version",
     [STORE_INVALID] = "malformed",
     [STORE_CORRUPT] = "the store is damaged",
+    [STORE_AGAIN] = "there is more to search",
     [STORE_IO] = "the disk or the system refused",
 };
 
@@ -191,6 +192,9 @@ enum store_status store_open(const struct store_options *options, struct store *
     s->renderer = options->renderer;
     s->txn.s = s;
     s->dying_snapshot = (size_t)-1;
+    s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;
+    s->group_shift = options->group_shift != 0 ? options->group_shift : GROUP_SHIFT;
+    s->log_entries = options->log_entries != 0 ? options->log_entries : LOG_ENTRIES;
     enum store_status status = options->must_exist && !has_store(options->dir) ? STORE_NOT_FOUND : STORE_OK;
     if (status != STORE_OK)
         snprintf(why, why_size, "%s holds no store any more: mount its disk again, or restore a backup", options->dir);
@@ -216,6 +220,10 @@ void store_close(struct store *s)
     if (s->env != NULL)
         mdb_env_close(s->env);
     txn_free(&s->txn);
+    tend_free(s);
+    view_forget(s);
+    found_forget(s);
+    buf_free(&s->scratch);
     free(s->events);
     free(s->reports);
     free(s->projects);
@@ -226,6 +234,8 @@ int store_remap(struct store *s)
 {
     memset(s->seen_keys, 0, sizeof(s->seen_keys));
     memset(s->seen_reports, 0, sizeof(s->seen_reports));
+    view_forget(s);
+    tend_free(s);
     return mdb_env_set_mapsize(s->env, 0);
 }
 

@@ -19,7 +19,7 @@
 #include "change.h"
 
 /* Format of the records on disk. New code reads N and N-1. */
-#define STORE_FORMAT_VERSION 1
+#define STORE_FORMAT_VERSION 2
 
 enum store_status {
     STORE_OK,
@@ -36,6 +36,7 @@ enum store_status {
     STORE_NEWER,        /* written by a newer version of Assay */
     STORE_INVALID,      /* malformed argument or change */
     STORE_CORRUPT,      /* a record is not what the format says */
+    STORE_AGAIN,        /* not done yet: ask again, in a later turn of the loop; what was done is kept */
     STORE_IO,           /* the disk or the system refused; store_why tells */
     STORE_STATUSES
 };
@@ -128,6 +129,8 @@ struct store_options {
     enum store_mode mode;
     bool must_exist; /* with STORE_WRITE: an empty directory is a lost disk, not a new store */
     const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
+    /* for tests: how large the parts of the reports' index get, so that small stores have many; 0: as usual */
+    uint32_t segment_rows, group_shift, log_entries;
 };
 
 struct store;
@@ -197,7 +200,10 @@ struct store_list_query {
     uint64_t page;            /* from 1 */
     unsigned per_page;
     bool with_results;        /* reports only */
+    uint64_t search_bytes;    /* reports only: search no more text at a time, then STORE_AGAIN; 0: all at once */
 };
+
+#define STORE_PER_PAGE_MAX 1000
 
 /* ${total}: exact count of all that match. ${items}: the page, at most per_page, borrowed until store_read_end. */
 typedef void store_report_list_fn(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count);

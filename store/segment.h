@@ -1,0 +1,102 @@
+/*
+ * A segment: up to 65,536 reports of one workspace, immutable. Private to store/.
+ *
+ * Rows are numbered from 0 in the order of their ids. It lies in parts, each one value that LMDB keeps on pages of its own (it is at least
+ * a page long), so that pointers into it stay good for as long as a manifest names it and the map is not made anew:
+ *
+ *   fixed     ids, projects and their rows, the order of URLs
+ *   chunks    GROUPS groups of rows: their URLs, and for three letters each in which of the groups they come (the filter of searches)
+ *   moving    dates and scores with their orders, classes; replaced as a whole where the log changed many of them
+ *
+ * An order is two permutations: from rank to row, and from row to rank.
+ */
+#ifndef ASSAY_STORE_SEGMENT_H
+#define ASSAY_STORE_SEGMENT_H
+
+#include "index.h"
+#include "search.h"
+
+#define SEGMENT_ROWS 65536
+#define LOG_ENTRIES 4096
+#define GROUPS 64
+#define GROUP_SHIFT 6 /* rows of a group: 64 */
+
+struct order {
+    const uint16_t *row, *rank;
+};
+
+struct segment_fixed_head {
+    uint32_t rows, projects, chunks, group_shift;
+};
+
+struct segment_chunk_head {
+    uint32_t rows, text_bytes, grams, unused;
+};
+
+struct segment_moving_head {
+    uint32_t rows, live;
+};
+
+struct chunk {
+    uint32_t rows;
+    const uint32_t *offset;  /* rows + 1; each URL ends in a NUL */
+    const uint64_t *present; /* a bit for each code of three letters */
+    const uint32_t *before;  /* codes present before each eighth word of it */
+    const uint64_t *groups;  /* of each present code */
+    const uint8_t *text;     /* TEXT_PAD bytes more may be read */
+};
+
+struct segment {
+    uint32_t rows, live, words; /* words of 64 rows */
+    uint32_t projects, chunk_count, chunk_shift;
+    const uint64_t *ids;
+    const uint64_t *project;     /* ascending */
+    const uint32_t *project_at;  /* projects + 1: where their rows begin */
+    const uint16_t *project_row; /* each project's ascending */
+    const uint16_t *row_project; /* of each row: which of them */
+    struct order url, date, score;
+    const int64_t *dates;
+    const int8_t *scores;
+    const uint64_t *class_bits[CLASSES];
+    const uint64_t *live_bits;
+    struct chunk *chunks; /* allocated */
+};
+
+/* segment_open(s, txn, workspace, m, out): borrow all of it. segment_close frees what is allocated; safe on a zeroed one. */
+enum store_status segment_open(struct store *s, MDB_txn *txn, uint64_t workspace, const struct manifest_segment *m, struct segment *out);
+enum store_status segment_open_moving(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t part, struct segment *out);
+void segment_close(struct segment *g);
+
+/* segment_row(g, id): the row of that id, g->rows when there is none. segment_url, segment_class: of a row (CLASS_GONE: none). */
+uint32_t segment_row(const struct segment *g, uint64_t id);
+struct str segment_url(const struct segment *g, uint32_t row);
+unsigned segment_class(const struct segment *g, uint32_t row);
+
+/* segment_project(g, project, count): its rows, ascending. */
+const uint16_t *segment_project(const struct segment *g, uint64_t project, uint32_t *count);
+
+/* chunk_groups(c, search): the groups of ${c} in which all the needle's letters by three come: those it may match in. */
+uint64_t chunk_groups(const struct chunk *c, const struct search *search);
+
+/* ---- making one ---- */
+
+struct segment_row {
+    uint64_t id, project;
+    int64_t date;
+    int8_t score;
+    uint8_t class;
+    struct str url;
+};
+
+/*
+ * segment_make_…: append the part to ${out}, not padded. ${url_row}: rows by rank. ${rows} are ascending by id. segment_make_chunk: rows
+ * from..to of them.
+ */
+void segment_make_fixed(const struct segment_row *rows, uint32_t count, const uint16_t *url_row, unsigned group_shift, struct buf *out);
+void segment_make_chunk(const struct segment_row *rows, uint32_t count, unsigned group_shift, struct buf *out);
+void segment_make_moving(const struct segment_row *rows, uint32_t count, struct buf *out);
+
+/* segment_part_key(k, workspace, part, piece): pieces 1… of a fixed part are its chunks. */
+void segment_part_key(struct key *k, uint64_t workspace, uint64_t part, uint64_t piece);
+
+#endif
