@@ -98,6 +98,8 @@ struct store {
     size_t found_bytes;
     struct tend *tend; /* writer: the upkeep of indexes: see tend.c */
     struct buf scratch;
+    store_progress_fn *progress; /* of a migration; may be NULL */
+    void *progress_arg;
     uint32_t segment_rows, group_shift, log_entries; /* a segment's most rows, its groups', the log's length that is merged */
     char dir[4096];
     char why[1024];

@@ -128,7 +128,7 @@ static int open_environment(struct store *s, const struct store_options *o, cons
 {
     int rc = mdb_env_create(&s->env);
     if (rc == 0)
-        rc = mdb_env_set_maxdbs(s->env, DB_COUNT);
+        rc = mdb_env_set_maxdbs(s->env, DB_COUNT + 1); /* and one of an older format */
     if (rc == 0 && o->max_readers != 0)
         rc = mdb_env_set_maxreaders(s->env, o->max_readers);
     uint64_t map_bytes = o->map_size > facts->map_bytes ? o->map_size : facts->map_bytes;
@@ -192,6 +192,8 @@ enum store_status store_open(const struct store_options *options, struct store *
     s->renderer = options->renderer;
     s->txn.s = s;
     s->dying_snapshot = (size_t)-1;
+    s->progress = options->progress;
+    s->progress_arg = options->progress_arg;
     s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;
     s->group_shift = options->group_shift != 0 ? options->group_shift : GROUP_SHIFT;
     s->log_entries = options->log_entries != 0 ? options->log_entries : LOG_ENTRIES;

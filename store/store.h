@@ -120,6 +120,9 @@ struct store_renderer {
     void (*project)(const struct store_project *p, struct buf *out);
 };
 
+/* progress: ${done} of ${total} so far (records or pages). Return false to stop. */
+typedef bool store_progress_fn(void *arg, uint64_t done, uint64_t total);
+
 enum store_mode { STORE_READ, STORE_WRITE };
 
 struct store_options {
@@ -129,6 +132,8 @@ struct store_options {
     enum store_mode mode;
     bool must_exist; /* with STORE_WRITE: an empty directory is a lost disk, not a new store */
     const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
+    store_progress_fn *progress; /* of a migration, which cannot be stopped; may be NULL */
+    void *progress_arg;
     /* for tests: how large the parts of the reports' index get, so that small stores have many; 0: as usual */
     uint32_t segment_rows, group_shift, log_entries;
 };
@@ -293,9 +298,6 @@ enum store_status store_usage(struct store *s, struct store_usage *out);
 
 /* store_reader_check(s): free the slots of dead readers; how many. Call after any process died. */
 unsigned store_reader_check(struct store *s);
-
-/* progress: ${done} of ${total} so far (records or pages). Return false to stop. */
-typedef bool store_progress_fn(void *arg, uint64_t done, uint64_t total);
 
 /*
  * store_backup(s, dir, progress, arg): a consistent copy, compacted, into the existing empty directory ${dir}; fsynced. Any process; runs
