@@ -96,6 +96,8 @@ struct store {
     uint64_t view_clock;
     struct found *found; /* what searches found, the latest first: see found.h */
     size_t found_bytes;
+    unsigned good, decent; /* the bounds that results are brought to; both 0: whatever they are */
+    bool rated;            /* all were */
     struct tend *tend; /* writer: the upkeep of indexes: see tend.c */
     struct buf scratch;
     store_progress_fn *progress; /* of a migration; may be NULL */
@@ -221,6 +223,10 @@ bool report_living(struct store_txn *t, const struct store_report *r);
 void report_write(struct store_txn *t, struct store_report *r);
 /* report_results(s, txn, r): fill r->results; there may be none. */
 enum store_status report_results(struct store *s, MDB_txn *txn, struct store_report *r);
+/* report_replace(t, old, new): ${old} becomes ${new}: version, time, head, index and counters. */
+void report_replace(struct store_txn *t, const struct store_report *old, struct store_report *new);
+/* report_ids(t, after, most, ids): the ids of up to ${most} reports above ${after}, dying ones too; how many. */
+size_t report_ids(struct store_txn *t, uint64_t after, size_t most, uint64_t *ids);
 /* report_remove(t, r): the head, results, index entries and job of it. Counters are the caller's. */
 void report_remove(struct store_txn *t, const struct store_report *r);
 
@@ -263,6 +269,14 @@ bool tend_step(struct store_txn *t);
 void tend_drop(struct store *s, uint64_t workspace);
 void tend_aborted(struct store *s, size_t txn);
 void tend_free(struct store *s);
+/* tend_progress(s, out): where the upkeep is; leaves ${out} alone when it rests. */
+void tend_progress(const struct store *s, struct store_upkeep *out);
+
+/* ---- rate.c ---- */
+
+/* rate_step(t): bring some more results to the bounds; false when all are. rate_progress(s, txn, after): how far that is; false: done. */
+bool rate_step(struct store_txn *t);
+bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after);
 
 /* ---- job.c ---- */
 

@@ -148,21 +148,6 @@ static void tell(struct store *s, uint64_t done)
     s->progress(s->progress_arg, done, stat.ms_entries > done ? stat.ms_entries : done);
 }
 
-/* The ids of up to SLICE reports above ${after}; how many. */
-static size_t gather_reports(struct store_txn *t, uint64_t after, uint64_t ids[SLICE])
-{
-    size_t count = 0;
-    struct walk w = {0};
-    struct key from;
-    key_id(&from, SPACE_REPORT, after + 1);
-    key_space(&w.prefix, SPACE_REPORT);
-    enum store_status status = walk_from(t->s, t->mdb, &w, DB_RECORD, &from);
-    for (; status == STORE_OK && count < SLICE; status = walk_next(&w))
-        count += walk_u64(&w, 0, &ids[count]);
-    walk_end(&w);
-    return count;
-}
-
 /* ---- 1 to 2 ---- */
 
 static void indexed_key(struct key *k)
@@ -175,7 +160,7 @@ static void indexed_key(struct key *k)
 static size_t index_slice(struct store_txn *t, uint64_t *after)
 {
     uint64_t ids[SLICE];
-    size_t count = gather_reports(t, *after, ids);
+    size_t count = report_ids(t, *after, SLICE, ids);
     struct key k;
     for (size_t i = 0; i < count && t->error == STORE_OK; i++) {
         struct store_report r;
@@ -255,7 +240,7 @@ static enum store_status index_reports(struct store *s, struct format_record *f)
 static bool render_reports(struct store_txn *t, struct format_record *f)
 {
     uint64_t ids[SLICE];
-    size_t count = gather_reports(t, f->rendering_after, ids);
+    size_t count = report_ids(t, f->rendering_after, SLICE, ids);
     for (size_t i = 0; i < count; i++) {
         struct store_report r;
         if (report_load(t, ids[i], &r) != STORE_OK)

@@ -185,7 +185,58 @@ enum store_status purge_slice(struct store_txn *t, const struct store_change *c,
         t->counters_dirty = true;
     }
     left -= idem_purge(t, left);
-    bool tended = tend_step(t);
+    bool tended = rate_step(t);
+    tended = tend_step(t) || tended;
     answer->id = limit - left;
     return left == limit && !tended ? STORE_NOT_FOUND : STORE_OK;
+}
+
+/* Reports of dying projects, by what their records counted when they were marked; of the index, what is left of them. */
+static void purge_progress(struct store *s, MDB_txn *txn, uint64_t *done, uint64_t *total)
+{
+    struct walk w = {0};
+    struct dying d;
+    enum store_status status = walk_begin(s, txn, &w, SPACE_DYING);
+    for (; status == STORE_OK && dying_at(&w, &d); status = walk_next(&w)) {
+        struct key k;
+        MDB_val v;
+        struct view *view;
+        const struct project_record *p = NULL;
+        key_id(&k, SPACE_PROJECT, d.project);
+        if (d.project != 0 && store_get(s, txn, SPACE_PROJECT, &k, &v) == STORE_OK && v.mv_size >= sizeof(*p))
+            p = v.mv_data;
+        if (p == NULL || view_get(s, txn, d.workspace, &view) != STORE_OK)
+            continue;
+        *total += counts_sum(&p->counts);
+        *done += counts_sum(&p->counts) - view_count_of_project(view, d.project);
+    }
+    walk_end(&w);
+}
+
+/* Of several things the one that people wait for. */
+enum store_status store_upkeep(struct store *s, struct store_upkeep *out)
+{
+    MDB_txn *txn;
+    MDB_val v;
+    struct key k;
+    *out = (struct store_upkeep){.what = ""};
+    enum store_status status = store_snapshot(s, &txn);
+    if (status != STORE_OK)
+        return status;
+    key_space(&k, SPACE_META);
+    key_bytes(&k, "c", 1);
+    status = store_get(s, txn, SPACE_META, &k, &v);
+    const struct counters_record *counters = status == STORE_OK ? store_record(v, sizeof(*counters)) : NULL;
+    if (counters == NULL)
+        return store_corrupt(s, "the record of counters");
+    if (rate_progress(s, txn, &out->done)) {
+        out->what = "rating";
+        out->total = counters->report;
+    } else if (counters->dying != 0) {
+        out->what = "purging";
+        purge_progress(s, txn, &out->done, &out->total);
+    } else {
+        tend_progress(s, out);
+    }
+    return STORE_OK;
 }

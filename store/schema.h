@@ -32,7 +32,7 @@ enum db { DATABASES(X) DB_COUNT };
 #define SPACES(X)                                                                                                                          \
     X(SPACE_KEY, DB_RECORD, 'k', "hash → key_record")                                                                                      \
     X(SPACE_REPORT, DB_RECORD, 'r', "id → report_record")                                                                                  \
-    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record")                                                              \
+    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record, 'r' → rating_record")                                         \
     X(SPACE_WORKSPACE, DB_BASE, 'w', "id → workspace_record")                                                                              \
     X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', "name → id")                                                                                     \
     X(SPACE_KEY_ID, DB_BASE, 'i', "id → hash")                                                                                             \
@@ -136,6 +136,11 @@ struct PACKED format_record {
     uint32_t renderer;        /* every rendered value is at least of this version */
     uint32_t rendering;       /* the version a pass under way renders for, 0: none */
     uint64_t rendering_after; /* it has done everything up to this report; then come the projects */
+};
+
+struct PACKED rating_record {
+    uint32_t good, decent;
+    uint64_t after; /* every report up to this one has its result by these bounds; UINT64_MAX: all have */
 };
 
 struct PACKED counters_record {

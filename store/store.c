@@ -194,6 +194,8 @@ enum store_status store_open(const struct store_options *options, struct store *
     s->dying_snapshot = (size_t)-1;
     s->progress = options->progress;
     s->progress_arg = options->progress_arg;
+    s->good = options->good;
+    s->decent = options->decent;
     s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;
     s->group_shift = options->group_shift != 0 ? options->group_shift : GROUP_SHIFT;
     s->log_entries = options->log_entries != 0 ? options->log_entries : LOG_ENTRIES;

@@ -134,6 +134,11 @@ struct store_options {
     const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
     store_progress_fn *progress; /* of a migration, which cannot be stopped; may be NULL */
     void *progress_arg;
+    /*
+     * the scores from which a result is good, or decent: reports that were graded by others are brought to these by CHANGE_PURGE; both 0:
+     * they stay as they are
+     */
+    unsigned good, decent;
     /* for tests: how large the parts of the reports' index get, so that small stores have many; 0: as usual */
     uint32_t segment_rows, group_shift, log_entries;
 };
@@ -295,6 +300,16 @@ struct store_usage {
     uint64_t workspaces, keys, projects, reports, jobs;
 };
 enum store_status store_usage(struct store *s, struct store_usage *out);
+
+/*
+ * store_upkeep(s, out): what CHANGE_PURGE has left to do: ${what} is "" when nothing is under way, else a word for people ("purging");
+ * ${done} of ${total} records of it.
+ */
+struct store_upkeep {
+    const char *what;
+    uint64_t done, total;
+};
+enum store_status store_upkeep(struct store *s, struct store_upkeep *out);
 
 /* store_reader_check(s): free the slots of dead readers; how many. Call after any process died. */
 unsigned store_reader_check(struct store *s);

@@ -631,3 +631,14 @@ bool tend_step(struct store_txn *t)
     }
     return true;
 }
+
+void tend_progress(const struct store *s, struct store_upkeep *out)
+{
+    const struct tend *tend = s->tend;
+    if (tend == NULL || (tend->phase == TEND_IDLE && tend->due.n == 0))
+        return;
+    uint32_t chunked = tend->done + (tend->chunk * (uint32_t)GROUPS << s->group_shift);
+    out->what = "merging";
+    out->total = tend->count;
+    out->done = chunked < tend->count ? chunked : tend->count;
+}

@@ -574,3 +574,17 @@ void view_each_of_project(const struct view *v, uint64_t project, view_each_fn *
             return;
     }
 }
+
+uint64_t view_count_of_project(const struct view *v, uint64_t project)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < v->segment_count; i++) {
+        uint32_t count;
+        const uint16_t *rows = segment_project(&v->segments[i].segment, project, &count);
+        for (uint32_t j = 0; j < count; j++)
+            n += live_in(&v->segments[i], rows[j]);
+    }
+    for (uint32_t row = 0; row < v->row_count; row++)
+        n += v->rows[row].project == project && v->rows[row].class != CLASS_GONE;
+    return n;
+}

@@ -77,5 +77,6 @@ bool view_find(const struct view *v, uint64_t id, struct segment_row *out);
 typedef bool view_each_fn(void *arg, const struct segment_row *row);
 void view_each(const struct view *v, uint64_t after, uint64_t upto, view_each_fn *each, void *arg);
 void view_each_of_project(const struct view *v, uint64_t project, view_each_fn *each, void *arg);
+uint64_t view_count_of_project(const struct view *v, uint64_t project);
 
 #endif
