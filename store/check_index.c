@@ -120,28 +120,50 @@ static bool rows_good(const struct segment *g)
     return live == g->live && g->project_at[0] == 0 && g->project_at[g->projects] == g->rows;
 }
 
-/* No filter may rule out what is there. */
+/* What searches rely on: no row is missing where its letters are. */
 static bool filter_good(const struct segment *g)
 {
     for (uint32_t row = 0; row < g->rows; row++) {
         const struct chunk *chunk = &g->chunks[row >> g->chunk_shift];
-        uint32_t group = (row & ((1u << g->chunk_shift) - 1)) >> (g->chunk_shift - 6);
         struct str url = segment_url(g, row);
-        struct search one = {.gram_count = 1};
-        for (size_t i = 0; i + 3 <= url.n; i++) {
-            one.grams[0] = search_gram((const uint8_t *)url.p + i);
-            if (!(chunk_groups(chunk, &one) >> group & 1))
+        for (size_t i = 0; i + 3 <= url.n; i++)
+            if (!chunk_has(chunk, search_gram((const uint8_t *)url.p + i), row & ((1u << g->chunk_shift) - 1)))
                 return false;
-        }
     }
     return true;
+}
+
+/* A frequent word's rows have it. */
+static bool words_good(const struct chunk *c)
+{
+    for (uint32_t i = 0; i < c->head->words; i++) {
+        struct search s;
+        struct str word = {(const char *)c->words + c->word_at[i], c->word_at[i + 1] - c->word_at[i]};
+        uint64_t bits[CHUNK_WORDS] = {0};
+        if (!search_begin(&s, word))
+            return true;
+        search_rows(&s, c->text, c->offset, 0, c->head->rows, bits);
+        search_end(&s);
+        for (uint32_t j = 0; j < c->bitmap; j++)
+            if ((c->word_bits[(size_t)i * c->bitmap + j] & ~bits[j]) != 0)
+                return false;
+    }
+    return true;
+}
+
+static bool chunks_good(const struct segment *g)
+{
+    for (uint32_t i = 0; i < g->chunk_count; i++)
+        if (!words_good(&g->chunks[i]))
+            return false;
+    return filter_good(g);
 }
 
 static void check_segment(struct check *c, uint64_t workspace, const struct view_segment *in)
 {
     const struct segment *g = &in->segment;
     if (!rows_good(g) || g->ids[0] != in->first_id || g->ids[g->rows - 1] != in->last_id || !order_good(g, &g->url, by_url) ||
-        !order_good(g, &g->date, by_date) || !order_good(g, &g->score, by_score) || !filter_good(g))
+        !order_good(g, &g->date, by_date) || !order_good(g, &g->score, by_score) || !chunks_good(g))
         check_say(c, "segment %llu of the index of workspace %llu contradicts itself", LL(in->fixed), LL(workspace));
 }
 

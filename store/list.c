@@ -107,34 +107,12 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
 
 /* ---- searching a segment ---- */
 
-static uint64_t search_groups(const struct search *search, const struct chunk *c, unsigned shift, uint64_t *bits)
-{
-    uint64_t bytes = 0;
-    for (uint64_t groups = chunk_groups(c, search); groups != 0;) {
-        unsigned first = (unsigned)__builtin_ctzll(groups);
-        uint64_t after = ~(groups >> first);
-        unsigned count = after == 0 ? GROUPS - first : (unsigned)__builtin_ctzll(after);
-        uint32_t from = (uint32_t)first << shift, to = (uint32_t)(first + count) << shift;
-        if (to > c->rows)
-            to = c->rows;
-        if (from < to) {
-            search_rows(search, c->text, c->offset, from, to, bits);
-            bytes += c->offset[to] - c->offset[from];
-        }
-        if (first + count == GROUPS)
-            break;
-        groups &= UINT64_MAX << (first + count);
-    }
-    return bytes;
-}
-
-/* A chunk's rows need not begin at a word of the segment's bits. */
 static uint64_t search_all(const struct search *search, const struct segment *g, uint64_t *bits)
 {
     uint64_t bytes = 0;
-    uint32_t rows = 1u << g->chunk_shift;
+    uint32_t words = 1u << (g->chunk_shift - 6);
     for (uint32_t i = 0; i < g->chunk_count; i++)
-        bytes += search_groups(search, &g->chunks[i], g->chunk_shift - 6, bits + i * (rows / 64));
+        bytes += chunk_match(&g->chunks[i], search, bits + i * words);
     return bytes;
 }
 

@@ -3,10 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define PRESENT_WORDS (GRAM_CODES / 64)
-#define BEFORE_STEP 8 /* words of `present` that share a count */
-#define BEFORE_COUNT (PRESENT_WORDS / BEFORE_STEP)
-
 void segment_part_key(struct key *k, uint64_t workspace, uint64_t part, uint64_t piece)
 {
     key_id(k, SPACE_PART, workspace);
@@ -16,83 +12,51 @@ void segment_part_key(struct key *k, uint64_t workspace, uint64_t part, uint64_t
 
 /* ---- reading ---- */
 
-/* Arrays follow each other in a part, each on a boundary of eight bytes. */
-struct reader {
-    const uint8_t *at, *end;
-    bool bad;
-};
-
-static const void *take(struct reader *r, size_t n)
-{
-    const uint8_t *p = r->at;
-    size_t padded = (n + 7) & ~(size_t)7;
-    if (r->bad || (size_t)(r->end - p) < padded) {
-        r->bad = true;
-        return NULL;
-    }
-    r->at += padded;
-    return p;
-}
-
-static enum store_status part_get(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t part, uint64_t piece, struct reader *out)
+static enum store_status part_get(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t part, uint64_t piece, struct part_reader *out)
 {
     struct key k;
     MDB_val v;
     segment_part_key(&k, workspace, part, piece);
     enum store_status status = store_get(s, txn, SPACE_PART, &k, &v);
-    *out = (struct reader){v.mv_data, status == STORE_OK ? (const uint8_t *)v.mv_data + v.mv_size : NULL, status != STORE_OK};
+    *out = (struct part_reader){v.mv_data, status == STORE_OK ? (const uint8_t *)v.mv_data + v.mv_size : NULL, status != STORE_OK};
     return status == STORE_NOT_FOUND ? store_corrupt(s, "a segment of the reports' index") : status;
 }
 
-static bool read_chunk(struct reader *r, struct chunk *c)
+static bool read_fixed(struct part_reader *r, struct segment *g)
 {
-    const struct segment_chunk_head *head = take(r, sizeof(*head));
-    if (head == NULL)
-        return false;
-    c->rows = head->rows;
-    c->offset = take(r, ((size_t)head->rows + 1) * sizeof(*c->offset));
-    c->present = take(r, PRESENT_WORDS * sizeof(*c->present));
-    c->before = take(r, BEFORE_COUNT * sizeof(*c->before));
-    c->groups = take(r, head->grams * sizeof(*c->groups));
-    c->text = take(r, (size_t)head->text_bytes + TEXT_PAD);
-    return !r->bad && c->offset[c->rows] == head->text_bytes;
-}
-
-static bool read_fixed(struct reader *r, struct segment *g)
-{
-    const struct segment_fixed_head *head = take(r, sizeof(*head));
-    if (head == NULL || head->rows == 0 || head->rows > SEGMENT_ROWS || head->group_shift > GROUP_SHIFT)
+    const struct segment_fixed_head *head = part_take(r, sizeof(*head));
+    if (head == NULL || head->rows == 0 || head->rows > SEGMENT_ROWS || head->chunk_shift < 6 || head->chunk_shift > CHUNK_ROWS_SHIFT)
         return false;
     g->rows = head->rows;
     g->words = (g->rows + 63) / 64;
     g->projects = head->projects;
     g->chunk_count = head->chunks;
-    g->chunk_shift = head->group_shift + 6;
-    g->ids = take(r, g->rows * sizeof(*g->ids));
-    g->project = take(r, g->projects * sizeof(*g->project));
-    g->project_at = take(r, ((size_t)g->projects + 1) * sizeof(*g->project_at));
-    g->project_row = take(r, g->rows * sizeof(*g->project_row));
-    g->row_project = take(r, g->rows * sizeof(*g->row_project));
-    g->url.row = take(r, g->rows * sizeof(*g->url.row));
-    g->url.rank = take(r, g->rows * sizeof(*g->url.rank));
+    g->chunk_shift = head->chunk_shift;
+    g->ids = part_take(r, g->rows * sizeof(*g->ids));
+    g->project = part_take(r, g->projects * sizeof(*g->project));
+    g->project_at = part_take(r, ((size_t)g->projects + 1) * sizeof(*g->project_at));
+    g->project_row = part_take(r, g->rows * sizeof(*g->project_row));
+    g->row_project = part_take(r, g->rows * sizeof(*g->row_project));
+    g->url.row = part_take(r, g->rows * sizeof(*g->url.row));
+    g->url.rank = part_take(r, g->rows * sizeof(*g->url.rank));
     return !r->bad && g->chunk_count == ((g->rows - 1) >> g->chunk_shift) + 1;
 }
 
-static bool read_moving(struct reader *r, struct segment *g)
+static bool read_moving(struct part_reader *r, struct segment *g)
 {
-    const struct segment_moving_head *head = take(r, sizeof(*head));
+    const struct segment_moving_head *head = part_take(r, sizeof(*head));
     if (head == NULL || head->rows != g->rows)
         return false;
     g->live = head->live;
-    g->dates = take(r, g->rows * sizeof(*g->dates));
-    g->date.row = take(r, g->rows * sizeof(*g->date.row));
-    g->date.rank = take(r, g->rows * sizeof(*g->date.rank));
-    g->score.row = take(r, g->rows * sizeof(*g->score.row));
-    g->score.rank = take(r, g->rows * sizeof(*g->score.rank));
-    g->live_bits = take(r, g->words * sizeof(uint64_t));
+    g->dates = part_take(r, g->rows * sizeof(*g->dates));
+    g->date.row = part_take(r, g->rows * sizeof(*g->date.row));
+    g->date.rank = part_take(r, g->rows * sizeof(*g->date.rank));
+    g->score.row = part_take(r, g->rows * sizeof(*g->score.row));
+    g->score.rank = part_take(r, g->rows * sizeof(*g->score.rank));
+    g->live_bits = part_take(r, g->words * sizeof(uint64_t));
     for (int i = 0; i < CLASSES; i++)
-        g->class_bits[i] = take(r, g->words * sizeof(uint64_t));
-    g->scores = take(r, g->rows);
+        g->class_bits[i] = part_take(r, g->words * sizeof(uint64_t));
+    g->scores = part_take(r, g->rows);
     return !r->bad;
 }
 
@@ -102,12 +66,12 @@ static enum store_status open_chunks(struct store *s, MDB_txn *txn, uint64_t wor
     if (g->chunks == NULL)
         return store_fail(s, ENOMEM, "hold a segment");
     for (uint32_t i = 0; i < g->chunk_count; i++) {
-        struct reader r;
+        struct part_reader r;
         enum store_status status = part_get(s, txn, workspace, part, i + 1, &r);
         if (status != STORE_OK)
             return status;
         uint32_t rows = g->rows - (i << g->chunk_shift), most = 1u << g->chunk_shift;
-        if (!read_chunk(&r, &g->chunks[i]) || g->chunks[i].rows != (rows < most ? rows : most))
+        if (!chunk_read(&r, &g->chunks[i]) || g->chunks[i].head->rows != (rows < most ? rows : most))
             return store_corrupt(s, "a segment of the reports' index");
     }
     return STORE_OK;
@@ -115,14 +79,14 @@ static enum store_status open_chunks(struct store *s, MDB_txn *txn, uint64_t wor
 
 enum store_status segment_open_moving(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t part, struct segment *out)
 {
-    struct reader r;
+    struct part_reader r;
     enum store_status status = part_get(s, txn, workspace, part, 0, &r);
     return status == STORE_OK && !read_moving(&r, out) ? store_corrupt(s, "a segment of the reports' index") : status;
 }
 
 enum store_status segment_open(struct store *s, MDB_txn *txn, uint64_t workspace, const struct manifest_segment *m, struct segment *out)
 {
-    struct reader r;
+    struct part_reader r;
     *out = (struct segment){0};
     enum store_status status = part_get(s, txn, workspace, m->fixed, 0, &r);
     if (status == STORE_OK && !read_fixed(&r, out))
@@ -183,27 +147,4 @@ const uint16_t *segment_project(const struct segment *g, uint64_t project, uint3
     bool found = low < g->projects && g->project[low] == project;
     *count = found ? g->project_at[low + 1] - g->project_at[low] : 0;
     return found ? g->project_row + g->project_at[low] : NULL;
-}
-
-static uint64_t gram_groups(const struct chunk *c, uint32_t gram)
-{
-    uint32_t word = gram / 64;
-    uint64_t bits = c->present[word], below = (1ull << gram % 64) - 1;
-    if (!(bits >> gram % 64 & 1))
-        return 0;
-    uint32_t at = c->before[word / BEFORE_STEP] + (uint32_t)__builtin_popcountll(bits & below);
-    for (uint32_t i = word & ~(BEFORE_STEP - 1u); i < word; i++)
-        at += (uint32_t)__builtin_popcountll(c->present[i]);
-    return c->groups[at];
-}
-
-uint64_t chunk_groups(const struct chunk *c, const struct search *search)
-{
-    uint64_t groups = search->never ? 0 : UINT64_MAX;
-    for (size_t i = 0; i < search->gram_count; i++)
-        if (!bit_test(c->present, search->grams[i]))
-            return 0;
-    for (size_t i = 0; i < search->gram_count && groups != 0; i++)
-        groups &= gram_groups(c, search->grams[i]);
-    return groups;
 }

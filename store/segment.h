@@ -5,7 +5,7 @@
  * a page long), so that pointers into it stay good for as long as a manifest names it and the map is not made anew:
  *
  *   fixed     ids, projects and their rows, the order of URLs
- *   chunks    GROUPS groups of rows: their URLs, and for three letters each in which of the groups they come (the filter of searches)
+ *   chunks    the URLs, and what searching them takes: chunk.h
  *   moving    dates and scores with their orders, classes; replaced as a whole where the log changed many of them
  *
  * An order is two permutations: from rank to row, and from row to rank.
@@ -14,36 +14,21 @@
 #define ASSAY_STORE_SEGMENT_H
 
 #include "index.h"
-#include "search.h"
+#include "chunk.h"
 
 #define SEGMENT_ROWS 65536
 #define LOG_ENTRIES 4096
-#define GROUPS 64
-#define GROUP_SHIFT 6 /* rows of a group: 64 */
 
 struct order {
     const uint16_t *row, *rank;
 };
 
 struct segment_fixed_head {
-    uint32_t rows, projects, chunks, group_shift;
-};
-
-struct segment_chunk_head {
-    uint32_t rows, text_bytes, grams, unused;
+    uint32_t rows, projects, chunks, chunk_shift;
 };
 
 struct segment_moving_head {
     uint32_t rows, live;
-};
-
-struct chunk {
-    uint32_t rows;
-    const uint32_t *offset;  /* rows + 1; each URL ends in a NUL */
-    const uint64_t *present; /* a bit for each code of three letters */
-    const uint32_t *before;  /* codes present before each eighth word of it */
-    const uint64_t *groups;  /* of each present code */
-    const uint8_t *text;     /* TEXT_PAD bytes more may be read */
 };
 
 struct segment {
@@ -75,9 +60,6 @@ unsigned segment_class(const struct segment *g, uint32_t row);
 /* segment_project(g, project, count): its rows, ascending. */
 const uint16_t *segment_project(const struct segment *g, uint64_t project, uint32_t *count);
 
-/* chunk_groups(c, search): the groups of ${c} in which all the needle's letters by three come: those it may match in. */
-uint64_t chunk_groups(const struct chunk *c, const struct search *search);
-
 /* ---- making one ---- */
 
 struct segment_row {
@@ -89,11 +71,9 @@ struct segment_row {
 };
 
 /*
- * segment_make_…: append the part to ${out}, not padded. ${url_row}: rows by rank. ${rows} are ascending by id. segment_make_chunk: rows
- * from..to of them.
+ * segment_make_…: append the part to ${out}, not padded. ${url_row}: rows by rank. ${rows} are ascending by id.
  */
-void segment_make_fixed(const struct segment_row *rows, uint32_t count, const uint16_t *url_row, unsigned group_shift, struct buf *out);
-void segment_make_chunk(const struct segment_row *rows, uint32_t count, unsigned group_shift, struct buf *out);
+void segment_make_fixed(const struct segment_row *rows, uint32_t count, const uint16_t *url_row, unsigned chunk_shift, struct buf *out);
 void segment_make_moving(const struct segment_row *rows, uint32_t count, struct buf *out);
 
 /* segment_part_key(k, workspace, part, piece): pieces 1… of a fixed part are its chunks. */

@@ -2,30 +2,11 @@
 
 #include <stdlib.h>
 
-/* ${n} bytes of zeroes on a boundary of eight; NULL when memory is short (the buffer remembers). */
-static void *space(struct buf *out, size_t n)
-{
-    size_t padded = (n + 7) & ~(size_t)7;
-    char *p = buf_reserve(out, padded);
-    if (p == NULL)
-        return NULL;
-    memset(p, 0, padded);
-    out->n += padded;
-    return p;
-}
-
-static void put(struct buf *out, const void *p, size_t n)
-{
-    void *to = space(out, n);
-    if (to != NULL && n != 0)
-        memcpy(to, p, n);
-}
-
 /* An order from its rows by rank. */
 static void put_order(struct buf *out, const uint16_t *row, uint32_t count)
 {
-    put(out, row, count * sizeof(*row));
-    uint16_t *rank = space(out, count * sizeof(*rank));
+    part_put(out, row, count * sizeof(*row));
+    uint16_t *rank = part_space(out, count * sizeof(*rank));
     for (uint32_t i = 0; rank != NULL && i < count; i++)
         rank[row[i]] = (uint16_t)i;
 }
@@ -43,28 +24,28 @@ static int by_project(const void *a, const void *b)
 
 static void put_projects(const struct segment_row *rows, const uint16_t *by, uint32_t count, uint32_t projects, struct buf *out)
 {
-    uint64_t *project = space(out, projects * sizeof(*project));
+    uint64_t *project = part_space(out, projects * sizeof(*project));
     if (project == NULL)
         return;
     for (uint32_t i = 0, n = 0; i < count; i++)
         if (i == 0 || rows[by[i]].project != rows[by[i - 1]].project)
             project[n++] = rows[by[i]].project;
-    uint32_t *at = space(out, ((size_t)projects + 1) * sizeof(*at));
+    uint32_t *at = part_space(out, ((size_t)projects + 1) * sizeof(*at));
     if (at == NULL)
         return;
     for (uint32_t i = 0, n = 0; i < count; i++)
         if (i == 0 || rows[by[i]].project != rows[by[i - 1]].project)
             at[n++] = i;
     at[projects] = count;
-    put(out, by, count * sizeof(*by));
-    uint16_t *of = space(out, count * sizeof(*of));
+    part_put(out, by, count * sizeof(*by));
+    uint16_t *of = part_space(out, count * sizeof(*of));
     for (uint32_t i = 0, n = 0; of != NULL && i < count; i++) {
         n += i != 0 && rows[by[i]].project != rows[by[i - 1]].project;
         of[by[i]] = (uint16_t)n;
     }
 }
 
-void segment_make_fixed(const struct segment_row *rows, uint32_t count, const uint16_t *url_row, unsigned group_shift, struct buf *out)
+void segment_make_fixed(const struct segment_row *rows, uint32_t count, const uint16_t *url_row, unsigned chunk_shift, struct buf *out)
 {
     uint16_t *by = malloc(count * sizeof(*by));
     if (by == NULL) {
@@ -75,93 +56,16 @@ void segment_make_fixed(const struct segment_row *rows, uint32_t count, const ui
         by[i] = (uint16_t)i;
     sorted_rows = rows;
     qsort(by, count, sizeof(*by), by_project);
-    struct segment_fixed_head head = {.rows = count, .chunks = ((count - 1) >> (group_shift + 6)) + 1, .group_shift = group_shift};
+    struct segment_fixed_head head = {.rows = count, .chunks = ((count - 1) >> chunk_shift) + 1, .chunk_shift = chunk_shift};
     for (uint32_t i = 0; i < count; i++)
         head.projects += i == 0 || rows[by[i]].project != rows[by[i - 1]].project;
-    put(out, &head, sizeof(head));
-    uint64_t *ids = space(out, count * sizeof(*ids));
+    part_put(out, &head, sizeof(head));
+    uint64_t *ids = part_space(out, count * sizeof(*ids));
     for (uint32_t i = 0; ids != NULL && i < count; i++)
         ids[i] = rows[i].id;
     put_projects(rows, by, count, head.projects, out);
     put_order(out, url_row, count);
     free(by);
-}
-
-/* ---- a chunk ---- */
-
-#define PRESENT_WORDS (GRAM_CODES / 64)
-#define BEFORE_STEP 8
-
-/* In which groups each code of three letters comes: a table over all codes, kept between chunks and all zero between them. */
-static uint64_t *gram_table(void)
-{
-    static uint64_t *table;
-    if (table == NULL)
-        table = calloc(GRAM_CODES, sizeof(*table));
-    return table;
-}
-
-static void note_grams(uint64_t *table, uint64_t *present, struct str url, uint64_t group)
-{
-    const uint8_t *p = (const uint8_t *)url.p;
-    for (size_t i = 0; i + 3 <= url.n; i++) {
-        uint32_t gram = search_gram(p + i);
-        table[gram] |= group;
-        bit_set(present, gram);
-    }
-}
-
-static void put_grams(uint64_t *table, const uint64_t *present, uint32_t grams, struct buf *out)
-{
-    put(out, present, PRESENT_WORDS * sizeof(*present));
-    uint32_t *before = space(out, PRESENT_WORDS / BEFORE_STEP * sizeof(*before));
-    for (uint32_t i = 0, n = 0; before != NULL && i < PRESENT_WORDS; i++) {
-        if (i % BEFORE_STEP == 0)
-            before[i / BEFORE_STEP] = n;
-        n += (uint32_t)__builtin_popcountll(present[i]);
-    }
-    uint64_t *groups = space(out, grams * sizeof(*groups));
-    for (uint32_t i = 0, n = 0; i < PRESENT_WORDS; i++) {
-        for (uint64_t left = present[i]; left != 0; left &= left - 1) {
-            uint64_t *at = &table[i * 64 + (uint32_t)__builtin_ctzll(left)];
-            if (groups != NULL)
-                groups[n++] = *at;
-            *at = 0;
-        }
-    }
-}
-
-static void put_text(const struct segment_row *rows, uint32_t count, size_t bytes, struct buf *out)
-{
-    char *to = space(out, bytes + TEXT_PAD);
-    for (uint32_t i = 0; to != NULL && i < count; i++) {
-        memcpy(to, rows[i].url.p, rows[i].url.n);
-        to += rows[i].url.n + 1;
-    }
-}
-
-void segment_make_chunk(const struct segment_row *rows, uint32_t count, unsigned group_shift, struct buf *out)
-{
-    static uint64_t present[PRESENT_WORDS];
-    uint64_t *table = gram_table();
-    struct segment_chunk_head head = {.rows = count};
-    if (table == NULL) {
-        out->failed = true;
-        return;
-    }
-    memset(present, 0, sizeof(present));
-    for (uint32_t i = 0; i < count; i++) {
-        note_grams(table, present, rows[i].url, 1ull << (i >> group_shift));
-        head.text_bytes += (uint32_t)rows[i].url.n + 1;
-    }
-    for (uint32_t i = 0; i < PRESENT_WORDS; i++)
-        head.grams += (uint32_t)__builtin_popcountll(present[i]);
-    put(out, &head, sizeof(head));
-    uint32_t *offset = space(out, ((size_t)count + 1) * sizeof(*offset));
-    for (uint32_t i = 0; offset != NULL && i < count; i++)
-        offset[i + 1] = offset[i] + (uint32_t)rows[i].url.n + 1;
-    put_grams(table, present, head.grams, out);
-    put_text(rows, count, head.text_bytes, out);
 }
 
 /* ---- what may change ---- */
@@ -222,20 +126,20 @@ void segment_make_moving(const struct segment_row *rows, uint32_t count, struct 
     uint32_t words = (count + 63) / 64;
     for (uint32_t i = 0; i < count; i++)
         head.live += rows[i].class != CLASS_GONE;
-    put(out, &head, sizeof(head));
-    int64_t *dates = space(out, count * sizeof(*dates));
+    part_put(out, &head, sizeof(head));
+    int64_t *dates = part_space(out, count * sizeof(*dates));
     for (uint32_t i = 0; dates != NULL && i < count; i++)
         dates[i] = rows[i].date;
     put_sorted(rows, count, false, out);
     put_sorted(rows, count, true, out);
-    uint64_t *bits = space(out, (size_t)(1 + CLASSES) * words * sizeof(*bits)); /* live, then each class */
+    uint64_t *bits = part_space(out, (size_t)(1 + CLASSES) * words * sizeof(*bits)); /* live, then each class */
     for (uint32_t i = 0; bits != NULL && i < count; i++) {
         if (rows[i].class == CLASS_GONE)
             continue;
         bit_set(bits, i);
         bit_set(bits + (size_t)(1 + rows[i].class) * words, i);
     }
-    char *scores = space(out, count);
+    char *scores = part_space(out, count);
     for (uint32_t i = 0; scores != NULL && i < count; i++)
         scores[i] = rows[i].score;
 }

@@ -197,7 +197,7 @@ enum store_status store_open(const struct store_options *options, struct store *
     s->good = options->good;
     s->decent = options->decent;
     s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;
-    s->group_shift = options->group_shift != 0 ? options->group_shift : GROUP_SHIFT;
+    s->chunk_shift = options->chunk_shift != 0 ? options->chunk_shift : CHUNK_ROWS_SHIFT;
     s->log_entries = options->log_entries != 0 ? options->log_entries : LOG_ENTRIES;
     enum store_status status = options->must_exist && !has_store(options->dir) ? STORE_NOT_FOUND : STORE_OK;
     if (status != STORE_OK)

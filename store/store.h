@@ -140,7 +140,7 @@ struct store_options {
      */
     unsigned good, decent;
     /* for tests: how large the parts of the reports' index get, so that small stores have many; 0: as usual */
-    uint32_t segment_rows, group_shift, log_entries;
+    uint32_t segment_rows, chunk_shift, log_entries;
 };
 
 struct store;

@@ -405,7 +405,7 @@ static void plan(struct store_txn *t, struct tend *tend)
 
 /* ---- carrying it out ---- */
 
-static void part_put(struct store_txn *t, const struct tend *tend, uint64_t part, uint64_t piece, struct buf *b)
+static void piece_put(struct store_txn *t, const struct tend *tend, uint64_t part, uint64_t piece, struct buf *b)
 {
     MDB_stat stat;
     struct key k;
@@ -465,13 +465,13 @@ static uint32_t present_rows(const struct store *s, const struct tend *tend)
 
 static void step_chunk(struct store_txn *t, struct tend *tend)
 {
-    uint32_t rows = present_rows(t->s, tend), size = (uint32_t)GROUPS << t->s->group_shift, from = tend->chunk * size;
+    uint32_t rows = present_rows(t->s, tend), size = 1u << t->s->chunk_shift, from = tend->chunk * size;
     uint32_t count = rows - from < size ? rows - from : size;
     struct buf b = {0};
     if (tend->chunk == 0)
         tend->made[tend->made_count].fixed = tend->head.next_part++;
-    segment_make_chunk(tend->rows + tend->done + from, count, t->s->group_shift, &b);
-    part_put(t, tend, tend->made[tend->made_count].fixed, ++tend->chunk, &b);
+    chunk_make(&tend->rows[tend->done + from].url, count, sizeof(*tend->rows), &b);
+    piece_put(t, tend, tend->made[tend->made_count].fixed, ++tend->chunk, &b);
     if (from + count == rows)
         tend->phase = TEND_FIXED;
 }
@@ -490,8 +490,8 @@ static void step_fixed(struct store_txn *t, struct tend *tend)
         if (at >= tend->done && at - tend->done < rows)
             order[n++] = (uint16_t)(at - tend->done);
     }
-    segment_make_fixed(tend->rows + tend->done, rows, order, t->s->group_shift, &b);
-    part_put(t, tend, tend->made[tend->made_count].fixed, 0, &b);
+    segment_make_fixed(tend->rows + tend->done, rows, order, t->s->chunk_shift, &b);
+    piece_put(t, tend, tend->made[tend->made_count].fixed, 0, &b);
     free(order);
     tend->phase = TEND_MOVING;
 }
@@ -506,7 +506,7 @@ static void step_moving(struct store_txn *t, struct tend *tend)
     m->last_id = tend->rows[tend->done + rows - 1].id;
     m->rows = m->live = rows;
     segment_make_moving(tend->rows + tend->done, rows, &b);
-    part_put(t, tend, m->moving, 0, &b);
+    piece_put(t, tend, m->moving, 0, &b);
     tend->done += rows;
     tend->chunk = 0;
     tend->phase = tend->done < tend->count ? TEND_CHUNKS : TEND_TOUCHED;
@@ -544,7 +544,7 @@ static void rewrite_moving(struct store_txn *t, struct tend *tend, const struct 
     m->moving = tend->head.next_part++;
     if (m->live != 0) {
         segment_make_moving(rows, in->segment.rows, &b);
-        part_put(t, tend, m->moving, 0, &b);
+        piece_put(t, tend, m->moving, 0, &b);
     }
     free(rows);
 }
@@ -637,7 +637,7 @@ void tend_progress(const struct store *s, struct store_upkeep *out)
     const struct tend *tend = s->tend;
     if (tend == NULL || (tend->phase == TEND_IDLE && tend->due.n == 0))
         return;
-    uint32_t chunked = tend->done + (tend->chunk * (uint32_t)GROUPS << s->group_shift);
+    uint32_t chunked = tend->done + (tend->chunk << s->chunk_shift);
     out->what = "merging";
     out->total = tend->count;
     out->done = chunked < tend->count ? chunked : tend->count;

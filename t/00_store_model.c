@@ -343,16 +343,16 @@ static void ask_reports(void)
     ck_assert_uint_eq(kit_jobs(k.s), pending);
 }
 
-/* Columns: a segment's rows, its groups' as a power of two, the log's length: small ones, so that there is much to merge. */
+/* Columns: a segment's rows, a chunk's as a power of two, the log's length: small ones, so that there is much to merge. */
 static const struct {
     uint32_t rows, shift, entries;
-} sizes[] = {{40, 1, 15}, {150, 1, 40}, {600, 2, 25}, {0, 0, 0}};
+} sizes[] = {{40, 6, 15}, {150, 6, 40}, {600, 7, 25}, {0, 0, 0}};
 
 START_TEST(random_changes_leave_a_clean_store_that_answers_as_the_model_does)
 {
     seed = (uint64_t)_i * 7919 + 1;
     kit_segment_rows = sizes[_i % 4].rows;
-    kit_group_shift = sizes[_i % 4].shift;
+    kit_chunk_shift = sizes[_i % 4].shift;
     kit_log_entries = sizes[_i % 4].entries;
     count = 0;
     memset(projects, 0, sizeof(projects));

@@ -204,7 +204,7 @@ int main(void)
     Suite *suite = suite_create("store crash");
     TCase *tc = tcase_create("crash");
     kit_segment_rows = 300; /* much to merge, and often */
-    kit_group_shift = 1;
+    kit_chunk_shift = 6;
     kit_log_entries = 60;
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, a_killed_writer_loses_nothing_it_answered_and_needs_no_repair);
