@@ -4,7 +4,7 @@
 
 #define PRESENT_WORDS (GRAM_CODES / 64)
 #define BEFORE_STEP 8
-#define FREQUENT 16 /* a word that one row in so many has */
+#define FREQUENT 32 /* a word that one row in so many has */
 #define WORD_BYTES_MAX 64
 
 void *part_space(struct buf *out, size_t n)

@@ -47,7 +47,7 @@ struct report_list {
     struct page page;
     struct search search;
     struct found *found; /* NULL: nothing is searched */
-    uint64_t searched;   /* bytes */
+    uint64_t searched;   /* what it cost: see chunk.h */
     struct view *view;
     struct run *runs;
     uint64_t *matches; /* of all segments, one behind the other */

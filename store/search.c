@@ -168,6 +168,24 @@ void search_rows(const struct search *s, const uint8_t *text, const uint32_t *of
     }
 }
 
+/* Rows apart from each other: what is looked at soon is asked of the memory now. */
+#define AHEAD 12
+
+void search_some(const struct search *s, const uint8_t *text, const uint32_t *offset, const uint16_t *rows, uint32_t count, uint64_t *bits)
+{
+    struct pair pair;
+    pair_of(s, &pair);
+    for (uint32_t i = 0; i < count && !s->never; i++) {
+        if (i + AHEAD < count) {
+            __builtin_prefetch(text + offset[rows[i + AHEAD]]);
+            __builtin_prefetch(text + offset[rows[i + AHEAD]] + 64);
+        }
+        const uint8_t *at = text + offset[rows[i]], *last = text + offset[rows[i] + 1] - 1 - s->needle.n;
+        if (last >= at && find(s, &pair, at, last) <= last)
+            bit_set(bits, rows[i]);
+    }
+}
+
 bool search_matches(const struct search *s, struct str text)
 {
     for (size_t at = 0; !s->never && at + s->needle.n <= text.n; at++)

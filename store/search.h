@@ -42,6 +42,8 @@ bool search_matches(const struct search *s, struct str text);
  * offset[r] up to a NUL before offset[r + 1]; TEXT_PAD bytes behind the last may be read.
  */
 void search_rows(const struct search *s, const uint8_t *text, const uint32_t *offset, uint32_t from, uint32_t to, uint64_t *bits);
+/* search_some(…): likewise, of ${rows} alone. */
+void search_some(const struct search *s, const uint8_t *text, const uint32_t *offset, const uint16_t *rows, uint32_t count, uint64_t *bits);
 void search_end(struct search *s);
 
 /* Bitmaps: words of 64 bits. */

@@ -85,7 +85,7 @@ void reports_get(struct request *r)
 }
 
 /* What a turn of the loop may search: some milliseconds. */
-#define SEARCH_BYTES (12 << 20)
+#define SEARCH_BYTES (16 << 20)
 
 static void list_more(struct request *r);
 
