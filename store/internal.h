@@ -146,6 +146,9 @@ bool store_any_dying(struct store *s, MDB_txn *txn);
 /* store_free_pages(s, txn, out): pages within the file that are free. ${txn} is a read transaction. */
 enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out);
 
+/* store_usable_pages(s, txn, out): those of them that no reader may still be looking at. */
+enum store_status store_usable_pages(struct store *s, MDB_txn *txn, uint64_t *out);
+
 /*
  * A walk over the keys that begin with a prefix, in either direction. Each step answers STORE_OK with k and v, or STORE_NOT_FOUND at the
  * end. walk_end is safe after a begin that failed.

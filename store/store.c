@@ -244,11 +244,29 @@ int store_remap(struct store *s)
 }
 
 /* One try at a snapshot: the kept transaction, or a first one. */
-static int snapshot_try(struct store *s)
+static int snapshot_once(struct store *s)
 {
     if (s->read != NULL)
         return mdb_txn_renew(s->read);
     return mdb_txn_begin(s->env, NULL, MDB_RDONLY, &s->read);
+}
+
+/*
+ * LMDB takes a transaction's number first and the roots after it, from a page that the second commit after it writes over: a reader held up
+ * in between has a later state under an earlier number. What is remembered by number (views, places) must not meet that, so a snapshot
+ * counts when its number is still the last once it has its roots.
+ */
+#define TRIES 16
+
+static int snapshot_try(struct store *s)
+{
+    MDB_envinfo info;
+    for (int tries = 1;; tries++) {
+        int rc = snapshot_once(s);
+        if (rc != 0 || tries == TRIES || mdb_env_info(s->env, &info) != 0 || info.me_last_txnid == mdb_txn_id(s->read))
+            return rc;
+        mdb_txn_reset(s->read);
+    }
 }
 
 static enum store_status snapshot_begin(struct store *s)
@@ -392,7 +410,7 @@ unsigned store_reader_check(struct store *s)
 }
 
 /* LMDB keeps what is free in its own table: transaction → list of pages, its length first. */
-enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out)
+static enum store_status free_before(struct store *s, MDB_txn *txn, size_t transaction, uint64_t *out)
 {
     MDB_cursor *cursor;
     MDB_val k, v;
@@ -400,14 +418,44 @@ enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out)
     int rc = mdb_cursor_open(txn, 0, &cursor);
     if (rc == 0) {
         while ((rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == 0) {
-            size_t pages = 0;
+            size_t pages = 0, freed = 0;
+            if (k.mv_size == sizeof(freed))
+                memcpy(&freed, k.mv_data, sizeof(freed));
+            if (freed >= transaction)
+                break;
             if (v.mv_size >= sizeof(pages))
                 memcpy(&pages, v.mv_data, sizeof(pages));
             *out += pages;
         }
         mdb_cursor_close(cursor);
     }
-    return rc == MDB_NOTFOUND ? STORE_OK : store_fail(s, rc, "read the list of free pages");
+    return rc == 0 || rc == MDB_NOTFOUND ? STORE_OK : store_fail(s, rc, "read the list of free pages");
+}
+
+enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out)
+{
+    return free_before(s, txn, SIZE_MAX, out);
+}
+
+/* A line of mdb_reader_list for each slot in use: process, thread, transaction ("-": none). */
+static int note_oldest(const char *line, void *arg)
+{
+    size_t *oldest = arg;
+    const char *last = strrchr(line, ' ');
+    char *end;
+    if (last == NULL || last[1] < '0' || last[1] > '9')
+        return 0;
+    size_t transaction = strtoull(last + 1, &end, 10);
+    if (transaction < *oldest)
+        *oldest = transaction;
+    return 0;
+}
+
+enum store_status store_usable_pages(struct store *s, MDB_txn *txn, uint64_t *out)
+{
+    size_t oldest = SIZE_MAX;
+    mdb_reader_list(s->env, note_oldest, &oldest);
+    return free_before(s, txn, oldest, out);
 }
 
 /* How many keys start with the tag of ${space}; they are few but for reports, which have a sub-database's count. */

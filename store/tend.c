@@ -392,7 +392,7 @@ static void plan(struct store_txn *t, struct tend *tend)
         return;
     }
     tend->phase = TEND_IDLE;
-    if (!index_due(t->s, &m, &head))
+    if (!index_due(t->s, &m, &head) || txn_is_full(t)) /* without room lists go through a longer log: deletes need what is left */
         return;
     tend->head = m.head;
     tend->head.log_from = next;

@@ -492,7 +492,7 @@ static bool look_full(struct store *s)
         return false;
     if (mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
         return false; /* MDB_MAP_FULL will tell */
-    if (store_free_pages(s, txn, &free_pages) != STORE_OK)
+    if (store_usable_pages(s, txn, &free_pages) != STORE_OK)
         free_pages = 0;
     mdb_txn_abort(txn);
     return behind + free_pages <= reserve || (behind <= map / 50 && free_pages <= map / 5);
