@@ -34,7 +34,7 @@ struct chunk {
     const uint8_t *text;       /* TEXT_PAD bytes more may be read */
 };
 
-/* What is read of a part: each array begins on a boundary of eight bytes. part_take(r, n): the next ${n} bytes; NULL, and bad, at the end. */
+/* What is read of a part: arrays, each on a boundary of eight bytes. part_take(r, n): the next ${n} bytes; NULL, and bad, at the end. */
 struct part_reader {
     const uint8_t *at, *end;
     bool bad;

@@ -102,7 +102,8 @@ struct store {
     struct buf scratch;
     store_progress_fn *progress; /* of a migration; may be NULL */
     void *progress_arg;
-    uint32_t segment_rows, chunk_shift, log_entries; /* a segment's most rows, a chunk's as a power of two, the log's length that is merged */
+    /* a segment's most rows, a chunk's as a power of two, the log's length that is merged */
+    uint32_t segment_rows, chunk_shift, log_entries;
     char dir[4096];
     char why[1024];
 };

@@ -5,8 +5,8 @@
 #define SLICE 1000 /* records a transaction renders again */
 
 /*
- * Steps from one format to the next. Columns: from, to, what brings the records up to date in transactions of its own and ends with one that
- * notes ${to}. Cut off, it goes on at the next start where it was.
+ * Steps from one format to the next. Columns: from, to, what brings the records up to date in transactions of its own and ends with one
+ * that notes ${to}. Cut off, it goes on at the next start where it was.
  */
 typedef enum store_status migrate_fn(struct store *s, struct format_record *f);
 static migrate_fn index_reports;

@@ -23,9 +23,9 @@ static inline uint32_t search_gram(const uint8_t *p)
 }
 
 struct search {
-    struct str needle;     /* folded; into ${folded} or allocated */
-    const uint8_t *masks;  /* 0x20 for a letter: what makes its two cases one */
-    size_t first, second;  /* the two places looked at */
+    struct str needle;    /* folded; into ${folded} or allocated */
+    const uint8_t *masks; /* 0x20 for a letter: what makes its two cases one */
+    size_t first, second; /* the two places looked at */
     uint32_t grams[SEARCH_GRAMS];
     size_t gram_count;
     bool never; /* the needle has a NUL, and no text has one */

@@ -67,6 +67,15 @@ bool view_is_dying(const struct view *v, uint64_t project);
 /* view_order(v, sort, order): its rows (deleted ones too) in that order; false when memory is short. */
 bool view_order(struct view *v, unsigned sort, const struct view_order **out);
 
+/*
+ * For view.c and view_look.c. view_own_row(v, id): the view's own row of that id, deleted or not; row_count when there is none.
+ * view_segment_find(v, id, in, row): the live row of that id that lies in a segment and that the log did not touch.
+ * view_segment_row(g, row): what a segment says of a row.
+ */
+uint32_t view_own_row(const struct view *v, uint64_t id);
+bool view_segment_find(const struct view *v, uint64_t id, struct view_segment **in, uint32_t *row);
+struct segment_row view_segment_row(const struct segment *g, uint32_t row);
+
 /* view_find(v, id, out): the live row of that id, wherever it lies, as a segment's row; its URL is borrowed. */
 bool view_find(const struct view *v, uint64_t id, struct segment_row *out);
 

@@ -91,7 +91,8 @@ int main(int argc, char **argv)
     int fd = connect_to(argv[1]);
     while (fgets(target, sizeof(target), f) != NULL) {
         target[strcspn(target, "\n")] = '\0';
-        int n = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n\r\n", target, argv[3]);
+        int n =
+            snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n\r\n", target, argv[3]);
         double cpu = cpu_ms(argv[2]), began = now_ms();
         const char *body = exchange(fd, request, (size_t)n);
         double took = now_ms() - began;

@@ -91,8 +91,11 @@ static void batch(int workspace, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         make_host(pick_project(), waiting[i].host, sizeof(waiting[i].host));
         make_url(waiting[i].host, waiting[i].url, sizeof(waiting[i].url));
-        struct store_change c = {.kind = CHANGE_REPORT_CREATE, .workspace = (uint64_t)workspace, .url = str_of(waiting[i].url),
-                                 .name = str_of(waiting[i].host), .code = 201};
+        struct store_change c = {.kind = CHANGE_REPORT_CREATE,
+                                 .workspace = (uint64_t)workspace,
+                                 .url = str_of(waiting[i].url),
+                                 .name = str_of(waiting[i].host),
+                                 .code = 201};
         store_apply(t, &c, now, &a);
         must((enum store_status)a.status, "create");
         waiting[i].id = a.id;
@@ -104,9 +107,19 @@ static void batch(int workspace, unsigned count)
         row(w->id, workspace, w->host, w->url, score);
         if (score < 0)
             continue;
-        struct store_change c = {.kind = CHANGE_REPORT_FINISH, .id = w->id, .attempt = 1, .status = REPORT_DONE, .score = score,
-                                 .result = score >= 80 ? RESULT_GOOD : score >= 50 ? RESULT_DECENT : RESULT_BAD,
-                                 .issues_high = pick(5), .issues_medium = pick(9), .issues_low = pick(9), .issues_passed = 30, .results = STR("{}")};
+        struct store_change c = {.kind = CHANGE_REPORT_FINISH,
+                                 .id = w->id,
+                                 .attempt = 1,
+                                 .status = REPORT_DONE,
+                                 .score = score,
+                                 .result = score >= 80   ? RESULT_GOOD
+                                           : score >= 50 ? RESULT_DECENT
+                                                         : RESULT_BAD,
+                                 .issues_high = pick(5),
+                                 .issues_medium = pick(9),
+                                 .issues_low = pick(9),
+                                 .issues_passed = 30,
+                                 .results = STR("{}")};
         store_apply(t, &c, now, &a);
         must((enum store_status)a.status, "finish");
     }
@@ -150,7 +163,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: run_lists_data DATA-DIR REPORTS ROWS-FILE\n");
         return 2;
     }
-    const struct store_options o = {.dir = argv[1], .map_size = 16ull << 30, .max_readers = 256, .mode = STORE_WRITE, .renderer = &render_records};
+    const struct store_options o = {
+        .dir = argv[1], .map_size = 16ull << 30, .max_readers = 256, .mode = STORE_WRITE, .renderer = &render_records};
     unsigned reports = (unsigned)strtoul(argv[2], NULL, 10);
     mkdir(argv[1], 0700);
     rows = fopen(argv[3], "w");
