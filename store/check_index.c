@@ -128,7 +128,8 @@ static bool filter_good(const struct segment *g)
         const struct chunk *chunk = &g->chunks[row >> g->chunk_shift];
         struct str url = segment_url(g, row);
         for (size_t i = 0; i + 3 <= url.n; i++)
-            if (!chunk_has(chunk, search_gram((const uint8_t *)url.p + i), row & ((1u << g->chunk_shift) - 1)))
+            if (!bit_test(g->grams, search_gram((const uint8_t *)url.p + i)) ||
+                !chunk_has(chunk, search_gram((const uint8_t *)url.p + i), row & ((1u << g->chunk_shift) - 1)))
                 return false;
     }
     return true;

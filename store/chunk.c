@@ -43,9 +43,9 @@ static uint32_t gram_rows(const struct chunk *c, uint32_t gram, const uint16_t *
     uint32_t word = gram / 64;
     if (!bit_test(c->present, gram))
         return 0;
-    uint32_t at = c->before[word / BEFORE_STEP] + (uint32_t)__builtin_popcountll(c->present[word] & ((1ull << gram % 64) - 1));
+    uint32_t at = c->before[word / BEFORE_STEP] + bit_count(c->present[word] & ((1ull << gram % 64) - 1));
     for (uint32_t i = word & ~(BEFORE_STEP - 1u); i < word; i++)
-        at += (uint32_t)__builtin_popcountll(c->present[i]);
+        at += bit_count(c->present[i]);
     *rows = c->postings + c->gram_at[at];
     return c->gram_at[at + 1] - c->gram_at[at];
 }
@@ -69,7 +69,7 @@ static uint32_t bits_and(const struct chunk *c, const uint64_t *other, uint64_t 
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->bitmap; i++) {
         bits[i] &= other[i];
-        n += (uint32_t)__builtin_popcountll(bits[i]);
+        n += bit_count(bits[i]);
     }
     return n;
 }
@@ -148,7 +148,7 @@ static uint32_t settle(const struct chunk *c, const struct search *s, uint64_t *
     }
     for (uint32_t j = 0; j < c->bitmap; j++) {
         maybe[j] &= ~bits[j];
-        left += (uint32_t)__builtin_popcountll(maybe[j]);
+        left += bit_count(maybe[j]);
     }
     return left;
 }

@@ -65,7 +65,7 @@ static void put_present(const uint64_t *present, struct buf *out)
     for (uint32_t i = 0, n = 0; before != NULL && i < PRESENT_WORDS; i++) {
         if (i % BEFORE_STEP == 0)
             before[i / BEFORE_STEP] = n;
-        n += (uint32_t)__builtin_popcountll(present[i]);
+        n += bit_count(present[i]);
     }
 }
 
@@ -121,7 +121,7 @@ static void put_grams(const struct urls *u, struct chunk_head *head, struct buf 
     memset(present, 0, sizeof(present));
     count_grams(u, grams, present);
     for (uint32_t i = 0; i < PRESENT_WORDS; i++)
-        head->grams += (uint32_t)__builtin_popcountll(present[i]);
+        head->grams += bit_count(present[i]);
     put_present(present, out);
     uint32_t *at = part_space(out, ((size_t)head->grams + 1) * sizeof(*at));
     if (at != NULL) {

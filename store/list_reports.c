@@ -36,7 +36,7 @@ static uint32_t count_bits(const uint64_t *bits, uint32_t words)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < words; i++)
-        n += (uint32_t)__builtin_popcountll(bits[i]);
+        n += bit_count(bits[i]);
     return n;
 }
 
@@ -69,10 +69,21 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
     }
     and_not_bits(bits, in->masked, g->words);
     and_not_bits(bits, in->hidden, g->words);
+    if (q->project == 0 && q->result == RESULT_NONE && in->hidden == NULL)
+        return g->live - in->masked_count;
     return count_bits(bits, g->words);
 }
 
 /* ---- searching a segment ---- */
+
+/* Letters of the needle come nowhere in the segment. */
+static bool ruled_out(const struct search *search, const struct segment *g)
+{
+    for (size_t i = 0; i < search->gram_count; i++)
+        if (!bit_test(g->grams, search->grams[i]))
+            return true;
+    return false;
+}
 
 static uint64_t search_all(const struct search *search, const struct segment *g, uint64_t *bits)
 {
@@ -214,9 +225,12 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
     for (size_t i = 0; i < v->segment_count; i++) {
         const struct segment *g = &v->segments[i].segment;
         const uint16_t *rank = ranks_of(g, l->q->sort);
-        if (rank != NULL)
+        bool some = l->runs[i].count != 0 && l->runs[i].count != g->rows; /* all or none are so in any order */
+        if (rank != NULL && some)
             turn(bits, l->runs[i].count, g, rank, turned);
-        l->runs[i].bits = rank != NULL ? turned : bits;
+        l->runs[i].bits = rank != NULL && some ? turned : bits;
+        if (l->runs[i].count == 0)
+            l->runs[i].words = l->runs[i].ranks = 0;
         run_of_bits(&l->runs[i]);
         bits += g->words;
         turned += g->words;
@@ -261,8 +275,10 @@ static enum store_status match_all(struct report_list *l, uint64_t *total)
     enum store_status status = STORE_OK;
     for (size_t i = 0; i < v->segment_count && status == STORE_OK; i++) {
         struct run *run = &l->runs[i];
-        run->count = filter_segment(l->q, &v->segments[i], bits);
-        status = search_segment(l, &v->segments[i], bits, &run->count);
+        if (l->found == NULL || !ruled_out(&l->search, run->segment)) {
+            run->count = filter_segment(l->q, &v->segments[i], bits);
+            status = search_segment(l, &v->segments[i], bits, &run->count);
+        }
         bits += run->words;
         *total += run->count;
     }

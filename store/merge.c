@@ -294,6 +294,23 @@ static uint32_t present_rows(const struct store *s, const struct tend *tend)
     return left < s->segment_rows ? left : s->segment_rows;
 }
 
+/* Which letters by three come in the segment: those of its chunks together. */
+static void note_grams(struct store_txn *t, struct tend *tend, const struct buf *made)
+{
+    struct chunk c;
+    struct part_reader r = {(const uint8_t *)made->p, (const uint8_t *)made->p + made->n, !buf_ok(made)};
+    if (tend->grams == NULL)
+        tend->grams = malloc(GRAM_CODES / 8);
+    if (tend->grams == NULL || !chunk_read(&r, &c)) {
+        txn_fail(t, ENOMEM, "make a segment");
+        return;
+    }
+    if (tend->chunk == 0)
+        memset(tend->grams, 0, GRAM_CODES / 8);
+    for (uint32_t i = 0; i < GRAM_CODES / 64; i++)
+        tend->grams[i] |= c.present[i];
+}
+
 void merge_chunk(struct store_txn *t, struct tend *tend)
 {
     uint32_t rows = present_rows(t->s, tend), size = 1u << t->s->chunk_shift, from = tend->chunk * size;
@@ -302,6 +319,7 @@ void merge_chunk(struct store_txn *t, struct tend *tend)
     if (tend->chunk == 0)
         tend->made[tend->made_count].fixed = tend->head.next_part++;
     chunk_make(&tend->rows[tend->done + from].url, count, sizeof(*tend->rows), &b);
+    note_grams(t, tend, &b);
     piece_put(t, tend, tend->made[tend->made_count].fixed, ++tend->chunk, &b);
     if (from + count == rows)
         tend->phase = TEND_FIXED;
@@ -321,7 +339,7 @@ void merge_fixed(struct store_txn *t, struct tend *tend)
         if (at >= tend->done && at - tend->done < rows)
             order[n++] = (uint16_t)(at - tend->done);
     }
-    segment_make_fixed(tend->rows + tend->done, rows, order, t->s->chunk_shift, &b);
+    segment_make_fixed(tend->rows + tend->done, rows, order, tend->grams, t->s->chunk_shift, &b);
     piece_put(t, tend, tend->made[tend->made_count].fixed, 0, &b);
     free(order);
     tend->phase = TEND_MOVING;

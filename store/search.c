@@ -8,7 +8,8 @@
 /* The sorts of bytes: letters in either case, digits, what URLs have besides, and one for all others. */
 #define LETTERS(X)                                                                                                                         \
     X('a', 1)                                                                                                                              \
-    X('b', 2) X('c', 3) X('d', 4) X('e', 5) X('f', 6) X('g', 7) X('h', 8) X('i', 9) X('j', 10) X('k', 11) X('l', 12) X('m', 13) X('n', 14) \
+    X('b', 2)                                                                                                                              \
+    X('c', 3) X('d', 4) X('e', 5) X('f', 6) X('g', 7) X('h', 8) X('i', 9) X('j', 10) X('k', 11) X('l', 12) X('m', 13) X('n', 14)           \
         X('o', 15) X('p', 16) X('q', 17) X('r', 18) X('s', 19) X('t', 20) X('u', 21) X('v', 22) X('w', 23) X('x', 24) X('y', 25)           \
             X('z', 26)
 #define LETTER(c, sort) [c] = sort, [c - 32] = sort,
@@ -84,13 +85,30 @@ static void choose_places(struct search *s)
             s->second = i;
 }
 
-/* Those of a long needle are taken from all over it. */
+static size_t gram_commonness(const uint8_t *p)
+{
+    return commonness(p[0]) + commonness(p[1]) + commonness(p[2]);
+}
+
+/* The rarest ones, rarest first: what rules out most is asked soonest. */
 static void choose_grams(struct search *s)
 {
-    size_t all = s->needle.n < 3 ? 0 : s->needle.n - 2;
-    s->gram_count = all < SEARCH_GRAMS ? all : SEARCH_GRAMS;
-    for (size_t i = 0; i < s->gram_count; i++)
-        s->grams[i] = search_gram((const uint8_t *)s->needle.p + i * all / s->gram_count);
+    const uint8_t *needle = (const uint8_t *)s->needle.p;
+    size_t weights[SEARCH_GRAMS];
+    s->gram_count = 0;
+    for (size_t i = 0; i + 3 <= s->needle.n; i++) {
+        size_t weight = gram_commonness(needle + i), at = s->gram_count;
+        if (at == SEARCH_GRAMS && weight >= weights[at - 1])
+            continue;
+        at -= at == SEARCH_GRAMS;
+        for (; at > 0 && weights[at - 1] > weight; at--) {
+            weights[at] = weights[at - 1];
+            s->grams[at] = s->grams[at - 1];
+        }
+        weights[at] = weight;
+        s->grams[at] = search_gram(needle + i);
+        s->gram_count += s->gram_count < SEARCH_GRAMS;
+    }
 }
 
 bool search_begin(struct search *s, struct str needle)

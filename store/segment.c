@@ -37,6 +37,7 @@ static bool read_fixed(struct part_reader *r, struct segment *g)
     g->project_at = part_take(r, ((size_t)g->projects + 1) * sizeof(*g->project_at));
     g->project_row = part_take(r, g->rows * sizeof(*g->project_row));
     g->row_project = part_take(r, g->rows * sizeof(*g->row_project));
+    g->grams = part_take(r, GRAM_CODES / 8);
     g->url.row = part_take(r, g->rows * sizeof(*g->url.row));
     g->url.rank = part_take(r, g->rows * sizeof(*g->url.rank));
     return !r->bad && g->chunk_count == ((g->rows - 1) >> g->chunk_shift) + 1;

@@ -39,6 +39,7 @@ struct segment {
     const uint32_t *project_at;  /* projects + 1: where their rows begin */
     const uint16_t *project_row; /* each project's ascending */
     const uint16_t *row_project; /* of each row: which of them */
+    const uint64_t *grams;       /* a bit for each code of three letters that comes in any chunk */
     struct order url, date, score;
     const int64_t *dates;
     const int8_t *scores;
@@ -71,9 +72,10 @@ struct segment_row {
 };
 
 /*
- * segment_make_…: append the part to ${out}, not padded. ${url_row}: rows by rank. ${rows} are ascending by id.
+ * segment_make_…: append the part to ${out}, not padded. ${url_row}: rows by rank. ${grams}: of all its chunks. ${rows} are ascending by id.
  */
-void segment_make_fixed(const struct segment_row *rows, uint32_t count, const uint16_t *url_row, unsigned chunk_shift, struct buf *out);
+void segment_make_fixed(const struct segment_row *rows, uint32_t count, const uint16_t *url_row, const uint64_t *grams,
+                        unsigned chunk_shift, struct buf *out);
 void segment_make_moving(const struct segment_row *rows, uint32_t count, struct buf *out);
 
 /* segment_part_key(k, workspace, part, piece): pieces 1… of a fixed part are its chunks. */

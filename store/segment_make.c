@@ -45,7 +45,8 @@ static void put_projects(const struct segment_row *rows, const uint16_t *by, uin
     }
 }
 
-void segment_make_fixed(const struct segment_row *rows, uint32_t count, const uint16_t *url_row, unsigned chunk_shift, struct buf *out)
+void segment_make_fixed(const struct segment_row *rows, uint32_t count, const uint16_t *url_row, const uint64_t *grams,
+                        unsigned chunk_shift, struct buf *out)
 {
     uint16_t *by = malloc(count * sizeof(*by));
     if (by == NULL) {
@@ -64,6 +65,7 @@ void segment_make_fixed(const struct segment_row *rows, uint32_t count, const ui
     for (uint32_t i = 0; ids != NULL && i < count; i++)
         ids[i] = rows[i].id;
     put_projects(rows, by, count, head.projects, out);
+    part_put(out, grams, GRAM_CODES / 8);
     put_order(out, url_row, count);
     free(by);
 }

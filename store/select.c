@@ -13,7 +13,7 @@ void run_of_bits(struct run *run)
     uint32_t n = 0;
     for (uint32_t i = 0; i < run->words; i++) {
         run->before[i] = n;
-        n += (uint32_t)__builtin_popcountll(run->bits[i]);
+        n += bit_count(run->bits[i]);
     }
     run->before[run->words] = n;
     run->count = n;
@@ -26,7 +26,7 @@ static uint32_t matches_below(const struct run *run, uint32_t rank)
         return rank;
     if (rank == run->ranks)
         return run->count;
-    return run->before[rank / 64] + (uint32_t)__builtin_popcountll(run->bits[rank / 64] & ((1ull << rank % 64) - 1));
+    return run->before[rank / 64] + bit_count(run->bits[rank / 64] & ((1ull << rank % 64) - 1));
 }
 
 /* The rank of the ${n}-th match. */

@@ -23,6 +23,7 @@ void tend_forget_plan(struct tend *t)
         free(t->sequences[i].rows);
     free(t->sequences);
     free(t->rows);
+    free(t->grams);
     free(t->made);
     free(t->kept);
     buf_free(&t->text);

@@ -28,6 +28,7 @@ struct tend {
     struct buf text; /* URLs of the view's rows, which move in its memory; those of segments do not */
     struct sequence *sequences;
     size_t sequence_count;
+    uint64_t *grams;               /* of the chunks of the present new segment */
     uint32_t done, chunk;          /* rows that are in complete new segments; chunks of the present one */
     struct manifest_segment *made; /* new segments */
     size_t made_count;
