@@ -260,8 +260,10 @@ static void put_words(const struct urls *u, struct chunk_head *head, struct buf 
         struct word *word = &w.slots[i];
         bool frequent = word->text.n != 0 && word->rows >= FREQUENT && word->rows >= u->count / FREQUENT;
         word->last = frequent ? ++head->words : 0;
-        for (size_t j = 0; frequent && j < word->text.n; j++)
-            buf_add(&texts, &(uint8_t){fold(word->text.p[j])}, 1);
+        for (size_t j = 0; frequent && j < word->text.n; j++) {
+            uint8_t c = fold(word->text.p[j]);
+            buf_add(&texts, &c, 1);
+        }
         uint32_t end = (uint32_t)texts.n;
         if (frequent)
             buf_add(&at, &end, sizeof(end));

@@ -12,7 +12,8 @@ struct found_segment {
 struct found {
     struct found *next;
     uint64_t workspace;
-    struct str needle; /* allocated */
+    char *needle;
+    size_t needle_n;
     struct found_segment *segments;
     size_t count, cap, bytes;
 };
@@ -22,7 +23,7 @@ static void found_free(struct found *f)
     for (size_t i = 0; i < f->count; i++)
         free(f->segments[i].bits);
     free(f->segments);
-    free((void *)(uintptr_t)f->needle.p);
+    free(f->needle);
     free(f);
 }
 
@@ -60,7 +61,8 @@ static struct found *found_new(struct store *s, uint64_t workspace, struct str n
     }
     memcpy(copy, needle.p, needle.n);
     f->workspace = workspace;
-    f->needle = (struct str){copy, needle.n};
+    f->needle = copy;
+    f->needle_n = needle.n;
     f->bytes = sizeof(*f) + needle.n;
     f->next = s->found;
     s->found = f;
@@ -72,7 +74,7 @@ struct found *found_needle(struct store *s, uint64_t workspace, struct str needl
 {
     for (struct found **at = &s->found; *at != NULL; at = &(*at)->next) {
         struct found *f = *at;
-        if (f->workspace != workspace || !str_eq(f->needle, needle))
+        if (f->workspace != workspace || !str_eq((struct str){f->needle, f->needle_n}, needle))
             continue;
         *at = f->next;
         f->next = s->found;

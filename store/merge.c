@@ -300,7 +300,7 @@ static void note_grams(struct store_txn *t, struct tend *tend, const struct buf 
     struct chunk c;
     struct part_reader r = {(const uint8_t *)made->p, (const uint8_t *)made->p + made->n, !buf_ok(made)};
     if (tend->grams == NULL)
-        tend->grams = malloc(GRAM_CODES / 8);
+        tend->grams = calloc(GRAM_CODES / 64, sizeof(*tend->grams));
     if (tend->grams == NULL || !chunk_read(&r, &c)) {
         txn_fail(t, ENOMEM, "make a segment");
         return;

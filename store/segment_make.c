@@ -110,7 +110,7 @@ static uint16_t *radix_sort(const uint64_t *keys, uint32_t count, uint16_t *a, u
 
 static void put_sorted(const struct segment_row *rows, uint32_t count, bool by_score, struct buf *out)
 {
-    uint64_t *keys = malloc(count * (sizeof(*keys) + 2 * sizeof(uint16_t)));
+    uint64_t *keys = malloc((count + 1) * (sizeof(*keys) + 2 * sizeof(uint16_t)));
     if (keys == NULL) {
         out->failed = true;
         return;

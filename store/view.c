@@ -258,12 +258,17 @@ static bool hide(struct view *v, struct view_segment *g)
     return true;
 }
 
+static bool same_bytes(const struct buf *a, const struct buf *b)
+{
+    return a->n == b->n && (a->p == NULL || b->p == NULL || memcmp(a->p, b->p, a->n) == 0);
+}
+
 /* ${anew}: the segments are others than before. The keys of the dying are short before they are long, so their order is the numbers'. */
 static enum store_status hide_dying(struct store *s, MDB_txn *txn, struct view *v, bool anew)
 {
     struct buf dying = {0};
     enum store_status status = gather_dying(s, txn, v->workspace, &dying);
-    bool same = status != STORE_OK || str_eq(buf_view(&dying), buf_view(&v->dying));
+    bool same = status != STORE_OK || same_bytes(&dying, &v->dying);
     struct buf old = v->dying;
     v->dying = same ? v->dying : dying;
     buf_free(same ? &dying : &old);
