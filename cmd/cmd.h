@@ -11,7 +11,6 @@
 #include "conf.h"
 #include "../store/bytes.h"
 
-#include <json-c/json.h>
 #include <stdio.h>
 
 enum { CMD_DONE = 0, CMD_REFUSED = 1, CMD_USAGE = 2 };
@@ -86,7 +85,7 @@ bool cmd_program_beside(const char *name, char *out, size_t size);
 
 struct records {
     bool json;
-    struct json_object *object;
+    struct buf object; /* the row as JSON so far */
     char **cells;
     size_t cells_count, columns;
     const char *names[16];

@@ -1,5 +1,6 @@
 #include "audit/audit.h"
 #include "cmd.h"
+#include "http/json_out.h"
 #include "report_print.h"
 #include "../store/store.h"
 
@@ -35,50 +36,52 @@ static const char *url_of(const struct grade *grade)
     return grade->url.n > 0 ? grade->url.p : grade->given;
 }
 
-static struct json_object *text_or_null(const char *text)
+static void add_text(struct buf *out, const char *member, const char *text)
 {
-    return text == NULL ? NULL : json_object_new_string(text);
+    buf_adds(out, member);
+    json_text(out, str_of(text));
 }
 
-static struct json_object *issues_of(const struct audit_findings *findings)
+static void add_number(struct buf *out, const char *member, uint64_t number)
 {
-    struct json_object *issues = json_object_new_object();
-    json_object_object_add(issues, "high", json_object_new_uint64(findings->issues.high));
-    json_object_object_add(issues, "medium", json_object_new_uint64(findings->issues.medium));
-    json_object_object_add(issues, "low", json_object_new_uint64(findings->issues.low));
-    json_object_object_add(issues, "passed", json_object_new_uint64(findings->issues.passed));
-    return issues;
+    buf_adds(out, member);
+    buf_u64(out, number);
 }
 
-static struct json_object *error_of(const struct report_print *report)
+static void add_grade(struct buf *out, const struct report_print *report, const struct audit_findings *findings)
 {
-    struct json_object *error = json_object_new_object();
-    json_object_object_add(error, "code", json_object_new_string(report->error_code));
-    json_object_object_add(error, "message", json_object_new_string(report->error_message));
-    return error;
+    add_number(out, ",\"status\":\"done\",\"score\":", (uint64_t)report->score);
+    add_text(out, ",\"result\":", report->verdict);
+    add_number(out, ",\"issues\":{\"high\":", findings->issues.high);
+    add_number(out, ",\"medium\":", findings->issues.medium);
+    add_number(out, ",\"low\":", findings->issues.low);
+    add_number(out, ",\"passed\":", findings->issues.passed);
+    buf_adds(out, "},\"results\":");
+    buf_str(out, findings->results);
+    buf_adds(out, ",\"error\":null,\"generated_at\":");
+    json_time(out, (int64_t)time(NULL) * 1000);
 }
 
 /* The API's record of a report, but for what only a server can say of one: its id, privacy, link and when it was made. */
 static void print_json(const struct grade *grade, const struct report_print *report, const struct audit_findings *findings)
 {
-    struct json_object *object = json_object_new_object();
-    bool graded = report->verdict != NULL;
-    char now[sizeof("2026-05-07T13:00:00Z")];
-    time_t seconds = time(NULL);
-    struct tm tm;
-    strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &tm));
-    json_object_object_add(object, "url", json_object_new_string(report->url));
-    json_object_object_add(object, "project", text_or_null(grade->host.n > 0 ? grade->host.p : NULL));
-    json_object_object_add(object, "status", json_object_new_string(graded ? "done" : "failed"));
-    json_object_object_add(object, "score", graded ? json_object_new_int(report->score) : NULL);
-    json_object_object_add(object, "result", text_or_null(report->verdict));
-    json_object_object_add(object, "issues", graded ? issues_of(findings) : NULL);
-    json_object_object_add(object, "results", json_object_get(report->results));
-    json_object_object_add(object, "error", graded ? NULL : error_of(report));
-    json_object_object_add(object, "generated_at", graded ? json_object_new_string(now) : NULL);
-    json_object_object_add(object, "final_url", text_or_null(report->final_url));
-    puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
-    json_object_put(object);
+    struct buf out = {0};
+    add_text(&out, "{\"url\":", report->url);
+    add_text(&out, ",\"project\":", grade->host.n > 0 ? grade->host.p : NULL);
+    if (report->verdict != NULL) {
+        add_grade(&out, report, findings);
+    } else {
+        buf_adds(&out, ",\"status\":\"failed\",\"score\":null,\"result\":null,\"issues\":null,\"results\":null");
+        add_text(&out, ",\"error\":{\"code\":", report->error_code);
+        add_text(&out, ",\"message\":", report->error_message);
+        buf_adds(&out, "},\"generated_at\":null");
+    }
+    add_text(&out, ",\"final_url\":", report->final_url);
+    buf_adds(&out, "}\n");
+    if (!buf_ok(&out))
+        abort();
+    fwrite(out.p, 1, out.n, stdout);
+    buf_free(&out);
 }
 
 static void finish(struct grading *grading, struct grade *grade, const struct report_print *report, const struct audit_findings *findings)
@@ -106,14 +109,13 @@ static void graded(void *arg, const struct audit_findings *findings)
                                   .score = findings->score,
                                   .error_code = findings->error_code,
                                   .error_message = findings->error_message};
+    struct json *results = NULL;
     if (findings->error_code == NULL) {
-        struct json_tokener *tokener = json_tokener_new();
-        report.results = json_tokener_parse_ex(tokener, findings->results.p, (int)findings->results.n);
-        json_tokener_free(tokener);
+        report.results = results = json_read(findings->results);
         report.verdict = verdicts[audit_result(findings->score, grading->conf)];
     }
     finish(grading, grade, &report, findings);
-    json_object_put(report.results);
+    json_free(results);
 }
 
 /* Queue one page; what is not acceptable is told at once. A bare host is taken for https. */

@@ -176,26 +176,19 @@ static int key_make(struct demo *demo)
 
 /* ---- the report ---- */
 
-static struct json_object *member(struct json_object *object, const char *name)
+static const char *member_text(const struct json *object, const char *name)
 {
-    struct json_object *value = NULL;
-    return json_object_object_get_ex(object, name, &value) ? value : NULL;
-}
-
-static const char *member_text(struct json_object *object, const char *name)
-{
-    return json_object_get_string(member(object, name));
+    return json_chars(json_member(object, name));
 }
 
 static int refuse_answer(const struct demo_answer *answer)
 {
-    struct json_object *error = member(answer->body, "error");
+    const struct json *error = json_member(answer->body, "error");
     if (answer->status == 0)
         return cmd_refuse("the server did not answer: %s", answer->why);
     const char *message = member_text(error, "message");
-    struct json_object *fields = member(error, "errors");
-    if (fields != NULL)
-        message = json_object_to_json_string_ext(fields, JSON_C_TO_STRING_NOSLASHESCAPE);
+    if (json_member(error, "errors") != NULL)
+        message = member_text(error, "errors");
     return cmd_refuse("the server answered %ld: %s", answer->status, message == NULL ? "no reason given" : message);
 }
 
@@ -209,12 +202,12 @@ static uint64_t report_find(const struct demo *demo)
         return 0;
     snprintf(url, sizeof(url), "%s/api/v1/reports?per_page=10&search=%s", demo->server.url, escaped);
     demo_call("GET", url, demo->key, NULL, &answer);
-    struct json_object *items = answer.status == 200 ? member(answer.body, "data") : NULL;
-    for (size_t i = 0; items != NULL && i < json_object_array_length(items) && id == 0; i++) {
-        struct json_object *report = json_object_array_get_idx(items, i);
+    const struct json *items = answer.status == 200 ? json_member(answer.body, "data") : NULL;
+    for (size_t i = 0; i < json_length(items) && id == 0; i++) {
+        const struct json *report = json_item(items, i);
         const char *text = member_text(report, "url");
         if (text != NULL && strcmp(text, demo->page_url) == 0)
-            id = json_object_get_uint64(member(report, "id"));
+            id = json_u64(json_member(report, "id"));
     }
     demo_answer_free(&answer);
     return id;
@@ -235,12 +228,12 @@ static int report_grade(const struct demo *demo, struct demo_answer *answer)
         demo_call("POST", url, demo->key, form, answer);
     }
     for (int tries = 0; tries < GRADE_TRIES && !demo_pending(); tries++) {
-        const char *status = member_text(member(answer->body, "data"), "status");
+        const char *status = member_text(json_member(answer->body, "data"), "status");
         if (answer->status < 200 || answer->status > 299 || status == NULL)
             return refuse_answer(answer);
         if (strcmp(status, "pending") != 0)
             return CMD_DONE;
-        id = json_object_get_uint64(member(member(answer->body, "data"), "id"));
+        id = json_u64(json_member(json_member(answer->body, "data"), "id"));
         snprintf(url, sizeof(url), "%s/api/v1/reports/%" PRIu64, demo->server.url, id);
         demo_answer_free(answer);
         nanosleep(&(struct timespec){.tv_nsec = 250000000}, NULL);
@@ -249,29 +242,28 @@ static int report_grade(const struct demo *demo, struct demo_answer *answer)
     return cmd_refuse("the page is still being graded; look again with the curl line above");
 }
 
-static void report_show(struct json_object *data)
+static void report_show(const struct json *data)
 {
-    struct json_object *error = member(data, "error");
+    const struct json *error = json_member(data, "error");
     const char *status = member_text(data, "status");
     struct report_look look = report_look_of(stdout);
     struct report_print report = {
         .url = member_text(data, "url"),
         .verdict = status != NULL && strcmp(status, "done") == 0 ? member_text(data, "result") : NULL,
-        .score = json_object_get_int(member(data, "score")),
-        .results = member(data, "results"),
+        .score = (int)json_u64(json_member(data, "score")),
+        .results = json_member(data, "results"),
         .error_code = member_text(error, "code"),
         .error_message = member_text(error, "message"),
     };
     report_print(stdout, &look, &report);
 }
 
-static void show_next(const struct demo *demo, struct json_object *data)
+static void show_next(const struct demo *demo, const struct json *data)
 {
     const char *api = demo->server.url;
     printf("  The server is at %s and goes on until Ctrl-C. Try in another terminal, from this directory:\n\n", api);
     puts("    KEY=$(cat " KEY_PATH ")");
-    printf("    curl -s -H \"Authorization: Bearer $KEY\" %s/api/v1/reports/%" PRIu64 "\n", api,
-           json_object_get_uint64(member(data, "id")));
+    printf("    curl -s -H \"Authorization: Bearer $KEY\" %s/api/v1/reports/%" PRIu64 "\n", api, json_u64(json_member(data, "id")));
     printf("    curl -s -H \"Authorization: Bearer $KEY\" -d url=https://example.com/ %s/api/v1/reports\n", api);
     printf("    curl -s -H \"Authorization: Bearer $KEY\" '%s/api/v1/projects?sort_by=project&sort=asc'\n\n", api);
     puts("  Its log is " LOG_PATH ", its store " DIR_VAR "/data. assay -h shows what operators can do.\n");
@@ -307,7 +299,7 @@ static int work(struct demo *demo)
     cmd_say("Grading %s …", demo->page_url);
     status = report_grade(demo, &answer);
     if (status == CMD_DONE) {
-        struct json_object *data = member(answer.body, "data");
+        const struct json *data = json_member(answer.body, "data");
         report_show(data);
         show_next(demo, data);
     }

@@ -1,4 +1,4 @@
-/* assay limits: the limiters in force and the live table of counts, by mapping the server's files. It works as well when the server stands. */
+/* assay limits: the limiters in force and the live table of counts, by mapping the server's files; they outlive it. */
 #include "cmd.h"
 #include "limiters_board.h"
 #include "scoreboard.h"
@@ -50,7 +50,8 @@ static int open_view(const struct conf *conf, bool write, struct view *v)
     limiters_board_close(v->board);
     if (error == ENOENT)
         return cmd_refuse("nothing has been counted in run_dir %s: has the server run?", conf->run_dir);
-    return cmd_refuse("the counts in run_dir %s cannot be read: %s", conf->run_dir, error == EPROTO ? "they are another version's" : strerror(error));
+    return cmd_refuse("the counts in run_dir %s cannot be read: %s", conf->run_dir,
+                      error == EPROTO ? "they are another version's" : strerror(error));
 }
 
 static void close_view(struct view *v)

@@ -5,8 +5,8 @@
 #define ASSAY_DEMO_H
 
 #include "conf.h"
+#include "json_in.h"
 
-#include <json-c/json.h>
 #include <sys/types.h>
 
 /* The sample page, embedded from core/audit/demo at build time. */
@@ -37,7 +37,7 @@ int demo_server_stop(struct demo_server *server);
 /* A call's answer; ${body} is NULL where it is not JSON. */
 struct demo_answer {
     long status; /* 0: no answer */
-    struct json_object *body;
+    struct json *body;
     char why[256];
 };
 

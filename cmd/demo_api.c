@@ -48,9 +48,7 @@ void demo_call(const char *method, const char *url, const char *key, const char 
     CURLcode code = curl_easy_perform(curl);
     if (code == CURLE_OK) {
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
-        struct json_tokener *tokener = json_tokener_new();
-        answer->body = json_tokener_parse_ex(tokener, body.p, (int)body.n);
-        json_tokener_free(tokener);
+        answer->body = json_read(buf_view(&body));
     } else {
         snprintf(answer->why, sizeof(answer->why), "%s", curl_easy_strerror(code));
     }
@@ -61,7 +59,7 @@ void demo_call(const char *method, const char *url, const char *key, const char 
 
 void demo_answer_free(struct demo_answer *answer)
 {
-    json_object_put(answer->body);
+    json_free(answer->body);
     answer->body = NULL;
 }
 

@@ -1,4 +1,5 @@
 #include "cmd.h"
+#include "http/json_out.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,17 +27,18 @@ static void add_cell(struct records *records, const char *name, const char *text
         abort();
 }
 
-static void add_member(struct records *records, const char *name, struct json_object *value)
+static struct buf *add_member(struct records *records, const char *name)
 {
-    if (records->object == NULL)
-        records->object = json_object_new_object();
-    json_object_object_add(records->object, name, value);
+    buf_adds(&records->object, records->object.n == 0 ? "{" : ",");
+    json_string(&records->object, str_of(name));
+    buf_adds(&records->object, ":");
+    return &records->object;
 }
 
 void records_text(struct records *records, const char *name, struct str text)
 {
     if (records->json)
-        add_member(records, name, text.p == NULL ? NULL : json_object_new_string_len(text.p, (int)text.n));
+        json_text(add_member(records, name), text);
     else if (text.n == 0)
         add_cell(records, name, "-", 1);
     else
@@ -48,7 +50,7 @@ void records_number(struct records *records, const char *name, uint64_t number)
     char text[24];
     int n = snprintf(text, sizeof(text), "%" PRIu64, number);
     if (records->json)
-        add_member(records, name, json_object_new_uint64(number));
+        buf_u64(add_member(records, name), number);
     else
         add_cell(records, name, text, (size_t)n);
 }
@@ -69,10 +71,12 @@ void records_time(struct records *records, const char *name, int64_t ms)
 void records_list(struct records *records, const char *name, const char *const *words, size_t count)
 {
     if (records->json) {
-        struct json_object *list = json_object_new_array();
-        for (size_t i = 0; i < count; i++)
-            json_object_array_add(list, json_object_new_string(words[i]));
-        add_member(records, name, list);
+        buf_adds(add_member(records, name), "[");
+        for (size_t i = 0; i < count; i++) {
+            buf_adds(&records->object, i == 0 ? "" : ",");
+            json_string(&records->object, str_of(words[i]));
+        }
+        buf_adds(&records->object, "]");
         return;
     }
     struct buf text = {.p = NULL};
@@ -85,9 +89,11 @@ void records_list(struct records *records, const char *name, const char *const *
 void records_end_row(struct records *records)
 {
     if (records->json) {
-        puts(json_object_to_json_string_ext(records->object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
-        json_object_put(records->object);
-        records->object = NULL;
+        buf_adds(&records->object, "}\n");
+        if (!buf_ok(&records->object))
+            abort();
+        fwrite(records->object.p, 1, records->object.n, stdout);
+        buf_reset(&records->object);
     } else if (records->columns == 0) {
         records->columns = records->cells_count;
     }
@@ -121,5 +127,6 @@ void records_finish(struct records *records)
     for (size_t i = 0; i < records->cells_count; i++)
         free(records->cells[i]);
     free(records->cells);
+    buf_free(&records->object);
     *records = (struct records){.json = records->json};
 }

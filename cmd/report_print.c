@@ -85,36 +85,35 @@ static const char *verdict_colour(const char *verdict)
 
 /* ---- reading the results ---- */
 
-static const char *member_text(struct json_object *check, const char *name)
+static const char *member_text(const struct json *check, const char *name)
 {
-    struct json_object *value;
-    return json_object_object_get_ex(check, name, &value) && value != NULL ? json_object_get_string(value) : NULL;
+    return json_chars(json_member(check, name));
 }
 
 enum outcome { OUTCOME_NONE, OUTCOME_PASSED, OUTCOME_FAILED };
 
-static enum outcome outcome_of(struct json_object *check)
+static enum outcome outcome_of(const struct json *check)
 {
-    struct json_object *passed;
-    if (!json_object_object_get_ex(check, "passed", &passed) || !json_object_is_type(passed, json_type_boolean))
+    const struct json *passed = json_member(check, "passed");
+    if (json_kind(passed) != JSON_BOOLEAN)
         return OUTCOME_NONE;
-    return json_object_get_boolean(passed) ? OUTCOME_PASSED : OUTCOME_FAILED;
+    return json_true(passed) ? OUTCOME_PASSED : OUTCOME_FAILED;
 }
 
-static bool member_is(struct json_object *check, const char *name, const char *wanted)
+static bool member_is(const struct json *check, const char *name, const char *wanted)
 {
     const char *text = member_text(check, name);
     return text != NULL && strcmp(text, wanted) == 0;
 }
 
-static unsigned count(struct json_object *results, const char *member, const char *wanted, enum outcome outcome)
+static unsigned count(const struct json *results, const char *member, const char *wanted, enum outcome outcome)
 {
     unsigned n = 0;
-    json_object_object_foreach(results, id, check)
-    {
-        (void)id;
+    const void *at = NULL;
+    const char *id;
+    struct json *check;
+    while (json_next(results, &at, &id, &check))
         n += member_is(check, member, wanted) && outcome_of(check) == outcome;
-    }
     return n;
 }
 
@@ -222,7 +221,7 @@ static void print_verdict(const struct printer *p, const struct report_print *re
 }
 
 /* "12 to mend: 2 high, 6 medium, 4 low" */
-static void print_counts(const struct printer *p, struct json_object *results)
+static void print_counts(const struct printer *p, const struct json *results)
 {
     unsigned counts[IMPORTANCES], all = 0;
     for (size_t i = 0; i < IMPORTANCES; i++)
@@ -259,22 +258,20 @@ static void print_aside(const struct printer *p, const char *label, const char *
     fputc('\n', p->out);
 }
 
-static void print_details(const struct printer *p, struct json_object *check)
+static void print_details(const struct printer *p, const struct json *check)
 {
-    struct json_object *details;
-    if (!json_object_object_get_ex(check, "details", &details) || !json_object_is_type(details, json_type_array))
-        return;
-    size_t n = json_object_array_length(details);
+    const struct json *details = json_member(check, "details");
+    size_t n = json_length(details);
     for (size_t i = 0; i < n && i < DETAILS_SHOWN; i++)
-        print_aside(p, "", json_object_get_string(json_object_array_get_idx(details, i)));
+        print_aside(p, "", json_chars(json_item(details, i)));
     if (n > DETAILS_SHOWN)
         fprintf(p->out, "        and %zu more\n", n - DETAILS_SHOWN);
 }
 
-static void print_failed(const struct printer *p, const char *id, struct json_object *check, size_t importance)
+static void print_failed(const struct printer *p, const char *id, const struct json *check, size_t importance)
 {
     char name[64];
-    struct json_object *value;
+    const struct json *value = json_member(check, "value");
     const char *message = member_text(check, "message");
     name_of(id, name, sizeof(name));
     fputs("\n    ", p->out);
@@ -287,21 +284,22 @@ static void print_failed(const struct printer *p, const char *id, struct json_ob
     wrap(p, 6, 6, message == NULL ? "Failed." : message);
     fputc('\n', p->out);
     /* a number is in the sentence already */
-    if (json_object_object_get_ex(check, "value", &value) && json_object_is_type(value, json_type_string) &&
-        json_object_get_string_len(value) > 0)
-        print_aside(p, "found: ", json_object_get_string(value));
+    if (json_kind(value) == JSON_STRING && json_chars(value)[0] != '\0')
+        print_aside(p, "found: ", json_chars(value));
     print_details(p, check);
 }
 
 /* What the category's checks of ${outcome} are called, on as few lines as they fit on. */
-static void print_names(const struct printer *p, struct json_object *results, const char *category, enum outcome outcome)
+static void print_names(const struct printer *p, const struct json *results, const char *category, enum outcome outcome)
 {
     static const struct {
         const char *mark, *colour;
     } marks[] = {[OUTCOME_NONE] = {"–", DIM}, [OUTCOME_PASSED] = {"✓", GREEN}};
     size_t at = 0;
-    json_object_object_foreach(results, id, check)
-    {
+    const void *step = NULL;
+    const char *id;
+    struct json *check;
+    while (json_next(results, &step, &id, &check)) {
         char name[64];
         if (!member_is(check, "category", category) || outcome_of(check) != outcome)
             continue;
@@ -321,7 +319,7 @@ static void print_names(const struct printer *p, struct json_object *results, co
         fputc('\n', p->out);
 }
 
-static void print_category(const struct printer *p, struct json_object *results, const char *category, const char *heading)
+static void print_category(const struct printer *p, const struct json *results, const char *category, const char *heading)
 {
     unsigned passed = count(results, "category", category, OUTCOME_PASSED), failed = count(results, "category", category, OUTCOME_FAILED);
     unsigned whole = passed + failed + count(results, "category", category, OUTCOME_NONE);
@@ -331,8 +329,10 @@ static void print_category(const struct printer *p, struct json_object *results,
     styled(p, BOLD, heading);
     fprintf(p->out, " · %u of %u passed\n", passed, passed + failed);
     for (size_t i = 0; i < IMPORTANCES; i++) {
-        json_object_object_foreach(results, id, check)
-        {
+        const void *at = NULL;
+        const char *id;
+        struct json *check;
+        while (json_next(results, &at, &id, &check)) {
             if (member_is(check, "category", category) && member_is(check, "importance", importances[i].name) &&
                 outcome_of(check) == OUTCOME_FAILED)
                 print_failed(p, id, check, i);
@@ -357,7 +357,7 @@ void report_print(FILE *out, const struct report_look *look, const struct report
         return;
     }
     print_verdict(&p, report);
-    if (!json_object_is_type(report->results, json_type_object))
+    if (json_kind(report->results) != JSON_OBJECT)
         return;
     print_counts(&p, report->results);
     for (size_t i = 0; i < CATEGORIES; i++)

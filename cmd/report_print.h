@@ -5,7 +5,8 @@
 #ifndef ASSAY_REPORT_PRINT_H
 #define ASSAY_REPORT_PRINT_H
 
-#include <json-c/json.h>
+#include "json_in.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -14,7 +15,7 @@ struct report_print {
     const char *final_url; /* where redirects led; may be NULL */
     const char *verdict;   /* good, decent, bad; NULL when the page could not be graded */
     int score;
-    struct json_object *results;            /* an object, a member a check, as api.md §4 has it */
+    const struct json *results;             /* an object, a member a check, as api.md §4 has it */
     const char *error_code, *error_message; /* of a page that could not be graded */
 };
 

@@ -11,9 +11,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define NICE 10 /* a page is graded when nobody waits for an answer */
 
 struct auditor {
     struct process *process;
@@ -128,10 +131,19 @@ static void give_back(struct auditor *a)
         poll(&(struct pollfd){a->channel.fd, POLLOUT, 0}, 1, 100);
 }
 
+/* Workers and the writer are to run as soon as they have something to do, and grading goes on with what they leave. */
+static void give_way(void)
+{
+    errno = 0;
+    if ((nice(NICE) == -1 && errno != 0) || sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0}) != 0)
+        log_warn("grading cannot give way to answering: %s", strerror(errno));
+}
+
 int auditor_run(struct process *p)
 {
     struct auditor a = {.process = p, .audit = audit_new(p->conf), .channel.fd = -1};
     const char *why = NULL;
+    give_way();
     score_set(p->scoreboard->auditor_pid[p->score - p->scoreboard->auditor_slot], getpid());
     scoreboard_narrow(p->scoreboard);
     if (a.audit != NULL)

@@ -115,7 +115,8 @@ static bool read_number(struct at *at, const yaml_node_t *node, uint64_t least, 
         *out = (uint32_t)value;
         return true;
     }
-    mistake(at, node, "\"%s\" is not a whole number from %" PRIu64 " to %" PRIu64, conf_quote(text == NULL ? "…" : text, quoted), least, most);
+    mistake(at, node, "\"%s\" is not a whole number from %" PRIu64 " to %" PRIu64, conf_quote(text == NULL ? "…" : text, quoted), least,
+            most);
     return false;
 }
 
@@ -281,13 +282,17 @@ static void read_dry_run(struct at *at, const yaml_node_t *node, void *to)
     ((struct limiter_row *)to)->dry_run = yes;
 }
 
-static const struct member limiter_members[] = {
-    {"windows", read_windows, false}, {"routes", read_routes, false}, {"dry_run", read_dry_run, false}, {"overrides", read_overrides, false}, {0}};
+static const struct member limiter_members[] = {{"windows", read_windows, false},
+                                                {"routes", read_routes, false},
+                                                {"dry_run", read_dry_run, false},
+                                                {"overrides", read_overrides, false},
+                                                {0}};
 
 static bool name_good(const char *name)
 {
     size_t n = strlen(name);
-    return n > 0 && n <= LIMITER_NAME_MAX && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == n && name[0] != '-' && name[0] != '_';
+    return n > 0 && n <= LIMITER_NAME_MAX && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == n && name[0] != '-' &&
+           name[0] != '_';
 }
 
 /* the row of that name, a new one where there is none; LIMITER_NONE and a mistake where there cannot be one */
@@ -373,7 +378,8 @@ static void finish_override(struct conf_build *build, struct limiters *limits, c
         for (uint32_t i = 0; i < limits->overrides_count; i++)
             if (limits->overrides[i].limiter == o->limiter && limits->overrides[i].window == w &&
                 memcmp(&limits->overrides[i].key, &key, sizeof(key)) == 0)
-                conf_mistake(build, o->place, "limits.limiters.%s: there are two overrides of \"%s\"", row->name, conf_quote(o->key, quoted));
+                conf_mistake(build, o->place, "limits.limiters.%s: there are two overrides of \"%s\"", row->name,
+                             conf_quote(o->key, quoted));
         if (!add_override(limits, o, w, &key))
             conf_mistake(build, o->place, "limits.limiters: more than %d overrides in all", LIMITERS_OVERRIDES_MAX);
     }
@@ -462,4 +468,5 @@ static void limits_print(const struct conf_option *option, const char *base, FIL
     fputs("\n        }", out);
 }
 
-const struct conf_type conf_type_limiters = {"limiters", "a map of limiters by name", false, false, limits_parse, limits_print, limits_clear};
+const struct conf_type conf_type_limiters = {"limiters",  "a map of limiters by name", false, false, limits_parse, limits_print,
+                                             limits_clear};

@@ -13,10 +13,7 @@ static const struct limiter_row built_in[LIMITERS_BUILT_IN] = {
     [LIMITER_WIDGET_TYPING] = {"widget-typing", .windows_count = 1, .windows = {{600, 60, BY_IP}}},
     [LIMITER_WIDGET_SATISFACTION] = {"widget-satisfaction", .windows_count = 1, .windows = {{60, 60, BY_IP}}},
     [LIMITER_WIDGET_COUPON] = {"widget-coupon", .windows_count = 1, .windows = {{120, 60, BY_IP}}},
-    [LIMITER_BULK_SYNC] = {"bulk-sync",
-                           .windows_count = 1,
-                           .windows = {{60, 60, BY_TOKEN}},
-                           .routes_count = 2,
+    [LIMITER_BULK_SYNC] = {"bulk-sync", .windows_count = 1, .windows = {{60, 60, BY_TOKEN}}, .routes_count = 2,
                            .routes = {"* /v1/wp/*", "* /api/v1/wp/*"}},
     [LIMITER_API] = {"api", .windows_count = 1, .windows = {{0, 60, BY_API_KEY}}},
 };

@@ -43,7 +43,7 @@ struct link {
      */
     h2o_socket_t *socket;
     int epoll;
-    bool writing;         /* waits until the socket takes more */
+    bool writing; /* waits until the socket takes more */
     uint64_t id, sequence, answered, retry_at_ms;
     struct op *first, *last; /* sent or to be sent, not answered, in order */
     struct wait *waits[WAIT_BUCKETS];

@@ -35,8 +35,7 @@ struct worker {
     bool stopping;      /* draining, and idle connections are closed at once */
     bool replying;      /* a reply of ours is being started: the filter for the library's own errors leaves it alone */
     uint64_t now_ms;    /* CLOCK_MONOTONIC when the loop last woke */
-    char id_prefix[16]; /* of the request ids made here: hex, random */
-    uint64_t id_counter;
+    char id[32]; /* the last request id made here, hex: a random half and a counter */
     struct memo *memo;
     struct limiting *limiting;
     z_stream gzip;

@@ -24,6 +24,7 @@
 #define TRAVEL_US 16 /* a caller's answer there and its next change back, workers and callers on the cores beside */
 #define SMALL_BATCH 4
 #define FULL_EVERY_MS 60000
+#define RENDERING_EVERY_MS 5000
 #define UPKEEP_SAID_MS 5000
 #define UPKEEP_EVERY_MS 1000
 #define PURGE_EVERY_MS 60000
@@ -118,23 +119,32 @@ static enum store_status commit(struct writer *w, struct store_txn *t)
     return status;
 }
 
-/* one transaction over items[0..count) */
-static enum store_status try_items(struct writer *w, struct item *items, size_t count)
+/* put what has come into the batch's transaction, while more is on its way */
+static void apply_arrived(struct writer *w)
 {
-    struct store_txn *t;
-    enum store_status status = store_begin(w->store, &t);
-    if (status != STORE_OK)
-        return status;
+    if (w->txn == NULL && w->status == STORE_OK && (w->status = store_begin(w->store, &w->txn)) != STORE_OK)
+        w->txn = NULL;
     int64_t now_ms = clock_wall_ms();
-    for (size_t i = 0; i < count && store_txn_error(t) == STORE_OK; i++)
-        apply(t, &items[i], now_ms);
-    note_channels(w, t);
-    status = store_txn_error(t);
-    if (status == STORE_OK)
-        status = commit(w, t);
-    else
-        store_abort(t);
-    settle_channels(w, status == STORE_OK);
+    for (; w->txn != NULL && w->applied < w->batch_count && store_txn_error(w->txn) == STORE_OK; w->applied++)
+        apply(w->txn, &w->batch[w->applied], now_ms);
+}
+
+/* commit the batch's transaction, or undo it as a whole */
+static enum store_status end_batch(struct writer *w)
+{
+    enum store_status status = w->status;
+    if (w->txn != NULL) {
+        note_channels(w, w->txn);
+        status = store_txn_error(w->txn);
+        if (status == STORE_OK)
+            status = commit(w, w->txn);
+        else
+            store_abort(w->txn);
+        settle_channels(w, status == STORE_OK);
+    }
+    w->txn = NULL;
+    w->status = STORE_OK;
+    w->applied = 0;
     return status;
 }
 
@@ -180,13 +190,23 @@ static void answer_batch(struct writer *w)
         peer_flush(w, w->peers[i]);
 }
 
+static enum store_status try_one(struct writer *w, struct item *item)
+{
+    w->status = store_begin(w->store, &w->txn);
+    if (w->status == STORE_OK)
+        apply(w->txn, item, clock_wall_ms());
+    else
+        w->txn = NULL;
+    return end_batch(w);
+}
+
 /* A batch that failed half-way was undone: each of its changes in a transaction of its own. */
 static enum store_status apply_singly(struct writer *w)
 {
     enum store_status status = STORE_OK;
     for (size_t i = 0; status != STORE_IO && i < w->batch_count; i++) {
         process_beat(w->process);
-        status = try_items(w, &w->batch[i], 1);
+        status = try_one(w, &w->batch[i]);
         if (status == STORE_OK)
             after_commit(w, &w->batch[i], 1);
         else
@@ -200,7 +220,8 @@ static void apply_batch(struct writer *w)
     if (w->batch_count == 0 && w->dropped_count == 0)
         return;
     score_set(w->process->score->busy_since_ms, clock_mono_ms());
-    enum store_status status = try_items(w, w->batch, w->batch_count);
+    apply_arrived(w);
+    enum store_status status = end_batch(w);
     bool together = status == STORE_OK;
     if (!together && status != STORE_IO)
         status = apply_singly(w);
@@ -354,6 +375,11 @@ static void on_time(struct writer *w)
         w->stale_at_ms = 0;
         drop_stale_channels(w);
     }
+}
+
+/* last in a batch, and none that others are waited for */
+static void add_purge(struct writer *w)
+{
     if (w->purging)
         writer_batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = PURGE_SLICE};
 }
@@ -436,14 +462,16 @@ static size_t batch_wanted(const struct writer *w)
     return w->small_commit_us > w->callers * TRAVEL_US ? w->callers : (w->callers + 1) / 2;
 }
 
-/* for no longer than a commit takes */
+/* for no longer than a commit takes; what comes is applied meanwhile */
 static void gather(struct writer *w)
 {
     size_t wanted = batch_wanted(w);
     uint64_t until = mono_us() + (w->commit_us < GATHER_MAX_US ? w->commit_us : GATHER_MAX_US), now;
-    while (w->batch_count > 0 && w->batch_count < wanted && (now = mono_us()) < until)
+    while (w->batch_count > 0 && w->batch_count < wanted && (now = mono_us()) < until) {
+        apply_arrived(w);
         if (!read_ready(w, until - now))
             break;
+    }
 }
 
 static void work(struct writer *w)
@@ -455,23 +483,24 @@ static void work(struct writer *w)
         return;
     w->commit_us = mono_us() - began;
     if (size <= SMALL_BATCH) /* one that had to wait for a core or a busy disk says little */
-        w->small_commit_us = w->commit_us < w->small_commit_us ? w->commit_us : w->small_commit_us + (w->commit_us - w->small_commit_us) / 8;
+        w->small_commit_us =
+            w->commit_us < w->small_commit_us ? w->commit_us : w->small_commit_us + (w->commit_us - w->small_commit_us) / 8;
     w->last_size = size;
 }
 
-/* a migration before the first request: it moves, and the log says how far it is */
-static bool migrating(void *arg, uint64_t done, uint64_t total)
+/* A newer version renders every report again before it serves: minutes for millions, so it is seen in `assay stats` and in the log. */
+static bool rendered(void *arg, uint64_t done, uint64_t total)
 {
     static uint64_t said_ms;
     struct process *p = arg;
     uint64_t now = clock_mono_ms();
     process_beat(p);
-    score_set(p->score->upkeep, total - done);
-    if (now >= said_ms + UPKEEP_SAID_MS)
-        log_info("the store is being brought to this version's format: %llu of %llu records are done", (unsigned long long)done,
-                 (unsigned long long)total);
-    said_ms = now >= said_ms + UPKEEP_SAID_MS ? now : said_ms;
-    return true;
+    score_set(p->score->requests, done);
+    score_set(p->score->pending, total - done);
+    if (now >= said_ms + RENDERING_EVERY_MS)
+        log_info("bringing reports to this version: %llu of about %llu", (unsigned long long)done, (unsigned long long)total);
+    said_ms = now >= said_ms + RENDERING_EVERY_MS ? now : said_ms;
+    return !process_stopping;
 }
 
 static struct store *open_store(struct process *p)
@@ -486,12 +515,16 @@ static struct store *open_store(struct process *p)
                                     .renderer = &render_records,
                                     .good = p->conf->reports_good,
                                     .decent = p->conf->reports_decent,
-                                    .progress = migrating,
+                                    .progress = rendered,
                                     .progress_arg = p};
     if (store_open(&options, &store, why, sizeof(why)) != STORE_OK) {
+        if (process_stopping)
+            exit(EXIT_STOPPED);
         log_error("data_dir: %s", why);
         exit(EXIT_START);
     }
+    score_set(p->score->requests, 0);
+    score_set(p->score->pending, 0);
     return store;
 }
 
@@ -515,8 +548,9 @@ int writer_run(struct process *p)
     process_phase(p, PHASE_READY);
     while (!process_stopping) {
         wait_and_read(&w);
-        gather(&w);
         on_time(&w);
+        gather(&w);
+        add_purge(&w);
         work(&w);
         hand_out(&w);
         if ((w.purging || w.upkeep[0] != '\0') && clock_mono_ms() >= w.upkeep_at_ms) {

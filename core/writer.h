@@ -44,7 +44,9 @@ struct writer {
     struct peer **peers;
     size_t peers_count, peers_room;
     struct item *batch;
-    size_t batch_count, batch_room;
+    size_t batch_count, batch_room, applied; /* the first ${applied} of them are in ${txn} */
+    struct store_txn *txn;                   /* of the batch, from its first change on; NULL: not begun, or it failed */
+    enum store_status status;                /* of that */
     uint64_t *dropped; /* channels whose senders are gone */
     size_t dropped_count, dropped_room;
     bool purging;

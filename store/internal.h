@@ -100,8 +100,6 @@ struct store {
     bool rated;            /* all were */
     struct tend *tend; /* writer: the upkeep of indexes: see tend.c */
     struct buf scratch;
-    store_progress_fn *progress; /* of a migration; may be NULL */
-    void *progress_arg;
     /* a segment's most rows, a chunk's as a power of two, the log's length that is merged */
     uint32_t segment_rows, chunk_shift, log_entries;
     char dir[4096];
@@ -305,9 +303,9 @@ uint64_t idem_purge(struct store_txn *t, uint64_t limit);
 enum store_status migrate_look(struct store *s, char *why, size_t why_size);
 
 /*
- * migrate_open(s, why, why_size): the writer makes a new store's first records, migrates an older format's, and renders again what an
+ * migrate_open(s, o, why, why_size): the writer makes a new store's first records, migrates an older format's, and renders again what an
  * older renderer made.
  */
-enum store_status migrate_open(struct store *s, char *why, size_t why_size);
+enum store_status migrate_open(struct store *s, const struct store_options *o, char *why, size_t why_size);
 
 #endif

@@ -8,7 +8,7 @@
  * Steps from one format to the next. Columns: from, to, what brings the records up to date in transactions of its own and ends with one
  * that notes ${to}. Cut off, it goes on at the next start where it was.
  */
-typedef enum store_status migrate_fn(struct store *s, struct format_record *f);
+typedef enum store_status migrate_fn(struct store *s, const struct store_options *o, struct format_record *f);
 static migrate_fn index_reports;
 static const struct {
     uint32_t from, to;
@@ -136,16 +136,24 @@ static enum store_status make(struct store *s)
     return store_fail(s, rc, "make the store");
 }
 
-static void tell(struct store *s, uint64_t done)
+/* keys lie beside the reports and are few */
+static uint64_t reports_about(struct store *s)
 {
-    MDB_envinfo info;
-    MDB_stat stat = {0};
     MDB_txn *txn;
-    if (s->progress == NULL || mdb_env_info(s->env, &info) != 0 || store_snapshot(s, &txn) != STORE_OK)
-        return;
-    mdb_stat(txn, s->dbi[DB_RECORD], &stat); /* and some keys */
+    MDB_stat stat = {0};
+    if (store_snapshot(s, &txn) == STORE_OK)
+        mdb_stat(txn, s->dbi[DB_RECORD], &stat);
     store_read_end(s);
-    s->progress(s->progress_arg, done, stat.ms_entries > done ? stat.ms_entries : done);
+    return stat.ms_entries;
+}
+
+/* False when that is told to stop: what is done is committed. */
+static bool go_on(struct store *s, const struct store_options *o, uint64_t done, uint64_t total)
+{
+    if (o->progress == NULL || o->progress(o->progress_arg, done, total > done ? total : done))
+        return true;
+    snprintf(s->why, sizeof(s->why), "stopped while reports were brought to this version; the next start goes on from there");
+    return false;
 }
 
 /* ---- 1 to 2 ---- */
@@ -210,9 +218,9 @@ static enum store_status index_end(struct store *s, struct format_record *f)
     return store_commit(t);
 }
 
-static enum store_status index_reports(struct store *s, struct format_record *f)
+static enum store_status index_reports(struct store *s, const struct store_options *o, struct format_record *f)
 {
-    uint64_t after = 0, done = 0;
+    uint64_t after = 0, done = 0, total = reports_about(s);
     for (size_t count = 1; count != 0; done += count) {
         struct store_txn *t;
         MDB_val v;
@@ -229,15 +237,16 @@ static enum store_status index_reports(struct store *s, struct format_record *f)
             status = merge_all(s);
         if (status != STORE_OK)
             return status;
-        tell(s, done);
+        if (count != 0 && !go_on(s, o, done + count, total))
+            return STORE_IO;
     }
     return index_end(s, f);
 }
 
 /* ---- rendering again ---- */
 
-/* Up to SLICE reports above f->rendering_after. False when there were none. */
-static bool render_reports(struct store_txn *t, struct format_record *f)
+/* Up to SLICE reports above f->rendering_after; how many. */
+static size_t render_reports(struct store_txn *t, struct format_record *f)
 {
     uint64_t ids[SLICE];
     size_t count = report_ids(t, f->rendering_after, SLICE, ids);
@@ -248,7 +257,7 @@ static bool render_reports(struct store_txn *t, struct format_record *f)
         report_write(t, &r);
         f->rendering_after = ids[i];
     }
-    return count != 0;
+    return count;
 }
 
 /* Projects are few enough for one transaction each thousand reports of them; their versions and times stay. */
@@ -273,36 +282,43 @@ static void render_projects(struct store_txn *t)
     buf_free(&ids);
 }
 
-/* Render again what an older renderer made, a slice a transaction; the place reached is committed with the slice. */
-static enum store_status render(struct store *s, struct format_record *f)
+static enum store_status render_slice(struct store *s, struct format_record *f, size_t *count)
 {
-    bool more = true;
-    uint64_t done = 0;
+    struct store_txn *t;
+    enum store_status status = store_begin(s, &t);
+    if (status != STORE_OK)
+        return status;
+    *count = render_reports(t, f);
+    if (*count == 0) {
+        render_projects(t);
+        f->renderer = f->rendering;
+        f->rendering = 0;
+    }
+    format_write(t, f);
+    return store_commit(t);
+}
+
+/* Render again what an older renderer made, a slice a transaction; the place reached is committed with the slice. */
+static enum store_status render(struct store *s, const struct store_options *o, struct format_record *f)
+{
+    uint64_t done = 0, total = reports_about(s);
+    size_t count = 1;
     if (f->rendering != s->renderer->version) {
         f->rendering = s->renderer->version;
         f->rendering_after = 0;
     }
-    while (more) {
-        struct store_txn *t;
-        enum store_status status = store_begin(s, &t);
+    while (count != 0) {
+        enum store_status status = render_slice(s, f, &count);
         if (status != STORE_OK)
             return status;
-        more = render_reports(t, f);
-        if (!more) {
-            render_projects(t);
-            f->renderer = f->rendering;
-            f->rendering = 0;
-        }
-        format_write(t, f);
-        status = store_commit(t);
-        if (status != STORE_OK)
-            return status;
-        tell(s, done += SLICE);
+        done += count;
+        if (count != 0 && !go_on(s, o, done, total))
+            return STORE_IO;
     }
     return STORE_OK;
 }
 
-static enum store_status bring_up(struct store *s)
+static enum store_status bring_up(struct store *s, const struct store_options *o)
 {
     MDB_txn *txn;
     struct format_record f;
@@ -314,14 +330,14 @@ static enum store_status bring_up(struct store *s)
         return make(s);
     for (size_t i = 0; status == STORE_OK && i < sizeof(steps) / sizeof(*steps); i++) {
         if (steps[i].from == f.format)
-            status = steps[i].fn(s, &f);
+            status = steps[i].fn(s, o, &f);
     }
     if (status == STORE_OK && f.renderer < s->renderer->version)
-        status = render(s, &f);
+        status = render(s, o, &f);
     return status;
 }
 
-enum store_status migrate_open(struct store *s, char *why, size_t why_size)
+enum store_status migrate_open(struct store *s, const struct store_options *o, char *why, size_t why_size)
 {
     if (s->mode == STORE_READ)
         return STORE_OK;
@@ -329,7 +345,7 @@ enum store_status migrate_open(struct store *s, char *why, size_t why_size)
         snprintf(why, why_size, "a store cannot be written without a renderer");
         return STORE_INVALID;
     }
-    enum store_status status = bring_up(s);
+    enum store_status status = bring_up(s, o);
     if (status != STORE_OK)
         snprintf(why, why_size, "%s", s->why);
     return status;

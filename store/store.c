@@ -165,7 +165,7 @@ static enum store_status open_all(struct store *s, const struct store_options *o
         return status;
     }
     if (status == STORE_OK)
-        status = migrate_open(s, why, why_size);
+        status = migrate_open(s, o, why, why_size);
     if (status == STORE_OK && o->mode == STORE_WRITE)
         txn_keep_file_ahead(s);
     return status;
@@ -192,8 +192,6 @@ enum store_status store_open(const struct store_options *options, struct store *
     s->renderer = options->renderer;
     s->txn.s = s;
     s->dying_snapshot = (size_t)-1;
-    s->progress = options->progress;
-    s->progress_arg = options->progress_arg;
     s->good = options->good;
     s->decent = options->decent;
     s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;

@@ -132,7 +132,7 @@ struct store_options {
     enum store_mode mode;
     bool must_exist; /* with STORE_WRITE: an empty directory is a lost disk, not a new store */
     const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
-    store_progress_fn *progress; /* of a migration, which cannot be stopped; may be NULL */
+    store_progress_fn *progress; /* STORE_WRITE, or NULL: of reports brought to this version on opening, after each transaction */
     void *progress_arg;
     /*
      * the scores from which a result is good, or decent: reports that were graded by others are brought to these by CHANGE_PURGE; both 0:
@@ -147,7 +147,8 @@ struct store;
 
 /*
  * store_open(options, out, why, why_size):
- * Open the environment. STORE_WRITE also makes what is missing and runs migrations (STORE_NEWER: refused, nothing touched). On failure
+ * Open the environment. STORE_WRITE also makes what is missing and runs migrations (STORE_NEWER: refused, nothing touched; STORE_IO: also
+ * when progress said stop, and the next one goes on from there). On failure
  * ${why} says in one sentence what is wrong and what to do. store_close(NULL) does nothing.
  */
 enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)

@@ -100,6 +100,12 @@ static const struct {
      "<a href=/o>legit link text</a><a href=/o>click here</a><a href=/o>klicke hier</a><a href=/o>click aqu\xC3\xAD</a>"},
     {"link_text", PASS, NULL, URL "page.html", "",
      "<a href=page.html>click here</a><a href=/page.html#test>click here</a><a href=''>click here</a>"},
+    {"link_text", PASS, NULL, URL "a/page.html", "",
+     "<base href=/a/><a href=//example.com/a/page.html>here</a><a href=page.html#x>here</a>"},
+    {"link_text", FAIL, "2 of 2", URL "page.html", "",
+     "<base href=https://example.org/><a href=/page.html>here</a><a href=page.html>here</a>"},
+    {"link_text", FAIL, "2 of 3", URL "page.html", "",
+     "<a href=/page.html?x>here</a><a href=/x/../page.html>here</a><a href=//page.html>here</a>"},
     {"link_text", PASS, NULL, URL "page.html", "",
      "<a href='javascript:alert(1)'>click here</a><a href='JavaScript:window.location=\"/o\"'>click here</a><a "
      "href='JAVASCRIPT:void(0)'>click here</a>"},

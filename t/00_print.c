@@ -24,15 +24,16 @@ static char *printed(bool colour, unsigned width, const char *verdict, const cha
     size_t size;
     FILE *out = open_memstream(&text, &size);
     struct report_look look = {.colour = colour, .width = width};
+    struct json *read = json == NULL ? NULL : json_read(str_of(json));
     struct report_print report = {
-        .url = "https://a.example/\x1b[2J\xc2\x9b", .verdict = verdict, .score = 42, .results = json_tokener_parse(json)};
+        .url = "https://a.example/\x1b[2J\xc2\x9b", .verdict = verdict, .score = 42, .results = read};
     if (verdict == NULL) {
         report.error_code = "dns_failed";
         report.error_message = "The host name could not be found.";
     }
     report_print(out, &look, &report);
     fclose(out);
-    json_object_put(report.results);
+    json_free(read);
     return text;
 }
 

@@ -313,6 +313,42 @@ static struct store *open_newer(void)
     return s;
 }
 
+static uint64_t progress_done, progress_calls, stops_at;
+
+static bool note_progress(void *arg, uint64_t done, uint64_t total)
+{
+    ck_assert_ptr_eq(arg, &progress_done);
+    ck_assert_uint_gt(done, progress_done);
+    ck_assert_uint_ge(total, done);
+    progress_done = done;
+    return ++progress_calls != stops_at;
+}
+
+START_TEST(rendering_again_tells_how_far_it_is_and_stops_when_told)
+{
+    char why[512];
+    struct store *s;
+    fill(2500);
+    close_store();
+    const struct store_options o = {.dir = k.dir,
+                                    .map_size = MAP_BYTES,
+                                    .max_readers = 16,
+                                    .mode = STORE_WRITE,
+                                    .renderer = &newer_renderer,
+                                    .progress = note_progress,
+                                    .progress_arg = &progress_done};
+    renders = 0;
+    stops_at = 2;
+    ck_status(store_open(&o, &s, why, sizeof(why)), STORE_IO);
+    ck_assert_ptr_nonnull(strstr(why, "goes on from there"));
+    ck_assert_uint_eq(progress_done, 2000);
+    progress_done = progress_calls = stops_at = 0;
+    ck_status(store_open(&o, &k.s, why, sizeof(why)), STORE_OK);
+    ck_assert_uint_eq(progress_done, 500);
+    ck_assert_uint_eq(renders, 2500);
+}
+END_TEST
+
 START_TEST(a_newer_renderer_renders_everything_again_and_goes_on_where_it_was_cut_off)
 {
     uint64_t w = fill(2500);
@@ -530,6 +566,7 @@ int main(void)
     tcase_add_loop_test(tc, bytes_gone_bad_anywhere_are_found_or_harmless_and_never_a_crash, 0, 8);
     tcase_add_test(tc, a_newer_format_is_refused_and_nothing_is_touched);
     tcase_add_test(tc, an_unknown_old_format_is_refused);
+    tcase_add_test(tc, rendering_again_tells_how_far_it_is_and_stops_when_told);
     tcase_add_test(tc, a_newer_renderer_renders_everything_again_and_goes_on_where_it_was_cut_off);
     tcase_add_test(tc, a_store_of_format_1_is_indexed_anew_and_goes_on_where_it_was_cut_off);
     tcase_add_loop_test(tc, check_finds_a_lost_record_of_any_kind, 0, COUNT(losses));

@@ -403,6 +403,21 @@ START_TEST(it_starts_again_on_the_same_port_at_once)
 }
 END_TEST
 
+/* Twelve short lives in a row; the master waits longer before each. */
+START_TEST(a_worker_that_keeps_dying_ends_the_server_with_status_3)
+{
+    server_start(server);
+    int status;
+    while ((status = server_wait(server, 20)) == -1) {
+        pid_t worker = server_process(server, "assayd: worker 0");
+        if (worker)
+            kill(worker, SIGKILL);
+    }
+    ck_assert_int_eq(status, 3);
+    ck_assert_msg(strstr(server_log(server), "giving up: the worker keeps dying"), "%s", server_log(server));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("processes");
@@ -426,5 +441,9 @@ int main(void)
     tcase_add_test(tcase, an_interrupt_stops_at_once);
     tcase_add_test(tcase, a_second_stop_is_at_once);
     tcase_add_test(tcase, it_starts_again_on_the_same_port_at_once);
+    TCase *lasting = harness_case(suite, "a server that gives up");
+    tcase_set_timeout(lasting, 90);
+    tcase_add_checked_fixture(lasting, setup, teardown);
+    tcase_add_test(lasting, a_worker_that_keeps_dying_ends_the_server_with_status_3);
     return harness_main(suite);
 }

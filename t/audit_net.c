@@ -341,7 +341,7 @@ static void *serve(void *arg)
 void net_dns_start(const struct net_name *names, size_t count)
 {
     struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    pthread_t thread;
+    pthread_t thread = 0;
     dns.names = names;
     dns.count = count;
     dns.asked = calloc(count * 2, sizeof(*dns.asked));

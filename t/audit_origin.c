@@ -38,6 +38,7 @@ struct origin_answer {
     int fd;
     SSL *ssl;
     char request[65536];
+    bool counted;
 };
 
 static void die(const char *what)
@@ -153,6 +154,16 @@ static void begin(struct origin *o, const char *path)
     pthread_mutex_unlock(&o->lock);
 }
 
+static void count_out(struct origin_answer *a)
+{
+    if (!a->counted)
+        return;
+    a->counted = false;
+    pthread_mutex_lock(&a->origin->lock);
+    a->origin->active--;
+    pthread_mutex_unlock(&a->origin->lock);
+}
+
 static void *serve(void *arg)
 {
     struct origin_answer *a = arg;
@@ -165,10 +176,9 @@ static void *serve(void *arg)
     if ((a->ssl == NULL || SSL_accept(a->ssl) == 1) && read_request(a, a->request, sizeof(a->request)) &&
         sscanf(a->request, "%*s %8191s", path) == 1) {
         begin(o, path);
+        a->counted = true;
         o->answer(a, path);
-        pthread_mutex_lock(&o->lock);
-        o->active--;
-        pthread_mutex_unlock(&o->lock);
+        count_out(a);
     }
     if (a->ssl != NULL) {
         SSL_shutdown(a->ssl);
@@ -307,6 +317,7 @@ static bool is_closing(struct origin *o)
 
 bool origin_send(struct origin_answer *a, const void *p, size_t n)
 {
+    count_out(a);
     while (n > 0) {
         if (is_closing(a->origin))
             return false;

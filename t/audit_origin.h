@@ -31,7 +31,8 @@ uint16_t origin_port(const struct origin *o);
 const char *origin_url(struct origin *o, const char *path);
 
 /*
- * How many requests are being answered now, were at most at once, and came in all. origin_asked: whether a path that begins so was asked
+ * How many requests wait for the first byte of their answer now (the client may be on with its next before we have seen it take the last),
+ * did at most at once, and came in all. origin_asked: whether a path that begins so was asked
  * for.
  */
 unsigned origin_active(struct origin *o);

@@ -63,10 +63,32 @@ static bool is_generic(const struct page_element *a)
     return generic;
 }
 
-static bool leads_here(struct facts *f, struct str href)
+/* A plain path of this site, made absolute without libcurl, since a page may have very many; 0: not that plain. */
+static size_t plain_absolute(const struct facts *f, struct str href, char *out, size_t size)
 {
-    struct str url = href.n == 0 ? f->base_url : facts_resolve(f, href);
-    return str_eq(without_fragment(url), without_fragment(f->response.url));
+    struct str authority = authority_of(f->base_url), host;
+    uint16_t port;
+    size_t origin = authority.n == 0 ? 0 : (size_t)(authority.p - f->base_url.p) + authority.n;
+    if (origin == 0 || href.n == 0 || href.p[0] != '/' || (href.n > 1 && href.p[1] == '/') || origin + href.n > size)
+        return 0;
+    memcpy(out, f->base_url.p, origin);
+    memcpy(out + origin, href.p, href.n);
+    return url_plain((struct str){out, origin + href.n}, &host, &port) ? origin + href.n : 0;
+}
+
+static bool leads_here(const struct facts *f, struct str href)
+{
+    char plain[URL_MAX_BYTES];
+    struct str here = without_fragment(f->response.url);
+    if (href.n == 0)
+        return str_eq(without_fragment(f->base_url), here);
+    size_t n = plain_absolute(f, without_fragment(href), plain, sizeof(plain));
+    if (n > 0)
+        return str_eq((struct str){plain, n}, here);
+    struct buf url = {0};
+    bool same = url_resolve(href, f->base_url.p, &url) && buf_ok(&url) && str_eq(without_fragment(buf_view(&url)), here);
+    buf_free(&url);
+    return same;
 }
 
 void check_link_text(struct facts *f, struct verdict *v)

@@ -1,4 +1,5 @@
 #include "page_name.h"
+#include "page_runs.h"
 #include "text.h"
 
 #include <libxml/HTMLparser.h>
@@ -20,24 +21,12 @@ static const char *const tag_names[TAG_COUNT] = {[TAG_OTHER] = "",
 #undef PAGE_TAG
 };
 
-/* What marks stand for runs, in turn: so many may be lost before two could be taken for each other. */
-static const char marks[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-#define MARKS (sizeof(marks) - 1)
-
 /* The text of an element that is still open. */
 struct capture {
     struct page_element *element;
     size_t depth, from; /* where its text begins in page->text, or in ${aside} */
     bool is_aside;
     bool has_own_lang; /* an element within told its language */
-};
-
-/* Runs of text whose marks the parser has not come to yet. */
-struct runs {
-    struct page_run *list;
-    size_t first, end, room;
-    size_t number; /* of the first; its mark is marks[number % MARKS] */
-    bool failed;
 };
 
 /* Names are the parser's own strings, the same for all elements of a name. */
@@ -56,7 +45,7 @@ struct reading {
     size_t inert_depth, svg_depth, picture_depth, media_depth; /* depth of the outermost one that is open; 0 none */
     bool head_over;
     bool spaced; /* white space is due before the next text */
-    struct runs runs;
+    struct page_runs runs;
     struct known_name names[NAMES_KNOWN];
     struct buf aside; /* title, style or JSON-LD: text that is not in the body's */
     struct capture captures[MAX_CAPTURES];
@@ -284,49 +273,10 @@ static void end_element(void *arg, const xmlChar *name)
 
 /* ---- text: runs wait for the parser to come to their marks ---- */
 
-static bool grow(struct runs *runs)
-{
-    if (runs->first > 0) {
-        memmove(runs->list, runs->list + runs->first, (runs->end - runs->first) * sizeof(*runs->list));
-        runs->end -= runs->first;
-        runs->first = 0;
-        return true;
-    }
-    size_t room = runs->room == 0 ? 1024 : runs->room * 2;
-    struct page_run *more = realloc(runs->list, room * sizeof(*more));
-    if (more == NULL)
-        return false;
-    runs->list = more;
-    runs->room = room;
-    return true;
-}
-
 static char add_run(void *arg, struct page_run run)
 {
     struct reading *r = arg;
-    struct runs *runs = &r->runs;
-    char mark = marks[(runs->number + runs->end - runs->first) % MARKS];
-    if (runs->end == runs->room && !grow(runs)) {
-        runs->failed = true;
-        return mark;
-    }
-    runs->list[runs->end++] = run;
-    return mark;
-}
-
-/* The first waiting run that ${mark} may stand for; those before it were lost. */
-static bool take_run(struct runs *runs, char mark, struct page_run *out)
-{
-    const char *at = strchr(marks, mark);
-    size_t ahead = at == NULL ? SIZE_MAX : ((size_t)(at - marks) + MARKS - runs->number % MARKS) % MARKS;
-    if (ahead >= runs->end - runs->first)
-        return false;
-    *out = runs->list[runs->first + ahead];
-    runs->number += ahead + 1;
-    runs->first += ahead + 1;
-    if (runs->first == runs->end)
-        runs->first = runs->end = 0;
-    return true;
+    return page_runs_add(&r->runs, run);
 }
 
 /* The text we are in: the aside's, the body's; NULL in what is not to be seen. */
@@ -363,7 +313,7 @@ static void marked(void *arg, const xmlChar *comment)
     struct page_run run;
     if (comment[0] == PAGE_MARK_BODY)
         r->head_over = true;
-    else if (take_run(&r->runs, (char)comment[0], &run))
+    else if (page_runs_take(&r->runs, (char)comment[0], &run))
         add_text(r, run);
 }
 
@@ -439,7 +389,7 @@ enum page_status page_read(struct page *page, struct str html, unsigned deadline
     page->mode = page_mode_of(doctype);
     bool memory = buf_ok(&r.aside) && buf_ok(&page->text) && !r.runs.failed;
     buf_free(&r.aside);
-    free(r.runs.list);
+    page_runs_free(&r.runs);
     if (r.too_complex || page->arena.full)
         return PAGE_TOO_COMPLEX;
     return memory ? PAGE_OK : PAGE_NO_MEMORY;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PLACES_CELLS 16384
+#define PLACES_CELLS 16383 /* with the seed, whole pages */
 #define PLACES_PER_HOST 2
 
 struct places {

@@ -1,7 +1,5 @@
 #include "head.h"
 
-#include <strings.h>
-
 /* headers that may stand once */
 enum once { ONCE_HOST, ONCE_CONTENT_LENGTH, ONCE_TRANSFER_ENCODING, ONCE_AUTHORIZATION, ONCE_CONTENT_TYPE, ONCE_COUNT };
 
@@ -15,6 +13,26 @@ static const struct {
     [ONCE_AUTHORIZATION] = {STR("authorization"), "The request has two Authorization headers."},
     [ONCE_CONTENT_TYPE] = {STR("content-type"), "The request has two Content-Type headers."},
 };
+
+/* whether ${p} begins with ${name}, in small letters and four, eight or more bytes long; in any case, a word at a time */
+static inline bool begins(const char *p, struct str name)
+{
+    static const uint64_t small = 0x2020202020202020u;
+    uint64_t a = 0, b = 0;
+    if (name.n < 8) { /* four */
+        memcpy(&a, p, 4);
+        memcpy(&b, name.p, 4);
+        return ((a | small) & 0xffffffff) == b;
+    }
+    for (size_t at = 0;; at = at + 16 <= name.n ? at + 8 : name.n - 8) {
+        memcpy(&a, p + at, 8);
+        memcpy(&b, name.p + at, 8);
+        if ((a | small) != b)
+            return false;
+        if (at + 8 == name.n)
+            return true;
+    }
+}
 
 /* which of them a header line is; ONCE_COUNT: none */
 static enum once which(const char *line, const char *eol)
@@ -30,7 +48,7 @@ static enum once which(const char *line, const char *eol)
     if (i == ONCE_CONTENT_LENGTH && eol - line > 12 && line[12] == ':')
         i = ONCE_CONTENT_TYPE;
     size_t n = once[i].name.n;
-    return (size_t)(eol - line) > n && line[n] == ':' && strncasecmp(line, once[i].name.p, n) == 0 ? i : ONCE_COUNT;
+    return (size_t)(eol - line) > n && line[n] == ':' && begins(line, once[i].name) ? i : ONCE_COUNT;
 }
 
 const char *head_fault(struct str raw, bool http11, bool *chunked)

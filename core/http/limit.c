@@ -1,5 +1,6 @@
 #include "limit.h"
 
+#include "reply.h"
 #include "route.h"
 #include "../doors.h"
 #include "../limiters_board.h"
@@ -8,18 +9,32 @@
 
 #include <stdlib.h>
 
+/* a number as text, right-aligned: requests of a window have it in common */
+struct number_text {
+    uint64_t number;
+    size_t from; /* 0: none yet */
+    char text[24];
+};
+
+/* Whom an id's window was last made for: the same key asks again and again. */
+#define KNOWN 256
+struct known {
+    uint64_t id;
+    uint32_t limiter, limit; /* of a limiter with one window, by API key or token */
+    uint64_t hash;
+};
+
 struct limiting {
     struct worker *worker;
     struct limiters_board *board;
     struct ratelimit *table;
-    uint64_t token; /* of ${table}'s clock, from before the loop last read its own */
+    uint64_t token;   /* of ${table}'s clock, from before the loop last read its own */
     uint64_t version; /* of ${limits} on the board */
     struct limiters limits;
     uint64_t salts[LIMITERS_MAX];
     uint8_t of_route[ROUTES_MAX]; /* the limiter of each row of the route table */
-    int64_t reset;                /* as text in ${reset_text}: requests of a window have it in common */
-    char reset_text[20];
-    size_t reset_size;
+    struct number_text limit_text, reset_text;
+    struct known known[KNOWN];
 };
 
 /* ---- the limits in force ---- */
@@ -30,6 +45,7 @@ static void settle_routes(struct limiting *l)
         unsigned named = limiters_of_path(&l->limits, str_of(routes[i].method), str_of(routes[i].path));
         l->of_route[i] = (uint8_t)(named != LIMITER_NONE ? named : routes[i].limiter);
     }
+    memset(l->known, 0, sizeof(l->known));
     for (unsigned i = 1; i < l->limits.count; i++)
         l->salts[i] = ratelimit_salt(l->table, l->limits.rows[i].name);
 }
@@ -78,18 +94,6 @@ void limiting_tick(struct limiting *l, int64_t now_ms)
     }
 }
 
-static void log_refusal(struct limiting *l, unsigned limiter, const struct limiter_key *key, const struct ratelimit_state *state,
-                        uint32_t seconds, int64_t now)
-{
-    const struct limiter_row *row = &l->limits.rows[limiter];
-    char text[LIMITER_TEXT_SIZE];
-    if (!limiters_board_may_log(l->board, row->counter, now))
-        return;
-    limiter_key_text(key, l->limits.ipv6_prefix, text);
-    log_info("limiter %s %s %s: over %u in %u s, for %lld s more", row->name, row->dry_run ? "would refuse" : "refuses", text, state->limit,
-             seconds, (long long)(state->reset - now));
-}
-
 /* ---- charging ---- */
 
 /* the windows that count for this caller: ${keys} are what ${windows} point at, ${of} their places in the row */
@@ -114,6 +118,53 @@ static size_t make_windows(const struct limiting *l, unsigned limiter, const str
     return count;
 }
 
+static void log_refusal(struct limiting *l, unsigned limiter, const struct request *r)
+{
+    const struct limiter_row *row = &l->limits.rows[limiter];
+    const struct ratelimit_state *state = &r->limit.state;
+    struct limiter_key keys[LIMITER_WINDOWS_MAX];
+    struct ratelimit_window windows[LIMITER_WINDOWS_MAX];
+    char text[LIMITER_TEXT_SIZE];
+    if (!limiters_board_may_log(l->board, row->counter, r->now_ms / 1000))
+        return;
+    make_windows(l, limiter, r, keys, windows);
+    limiter_key_text(&keys[state->window], l->limits.ipv6_prefix, text);
+    log_info("limiter %s %s %s: over %u in %u s, for %lld s more", row->name, row->dry_run ? "would refuse" : "refuses", text, state->limit,
+             windows[state->window].seconds, (long long)(state->reset - r->now_ms / 1000));
+}
+
+/* what is known of a key that asked before under a limiter with one window; NULL where its key is no id */
+static struct known *known_of(struct limiting *l, unsigned limiter, const struct request *r)
+{
+    const struct limiter_row *row = &l->limits.rows[limiter];
+    enum limiter_by by = (enum limiter_by)row->windows[0].by;
+    uint64_t id = row->windows_count != 1 ? 0 : by == BY_API_KEY ? r->key : by == BY_TOKEN ? r->token : 0;
+    if (id == 0)
+        return NULL;
+    struct known *k = &l->known[(id + limiter) % KNOWN];
+    if (k->id != id || k->limiter != limiter)
+        *k = (struct known){.id = id, .limiter = limiter};
+    return k;
+}
+
+/* as make_windows, remembering */
+static size_t find_windows(struct limiting *l, unsigned limiter, const struct request *r, struct limiter_key *keys,
+                           struct ratelimit_window *windows)
+{
+    struct known *k = known_of(l, limiter, r);
+    if (k != NULL && k->hash != 0) {
+        windows[0] = (struct ratelimit_window){
+            .salt = l->salts[limiter], .seconds = l->limits.rows[limiter].windows[0].seconds, .limit = k->limit, .hash = k->hash};
+        return 1;
+    }
+    size_t count = make_windows(l, limiter, r, keys, windows);
+    if (k != NULL && count == 1) {
+        k->limit = windows[0].limit;
+        k->hash = windows[0].hash = ratelimit_hash(l->table, &windows[0]);
+    }
+    return count;
+}
+
 /* as ratelimit_take; by the loop's time, which is good enough but where a clock was stepped */
 static int take(struct limiting *l, const struct ratelimit_window *windows, size_t count, struct request *r)
 {
@@ -128,10 +179,12 @@ static int take(struct limiting *l, const struct ratelimit_window *windows, size
 }
 
 /* keys that came near their limit, in words for `assay limits top` */
-static void note(struct limiting *l, const struct limiter_key *keys, const struct ratelimit_window *windows, size_t count,
-                 const struct request *r)
+static void note(struct limiting *l, unsigned limiter, const struct request *r)
 {
+    struct limiter_key keys[LIMITER_WINDOWS_MAX];
+    struct ratelimit_window windows[LIMITER_WINDOWS_MAX];
     char text[LIMITER_TEXT_SIZE];
+    size_t count = make_windows(l, limiter, r, keys, windows);
     for (size_t i = 0; i < count; i++)
         if ((r->limit.state.near >> i & 1) != 0) {
             limiter_key_text(&keys[i], l->limits.ipv6_prefix, text);
@@ -145,18 +198,20 @@ static bool charge(struct limiting *l, unsigned limiter, struct request *r)
     struct limiter_key keys[LIMITER_WINDOWS_MAX];
     struct ratelimit_window windows[LIMITER_WINDOWS_MAX];
     struct ratelimit_state *state = &r->limit.state;
-    size_t count = make_windows(l, limiter, r, keys, windows);
+    size_t count = find_windows(l, limiter, r, keys, windows);
     if (count == 0)
         return true;
     r->limit.told = true;
     bool over = take(l, windows, count, r) != 0;
     if (state->near != 0)
-        note(l, keys, windows, count, r);
+        note(l, limiter, r);
     bool exempt = over && l->limits.exempt_count > 0 && limiters_exempt(&l->limits, &r->client_ip);
     if (over && !exempt)
-        log_refusal(l, limiter, &keys[state->window], state, windows[state->window].seconds, r->now_ms / 1000);
+        log_refusal(l, limiter, r);
     limiters_board_count(l->board, l->worker->process->index, row->counter,
-                         !over || exempt ? COUNT_ADMITTED : row->dry_run ? COUNT_DRY_RUN_REFUSED : COUNT_REFUSED);
+                         !over || exempt ? COUNT_ADMITTED
+                         : row->dry_run  ? COUNT_DRY_RUN_REFUSED
+                                         : COUNT_REFUSED);
     r->limit.refused = over && !exempt && !row->dry_run;
     return !r->limit.refused;
 }
@@ -187,23 +242,28 @@ bool limit_charge(struct request *r)
 
 /* ---- headers ---- */
 
-static size_t decimal(char *to, uint64_t v)
+/* ${v} in decimal, so that it ends where ${end} is; where it starts */
+static char *decimal(char *end, uint64_t v)
 {
-    char digits[20];
-    size_t n = 0;
-    do
-        digits[n++] = (char)('0' + v % 10);
-    while ((v /= 10) > 0);
-    for (size_t i = 0; i < n; i++)
-        to[i] = digits[n - 1 - i];
-    return n;
+    static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+                                "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+    for (; v >= 100; v /= 100)
+        memcpy(end -= 2, pairs + v % 100 * 2, 2);
+    if (v >= 10)
+        memcpy(end -= 2, pairs + v * 2, 2);
+    else
+        *--end = (char)('0' + v);
+    return end;
 }
 
-static void add(struct request *r, h2o_iovec_t *name, const char *as_written, const char *value, size_t n)
+static struct str remembered(struct number_text *n, uint64_t v)
 {
-    h2o_headers_t *headers = &r->h2o->res.headers;
-    h2o_vector_reserve(&r->h2o->pool, headers, headers->size + 1);
-    headers->entries[headers->size++] = (h2o_header_t){.name = name, .orig_name = as_written, .value = {(char *)value, n}};
+    char *end = n->text + sizeof(n->text);
+    if (n->number != v || n->from == 0) {
+        n->number = v;
+        n->from = (size_t)(decimal(end, v) - n->text);
+    }
+    return (struct str){n->text + n->from, sizeof(n->text) - n->from};
 }
 
 void limit_headers(struct request *r)
@@ -214,21 +274,24 @@ void limit_headers(struct request *r)
     struct limiting *l = r->worker->limiting;
     if (!r->limit.told)
         return;
-    if (l->reset != state->reset) {
-        l->reset = state->reset;
-        l->reset_size = decimal(l->reset_text, (uint64_t)state->reset);
-    }
-    char *text = request_alloc(r, 64), *at = text;
-    size_t n = decimal(at, state->limit);
-    add(r, &limit, "X-RateLimit-Limit", at, n);
-    n = decimal(at += n, state->remaining);
-    add(r, &remaining, "X-RateLimit-Remaining", at, n);
-    memcpy(at += n, l->reset_text, l->reset_size);
-    add(r, &reset, "X-RateLimit-Reset", at, l->reset_size);
+    /* one piece of the request's memory for all: what is remembered may be another request's text before this one is sent */
+    enum { ROOM = 24 };
+    char *text = request_alloc(r, 4 * ROOM), *at;
+    struct str known = remembered(&l->limit_text, state->limit);
+    memcpy(text, l->limit_text.text, ROOM);
+    reply_push(r, &limit, "X-RateLimit-Limit", (struct str){text + ROOM - known.n, known.n});
+    text += ROOM;
+    at = decimal(text + ROOM, state->remaining);
+    reply_push(r, &remaining, "X-RateLimit-Remaining", (struct str){at, (size_t)(text + ROOM - at)});
+    text += ROOM;
+    known = remembered(&l->reset_text, (uint64_t)state->reset);
+    memcpy(text, l->reset_text.text, ROOM);
+    reply_push(r, &reset, "X-RateLimit-Reset", (struct str){text + ROOM - known.n, known.n});
     if (!r->limit.refused)
         return;
     /* rounded up: whoever waits that long is in the next window */
     int64_t wait_ms = state->reset * 1000 - r->now_ms;
-    n = decimal(at += l->reset_size, wait_ms <= 1000 ? 1 : ((uint64_t)wait_ms + 999) / 1000);
-    add(r, &after, "Retry-After", at, n);
+    text += ROOM;
+    at = decimal(text + ROOM, wait_ms <= 1000 ? 1 : ((uint64_t)wait_ms + 999) / 1000);
+    reply_push(r, &after, "Retry-After", (struct str){at, (size_t)(text + ROOM - at)});
 }

@@ -57,8 +57,8 @@ const struct metric metrics[] = {
     {"assay_limiter_dry_run_refused_total", "counter", "Requests that a limiter in dry run would have refused.", dry_run_refused},
     {"assay_limiter_slots", "gauge", "Keys that the table of all limiters has room for.", slots},
     {"assay_limiter_slots_used", "gauge", "Keys in it whose window goes on; an estimate where the table is large.", slots_used},
-    {"assay_limiter_evicted_alive_total", "counter", "Keys that lost their count to another while their window went on: the table is too small.",
-     evicted_alive},
+    {"assay_limiter_evicted_alive_total", "counter",
+     "Keys that lost their count to another while their window went on: the table is too small.", evicted_alive},
 };
 const size_t metrics_count = sizeof(metrics) / sizeof(metrics[0]);
 

@@ -1,6 +1,6 @@
 /*
- * What /metrics tells, in Prometheus' text format 0.0.4: a table of metrics, each with a function that writes its samples. Whatever worker is
- * asked answers for all, since it is all in shared memory. Worker processes only.
+ * What /metrics tells, in Prometheus' text format 0.0.4: a table of metrics, each with a function that writes its samples. Any worker
+ * answers for all of them, since what is counted is in shared memory. Worker processes only.
  */
 #ifndef ASSAY_HTTP_METRICS_H
 #define ASSAY_HTTP_METRICS_H

@@ -153,7 +153,7 @@ static bool bearer(struct request *r, struct str *token)
 {
     ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_AUTHORIZATION, -1);
     struct str value = at < 0 ? (struct str){"", 0} : view(r->h2o->headers.entries[at].value);
-    if (value.n < 7 || strncasecmp(value.p, "Bearer ", 7) != 0)
+    if (value.n < 7 || (memcmp(value.p, "Bearer ", 7) != 0 && strncasecmp(value.p, "Bearer ", 7) != 0))
         return false;
     *token = (struct str){value.p + 7, value.n - 7};
     while (token->n > 0 && *token->p == ' ')
@@ -309,8 +309,8 @@ static enum step handle(struct request *r)
 }
 
 /*
- * The pipeline, in the order of decisions (design: accept → client → head checks → route → credential → limiter → body → fields → handler). Whatever is
- * answered before the limiter is charged when it is sent (reply.c).
+ * The pipeline, in the order of decisions (design: accept → client → head checks → route → credential → limiter → body → fields → handler).
+ * Whatever is answered before the limiter is charged when it is sent (reply.c).
  */
 static enum step (*const steps[])(struct request *r) = {
     find_client, check_head, find_route,   check_accept,  find_credential, judge_credential,
@@ -346,16 +346,33 @@ static void hex(char *to, uint64_t v)
         *to++ = "0123456789abcdef"[v >> shift & 15];
 }
 
+/* the hex number of ${n} digits, one more */
+static void count_up(char *digits, size_t n)
+{
+    while (n-- > 0) {
+        if (digits[n] != 'f') {
+            digits[n] = digits[n] == '9' ? 'a' : (char)(digits[n] + 1);
+            return;
+        }
+        digits[n] = '0';
+    }
+}
+
 /* the caller's, or this worker's random prefix and a counter */
 static struct str request_id(struct worker *w, h2o_req_t *req)
 {
-    ssize_t at = h2o_find_header_by_str(&req->headers, H2O_STRLIT("x-request-id"), -1);
-    if (at >= 0 && id_acceptable(view(req->headers.entries[at].value)))
-        return view(req->headers.entries[at].value);
-    char *text = h2o_mem_alloc_pool(&req->pool, 32);
-    memcpy(text, w->id_prefix, sizeof(w->id_prefix));
-    hex(text + sizeof(w->id_prefix), ++w->id_counter);
-    return (struct str){text, 32};
+    for (size_t i = 0; i < req->headers.size; i++) {
+        const h2o_header_t *h = &req->headers.entries[i];
+        if (h->name->len != strlen("x-request-id") || memcmp(h->name->base, "x-request-id", h->name->len) != 0)
+            continue;
+        if (id_acceptable(view(h->value)))
+            return view(h->value);
+        break;
+    }
+    count_up(w->id, sizeof(w->id));
+    char *text = h2o_mem_alloc_pool(&req->pool, sizeof(w->id));
+    memcpy(text, w->id, sizeof(w->id));
+    return (struct str){text, sizeof(w->id)};
 }
 
 bool pipeline_start(struct worker *w)
@@ -365,7 +382,8 @@ bool pipeline_start(struct worker *w)
     w->limiting = limiting_new(w);
     if (w->memo == NULL || w->limiting == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
         return false;
-    hex(w->id_prefix, prefix);
+    hex(w->id, prefix);
+    hex(w->id + sizeof(w->id) / 2, 0);
     return true;
 }
 

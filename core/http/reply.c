@@ -7,6 +7,7 @@
 #include "limit.h"
 #include "../doors.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -70,7 +71,7 @@ void reply_header(struct request *r, const char *name, struct str value)
 
 static void add(struct request *r, const h2o_token_t *name, struct str value)
 {
-    h2o_add_header(&r->h2o->pool, &r->h2o->res.headers, name, NULL, value.p, value.n);
+    reply_push(r, (h2o_iovec_t *)(uintptr_t)&name->buf, NULL, value);
 }
 
 /* what was to be said gives way to 429: the answer to a request that nobody charged yet, and that its limiter refuses */
@@ -89,6 +90,7 @@ static h2o_iovec_t refusal(struct request *r)
 static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t *body)
 {
     static h2o_generator_t nothing_more = {NULL, NULL};
+    static h2o_iovec_t request_id = {H2O_STRLIT("x-request-id")};
     h2o_req_t *req = r->h2o;
     h2o_iovec_t instead;
     if (!r->limit.settled && !limit_charge(r)) {
@@ -100,7 +102,7 @@ static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t
     req->res.status = status;
     req->res.reason = reason_of(status);
     req->res.content_length = length;
-    h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, r->id.p, r->id.n);
+    reply_push(r, &request_id, NULL, r->id);
     if (r->etag.p != NULL)
         add(r, H2O_TOKEN_ETAG, r->etag);
     limit_headers(r);
@@ -162,6 +164,7 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
         body.len += parts[i].n;
     char *to = body.base = request_alloc(r, body.len);
     for (size_t i = 0; i < count; i++) {
+        assert(parts[i].n == 0 || parts[i].p != NULL);
         if (parts[i].n > 0)
             memcpy(to, parts[i].p, parts[i].n);
         to += parts[i].n;

@@ -10,4 +10,17 @@
 /* error_body(out, err, message): the contract's error, api.md §2. */
 void error_body(struct buf *out, enum err err, const char *message);
 
+/*
+ * reply_push(r, name, written, value): a response header without a search for its name. ${name} lives for ever; ${written} is how it is sent, or
+ * NULL; ${value} lives as long as the request.
+ */
+static inline void reply_push(struct request *r, h2o_iovec_t *name, const char *written, struct str value)
+{
+    h2o_headers_t *headers = &r->h2o->res.headers;
+    if (headers->size == headers->capacity)
+        h2o_vector_reserve(&r->h2o->pool, headers, headers->size + 1);
+    headers->entries[headers->size++] =
+        (h2o_header_t){.name = name, .orig_name = written, .value = {(char *)(uintptr_t)value.p, value.n}};
+}
+
 #endif

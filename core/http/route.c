@@ -92,7 +92,7 @@ const struct route *route_find(struct str method, struct str path, bool internal
 struct str route_path(const h2o_req_t *req, struct str *query)
 {
     struct str path = {req->input.path.base, req->input.path.len};
-    if (path.n > 7 && (strncasecmp(path.p, "http://", 7) == 0 || (path.n > 8 && strncasecmp(path.p, "https://", 8) == 0))) {
+    if (path.n > 7 && *path.p != '/' && (strncasecmp(path.p, "http://", 7) == 0 || (path.n > 8 && strncasecmp(path.p, "https://", 8) == 0))) {
         size_t at = path.p[4] == ':' ? 7 : 8;
         const char *slash = memchr(path.p + at, '/', path.n - at);
         path = slash == NULL ? STR("/") : (struct str){slash, path.n - (size_t)(slash - path.p)};

@@ -1,8 +1,10 @@
 /*
  * A load that counts: a fixed number of requests over a fixed number of keep-alive connections on loopback, each connection sending its next request when its last was answered.
  *
- *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE     prints: seconds, answers by class (2xx other)
- *                                                       ######## in the file becomes the number of a page, another one in each request
+ *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE [OTHER-FILE EVERY]
+ *                                                       prints: seconds, answers by class (2xx other)
+ *                                                       ######## in a file becomes the number of a page, another one in each request;
+ *                                                       one request in EVERY is the other file's
  *   run_load PORT RATE pace SECONDS REQUEST-FILE            RATE requests a second, each at its time whether the one before was late or not,
  *                                                           over one connection; prints: median and 99th percentile of the time from when each
  *                                                           was due to its answer, in microseconds, and how many answers
@@ -28,9 +30,14 @@ struct client {
     char in[65536];
 };
 
-static char request[65536];
-static size_t request_size;
-static char *number_at; /* in the request; NULL: all are the same */
+struct request {
+    char bytes[65536];
+    size_t size;
+    char *number_at; /* NULL: all are the same */
+};
+
+static struct request usual, other;
+static size_t every; /* 0: none is the other */
 static uint16_t port;
 
 static double now(void)
@@ -59,13 +66,15 @@ static int dial(void)
 static void ask(struct client *c)
 {
     static unsigned number;
+    static size_t asked;
     char digits[16];
     c->have = 0;
-    if (number_at != NULL) {
+    struct request *r = every != 0 && ++asked % every == 0 ? &other : &usual;
+    if (r->number_at != NULL) {
         snprintf(digits, sizeof(digits), "%08u", bench_page(number++));
-        memcpy(number_at, digits, 8);
+        memcpy(r->number_at, digits, 8);
     }
-    if (write(c->fd, request, request_size) != (ssize_t)request_size)
+    if (write(c->fd, r->bytes, r->size) != (ssize_t)r->size)
         die("write");
 }
 
@@ -91,7 +100,7 @@ static int hold(size_t count)
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
-    request_size = (size_t)sprintf(request, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    usual.size = (size_t)sprintf(usual.bytes, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
     for (size_t i = 0; i < count; i++) {
         c.fd = dial();
         ask(&c);
@@ -139,19 +148,19 @@ static int pace(double rate, double seconds)
     return 0;
 }
 
-static void read_request(const char *path)
+static void read_request(struct request *r, const char *path)
 {
     FILE *f = fopen(path, "r");
-    if (f == NULL || (request_size = fread(request, 1, sizeof(request), f)) == 0)
+    if (f == NULL || (r->size = fread(r->bytes, 1, sizeof(r->bytes), f)) == 0)
         die(path);
     fclose(f);
-    number_at = memmem(request, request_size, "########", 8);
+    r->number_at = memmem(r->bytes, r->size, "########", 8);
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fprintf(stderr, "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE | PORT RATE pace SECONDS REQUEST-FILE | PORT CONNECTIONS hold\n");
+        fprintf(stderr, "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE [OTHER-FILE EVERY] | PORT RATE pace SECONDS REQUEST-FILE | PORT CONNECTIONS hold\n");
         return 2;
     }
     port = (uint16_t)atoi(argv[1]);
@@ -159,10 +168,14 @@ int main(int argc, char **argv)
     if (strcmp(argv[3], "hold") == 0)
         return hold(connections);
     if (strcmp(argv[3], "pace") == 0 && argc == 6) {
-        read_request(argv[5]);
+        read_request(&usual, argv[5]);
         return pace(strtod(argv[2], NULL), strtod(argv[4], NULL));
     }
-    read_request(argv[4]);
+    read_request(&usual, argv[4]);
+    if (argc > 6) {
+        read_request(&other, argv[5]);
+        every = strtoul(argv[6], NULL, 10);
+    }
     struct client *clients = calloc(connections, sizeof(*clients));
     int ep = epoll_create1(0);
     for (size_t i = 0; i < connections; i++) {

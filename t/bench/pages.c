@@ -2,7 +2,7 @@
  * How many pages a core grades, without the network: pages as documentation has them, made here, each brought to UTF-8, parsed, checked and
  * turned into results.
  *
- *   run_audit PAGES ROUNDS [DIRECTORY]     every page as often as ROUNDS; the pages are written to DIRECTORY for a peer to read
+ *   run_pages PAGES ROUNDS [DIRECTORY]     every page as often as ROUNDS; the pages are written to DIRECTORY for a peer to read
  *
  * Prints: pages per CPU second, bytes per page, mean score
  */
@@ -188,7 +188,7 @@ int main(int argc, char **argv)
     unsigned count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0, rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     size_t bytes = 0, scores = 0;
     if (argc > 4 || count == 0 || count > PAGES_MAX) {
-        fprintf(stderr, "usage: run_audit PAGES ROUNDS [DIRECTORY]\n");
+        fprintf(stderr, "usage: run_pages PAGES ROUNDS [DIRECTORY]\n");
         return 2;
     }
     setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
@@ -196,7 +196,7 @@ int main(int argc, char **argv)
         make_page(&pages[i], i);
         bytes += pages[i].n;
         if (!buf_ok(&pages[i]) || (argc == 4 && !write_page(argv[3], i, &pages[i]))) {
-            perror("run_audit: cannot write a page");
+            perror("run_pages: cannot write a page");
             return 1;
         }
     }
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < count * rounds; i++) {
         int score = grade(&pages[i % count], i % 2 == 0); /* every other page came as it is */
         if (score < 0) {
-            fprintf(stderr, "run_audit: page %u could not be graded\n", i % count);
+            fprintf(stderr, "run_pages: page %u could not be graded\n", i % count);
             return 1;
         }
         scores += (size_t)score;

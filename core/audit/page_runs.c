@@ -1,0 +1,54 @@
+#include "page_runs.h"
+
+#include <stdlib.h>
+
+/* What marks stand for runs, in turn: so many may be lost before two could be taken for each other. */
+static const char marks[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+#define MARKS (sizeof(marks) - 1)
+
+static bool grow(struct page_runs *runs)
+{
+    if (runs->first > runs->room / 2) {
+        memmove(runs->list, runs->list + runs->first, (runs->end - runs->first) * sizeof(*runs->list));
+        runs->end -= runs->first;
+        runs->first = 0;
+        return true;
+    }
+    size_t room = runs->room == 0 ? 1024 : runs->room * 2;
+    struct page_run *more = realloc(runs->list, room * sizeof(*more));
+    if (more == NULL)
+        return false;
+    runs->list = more;
+    runs->room = room;
+    return true;
+}
+
+char page_runs_add(struct page_runs *runs, struct page_run run)
+{
+    char mark = marks[(runs->number + runs->end - runs->first) % MARKS];
+    if (runs->end == runs->room && !grow(runs))
+        runs->failed = true;
+    else
+        runs->list[runs->end++] = run;
+    return mark;
+}
+
+bool page_runs_take(struct page_runs *runs, char mark, struct page_run *out)
+{
+    const char *at = memchr(marks, mark, MARKS);
+    size_t ahead = at == NULL ? SIZE_MAX : ((size_t)(at - marks) + MARKS - runs->number % MARKS) % MARKS;
+    if (ahead >= runs->end - runs->first)
+        return false;
+    *out = runs->list[runs->first + ahead];
+    runs->number += ahead + 1;
+    runs->first += ahead + 1;
+    if (runs->first == runs->end)
+        runs->first = runs->end = 0;
+    return true;
+}
+
+void page_runs_free(struct page_runs *runs)
+{
+    free(runs->list);
+    *runs = (struct page_runs){0};
+}
