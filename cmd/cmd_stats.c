@@ -26,6 +26,7 @@ static void show_process(struct records *records, const struct score *score, uin
     records_number(records, "done", score_get(score->requests));
     records_number(records, "batches", score_get(score->batches));
     records_number(records, "pending", score_get(score->pending));
+    records_number(records, "upkeep", score_get(score->upkeep));
     records_end_row(records);
 }
 
@@ -45,8 +46,9 @@ static void show(const struct scoreboard *board, bool json)
     if (!json)
         puts("\ndone: requests of a worker, changes of the writer, pages of an auditor; batches: the writer's commits, an auditor's failed "
              "pages;\n"
-             "pending: a worker's held requests, the writer's jobs, an auditor's running pages.\n"
-             "A writer that is starting after an update counts reports rendered anew, and those still to do.");
+             "pending: a worker's held requests, the writer's jobs, an auditor's running pages;\n"
+             "upkeep: records that the writer has left to rate, purge or merge in the background.\n"
+             "A writer that is starting after an update counts reports brought to its version, and those still to do.");
     fflush(stdout);
 }
 

@@ -33,6 +33,7 @@ struct score {
     _Atomic uint64_t requests;      /* worker: answered; writer: changes applied; auditor: pages ended */
     _Atomic uint64_t batches;       /* writer: commits; auditor: pages that failed */
     _Atomic uint64_t pending;       /* worker: held requests; writer: queued jobs; auditor: pages running */
+    _Atomic uint64_t upkeep;        /* writer: records left of what it does in the background */
 } __attribute__((aligned(128)));
 
 struct scoreboard {

@@ -2,6 +2,7 @@
 
 #include "doors.h"
 #include "hasher.h"
+#include "later.h"
 #include "link.h"
 #include "log.h"
 #include "tls.h"
@@ -105,11 +106,12 @@ static void turn(struct worker *w)
     struct score *score = w->process->score;
     process_beat(w->process);
     score_set(score->busy_since_ms, 0);
-    int waited = h2o_evloop_run(w->ctx.loop, link_wake_ms(w->link, w->draining ? TICK_MS / 10 : TICK_MS));
+    int waited = h2o_evloop_run(w->ctx.loop, later_wait_ms(w, link_wake_ms(w->link, w->draining ? TICK_MS / 10 : TICK_MS)));
     if (waited != 0 && errno != EINTR)
         log_error("epoll: %s", strerror(errno));
     w->now_ms = clock_mono_ms();
     store_read_end(w->store);
+    later_run(w);
     link_tick(w->link);
     doors_tick(w->doors);
     link_flush(w->link);
@@ -123,6 +125,7 @@ static void finish(struct worker *w)
 {
     link_free(w->link);
     hasher_free(w->hasher);
+    later_free(w);
     doors_free(w->doors);
     access_log_close(w->access_log);
     store_close(w->store);

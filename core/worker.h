@@ -13,6 +13,7 @@
 
 struct link;
 struct hasher;
+struct later;
 struct doors;
 struct access_log;
 struct memo;
@@ -26,6 +27,7 @@ struct worker {
     h2o_context_t ctx;
     struct link *link;     /* to the writer */
     struct hasher *hasher; /* password hashes */
+    struct later *later;   /* requests that go on in later turns, the first of them */
     struct doors *doors;   /* listeners and connections */
     struct access_log *access_log;
     struct str base_url;

@@ -25,6 +25,8 @@
 #define SMALL_BATCH 4
 #define FULL_EVERY_MS 60000
 #define RENDERING_EVERY_MS 5000
+#define UPKEEP_SAID_MS 5000
+#define UPKEEP_EVERY_MS 1000
 #define PURGE_EVERY_MS 60000
 #define SWEEP_EVERY_MS 30000
 #define SWEEP_FULL_MS 300000
@@ -403,6 +405,25 @@ static void add_purge(struct writer *w)
         writer_batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = PURGE_SLICE};
 }
 
+/* what goes on in the background: on the scoreboard, and in the log when it begins, every few seconds, and at its end */
+static void tell_upkeep(struct writer *w)
+{
+    struct store_upkeep now = {.what = ""};
+    if (w->purging && store_upkeep(w->store, &now) != STORE_OK)
+        now.what = w->upkeep;
+    store_read_end(w->store);
+    score_set(w->process->score->upkeep, now.total - now.done);
+    bool other = strcmp(now.what, w->upkeep) != 0, merges = strcmp(now.what, "merging") == 0 || strcmp(w->upkeep, "merging") == 0;
+    uint64_t at = clock_mono_ms();
+    if (!merges && other && w->upkeep[0] != '\0')
+        log_info("%s reports: done", w->upkeep);
+    if (!merges && now.what[0] != '\0' && (other || at >= w->upkeep_said_ms + UPKEEP_SAID_MS)) {
+        w->upkeep_said_ms = at;
+        log_info("%s reports: %llu of %llu", now.what, (unsigned long long)now.done, (unsigned long long)now.total);
+    }
+    w->upkeep = now.what;
+}
+
 /* ---- its life ---- */
 
 /* what is ready within ${timeout_us}; false: nothing is */
@@ -498,7 +519,7 @@ static bool rendered(void *arg, uint64_t done, uint64_t total)
     score_set(p->score->requests, done);
     score_set(p->score->pending, total - done);
     if (now >= said_ms + RENDERING_EVERY_MS)
-        log_info("rendering reports again for this version: %llu of about %llu", (unsigned long long)done, (unsigned long long)total);
+        log_info("bringing reports to this version: %llu of about %llu", (unsigned long long)done, (unsigned long long)total);
     said_ms = now >= said_ms + RENDERING_EVERY_MS ? now : said_ms;
     return !process_stopping;
 }
@@ -513,6 +534,8 @@ static struct store *open_store(struct process *p)
                                     .mode = STORE_WRITE,
                                     .must_exist = p->store_known,
                                     .renderer = &render_records,
+                                    .good = p->conf->reports_good,
+                                    .decent = p->conf->reports_decent,
                                     .progress = rendered,
                                     .progress_arg = p};
     if (store_open(&options, &store, why, sizeof(why)) != STORE_OK) {
@@ -531,7 +554,9 @@ int writer_run(struct process *p)
     struct writer w = {.process = p,
                        .store = open_store(p),
                        .queue = queue_new(p->conf->auditors, p->conf->audit_concurrency),
-                       .epoll = epoll_create1(EPOLL_CLOEXEC)};
+                       .epoll = epoll_create1(EPOLL_CLOEXEC),
+                       .upkeep = "",
+                       .purging = true};
     struct epoll_event listen = {.events = EPOLLIN, .data.ptr = NULL};
     if (w.queue == NULL || w.epoll < 0 || epoll_ctl(w.epoll, EPOLL_CTL_ADD, p->writer_fd, &listen) != 0) {
         log_error("the writer cannot start: %s", strerror(errno));
@@ -549,6 +574,10 @@ int writer_run(struct process *p)
         add_purge(&w);
         work(&w);
         hand_out(&w);
+        if ((w.purging || w.upkeep[0] != '\0') && clock_mono_ms() >= w.upkeep_at_ms) {
+            w.upkeep_at_ms = clock_mono_ms() + UPKEEP_EVERY_MS;
+            tell_upkeep(&w);
+        }
         for (size_t i = 0; i < w.peers_count; i++)
             peer_flush(&w, w.peers[i]);
         peers_remove_gone(&w);

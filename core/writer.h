@@ -53,6 +53,8 @@ struct writer {
     uint64_t purge_at_ms, sweep_at_ms, stale_at_ms, full_said_ms;
     uint64_t commit_us, small_commit_us; /* how long the last one took, and those of few changes do */
     size_t last_size, callers;           /* changes of the last one; who lately sent some at the same time */
+    const char *upkeep; /* what goes on in the background, "" for nothing, as last told */
+    uint64_t upkeep_at_ms, upkeep_said_ms;
 };
 
 /* writer_grow(array, count, room, size): ${array} with room for one more; the writer cannot go on without memory, so it ends where there is none. */

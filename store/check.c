@@ -27,7 +27,8 @@ static const struct {
     {SPACE_REPORT, check_report},
     {SPACE_JOB, check_job},
     {SPACE_RESULT, check_result},
-    {SPACE_INDEX, check_index},
+    {SPACE_LOG, check_log},
+    {SPACE_MANIFEST, check_manifest},
     {SPACE_DYING, check_dying},
     {SPACE_IDEM, check_idem},
     {SPACE_IDEM_AGE, check_idem_age},
@@ -63,7 +64,7 @@ void check_step(struct check *c, uint64_t n)
 }
 
 /* The records of the snapshot under way, and the counters the ids are held against. */
-static enum store_status renew(struct check *c)
+enum store_status check_renew(struct check *c)
 {
     struct key k;
     MDB_val v;
@@ -86,9 +87,7 @@ static bool slice(struct check *c, size_t pass, struct key *from, enum store_sta
 {
     struct walk w = {0};
     enum db db = schema_space_db[passes[pass].space];
-    w.prefix.n = 0;
-    if (passes[pass].space != SPACE_INDEX)
-        key_space(&w.prefix, passes[pass].space);
+    key_space(&w.prefix, passes[pass].space);
     *status = walk_from(c->s, c->txn, &w, db, from);
     for (unsigned n = 0; *status == STORE_OK && n < SLICE && !c->stopped; n++) {
         passes[pass].look(c, &w);
@@ -111,12 +110,9 @@ static enum store_status run_pass(struct check *c, size_t pass)
     struct key from;
     enum store_status status;
     bool more = true;
-    if (passes[pass].space == SPACE_INDEX)
-        key_tag(&from, 0);
-    else
-        key_space(&from, passes[pass].space);
+    key_space(&from, passes[pass].space);
     while (more) {
-        status = renew(c);
+        status = check_renew(c);
         if (status != STORE_OK)
             return status;
         more = slice(c, pass, &from, &status);
@@ -127,7 +123,7 @@ static enum store_status run_pass(struct check *c, size_t pass)
 static enum store_status count_records(struct check *c)
 {
     MDB_stat stat;
-    enum store_status status = renew(c);
+    enum store_status status = check_renew(c);
     for (int i = 0; i < DB_COUNT && status == STORE_OK; i++) {
         if (mdb_stat(c->txn, c->s->dbi[i], &stat) == 0)
             c->total += stat.ms_entries;
@@ -140,7 +136,7 @@ static enum store_status check_dying_count(struct check *c)
 {
     struct walk w = {0};
     uint64_t rows = 0;
-    enum store_status status = renew(c);
+    enum store_status status = check_renew(c);
     if (status == STORE_OK)
         status = walk_begin(c->s, c->txn, &w, SPACE_DYING);
     for (; status == STORE_OK; status = walk_next(&w))
@@ -176,7 +172,7 @@ static enum store_status check_pages(struct check *c)
         return STORE_OK;
     for (int tries = 0; tries < 100; tries++) {
         struct pages_facts facts;
-        enum store_status status = renew(c);
+        enum store_status status = check_renew(c);
         if (status != STORE_OK)
             return status;
         status = pages_facts_read(fd, mdb_txn_id(c->txn), &facts, why, sizeof(why));
@@ -203,6 +199,8 @@ enum store_status store_check(struct store *s, store_progress_fn *progress, stor
         status = count_records(&c);
     for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && status == STORE_OK && !c.stopped; i++)
         status = run_pass(&c, i);
+    if (status == STORE_OK && !c.stopped)
+        status = check_index(&c);
     if (status == STORE_OK && !c.stopped)
         status = check_dying_count(&c);
     store_read_end(s);

@@ -4,7 +4,7 @@
 #ifndef ASSAY_STORE_CHECK_PARTS_H
 #define ASSAY_STORE_CHECK_PARTS_H
 
-#include "index.h"
+#include "view.h"
 
 struct check {
     struct store *s;
@@ -15,6 +15,8 @@ struct check {
     void *arg;
     uint64_t done, total, problems;
     bool stopped;
+    uint64_t log_workspace, log_next; /* of the record of a log that should come next, and what the log has held before it */
+    struct log_head log_head;
 };
 
 void check_say(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -28,6 +30,16 @@ void check_step(struct check *c, uint64_t n);
 typedef void check_fn(struct check *c, const struct walk *w);
 check_fn check_workspace, check_workspace_name, check_key, check_key_id, check_key_workspace, check_project, check_project_name,
     check_project_date;
-check_fn check_report, check_job, check_result, check_index, check_dying, check_idem, check_idem_age, check_channel;
+check_fn check_report, check_job, check_result, check_log, check_manifest, check_dying, check_idem, check_idem_age, check_channel;
+
+/* check_renew(c): a new snapshot. check_view(c, workspace): its index there; NULL, and said, when it cannot be read. */
+enum store_status check_renew(struct check *c);
+struct view *check_view(struct check *c, uint64_t workspace);
+
+/* check_index(c): each row of each workspace's index against its head, and each segment in itself. In slices of its own. */
+enum store_status check_index(struct check *c);
+
+/* report_at(c, id, out): a report's head. */
+bool check_report_at(struct check *c, uint64_t id, struct store_report *out);
 
 #endif

@@ -28,14 +28,6 @@ static const struct project_record *project_at(struct check *c, uint64_t id, str
     return check_get(c, SPACE_PROJECT, &k, &v) && schema_read_project(v, out) ? v.mv_data : NULL;
 }
 
-static bool report_at(struct check *c, uint64_t id, struct store_report *out)
-{
-    struct key k;
-    MDB_val v;
-    key_id(&k, SPACE_REPORT, id);
-    return check_get(c, SPACE_REPORT, &k, &v) && schema_read_report(v, out);
-}
-
 static bool leads_to(struct check *c, enum space space, struct key *k, const void *value, size_t n)
 {
     MDB_val v;
@@ -170,24 +162,21 @@ void check_key_workspace(struct check *c, const struct walk *w)
 
 /* ---- projects ---- */
 
-/* Count the project's reports by their heads. */
-static void sum_reports(struct check *c, uint64_t project, struct project_record *out)
+struct sums {
+    struct check *c;
+    struct project_record *of;
+};
+
+static bool sum_report(void *arg, const struct segment_row *row)
 {
-    for (enum report_result class = RESULT_NONE; class <= RESULT_BAD; class ++) {
-        struct walk w = {0};
-        index_prefix(&w.prefix, INDEX_ID, SCOPE_PROJECT, project, class);
-        enum store_status status = walk_prefix(c->s, c->txn, &w, DB_INDEX, false);
-        for (; status == STORE_OK; status = walk_next(&w)) {
-            uint64_t id;
-            struct store_report r;
-            if (!walk_u64(&w, 1, &id) || !report_at(c, id, &r))
-                continue; /* said by check_index */
-            out->counts.by[class]++;
-            out->pending += r.status == REPORT_PENDING;
-            out->score_total += r.score >= 0 ? (uint64_t)r.score : 0;
-        }
-        walk_end(&w);
-    }
+    const struct sums *sums = arg;
+    struct store_report r;
+    if (!check_report_at(sums->c, row->id, &r))
+        return true; /* said by check_index */
+    sums->of->counts.by[r.result]++;
+    sums->of->pending += r.status == REPORT_PENDING;
+    sums->of->score_total += r.score >= 0 ? (uint64_t)r.score : 0;
+    return true;
 }
 
 static void check_project_living(struct check *c, const struct store_project *p, const struct project_record *r)
@@ -204,7 +193,10 @@ static void check_project_living(struct check *c, const struct store_project *p,
     key_u64(&k, p->id);
     if (!check_get(c, SPACE_PROJECT_DATE, &k, &v))
         check_say(c, "project %llu cannot be found by its date", LL(p->id));
-    sum_reports(c, p->id, &sums);
+    const struct view *view = check_view(c, p->workspace);
+    if (view == NULL)
+        return;
+    view_each_of_project(view, p->id, sum_report, &(struct sums){c, &sums});
     if (sums.pending != r->pending || sums.score_total != r->score_total || memcmp(&sums.counts, &r->counts, sizeof(sums.counts)) != 0)
         check_say(c, "project %llu counts %llu reports, %llu waiting and %llu points; there are %llu, %llu and %llu", LL(p->id),
                   LL(counts_sum(&r->counts)), LL(r->pending), LL(r->score_total), LL(counts_sum(&sums.counts)), LL(sums.pending),

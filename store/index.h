@@ -1,78 +1,89 @@
 /*
- * What lists walk: for each report one entry per sort in its workspace's scope and one in its project's. Private to store/.
+ * The index of reports: what lists are answered from, whatever they search, filter and sort by. Private to store/.
  *
- * A key is a tag byte (kind, scope, class), the scope's id, what is sorted by, and the report's id. The class is the report's result, so
- * that a list filtered by result is a walk, and one that is not merges four walks. Reports that were never done (RESULT_NONE) have no
- * date and no score: in lists sorted by these they come from the entries by id, below all others. The value is the project's id in the
- * workspace's scope, nothing in a project's.
+ *   create, grade, delete → log (one row a transaction and workspace) → segments (made in the background) → manifest
  *
- * By URL: LMDB's keys are short, so a URL is cut into segments. An entry "segment 0x00 id" ends one; a full segment and 0x01 leads to a
- * node, whose entries begin with its number, and keeps how many URLs go through it. The first node is 0. So the order of the keys is the
- * order of the URLs, however long.
+ * The heads are the truth, and the index follows them in the same transactions: the live rows of a workspace's index are its heads, no
+ * more and no fewer (store_check proves it). Creates put keys in sequence only, a head by its id and a row of the log, so what they cost
+ * does not grow with what is there.
+ *
+ * The log of a workspace has what happened since its segments were made: a report came (with all that lists need of it), has another
+ * grade, or went. Each record says how much the log has held since its beginning, so its length is known from its last record.
+ *
+ * A segment (segment.h) is up to 65,536 reports of a workspace, in the order of their ids, and never changes: columns, orders and a
+ * filter for searches. What may change (grades, deaths) is a part of its own, so that grading again rewrites a tenth. Segments of a
+ * workspace follow each other by id, small ones at the end, which merge as they become more. The manifest names the segments, and the
+ * first record of the log that is not in them; replacing it is what makes a merge be there, whole, for every later snapshot. Parts that no
+ * manifest names are left by a merge that did not end, and are swept (tend.c).
+ *
+ * A list (list.c, view.h) lays the log over the segments in memory: rows that the log touched are taken out of their segment by a bit,
+ * and are rows of the view instead. What matches is a bitmap for each segment, its size the total; the page is found by selection over
+ * the orders (select.h). So an answer costs some passes over bits, and a search one over the text that its filter does not rule out;
+ * text found in a segment is remembered (found.h), since a segment never changes.
  */
 #ifndef ASSAY_STORE_INDEX_H
 #define ASSAY_STORE_INDEX_H
 
 #include "internal.h"
 
-enum index_kind { INDEX_ID = 1, INDEX_DATE, INDEX_SCORE, INDEX_URL };
-enum index_scope { SCOPE_WORKSPACE, SCOPE_PROJECT };
+/* Results, and what a row becomes that is gone. */
+#define CLASS_GONE CLASSES
 
-#define INDEX_SEGMENT_BYTES ((size_t)440)
-#define INDEX_LEVELS (URL_MAX_BYTES / INDEX_SEGMENT_BYTES + 2)
+/* ---- the log: key: workspace, sequence; value: log_head and then entries ---- */
 
-struct PACKED index_node {
-    uint64_t node, urls;
+struct PACKED log_head {
+    uint64_t entries, bytes; /* in all records of the workspace up to this one's end, ever */
 };
 
-/* index_prefix(k, kind, scope, scope_id, class): begin a key. */
-void index_prefix(struct key *k, enum index_kind kind, enum index_scope scope, uint64_t scope_id, enum report_result class);
+enum log_kind { LOG_ADD = 1, LOG_SET, LOG_GONE };
 
-struct index_entry {
-    unsigned group; /* 0: below all others */
-    uint64_t value; /* date or score; 0 by id and by URL */
-    struct str url; /* by URL only; borrowed until the next step */
+/* An entry, cut after what its kind uses: all for LOG_ADD, with the URL behind it; up to generated_at for LOG_SET; id for LOG_GONE. */
+struct PACKED log_entry {
+    uint8_t kind;
     uint64_t id;
-    uint64_t project; /* in a workspace's scope */
+    uint8_t class;
+    int8_t score;
+    int64_t generated_at;
+    uint64_t project;
+    uint16_t url_n;
 };
 
-/* One class of one index. */
-struct index_run {
-    struct walk levels[INDEX_LEVELS]; /* deeper ones for long URLs */
-    size_t depth;
-    enum store_status status;
-    enum index_kind kind;
-    enum index_scope scope;
-    unsigned group;
-    struct index_entry entry;
-    size_t path_n[INDEX_LEVELS]; /* bytes of the URL above each level */
-    char path[URL_MAX_BYTES + INDEX_SEGMENT_BYTES];
+/* index_entry(at, end, out, url): read an entry and step over it; false when it is not one. ${url} is borrowed. */
+bool index_entry(const uint8_t **at, const uint8_t *end, struct log_entry *out, struct str *url);
+
+/* ---- the manifest: key: workspace ---- */
+
+struct PACKED manifest_segment {
+    uint64_t fixed, moving; /* numbers of its parts */
+    uint64_t first_id, last_id;
+    uint32_t rows, live;
 };
 
-/* Several runs merged. Large: never on the stack of a small thread. */
-struct index_walk {
-    struct store *s;
-    MDB_txn *txn;
-    bool backward;
+struct PACKED manifest_head {
+    uint64_t log_from;    /* the first record that is not in the segments */
+    struct log_head base; /* what the log had held before it */
+    uint64_t next_part;
+};
+
+struct manifest {
+    struct manifest_head head;
+    const struct manifest_segment *segments; /* borrowed */
     size_t count;
-    struct index_run *last; /* the one whose entry was handed out */
-    struct index_run runs[CLASSES];
 };
 
-/*
- * index_begin(s, txn, w, sort, scope, scope_id, result, ascending): ready to step. index_next(w, entry): STORE_OK and the next one
- * (borrowed until the next step), STORE_NOT_FOUND at the end. index_end(w): safe at any time after a begin.
- */
-void index_begin(struct store *s, MDB_txn *txn, struct index_walk *w, enum report_sort sort, enum index_scope scope, uint64_t scope_id,
-                 enum report_result result, bool ascending);
-enum store_status index_next(struct index_walk *w, struct index_entry *entry);
-void index_end(struct index_walk *w);
+/* index_manifest(s, txn, workspace, out): an empty one (log_from 1) where there is none. */
+enum store_status index_manifest(struct store *s, MDB_txn *txn, uint64_t workspace, struct manifest *out);
 
-/*
- * index_key(s, txn, r, scope, kind, out): the key that ${r}'s entry must have; STORE_NOT_FOUND where a node on the way is not there. For
- * store_check.
- */
-enum store_status index_key(struct store *s, MDB_txn *txn, const struct store_report *r, enum index_scope scope, enum index_kind kind,
-                            struct key *out);
+/* index_log(s, txn, workspace, manifest, next, head): the sequence after the log's last record, and what the log had held up to there. */
+enum store_status index_log(struct store *s, MDB_txn *txn, uint64_t workspace, const struct manifest *m, uint64_t *next,
+                            struct log_head *head);
+
+/* ---- writing (also index_move, in internal.h) ---- */
+
+/* index_write(t): put what the transaction gathered for the log. Before a view of the transaction is taken, and by the commit. */
+void index_write(struct store_txn *t);
+
+/* index_due(s, m, head): has the log grown enough to be merged? */
+bool index_due(const struct store *s, const struct manifest *m, const struct log_head *head);
 
 #endif

@@ -25,10 +25,15 @@ struct cached {
 #define CACHE_CHAINS 64
 
 /*
- * Cursors that stay where the last put of their kind was: what is put in order (ids, jobs, entries by id) is then put without a search
- * from the root. One for reports, one for jobs, one a kind and scope of the index.
+ * Cursors that stay where the last put of their kind was: what is put in order (reports, jobs) is then put without a search from the root.
  */
-#define TXN_CURSORS 8
+#define TXN_CURSORS 2
+
+/* What a transaction gathers for the log of a workspace's index. */
+struct log_batch {
+    uint64_t workspace, entries;
+    struct buf bytes;
+};
 
 struct store_txn {
     struct store *s;
@@ -43,6 +48,9 @@ struct store_txn {
     struct cached *named; /* the project that project_for found last, still listed by its name; or NULL */
     MDB_cursor *cursors[TXN_CURSORS]; /* NULL: not opened, or closed by a delete */
     struct buf json, copy, copy_results;
+    struct log_batch *batches;
+    size_t batch_count, batch_cap;
+    bool installed; /* a manifest was replaced: what it names lies in memory of the transaction until the commit */
 };
 
 /*
@@ -83,6 +91,17 @@ struct store {
     struct store_report *reports; /* the page handed out by store_report_list */
     struct store_project *projects;
     size_t report_cap, project_cap;
+    struct view *views; /* of workspaces' indexes: see view.h */
+    size_t view_count;
+    uint64_t view_clock;
+    struct found *found; /* what searches found, the latest first: see found.h */
+    size_t found_bytes;
+    unsigned good, decent; /* the bounds that results are brought to; both 0: whatever they are */
+    bool rated;            /* all were */
+    struct tend *tend; /* writer: the upkeep of indexes: see tend.c */
+    struct buf scratch;
+    /* a segment's most rows, a chunk's as a power of two, the log's length that is merged */
+    uint32_t segment_rows, chunk_shift, log_entries;
     char dir[4096];
     char why[1024];
 };
@@ -125,6 +144,9 @@ bool store_any_dying(struct store *s, MDB_txn *txn);
 
 /* store_free_pages(s, txn, out): pages within the file that are free. ${txn} is a read transaction. */
 enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out);
+
+/* store_usable_pages(s, txn, out): those of them that no reader may still be looking at. */
+enum store_status store_usable_pages(struct store *s, MDB_txn *txn, uint64_t *out);
 
 /*
  * A walk over the keys that begin with a prefix, in either direction. Each step answers STORE_OK with k and v, or STORE_NOT_FOUND at the
@@ -203,6 +225,10 @@ bool report_living(struct store_txn *t, const struct store_report *r);
 void report_write(struct store_txn *t, struct store_report *r);
 /* report_results(s, txn, r): fill r->results; there may be none. */
 enum store_status report_results(struct store *s, MDB_txn *txn, struct store_report *r);
+/* report_replace(t, old, new): ${old} becomes ${new}: version, time, head, index and counters. */
+void report_replace(struct store_txn *t, const struct store_report *old, struct store_report *new);
+/* report_ids(t, after, most, ids): the ids of up to ${most} reports above ${after}, dying ones too; how many. */
+size_t report_ids(struct store_txn *t, uint64_t after, size_t most, uint64_t *ids);
 /* report_remove(t, r): the head, results, index entries and job of it. Counters are the caller's. */
 void report_remove(struct store_txn *t, const struct store_report *r);
 
@@ -233,10 +259,26 @@ void project_write(struct store_txn *t, struct cached *c);
 void project_count(struct store_txn *t, struct cached *workspace, struct cached *project, const struct store_report *old,
                    const struct store_report *new);
 
-/* ---- index.c ---- */
+/* ---- index.c, tend.c ---- */
 
-/* index_move(t, old, new): the index entries of ${old} become those of ${new}; NULL: there are none before, or after. */
+/* index_move(t, old, new): in the index ${old} becomes ${new}; NULL: it was not there before, or is no more. */
 void index_move(struct store_txn *t, const struct store_report *old, const struct store_report *new);
+
+/* tend_due(t, workspace): its log should be merged. tend_step(t): a step of the upkeep; false when there is nothing to do. */
+void tend_due(struct store_txn *t, uint64_t workspace);
+bool tend_step(struct store_txn *t);
+/* tend_drop(s, workspace): its index is being deleted. tend_aborted(s, txn): what was done in that transaction was not. */
+void tend_drop(struct store *s, uint64_t workspace);
+void tend_aborted(struct store *s, size_t txn);
+void tend_free(struct store *s);
+/* tend_progress(s, out): where the upkeep is; leaves ${out} alone when it rests. */
+void tend_progress(const struct store *s, struct store_upkeep *out);
+
+/* ---- rate.c ---- */
+
+/* rate_step(t): bring some more results to the bounds; false when all are. rate_progress(s, txn, after): how far that is; false: done. */
+bool rate_step(struct store_txn *t);
+bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after);
 
 /* ---- job.c ---- */
 

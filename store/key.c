@@ -104,7 +104,7 @@ static void key_write(struct store_txn *t, const struct store_key *key)
 {
     struct key k;
     struct key_record r = {
-        .format = STORE_FORMAT_VERSION,
+        .format = RECORD_FORMAT,
         .scopes = key->scopes,
         .id = key->id,
         .workspace = key->workspace,

@@ -5,15 +5,16 @@
 #define SLICE 1000 /* records a transaction renders again */
 
 /*
- * Steps from one format to the next. Columns: from, to, what rewrites the records within one transaction (and leaves it to migrate_open
- * to note ${to}). There is one format so far; the table's end is its only row.
+ * Steps from one format to the next. Columns: from, to, what brings the records up to date in transactions of its own and ends with one
+ * that notes ${to}. Cut off, it goes on at the next start where it was.
  */
-typedef enum store_status migrate_fn(struct store_txn *t);
+typedef enum store_status migrate_fn(struct store *s, const struct store_options *o, struct format_record *f);
+static migrate_fn index_reports;
 static const struct {
     uint32_t from, to;
     migrate_fn *fn;
 } steps[] = {
-    {STORE_FORMAT_VERSION, STORE_FORMAT_VERSION, NULL},
+    {1, 2, index_reports}, /* lists come from logs and segments (index.h), no longer from trees of keys */
 };
 
 static void format_key(struct key *k)
@@ -60,7 +61,7 @@ static enum store_status judge(struct store *s, const struct format_record *f, c
                  f->format);
         return STORE_CORRUPT;
     }
-    if (s->mode == STORE_READ && f->format + 1 < STORE_FORMAT_VERSION) {
+    if (s->mode == STORE_READ && f->format < STORE_FORMAT_VERSION) { /* what lists are answered from is not there yet */
         snprintf(why, why_size, "the store has the old format %u: start assayd once, which brings it up to date", f->format);
         return STORE_CORRUPT;
     }
@@ -135,34 +136,120 @@ static enum store_status make(struct store *s)
     return store_fail(s, rc, "make the store");
 }
 
-static enum store_status step(struct store *s, size_t i, struct format_record *f)
+/* keys lie beside the reports and are few */
+static uint64_t reports_about(struct store *s)
+{
+    MDB_txn *txn;
+    MDB_stat stat = {0};
+    if (store_snapshot(s, &txn) == STORE_OK)
+        mdb_stat(txn, s->dbi[DB_RECORD], &stat);
+    store_read_end(s);
+    return stat.ms_entries;
+}
+
+/* False when that is told to stop: what is done is committed. */
+static bool go_on(struct store *s, const struct store_options *o, uint64_t done, uint64_t total)
+{
+    if (o->progress == NULL || o->progress(o->progress_arg, done, total > done ? total : done))
+        return true;
+    snprintf(s->why, sizeof(s->why), "stopped while reports were brought to this version; the next start goes on from there");
+    return false;
+}
+
+/* ---- 1 to 2 ---- */
+
+static void indexed_key(struct key *k)
+{
+    key_space(k, SPACE_META);
+    key_bytes(k, "x", 1);
+}
+
+/* Up to SLICE heads above ${after} go into the log of their workspace; ${after} is the last. How many. */
+static size_t index_slice(struct store_txn *t, uint64_t *after)
+{
+    uint64_t ids[SLICE];
+    size_t count = report_ids(t, *after, SLICE, ids);
+    struct key k;
+    for (size_t i = 0; i < count && t->error == STORE_OK; i++) {
+        struct store_report r;
+        if (report_load(t, ids[i], &r) == STORE_OK)
+            index_move(t, NULL, &r);
+        else
+            txn_fail(t, 0, "a report's record");
+        *after = ids[i];
+    }
+    indexed_key(&k);
+    if (count != 0)
+        txn_put(t, SPACE_META, &k, after, sizeof(*after));
+    return count;
+}
+
+static enum store_status merge_all(struct store *s)
+{
+    enum store_status status = STORE_OK;
+    for (bool more = true; more && status == STORE_OK;) {
+        struct store_txn *t;
+        status = store_begin(s, &t);
+        if (status != STORE_OK)
+            return status;
+        more = tend_step(t);
+        status = store_commit(t);
+    }
+    return status;
+}
+
+static enum store_status index_end(struct store *s, struct format_record *f)
 {
     struct store_txn *t;
+    struct key k;
+    MDB_dbi old;
     enum store_status status = store_begin(s, &t);
     if (status != STORE_OK)
         return status;
-    status = steps[i].fn(t);
-    f->format = steps[i].to;
+    indexed_key(&k);
+    txn_drop(t, SPACE_META, &k);
+    int rc = mdb_dbi_open(t->mdb, "index", 0, &old);
+    if (rc == 0)
+        rc = mdb_drop(t->mdb, old, 1);
+    if (rc != 0 && rc != MDB_NOTFOUND)
+        txn_fail(t, rc, "drop the old index");
+    f->format = 2;
     format_write(t, f);
-    if (status == STORE_OK)
-        return store_commit(t);
-    store_abort(t);
-    return status;
+    return store_commit(t);
 }
+
+static enum store_status index_reports(struct store *s, const struct store_options *o, struct format_record *f)
+{
+    uint64_t after = 0, done = 0, total = reports_about(s);
+    for (size_t count = 1; count != 0; done += count) {
+        struct store_txn *t;
+        MDB_val v;
+        struct key k;
+        enum store_status status = store_begin(s, &t);
+        if (status != STORE_OK)
+            return status;
+        indexed_key(&k);
+        if (txn_get(t, SPACE_META, &k, &v) == STORE_OK && v.mv_size == sizeof(after))
+            memcpy(&after, v.mv_data, sizeof(after));
+        count = index_slice(t, &after);
+        status = store_commit(t);
+        if (status == STORE_OK && s->tend != NULL)
+            status = merge_all(s);
+        if (status != STORE_OK)
+            return status;
+        if (count != 0 && !go_on(s, o, done + count, total))
+            return STORE_IO;
+    }
+    return index_end(s, f);
+}
+
+/* ---- rendering again ---- */
 
 /* Up to SLICE reports above f->rendering_after; how many. */
 static size_t render_reports(struct store_txn *t, struct format_record *f)
 {
     uint64_t ids[SLICE];
-    size_t count = 0;
-    struct walk w = {0};
-    struct key from;
-    key_id(&from, SPACE_REPORT, f->rendering_after + 1);
-    key_space(&w.prefix, SPACE_REPORT);
-    enum store_status status = walk_from(t->s, t->mdb, &w, DB_RECORD, &from);
-    for (; status == STORE_OK && count < SLICE; status = walk_next(&w))
-        count += walk_u64(&w, 0, &ids[count]);
-    walk_end(&w);
+    size_t count = report_ids(t, f->rendering_after, SLICE, ids);
     for (size_t i = 0; i < count; i++) {
         struct store_report r;
         if (report_load(t, ids[i], &r) != STORE_OK)
@@ -211,17 +298,6 @@ static enum store_status render_slice(struct store *s, struct format_record *f, 
     return store_commit(t);
 }
 
-/* keys lie beside the reports and are few */
-static uint64_t reports_about(struct store *s)
-{
-    MDB_txn *txn;
-    MDB_stat stat = {0};
-    if (store_snapshot(s, &txn) == STORE_OK)
-        mdb_stat(txn, s->dbi[DB_RECORD], &stat);
-    store_read_end(s);
-    return stat.ms_entries;
-}
-
 /* Render again what an older renderer made, a slice a transaction; the place reached is committed with the slice. */
 static enum store_status render(struct store *s, const struct store_options *o, struct format_record *f)
 {
@@ -236,10 +312,8 @@ static enum store_status render(struct store *s, const struct store_options *o, 
         if (status != STORE_OK)
             return status;
         done += count;
-        if (o->progress != NULL && count != 0 && !o->progress(o->progress_arg, done, total > done ? total : done)) {
-            snprintf(s->why, sizeof(s->why), "stopped while reports were rendered again; the next start goes on from there");
+        if (count != 0 && !go_on(s, o, done, total))
             return STORE_IO;
-        }
     }
     return STORE_OK;
 }
@@ -255,8 +329,8 @@ static enum store_status bring_up(struct store *s, const struct store_options *o
     if (status == STORE_NOT_FOUND)
         return make(s);
     for (size_t i = 0; status == STORE_OK && i < sizeof(steps) / sizeof(*steps); i++) {
-        if (steps[i].fn != NULL && steps[i].from == f.format)
-            status = step(s, i, &f);
+        if (steps[i].from == f.format)
+            status = steps[i].fn(s, o, &f);
     }
     if (status == STORE_OK && f.renderer < s->renderer->version)
         status = render(s, o, &f);

@@ -1,4 +1,4 @@
-#include "index.h"
+#include "view.h"
 
 /*
  * What was deleted as a whole is gone for everybody at once, by its row among the dying; here its records follow, some at a time. Each
@@ -34,28 +34,74 @@ static bool first_of(struct store_txn *t, enum db db, struct walk *w, unsigned s
     return found;
 }
 
-static bool first_report(struct store_txn *t, enum index_scope scope, uint64_t scope_id, uint64_t *out)
+/* Reports are found by the index, as the transaction has it by now. */
+#define PURGE_STEP 256
+
+struct found_ids {
+    uint64_t ids[PURGE_STEP];
+    size_t count, most;
+};
+
+static bool take_id(void *arg, const struct segment_row *row)
 {
-    for (enum report_result class = RESULT_NONE; class <= RESULT_BAD; class ++) {
-        struct walk w = {0};
-        index_prefix(&w.prefix, INDEX_ID, scope, scope_id, class);
-        if (first_of(t, DB_INDEX, &w, 1, out))
-            return true;
-    }
-    return false;
+    struct found_ids *found = arg;
+    found->ids[found->count++] = row->id;
+    return found->count < found->most;
 }
 
-static void purge_reports(struct store_txn *t, enum index_scope scope, uint64_t scope_id, uint64_t *left)
+/* Reports of the project, or (0) of the whole workspace. */
+static bool next_reports(struct store_txn *t, const struct dying *d, uint64_t left, struct found_ids *found)
 {
-    uint64_t id;
-    while (*left > 0 && first_report(t, scope, scope_id, &id)) {
-        struct store_report r;
-        if (report_load(t, id, &r) != STORE_OK) {
-            txn_fail(t, 0, "an index of reports");
-            return;
+    struct view *v;
+    found->count = 0;
+    found->most = left < PURGE_STEP ? (size_t)left : PURGE_STEP;
+    index_write(t);
+    if (t->error != STORE_OK || view_get(t->s, t->mdb, d->workspace, &v) != STORE_OK) {
+        txn_fail(t, 0, "the reports' index");
+        return false;
+    }
+    if (d->project != 0)
+        view_each_of_project(v, d->project, take_id, found);
+    else
+        view_each(v, 0, UINT64_MAX, take_id, found);
+    return found->count != 0;
+}
+
+static void purge_reports(struct store_txn *t, const struct dying *d, uint64_t *left)
+{
+    struct found_ids found;
+    while (*left > 0 && next_reports(t, d, *left, &found)) {
+        for (size_t i = 0; i < found.count && t->error == STORE_OK; i++) {
+            struct store_report r;
+            if (report_load(t, found.ids[i], &r) != STORE_OK)
+                txn_fail(t, 0, "an index of reports");
+            else
+                report_remove(t, &r);
         }
-        report_remove(t, &r);
-        --*left;
+        *left -= found.count;
+    }
+}
+
+/* Log, manifest and parts of a workspace that has no reports any more. */
+static void purge_index(struct store_txn *t, uint64_t workspace, uint64_t *left)
+{
+    static const enum space spaces[] = {SPACE_PART, SPACE_LOG, SPACE_MANIFEST};
+    index_write(t);
+    tend_drop(t->s, workspace);
+    for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces); i++) {
+        while (*left > 0 && t->error == STORE_OK) {
+            struct walk w = {0};
+            struct key k = {.n = 0};
+            key_id(&w.prefix, spaces[i], workspace);
+            bool found = walk_prefix(t->s, t->mdb, &w, DB_LIST, false) == STORE_OK;
+            if (found)
+                key_bytes(&k, w.k.mv_data, w.k.mv_size);
+            walk_end(&w);
+            if (!found)
+                break;
+            txn_del(t, spaces[i], &k);
+            --*left;
+        }
     }
 }
 
@@ -105,14 +151,15 @@ static void purge_keys(struct store_txn *t, uint64_t workspace, uint64_t *left)
 static bool purge_one(struct store_txn *t, const struct dying *d, uint64_t *left)
 {
     if (d->project != 0) {
-        purge_reports(t, SCOPE_PROJECT, d->project, left);
+        purge_reports(t, d, left);
         if (*left == 0 || t->error != STORE_OK)
             return false;
         purge_project_record(t, d->project);
     } else {
-        purge_reports(t, SCOPE_WORKSPACE, d->workspace, left);
+        purge_reports(t, d, left);
         purge_projects(t, d->workspace, left);
         purge_keys(t, d->workspace, left);
+        purge_index(t, d->workspace, left);
         struct cached *w = *left == 0 || t->error != STORE_OK ? NULL : txn_workspace(t, d->workspace);
         if (w == NULL)
             return false;
@@ -138,6 +185,58 @@ enum store_status purge_slice(struct store_txn *t, const struct store_change *c,
         t->counters_dirty = true;
     }
     left -= idem_purge(t, left);
+    bool tended = rate_step(t);
+    tended = tend_step(t) || tended;
     answer->id = limit - left;
-    return left == limit ? STORE_NOT_FOUND : STORE_OK;
+    return left == limit && !tended ? STORE_NOT_FOUND : STORE_OK;
+}
+
+/* Reports of dying projects, by what their records counted when they were marked; of the index, what is left of them. */
+static void purge_progress(struct store *s, MDB_txn *txn, uint64_t *done, uint64_t *total)
+{
+    struct walk w = {0};
+    struct dying d;
+    enum store_status status = walk_begin(s, txn, &w, SPACE_DYING);
+    for (; status == STORE_OK && dying_at(&w, &d); status = walk_next(&w)) {
+        struct key k;
+        MDB_val v;
+        struct view *view;
+        const struct project_record *p = NULL;
+        key_id(&k, SPACE_PROJECT, d.project);
+        if (d.project != 0 && store_get(s, txn, SPACE_PROJECT, &k, &v) == STORE_OK && v.mv_size >= sizeof(*p))
+            p = v.mv_data;
+        if (p == NULL || view_get(s, txn, d.workspace, &view) != STORE_OK)
+            continue;
+        *total += counts_sum(&p->counts);
+        *done += counts_sum(&p->counts) - view_count_of_project(view, d.project);
+    }
+    walk_end(&w);
+}
+
+/* Of several things the one that people wait for. */
+enum store_status store_upkeep(struct store *s, struct store_upkeep *out)
+{
+    MDB_txn *txn;
+    MDB_val v;
+    struct key k;
+    *out = (struct store_upkeep){.what = ""};
+    enum store_status status = store_snapshot(s, &txn);
+    if (status != STORE_OK)
+        return status;
+    key_space(&k, SPACE_META);
+    key_bytes(&k, "c", 1);
+    status = store_get(s, txn, SPACE_META, &k, &v);
+    const struct counters_record *counters = status == STORE_OK ? store_record(v, sizeof(*counters)) : NULL;
+    if (counters == NULL)
+        return store_corrupt(s, "the record of counters");
+    if (rate_progress(s, txn, &out->done)) {
+        out->what = "rating";
+        out->total = counters->report;
+    } else if (counters->dying != 0) {
+        out->what = "purging";
+        purge_progress(s, txn, &out->done, &out->total);
+    } else {
+        tend_progress(s, out);
+    }
+    return STORE_OK;
 }

@@ -69,6 +69,20 @@ bool report_living(struct store_txn *t, const struct store_report *r)
     return !store_dying(t->s, t->mdb, r->workspace, r->project);
 }
 
+size_t report_ids(struct store_txn *t, uint64_t after, size_t most, uint64_t *ids)
+{
+    size_t count = 0;
+    struct walk w = {0};
+    struct key from;
+    key_id(&from, SPACE_REPORT, after + 1);
+    key_space(&w.prefix, SPACE_REPORT);
+    enum store_status status = walk_from(t->s, t->mdb, &w, DB_RECORD, &from);
+    for (; status == STORE_OK && count < most; status = walk_next(&w))
+        count += walk_u64(&w, 0, &ids[count]);
+    walk_end(&w);
+    return count;
+}
+
 static char *append(char *to, struct str s)
 {
     if (s.n != 0)
@@ -87,7 +101,7 @@ void report_write(struct store_txn *t, struct store_report *r)
         return;
     }
     const struct report_record head = {
-        .format = STORE_FORMAT_VERSION,
+        .format = RECORD_FORMAT,
         .status = (uint8_t)r->status,
         .privacy = (uint8_t)r->privacy,
         .result = (uint8_t)r->result,
@@ -151,8 +165,7 @@ static enum store_status report_open(struct store_txn *t, uint64_t workspace, ui
     return status;
 }
 
-/* ${old} becomes ${new}: version, time, head, indexes and counters. */
-static void report_replace(struct store_txn *t, const struct store_report *old, struct store_report *new)
+void report_replace(struct store_txn *t, const struct store_report *old, struct store_report *new)
 {
     struct cached *w = txn_workspace(t, old->workspace);
     struct cached *p = txn_project(t, old->project);

@@ -19,7 +19,7 @@
 #define DATABASES(X)                                                                                                                       \
     X(DB_RECORD, "record") /* what a request reads: keys by hash, report heads */                                                          \
     X(DB_BASE, "base")     /* small tables */                                                                                              \
-    X(DB_INDEX, "index")   /* what lists walk */                                                                                           \
+    X(DB_LIST, "list")     /* what lists of reports are answered from: see index.h */                                                      \
     X(DB_RESULT, "result") /* the checks of a report */
 
 #define X(id, name) id,
@@ -27,12 +27,12 @@ enum db { DATABASES(X) DB_COUNT };
 #undef X
 
 /*
- * Spaces. Columns: enum, sub-database, tag, what its keys and values are. The index space is split further: see index.h.
+ * Spaces. Columns: enum, sub-database, tag, what its keys and values are.
  */
 #define SPACES(X)                                                                                                                          \
     X(SPACE_KEY, DB_RECORD, 'k', "hash → key_record")                                                                                      \
     X(SPACE_REPORT, DB_RECORD, 'r', "id → report_record")                                                                                  \
-    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record")                                                              \
+    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record, 'r' → rating_record")                                         \
     X(SPACE_WORKSPACE, DB_BASE, 'w', "id → workspace_record")                                                                              \
     X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', "name → id")                                                                                     \
     X(SPACE_KEY_ID, DB_BASE, 'i', "id → hash")                                                                                             \
@@ -45,15 +45,20 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_IDEM, DB_BASE, 'e', "hash → idem_record")                                                                                      \
     X(SPACE_IDEM_AGE, DB_BASE, 'f', "expires_at, hash → nothing")                                                                          \
     X(SPACE_CHANNEL, DB_BASE, 'c', "channel → sequence, answers")                                                                          \
+    X(SPACE_LOG, DB_LIST, 'l', "workspace, sequence → log_head, entries")                                                                  \
+    X(SPACE_MANIFEST, DB_LIST, 'm', "workspace → manifest")                                                                                \
+    X(SPACE_PART, DB_LIST, 'p', "workspace, part, piece → what segment.h says")                                                            \
     X(SPACE_RESULT, DB_RESULT, 's', "report → JSON")
 
 #define X(id, db, tag, text) id,
-enum space { SPACES(X) SPACE_INDEX, SPACE_COUNT };
+enum space { SPACES(X) SPACE_COUNT };
 #undef X
 
 extern const char *const schema_db_names[DB_COUNT];
 extern const uint8_t schema_space_db[SPACE_COUNT];
 extern const uint8_t schema_space_tag[SPACE_COUNT];
+
+#define RECORD_FORMAT 1 /* of each record; STORE_FORMAT_VERSION is that of them all together */
 
 #define KEY_MAX_BYTES 511 /* LMDB's */
 #define NAME_MAX_BYTES 400
@@ -131,6 +136,11 @@ struct PACKED format_record {
     uint32_t renderer;        /* every rendered value is at least of this version */
     uint32_t rendering;       /* the version a pass under way renders for, 0: none */
     uint64_t rendering_after; /* it has done everything up to this report; then come the projects */
+};
+
+struct PACKED rating_record {
+    uint32_t good, decent;
+    uint64_t after; /* every report up to this one has its result by these bounds; UINT64_MAX: all have */
 };
 
 struct PACKED counters_record {

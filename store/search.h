@@ -1,22 +1,77 @@
 /*
- * Substring search, in one place so that an index can take over what is now a look at every candidate. Private to store/.
+ * Substring search in texts that lie one behind the other. Private to store/.
+ *
+ * A needle is looked for by two of its bytes, the rarest in URLs, sixteen places at a time; where both are, the rest is compared. ASCII
+ * letters are folded; URLs and project names have no others.
  */
 #ifndef ASSAY_STORE_SEARCH_H
 #define ASSAY_STORE_SEARCH_H
 
 #include "bytes.h"
 
-/* A needle prepared once per list: folded, with the distances a mismatch may skip (Horspool's). */
+#define TEXT_PAD 32 /* bytes after a text that may be read, though not believed */
+
+/* Three letters as one number: each byte is one of 64 sorts, so that different ones may share a code; the filter only rules out. */
+#define GRAM_CODES (1u << 18)
+#define SEARCH_GRAMS 24
+
+extern const uint8_t search_sorts[256];
+
+static inline uint32_t search_gram(const uint8_t *p)
+{
+    return (uint32_t)search_sorts[p[0]] << 12 | (uint32_t)search_sorts[p[1]] << 6 | search_sorts[p[2]];
+}
+
 struct search {
-    struct str needle; /* folded; into ${folded} or allocated */
-    size_t skip[256];
-    char *allocated;
-    char folded[256];
+    struct str needle;    /* folded; into ${folded} or allocated */
+    const uint8_t *masks; /* 0x20 for a letter: what makes its two cases one */
+    size_t first, second; /* the two places looked at */
+    uint32_t grams[SEARCH_GRAMS];
+    size_t gram_count;
+    bool never; /* the needle has a NUL, and no text has one */
+    uint8_t *allocated;
+    uint8_t folded[2 * 256];
 };
 
-/* search_begin(s, needle): false when memory is short. ASCII letters are folded; URLs and project names have no others. */
+/* search_begin(s, needle): false when memory is short. */
 bool search_begin(struct search *s, struct str needle);
 bool search_matches(const struct search *s, struct str text);
+
+/*
+ * search_rows(s, text, offset, from, to, bits): set the bit of each row from..to (not included) that has the needle. Row r's text is
+ * offset[r] up to a NUL before offset[r + 1]; TEXT_PAD bytes behind the last may be read.
+ */
+void search_rows(const struct search *s, const uint8_t *text, const uint32_t *offset, uint32_t from, uint32_t to, uint64_t *bits);
+/* search_some(…): likewise, of ${rows} alone. */
+void search_some(const struct search *s, const uint8_t *text, const uint32_t *offset, const uint16_t *rows, uint32_t count, uint64_t *bits);
 void search_end(struct search *s);
+
+/* Bitmaps: words of 64 bits. */
+static inline bool bit_test(const uint64_t *bits, size_t i)
+{
+    return bits[i / 64] >> i % 64 & 1;
+}
+
+/* Without the processor's own instruction, which not all have, the compiler would call a function. */
+static inline uint32_t bit_count(uint64_t word)
+{
+#ifdef __POPCNT__
+    return (uint32_t)__builtin_popcountll(word);
+#else
+    word -= word >> 1 & 0x5555555555555555;
+    word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+    return (uint32_t)(((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
+#endif
+}
+
+static inline void bit_set(uint64_t *bits, size_t i)
+{
+    bits[i / 64] |= 1ull << i % 64;
+}
+
+static inline void bit_clear(uint64_t *bits, size_t i)
+{
+    bits[i / 64] &= ~(1ull << i % 64);
+}
 
 #endif

@@ -1,4 +1,4 @@
-#include "internal.h"
+#include "found.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +23,7 @@ static const char *const status_texts[STORE_STATUSES] = {
     [STORE_NEWER] = "the store was written by a newer version",
     [STORE_INVALID] = "malformed",
     [STORE_CORRUPT] = "the store is damaged",
+    [STORE_AGAIN] = "there is more to search",
     [STORE_IO] = "the disk or the system refused",
 };
 
@@ -127,7 +128,7 @@ static int open_environment(struct store *s, const struct store_options *o, cons
 {
     int rc = mdb_env_create(&s->env);
     if (rc == 0)
-        rc = mdb_env_set_maxdbs(s->env, DB_COUNT);
+        rc = mdb_env_set_maxdbs(s->env, DB_COUNT + 1); /* and one of an older format */
     if (rc == 0 && o->max_readers != 0)
         rc = mdb_env_set_maxreaders(s->env, o->max_readers);
     uint64_t map_bytes = o->map_size > facts->map_bytes ? o->map_size : facts->map_bytes;
@@ -191,6 +192,11 @@ enum store_status store_open(const struct store_options *options, struct store *
     s->renderer = options->renderer;
     s->txn.s = s;
     s->dying_snapshot = (size_t)-1;
+    s->good = options->good;
+    s->decent = options->decent;
+    s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;
+    s->chunk_shift = options->chunk_shift != 0 ? options->chunk_shift : CHUNK_ROWS_SHIFT;
+    s->log_entries = options->log_entries != 0 ? options->log_entries : LOG_ENTRIES;
     enum store_status status = options->must_exist && !has_store(options->dir) ? STORE_NOT_FOUND : STORE_OK;
     if (status != STORE_OK)
         snprintf(why, why_size, "%s holds no store any more: mount its disk again, or restore a backup", options->dir);
@@ -216,6 +222,10 @@ void store_close(struct store *s)
     if (s->env != NULL)
         mdb_env_close(s->env);
     txn_free(&s->txn);
+    tend_free(s);
+    view_forget(s);
+    found_forget(s);
+    buf_free(&s->scratch);
     free(s->events);
     free(s->reports);
     free(s->projects);
@@ -226,15 +236,35 @@ int store_remap(struct store *s)
 {
     memset(s->seen_keys, 0, sizeof(s->seen_keys));
     memset(s->seen_reports, 0, sizeof(s->seen_reports));
+    view_forget(s);
+    tend_free(s);
     return mdb_env_set_mapsize(s->env, 0);
 }
 
 /* One try at a snapshot: the kept transaction, or a first one. */
-static int snapshot_try(struct store *s)
+static int snapshot_once(struct store *s)
 {
     if (s->read != NULL)
         return mdb_txn_renew(s->read);
     return mdb_txn_begin(s->env, NULL, MDB_RDONLY, &s->read);
+}
+
+/*
+ * LMDB takes a transaction's number first and the roots after it, from a page that the second commit after it writes over: a reader held up
+ * in between has a later state under an earlier number. What is remembered by number (views, places) must not meet that, so a snapshot
+ * counts when its number is still the last once it has its roots.
+ */
+#define TRIES 16
+
+static int snapshot_try(struct store *s)
+{
+    MDB_envinfo info;
+    for (int tries = 1;; tries++) {
+        int rc = snapshot_once(s);
+        if (rc != 0 || tries == TRIES || mdb_env_info(s->env, &info) != 0 || info.me_last_txnid == mdb_txn_id(s->read))
+            return rc;
+        mdb_txn_reset(s->read);
+    }
 }
 
 static enum store_status snapshot_begin(struct store *s)
@@ -378,7 +408,7 @@ unsigned store_reader_check(struct store *s)
 }
 
 /* LMDB keeps what is free in its own table: transaction → list of pages, its length first. */
-enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out)
+static enum store_status free_before(struct store *s, MDB_txn *txn, size_t transaction, uint64_t *out)
 {
     MDB_cursor *cursor;
     MDB_val k, v;
@@ -386,14 +416,44 @@ enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out)
     int rc = mdb_cursor_open(txn, 0, &cursor);
     if (rc == 0) {
         while ((rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == 0) {
-            size_t pages = 0;
+            size_t pages = 0, freed = 0;
+            if (k.mv_size == sizeof(freed))
+                memcpy(&freed, k.mv_data, sizeof(freed));
+            if (freed >= transaction)
+                break;
             if (v.mv_size >= sizeof(pages))
                 memcpy(&pages, v.mv_data, sizeof(pages));
             *out += pages;
         }
         mdb_cursor_close(cursor);
     }
-    return rc == MDB_NOTFOUND ? STORE_OK : store_fail(s, rc, "read the list of free pages");
+    return rc == 0 || rc == MDB_NOTFOUND ? STORE_OK : store_fail(s, rc, "read the list of free pages");
+}
+
+enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out)
+{
+    return free_before(s, txn, SIZE_MAX, out);
+}
+
+/* A line of mdb_reader_list for each slot in use: process, thread, transaction ("-": none). */
+static int note_oldest(const char *line, void *arg)
+{
+    size_t *oldest = arg;
+    const char *last = strrchr(line, ' ');
+    char *end;
+    if (last == NULL || last[1] < '0' || last[1] > '9')
+        return 0;
+    size_t transaction = strtoull(last + 1, &end, 10);
+    if (transaction < *oldest)
+        *oldest = transaction;
+    return 0;
+}
+
+enum store_status store_usable_pages(struct store *s, MDB_txn *txn, uint64_t *out)
+{
+    size_t oldest = SIZE_MAX;
+    mdb_reader_list(s->env, note_oldest, &oldest);
+    return free_before(s, txn, oldest, out);
 }
 
 /* How many keys start with the tag of ${space}; they are few but for reports, which have a sub-database's count. */

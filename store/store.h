@@ -19,7 +19,7 @@
 #include "change.h"
 
 /* Format of the records on disk. New code reads N and N-1. */
-#define STORE_FORMAT_VERSION 1
+#define STORE_FORMAT_VERSION 2
 
 enum store_status {
     STORE_OK,
@@ -36,6 +36,7 @@ enum store_status {
     STORE_NEWER,        /* written by a newer version of Assay */
     STORE_INVALID,      /* malformed argument or change */
     STORE_CORRUPT,      /* a record is not what the format says */
+    STORE_AGAIN,        /* not done yet: ask again, in a later turn of the loop; what was done is kept */
     STORE_IO,           /* the disk or the system refused; store_why tells */
     STORE_STATUSES
 };
@@ -131,8 +132,15 @@ struct store_options {
     enum store_mode mode;
     bool must_exist; /* with STORE_WRITE: an empty directory is a lost disk, not a new store */
     const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
-    store_progress_fn *progress; /* STORE_WRITE, or NULL: of reports rendered again, after each transaction of them, on opening */
+    store_progress_fn *progress; /* STORE_WRITE, or NULL: of reports brought to this version on opening, after each transaction */
     void *progress_arg;
+    /*
+     * the scores from which a result is good, or decent: reports that were graded by others are brought to these by CHANGE_PURGE; both 0:
+     * they stay as they are
+     */
+    unsigned good, decent;
+    /* for tests: how large the parts of the reports' index get, so that small stores have many; 0: as usual */
+    uint32_t segment_rows, chunk_shift, log_entries;
 };
 
 struct store;
@@ -203,7 +211,10 @@ struct store_list_query {
     uint64_t page;            /* from 1 */
     unsigned per_page;
     bool with_results;        /* reports only */
+    uint64_t search_bytes;    /* reports only: search no more text at a time, then STORE_AGAIN; 0: all at once */
 };
+
+#define STORE_PER_PAGE_MAX 1000
 
 /* ${total}: exact count of all that match. ${items}: the page, at most per_page, borrowed until store_read_end. */
 typedef void store_report_list_fn(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count);
@@ -290,6 +301,16 @@ struct store_usage {
     uint64_t workspaces, keys, projects, reports, jobs;
 };
 enum store_status store_usage(struct store *s, struct store_usage *out);
+
+/*
+ * store_upkeep(s, out): what CHANGE_PURGE has left to do: ${what} is "" when nothing is under way, else a word for people ("purging");
+ * ${done} of ${total} records of it.
+ */
+struct store_upkeep {
+    const char *what;
+    uint64_t done, total;
+};
+enum store_status store_upkeep(struct store *s, struct store_upkeep *out);
 
 /* store_reader_check(s): free the slots of dead readers; how many. Call after any process died. */
 unsigned store_reader_check(struct store *s);

@@ -1,4 +1,4 @@
-#include "index.h"
+#include "view.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -69,14 +69,11 @@ enum store_status txn_get(struct store_txn *t, enum space space, struct key *key
 }
 
 /* Which cursor puts it; NULL: what comes in no order is searched for anyway. */
-static MDB_cursor **cursor_of(struct store_txn *t, enum space space, const struct key *key)
+static MDB_cursor **cursor_of(struct store_txn *t, enum space space)
 {
     if (space == SPACE_REPORT)
         return &t->cursors[0];
-    if (space == SPACE_JOB)
-        return &t->cursors[1];
-    unsigned kind = key->b[0] >> 4, scope = key->b[0] >> 3 & 1; /* see index.h */
-    return space == SPACE_INDEX && kind >= INDEX_ID && kind < INDEX_URL ? &t->cursors[2 * kind + scope] : NULL;
+    return space == SPACE_JOB ? &t->cursors[1] : NULL;
 }
 
 static int put_at(struct store_txn *t, MDB_cursor **at, MDB_dbi dbi, MDB_val *k, MDB_val *v, unsigned flags)
@@ -91,7 +88,7 @@ static void put(struct store_txn *t, enum space space, struct key *key, MDB_val 
     if (t->error != STORE_OK)
         return;
     MDB_dbi dbi = t->s->dbi[schema_space_db[space]];
-    MDB_cursor **at = cursor_of(t, space, key);
+    MDB_cursor **at = cursor_of(t, space);
     int rc = at != NULL ? put_at(t, at, dbi, &k, v, flags) : mdb_put(t->mdb, dbi, &k, v, flags);
     if (rc != 0)
         txn_fail(t, rc, "write a record");
@@ -213,9 +210,9 @@ struct cached *txn_made(struct store_txn *t, enum space space, uint64_t id, stru
     if (c == NULL)
         return NULL;
     c->dirty = true;
-    c->workspace = (struct workspace_record){.format = STORE_FORMAT_VERSION, .id = id, .created_at = t->now};
+    c->workspace = (struct workspace_record){.format = RECORD_FORMAT, .id = id, .created_at = t->now};
     c->project =
-        (struct project_record){.format = STORE_FORMAT_VERSION, .id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
+        (struct project_record){.format = RECORD_FORMAT, .id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
     return c;
 }
 
@@ -348,6 +345,9 @@ void txn_free(struct store_txn *t)
         t->spare = c->next;
         free(c);
     }
+    for (size_t i = 0; i < t->batch_cap; i++)
+        buf_free(&t->batches[i].bytes);
+    free(t->batches);
     buf_free(&t->json);
     buf_free(&t->copy);
 }
@@ -405,7 +405,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     }
     t->error = STORE_OK;
     t->full = -1;
-    t->counters_dirty = false;
+    t->counters_dirty = t->installed = false;
     s->event_count = 0;
     struct key k;
     MDB_val v;
@@ -423,11 +423,21 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     return STORE_OK;
 }
 
+/* What was read and done of the reports' indexes within a transaction that comes to nothing. */
+static void undo_index(struct store_txn *t, size_t txn)
+{
+    t->batch_count = 0;
+    tend_aborted(t->s, txn);
+    view_undo(t->s);
+}
+
 void store_abort(struct store_txn *t)
 {
     close_cursors(t);
-    if (t->mdb != NULL)
+    if (t->mdb != NULL) {
+        undo_index(t, mdb_txn_id(t->mdb));
         mdb_txn_abort(t->mdb);
+    }
     t->mdb = NULL;
     t->s->event_count = 0;
     cache_clear(t);
@@ -444,17 +454,20 @@ static bool disk_full(const struct store *s)
 
 enum store_status store_commit(struct store_txn *t)
 {
+    index_write(t);
     write_back(t);
     if (t->error != STORE_OK) {
         store_abort(t);
         return t->error;
     }
     close_cursors(t);
+    size_t txn = mdb_txn_id(t->mdb);
     int rc = mdb_txn_commit(t->mdb);
     t->mdb = NULL;
     cache_clear(t);
     if (rc == 0)
         return STORE_OK;
+    undo_index(t, txn);
     t->s->event_count = 0;
     return store_fail(t->s, rc == EIO && disk_full(t->s) ? ENOSPC : rc, "commit");
 }
@@ -479,7 +492,7 @@ static bool look_full(struct store *s)
         return false;
     if (mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
         return false; /* MDB_MAP_FULL will tell */
-    if (store_free_pages(s, txn, &free_pages) != STORE_OK)
+    if (store_usable_pages(s, txn, &free_pages) != STORE_OK)
         free_pages = 0;
     mdb_txn_abort(txn);
     return behind + free_pages <= reserve || (behind <= map / 50 && free_pages <= map / 5);

@@ -117,6 +117,20 @@ START_TEST(list_passes_every_parameter_on)
 }
 END_TEST
 
+START_TEST(a_search_that_takes_several_turns_of_the_loop_is_answered_once)
+{
+    played_report(41, REPORT_DONE, NULL);
+    played.total = 1;
+    played.list_turns = 3;
+    played_send("GET", "/api/v1/reports", NULL, "search=x", NULL);
+    ck_assert_int_eq(played.status, 200);
+    body_has("\"total\":1}");
+    ck_assert_uint_eq(played.lists, 4);
+    ck_assert_uint_eq(played.laters, 3);
+    ck_assert_uint_gt(played.query.search_bytes, 0);
+}
+END_TEST
+
 START_TEST(project_filter_takes_name_or_id_and_an_unknown_one_is_an_empty_list)
 {
     static const char *const known[] = {"project=3", "project=example.com", "project=EXAMPLE.Com", "project=%65xample.com"};
@@ -274,6 +288,7 @@ int main(void)
     tcase_add_test(tc, report_at_hand_is_304);
     tcase_add_test(tc, list_without_a_query_takes_the_defaults);
     tcase_add_test(tc, list_passes_every_parameter_on);
+    tcase_add_test(tc, a_search_that_takes_several_turns_of_the_loop_is_answered_once);
     tcase_add_test(tc, project_filter_takes_name_or_id_and_an_unknown_one_is_an_empty_list);
     tcase_add_test(tc, list_tag_tells_workspaces_apart);
     tcase_add_test(tc, list_over_1_mib_asks_for_a_smaller_page);

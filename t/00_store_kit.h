@@ -23,6 +23,10 @@ struct kit {
 
 extern const struct store_renderer kit_renderer;
 
+/* How large parts of the reports' index get in the stores that kit_store opens; 0: as usual. */
+extern uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries;
+extern unsigned kit_good, kit_decent; /* the bounds of results; both 0: none */
+
 /* A directory of its own, removed by kit_close with all that is in it. */
 void kit_dir(char dir[64]);
 void kit_remove(const char *dir);

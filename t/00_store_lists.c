@@ -385,6 +385,62 @@ END_TEST
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
 
+static uint64_t rated(enum report_result result)
+{
+    struct store_list_query q = query(REPORT_BY_ID, true);
+    q.result = result;
+    uint64_t total = kit_reports(k.s, &q).total;
+    store_read_end(k.s);
+    return total;
+}
+
+static bool one_step(void)
+{
+    return kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}) == STORE_OK;
+}
+
+START_TEST(new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_off)
+{
+    struct store_report r;
+    struct store_upkeep upkeep;
+    enum { REPORTS = 1700 };
+    for (int i = 0; i < REPORTS; i++)
+        kit_done(&k, kit_create(&k, w, "https://a.com/x", i % 2 ? "a.com" : "b.com"), 1, i % 100);
+    kit_create(&k, w, "https://c.com/pending", "c.com");
+    uint64_t dying = kit_create(&k, w, "https://d.com/", "d.com");
+    kit_done(&k, dying, 1, 85);
+    struct store_project p;
+    ck_status(kit_project(k.s, w, "d.com", &p), STORE_OK);
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = p.id}), STORE_OK);
+    ck_assert_uint_eq(rated(RESULT_GOOD), REPORTS / 100 * 20);
+    kit_purge(&k, 10);
+    kit_good = 90;
+    kit_decent = 10;
+    kit_reopen(&k);
+    ck_assert(one_step()); /* 500 of them */
+    ck_status(store_upkeep(k.s, &upkeep), STORE_OK);
+    ck_assert_str_eq(upkeep.what, "rating");
+    ck_assert_uint_eq(upkeep.done, 500);
+    store_read_end(k.s);
+    ck_assert_uint_eq(rated(RESULT_GOOD), 5 * 10 + 12 * 20);
+    kit_check_clean(k.s);
+    kit_reopen(&k);
+    kit_purge(&k, 10);
+    ck_assert_uint_eq(rated(RESULT_GOOD), REPORTS / 100 * 10);
+    ck_assert_uint_eq(rated(RESULT_DECENT), REPORTS / 100 * 80);
+    ck_assert_uint_eq(rated(RESULT_BAD), REPORTS / 100 * 10);
+    ck_status(kit_report(k.s, w, 86, &r), STORE_OK);
+    ck_assert_int_eq(r.result, RESULT_DECENT);
+    ck_assert_uint_eq(r.version, 3); /* it is another record for whoever has it */
+    kit_check_clean(k.s);
+    kit_reopen(&k);
+    ck_assert(!one_step());
+    ck_status(store_upkeep(k.s, &upkeep), STORE_OK);
+    ck_assert_str_eq(upkeep.what, "");
+    kit_good = kit_decent = 0;
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store lists");
@@ -403,6 +459,7 @@ int main(void)
     tcase_add_test(tc, projects_are_listed_by_date_or_by_name_and_searched);
     tcase_add_test(tc, another_workspaces_reports_and_projects_are_in_no_list);
     tcase_add_test(tc, every_reading_of_one_snapshot_agrees_and_a_new_one_sees_what_came);
+    tcase_add_test(tc, new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_off);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

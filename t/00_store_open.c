@@ -3,6 +3,7 @@
  * lost record.
  */
 #include "t/00_store_kit.h"
+#include "store/index.h"
 
 #include <fcntl.h>
 #include <lmdb.h>
@@ -386,6 +387,80 @@ START_TEST(a_newer_renderer_renders_everything_again_and_goes_on_where_it_was_cu
 }
 END_TEST
 
+/* As format 1 was: the same records, and lists from a sub-database "index", of which it matters only that it goes. */
+static void make_format_1(void)
+{
+    static const char *const gone = "list";
+    const uint32_t format[5] = {1, 1};
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    MDB_val key = {1, "x"}, v = {1, "y"};
+    tamper("base", "mf", 2, format, sizeof(format));
+    ck_assert_int_eq(mdb_env_create(&env), 0);
+    mdb_env_set_maxdbs(env, 8);
+    ck_assert_int_eq(mdb_env_open(env, k.dir, 0, 0600), 0);
+    ck_assert_int_eq(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    ck_assert_int_eq(mdb_dbi_open(txn, gone, 0, &dbi), 0);
+    ck_assert_int_eq(mdb_drop(txn, dbi, 1), 0);
+    ck_assert_int_eq(mdb_dbi_open(txn, "index", MDB_CREATE, &dbi), 0);
+    ck_assert_int_eq(mdb_put(txn, dbi, &key, &v, 0), 0);
+    ck_assert_int_eq(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+}
+
+static uint64_t told, told_of, stop_at;
+
+static bool tell_or_die(void *arg, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    told++;
+    told_of = total;
+    if (stop_at != 0 && done >= stop_at)
+        _exit(7);
+    return true;
+}
+
+static struct store *open_telling(void)
+{
+    char why[512];
+    struct store *s;
+    const struct store_options o = {.dir = k.dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = STORE_WRITE, .renderer = &kit_renderer,
+                                    .progress = tell_or_die, .segment_rows = 700, .log_entries = 300};
+    enum store_status status = store_open(&o, &s, why, sizeof(why));
+    ck_assert_msg(status == STORE_OK, "%s", why);
+    return s;
+}
+
+START_TEST(a_store_of_format_1_is_indexed_anew_and_goes_on_where_it_was_cut_off)
+{
+    int status;
+    uint64_t w = fill(3500);
+    close_store();
+    make_format_1();
+    refused(k.dir, STORE_READ, STORE_CORRUPT, "old format 1");
+    pid_t pid = fork();
+    if (pid == 0) {
+        stop_at = 1000;
+        open_telling();
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(WEXITSTATUS(status), 7);
+    k.s = open_telling();
+    ck_assert_uint_ge(told, 2);
+    ck_assert_uint_le(told, 3);
+    ck_assert_uint_ge(told_of, 3500);
+    struct store_list_query q = {.workspace = w, .sort = REPORT_BY_SCORE, .search = STR("A.com"), .page = 1, .per_page = 50};
+    ck_assert_uint_eq(kit_reports(k.s, &q).total, 3500);
+    kit_check_clean(k.s);
+    close_store();
+    told = 0;
+    k.s = open_telling();
+    ck_assert_uint_eq(told, 0);
+}
+END_TEST
+
 /* ---- store_check ---- */
 
 /* Columns: sub-database, how the key begins, of the record that is lost. */
@@ -393,13 +468,19 @@ static const struct {
     const char *db, *prefix;
 } losses[] = {
     {"base", "w"},     {"base", "n"},     {"base", "i"},     {"base", "h"},     {"base", "p"},     {"base", "q"},     {"base", "d"},
-    {"base", "j"},     {"base", "e"},     {"base", "f"},     {"record", "k"},   {"record", "r"},   {"result", "s"},   {"index", "\x13"},
-    {"index", "\x1b"}, {"index", "\x23"}, {"index", "\x2b"}, {"index", "\x33"}, {"index", "\x3b"}, {"index", "\x43"}, {"index", "\x4b"},
+    {"base", "j"},     {"base", "e"},     {"base", "f"},     {"record", "k"},   {"record", "r"},   {"result", "s"},   {"list", "l"},     {"list", "m"},
+    {"list", "p"},
 };
 
 START_TEST(check_finds_a_lost_record_of_any_kind)
 {
-    fill(60);
+    close_store();
+    kit_segment_rows = 16;
+    kit_log_entries = 20;
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    uint64_t w = fill(60);
+    kit_purge(&k, 1000); /* merges */
+    kit_create(&k, w, "https://a.com/later", "a.com");
     kit_check_clean(k.s);
     close_store();
     tamper(losses[_i].db, losses[_i].prefix, 1, NULL, 0);
@@ -413,7 +494,11 @@ START_TEST(check_finds_an_index_entry_too_many)
 {
     fill(60);
     close_store();
-    tamper("index", "\x11\x01\x01\x01\x3f", 5, "\x01\x01", 2);
+    const struct {
+        struct log_head head;
+        struct log_entry entry;
+    } PACKED record = {{61, sizeof(struct log_entry)}, {.kind = LOG_ADD, .id = 999, .score = -1, .project = 1}};
+    tamper("list", "l\x01\x01\x02\x01\x00", 6, &record, sizeof(record));
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
     ck_assert_uint_gt(kit_problems(k.s), 0);
 }
@@ -454,8 +539,8 @@ START_TEST(check_tells_how_far_it_is_and_stops_when_told)
     fill(2000);
     store_read_end(k.s);
     ck_status(store_check(k.s, step, NULL, &s, &records), STORE_OK);
-    ck_assert_uint_gt(s.calls, 10);
-    ck_assert_uint_gt(records, 19000);
+    ck_assert_uint_gt(s.calls, 5);
+    ck_assert_uint_gt(records, 6000);
     ck_assert_uint_eq(s.last, records);
     s = (struct steps){.stop_at = 5};
     ck_status(store_check(k.s, step, NULL, &s, &records), STORE_IO);
@@ -483,6 +568,7 @@ int main(void)
     tcase_add_test(tc, an_unknown_old_format_is_refused);
     tcase_add_test(tc, rendering_again_tells_how_far_it_is_and_stops_when_told);
     tcase_add_test(tc, a_newer_renderer_renders_everything_again_and_goes_on_where_it_was_cut_off);
+    tcase_add_test(tc, a_store_of_format_1_is_indexed_anew_and_goes_on_where_it_was_cut_off);
     tcase_add_loop_test(tc, check_finds_a_lost_record_of_any_kind, 0, COUNT(losses));
     tcase_add_test(tc, check_finds_an_index_entry_too_many);
     tcase_add_test(tc, check_finds_a_record_of_another_length);

@@ -54,6 +54,8 @@ static void one_commit(struct writer *w)
         ck_status(a.status, STORE_OK);
         w->sequence++;
     }
+    if (next_random(&w->seed) % 4 != 0) /* a step of merging the index */
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}, NOW, &a);
     uint64_t answers[2] = {w->created, w->finished};
     store_channel_note(t, CHANNEL, w->sequence, (struct str){(char *)answers, sizeof(answers)});
     ck_status(store_commit(t), STORE_OK);
@@ -104,6 +106,8 @@ static void look(const char *dir)
         ck_assert_int_eq(r.status, id <= noted[1] ? REPORT_DONE : REPORT_PENDING);
     }
     ck_status(kit_report(s, 1, noted[0] + 1, NULL), STORE_NOT_FOUND);
+    struct store_list_query q = {.workspace = 1, .search = STR("A.com/"), .sort = REPORT_BY_SCORE, .page = 1, .per_page = 1};
+    ck_assert_uint_eq(kit_reports(s, &q).total, noted[0]);
     kit_check_clean(s);
     store_close(s);
 }
@@ -199,6 +203,9 @@ int main(void)
 {
     Suite *suite = suite_create("store crash");
     TCase *tc = tcase_create("crash");
+    kit_segment_rows = 300; /* much to merge, and often */
+    kit_chunk_shift = 6;
+    kit_log_entries = 60;
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, a_killed_writer_loses_nothing_it_answered_and_needs_no_repair);
     tcase_add_test(tc, a_killed_purge_goes_on);

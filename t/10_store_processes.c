@@ -26,8 +26,14 @@ static struct store *store_of(enum store_mode mode, uint64_t map_size, unsigned 
 {
     char why[512];
     struct store *s;
-    const struct store_options o = {
-        .dir = k.dir, .map_size = map_size, .max_readers = max_readers, .mode = mode, .renderer = &kit_renderer};
+    const struct store_options o = {.dir = k.dir,
+                                    .map_size = map_size,
+                                    .max_readers = max_readers,
+                                    .mode = mode,
+                                    .renderer = &kit_renderer,
+                                    .segment_rows = kit_segment_rows,
+                                    .chunk_shift = kit_chunk_shift,
+                                    .log_entries = kit_log_entries};
     enum store_status status = store_open(&o, &s, why, sizeof(why));
     if (status != STORE_OK)
         kit_fail(__FILE__, __LINE__, "store_open", why);
@@ -103,6 +109,11 @@ static void reader_run(int from, volatile uint64_t *stop)
             ck_status(kit_report(s, 1, w.reports + 1, NULL), STORE_NOT_FOUND);
             ck_status(kit_project(s, 1, "a.com", &p), STORE_OK);
             kit_assert(p.reports == w.reports);
+            q = (struct store_list_query){
+                .workspace = 1, .sort = REPORT_BY_URL, .ascending = true, .search = STR("/Page/"), .page = w.reports, .per_page = 1};
+            l = kit_reports(s, &q);
+            kit_assert(l.total == w.reports && l.count == 1);
+            kit_assert(l.reports[0].id == w.reports); /* their URLs are in the order of their ids */
         }
         last = w.reports;
         store_read_end(s);
@@ -116,6 +127,9 @@ START_TEST(readers_beside_the_writer_see_whole_transactions_only)
     int from, to;
     volatile uint64_t *stop = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert((void *)(uintptr_t)stop != MAP_FAILED);
+    kit_segment_rows = 200; /* merged again and again, under the readers */
+    kit_chunk_shift = 6;
+    kit_log_entries = 20;
     k.s = store_of(STORE_WRITE, MAP_BYTES, 64);
     ck_assert_uint_eq(kit_workspace(&k, "acme"), 1);
     store_close(k.s);
@@ -132,10 +146,13 @@ START_TEST(readers_beside_the_writer_see_whole_transactions_only)
         struct store_answer a;
         ck_status(store_begin(k.s, &t), STORE_OK);
         for (int j = 0; j <= i % 7; j++) {
-            struct store_change c = kit_create_change(1, "https://a.com/page", "a.com");
+            char url[64];
+            snprintf(url, sizeof(url), "https://a.com/page/%08d", i * 8 + j);
+            struct store_change c = kit_create_change(1, url, "a.com");
             store_apply(t, &c, NOW, &a);
             ck_status(a.status, STORE_OK);
         }
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 1}, NOW, &a); /* a step of merging the index */
         ck_status(store_commit(t), STORE_OK);
     }
     kit_check_clean(k.s);

@@ -303,7 +303,7 @@ static void remove_entry(const char *name)
     mdb_env_close(env);
 }
 
-static const int tampered[] = {DB_RECORD, DB_INDEX, DB_RESULT};
+static const int tampered[] = {DB_RECORD, DB_LIST, DB_RESULT};
 
 START_TEST(check_finds_what_is_missing)
 {

@@ -223,6 +223,32 @@ START_TEST(a_refused_reload_says_why_and_changes_nothing)
 }
 END_TEST
 
+static bool one_is(void *result)
+{
+    struct response *r = http_get(server, text("/api/v1/reports?result=%s", (const char *)result));
+    return int_at(r, "meta.total") == 1;
+}
+
+START_TEST(new_bounds_reach_reports_that_were_graded_before)
+{
+    server_start(server);
+    int64_t id = report_new(server, origin_url(origin, "/good"));
+    char *path = text("/api/v1/reports/%lld", (long long)id);
+    int64_t score = int_at(http_get(server, path), "data.score");
+    ck_assert_int_ge(score, 1);
+    ck_assert_int_le(score, 99);
+    server_configure(server, text("reports: { good: %lld, decent: %lld }", (long long)score + 1, (long long)score + 1));
+    server_signal(server, SIGHUP);
+    ck_assert_msg(wait_until(one_is, "bad", 10000), "%s", server_log(server));
+    ck_assert_str_eq(str_at(http_get(server, path), "data.result"), "bad");
+    server_configure(server, text("reports: { good: %lld, decent: 1 }", (long long)score));
+    server_signal(server, SIGHUP);
+    ck_assert_msg(wait_until(one_is, "good", 10000), "%s", server_log(server));
+    ck_assert_str_eq(str_at(http_get(server, path), "data.result"), "good");
+    server_stop(server);
+}
+END_TEST
+
 static bool logs_request(void *arg)
 {
     expect_status(http(server, .path = "/healthz?logged", .headers = {"X-Request-Id: find-me"}), 200);
@@ -257,6 +283,7 @@ int main(void)
     tcase_add_test(tcase, five_reloads_under_load_lose_no_request);
     tcase_add_test(tcase, a_burst_of_reloads_ends_with_the_last_configuration);
     tcase_add_test(tcase, a_held_post_of_an_old_generation_is_answered_pending);
+    tcase_add_test(tcase, new_bounds_reach_reports_that_were_graded_before);
     tcase_add_loop_test(tcase, a_refused_reload_says_why_and_changes_nothing, 0, COUNT(refusals));
     tcase_add_test(tcase, usr1_reopens_the_access_log);
     return harness_main(suite);

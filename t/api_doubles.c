@@ -206,6 +206,12 @@ void request_await(struct request *r, uint64_t report, unsigned timeout_ms, requ
     done(r);
 }
 
+void request_later(struct request *r, request_fn *done)
+{
+    played.laters++;
+    done(r);
+}
+
 void request_hash(struct request *r, struct str password, request_hash_fn *done)
 {
     played.hashes++;
@@ -307,6 +313,11 @@ void store_report_list(struct store *s, const struct store_list_query *query, st
     ck_assert_ptr_null(s);
     played.lists++;
     played.query = *query;
+    if (played.list_turns > 0) {
+        played.list_turns--;
+        done(arg, STORE_AGAIN, 0, NULL, 0);
+        return;
+    }
     done(arg, STORE_OK, played.total, played.reports, played.reports_count);
 }
 

@@ -84,11 +84,20 @@ void reports_get(struct request *r)
         store_report_get(r->store, r->workspace, id, false, version_found, r);
 }
 
+/* What a turn of the loop may search: some milliseconds. */
+#define SEARCH_BYTES (16 << 20)
+
+static void list_more(struct request *r);
+
 static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count)
 {
     struct request *r = arg;
     const struct store_list_query *query = r->state;
     struct parts parts;
+    if (status == STORE_AGAIN) {
+        request_later(r, list_more);
+        return;
+    }
     if (status != STORE_OK) {
         reply_store_error(r, status);
         return;
@@ -101,6 +110,11 @@ static void list_found(void *arg, enum store_status status, uint64_t total, cons
         api_report_add(&parts, &items[i], base_url, query->with_results);
     }
     api_list_reply(r, &parts, STR("/api/v1/reports"), query, total, count);
+}
+
+static void list_more(struct request *r)
+{
+    store_report_list(r->store, r->state, list_found, r);
 }
 
 static void list_project_found(void *arg, enum store_status status, const struct store_project *project)
@@ -149,6 +163,7 @@ void reports_list(struct request *r)
         .page = v[REPORTS_PAGE].number,
         .per_page = api_per_page[v[REPORTS_PER_PAGE].number],
         .with_results = v[REPORTS_INCLUDE].sent,
+        .search_bytes = SEARCH_BYTES,
     };
     r->state = query;
     store_workspace_get(r->store, r->workspace, list_workspace_found, r);

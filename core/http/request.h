@@ -181,6 +181,9 @@ void request_change(struct request *r, const struct store_change *change, reques
  */
 void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done);
 
+/* request_later(r, done): ${done} in a later turn of the loop, since there is more to do than one may hold it for. */
+void request_later(struct request *r, request_fn *done);
+
 /*
  * request_hash(r, password, done): scrypt on the hash thread; ${done} gets the text to store, p NULL when the queue was full (answer 503).
  */

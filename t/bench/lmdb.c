@@ -21,7 +21,7 @@ static MDB_txn *txn;
 static MDB_dbi dbi[DB_COUNT];
 static struct counters_record counters;
 static uint64_t workspace, project, bytes;
-static struct buf json;
+static struct buf json, entries; /* of the log, a record of it each commit */
 
 static void must(int rc, const char *what)
 {
@@ -54,30 +54,12 @@ static void counters_key(struct key *k)
 /* What a report with that URL is stored as: of the real record's size, its JSON rendered by the real renderer. */
 static size_t report_value(struct str url, char *out)
 {
-    const struct report_record zero = {.format = STORE_FORMAT_VERSION};
+    const struct report_record zero = {.format = RECORD_FORMAT};
     memcpy(out, &zero, sizeof(zero));
     memcpy(out + sizeof(zero), url.p, url.n);
     memcpy(out + sizeof(zero) + url.n, PROJECT, strlen(PROJECT));
     memcpy(out + sizeof(zero) + url.n + strlen(PROJECT), json.p, json.n);
     return sizeof(zero) + url.n + strlen(PROJECT) + json.n;
-}
-
-/* One scope's entry by id and its entry by URL. */
-static void index_put(enum index_scope scope, uint64_t id, struct str url)
-{
-    struct key k, value = {.n = 0};
-    uint64_t scope_id = scope == SCOPE_WORKSPACE ? workspace : project;
-    if (scope == SCOPE_WORKSPACE)
-        key_u64(&value, project);
-    index_prefix(&k, INDEX_ID, scope, scope_id, RESULT_NONE);
-    key_u64(&k, id);
-    put(DB_INDEX, &k, value.b, value.n);
-    index_prefix(&k, INDEX_URL, scope, scope_id, RESULT_NONE);
-    key_u64(&k, 0);
-    key_str(&k, url);
-    key_bytes(&k, "", 1);
-    key_u64(&k, id);
-    put(DB_INDEX, &k, value.b, value.n);
 }
 
 static void one_report(unsigned page)
@@ -88,8 +70,9 @@ static void one_report(unsigned page)
     struct str url = {text, (size_t)snprintf(text, sizeof(text), "http://shop.localhost:40000/page/%08u", page)};
     key_id(&k, SPACE_REPORT, id);
     put(DB_RECORD, &k, value, report_value(url, value));
-    index_put(SCOPE_WORKSPACE, id, url);
-    index_put(SCOPE_PROJECT, id, url);
+    const struct log_entry entry = {.kind = LOG_ADD, .id = id, .score = -1, .project = project, .url_n = (uint16_t)url.n};
+    buf_add(&entries, &entry, sizeof(entry));
+    buf_str(&entries, url);
     const struct job_record job = {.workspace = workspace, .order = ++counters.job, .attempt = 1};
     key_id(&k, SPACE_JOB, id);
     put(DB_BASE, &k, &job, sizeof(job));
@@ -108,6 +91,10 @@ static void once_a_commit(size_t batch)
     put(DB_BASE, &k, value, sizeof(w) + strlen("w1"));
     key_id(&k, SPACE_PROJECT, project);
     put(DB_BASE, &k, value, sizeof(p) + strlen(PROJECT) + 160);
+    key_id(&k, SPACE_LOG, workspace);
+    key_u64(&k, counters.report);
+    put(DB_LIST, &k, entries.p, entries.n);
+    buf_reset(&entries);
     counters_key(&k);
     put(DB_BASE, &k, &counters, sizeof(counters));
     key_id(&k, SPACE_CHANNEL, UINT64_MAX);
@@ -170,5 +157,6 @@ int main(int argc, char **argv)
     printf("%.6f %.1f %.0f\n", took, (double)records / took, (double)bytes / (double)records);
     mdb_env_close(env);
     buf_free(&json);
+    buf_free(&entries);
     return 0;
 }

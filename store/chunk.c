@@ -1,0 +1,202 @@
+#include "chunk.h"
+
+#define PRESENT_WORDS (GRAM_CODES / 64)
+#define BEFORE_STEP 8 /* words of `present` that share a count */
+
+const void *part_take(struct part_reader *r, size_t n)
+{
+    const uint8_t *p = r->at;
+    size_t padded = (n + 7) & ~(size_t)7;
+    if (r->bad || (size_t)(r->end - p) < padded) {
+        r->bad = true;
+        return NULL;
+    }
+    r->at += padded;
+    return p;
+}
+
+bool chunk_read(struct part_reader *r, struct chunk *c)
+{
+    const struct chunk_head *head = part_take(r, sizeof(*head));
+    if (head == NULL || head->rows == 0 || head->rows > 1u << CHUNK_ROWS_SHIFT)
+        return false;
+    c->head = head;
+    c->bitmap = (head->rows + 63) / 64;
+    c->offset = part_take(r, ((size_t)head->rows + 1) * sizeof(*c->offset));
+    c->present = part_take(r, PRESENT_WORDS * sizeof(*c->present));
+    c->before = part_take(r, PRESENT_WORDS / BEFORE_STEP * sizeof(*c->before));
+    c->gram_at = part_take(r, ((size_t)head->grams + 1) * sizeof(*c->gram_at));
+    c->postings = part_take(r, head->postings * sizeof(*c->postings));
+    c->word_at = part_take(r, ((size_t)head->words + 1) * sizeof(*c->word_at));
+    c->word_bits = part_take(r, (size_t)head->words * c->bitmap * sizeof(*c->word_bits));
+    c->words = part_take(r, head->word_bytes);
+    c->text = part_take(r, (size_t)head->text_bytes + TEXT_PAD);
+    return !r->bad && c->offset[head->rows] == head->text_bytes && c->gram_at[head->grams] == head->postings &&
+           c->word_at[head->words] == head->word_bytes;
+}
+
+/* ---- grams ---- */
+
+/* The rows of one code; how many numbers they are. */
+static uint32_t gram_rows(const struct chunk *c, uint32_t gram, const uint16_t **rows)
+{
+    uint32_t word = gram / 64;
+    if (!bit_test(c->present, gram))
+        return 0;
+    uint32_t at = c->before[word / BEFORE_STEP] + bit_count(c->present[word] & ((1ull << gram % 64) - 1));
+    for (uint32_t i = word & ~(BEFORE_STEP - 1u); i < word; i++)
+        at += bit_count(c->present[i]);
+    *rows = c->postings + c->gram_at[at];
+    return c->gram_at[at + 1] - c->gram_at[at];
+}
+
+static void bits_add(const struct chunk *c, const uint16_t *rows, uint32_t count, uint64_t *bits)
+{
+    if (count < 4 * c->bitmap) {
+        for (uint32_t i = 0; i < count; i++)
+            bit_set(bits, rows[i]);
+        return;
+    }
+    for (uint32_t i = 0; i < c->bitmap; i++) {
+        const uint16_t *at = rows + (size_t)4 * i;
+        bits[i] |= (uint64_t)at[0] | (uint64_t)at[1] << 16 | (uint64_t)at[2] << 32 | (uint64_t)at[3] << 48;
+    }
+}
+
+/* Leave of ${bits} what is in ${other}; how many that are. */
+static uint32_t bits_and(const struct chunk *c, const uint64_t *other, uint64_t *bits)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->bitmap; i++) {
+        bits[i] &= other[i];
+        n += bit_count(bits[i]);
+    }
+    return n;
+}
+
+/* The rows that have all grams of the needle, all rows where it has none; how many. */
+static uint32_t candidates(const struct chunk *c, const struct search *s, uint64_t *bits)
+{
+    uint32_t left = c->head->rows;
+    memset(bits, 0xff, c->bitmap * sizeof(*bits));
+    if (c->head->rows % 64 != 0)
+        bits[c->bitmap - 1] = (1ull << c->head->rows % 64) - 1;
+    for (size_t i = 0; i < s->gram_count; i++)
+        if (!bit_test(c->present, s->grams[i]))
+            return 0;
+    for (size_t i = 0; i < s->gram_count && left != 0; i++) {
+        const uint16_t *rows;
+        uint32_t count = gram_rows(c, s->grams[i], &rows);
+        uint64_t other[CHUNK_WORDS] = {0};
+        bits_add(c, rows, count, other);
+        left = bits_and(c, other, bits);
+    }
+    return left;
+}
+
+bool chunk_has(const struct chunk *c, uint32_t gram, uint32_t row)
+{
+    const uint16_t *rows;
+    uint32_t low = 0, high = gram_rows(c, gram, &rows);
+    if (high >= 4 * c->bitmap)
+        return rows[row / 16] >> row % 16 & 1;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (rows[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < gram_rows(c, gram, &rows) && rows[low] == row;
+}
+
+/* Two letters: the grams that begin with them lie in one word of `present`; a URL that only ends in them has one that does. */
+static void match_two(const struct chunk *c, const struct search *s, uint64_t *bits)
+{
+    const uint8_t *needle = (const uint8_t *)s->needle.p;
+    uint32_t pair = (uint32_t)search_sorts[needle[0]] << 6 | search_sorts[needle[1]];
+    const uint16_t *rows;
+    for (uint64_t left = c->present[pair]; left != 0; left &= left - 1) {
+        uint32_t count = gram_rows(c, pair << 6 | (uint32_t)__builtin_ctzll(left), &rows);
+        bits_add(c, rows, count, bits);
+    }
+    for (uint32_t before = 0; before < 64; before++) {
+        uint32_t count = gram_rows(c, before << 12 | pair, &rows);
+        bits_add(c, rows, count, bits);
+    }
+}
+
+/* ---- frequent words ---- */
+
+static bool word_has(const struct search *s, const uint8_t *word, uint32_t n)
+{
+    for (uint32_t at = 0; at + s->needle.n <= n; at++)
+        if (word[at] == (uint8_t)s->needle.p[0] && memcmp(word + at, s->needle.p, s->needle.n) == 0)
+            return true;
+    return false;
+}
+
+/* Rows that have a frequent word in which the needle is go from ${maybe} into ${bits}; how many are left. */
+static uint32_t settle(const struct chunk *c, const struct search *s, uint64_t *maybe, uint64_t *bits)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < c->head->words; i++) {
+        if (!word_has(s, c->words + c->word_at[i], c->word_at[i + 1] - c->word_at[i]))
+            continue;
+        for (uint32_t j = 0; j < c->bitmap; j++)
+            bits[j] |= c->word_bits[(size_t)i * c->bitmap + j];
+    }
+    for (uint32_t j = 0; j < c->bitmap; j++) {
+        maybe[j] &= ~bits[j];
+        left += bit_count(maybe[j]);
+    }
+    return left;
+}
+
+/* ---- matching ---- */
+
+/* Each letter of the needle is the only one of its sort. */
+static bool letters_exact(const struct search *s)
+{
+    for (size_t i = 0; i < s->needle.n; i++)
+        if (search_sorts[(uint8_t)s->needle.p[i]] == 0)
+            return false;
+    return true;
+}
+
+static size_t look(const struct chunk *c, const struct search *s, const uint64_t *maybe, uint32_t count, uint64_t *bits)
+{
+    enum { ALL_FROM = 4, ROW_COST = 512 }; /* when a quarter has to be looked at, all are, in one go */
+    uint16_t rows[(1u << CHUNK_ROWS_SHIFT) / ALL_FROM];
+    uint32_t n = 0;
+    if (count > c->head->rows / ALL_FROM) {
+        search_rows(s, c->text, c->offset, 0, c->head->rows, bits);
+        return c->head->text_bytes;
+    }
+    for (uint32_t word = 0; word < c->bitmap; word++)
+        for (uint64_t left = maybe[word]; left != 0; left &= left - 1)
+            rows[n++] = (uint16_t)(word * 64 + (uint32_t)__builtin_ctzll(left));
+    search_some(s, c->text, c->offset, rows, n, bits);
+    return (size_t)n * ROW_COST;
+}
+
+size_t chunk_match(const struct chunk *c, const struct search *s, uint64_t *bits)
+{
+    enum { FEW = 32, COST = 32768 }; /* so many are looked at sooner than the words; what it takes to see that there is nothing */
+    uint64_t maybe[CHUNK_WORDS];
+    if (s->never)
+        return 0;
+    if (s->needle.n == 2 && c->head->short_rows == 0 && letters_exact(s)) {
+        match_two(c, s, bits);
+        return COST;
+    }
+    uint32_t count = candidates(c, s, maybe);
+    if (s->needle.n == 3 && letters_exact(s)) {
+        for (uint32_t i = 0; i < c->bitmap && count != 0; i++)
+            bits[i] |= maybe[i];
+        return COST;
+    }
+    if (count > FEW)
+        count = settle(c, s, maybe, bits);
+    return COST + (count == 0 ? 0 : look(c, s, maybe, count, bits));
+}

@@ -1,0 +1,314 @@
+#include "chunk.h"
+
+#include <stdlib.h>
+
+#define PRESENT_WORDS (GRAM_CODES / 64)
+#define BEFORE_STEP 8
+#define FREQUENT 32 /* a word that one row in so many has */
+#define WORD_BYTES_MAX 64
+
+void *part_space(struct buf *out, size_t n)
+{
+    size_t padded = (n + 7) & ~(size_t)7;
+    char *p = buf_reserve(out, padded);
+    if (p == NULL)
+        return NULL;
+    if (padded != 0)
+        memset(p, 0, padded);
+    out->n += padded;
+    return p;
+}
+
+void part_put(struct buf *out, const void *p, size_t n)
+{
+    void *to = part_space(out, n);
+    if (to != NULL && n != 0)
+        memcpy(to, p, n);
+}
+
+struct urls {
+    const struct str *first;
+    uint32_t count;
+    size_t stride;
+};
+
+static struct str url_at(const struct urls *u, uint32_t i)
+{
+    return *(const struct str *)(const void *)((const char *)u->first + i * u->stride);
+}
+
+/* ---- grams ---- */
+
+/* Of each code: how many rows have it, and the last one noted, from 1; all zero between chunks. */
+struct gram {
+    uint32_t rows, last, at;
+};
+
+static void count_grams(const struct urls *u, struct gram *grams, uint64_t *present)
+{
+    for (uint32_t row = 0; row < u->count; row++) {
+        struct str url = url_at(u, row);
+        for (size_t i = 0; i + 3 <= url.n; i++) {
+            uint32_t code = search_gram((const uint8_t *)url.p + i);
+            struct gram *g = &grams[code];
+            bit_set(present, code);
+            g->rows += g->last != row + 1;
+            g->last = row + 1;
+        }
+    }
+}
+
+static void put_present(const uint64_t *present, struct buf *out)
+{
+    part_put(out, present, PRESENT_WORDS * sizeof(*present));
+    uint32_t *before = part_space(out, PRESENT_WORDS / BEFORE_STEP * sizeof(*before));
+    for (uint32_t i = 0, n = 0; before != NULL && i < PRESENT_WORDS; i++) {
+        if (i % BEFORE_STEP == 0)
+            before[i / BEFORE_STEP] = n;
+        n += bit_count(present[i]);
+    }
+}
+
+/* Where the rows of each code begin; how many numbers all are. ${bitmap}: the numbers of a bitmap. */
+static uint32_t place_grams(const uint64_t *present, struct gram *grams, uint32_t bitmap, uint32_t *at)
+{
+    uint32_t n = 0, sum = 0;
+    for (uint32_t i = 0; i < PRESENT_WORDS; i++) {
+        for (uint64_t left = present[i]; left != 0; left &= left - 1) {
+            struct gram *g = &grams[i * 64 + (uint32_t)__builtin_ctzll(left)];
+            at[n++] = g->at = sum;
+            g->last = 0;
+            sum += g->rows < bitmap ? g->rows : bitmap;
+        }
+    }
+    at[n] = sum;
+    return sum;
+}
+
+static void fill_grams(const struct urls *u, struct gram *grams, uint32_t bitmap, uint16_t *postings)
+{
+    for (uint32_t row = 0; row < u->count; row++) {
+        struct str url = url_at(u, row);
+        for (size_t i = 0; i + 3 <= url.n; i++) {
+            struct gram *g = &grams[search_gram((const uint8_t *)url.p + i)];
+            if (g->last == row + 1)
+                continue;
+            g->last = row + 1;
+            if (g->rows < bitmap)
+                postings[g->at++] = (uint16_t)row;
+            else
+                postings[g->at + row / 16] |= (uint16_t)(1u << row % 16);
+        }
+    }
+}
+
+static void clear_grams(const uint64_t *present, struct gram *grams)
+{
+    for (uint32_t i = 0; i < PRESENT_WORDS; i++)
+        for (uint64_t left = present[i]; left != 0; left &= left - 1)
+            grams[i * 64 + (uint32_t)__builtin_ctzll(left)] = (struct gram){0};
+}
+
+static void put_grams(const struct urls *u, struct chunk_head *head, struct buf *out)
+{
+    static struct gram *grams; /* some megabytes, kept */
+    static uint64_t present[PRESENT_WORDS];
+    uint32_t bitmap = (u->count + 63) / 64 * 4;
+    if (grams == NULL && (grams = calloc(GRAM_CODES, sizeof(*grams))) == NULL) {
+        out->failed = true;
+        return;
+    }
+    memset(present, 0, sizeof(present));
+    count_grams(u, grams, present);
+    for (uint32_t i = 0; i < PRESENT_WORDS; i++)
+        head->grams += bit_count(present[i]);
+    put_present(present, out);
+    uint32_t *at = part_space(out, ((size_t)head->grams + 1) * sizeof(*at));
+    if (at != NULL) {
+        head->postings = place_grams(present, grams, bitmap, at);
+        uint16_t *postings = part_space(out, head->postings * sizeof(*postings));
+        if (postings != NULL)
+            fill_grams(u, grams, bitmap, postings);
+    }
+    clear_grams(present, grams);
+}
+
+/* ---- frequent words ---- */
+
+struct word {
+    struct str text; /* as it first came */
+    uint32_t rows, last;
+};
+
+struct words {
+    struct word *slots;
+    size_t slot_count, count;
+    bool failed;
+};
+
+static uint8_t fold(char c)
+{
+    return (uint8_t)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+}
+
+static bool part_of_word(char c)
+{
+    uint8_t sort = search_sorts[(uint8_t)c];
+    return sort >= search_sorts['a'] && sort <= search_sorts['9'];
+}
+
+static bool same_folded(struct str a, struct str b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (fold(a.p[i]) != fold(b.p[i]))
+            return false;
+    return true;
+}
+
+static struct word *word_slot(const struct words *w, struct str text)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (size_t i = 0; i < text.n; i++)
+        hash = (hash ^ fold(text.p[i])) * 0x100000001b3;
+    for (size_t at = (size_t)(hash ^ hash >> 32);; at++) {
+        struct word *slot = &w->slots[at & (w->slot_count - 1)];
+        if (slot->text.n == 0 || same_folded(slot->text, text))
+            return slot;
+    }
+}
+
+static void words_grow(struct words *w)
+{
+    struct words more = {.slot_count = w->slot_count == 0 ? 4096 : w->slot_count * 2};
+    more.slots = calloc(more.slot_count, sizeof(*more.slots));
+    w->failed = more.slots == NULL;
+    if (w->failed)
+        return;
+    for (size_t i = 0; i < w->slot_count; i++)
+        if (w->slots[i].text.n != 0)
+            *word_slot(&more, w->slots[i].text) = w->slots[i];
+    free(w->slots);
+    w->slots = more.slots;
+    w->slot_count = more.slot_count;
+}
+
+typedef void word_fn(struct words *w, uint32_t row, struct str text, void *arg);
+
+static void count_word(struct words *w, uint32_t row, struct str text, void *arg)
+{
+    (void)arg;
+    if (w->count * 2 >= w->slot_count)
+        words_grow(w);
+    if (w->failed)
+        return;
+    struct word *word = word_slot(w, text);
+    if (word->text.n == 0) {
+        word->text = text;
+        w->count++;
+    }
+    word->rows += word->last != row + 1;
+    word->last = row + 1;
+}
+
+/* Each word of a URL twice: with what comes before the next one, and with what came after the one before. */
+static void each_word(struct words *w, uint32_t row, struct str url, word_fn *each, void *arg)
+{
+    for (size_t at = 0, before = 0; at < url.n;) {
+        size_t end, after;
+        while (at < url.n && !part_of_word(url.p[at]))
+            at++;
+        for (end = at; end < url.n && part_of_word(url.p[end]);)
+            end++;
+        for (after = end; after < url.n && !part_of_word(url.p[after]);)
+            after++;
+        if (end != at && after - at <= WORD_BYTES_MAX)
+            each(w, row, (struct str){url.p + at, after - at}, arg);
+        if (end != at && before != at && end - before <= WORD_BYTES_MAX)
+            each(w, row, (struct str){url.p + before, end - before}, arg);
+        before = end;
+        at = end;
+        if (end == after)
+            return;
+    }
+}
+
+struct frequent {
+    uint64_t *bits;
+    uint32_t bitmap;
+};
+
+/* By now ${last} is which of the frequent it is, from 1, and 0 for the others. */
+static void mark_word(struct words *w, uint32_t row, struct str text, void *arg)
+{
+    const struct frequent *f = arg;
+    const struct word *word = word_slot(w, text);
+    if (word->last != 0)
+        bit_set(f->bits + (size_t)(word->last - 1) * f->bitmap, row);
+}
+
+static void put_words(const struct urls *u, struct chunk_head *head, struct buf *out)
+{
+    struct words w = {0};
+    struct buf texts = {0}, at = {0};
+    uint32_t zero = 0;
+    for (uint32_t row = 0; row < u->count && !w.failed; row++)
+        each_word(&w, row, url_at(u, row), count_word, NULL);
+    buf_add(&at, &zero, sizeof(zero));
+    for (size_t i = 0; i < w.slot_count; i++) {
+        struct word *word = &w.slots[i];
+        bool frequent = word->text.n != 0 && word->rows >= FREQUENT && word->rows >= u->count / FREQUENT;
+        word->last = frequent ? ++head->words : 0;
+        for (size_t j = 0; frequent && j < word->text.n; j++) {
+            uint8_t c = fold(word->text.p[j]);
+            buf_add(&texts, &c, 1);
+        }
+        uint32_t end = (uint32_t)texts.n;
+        if (frequent)
+            buf_add(&at, &end, sizeof(end));
+    }
+    head->word_bytes = (uint32_t)texts.n;
+    part_put(out, at.p, at.n);
+    struct frequent f = {.bitmap = (u->count + 63) / 64};
+    f.bits = part_space(out, (size_t)head->words * f.bitmap * sizeof(*f.bits));
+    for (uint32_t row = 0; f.bits != NULL && head->words != 0 && row < u->count; row++)
+        each_word(&w, row, url_at(u, row), mark_word, &f);
+    part_put(out, texts.p, texts.n);
+    out->failed = out->failed || w.failed || texts.failed || at.failed;
+    buf_free(&texts);
+    buf_free(&at);
+    free(w.slots);
+}
+
+/* ---- all of it ---- */
+
+static void put_text(const struct urls *u, size_t bytes, struct buf *out)
+{
+    char *to = part_space(out, bytes + TEXT_PAD);
+    for (uint32_t i = 0; to != NULL && i < u->count; i++) {
+        struct str url = url_at(u, i);
+        memcpy(to, url.p, url.n);
+        to += url.n + 1;
+    }
+}
+
+void chunk_make(const struct str *urls, uint32_t count, size_t stride, struct buf *out)
+{
+    const struct urls u = {urls, count, stride};
+    struct chunk_head head = {.rows = count};
+    size_t head_at = out->n;
+    part_put(out, &head, sizeof(head));
+    uint32_t *offset = part_space(out, ((size_t)count + 1) * sizeof(*offset));
+    for (uint32_t i = 0; offset != NULL && i < count; i++) {
+        struct str url = url_at(&u, i);
+        head.text_bytes += (uint32_t)url.n + 1;
+        head.short_rows += url.n < 3;
+        offset[i + 1] = head.text_bytes;
+    }
+    put_grams(&u, &head, out);
+    put_words(&u, &head, out);
+    put_text(&u, head.text_bytes, out);
+    if (buf_ok(out))
+        memcpy(out->p + head_at, &head, sizeof(head));
+}

@@ -1,0 +1,336 @@
+#include "found.h"
+#include "page.h"
+#include "select.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FEW_ROWS 256 /* so many are looked at one by one rather than with all of their segment */
+
+struct report_list {
+    struct store *s;
+    MDB_txn *txn;
+    const struct store_list_query *q;
+    struct page page;
+    struct search search;
+    struct found *found; /* NULL: nothing is searched */
+    uint64_t searched;   /* what it cost: see chunk.h */
+    struct view *view;
+    struct run *runs;
+    uint64_t *matches; /* of all segments, one behind the other */
+    uint32_t *own;     /* the view's own matching rows */
+};
+
+static enum store_status read_head(struct report_list *l, uint64_t id, struct store_report *out)
+{
+    struct key k;
+    MDB_val v;
+    key_id(&k, SPACE_REPORT, id);
+    enum store_status status = store_get(l->s, l->txn, SPACE_REPORT, &k, &v);
+    if (status == STORE_NOT_FOUND || (status == STORE_OK && !schema_read_report(v, out)))
+        return store_corrupt(l->s, "an index of reports");
+    return status;
+}
+
+static uint32_t count_bits(const uint64_t *bits, uint32_t words)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < words; i++)
+        n += bit_count(bits[i]);
+    return n;
+}
+
+static void and_bits(uint64_t *bits, const uint64_t *other, uint32_t words)
+{
+    for (uint32_t i = 0; i < words; i++)
+        bits[i] &= other[i];
+}
+
+static void and_not_bits(uint64_t *bits, const uint64_t *other, uint32_t words)
+{
+    for (uint32_t i = 0; other != NULL && i < words; i++)
+        bits[i] &= ~other[i];
+}
+
+/* The rows of a segment that all but the search let through. */
+static uint32_t filter_segment(const struct store_list_query *q, const struct view_segment *in, uint64_t *bits)
+{
+    const struct segment *g = &in->segment;
+    const uint64_t *living = q->result == RESULT_NONE ? g->live_bits : g->class_bits[q->result];
+    if (q->project == 0) {
+        memcpy(bits, living, g->words * sizeof(*bits));
+    } else {
+        uint32_t count;
+        const uint16_t *rows = segment_project(g, q->project, &count);
+        memset(bits, 0, g->words * sizeof(*bits));
+        for (uint32_t i = 0; i < count; i++)
+            bit_set(bits, rows[i]);
+        and_bits(bits, living, g->words);
+    }
+    and_not_bits(bits, in->masked, g->words);
+    and_not_bits(bits, in->hidden, g->words);
+    if (q->project == 0 && q->result == RESULT_NONE && in->hidden == NULL)
+        return g->live - in->masked_count;
+    return count_bits(bits, g->words);
+}
+
+/* ---- searching a segment ---- */
+
+/* Letters of the needle come nowhere in the segment. */
+static bool ruled_out(const struct search *search, const struct segment *g)
+{
+    for (size_t i = 0; i < search->gram_count; i++)
+        if (!bit_test(g->grams, search->grams[i]))
+            return true;
+    return false;
+}
+
+static uint64_t search_all(const struct search *search, const struct segment *g, uint64_t *bits)
+{
+    uint64_t bytes = 0;
+    uint32_t words = 1u << (g->chunk_shift - 6);
+    for (uint32_t i = 0; i < g->chunk_count; i++)
+        bytes += chunk_match(&g->chunks[i], search, bits + i * words);
+    return bytes;
+}
+
+static void search_few(const struct search *search, const struct segment *g, uint64_t *bits)
+{
+    for (uint32_t word = 0; word < g->words; word++) {
+        for (uint64_t left = bits[word]; left != 0; left &= left - 1) {
+            uint32_t row = word * 64 + (uint32_t)__builtin_ctzll(left);
+            if (!search_matches(search, segment_url(g, row)))
+                bit_clear(bits, row);
+        }
+    }
+}
+
+/* Leave of ${bits} (${count} of them) those that match. */
+static enum store_status search_segment(struct report_list *l, const struct view_segment *in, uint64_t *bits, uint32_t *count)
+{
+    const struct segment *g = &in->segment;
+    if (l->found == NULL || *count == 0)
+        return STORE_OK;
+    const uint64_t *known = found_bits(l->found, in->fixed);
+    if (known == NULL && *count <= FEW_ROWS) {
+        search_few(&l->search, g, bits);
+    } else {
+        if (known == NULL) {
+            if (l->q->search_bytes != 0 && l->searched >= l->q->search_bytes)
+                return STORE_AGAIN;
+            uint64_t *made = found_add(l->s, l->found, in->fixed, g->words);
+            if (made == NULL)
+                return store_fail(l->s, ENOMEM, "search");
+            l->searched += search_all(&l->search, g, made);
+            known = made;
+        }
+        and_bits(bits, known, g->words);
+    }
+    *count = count_bits(bits, g->words);
+    return STORE_OK;
+}
+
+/* ---- the view's own rows ---- */
+
+static bool row_passes(const struct report_list *l, const struct view_row *r)
+{
+    const struct store_list_query *q = l->q;
+    return r->class != CLASS_GONE && (q->project == 0 || r->project == q->project) && (q->result == RESULT_NONE || r->class == q->result) &&
+           !view_is_dying(l->view, r->project);
+}
+
+static enum store_status match_own(struct report_list *l, struct run *run)
+{
+    const struct view_order *order;
+    struct view *v = l->view;
+    uint64_t *bits = NULL;
+    if (v->row_count == 0)
+        return STORE_OK;
+    if (!view_order(v, l->q->sort, &order))
+        return store_fail(l->s, ENOMEM, "list reports");
+    if (l->found != NULL) {
+        bits = calloc((v->row_count + 63) / 64, sizeof(*bits));
+        if (bits == NULL)
+            return store_fail(l->s, ENOMEM, "search");
+        search_rows(&l->search, (const uint8_t *)v->text.p, (const uint32_t *)(const void *)v->offset.p, 0, v->row_count, bits);
+    }
+    for (size_t i = 0; i < order->count; i++) {
+        uint32_t row = order->rows[i];
+        if ((bits == NULL || bit_test(bits, row)) && row_passes(l, &v->rows[row]))
+            l->own[run->count++] = row;
+    }
+    free(bits);
+    run->rows = l->own;
+    run->ranks = run->count;
+    return STORE_OK;
+}
+
+/* ---- the page ---- */
+
+/* Bits by row become bits by rank, by the rarer ones. */
+static void turn(const uint64_t *bits, uint32_t count, const struct segment *g, const uint16_t *rank, uint64_t *out)
+{
+    bool rare = count <= g->rows / 2;
+    memset(out, rare ? 0 : 0xff, g->words * sizeof(*out));
+    for (uint32_t word = 0; word < g->words; word++) {
+        uint64_t left = rare ? bits[word] : ~bits[word];
+        if (word == g->words - 1 && g->rows % 64 != 0)
+            left &= (1ull << g->rows % 64) - 1;
+        for (; left != 0; left &= left - 1) {
+            uint32_t at = rank[word * 64 + (uint32_t)__builtin_ctzll(left)];
+            out[at / 64] ^= 1ull << at % 64;
+        }
+    }
+    if (g->rows % 64 != 0)
+        out[g->words - 1] &= (1ull << g->rows % 64) - 1;
+}
+
+static const uint16_t *ranks_of(const struct segment *g, unsigned sort)
+{
+    switch (sort) {
+    case REPORT_BY_GENERATED_AT:
+        return g->date.rank;
+    case REPORT_BY_URL:
+        return g->url.rank;
+    case REPORT_BY_SCORE:
+        return g->score.rank;
+    default:
+        return NULL;
+    }
+}
+
+static enum store_status take(struct report_list *l, uint64_t id)
+{
+    struct store *s = l->s;
+    void *items = s->reports;
+    if (!page_room(s, &items, &s->report_cap, l->page.count, sizeof(*s->reports)))
+        return STORE_IO;
+    s->reports = items;
+    struct store_report *r = &s->reports[l->page.count];
+    enum store_status status = read_head(l, id, r);
+    if (status == STORE_OK && l->q->with_results)
+        status = report_results(s, l->txn, r);
+    l->page.count += status == STORE_OK;
+    return status;
+}
+
+static enum store_status take_page(struct report_list *l, uint64_t total)
+{
+    struct view *v = l->view;
+    uint64_t left = total - l->page.skip, ids[STORE_PER_PAGE_MAX];
+    size_t want = left < l->page.want ? (size_t)left : l->page.want;
+    uint64_t *bits = l->matches, *turned = l->matches;
+    for (size_t i = 0; i < v->segment_count; i++)
+        turned += v->segments[i].segment.words;
+    for (size_t i = 0; i < v->segment_count; i++) {
+        const struct segment *g = &v->segments[i].segment;
+        const uint16_t *rank = ranks_of(g, l->q->sort);
+        bool some = l->runs[i].count != 0 && l->runs[i].count != g->rows; /* all or none are so in any order */
+        if (rank != NULL && some)
+            turn(bits, l->runs[i].count, g, rank, turned);
+        l->runs[i].bits = rank != NULL && some ? turned : bits;
+        if (l->runs[i].count == 0)
+            l->runs[i].words = l->runs[i].ranks = 0;
+        run_of_bits(&l->runs[i]);
+        bits += g->words;
+        turned += g->words;
+    }
+    uint64_t from = l->q->ascending ? l->page.skip : left - want;
+    select_page(v, l->runs, v->segment_count + 1, l->q->sort, from, want, ids);
+    enum store_status status = STORE_OK;
+    for (size_t i = 0; i < want && status == STORE_OK; i++)
+        status = take(l, ids[l->q->ascending ? i : want - 1 - i]);
+    return status;
+}
+
+/* Room for all of the list's bits: matches by row, matches by rank, the counts of the latter, the runs and the view's own rows. */
+static bool make_room(struct report_list *l)
+{
+    struct view *v = l->view;
+    size_t words = 0, count = v->segment_count + 1;
+    for (size_t i = 0; i < v->segment_count; i++)
+        words += v->segments[i].segment.words;
+    size_t bytes = count * sizeof(*l->runs) + 2 * words * sizeof(uint64_t) + (words + count + v->row_count) * sizeof(uint32_t);
+    buf_reset(&l->s->scratch);
+    char *p = buf_reserve(&l->s->scratch, bytes);
+    if (p == NULL)
+        return false;
+    l->runs = (struct run *)(void *)p;
+    l->matches = (uint64_t *)(void *)(l->runs + count);
+    uint32_t *before = (uint32_t *)(l->matches + 2 * words);
+    for (size_t i = 0; i < v->segment_count; i++) {
+        const struct segment *g = &v->segments[i].segment;
+        l->runs[i] = (struct run){.segment = g, .words = g->words, .ranks = g->rows, .before = before};
+        before += g->words + 1;
+    }
+    l->runs[count - 1] = (struct run){0};
+    l->own = before;
+    return true;
+}
+
+static enum store_status match_all(struct report_list *l, uint64_t *total)
+{
+    struct view *v = l->view;
+    uint64_t *bits = l->matches;
+    enum store_status status = STORE_OK;
+    for (size_t i = 0; i < v->segment_count && status == STORE_OK; i++) {
+        struct run *run = &l->runs[i];
+        if (l->found == NULL || !ruled_out(&l->search, run->segment)) {
+            run->count = filter_segment(l->q, &v->segments[i], bits);
+            status = search_segment(l, &v->segments[i], bits, &run->count);
+        }
+        bits += run->words;
+        *total += run->count;
+    }
+    if (status == STORE_OK)
+        status = match_own(l, &l->runs[v->segment_count]);
+    *total += l->runs[v->segment_count].count;
+    return status;
+}
+
+/* A workspace or project that is not there, or being deleted, has no reports. */
+static enum store_status owner_look(struct report_list *l)
+{
+    struct store_project p;
+    enum store_status status = workspace_read(l->s, l->txn, l->q->workspace, NULL, NULL);
+    if (status == STORE_OK && l->q->project != 0)
+        status = project_read(l->s, l->txn, l->q->workspace, l->q->project, &p, NULL);
+    return status;
+}
+
+static enum store_status report_list(struct report_list *l, uint64_t *total)
+{
+    enum store_status status = owner_look(l);
+    if (status != STORE_OK)
+        return status == STORE_NOT_FOUND ? STORE_OK : status;
+    status = view_get(l->s, l->txn, l->q->workspace, &l->view);
+    if (status != STORE_OK)
+        return status;
+    if (!make_room(l))
+        return store_fail(l->s, ENOMEM, "list reports");
+    status = match_all(l, total);
+    if (status == STORE_OK && l->page.skip < *total)
+        status = take_page(l, *total);
+    return status;
+}
+
+void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg)
+{
+    struct report_list l = {.s = s, .q = query, .page = page_of(query)};
+    uint64_t total = 0;
+    bool valid = query->sort <= REPORT_BY_SCORE && query->result <= RESULT_BAD && query->per_page <= STORE_PER_PAGE_MAX;
+    enum store_status status = valid ? store_snapshot(s, &l.txn) : STORE_INVALID;
+    if (status == STORE_OK && query->search.n != 0) {
+        if (search_begin(&l.search, query->search))
+            l.found = found_needle(s, query->workspace, l.search.needle);
+        if (l.found == NULL)
+            status = store_fail(s, ENOMEM, "search");
+    }
+    if (status == STORE_OK)
+        status = report_list(&l, &total);
+    if (status == STORE_OK)
+        done(arg, STORE_OK, total, s->reports, l.page.count);
+    else
+        done(arg, status, 0, NULL, 0);
+    search_end(&l.search);
+}

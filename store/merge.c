@@ -1,0 +1,441 @@
+#include "tend.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define NOT_MERGED UINT32_MAX /* of a row that goes into no new segment */
+
+/* ---- planning ---- */
+
+static bool sequence_add(struct tend *tend, uint32_t *rows, uint32_t count)
+{
+    struct sequence *more = realloc(tend->sequences, (tend->sequence_count + 1) * sizeof(*more));
+    if (more == NULL) {
+        free(rows);
+        return false;
+    }
+    tend->sequences = more;
+    tend->sequences[tend->sequence_count++] = (struct sequence){rows, count};
+    return true;
+}
+
+/* An order of ${count} rows through ${to}, which tells where each one is in the plan. */
+static bool sequence_map(struct tend *tend, const uint32_t *wide, const uint16_t *narrow, size_t count, const uint32_t *to)
+{
+    uint32_t *rows = malloc((count + 1) * sizeof(*rows)), n = 0;
+    if (rows == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t at = to[wide != NULL ? wide[i] : narrow[i]];
+        if (at != NOT_MERGED)
+            rows[n++] = at;
+    }
+    return sequence_add(tend, rows, n);
+}
+
+/* The rows of one segment that live on as they are, and where in the plan. */
+static void take_segment(struct tend *tend, const struct view_segment *in, uint32_t *to)
+{
+    const struct segment *g = &in->segment;
+    for (uint32_t row = 0; row < g->rows; row++) {
+        to[row] = NOT_MERGED;
+        if (!bit_test(g->live_bits, row) || (in->masked != NULL && bit_test(in->masked, row)))
+            continue;
+        to[row] = tend->count;
+        tend->rows[tend->count++] = (struct segment_row){.id = g->ids[row],
+                                                         .project = g->project[g->row_project[row]],
+                                                         .date = g->dates[row],
+                                                         .score = g->scores[row],
+                                                         .class = (uint8_t)segment_class(g, row),
+                                                         .url = segment_url(g, row)};
+    }
+}
+
+/* Rows of the segments (up to ${begun}) and of the view, each ascending by id, become one. ${maps} follow. */
+static bool join_rows(struct tend *tend, uint32_t begun, uint32_t *const *maps, const uint32_t *lengths, size_t count)
+{
+    struct segment_row *rows = malloc((tend->count + 1) * sizeof(*rows));
+    uint32_t *now = malloc((tend->count + 1) * sizeof(*now)), n = 0;
+    if (rows == NULL || now == NULL) {
+        free(rows);
+        free(now);
+        return false;
+    }
+    for (uint32_t i = 0, j = begun; n < tend->count; n++) {
+        bool first = j == tend->count || (i < begun && tend->rows[i].id < tend->rows[j].id);
+        uint32_t from = first ? i++ : j++;
+        rows[n] = tend->rows[from];
+        now[from] = n;
+    }
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t j = 0; j < lengths[i]; j++)
+            if (maps[i][j] != NOT_MERGED)
+                maps[i][j] = now[maps[i][j]];
+    free(tend->rows);
+    free(now);
+    tend->rows = rows;
+    return true;
+}
+
+static bool merges(const struct tend *tend, const struct view *v, uint64_t id)
+{
+    size_t count = v->segment_count;
+    if (count == 0 || id > v->segments[count - 1].last_id)
+        return true;
+    return tend->first < tend->last && id >= v->segments[tend->first].first_id && id <= v->segments[tend->last - 1].last_id;
+}
+
+/* The view's own rows that go into new segments, ascending by id, with a copy of their URLs. */
+static bool take_own(struct tend *tend, struct view *v, uint32_t *to)
+{
+    uint32_t begun = tend->count;
+    const struct view_order *order;
+    if (!view_order(v, REPORT_BY_ID, &order))
+        return false;
+    for (size_t i = 0; i < order->count; i++) {
+        uint32_t row = order->rows[i];
+        const struct view_row *r = &v->rows[row];
+        to[row] = NOT_MERGED;
+        if (r->class == CLASS_GONE || !merges(tend, v, r->id))
+            continue;
+        struct str url = view_url(v, row);
+        to[row] = tend->count;
+        tend->rows[tend->count++] = (struct segment_row){r->id, r->project, r->date, r->score, r->class, {NULL, url.n}};
+        buf_str(&tend->text, url);
+        buf_add(&tend->text, "", 1);
+    }
+    if (!buf_ok(&tend->text))
+        return false;
+    const char *p = tend->text.p;
+    for (uint32_t i = begun; i < tend->count; i++) {
+        tend->rows[i].url.p = p;
+        p += tend->rows[i].url.n + 1;
+    }
+    return true;
+}
+
+/* All rows of the plan, ascending by id, and an order of their URLs for each place they come from. */
+static bool gather(struct tend *tend, struct view *v)
+{
+    size_t sources = tend->last - tend->first + 1;
+    uint32_t *maps[sources], lengths[sources];
+    uint64_t most = v->row_count;
+    const struct view_order *own;
+    bool good = view_order(v, REPORT_BY_URL, &own);
+    for (size_t i = 0; i < sources; i++) {
+        lengths[i] = i + 1 < sources ? v->segments[tend->first + i].segment.rows : v->row_count;
+        most += i + 1 < sources ? lengths[i] : 0;
+        maps[i] = malloc((lengths[i] + 1) * sizeof(**maps));
+        good = good && maps[i] != NULL;
+    }
+    tend->rows = malloc((most + 1) * sizeof(*tend->rows));
+    good = good && tend->rows != NULL;
+    for (size_t i = 0; good && i + 1 < sources; i++)
+        take_segment(tend, &v->segments[tend->first + i], maps[i]);
+    uint32_t begun = tend->count;
+    good = good && take_own(tend, v, maps[sources - 1]) && join_rows(tend, begun, maps, lengths, sources);
+    for (size_t i = 0; good && i + 1 < sources; i++)
+        good = sequence_map(tend, NULL, v->segments[tend->first + i].segment.url.row, lengths[i], maps[i]);
+    good = good && sequence_map(tend, own->rows, NULL, own->count, maps[sources - 1]);
+    for (size_t i = 0; i < sources; i++)
+        free(maps[i]);
+    return good;
+}
+
+static uint32_t new_rows(const struct view *v)
+{
+    uint64_t last = v->segment_count == 0 ? 0 : v->segments[v->segment_count - 1].last_id;
+    uint32_t n = 0;
+    for (uint32_t row = 0; row < v->row_count; row++)
+        n += v->rows[row].class != CLASS_GONE && v->rows[row].id > last;
+    return n;
+}
+
+static bool half_dead(const struct view *v, size_t i)
+{
+    return v->segments[i].segment.live < v->segments[i].segment.rows / 2;
+}
+
+/*
+ * The last segments go into a new one as long as that makes it no more than twice as large with each, so that a report is rewritten a few
+ * times in its life. Where nothing is new, segments that are mostly dead are.
+ */
+static void choose(struct store *s, struct tend *tend, const struct view *v)
+{
+    uint64_t rows = new_rows(v);
+    tend->first = tend->last = v->segment_count;
+    if (rows != 0) {
+        while (tend->first > 0) {
+            uint64_t live = v->segments[tend->first - 1].segment.live;
+            if (live > 2 * rows || rows + live > s->segment_rows)
+                return;
+            rows += live;
+            tend->first--;
+        }
+        return;
+    }
+    for (size_t i = 0; i < v->segment_count; i++) {
+        uint64_t live = v->segments[i].segment.live;
+        if (!half_dead(v, i) || rows + live > s->segment_rows) {
+            if (tend->first < tend->last)
+                return;
+            continue;
+        }
+        tend->first = tend->first == v->segment_count ? i : tend->first;
+        tend->last = i + 1;
+        rows += live;
+        if (i + 1 == v->segment_count)
+            return;
+    }
+    if (tend->first == v->segment_count)
+        tend->last = tend->first;
+}
+
+static enum store_status plan_make(struct store_txn *t, struct tend *tend, const struct manifest *m)
+{
+    struct view *v;
+    enum store_status status = view_get(t->s, t->mdb, tend->workspace, &v);
+    if (status != STORE_OK)
+        return txn_fail(t, 0, "the reports' index");
+    choose(t->s, tend, v);
+    tend->kept_count = m->count;
+    tend->kept = malloc((m->count + 1) * sizeof(*tend->kept));
+    if (tend->kept == NULL || !gather(tend, v))
+        return txn_fail(t, ENOMEM, "merge the reports' index");
+    if (m->count != 0)
+        memcpy(tend->kept, m->segments, m->count * sizeof(*m->segments));
+    tend->made = calloc(tend->count / t->s->segment_rows + 1, sizeof(*tend->made));
+    return tend->made == NULL ? txn_fail(t, ENOMEM, "merge the reports' index") : STORE_OK;
+}
+
+/* Everything that the log has at this moment will be in the segments. */
+void merge_plan(struct store_txn *t, struct tend *tend)
+{
+    struct manifest m;
+    struct log_head head;
+    uint64_t next;
+    index_write(t);
+    enum store_status status = index_manifest(t->s, t->mdb, tend->workspace, &m);
+    if (status == STORE_OK)
+        status = index_log(t->s, t->mdb, tend->workspace, &m, &next, &head);
+    if (status != STORE_OK) {
+        txn_fail(t, 0, "the reports' index");
+        return;
+    }
+    tend->phase = TEND_IDLE;
+    if (!index_due(t->s, &m, &head) || txn_is_full(t)) /* without room lists go through a longer log: deletes need what is left */
+        return;
+    tend->head = m.head;
+    tend->head.log_from = next;
+    tend->head.base = head;
+    if (tend->head.next_part == 0)
+        tend->head.next_part = 1;
+    if (plan_make(t, tend, &m) == STORE_OK)
+        tend->phase = tend->count == 0 ? TEND_TOUCHED : TEND_ORDER;
+}
+
+/* ---- carrying it out ---- */
+
+static void piece_put(struct store_txn *t, const struct tend *tend, uint64_t part, uint64_t piece, struct buf *b)
+{
+    MDB_stat stat;
+    struct key k;
+    mdb_env_stat(t->s->env, &stat);
+    size_t n = b->n < stat.ms_psize ? stat.ms_psize : b->n; /* on pages of its own, where it never moves */
+    segment_part_key(&k, tend->workspace, part, piece);
+    char *to = buf_ok(b) ? txn_reserve(t, SPACE_PART, &k, n) : NULL;
+    if (to != NULL) {
+        memcpy(to, b->p, b->n);
+        memset(to + b->n, 0, n - b->n);
+    } else {
+        txn_fail(t, ENOMEM, "make a segment");
+    }
+    buf_free(b);
+}
+
+static bool url_below(const struct segment_row *a, const struct segment_row *b)
+{
+    int by = memcmp(a->url.p, b->url.p, (a->url.n < b->url.n ? a->url.n : b->url.n) + 1);
+    return by != 0 ? by < 0 : a->id < b->id;
+}
+
+static int compare_lengths(const void *a, const void *b)
+{
+    const struct sequence *x = a, *y = b;
+    return x->count > y->count ? -1 : x->count < y->count;
+}
+
+void merge_order(struct store_txn *t, struct tend *tend)
+{
+    if (tend->sequence_count == 1) {
+        tend->phase = TEND_CHUNKS;
+        return;
+    }
+    qsort(tend->sequences, tend->sequence_count, sizeof(*tend->sequences), compare_lengths);
+    struct sequence *a = &tend->sequences[tend->sequence_count - 2], *b = a + 1;
+    uint32_t *rows = malloc((a->count + b->count + 1) * sizeof(*rows)), n = 0;
+    if (rows == NULL) {
+        txn_fail(t, ENOMEM, "merge the reports' index");
+        return;
+    }
+    for (uint32_t i = 0, j = 0; i < a->count || j < b->count;) {
+        bool first = j == b->count || (i < a->count && url_below(&tend->rows[a->rows[i]], &tend->rows[b->rows[j]]));
+        rows[n++] = first ? a->rows[i++] : b->rows[j++];
+    }
+    free(a->rows);
+    free(b->rows);
+    *a = (struct sequence){rows, n};
+    tend->sequence_count--;
+}
+
+static uint32_t present_rows(const struct store *s, const struct tend *tend)
+{
+    uint32_t left = tend->count - tend->done;
+    return left < s->segment_rows ? left : s->segment_rows;
+}
+
+/* Which letters by three come in the segment: those of its chunks together. */
+static void note_grams(struct store_txn *t, struct tend *tend, const struct buf *made)
+{
+    struct chunk c;
+    struct part_reader r = {(const uint8_t *)made->p, (const uint8_t *)made->p + made->n, !buf_ok(made)};
+    if (tend->grams == NULL)
+        tend->grams = calloc(GRAM_CODES / 64, sizeof(*tend->grams));
+    if (tend->grams == NULL || !chunk_read(&r, &c)) {
+        txn_fail(t, ENOMEM, "make a segment");
+        return;
+    }
+    if (tend->chunk == 0)
+        memset(tend->grams, 0, GRAM_CODES / 8);
+    for (uint32_t i = 0; i < GRAM_CODES / 64; i++)
+        tend->grams[i] |= c.present[i];
+}
+
+void merge_chunk(struct store_txn *t, struct tend *tend)
+{
+    uint32_t rows = present_rows(t->s, tend), size = 1u << t->s->chunk_shift, from = tend->chunk * size;
+    uint32_t count = rows - from < size ? rows - from : size;
+    struct buf b = {0};
+    if (tend->chunk == 0)
+        tend->made[tend->made_count].fixed = tend->head.next_part++;
+    chunk_make(&tend->rows[tend->done + from].url, count, sizeof(*tend->rows), &b);
+    note_grams(t, tend, &b);
+    piece_put(t, tend, tend->made[tend->made_count].fixed, ++tend->chunk, &b);
+    if (from + count == rows)
+        tend->phase = TEND_FIXED;
+}
+
+void merge_fixed(struct store_txn *t, struct tend *tend)
+{
+    uint32_t rows = present_rows(t->s, tend), n = 0;
+    uint16_t *order = malloc(rows * sizeof(*order));
+    struct buf b = {0};
+    if (order == NULL) {
+        txn_fail(t, ENOMEM, "make a segment");
+        return;
+    }
+    for (uint32_t i = 0; i < tend->count; i++) {
+        uint32_t at = tend->sequences[0].rows[i];
+        if (at >= tend->done && at - tend->done < rows)
+            order[n++] = (uint16_t)(at - tend->done);
+    }
+    segment_make_fixed(tend->rows + tend->done, rows, order, tend->grams, t->s->chunk_shift, &b);
+    piece_put(t, tend, tend->made[tend->made_count].fixed, 0, &b);
+    free(order);
+    tend->phase = TEND_MOVING;
+}
+
+void merge_moving(struct store_txn *t, struct tend *tend)
+{
+    uint32_t rows = present_rows(t->s, tend);
+    struct manifest_segment *m = &tend->made[tend->made_count++];
+    struct buf b = {0};
+    m->moving = tend->head.next_part++;
+    m->first_id = tend->rows[tend->done].id;
+    m->last_id = tend->rows[tend->done + rows - 1].id;
+    m->rows = m->live = rows;
+    segment_make_moving(tend->rows + tend->done, rows, &b);
+    piece_put(t, tend, m->moving, 0, &b);
+    tend->done += rows;
+    tend->chunk = 0;
+    tend->phase = tend->done < tend->count ? TEND_CHUNKS : TEND_TOUCHED;
+}
+
+/* The rows of a segment as they are now, for its moving part. */
+static uint32_t rows_now(const struct view *v, const struct view_segment *in, struct segment_row *rows)
+{
+    const struct segment *g = &in->segment;
+    uint32_t live = 0;
+    for (uint32_t row = 0; row < g->rows; row++) {
+        struct segment_row *r = &rows[row];
+        *r = (struct segment_row){.id = g->ids[row], .date = g->dates[row], .score = g->scores[row], .class = CLASS_GONE};
+        if (in->masked != NULL && bit_test(in->masked, row)) {
+            if (!view_find(v, r->id, r))
+                r->class = CLASS_GONE;
+        } else if (bit_test(g->live_bits, row)) {
+            r->class = (uint8_t)segment_class(g, row);
+        }
+        live += r->class != CLASS_GONE;
+    }
+    return live;
+}
+
+static void rewrite_moving(struct store_txn *t, struct tend *tend, const struct view *v, const struct view_segment *in)
+{
+    struct segment_row *rows = malloc(in->segment.rows * sizeof(*rows));
+    struct manifest_segment *m = &tend->kept[tend->touched];
+    struct buf b = {0};
+    if (rows == NULL) {
+        txn_fail(t, ENOMEM, "make a segment");
+        return;
+    }
+    m->live = rows_now(v, in, rows);
+    m->moving = tend->head.next_part++;
+    if (m->live != 0) {
+        segment_make_moving(rows, in->segment.rows, &b);
+        piece_put(t, tend, m->moving, 0, &b);
+    }
+    free(rows);
+}
+
+/* One segment that the log touched and that is not merged. What the log got since the plan was made may be in it: it is said twice. */
+void merge_touched(struct store_txn *t, struct tend *tend)
+{
+    struct view *v;
+    if (view_get(t->s, t->mdb, tend->workspace, &v) != STORE_OK) {
+        txn_fail(t, 0, "the reports' index");
+        return;
+    }
+    for (; tend->touched < v->segment_count; tend->touched++) {
+        const struct view_segment *g = &v->segments[tend->touched];
+        if (g->masked_count == 0 || (tend->touched >= tend->first && tend->touched < tend->last))
+            continue;
+        rewrite_moving(t, tend, v, g);
+        tend->touched++;
+        return;
+    }
+    tend->phase = TEND_INSTALL;
+}
+
+void merge_install(struct store_txn *t, struct tend *tend)
+{
+    struct buf b = {0};
+    struct key k;
+    buf_add(&b, &tend->head, sizeof(tend->head));
+    for (size_t i = 0; i <= tend->kept_count; i++) {
+        if (i == tend->first)
+            buf_add(&b, tend->made, tend->made_count * sizeof(*tend->made));
+        if (i < tend->kept_count && (i < tend->first || i >= tend->last) && tend->kept[i].live != 0)
+            buf_add(&b, &tend->kept[i], sizeof(*tend->kept));
+    }
+    key_id(&k, SPACE_MANIFEST, tend->workspace);
+    if (buf_ok(&b))
+        txn_put(t, SPACE_MANIFEST, &k, b.p, b.n);
+    else
+        txn_fail(t, ENOMEM, "merge the reports' index");
+    buf_free(&b);
+    uint64_t workspace = tend->workspace;
+    t->installed = true;
+    tend_forget_plan(tend);
+    tend_due_add(tend, workspace); /* what it replaced is swept next */
+}

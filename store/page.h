@@ -1,0 +1,19 @@
+/* Which of a list's matches are its page. Private to store/. */
+#ifndef ASSAY_STORE_PAGE_H
+#define ASSAY_STORE_PAGE_H
+
+#include "internal.h"
+
+/* Skip, then take. ${total} counts them all where nothing else knows it. */
+struct page {
+    uint64_t skip;
+    size_t want, count;
+    uint64_t total;
+};
+
+struct page page_of(const struct store_list_query *q);
+
+/* page_room(s, items, cap, count, size): room for one more item in an array that the store keeps; false when memory is short. */
+bool page_room(struct store *s, void **items, size_t *cap, size_t count, size_t size);
+
+#endif

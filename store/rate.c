@@ -1,0 +1,85 @@
+#include "internal.h"
+
+/*
+ * Grading bounds: a report's result follows from its score, so where the bounds of the configuration are others than those the results were
+ * made by, every head is looked at once more, some at a time. How far that is lies in the store, with the bounds it is done for, and is
+ * committed with each slice, so that it goes on after a restart and begins anew when the bounds change again.
+ */
+#define SLICE 500 /* heads a step looks at */
+#define RATED UINT64_MAX
+
+static void rating_key(struct key *k)
+{
+    key_space(k, SPACE_META);
+    key_bytes(k, "r", 1);
+}
+
+static enum store_status rating_read(struct store *s, MDB_txn *txn, struct rating_record *out)
+{
+    struct key k;
+    MDB_val v;
+    rating_key(&k);
+    enum store_status status = store_get(s, txn, SPACE_META, &k, &v);
+    const void *found = status == STORE_OK ? store_record(v, sizeof(*out)) : NULL;
+    *out = (struct rating_record){0};
+    if (found != NULL)
+        memcpy(out, found, sizeof(*out));
+    else if (status == STORE_OK)
+        status = store_corrupt(s, "the record of grading bounds");
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
+static enum report_result result_of(const struct store *s, int score)
+{
+    return score >= (int)s->good ? RESULT_GOOD : score >= (int)s->decent ? RESULT_DECENT : RESULT_BAD;
+}
+
+static void rate(struct store_txn *t, uint64_t id)
+{
+    struct store_report old;
+    if (report_load(t, id, &old) != STORE_OK) {
+        txn_fail(t, 0, "a report's record");
+        return;
+    }
+    if (old.score < 0 || old.result == result_of(t->s, old.score) || !report_living(t, &old))
+        return;
+    struct store_report new = old;
+    new.result = result_of(t->s, old.score);
+    report_replace(t, &old, &new);
+}
+
+bool rate_step(struct store_txn *t)
+{
+    struct rating_record r;
+    struct key k;
+    uint64_t ids[SLICE];
+    const struct store *s = t->s;
+    if ((s->good == 0 && s->decent == 0) || s->rated || t->error != STORE_OK)
+        return false;
+    if (rating_read(t->s, t->mdb, &r) != STORE_OK) {
+        txn_fail(t, 0, "the record of grading bounds");
+        return false;
+    }
+    if (r.good != s->good || r.decent != s->decent)
+        r = (struct rating_record){.good = s->good, .decent = s->decent};
+    if (r.after == RATED) {
+        t->s->rated = true;
+        return false;
+    }
+    size_t count = report_ids(t, r.after, SLICE, ids);
+    for (size_t i = 0; i < count && t->error == STORE_OK; i++)
+        rate(t, ids[i]);
+    r.after = count < SLICE ? RATED : ids[count - 1];
+    rating_key(&k);
+    txn_put(t, SPACE_META, &k, &r, sizeof(r));
+    return true;
+}
+
+bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after)
+{
+    struct rating_record r;
+    if ((s->good == 0 && s->decent == 0) || s->rated || rating_read(s, txn, &r) != STORE_OK || r.after == RATED)
+        return false;
+    *after = r.good == s->good && r.decent == s->decent ? r.after : 0;
+    return true;
+}

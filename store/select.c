@@ -1,0 +1,178 @@
+#include "select.h"
+
+struct sort_key {
+    int64_t value;
+    struct str url; /* a NUL follows it */
+    uint64_t id;
+};
+
+/* ---- a run ---- */
+
+void run_of_bits(struct run *run)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < run->words; i++) {
+        run->before[i] = n;
+        n += bit_count(run->bits[i]);
+    }
+    run->before[run->words] = n;
+    run->count = n;
+}
+
+/* Matches below ${rank}. */
+static uint32_t matches_below(const struct run *run, uint32_t rank)
+{
+    if (run->segment == NULL)
+        return rank;
+    if (rank == run->ranks)
+        return run->count;
+    return run->before[rank / 64] + bit_count(run->bits[rank / 64] & ((1ull << rank % 64) - 1));
+}
+
+/* The rank of the ${n}-th match. */
+static uint32_t rank_of(const struct run *run, uint32_t n)
+{
+    if (run->segment == NULL)
+        return n;
+    uint32_t low = 0, high = run->words; /* the word after the last that has at most n before it */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (run->before[middle] <= n)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    uint32_t word = low - 1;
+    uint64_t bits = run->bits[word];
+    for (uint32_t skip = n - run->before[word]; skip > 0; skip--)
+        bits &= bits - 1;
+    return word * 64 + (uint32_t)__builtin_ctzll(bits);
+}
+
+/* The first match at ${rank} or above; run->ranks when there is none. */
+static uint32_t match_from(const struct run *run, uint32_t rank)
+{
+    uint32_t n = matches_below(run, rank);
+    return n == run->count ? run->ranks : rank_of(run, n);
+}
+
+static uint32_t segment_row_of(const struct segment *g, unsigned sort, uint32_t rank)
+{
+    switch (sort) {
+    case REPORT_BY_GENERATED_AT:
+        return g->date.row[rank];
+    case REPORT_BY_URL:
+        return g->url.row[rank];
+    case REPORT_BY_SCORE:
+        return g->score.row[rank];
+    default:
+        return rank;
+    }
+}
+
+static void key_at(const struct view *v, const struct run *run, unsigned sort, uint32_t rank, struct sort_key *out)
+{
+    const struct segment *g = run->segment;
+    uint32_t row = g == NULL ? run->rows[rank] : segment_row_of(g, sort, rank);
+    out->id = g == NULL ? v->rows[row].id : g->ids[row];
+    out->value = 0;
+    if (sort == REPORT_BY_GENERATED_AT)
+        out->value = g == NULL ? v->rows[row].date : g->dates[row];
+    if (sort == REPORT_BY_SCORE)
+        out->value = g == NULL ? v->rows[row].score : g->scores[row];
+    if (sort == REPORT_BY_URL)
+        out->url = g == NULL ? view_url(v, row) : segment_url(g, row);
+    else
+        out->url = STR("");
+}
+
+static bool key_below(const struct sort_key *a, const struct sort_key *b)
+{
+    if (a->value != b->value)
+        return a->value < b->value;
+    int by = memcmp(a->url.p, b->url.p, (a->url.n < b->url.n ? a->url.n : b->url.n) + 1);
+    return by != 0 ? by < 0 : a->id < b->id;
+}
+
+/* The first rank between run->low and run->high whose key is not below ${key}. */
+static uint32_t rank_below(const struct view *v, const struct run *run, unsigned sort, const struct sort_key *key)
+{
+    uint32_t low = run->low, high = run->high;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        struct sort_key at;
+        key_at(v, run, sort, middle, &at);
+        if (key_below(&at, key))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---- the cut ---- */
+
+static size_t widest(const struct run *runs, size_t count, uint32_t *width)
+{
+    size_t at = 0;
+    *width = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t n = matches_below(&runs[i], runs[i].high) - matches_below(&runs[i], runs[i].low);
+        if (n > *width) {
+            *width = n;
+            at = i;
+        }
+    }
+    return at;
+}
+
+/* Every run's low becomes the rank at which the part before ${from} ends. */
+static void cut(const struct view *v, struct run *runs, size_t count, unsigned sort, uint64_t from)
+{
+    uint32_t width;
+    for (size_t i = 0; i < count; i++) {
+        runs[i].low = 0;
+        runs[i].high = runs[i].ranks;
+    }
+    for (size_t w = widest(runs, count, &width); width != 0; w = widest(runs, count, &width)) {
+        uint32_t rank = rank_of(&runs[w], matches_below(&runs[w], runs[w].low) + width / 2), at[count];
+        struct sort_key pivot;
+        uint64_t place = 0;
+        key_at(v, &runs[w], sort, rank, &pivot);
+        for (size_t i = 0; i < count; i++) {
+            at[i] = i == w ? rank : rank_below(v, &runs[i], sort, &pivot);
+            place += matches_below(&runs[i], at[i]);
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (place < from)
+                runs[i].low = at[i] + (i == w);
+            else
+                runs[i].high = at[i];
+        }
+    }
+}
+
+/* ---- the page ---- */
+
+void select_page(const struct view *v, struct run *runs, size_t count, unsigned sort, uint64_t from, size_t want, uint64_t *ids)
+{
+    struct sort_key heads[count];
+    cut(v, runs, count, sort, from);
+    for (size_t i = 0; i < count; i++) {
+        runs[i].low = match_from(&runs[i], runs[i].low);
+        if (runs[i].low < runs[i].ranks)
+            key_at(v, &runs[i], sort, runs[i].low, &heads[i]);
+    }
+    for (size_t n = 0; n < want; n++) {
+        size_t best = count;
+        for (size_t i = 0; i < count; i++)
+            if (runs[i].low < runs[i].ranks && (best == count || key_below(&heads[i], &heads[best])))
+                best = i;
+        if (best == count)
+            return;
+        ids[n] = heads[best].id;
+        runs[best].low = match_from(&runs[best], runs[best].low + 1);
+        if (runs[best].low < runs[best].ranks)
+            key_at(v, &runs[best], sort, runs[best].low, &heads[best]);
+    }
+}

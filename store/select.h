@@ -1,0 +1,33 @@
+/*
+ * The page of a list out of several sorted sequences (runs), without merging them. Private to store/.
+ *
+ * A run is a segment's rows in the order of the sort with a bit for each that matches, or the view's own matching rows. To find which
+ * rows of each run come before the page, an element is taken from the middle of the run that is least certain, looked up in all the others
+ * by binary search, and counted with bits: its place in the whole list narrows every run. So a page costs the same wherever it lies.
+ */
+#ifndef ASSAY_STORE_SELECT_H
+#define ASSAY_STORE_SELECT_H
+
+#include "view.h"
+
+struct run {
+    const struct segment *segment; /* NULL: the view's own */
+    const uint64_t *bits;          /* by rank: which rows match */
+    uint32_t *before;              /* matches before each word, and all of them at its end */
+    uint32_t words;
+    const uint32_t *rows; /* the view's own: matching rows, ascending */
+    uint32_t ranks;       /* all of them, matching or not */
+    uint32_t count;       /* matches */
+    uint32_t low, high;   /* select's: ranks between which the cut lies */
+};
+
+/* run_of_bits(run): count the matches; bits, before, words and ranks are set. */
+void run_of_bits(struct run *run);
+
+/*
+ * select_page(v, runs, count, sort, from, want, ids): the ids of the ${want} elements from the ${from}-th on, ascending. All of them must
+ * be there.
+ */
+void select_page(const struct view *v, struct run *runs, size_t count, unsigned sort, uint64_t from, size_t want, uint64_t *ids);
+
+#endif

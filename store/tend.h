@@ -1,0 +1,54 @@
+/*
+ * The upkeep of the reports' indexes: what tend.c (which workspace, when, and what is swept) and merge.c (one workspace's merge) share.
+ * Private to store/; writer only.
+ */
+#ifndef ASSAY_STORE_TEND_H
+#define ASSAY_STORE_TEND_H
+
+#include "view.h"
+
+enum tend_phase { TEND_IDLE, TEND_SWEEP, TEND_ORDER, TEND_CHUNKS, TEND_FIXED, TEND_MOVING, TEND_TOUCHED, TEND_INSTALL };
+
+/* Rows of a plan in the order of their URLs; a plan begins with several and merges the shortest two until there is one. */
+struct sequence {
+    uint32_t *rows, count;
+};
+
+struct tend {
+    enum tend_phase phase;
+    bool looked; /* every workspace was looked at since the store was opened */
+    size_t txn;  /* the transaction of the last step */
+    struct buf due;
+    uint64_t workspace;
+    /* the plan */
+    struct manifest_head head; /* as it will be */
+    size_t first, last;        /* segments first..last (not included) become new ones */
+    struct segment_row *rows;
+    uint32_t count;
+    struct buf text; /* URLs of the view's rows, which move in its memory; those of segments do not */
+    struct sequence *sequences;
+    size_t sequence_count;
+    uint64_t *grams;               /* of the chunks of the present new segment */
+    uint32_t done, chunk;          /* rows that are in complete new segments; chunks of the present one */
+    struct manifest_segment *made; /* new segments */
+    size_t made_count;
+    struct manifest_segment *kept; /* all the old ones, moving parts replaced as they come */
+    size_t kept_count, touched;
+};
+
+/* tend_forget_plan(t): the phase is TEND_IDLE again. tend_due_add(t, workspace): false when it was due already. */
+void tend_forget_plan(struct tend *t);
+bool tend_due_add(struct tend *t, uint64_t workspace);
+
+/* merge_plan(t, tend): what to merge of tend->workspace; the phase tells what is next, TEND_IDLE: nothing. */
+void merge_plan(struct store_txn *t, struct tend *tend);
+
+/* One step of the phase of that name. */
+void merge_order(struct store_txn *t, struct tend *tend);
+void merge_chunk(struct store_txn *t, struct tend *tend);
+void merge_fixed(struct store_txn *t, struct tend *tend);
+void merge_moving(struct store_txn *t, struct tend *tend);
+void merge_touched(struct store_txn *t, struct tend *tend);
+void merge_install(struct store_txn *t, struct tend *tend);
+
+#endif

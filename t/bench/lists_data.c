@@ -1,0 +1,183 @@
+/*
+ * The data set of t/bench/lists: `run_lists_data DATA-DIR REPORTS ROWS-FILE` fills a new store as a server would have, with its own
+ * renderer, and writes the same reports to ROWS-FILE for other databases: id, workspace, project, url, result, score, generated_at (empty:
+ * null), separated by tabs.
+ *
+ * Workspace 1 has REPORTS reports, workspace 2 a tenth as many. 2,000 projects of uneven size; URLs of 40 to 120 characters made of shared
+ * words and numbers; one report in ten waits for its grade. The same seed always, so the same data.
+ */
+#include "core/api/render.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define PROJECTS 2000
+#define BATCH 500
+#define NOW ((int64_t)1777986000000)
+
+static uint64_t seed = 20261122;
+static struct store *s;
+static FILE *rows;
+static int64_t now = NOW;
+
+static uint32_t pick(uint32_t below)
+{
+    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (uint32_t)(seed >> 33) % below;
+}
+
+static void must(enum store_status status, const char *what)
+{
+    if (status == STORE_OK)
+        return;
+    fprintf(stderr, "run_lists_data: %s: %s (%s)\n", what, store_status_text(status), s == NULL ? "" : store_why(s));
+    exit(1);
+}
+
+static const char *const words[] = {"products", "category", "blog",   "article", "summer",  "winter",   "collection", "shoes",
+                                    "garden",   "kitchen",  "review", "guide",   "pricing", "features", "support",    "contact",
+                                    "about-us", "careers",  "press",  "archive", "tag",     "author",   "Download",   "video",
+                                    "image",    "gallery",  "travel", "health",  "finance", "science",  "music",      "sports"};
+#define WORDS (sizeof(words) / sizeof(*words))
+static const char *const sites[] = {"shop", "store", "news", "portal", "world", "market", "media", "online"};
+static const char *const ends[] = {"com", "org", "net", "de", "co.uk", "io", "fr", "example"};
+
+static void make_host(uint32_t project, char *to, size_t size)
+{
+    snprintf(to, size, "%s%s-%u.%s", words[project % WORDS], sites[project / 7 % 8], project, ends[project / 3 % 8]);
+    for (char *c = to; *c != '\0'; c++)
+        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
+}
+
+/* Half the projects have a tenth of the reports. */
+static uint32_t pick_project(void)
+{
+    return pick(10) == 0 ? PROJECTS / 2 + pick(PROJECTS / 2) : pick(2) ? pick(PROJECTS / 2) : pick(PROJECTS / 20);
+}
+
+static void make_url(const char *host, char *to, size_t size)
+{
+    size_t n = (size_t)snprintf(to, size, "%s://%s%s/", pick(5) ? "https" : "http", pick(3) ? "www." : "", host);
+    size_t want = 40 + pick(70);
+    do
+        n += (size_t)snprintf(to + n, size - n, "%s%s", words[pick(WORDS)], pick(4) ? "/" : "-");
+    while (n + 8 < want);
+    n += (size_t)snprintf(to + n, size - n, "%u", pick(1000000));
+    if (pick(2) && n < 110)
+        snprintf(to + n, size - n, "%s", pick(2) ? ".html" : "?p=1");
+}
+
+static void row(uint64_t id, int workspace, const char *host, const char *url, int score)
+{
+    static const char *const results[] = {"bad", "decent", "good"};
+    fprintf(rows, "%llu\t%d\t%s\t%s\t", (unsigned long long)id, workspace, host, url);
+    if (score < 0)
+        fprintf(rows, "\t\t\n");
+    else
+        fprintf(rows, "%s\t%d\t%lld\n", results[(score >= 50) + (score >= 80)], score, (long long)now);
+}
+
+/* Grades lag behind creation by up to a batch, and come in another order, so that dates are not in the order of ids. */
+static void batch(int workspace, unsigned count)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    must(store_begin(s, &t), "begin");
+    struct waiting {
+        uint64_t id;
+        char host[64], url[160];
+    } *waiting = calloc(count, sizeof(*waiting));
+    for (unsigned i = 0; i < count; i++) {
+        make_host(pick_project(), waiting[i].host, sizeof(waiting[i].host));
+        make_url(waiting[i].host, waiting[i].url, sizeof(waiting[i].url));
+        struct store_change c = {.kind = CHANGE_REPORT_CREATE,
+                                 .workspace = (uint64_t)workspace,
+                                 .url = str_of(waiting[i].url),
+                                 .name = str_of(waiting[i].host),
+                                 .code = 201};
+        store_apply(t, &c, now, &a);
+        must((enum store_status)a.status, "create");
+        waiting[i].id = a.id;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        struct waiting *w = &waiting[(i * 7919u) % count];
+        int score = pick(10) == 0 ? -1 : (int)(20 + pick(41) + pick(41));
+        now += pick(30) == 0 ? 1000 : 0;
+        row(w->id, workspace, w->host, w->url, score);
+        if (score < 0)
+            continue;
+        struct store_change c = {.kind = CHANGE_REPORT_FINISH,
+                                 .id = w->id,
+                                 .attempt = 1,
+                                 .status = REPORT_DONE,
+                                 .score = score,
+                                 .result = score >= 80   ? RESULT_GOOD
+                                           : score >= 50 ? RESULT_DECENT
+                                                         : RESULT_BAD,
+                                 .issues_high = pick(5),
+                                 .issues_medium = pick(9),
+                                 .issues_low = pick(9),
+                                 .issues_passed = 30,
+                                 .results = STR("{}")};
+        store_apply(t, &c, now, &a);
+        must((enum store_status)a.status, "finish");
+    }
+    store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 100}, now, &a);
+    must(store_commit(t), "commit");
+    free(waiting);
+}
+
+static void merge(void)
+{
+    struct store_answer a = {0};
+    while (a.status == STORE_OK) {
+        struct store_txn *t;
+        must(store_begin(s, &t), "begin");
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 100}, now, &a);
+        must(store_commit(t), "commit");
+    }
+}
+
+static void fill(int workspace, unsigned reports)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    char name[8];
+    snprintf(name, sizeof(name), "w%d", workspace);
+    must(store_begin(s, &t), "begin");
+    store_apply(t, &(struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = str_of(name)}, now, &a);
+    must(store_commit(t), "make a workspace");
+    for (unsigned done = 0; done < reports; done += BATCH) {
+        batch(workspace, reports - done < BATCH ? reports - done : BATCH);
+        if ((done + BATCH) % 50000 == 0)
+            fprintf(stderr, "\rworkspace %d: %u of %u reports", workspace, done + BATCH, reports);
+    }
+    fprintf(stderr, "\n");
+}
+
+int main(int argc, char **argv)
+{
+    char why[512];
+    if (argc != 4) {
+        fprintf(stderr, "usage: run_lists_data DATA-DIR REPORTS ROWS-FILE\n");
+        return 2;
+    }
+    const struct store_options o = {
+        .dir = argv[1], .map_size = 16ull << 30, .max_readers = 256, .mode = STORE_WRITE, .renderer = &render_records};
+    unsigned reports = (unsigned)strtoul(argv[2], NULL, 10);
+    mkdir(argv[1], 0700);
+    rows = fopen(argv[3], "w");
+    if (rows == NULL || store_open(&o, &s, why, sizeof(why)) != STORE_OK) {
+        fprintf(stderr, "run_lists_data: %s\n", rows == NULL ? argv[3] : why);
+        return 1;
+    }
+    fill(1, reports);
+    fill(2, reports / 10);
+    merge();
+    struct store_usage u;
+    must(store_usage(s, &u), "usage");
+    printf("%llu reports, %llu bytes each\n", (unsigned long long)u.reports, (unsigned long long)(u.used_bytes / (u.reports + !u.reports)));
+    store_close(s);
+    return fclose(rows) == 0 ? 0 : 1;
+}
