@@ -3,6 +3,7 @@
 #include "channel.h"
 #include "client.h"
 #include "log.h"
+#include "secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,6 +122,27 @@ static int make_run_files(struct master *m)
     return make_limits(m);
 }
 
+/* before the first fork, so that every worker finds the same secrets; a file of the operator's own must be there already */
+static int make_secrets(const struct conf *conf)
+{
+    char path[SECRETS_PATH], why[SECRETS_PATH + 256];
+    uid_t uid;
+    gid_t gid;
+    secrets_path(conf, path);
+    bool own = conf->jwt_secrets_file[0] == '\0', there = access(path, F_OK) == 0;
+    if (own && !there && secrets_make(path, clock_wall_ms(), why, sizeof(why)) != 0) {
+        log_error("%s", why);
+        return -1;
+    }
+    if (own && !there && process_user(conf, &uid, &gid) && chown(path, uid, gid) != 0)
+        return refuse("data_dir", path, strerror(errno));
+    struct secrets *secrets = secrets_open(path, why, sizeof(why));
+    if (secrets == NULL)
+        log_error("%s", why);
+    secrets_free(secrets);
+    return secrets == NULL ? -1 : 0;
+}
+
 static void raise_descriptors(const struct conf *conf)
 {
     struct rlimit have;
@@ -162,6 +184,8 @@ static int prepare(struct master *m)
         log_error("%s", why);
         return -1;
     }
+    if (make_secrets(conf) != 0)
+        return -1;
     raise_descriptors(conf);
     return make_run_files(m);
 }

@@ -7,6 +7,7 @@
 #define ASSAY_CHANGE_H
 
 #include "bytes.h"
+#include "ulid.h"
 
 enum store_change_kind {
     CHANGE_WORKSPACE_CREATE = 1, /* name → id */
@@ -30,11 +31,26 @@ enum store_change_kind {
      * left
      */
     CHANGE_PURGE,
+    CHANGE_AGENT_CREATE, /* workspace, name, text (origins), data (settings), fields: AGENT_HAS_PUBLISHED, …_LEAD → first, version */
+    /* workspace (0: any), agent, match, fields: which of name, text, data were sent, and the two flags' new values → first, version */
+    CHANGE_AGENT_UPDATE,
+    CHANGE_AGENT_DELETE, /* workspace (0: any), agent: gone at once, with all that visitors left with it */
     CHANGE_KINDS
 };
 
 /* Which optional members of a CHANGE_REPORT_UPDATE were sent. */
 enum { CHANGE_HAS_PRIVACY = 1, CHANGE_HAS_PASSWORD = 2, CHANGE_REGENERATE = 4 };
+
+/* Which members of a CHANGE_AGENT_UPDATE were sent; the flags of an agent, and their values. */
+enum {
+    AGENT_HAS_NAME = 1,
+    AGENT_HAS_ORIGINS = 2,
+    AGENT_HAS_SETTINGS = 4,
+    AGENT_HAS_PUBLISHED = 8,
+    AGENT_HAS_LEAD = 16,
+    AGENT_PUBLISHED = 32,
+    AGENT_LEAD = 64,
+};
 
 struct store_change {
     uint32_t kind;   /* enum store_change_kind */
@@ -51,6 +67,7 @@ struct store_change {
     uint32_t result; /* enum report_result */
     int32_t score;
     uint32_t issues_high, issues_medium, issues_low, issues_passed;
+    struct ulid agent, conversation, visitor;
     struct str name;  /* of a workspace, key or project; UTF-8 */
     struct str url;   /* normalised */
     struct str hash;  /* password hash (text), or the 32 bytes of a key's SHA-256 */
@@ -59,6 +76,7 @@ struct store_change {
     struct str idem_body; /* 32 bytes: SHA-256 of the body */
     struct str results;   /* JSON object of the checks */
     struct str error_code, error_message;
+    struct str text, data; /* of the widget's changes: see their rows */
 };
 
 /* change_encode(change, out): append the wire form. Native byte order: both ends are this host, this version of the record. */

@@ -32,6 +32,9 @@ static const struct {
     {SPACE_IDEM, check_idem},
     {SPACE_IDEM_AGE, check_idem_age},
     {SPACE_CHANNEL, check_channel},
+    {SPACE_AGENT, check_agent},
+    {SPACE_LISTED, check_listed_row},
+    {SPACE_ERASING, check_erasing},
 };
 
 void check_say(struct check *c, const char *format, ...)

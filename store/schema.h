@@ -20,7 +20,8 @@
     X(DB_RECORD, "record") /* what a request reads: keys by hash, report heads */                                                          \
     X(DB_BASE, "base")     /* small tables */                                                                                              \
     X(DB_INDEX, "index")   /* what lists walk */                                                                                           \
-    X(DB_RESULT, "result") /* the checks of a report */
+    X(DB_RESULT, "result") /* the checks of a report */                                                                                    \
+    X(DB_WIDGET, "widget") /* all that belongs to agents */
 
 #define X(id, name) id,
 enum db { DATABASES(X) DB_COUNT };
@@ -32,7 +33,7 @@ enum db { DATABASES(X) DB_COUNT };
 #define SPACES(X)                                                                                                                          \
     X(SPACE_KEY, DB_RECORD, 'k', "hash → key_record")                                                                                      \
     X(SPACE_REPORT, DB_RECORD, 'r', "id → report_record")                                                                                  \
-    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record")                                                              \
+    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record, 'u' → the last ULID given")                                   \
     X(SPACE_WORKSPACE, DB_BASE, 'w', "id → workspace_record")                                                                              \
     X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', "name → id")                                                                                     \
     X(SPACE_KEY_ID, DB_BASE, 'i', "id → hash")                                                                                             \
@@ -45,7 +46,10 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_IDEM, DB_BASE, 'e', "hash → idem_record")                                                                                      \
     X(SPACE_IDEM_AGE, DB_BASE, 'f', "expires_at, hash → nothing")                                                                          \
     X(SPACE_CHANNEL, DB_BASE, 'c', "channel → sequence, answers")                                                                          \
-    X(SPACE_RESULT, DB_RESULT, 's', "report → JSON")
+    X(SPACE_RESULT, DB_RESULT, 's', "report → JSON")                                                                                       \
+    X(SPACE_AGENT, DB_WIDGET, 'a', "id → agent_record")                                                                                    \
+    X(SPACE_LISTED, DB_WIDGET, 'l', "kind, scope, class, id → nothing")                                                                    \
+    X(SPACE_ERASING, DB_WIDGET, 'x', "scope → nothing")
 
 #define X(id, db, tag, text) id,
 enum space { SPACES(X) SPACE_INDEX, SPACE_COUNT };
@@ -185,6 +189,16 @@ struct PACKED idem_record {
     uint64_t workspace, report;
     int64_t expires_at;
     uint32_t code;
+};
+
+struct PACKED agent_record {
+    uint8_t format, is_published, require_lead;
+    struct ulid id;
+    uint64_t workspace, version;
+    int64_t created_at, updated_at;
+    uint32_t renderer;
+    uint16_t name_n;
+    uint32_t origins_n, settings_n, json_n;
 };
 
 /* schema_read_…(value, out): what a value says, its texts borrowed from it. False when it is not such a record. */

@@ -42,7 +42,15 @@ static void render_project(const struct store_project *p, struct buf *out)
                (unsigned long long)p->scored, (unsigned long long)p->score_total);
 }
 
-const struct store_renderer kit_renderer = {.version = 1, .report = render_report, .project = render_project};
+static void render_agent(const struct store_agent *a, struct buf *out)
+{
+    buf_adds(out, "agent ");
+    buf_str(out, a->name);
+    buf_printf(out, " %llu", (unsigned long long)a->version);
+}
+
+const struct store_renderer kit_renderer = {
+    .version = 1, .report = render_report, .project = render_project, .widget = {.agent = render_agent}};
 
 /* All directories of a run lie in one, which the parent removes: a test that failed cleans nothing up. */
 static char base[48];
