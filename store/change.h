@@ -35,6 +35,25 @@ enum store_change_kind {
     /* workspace (0: any), agent, match, fields: which of name, text, data were sent, and the two flags' new values → first, version */
     CHANGE_AGENT_UPDATE,
     CHANGE_AGENT_DELETE, /* workspace (0: any), agent: gone at once, with all that visitors left with it */
+    /*
+     * agent, hash (digest of the secret that was sent, 32 bytes; empty: none), match (digest of the secret a new visitor gets), url, data
+     * (JSON about the page), expires_at (a conversation begun before is not gone on with) → first: conversation, second: visitor, code: 1
+     * where the visitor is new
+     */
+    CHANGE_VISITOR_INIT,
+    CHANGE_VISITOR_ERASE, /* agent, visitor: with conversations, messages, leads, events and ratings; STORE_NOT_FOUND: gone already */
+    /*
+     * A visitor's message and, unless a human has the conversation, its answer. agent, visitor, conversation, client_id, text, url, data
+     * (page context), answer, citations, fields, idem_*, code → first: message, second: answer
+     */
+    CHANGE_MESSAGE_POST,
+    CHANGE_MESSAGE_REPLY,    /* an operator's. workspace, conversation, id (key), text, idem_*, code → first */
+    CHANGE_CONVERSATION_SET, /* by the visitor: agent, visitor; by an operator: workspace, id (key). conversation, fields → version */
+    CHANGE_LEAD,   /* agent, visitor, conversation, hash (digest of the lower-cased address), text (address), name, url (phone), data, idem_* → first, code */
+    CHANGE_EVENTS, /* agent, visitor, conversation, data: rows of event_pack → id: how many */
+    CHANGE_RATING, /* agent, visitor, conversation, score (1–5), text (comment), fields → first */
+    /* expires_at: events made before; limit, result: enum of what (RETAIN_…) → id: how many went; STORE_NOT_FOUND when nothing was left */
+    CHANGE_RETAIN,
     CHANGE_KINDS
 };
 
@@ -51,6 +70,22 @@ enum {
     AGENT_PUBLISHED = 32,
     AGENT_LEAD = 64,
 };
+
+/* Of a CHANGE_MESSAGE_POST: the answer is a guess. Of a CHANGE_RATING: a comment was sent. */
+enum { MESSAGE_LOW_CONFIDENCE = 1, RATING_HAS_COMMENT = 1 };
+
+/* What a CHANGE_CONVERSATION_SET does; each is idempotent. STORE_EXISTS: another operator has claimed it. */
+enum {
+    CONVERSATION_SET_READ = 1,
+    CONVERSATION_SET_CLEARED = 2,
+    CONVERSATION_SET_CLOSED = 4,
+    CONVERSATION_SET_HUMAN = 8,
+    CONVERSATION_SET_CLAIMED = 16,
+    CONVERSATION_SET_RELEASED = 32,
+};
+
+/* What a CHANGE_RETAIN takes away. */
+enum { RETAIN_EVENTS = 1, RETAIN_CONVERSATIONS = 2 };
 
 struct store_change {
     uint32_t kind;   /* enum store_change_kind */
@@ -76,7 +111,7 @@ struct store_change {
     struct str idem_body; /* 32 bytes: SHA-256 of the body */
     struct str results;   /* JSON object of the checks */
     struct str error_code, error_message;
-    struct str text, data; /* of the widget's changes: see their rows */
+    struct str text, data, client_id, answer, citations; /* of the widget's changes: see their rows */
 };
 
 /* change_encode(change, out): append the wire form. Native byte order: both ends are this host, this version of the record. */

@@ -48,6 +48,15 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_CHANNEL, DB_BASE, 'c', "channel → sequence, answers")                                                                          \
     X(SPACE_RESULT, DB_RESULT, 's', "report → JSON")                                                                                       \
     X(SPACE_AGENT, DB_WIDGET, 'a', "id → agent_record")                                                                                    \
+    X(SPACE_VISITOR, DB_WIDGET, 'v', "id → visitor_record")                                                                                \
+    X(SPACE_VISITOR_SECRET, DB_WIDGET, 's', "agent, hash → visitor")                                                                       \
+    X(SPACE_CONVERSATION, DB_WIDGET, 'c', "id → conversation_record")                                                                      \
+    X(SPACE_MESSAGE, DB_WIDGET, 'm', "conversation, id → message_record")                                                                  \
+    X(SPACE_ONCE, DB_WIDGET, 'o', "conversation, kind, key → once_record")                                                                 \
+    X(SPACE_LEAD, DB_WIDGET, 'd', "id → lead_record")                                                                                      \
+    X(SPACE_LEAD_EMAIL, DB_WIDGET, 'e', "agent, hash → lead")                                                                              \
+    X(SPACE_EVENT, DB_WIDGET, 'n', "id → kept_record")                                                                                     \
+    X(SPACE_RATING, DB_WIDGET, 'r', "id → kept_record")                                                                                    \
     X(SPACE_LISTED, DB_WIDGET, 'l', "kind, scope, class, id → nothing")                                                                    \
     X(SPACE_ERASING, DB_WIDGET, 'x', "scope → nothing")
 
@@ -199,6 +208,59 @@ struct PACKED agent_record {
     uint32_t renderer;
     uint16_t name_n;
     uint32_t origins_n, settings_n, json_n;
+};
+
+struct PACKED visitor_record {
+    uint8_t format, lead;
+    struct ulid id, agent, conversation; /* conversation: the newest */
+    uint64_t workspace;
+    int64_t created_at;
+    uint8_t secret[32]; /* digest */
+    uint32_t about_n;
+};
+
+struct PACKED conversation_record {
+    uint8_t format, human_requested, lead_captured, rating;
+    uint32_t renderer;
+    struct ulid id, agent, visitor, last, cleared, read, rating_id;
+    uint64_t workspace, version, messages, claimed_by;
+    int64_t created_at, updated_at, closed_at;
+    uint16_t url_n;
+    uint32_t json_n;
+};
+
+struct PACKED message_record {
+    uint8_t format, role;
+    uint32_t renderer, json_n, result_at, result_n;
+};
+
+/* What was done once under a key of the caller's: a client_message_id, an Idempotency-Key. Goes with the conversation. */
+struct PACKED once_record {
+    struct ulid first, second;
+    int64_t expires_at;
+    uint8_t body[32];
+    uint32_t code;
+};
+
+struct PACKED lead_record {
+    uint8_t format;
+    uint32_t renderer;
+    struct ulid id, agent, visitor, conversation;
+    uint64_t workspace;
+    int64_t created_at, updated_at;
+    uint8_t hash[32];
+    uint16_t owners_n, email_n, name_n, phone_n; /* owners: visitors it was sent by, oldest first; ${visitor} is the last */
+    uint32_t fields_n, json_n;
+};
+
+/* An event or a rating. */
+struct PACKED kept_record {
+    uint8_t format, rating;
+    uint32_t renderer;
+    struct ulid id, agent, visitor, conversation;
+    uint64_t workspace;
+    int64_t created_at;
+    uint32_t text_n, json_n; /* text: a rating's comment */
 };
 
 /* schema_read_…(value, out): what a value says, its texts borrowed from it. False when it is not such a record. */

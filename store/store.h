@@ -247,6 +247,7 @@ enum store_event_kind {
     EVENT_KEY_REVOKED, /* or rotated: look it up again */
     EVENT_WORKSPACE_DELETED,
     EVENT_AGENT_CHANGED, /* or deleted. id, value: the halves of its ULID */
+    EVENT_CONVERSATION,  /* something of it changed, a message came, it is gone. id, value: likewise */
     EVENT_PURGE, /* something is dying: CHANGE_PURGE should be applied until it answers STORE_NOT_FOUND */
 };
 struct store_event {

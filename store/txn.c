@@ -26,6 +26,15 @@ static apply_fn *const kinds[CHANGE_KINDS] = {
     [CHANGE_AGENT_CREATE] = agent_create,
     [CHANGE_AGENT_UPDATE] = agent_update,
     [CHANGE_AGENT_DELETE] = agent_delete,
+    [CHANGE_VISITOR_INIT] = visitor_init,
+    [CHANGE_VISITOR_ERASE] = visitor_erase,
+    [CHANGE_MESSAGE_POST] = message_post,
+    [CHANGE_MESSAGE_REPLY] = message_reply,
+    [CHANGE_CONVERSATION_SET] = conversation_set,
+    [CHANGE_LEAD] = lead_put,
+    [CHANGE_EVENTS] = events_put,
+    [CHANGE_RATING] = rating_put,
+    [CHANGE_RETAIN] = retain_slice,
 };
 
 void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms, struct store_answer *answer)

@@ -32,9 +32,10 @@ struct store_conversation {
     struct ulid last;    /* its newest message; none: there is none */
     struct ulid cleared; /* the visitor has cleared away the messages up to this one */
     struct ulid read;    /* the visitor has read up to this one */
+    struct ulid rating_id;
     uint64_t workspace, version, messages;
     uint64_t claimed_by; /* key of the operator who has it; 0: nobody */
-    bool human_requested, lead_captured, erasing;
+    bool human_requested, lead_captured;
     unsigned rating; /* 1–5; 0: none */
     int64_t created_at, updated_at, closed_at;
     struct str page_url, json;
@@ -94,9 +95,63 @@ struct store;
 /* ---- reading ---- */
 
 typedef void store_agent_fn(void *arg, enum store_status status, const struct store_agent *agent);
+typedef void store_conversation_fn(void *arg, enum store_status status, const struct store_conversation *conversation);
 
 /* store_agent_get(s, id, done, arg): whatever its workspace, which must live. store_agent_each: as store_key_each. */
 void store_agent_get(struct store *s, const struct ulid *id, store_agent_fn *done, void *arg);
 void store_agent_each(struct store *s, uint64_t workspace, store_agent_fn *each, void *arg);
+
+/*
+ * store_session_get(s, agent, visitor, conversation, done, arg): what a visitor's token names, if all three are there and belong together.
+ * Whether the agent is published is for the caller to judge.
+ */
+typedef void store_session_fn(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *conversation);
+void store_session_get(struct store *s, const struct ulid *agent, const struct ulid *visitor, const struct ulid *conversation,
+                       store_session_fn *done, void *arg);
+
+/*
+ * store_visitor_resume(s, agent, secret, begun_after, done, arg): the conversation that the visitor with this secret (its digest, 32 bytes)
+ * goes on with: begun after that time and not closed.
+ */
+void store_visitor_resume(struct store *s, const struct ulid *agent, const uint8_t secret[32], int64_t begun_after,
+                          store_conversation_fn *done, void *arg);
+
+/* store_conversation_get(s, workspace, id, done, arg): an operator's look. */
+void store_conversation_get(struct store *s, uint64_t workspace, const struct ulid *id, store_conversation_fn *done, void *arg);
+
+/* A message as it is kept. ${result}: the part of ${json} that the answer to the message before it repeats. */
+struct store_kept_message {
+    struct ulid id;
+    enum message_role role;
+    struct str json, result;
+};
+typedef void store_message_fn(void *arg, enum store_status status, const struct store_kept_message *message);
+
+/*
+ * store_message_each(s, conversation, after, before, newest, limit, each, arg): messages above ${after} and below ${before} (none: no bound),
+ * at most ${limit}: the newest of them, newest first, or the oldest of them, oldest first. Then once with STORE_NOT_FOUND (no more there
+ * are) or STORE_OK (the limit was reached) and NULL. store_message_get: one.
+ */
+void store_message_each(struct store *s, const struct ulid *conversation, const struct ulid *after, const struct ulid *before, bool newest,
+                        unsigned limit, store_message_fn *each, void *arg);
+void store_message_get(struct store *s, const struct ulid *conversation, const struct ulid *id, store_message_fn *done, void *arg);
+
+/* What an operator lists. */
+enum store_rows { ROWS_CONVERSATIONS, ROWS_LEADS, ROWS_EVENTS, ROWS_RATINGS };
+struct store_rows_query {
+    uint64_t workspace;
+    struct ulid agent;            /* none: all of the workspace's */
+    unsigned class;               /* of conversations: status + 1; 0: all */
+    struct ulid after;            /* the last id of the page before; none: the first page */
+    int64_t since, until;         /* made from … up to before …; 0: no bound */
+    unsigned limit;
+};
+
+/* store_rows_each(s, rows, query, each, arg): newest first; then once with STORE_OK or STORE_NOT_FOUND, as store_message_each. */
+typedef void store_row_fn(void *arg, enum store_status status, const struct ulid *id, struct str json);
+void store_rows_each(struct store *s, enum store_rows rows, const struct store_rows_query *query, store_row_fn *each, void *arg);
+
+/* event_pack(out, kind, payload, at): append a row to the data of a CHANGE_EVENTS. */
+void event_pack(struct buf *out, struct str kind, struct str payload, int64_t at);
 
 #endif
