@@ -119,6 +119,9 @@ static int make_run_files(struct master *m)
     m->writer_fd = channel_listen(path);
     if (m->writer_fd < 0 || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
+    m->typing = typing_new();
+    if (m->typing == NULL)
+        return refuse("cannot start", "shared memory", strerror(errno));
     return make_limits(m);
 }
 
@@ -361,6 +364,7 @@ static void tidy(struct master *m)
     scoreboard_close(m->scoreboard);
     limiters_board_close(m->limiters);
     ratelimit_close(m->ratelimit);
+    typing_free(m->typing);
     free(m->seats);
     int fds[] = {m->signal_fd, m->notify_fd, m->data_lock, m->run_lock};
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)

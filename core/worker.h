@@ -18,6 +18,7 @@ struct access_log;
 struct memo;
 struct limiting;
 struct secrets;
+struct sessions;
 
 struct worker {
     struct process *process;
@@ -37,6 +38,7 @@ struct worker {
     char id[32]; /* the last request id made here, hex: a random half and a counter */
     struct memo *memo;
     struct limiting *limiting;
+    struct sessions *sessions; /* visitors' tokens seen lately */
     struct secrets *secrets; /* that sign visitors' tokens */
     uint64_t secrets_at_ms;  /* when they are looked at again */
     z_stream gzip;

@@ -8,7 +8,12 @@ const struct store_renderer render_records = {
     .version = RENDER_VERSION,
     .report = render_report,
     .project = render_project,
-    .widget = {.agent = render_agent},
+    .widget = {.agent = render_agent,
+               .conversation = render_conversation,
+               .message = render_message,
+               .lead = render_lead,
+               .event = render_event,
+               .rating = render_rating},
 };
 
 static const char *const statuses[] = {[REPORT_PENDING] = "\"pending\"", [REPORT_DONE] = "\"done\"", [REPORT_FAILED] = "\"failed\""};

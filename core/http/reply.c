@@ -1,6 +1,7 @@
 /* Sending what a handler decided: headers, gzip, HEAD, and the shapes of errors. */
 #include "reply.h"
 
+#include "cors_request.h"
 #include "etag.h"
 #include "fields.h"
 #include "json_out.h"
@@ -106,6 +107,7 @@ static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t
     if (r->etag.p != NULL)
         add(r, H2O_TOKEN_ETAG, r->etag);
     limit_headers(r);
+    cors_headers(r);
     if (r->worker->draining)
         req->http1_is_persistent = 0;
     r->replied = true;

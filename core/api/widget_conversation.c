@@ -1,0 +1,204 @@
+/* What a visitor does in the conversation: ask, look, mark, leave. */
+#include "widget.h"
+
+#include "answer.h"
+#include "render_widget.h"
+#include "../typing.h"
+#include "../http/json_out.h"
+
+/* ---- a message ---- */
+
+struct told {
+    struct request *r;
+    const struct store_answer *answer;
+};
+
+static void message_body(struct request *r, const struct store_answer *answer, struct str result)
+{
+    const struct store_change *change = r->state;
+    bool human = ulid_none(&answer->second);
+    struct buf body = {0};
+    widget_id(&body, "{\"message_id\":", &answer->first);
+    widget_id(&body, ",\"answer_id\":", &answer->second);
+    widget_id(&body, ",\"conversation_id\":", &change->conversation);
+    buf_adds(&body, ",\"client_message_id\":");
+    json_text(&body, change->client_id);
+    buf_adds(&body, ",");
+    buf_str(&body, human ? STR("\"content\":null,\"citations\":[],\"low_confidence\":false") : result);
+    buf_adds(&body, human ? ",\"human_takeover\":true}" : ",\"human_takeover\":false}");
+    widget_replayed(r, answer);
+    if (buf_ok(&body))
+        widget_reply(r, 200, buf_view(&body));
+    else
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    buf_free(&body);
+}
+
+static void answer_read(void *arg, enum store_status status, const struct store_kept_message *m)
+{
+    const struct told *told = arg;
+    if (status == STORE_OK)
+        message_body(told->r, told->answer, m->result);
+    else
+        widget_refuse(told->r, status);
+}
+
+/* The answer is read back: of a repeat, it is the one the first request got. */
+static void posted(struct request *r, const struct store_answer *answer)
+{
+    const struct store_change *change = r->state;
+    struct told told = {r, answer};
+    if (answer->status != STORE_OK)
+        widget_refuse(r, answer->status);
+    else if (ulid_none(&answer->second))
+        message_body(r, answer, (struct str){NULL, 0});
+    else
+        store_message_get(r->store, &change->conversation, &answer->second, answer_read, &told);
+}
+
+static struct str sent_text(const struct value *v)
+{
+    return v->sent ? v->text : (struct str){NULL, 0};
+}
+
+void widget_message(struct request *r)
+{
+    struct answer found;
+    if (!r->values[MESSAGE_TEXT].sent) {
+        reply_invalid(r, "message", "is required: 1 to 4000 characters");
+        return;
+    }
+    struct store_change *change = widget_change(r, CHANGE_MESSAGE_POST);
+    change->text = r->values[MESSAGE_TEXT].text;
+    change->url = sent_text(&r->values[MESSAGE_PAGE_URL]);
+    change->data = sent_text(&r->values[MESSAGE_PAGE_CONTEXT]);
+    change->client_id = sent_text(&r->values[MESSAGE_CLIENT_ID]);
+    change->code = 200;
+    if (!request_idempotency(r, change))
+        return;
+    answer_find(r->store, &change->agent, change->text, &found);
+    change->answer = found.content;
+    change->citations = found.citations;
+    change->fields = found.low_confidence ? MESSAGE_LOW_CONFIDENCE : 0;
+    request_change(r, change, posted);
+}
+
+/* ---- a look ---- */
+
+static void look(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+{
+    struct request *r = arg;
+    struct buf body = {0};
+    (void)agent;
+    if (status != STORE_OK) {
+        widget_refuse(r, status);
+        return;
+    }
+    bool typing = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
+    const struct ulid id = c->id, cleared = c->cleared;
+    bool claimed = c->claimed_by != 0;
+    if (reply_etag(r, widget_tag(c, typing)))
+        return;
+    buf_adds(&body, "{");
+    if (widget_page(r, &id, &cleared, r->values, &body)) {
+        buf_printf(&body, ",\"is_claimed\":%s,\"operator_typing\":%s}", claimed ? "true" : "false", typing ? "true" : "false");
+        if (buf_ok(&body))
+            widget_reply(r, 200, buf_view(&body));
+        else
+            reply_error(r, ERR_UNAVAILABLE, NULL);
+    }
+    buf_free(&body);
+}
+
+void widget_messages(struct request *r)
+{
+    store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, look, r);
+}
+
+/* ---- marks ---- */
+
+static void show_state(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+{
+    struct request *r = arg;
+    struct buf body = {0};
+    (void)agent;
+    if (status != STORE_OK) {
+        widget_refuse(r, status);
+        return;
+    }
+    widget_id(&body, "{\"conversation_id\":", &c->id);
+    buf_printf(&body, ",\"status\":\"%s\",\"is_claimed\":%s", conversation_status_name(conversation_status(c)),
+               c->claimed_by != 0 ? "true" : "false");
+    widget_id(&body, ",\"read_up_to\":", &c->read);
+    buf_adds(&body, "}");
+    if (buf_ok(&body))
+        widget_reply(r, 200, buf_view(&body));
+    else
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    buf_free(&body);
+}
+
+static void marked(struct request *r, const struct store_answer *answer)
+{
+    if (answer->status != STORE_OK)
+        widget_refuse(r, answer->status);
+    else
+        store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, show_state, r);
+}
+
+static void mark(struct request *r, uint32_t fields)
+{
+    struct store_change *change = widget_change(r, CHANGE_CONVERSATION_SET);
+    change->fields = fields;
+    request_change(r, change, marked);
+}
+
+void widget_read(struct request *r)
+{
+    mark(r, CONVERSATION_SET_READ);
+}
+
+void widget_clear(struct request *r)
+{
+    mark(r, CONVERSATION_SET_CLEARED);
+}
+
+void widget_close(struct request *r)
+{
+    mark(r, CONVERSATION_SET_CLOSED);
+}
+
+void widget_request_human(struct request *r)
+{
+    mark(r, CONVERSATION_SET_HUMAN);
+}
+
+/* ---- the end ---- */
+
+static void show_erased(struct request *r)
+{
+    struct buf body = {0};
+    widget_id(&body, "{\"visitor_id\":", &r->session.visitor);
+    buf_adds(&body, ",\"deleted\":true}");
+    if (buf_ok(&body))
+        widget_reply(r, 200, buf_view(&body));
+    else
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    buf_free(&body);
+}
+
+static void erased(struct request *r, const struct store_answer *answer)
+{
+    if (answer->status == STORE_OK || answer->status == STORE_NOT_FOUND)
+        show_erased(r);
+    else
+        widget_refuse(r, answer->status);
+}
+
+void widget_erase(struct request *r)
+{
+    if (r->session.erased)
+        show_erased(r);
+    else
+        request_change(r, widget_change(r, CHANGE_VISITOR_ERASE), erased);
+}
