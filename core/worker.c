@@ -9,6 +9,7 @@
 #include "http/access_log.h"
 #include "http/limit.h"
 #include "http/pipeline.h"
+#include "http/stream.h"
 #include "api/render.h"
 
 #include <errno.h>
@@ -118,6 +119,7 @@ static void begin_drain(struct worker *w, bool stopping)
     }
     w->stopping = w->stopping || stopping;
     link_release(w->link);
+    streams_drain(w);
 }
 
 static void turn(struct worker *w)
@@ -133,6 +135,7 @@ static void turn(struct worker *w)
     look_at_secrets(w);
     link_tick(w->link);
     doors_tick(w->doors);
+    streams_tick(w);
     link_flush(w->link);
     access_log_flush(w->access_log, false);
     limiting_tick(w->limiting, clock_wall_ms());

@@ -19,6 +19,7 @@ struct memo;
 struct limiting;
 struct secrets;
 struct sessions;
+struct streams;
 
 struct worker {
     struct process *process;
@@ -39,6 +40,7 @@ struct worker {
     struct memo *memo;
     struct limiting *limiting;
     struct sessions *sessions; /* visitors' tokens seen lately */
+    struct streams *streams;   /* open event streams */
     struct secrets *secrets; /* that sign visitors' tokens */
     uint64_t secrets_at_ms;  /* when they are looked at again */
     z_stream gzip;

@@ -249,6 +249,8 @@ enum store_event_kind {
     EVENT_AGENT_CHANGED, /* or deleted. id, value: the halves of its ULID */
     EVENT_CONVERSATION,  /* something of it changed, a message came, it is gone. id, value: likewise */
     EVENT_PURGE, /* something is dying: CHANGE_PURGE should be applied until it answers STORE_NOT_FOUND */
+    /* no commit's: the writer's greeting. From here on a worker hears of every commit; what came before is in the store by now */
+    EVENT_FEED_BEGINS,
 };
 struct store_event {
     uint64_t kind; /* enum store_event_kind; travels as it is, so there is no padding */

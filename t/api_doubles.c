@@ -343,6 +343,7 @@ bool audit_url_normalise(struct str url, const struct conf *of, struct buf *out,
 NOT_PLAYED(widget_init)
 NOT_PLAYED(widget_message)
 NOT_PLAYED(widget_messages)
+NOT_PLAYED(widget_stream)
 NOT_PLAYED(widget_read)
 NOT_PLAYED(widget_clear)
 NOT_PLAYED(widget_close)

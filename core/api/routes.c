@@ -136,6 +136,7 @@ const struct route routes[] = {
     {"POST", "/api/v1/widget/init", AUTH_NONE, 0, LIMITER_WIDGET_INIT, BODY_JSON, WIDGET_MAX, ROUTE_BODY_FIRST, init_fields, widget_init},
     {"POST", "/api/v1/widget/messages", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, ROUTE_IDEMPOTENT, message_fields, widget_message},
     {"GET", "/api/v1/widget/conversation/messages", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_NONE, 0, 0, page_fields, widget_messages},
+    {"GET", "/api/v1/widget/conversation/stream", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_NONE, 0, ROUTE_TEXT, NULL, widget_stream},
     {"POST", "/api/v1/widget/conversation/read", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, 0, NULL, widget_read},
     {"POST", "/api/v1/widget/conversation/clear", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, 0, NULL, widget_clear},
     {"POST", "/api/v1/widget/conversation/close", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, 0, NULL, widget_close},

@@ -22,7 +22,7 @@ enum { COUPON_CODE, COUPON_CART };
 enum { ROWS_AGENT, ROWS_AFTER, ROWS_SINCE, ROWS_UNTIL, ROWS_PER_PAGE, ROWS_STATUS /* of conversations alone */ };
 enum { REPLY_TEXT };
 
-request_fn widget_init, widget_message, widget_messages, widget_read, widget_clear, widget_close, widget_request_human, widget_erase;
+request_fn widget_init, widget_message, widget_messages, widget_stream, widget_read, widget_clear, widget_close, widget_request_human, widget_erase;
 request_fn widget_events, widget_lead, widget_typing, widget_rating, widget_coupon;
 request_fn conversations_list, conversations_get, conversations_reply, conversations_claim, conversations_release, conversations_typing;
 request_fn leads_list, events_list, ratings_list;

@@ -4,6 +4,7 @@
 #include "answer.h"
 #include "render_widget.h"
 #include "../typing.h"
+#include "../http/stream.h"
 #include "../http/json_out.h"
 
 /* ---- a message ---- */
@@ -113,6 +114,30 @@ static void look(void *arg, enum store_status status, const struct store_agent *
 void widget_messages(struct request *r)
 {
     store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, look, r);
+}
+
+/* ---- a stream ---- */
+
+static void stream(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+{
+    struct request *r = arg;
+    (void)agent;
+    struct str sent;
+    struct ulid last;
+    if (status != STORE_OK) {
+        widget_refuse(r, status);
+        return;
+    }
+    last = c->last;
+    if (request_header(r, "last-event-id", &sent) && sent.n > 0 && !ulid_parse(sent, &last))
+        reply_error(r, ERR_BAD_REQUEST, "Last-Event-ID must be the id of a message, as the stream gave it.");
+    else
+        stream_open(r, &last);
+}
+
+void widget_stream(struct request *r)
+{
+    store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, stream, r);
 }
 
 /* ---- marks ---- */

@@ -10,6 +10,7 @@
 #include "reply.h"
 #include "route.h"
 #include "session.h"
+#include "stream.h"
 #include "access_log.h"
 #include "../doors.h"
 #include "../link.h"
@@ -441,7 +442,8 @@ bool pipeline_start(struct worker *w)
     w->memo = memo_new();
     w->limiting = limiting_new(w);
     w->sessions = sessions_new();
-    if (w->memo == NULL || w->sessions == NULL || w->limiting == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
+    w->streams = streams_new();
+    if (w->memo == NULL || w->sessions == NULL || w->streams == NULL || w->limiting == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
         return false;
     hex(w->id, prefix);
     hex(w->id + sizeof(w->id) / 2, 0);
@@ -453,6 +455,7 @@ void pipeline_finish(struct worker *w)
     memo_free(w->memo);
     limiting_free(w->limiting);
     sessions_free(w->sessions);
+    streams_free(w->streams);
 }
 
 static void on_request_end(void *arg)
@@ -464,7 +467,7 @@ static void on_request_end(void *arg)
     c->request = NULL;
     c->requests++;
     c->since_ms = r->worker->now_ms;
-    c->receiving = c->head_done = c->sending = false;
+    c->receiving = c->head_done = c->sending = c->streaming = false;
     score_add(r->worker->process->score->requests, 1);
     if (r->replied)
         access_log_add(r->worker->access_log, r);
