@@ -171,7 +171,7 @@ static const struct {
     {"init", "POST"},         {"messages", "POST"},           {"conversation/messages", "GET"}, {"conversation/read", "POST"},
     {"conversation/clear", "POST"}, {"conversation/close", "POST"}, {"request-human", "POST"},      {"me", "DELETE"},
     {"events", "POST"},       {"leads", "POST"},              {"typing", "POST"},             {"satisfaction", "POST"},
-    {"coupon/apply", "POST"}, {"nothing/here", "GET"},
+    {"coupon/apply", "POST"}, {"messages/stream", "POST"},    {"conversation/stream", "GET"}, {"nothing/here", "GET"},
 };
 
 START_TEST(a_preflight_is_answered_free_of_charge)
@@ -369,6 +369,31 @@ START_TEST(a_message_is_answered_honestly_and_kept)
     expect_str(list, "data.messages.1.id", str_at(r, "data.answer_id"));
     expect_str(list, "data.messages.1.role", "assistant");
     expect_int(list, "data.messages.0.page_context.t", 1);
+}
+END_TEST
+
+START_TEST(an_answer_comes_as_events_too)
+{
+    struct visitor v = visitor_new();
+    struct response *plain = post(&v, "messages", "{\"message\":\"one\",\"client_message_id\":\"c-1\"}");
+    struct response *r = post(&v, "messages/stream", "{\"message\":\"one\",\"client_message_id\":\"c-1\"}");
+    expect_status(r, 200);
+    expect(r, !strcmp(header(r, "Content-Type"), "text/event-stream") && header(r, "X-RateLimit-Limit") && header(r, "Access-Control-Allow-Origin"));
+    char *words = text("%s", ""), *at = r->body, *done = strstr(r->body, "event: done\ndata: ");
+    expect(r, !strncmp(r->body, "event: start\ndata: {\"message_id\":\"", 34) && done != NULL && strstr(r->body, "event: citations\ndata: []\n\n") != NULL);
+    while ((at = strstr(at, "event: token\ndata: ")) != NULL) {
+        at += strlen("event: token\ndata: ");
+        struct json_object *token = json_tokener_parse(text("%.*s", (int)strcspn(at, "\n"), at)), *piece = NULL;
+        expect(r, json_object_object_get_ex(token, "text", &piece));
+        words = text("%s%s", words, json_object_get_string(piece));
+    }
+    ck_assert_str_eq(words, str_at(plain, "data.content"));
+    done += strlen("event: done\ndata: ");
+    ck_assert_msg(strstr(plain->body, text("%.*s", (int)strcspn(done, "\n"), done)) != NULL, "%s\n%s", done, plain->body); /* the same answer */
+    expect_error(post(&v, "messages/stream", "{}"), 422, "validation_failed");
+    operate("POST", text("conversations/%s/claim", v.conversation), NULL);
+    r = post(&v, "messages/stream", "{\"message\":\"two\"}");
+    expect(r, r->status == 200 && strstr(r->body, "event: token") == NULL && strstr(r->body, "event: done") && strstr(r->body, "\"human_takeover\":true"));
 }
 END_TEST
 
@@ -771,6 +796,7 @@ int main(void)
     tcase_add_test(tc, a_token_ends_with_its_life);
     tcase_add_test(tc, rotating_the_secrets_logs_nobody_out);
     tcase_add_test(tc, a_message_is_answered_honestly_and_kept);
+    tcase_add_test(tc, an_answer_comes_as_events_too);
     tcase_add_loop_test(tc, a_bad_body_is_refused_and_names_the_field, 0, (int)COUNT(bad_bodies));
     tcase_add_test(tc, a_text_is_measured_in_characters);
     tcase_add_test(tc, repeats_get_the_first_answer_and_nothing_is_kept_twice);

@@ -135,6 +135,7 @@ const struct route routes[] = {
     {"DELETE", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_WRITE, LIMITER_API, BODY_NONE, 0, 0, NULL, reports_delete},
     {"POST", "/api/v1/widget/init", AUTH_NONE, 0, LIMITER_WIDGET_INIT, BODY_JSON, WIDGET_MAX, ROUTE_BODY_FIRST, init_fields, widget_init},
     {"POST", "/api/v1/widget/messages", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, ROUTE_IDEMPOTENT, message_fields, widget_message},
+    {"POST", "/api/v1/widget/messages/stream", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, ROUTE_IDEMPOTENT | ROUTE_TEXT, message_fields, widget_message},
     {"GET", "/api/v1/widget/conversation/messages", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_NONE, 0, 0, page_fields, widget_messages},
     {"GET", "/api/v1/widget/conversation/stream", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_NONE, 0, ROUTE_TEXT, NULL, widget_stream},
     {"POST", "/api/v1/widget/conversation/read", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, 0, NULL, widget_read},

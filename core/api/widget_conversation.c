@@ -4,8 +4,11 @@
 #include "answer.h"
 #include "render_widget.h"
 #include "../typing.h"
-#include "../http/stream.h"
+#include "../http/json_in.h"
 #include "../http/json_out.h"
+#include "../http/stream.h"
+
+#include <json-c/json.h>
 
 /* ---- a message ---- */
 
@@ -14,24 +17,90 @@ struct told {
     const struct store_answer *answer;
 };
 
-static void message_body(struct request *r, const struct store_answer *answer, struct str result)
+/* The object that tells what became of the message. */
+static void result_put(struct buf *body, const struct store_change *change, const struct store_answer *answer, struct str result)
+{
+    bool human = ulid_none(&answer->second);
+    widget_id(body, "{\"message_id\":", &answer->first);
+    widget_id(body, ",\"answer_id\":", &answer->second);
+    widget_id(body, ",\"conversation_id\":", &change->conversation);
+    buf_adds(body, ",\"client_message_id\":");
+    json_text(body, change->client_id);
+    buf_adds(body, ",");
+    buf_str(body, human ? STR("\"content\":null,\"citations\":[],\"low_confidence\":false") : result);
+    buf_adds(body, human ? ",\"human_takeover\":true}" : ",\"human_takeover\":false}");
+}
+
+/* An answer word by word, as pages that show it while it comes take it. */
+static void tokens_put(struct buf *body, struct str content)
+{
+    for (size_t from = 0, to; from < content.n; from = to) {
+        to = from;
+        while (to < content.n && content.p[to] != ' ')
+            to++;
+        while (to < content.n && content.p[to] == ' ')
+            to++;
+        buf_adds(body, "event: token\ndata: {\"text\":");
+        json_string(body, (struct str){content.p + from, to - from});
+        buf_adds(body, "}\n\n");
+    }
+}
+
+/* ${result} are members of an object: the words of its content, and its citations. */
+static bool answer_events(struct buf *body, struct str result)
+{
+    enum json_in verdict;
+    struct json_object *content = NULL, *citations = NULL;
+    struct buf text = {0};
+    buf_adds(&text, "{");
+    buf_str(&text, result);
+    buf_adds(&text, "}");
+    struct json_object *tree = buf_ok(&text) ? json_in_parse(buf_view(&text), JSON_IN_DEPTH, &verdict) : NULL;
+    if (json_object_object_get_ex(tree, "content", &content) && json_object_object_get_ex(tree, "citations", &citations)) {
+        tokens_put(body, (struct str){json_object_get_string(content), (size_t)json_object_get_string_len(content)});
+        buf_printf(body, "event: citations\ndata: %s\n\n",
+                   json_object_to_json_string_ext(citations, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+    }
+    json_object_put(tree);
+    buf_free(&text);
+    return tree != NULL;
+}
+
+/* Committed and whole when it starts, so nothing can go wrong on the way: it ends with done. */
+static void events_reply(struct request *r, const struct store_answer *answer, struct str result, struct buf *body)
 {
     const struct store_change *change = r->state;
-    bool human = ulid_none(&answer->second);
-    struct buf body = {0};
-    widget_id(&body, "{\"message_id\":", &answer->first);
-    widget_id(&body, ",\"answer_id\":", &answer->second);
-    widget_id(&body, ",\"conversation_id\":", &change->conversation);
-    buf_adds(&body, ",\"client_message_id\":");
-    json_text(&body, change->client_id);
-    buf_adds(&body, ",");
-    buf_str(&body, human ? STR("\"content\":null,\"citations\":[],\"low_confidence\":false") : result);
-    buf_adds(&body, human ? ",\"human_takeover\":true}" : ",\"human_takeover\":false}");
-    widget_replayed(r, answer);
-    if (buf_ok(&body))
-        widget_reply(r, 200, buf_view(&body));
-    else
+    widget_id(body, "event: start\ndata: {\"message_id\":", &answer->first);
+    widget_id(body, ",\"conversation_id\":", &change->conversation);
+    buf_adds(body, ",\"client_message_id\":");
+    json_text(body, change->client_id);
+    buf_adds(body, "}\n\n");
+    bool good = ulid_none(&answer->second) || answer_events(body, result);
+    buf_adds(body, "event: done\ndata: ");
+    result_put(body, change, answer, result);
+    buf_adds(body, "\n\n");
+    struct str part = buf_view(body);
+    if (!good || !buf_ok(body)) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
+        return;
+    }
+    reply_header(r, "cache-control", STR("no-store"));
+    reply_parts(r, 200, "text/event-stream", &part, 1);
+}
+
+static void message_body(struct request *r, const struct store_answer *answer, struct str result)
+{
+    struct buf body = {0};
+    widget_replayed(r, answer);
+    if ((r->route->flags & ROUTE_TEXT) != 0) {
+        events_reply(r, answer, result, &body);
+    } else {
+        result_put(&body, r->state, answer, result);
+        if (buf_ok(&body))
+            widget_reply(r, 200, buf_view(&body));
+        else
+            reply_error(r, ERR_UNAVAILABLE, NULL);
+    }
     buf_free(&body);
 }
 
