@@ -52,7 +52,7 @@ enum store_change_kind {
     CHANGE_LEAD,   /* agent, visitor, conversation, hash (digest of the lower-cased address), text (address), name, url (phone), data, idem_* → first, code */
     CHANGE_EVENTS, /* agent, visitor, conversation, data: rows of event_pack → id: how many */
     CHANGE_RATING, /* agent, visitor, conversation, score (1–5), text (comment), fields → first */
-    /* expires_at: events made before; limit, result: enum of what (RETAIN_…) → id: how many went; STORE_NOT_FOUND when nothing was left */
+    /* fields: one of RETAIN_…; expires_at: what was made before; limit: records → id: how many went; STORE_NOT_FOUND when none was left */
     CHANGE_RETAIN,
     CHANGE_KINDS
 };

@@ -755,6 +755,33 @@ START_TEST(an_erased_visitor_is_gone_everywhere)
 }
 END_TEST
 
+static bool nothing_left(void *own)
+{
+    struct response *events = http(own, .path = "/api/v1/events", .key = operators), *leads = http(own, .path = "/api/v1/leads", .key = operators);
+    return len_at(events, "data") == 0 && len_at(leads, "data") == 1;
+}
+
+START_TEST(what_is_too_old_goes_when_the_operator_says_so)
+{
+    struct server *own = server_new(&(struct server_options){0});
+    server_start(own);
+    operators = key_new(own, "main", "conversations:read", NULL);
+    char *id = assay_ok(own, "agent", "create", "--workspace", "main", "--name", "R", "--origin", "*", NULL);
+    struct response *r = http(own, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", id));
+    const char *jwt = str_at(r, "data.jwt");
+    http(own, .method = "POST", .path = "/api/v1/widget/events", .key = jwt, .headers = {JSON}, .body = "{\"event\":\"old\"}");
+    http(own, .method = "POST", .path = "/api/v1/widget/leads", .key = jwt, .headers = {JSON}, .body = "{\"email\":\"a@b.example\"}");
+    ck_assert(!nothing_left(own));
+    server_stop(own);
+    server_configure(own, "retention: { events: 1ms }\n");
+    server_start(own);
+    ck_assert(wait_until(nothing_left, own, 5000));
+    expect(r, len_at(http(own, .path = "/api/v1/conversations", .key = operators), "data") == 1);
+    assay_ok(own, "check", NULL);
+    server_free(own);
+}
+END_TEST
+
 /* ---- limits ---- */
 
 START_TEST(one_session_never_spends_anothers_budget)
@@ -810,6 +837,7 @@ int main(void)
     tcase_add_test(tc, lists_go_on_behind_their_last_id);
     tcase_add_loop_test(tc, operators_need_their_scope_and_see_their_workspace_alone, 0, (int)COUNT(operated));
     tcase_add_test(tc, an_erased_visitor_is_gone_everywhere);
+    tcase_add_test(tc, what_is_too_old_goes_when_the_operator_says_so);
     tcase_add_test(tc, one_session_never_spends_anothers_budget);
     return harness_main(suite);
 }
