@@ -98,8 +98,8 @@ void records_number(struct records *records, const char *name, uint64_t number);
 void records_time(struct records *records, const char *name, int64_t ms);
 void records_bool(struct records *records, const char *name, bool value);
 void records_list(struct records *records, const char *name, const char *const *words, size_t count);
-/* records_members(records, object): every member of ${object}, for JSON only. */
-void records_members(struct records *records, struct json_object *object);
+/* records_members(records, members): members of an object as JSON has them, without its braces; for JSON only. */
+void records_members(struct records *records, struct str members);
 void records_end_row(struct records *records);
 /* records_finish(records): print what is left and free. */
 void records_finish(struct records *records);

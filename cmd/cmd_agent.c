@@ -4,7 +4,6 @@
 #include "http/cors.h"
 
 #include <endian.h>
-#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,44 +70,33 @@ static int origins_given(const struct cmd *cmd, struct buf *out)
     return CMD_DONE;
 }
 
-static int json_given(const struct cmd *cmd, const char *option, const char *member, struct json_object *settings)
+/* What was given of the settings; ${prompts} has room for every option. True: anything was. */
+static bool wishes_given(const struct cmd *cmd, const char **prompts, struct agent_wishes *out)
 {
-    const char *text = cmd_value(cmd, option);
-    if (text == NULL)
-        return CMD_DONE;
-    struct json_tokener *tokener = json_tokener_new();
-    if (tokener == NULL)
-        return cmd_refuse("out of memory");
-    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-    struct json_object *value = json_tokener_parse_ex(tokener, text, (int)strlen(text) + 1);
-    enum json_tokener_error error = json_tokener_get_error(tokener);
-    json_tokener_free(tokener);
-    if (error != json_tokener_success)
-        return cmd_refuse("%s: that is not JSON", option);
-    json_object_object_add(settings, member, value);
-    return CMD_DONE;
+    size_t count = 0;
+    bool asked = cmd_has(cmd, "--prompt");
+    for (size_t i = 0; i < cmd->given_count; i++)
+        if (strcmp(cmd->given[i].name, "--prompt") == 0 && cmd->given[i].value[0] != '\0')
+            prompts[count++] = cmd->given[i].value;
+    prompts[count] = NULL;
+    *out = (struct agent_wishes){.theme = cmd_value(cmd, "--theme"),
+                                 .lead_form_fields = cmd_value(cmd, "--lead-fields"),
+                                 .language_default = cmd_value(cmd, "--language"),
+                                 .starter_prompts = asked ? prompts : NULL};
+    return asked || out->theme != NULL || out->lead_form_fields != NULL || out->language_default != NULL;
 }
 
-/* What was given of the settings takes the place of what ${settings} has. *given: anything was. */
-static int settings_given(const struct cmd *cmd, struct json_object *settings, bool *given)
+/* The settings ${present} as the options want them. *given: they want anything. */
+static int settings_given(const struct cmd *cmd, struct str present, struct buf *out, bool *given)
 {
-    struct json_object *prompts = NULL;
-    for (size_t i = 0; i < cmd->given_count; i++) {
-        if (strcmp(cmd->given[i].name, "--prompt") != 0)
-            continue;
-        if (prompts == NULL)
-            json_object_object_add(settings, "starter_prompts", prompts = json_object_new_array());
-        if (cmd->given[i].value[0] != '\0')
-            json_object_array_add(prompts, json_object_new_string(cmd->given[i].value));
-    }
-    const char *language = cmd_value(cmd, "--language");
-    if (language != NULL)
-        json_object_object_add(settings, "language_default", json_object_new_string(language));
-    int status = json_given(cmd, "--theme", "theme", settings);
-    if (status == CMD_DONE)
-        status = json_given(cmd, "--lead-fields", "lead_form_fields", settings);
-    *given = prompts != NULL || language != NULL || cmd_has(cmd, "--theme") || cmd_has(cmd, "--lead-fields");
-    return status;
+    const char *why = NULL, **prompts = calloc(cmd->given_count + 1, sizeof(*prompts));
+    struct agent_wishes wishes;
+    if (prompts == NULL)
+        return cmd_refuse("out of memory");
+    *given = wishes_given(cmd, prompts, &wishes);
+    bool good = agent_settings(present, &wishes, out, &why);
+    free(prompts);
+    return good ? CMD_DONE : cmd_refuse("--theme, --lead-fields, --prompt, --language: %s", why);
 }
 
 struct wanted {
@@ -123,10 +111,10 @@ static void wanted_free(struct wanted *wanted)
 }
 
 /* The change that the options ask for, over an agent whose settings are ${settings}. */
-static int wanted_make(const struct cmd *cmd, struct json_object *settings, struct wanted *wanted)
+static int wanted_make(const struct cmd *cmd, struct str settings, struct wanted *wanted)
 {
     struct store_change *change = &wanted->change;
-    const char *name = cmd_value(cmd, "--name"), *why = NULL;
+    const char *name = cmd_value(cmd, "--name");
     bool given = false;
     if (name != NULL && !cmd_name_valid(name))
         return cmd_refuse("an agent's name is 1 to 100 characters of UTF-8 without control characters");
@@ -135,11 +123,9 @@ static int wanted_make(const struct cmd *cmd, struct json_object *settings, stru
     flags_given(cmd, change);
     int status = origins_given(cmd, &wanted->origins);
     if (status == CMD_DONE)
-        status = settings_given(cmd, settings, &given);
+        status = settings_given(cmd, settings, &wanted->settings, &given);
     if (status != CMD_DONE)
         return status;
-    if (!agent_settings(settings, &wanted->settings, &why))
-        return cmd_refuse("%s", why);
     change->fields |= (cmd_has(cmd, "--origin") ? AGENT_HAS_ORIGINS : 0u) | (given ? AGENT_HAS_SETTINGS : 0u);
     change->text = buf_view(&wanted->origins);
     change->data = buf_view(&wanted->settings);
@@ -184,9 +170,7 @@ int cmd_agent_create(struct cmd *cmd)
         return cmd_misuse(cmd, "which workspace is the agent for? Give --workspace NAME");
     if (cmd_value(cmd, "--name") == NULL)
         return cmd_misuse(cmd, "what is the agent called? Give --name TEXT");
-    struct json_object *settings = json_object_new_object();
-    int status = wanted_make(cmd, settings, &wanted);
-    json_object_put(settings);
+    int status = wanted_make(cmd, (struct str){NULL, 0}, &wanted);
     wanted.change.fields |= cmd_has(cmd, "--unpublished") ? 0u : AGENT_PUBLISHED;
     struct client *client = status == CMD_DONE ? cmd_store_open(cmd) : NULL;
     if (client != NULL) {
@@ -208,7 +192,7 @@ static int no_agent(const char *text)
 struct found {
     enum store_status status;
     uint64_t version;
-    struct json_object *settings;
+    struct buf settings;
 };
 
 static void note_agent(void *arg, enum store_status status, const struct store_agent *agent)
@@ -217,15 +201,8 @@ static void note_agent(void *arg, enum store_status status, const struct store_a
     found->status = status;
     if (status != STORE_OK)
         return;
-    struct buf text = {0};
-    buf_adds(&text, "{");
-    buf_str(&text, agent->settings);
-    buf_add(&text, "}", 2);
     found->version = agent->version;
-    found->settings = buf_ok(&text) ? json_tokener_parse(text.p) : NULL;
-    buf_free(&text);
-    if (found->settings == NULL)
-        found->status = STORE_CORRUPT;
+    buf_str(&found->settings, agent->settings);
 }
 
 /* One try, over the agent as it stands now; STORE_PRECONDITION in ${answer}: somebody else was faster. */
@@ -238,8 +215,8 @@ static int update_try(struct cmd *cmd, struct client *client, const struct ulid 
     if (found.status != STORE_OK)
         return CMD_DONE;
     struct wanted wanted = {.change = {.kind = CHANGE_AGENT_UPDATE, .agent = *id}};
-    int status = wanted_make(cmd, found.settings, &wanted);
-    json_object_put(found.settings);
+    int status = wanted_make(cmd, buf_view(&found.settings), &wanted);
+    buf_free(&found.settings);
     uint64_t version = htole64(found.version);
     wanted.change.match = (struct str){(const char *)&version, sizeof(version)};
     if (status == CMD_DONE && wanted.change.fields == 0)
@@ -329,13 +306,8 @@ static void list_one(void *arg, enum store_status status, const struct store_age
     records_bool(records, "is_published", agent->is_published);
     records_bool(records, "require_lead_before_chat", agent->require_lead);
     list_origins(records, agent->origins);
-    if (records->json) { /* a table has no room for these */
-        struct found found = {.status = STORE_OK};
-        note_agent(&found, STORE_OK, agent);
-        if (found.settings != NULL)
-            records_members(records, found.settings);
-        json_object_put(found.settings);
-    }
+    if (records->json) /* a table has no room for these */
+        records_members(records, agent->settings);
     records_time(records, "created_at", agent->created_at);
     records_time(records, "updated_at", agent->updated_at);
     records_end_row(records);

@@ -71,7 +71,7 @@ void records_time(struct records *records, const char *name, int64_t ms)
 void records_bool(struct records *records, const char *name, bool value)
 {
     if (records->json)
-        add_member(records, name, json_object_new_boolean(value));
+        buf_adds(add_member(records, name), value ? "true" : "false");
     else
         records_text(records, name, value ? STR("yes") : STR("no"));
 }
@@ -94,10 +94,12 @@ void records_list(struct records *records, const char *name, const char *const *
     buf_free(&text);
 }
 
-void records_members(struct records *records, struct json_object *object)
+void records_members(struct records *records, struct str members)
 {
-    json_object_object_foreach(object, name, value)
-        add_member(records, name, json_object_get(value));
+    if (members.n == 0)
+        return;
+    buf_adds(&records->object, records->object.n == 0 ? "{" : ",");
+    buf_str(&records->object, members);
 }
 
 void records_end_row(struct records *records)

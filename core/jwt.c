@@ -1,6 +1,6 @@
 #include "jwt.h"
 
-#include "http/json_in.h"
+#include "http/json_scan.h"
 
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -128,10 +128,10 @@ static struct json_object *object_of(struct str part)
 {
     uint8_t text[JWT_MAX];
     size_t n;
-    enum json_in verdict;
+    enum json_verdict verdict;
     if (!decode(part, text, sizeof(text), &n))
         return NULL;
-    struct json_object *object = json_in_parse((struct str){(const char *)text, n}, JSON_DEPTH, &verdict);
+    struct json_object *object = json_scan_parse((struct str){(const char *)text, n}, JSON_DEPTH, &verdict);
     if (json_object_is_type(object, json_type_object))
         return object;
     json_object_put(object);

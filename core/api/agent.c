@@ -1,5 +1,5 @@
 #include "agent.h"
-#include "../http/json_out.h"
+#include "../http/json_scan.h"
 
 #include <json-c/json.h>
 
@@ -121,7 +121,7 @@ static const struct {
     {"language_default", language_valid, "\"en\"", "a language is a tag such as en or pt-BR"},
 };
 
-bool agent_settings(struct json_object *settings, struct buf *out, const char **why)
+static bool settings_put(struct json_object *settings, struct buf *out, const char **why)
 {
     for (size_t i = 0; i < sizeof(settings_rows) / sizeof(settings_rows[0]); i++) {
         struct json_object *value = NULL;
@@ -138,4 +138,53 @@ bool agent_settings(struct json_object *settings, struct buf *out, const char **
         return true;
     *why = "the settings are larger than 32 KiB in all";
     return false;
+}
+
+/* ${text} takes the place of the member, unless it is NULL. */
+static bool wish_json(struct json_object *settings, const char *name, const char *text, const char **why)
+{
+    enum json_verdict verdict;
+    if (text == NULL)
+        return true;
+    struct json_object *value = json_scan_parse(str_of(text), JSON_SCAN_DEPTH, &verdict);
+    *why = verdict == JSON_SCAN_MALFORMED ? "that is not JSON (RFC 8259)" : json_scan_text(verdict);
+    return verdict == JSON_SCAN_OK && json_object_object_add(settings, name, value) == 0;
+}
+
+static void wish_texts(struct json_object *settings, const struct agent_wishes *wishes)
+{
+    if (wishes->language_default != NULL)
+        json_object_object_add(settings, "language_default", json_object_new_string(wishes->language_default));
+    if (wishes->starter_prompts == NULL)
+        return;
+    struct json_object *prompts = json_object_new_array();
+    for (size_t i = 0; wishes->starter_prompts[i] != NULL; i++)
+        json_object_array_add(prompts, json_object_new_string(wishes->starter_prompts[i]));
+    json_object_object_add(settings, "starter_prompts", prompts);
+}
+
+static struct json_object *settings_read(struct str members)
+{
+    enum json_verdict verdict;
+    struct buf text = {0};
+    buf_adds(&text, "{");
+    buf_str(&text, members);
+    buf_adds(&text, "}");
+    struct json_object *settings = buf_ok(&text) ? json_scan_parse(buf_view(&text), JSON_SCAN_DEPTH, &verdict) : NULL;
+    buf_free(&text);
+    return settings;
+}
+
+bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out, const char **why)
+{
+    struct json_object *settings = settings_read(present);
+    *why = "the present settings cannot be read";
+    bool good = settings != NULL && wish_json(settings, "theme", wishes->theme, why) &&
+                wish_json(settings, "lead_form_fields", wishes->lead_form_fields, why);
+    if (good) {
+        wish_texts(settings, wishes);
+        good = settings_put(settings, out, why);
+    }
+    json_object_put(settings);
+    return good;
 }

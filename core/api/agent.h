@@ -7,16 +7,22 @@
 
 #include "../../store/store.h"
 
-struct json_object;
+/* What somebody wants to be different; NULL: as it is. */
+struct agent_wishes {
+    const char *theme, *lead_form_fields; /* JSON */
+    const char *language_default;
+    const char *const *starter_prompts; /* ends with NULL */
+};
 
 /*
- * agent_settings(settings, out, why): append the members of ${settings} in their fixed order, what is missing at its default:
+ * agent_settings(present, wishes, out, why): append the settings ${present} (empty: the defaults) with ${wishes} in their places, in a fixed
+ * order:
  *   theme              an object of texts, numbers and booleans, at most 32
  *   starter_prompts    at most 10 texts of 1 to 200 characters
  *   lead_form_fields   at most 20 of {"name","label"?,"type"?: text|email|tel|textarea,"required"?}
  *   language_default   a language tag such as "en" or "pt-BR"
- * False, and ${why} is one sentence, when one of them is something else.
+ * False, and ${why} is one sentence, when one of them would be something else.
  */
-bool agent_settings(struct json_object *settings, struct buf *out, const char **why);
+bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out, const char **why);
 
 #endif

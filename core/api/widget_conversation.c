@@ -4,7 +4,7 @@
 #include "answer.h"
 #include "render_widget.h"
 #include "../typing.h"
-#include "../http/json_in.h"
+#include "../http/json_scan.h"
 #include "../http/json_out.h"
 #include "../http/stream.h"
 
@@ -49,13 +49,13 @@ static void tokens_put(struct buf *body, struct str content)
 /* ${result} are members of an object: the words of its content, and its citations. */
 static bool answer_events(struct buf *body, struct str result)
 {
-    enum json_in verdict;
+    enum json_verdict verdict;
     struct json_object *content = NULL, *citations = NULL;
     struct buf text = {0};
     buf_adds(&text, "{");
     buf_str(&text, result);
     buf_adds(&text, "}");
-    struct json_object *tree = buf_ok(&text) ? json_in_parse(buf_view(&text), JSON_IN_DEPTH, &verdict) : NULL;
+    struct json_object *tree = buf_ok(&text) ? json_scan_parse(buf_view(&text), JSON_SCAN_DEPTH, &verdict) : NULL;
     if (json_object_object_get_ex(tree, "content", &content) && json_object_object_get_ex(tree, "citations", &citations)) {
         tokens_put(body, (struct str){json_object_get_string(content), (size_t)json_object_get_string_len(content)});
         buf_printf(body, "event: citations\ndata: %s\n\n",

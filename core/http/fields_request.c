@@ -1,5 +1,5 @@
 #include "fields.h"
-#include "json_in.h"
+#include "json_scan.h"
 
 #include <json-c/json.h>
 
@@ -55,15 +55,15 @@ static void tree_put(void *arg)
 bool fields_parse_json(struct request *r, struct str text)
 {
     struct buf errors = {0};
-    enum json_in verdict;
+    enum json_verdict verdict;
     struct tree *tree = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*tree), tree_put);
-    tree->object = json_in_parse(text, JSON_IN_DEPTH, &verdict);
-    if (verdict == JSON_IN_MEMORY) {
+    tree->object = json_scan_parse(text, JSON_SCAN_DEPTH, &verdict);
+    if (verdict == JSON_SCAN_MEMORY) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return false;
     }
-    if (verdict != JSON_IN_OK || !json_object_is_type(tree->object, json_type_object)) {
-        reply_error(r, ERR_BAD_REQUEST, "%s", verdict != JSON_IN_OK ? json_in_text(verdict) : "The body must be a JSON object.");
+    if (verdict != JSON_SCAN_OK || !json_object_is_type(tree->object, json_type_object)) {
+        reply_error(r, ERR_BAD_REQUEST, "%s", verdict != JSON_SCAN_OK ? json_scan_text(verdict) : "The body must be a JSON object.");
         return false;
     }
     if (fields_of_json(r->route->fields, tree->object, r->values, &errors) == FIELDS_OK) {

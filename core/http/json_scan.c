@@ -1,4 +1,4 @@
-#include "json_in.h"
+#include "json_scan.h"
 
 #include "form.h"
 
@@ -10,7 +10,7 @@
 struct scan {
     const char *p, *end;
     unsigned depth;
-    enum json_in verdict;
+    enum json_verdict verdict;
     struct buf names; /* uint64_t digests of the members of every open object, innermost last */
 };
 
@@ -18,9 +18,9 @@ struct scan {
 #define FNV_START UINT64_C(0xcbf29ce484222325)
 #define FNV_PRIME UINT64_C(0x100000001b3)
 
-static bool refuse(struct scan *s, enum json_in verdict)
+static bool refuse(struct scan *s, enum json_verdict verdict)
 {
-    if (s->verdict == JSON_IN_OK)
+    if (s->verdict == JSON_SCAN_OK)
         s->verdict = verdict;
     return false;
 }
@@ -69,27 +69,27 @@ static bool scan_unicode(struct scan *s, uint32_t *out)
 {
     uint32_t low;
     if (!four_digits(s, out))
-        return refuse(s, JSON_IN_MALFORMED);
+        return refuse(s, JSON_SCAN_MALFORMED);
     if (*out >= 0xd800 && *out <= 0xdbff) {
         if (!take(s, '\\') || !take(s, 'u') || !four_digits(s, &low) || low < 0xdc00 || low > 0xdfff)
-            return refuse(s, JSON_IN_ENCODING);
+            return refuse(s, JSON_SCAN_ENCODING);
         *out = 0x10000 + ((*out - 0xd800) << 10) + (low - 0xdc00);
         return true;
     }
-    return (*out >= 0xdc00 && *out <= 0xdfff) || *out == 0 ? refuse(s, JSON_IN_ENCODING) : true;
+    return (*out >= 0xdc00 && *out <= 0xdfff) || *out == 0 ? refuse(s, JSON_SCAN_ENCODING) : true;
 }
 
 static bool scan_escape(struct scan *s, uint32_t *out)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     if (s->p == s->end)
-        return refuse(s, JSON_IN_MALFORMED);
+        return refuse(s, JSON_SCAN_MALFORMED);
     char c = *s->p++;
     if (c == 'u')
         return scan_unicode(s, out);
     const char *at = c == '\0' ? NULL : strchr(from, c);
     if (at == NULL)
-        return refuse(s, JSON_IN_MALFORMED);
+        return refuse(s, JSON_SCAN_MALFORMED);
     *out = (unsigned char)to[at - from];
     return true;
 }
@@ -113,7 +113,7 @@ static bool scan_string(struct scan *s, uint64_t *hash)
         if (take(s, '"'))
             return true;
         if ((unsigned char)*s->p < 0x20)
-            return refuse(s, JSON_IN_MALFORMED);
+            return refuse(s, JSON_SCAN_MALFORMED);
         if (*s->p != '\\')
             c = code_point(s);
         else if (s->p++, !scan_escape(s, &c))
@@ -121,7 +121,7 @@ static bool scan_string(struct scan *s, uint64_t *hash)
         if (hash != NULL)
             digest(hash, c);
     }
-    return refuse(s, JSON_IN_MALFORMED);
+    return refuse(s, JSON_SCAN_MALFORMED);
 }
 
 /* ---- numbers ---- */
@@ -155,20 +155,20 @@ static bool scan_number(struct scan *s)
     const char *first = s->p;
     size_t digits = scan_digits(s);
     if (digits == 0 || (digits > 1 && *first == '0'))
-        return refuse(s, JSON_IN_MALFORMED);
+        return refuse(s, JSON_SCAN_MALFORMED);
     if (take(s, '.')) {
         whole = false;
         if (scan_digits(s) == 0)
-            return refuse(s, JSON_IN_MALFORMED);
+            return refuse(s, JSON_SCAN_MALFORMED);
     }
     if (take(s, 'e') || take(s, 'E')) {
         whole = false;
         if (!take(s, '+'))
             take(s, '-');
         if (scan_digits(s) == 0)
-            return refuse(s, JSON_IN_MALFORMED);
+            return refuse(s, JSON_SCAN_MALFORMED);
     }
-    return number_fits((struct str){from, (size_t)(s->p - from)}, whole) ? true : refuse(s, JSON_IN_RANGE);
+    return number_fits((struct str){from, (size_t)(s->p - from)}, whole) ? true : refuse(s, JSON_SCAN_RANGE);
 }
 
 /* ---- the rest ---- */
@@ -181,7 +181,7 @@ static bool scan_word(struct scan *s)
             s->p += words[i].n;
             return true;
         }
-    return refuse(s, JSON_IN_MALFORMED);
+    return refuse(s, JSON_SCAN_MALFORMED);
 }
 
 static bool scan_value(struct scan *s);
@@ -202,7 +202,7 @@ static bool names_differ(struct scan *s, size_t from)
     s->names.n = from;
     for (size_t i = 1; i < count; i++)
         if (names[i] == names[i - 1])
-            return refuse(s, JSON_IN_DUPLICATE);
+            return refuse(s, JSON_SCAN_DUPLICATE);
     return true;
 }
 
@@ -211,14 +211,14 @@ static bool scan_member(struct scan *s)
     uint64_t hash = FNV_START;
     skip_space(s);
     if (!take(s, '"'))
-        return refuse(s, JSON_IN_MALFORMED);
+        return refuse(s, JSON_SCAN_MALFORMED);
     if (!scan_string(s, &hash))
         return false;
     buf_add(&s->names, &hash, sizeof(hash));
     if (!buf_ok(&s->names))
-        return refuse(s, JSON_IN_MEMORY);
+        return refuse(s, JSON_SCAN_MEMORY);
     skip_space(s);
-    return take(s, ':') ? scan_value(s) : refuse(s, JSON_IN_MALFORMED);
+    return take(s, ':') ? scan_value(s) : refuse(s, JSON_SCAN_MALFORMED);
 }
 
 static bool scan_object(struct scan *s)
@@ -232,7 +232,7 @@ static bool scan_object(struct scan *s)
             return false;
         skip_space(s);
     } while (take(s, ','));
-    return take(s, '}') ? names_differ(s, from) : refuse(s, JSON_IN_MALFORMED);
+    return take(s, '}') ? names_differ(s, from) : refuse(s, JSON_SCAN_MALFORMED);
 }
 
 static bool scan_array(struct scan *s)
@@ -245,13 +245,13 @@ static bool scan_array(struct scan *s)
             return false;
         skip_space(s);
     } while (take(s, ','));
-    return take(s, ']') ? true : refuse(s, JSON_IN_MALFORMED);
+    return take(s, ']') ? true : refuse(s, JSON_SCAN_MALFORMED);
 }
 
 static bool scan_nested(struct scan *s, bool (*inner)(struct scan *s))
 {
     if (s->depth == 0)
-        return refuse(s, JSON_IN_DEEP);
+        return refuse(s, JSON_SCAN_DEEP);
     s->p++;
     s->depth--;
     bool good = inner(s);
@@ -263,7 +263,7 @@ static bool scan_value(struct scan *s)
 {
     skip_space(s);
     if (s->p == s->end)
-        return refuse(s, JSON_IN_MALFORMED);
+        return refuse(s, JSON_SCAN_MALFORMED);
     switch (*s->p) {
     case '{':
         return scan_nested(s, scan_object);
@@ -277,42 +277,42 @@ static bool scan_value(struct scan *s)
     }
 }
 
-enum json_in json_in_scan(struct str text, unsigned depth)
+enum json_verdict json_scan(struct str text, unsigned depth)
 {
     struct scan s = {.p = text.p, .end = text.p + text.n, .depth = depth};
     if (text.n > 0 && !utf8_valid(text))
-        return JSON_IN_ENCODING;
+        return JSON_SCAN_ENCODING;
     if (scan_value(&s)) {
         skip_space(&s);
         if (s.p != s.end)
-            refuse(&s, JSON_IN_MALFORMED);
+            refuse(&s, JSON_SCAN_MALFORMED);
     }
     buf_free(&s.names);
     return s.verdict;
 }
 
-const char *json_in_text(enum json_in verdict)
+const char *json_scan_text(enum json_verdict verdict)
 {
     static const char *const texts[] = {
-        [JSON_IN_OK] = "The JSON is well-formed.",
-        [JSON_IN_MALFORMED] = "The body is not well-formed JSON (RFC 8259).",
-        [JSON_IN_ENCODING] = "The JSON must be UTF-8 without NUL and without half surrogate pairs.",
-        [JSON_IN_DEEP] = "The JSON is nested too deeply.",
-        [JSON_IN_DUPLICATE] = "An object of the JSON names a member twice.",
-        [JSON_IN_RANGE] = "A number of the JSON is beyond what can be held: whole numbers have 64 bits.",
-        [JSON_IN_MEMORY] = "There is no memory for it.",
+        [JSON_SCAN_OK] = "The JSON is well-formed.",
+        [JSON_SCAN_MALFORMED] = "The body is not well-formed JSON (RFC 8259).",
+        [JSON_SCAN_ENCODING] = "The JSON must be UTF-8 without NUL and without half surrogate pairs.",
+        [JSON_SCAN_DEEP] = "The JSON is nested too deeply.",
+        [JSON_SCAN_DUPLICATE] = "An object of the JSON names a member twice.",
+        [JSON_SCAN_RANGE] = "A number of the JSON is beyond what can be held: whole numbers have 64 bits.",
+        [JSON_SCAN_MEMORY] = "There is no memory for it.",
     };
     return texts[verdict];
 }
 
-struct json_object *json_in_parse(struct str text, unsigned depth, enum json_in *verdict)
+struct json_object *json_scan_parse(struct str text, unsigned depth, enum json_verdict *verdict)
 {
-    *verdict = json_in_scan(text, depth);
-    if (*verdict != JSON_IN_OK)
+    *verdict = json_scan(text, depth);
+    if (*verdict != JSON_SCAN_OK)
         return NULL;
     struct json_tokener *tokener = json_tokener_new_ex((int)depth + 1);
     if (tokener == NULL) {
-        *verdict = JSON_IN_MEMORY;
+        *verdict = JSON_SCAN_MEMORY;
         return NULL;
     }
     json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
@@ -321,7 +321,7 @@ struct json_object *json_in_parse(struct str text, unsigned depth, enum json_in 
     if (json_tokener_get_error(tokener) == json_tokener_continue)
         tree = json_tokener_parse_ex(tokener, "", -1);
     if (json_tokener_get_error(tokener) != json_tokener_success)
-        *verdict = JSON_IN_MALFORMED;
+        *verdict = JSON_SCAN_MALFORMED;
     json_tokener_free(tokener);
     return tree;
 }
