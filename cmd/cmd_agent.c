@@ -13,7 +13,9 @@
         {"--prompt", "TEXT", "a question offered at the start, once for each"},                                                            \
         {"--theme", "JSON", "its looks, an object such as {\"color\":\"#0a7\"}"},                                                          \
         {"--lead-fields", "JSON", "what its lead form asks beside the e-mail address, such as [{\"name\":\"company\"}]"},                  \
-        {"--language", "TAG", "its language where a visitor's is not known; en at first"}
+    {                                                                                                                                      \
+        "--language", "TAG", "its language where a visitor's is not known; en at first"                                                    \
+    }
 
 const struct cmd_option cmd_agent_create_options[] = {
     {"--workspace", "NAME", "the workspace it belongs to, by name or id"},
@@ -60,8 +62,8 @@ static int origins_given(const struct cmd *cmd, struct buf *out)
         if (strcmp(cmd->given[i].name, "--origin") != 0 || text[0] == '\0')
             continue;
         if (!cors_origin_normal(str_of(text), normal))
-            return cmd_refuse("--origin: \"%s\" is not an origin; give scheme://host[:port] without a path, such as https://example.com, or *",
-                              text);
+            return cmd_refuse(
+                "--origin: \"%s\" is not an origin; give scheme://host[:port] without a path, such as https://example.com, or *", text);
         if (!cors_allowed(buf_view(out), str_of(normal)))
             buf_printf(out, "%s\n", normal);
     }
@@ -285,7 +287,8 @@ static void list_origins(struct records *records, struct str origins)
     char *lines = strndup(origins.p, origins.n), *rest = NULL;
     if (lines == NULL)
         abort();
-    for (char *line = strtok_r(lines, "\n", &rest); line != NULL && count < sizeof(words) / sizeof(words[0]); line = strtok_r(NULL, "\n", &rest))
+    for (char *line = strtok_r(lines, "\n", &rest); line != NULL && count < sizeof(words) / sizeof(words[0]);
+         line = strtok_r(NULL, "\n", &rest))
         words[count++] = line;
     records_list(records, "allowed_origins", words, count);
     free(lines);

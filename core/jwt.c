@@ -86,7 +86,8 @@ size_t jwt_sign(const struct secrets *secrets, int64_t now_ms, const struct jwt 
     char head[96], body[256];
     uint8_t signature[MAC_BYTES];
     size_t head_n = (size_t)snprintf(head, sizeof(head), "{\"alg\":\"HS256\",\"typ\":\"JWT\",\"kid\":\"%s\"}", secret->kid);
-    size_t body_n = (size_t)snprintf(body, sizeof(body), "{\"iss\":\"" JWT_ISSUER "\",\"iat\":%" PRId64 ",\"exp\":%" PRId64, claims->iat, claims->exp);
+    size_t body_n =
+        (size_t)snprintf(body, sizeof(body), "{\"iss\":\"" JWT_ISSUER "\",\"iat\":%" PRId64 ",\"exp\":%" PRId64, claims->iat, claims->exp);
     ulid_claim(body, sizeof(body), &body_n, "agent_id", &claims->agent);
     ulid_claim(body, sizeof(body), &body_n, "visitor_id", &claims->visitor);
     ulid_claim(body, sizeof(body), &body_n, "conversation_id", &claims->conversation);

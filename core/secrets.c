@@ -49,8 +49,8 @@ static int hex_digit(char c)
 static bool line_read(const char *line, struct secret *out)
 {
     char hex[2 * SECRET_BYTES + 1], rest;
-    if (sscanf(line, "%12[0-9a-f] %" SCNd64 " %64[0-9a-f]%c", out->kid, &out->made_ms, hex, &rest) != 3 ||
-        strlen(out->kid) != SECRET_KID || strlen(hex) != 2 * SECRET_BYTES)
+    if (sscanf(line, "%12[0-9a-f] %" SCNd64 " %64[0-9a-f]%c", out->kid, &out->made_ms, hex, &rest) != 3 || strlen(out->kid) != SECRET_KID ||
+        strlen(hex) != 2 * SECRET_BYTES)
         return false;
     for (size_t i = 0; i < SECRET_BYTES; i++)
         out->key[i] = (uint8_t)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));

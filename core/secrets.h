@@ -47,8 +47,8 @@ void secrets_look(struct secrets *s);
 uint64_t secrets_generation(const struct secrets *s);
 
 /*
- * secrets_signing(s, now_ms): the newest that has settled. secrets_find(s, kid, now_ms, life_ms): the one of that name, if a token that lives
- * ${life_ms} may still be signed with it; NULL.
+ * secrets_signing(s, now_ms): the newest that has settled. secrets_find(s, kid, now_ms, life_ms): the one of that name, if a token that
+ * lives ${life_ms} may still be signed with it; NULL.
  */
 const struct secret *secrets_signing(const struct secrets *s, int64_t now_ms);
 const struct secret *secrets_find(const struct secrets *s, struct str kid, int64_t now_ms, int64_t life_ms);

@@ -133,8 +133,8 @@ static void add_owner(struct store_txn *t, struct lead *lead, const struct ulid 
 
 static bool well_formed(const struct store_change *c)
 {
-    return c->workspace == 0 && c->hash.n == HASH_BYTES && c->text.n > 0 && c->text.n <= NAME_MAX_BYTES && c->name.n <= 2 * NAME_MAX_BYTES &&
-           c->url.n <= NAME_MAX_BYTES && c->data.n <= STORE_TEXT_MAX &&
+    return c->workspace == 0 && c->hash.n == HASH_BYTES && c->text.n > 0 && c->text.n <= NAME_MAX_BYTES &&
+           c->name.n <= 2 * NAME_MAX_BYTES && c->url.n <= NAME_MAX_BYTES && c->data.n <= STORE_TEXT_MAX &&
            (c->idem_key.n == 0 || (c->idem_key.n == HASH_BYTES && c->idem_body.n == HASH_BYTES));
 }
 

@@ -7,7 +7,7 @@ struct ulid scope_of_workspace(uint64_t workspace)
 
 void listed_prefix(struct key *k, enum listed_kind kind, const struct ulid *scope, unsigned class)
 {
-    const uint8_t parts[2] = {(uint8_t)kind, (uint8_t)class};
+    const uint8_t parts[2] = {(uint8_t)kind, (uint8_t) class};
     key_space(k, SPACE_LISTED);
     key_bytes(k, &parts[0], 1);
     key_ulid(k, scope);

@@ -4,7 +4,8 @@
 
 #define HASH_BYTES 32
 #define ONCE_KEY_MAX 256
-#define ONCE_FOR_MS ((int64_t)24 * 60 * 60 * 1000) /* Idempotency-Key, api.md §2; a client_message_id stays for as long as its conversation */
+#define ONCE_FOR_MS                                                                                                                        \
+    ((int64_t)24 * 60 * 60 * 1000) /* Idempotency-Key, api.md §2; a client_message_id stays for as long as its conversation */
 
 static void message_key(struct key *k, const struct ulid *conversation, const struct ulid *id)
 {
@@ -84,7 +85,8 @@ void store_message_each(struct store *s, const struct ulid *conversation, const 
     each(arg, status, NULL);
 }
 
-static enum store_status message_get(struct store *s, const struct ulid *conversation, const struct ulid *id, struct store_kept_message *out)
+static enum store_status message_get(struct store *s, const struct ulid *conversation, const struct ulid *id,
+                                     struct store_kept_message *out)
 {
     MDB_txn *txn;
     struct key k;

@@ -126,7 +126,8 @@ void visitor_remove(struct store_txn *t, const struct ulid *id)
 
 static bool init_well_formed(const struct store_change *c)
 {
-    return (c->hash.n == 0 || c->hash.n == HASH_BYTES) && c->match.n == HASH_BYTES && c->data.n <= STORE_TEXT_MAX && c->url.n <= URL_MAX_BYTES;
+    return (c->hash.n == 0 || c->hash.n == HASH_BYTES) && c->match.n == HASH_BYTES && c->data.n <= STORE_TEXT_MAX &&
+           c->url.n <= URL_MAX_BYTES;
 }
 
 /* Somebody new, with a secret nobody has. */
@@ -136,8 +137,12 @@ static bool visitor_new(struct store_txn *t, const struct store_change *c, const
     struct ulid id;
     if (!txn_ulid(t, &id))
         return false;
-    *out = (struct visitor_record){
-        .format = STORE_FORMAT_VERSION, .id = id, .agent = agent->id, .workspace = agent->workspace, .created_at = t->now, .about_n = (uint32_t)c->data.n};
+    *out = (struct visitor_record){.format = STORE_FORMAT_VERSION,
+                                   .id = id,
+                                   .agent = agent->id,
+                                   .workspace = agent->workspace,
+                                   .created_at = t->now,
+                                   .about_n = (uint32_t)c->data.n};
     memcpy(out->secret, c->match.p, HASH_BYTES);
     secret_key(&k, &agent->id, out->secret);
     txn_put(t, SPACE_VISITOR_SECRET, &k, &id, sizeof(id));
@@ -182,8 +187,12 @@ enum store_status visitor_init(struct store_txn *t, const struct store_change *c
         about = buf_view(&t->copy);
     } else if (!visitor_new(t, c, &agent, &v))
         return t->error;
-    struct store_conversation made = {
-        .agent = agent.id, .visitor = v.id, .workspace = agent.workspace, .lead_captured = v.lead != 0, .created_at = t->now, .page_url = c->url};
+    struct store_conversation made = {.agent = agent.id,
+                                      .visitor = v.id,
+                                      .workspace = agent.workspace,
+                                      .lead_captured = v.lead != 0,
+                                      .created_at = t->now,
+                                      .page_url = c->url};
     if (!txn_ulid(t, &made.id))
         return t->error;
     v.conversation = made.id;

@@ -44,10 +44,10 @@ struct store_conversation {
 /* conversation_status(c): what its members make of it. */
 static inline enum conversation_status conversation_status(const struct store_conversation *c)
 {
-    return c->closed_at != 0      ? CONVERSATION_CLOSED
-           : c->claimed_by != 0   ? CONVERSATION_CLAIMED
-           : c->human_requested   ? CONVERSATION_WAITING
-                                  : CONVERSATION_OPEN;
+    return c->closed_at != 0    ? CONVERSATION_CLOSED
+           : c->claimed_by != 0 ? CONVERSATION_CLAIMED
+           : c->human_requested ? CONVERSATION_WAITING
+                                : CONVERSATION_OPEN;
 }
 
 /* A message to be rendered; what is stored of it is its JSON alone. */
@@ -55,9 +55,9 @@ struct store_message {
     struct ulid id;
     enum message_role role;
     int64_t created_at;
-    bool low_confidence;                                /* an answer's */
-    struct str text, citations;                         /* citations: JSON array, empty: none */
-    struct str client_id, page_url, page_context;       /* a visitor's; empty: none; page_context is JSON */
+    bool low_confidence;                          /* an answer's */
+    struct str text, citations;                   /* citations: JSON array, empty: none */
+    struct str client_id, page_url, page_context; /* a visitor's; empty: none; page_context is JSON */
 };
 
 struct store_lead {
@@ -68,7 +68,7 @@ struct store_lead {
 
 struct store_event_row {
     struct ulid id, agent, visitor, conversation;
-    int64_t created_at, at; /* at: when it happened, by the visitor's clock; 0: not told */
+    int64_t created_at, at;   /* at: when it happened, by the visitor's clock; 0: not told */
     struct str kind, payload; /* payload: JSON, empty: none */
 };
 
@@ -105,7 +105,8 @@ void store_agent_each(struct store *s, uint64_t workspace, store_agent_fn *each,
  * store_session_get(s, agent, visitor, conversation, done, arg): what a visitor's token names, if all three are there and belong together.
  * Whether the agent is published is for the caller to judge.
  */
-typedef void store_session_fn(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *conversation);
+typedef void store_session_fn(void *arg, enum store_status status, const struct store_agent *agent,
+                              const struct store_conversation *conversation);
 void store_session_get(struct store *s, const struct ulid *agent, const struct ulid *visitor, const struct ulid *conversation,
                        store_session_fn *done, void *arg);
 
@@ -128,9 +129,9 @@ struct store_kept_message {
 typedef void store_message_fn(void *arg, enum store_status status, const struct store_kept_message *message);
 
 /*
- * store_message_each(s, conversation, after, before, newest, limit, each, arg): messages above ${after} and below ${before} (none: no bound),
- * at most ${limit}: the newest of them, newest first, or the oldest of them, oldest first. Then once with STORE_NOT_FOUND (no more there
- * are) or STORE_OK (the limit was reached) and NULL. store_message_get: one.
+ * store_message_each(s, conversation, after, before, newest, limit, each, arg): messages above ${after} and below ${before} (none: no
+ * bound), at most ${limit}: the newest of them, newest first, or the oldest of them, oldest first. Then once with STORE_NOT_FOUND (no more
+ * there are) or STORE_OK (the limit was reached) and NULL. store_message_get: one.
  */
 void store_message_each(struct store *s, const struct ulid *conversation, const struct ulid *after, const struct ulid *before, bool newest,
                         unsigned limit, store_message_fn *each, void *arg);
@@ -140,10 +141,10 @@ void store_message_get(struct store *s, const struct ulid *conversation, const s
 enum store_rows { ROWS_CONVERSATIONS, ROWS_LEADS, ROWS_EVENTS, ROWS_RATINGS };
 struct store_rows_query {
     uint64_t workspace;
-    struct ulid agent;            /* none: all of the workspace's */
-    unsigned class;               /* of conversations: status + 1; 0: all */
-    struct ulid after;            /* the last id of the page before; none: the first page */
-    int64_t since, until;         /* made from … up to before …; 0: no bound */
+    struct ulid agent;    /* none: all of the workspace's */
+    unsigned class;       /* of conversations: status + 1; 0: all */
+    struct ulid after;    /* the last id of the page before; none: the first page */
+    int64_t since, until; /* made from … up to before …; 0: no bound */
     unsigned limit;
 };
 

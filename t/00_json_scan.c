@@ -5,7 +5,10 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 
-#define CASE(text, verdict) {STR(text), verdict}
+#define CASE(text, verdict)                                                                                                                \
+    {                                                                                                                                      \
+        STR(text), verdict                                                                                                                 \
+    }
 
 static const struct {
     struct str text;
@@ -125,7 +128,8 @@ END_TEST
 START_TEST(values_survive_the_way_through_both)
 {
     enum json_verdict verdict;
-    struct json_object *value = NULL, *tree = json_scan_parse(STR("{\"k\\u00e4\":\"a\\u0001\\ud83d\\ude00\",\"n\":-9223372036854775808}"), 4, &verdict);
+    struct json_object *value = NULL,
+                       *tree = json_scan_parse(STR("{\"k\\u00e4\":\"a\\u0001\\ud83d\\ude00\",\"n\":-9223372036854775808}"), 4, &verdict);
     ck_assert(json_object_object_get_ex(tree, "k\xc3\xa4", &value));
     ck_assert_str_eq(json_object_get_string(value), "a\x01\xf0\x9f\x98\x80");
     ck_assert(json_object_object_get_ex(tree, "n", &value));

@@ -35,7 +35,8 @@ static void end(void)
 
 static struct jwt claims_at(int64_t now_ms)
 {
-    return (struct jwt){.agent = {{1, 2, 3}}, .visitor = {{4, 5, 6}}, .conversation = {{7, 8, 9}}, .iat = now_ms / 1000, .exp = (now_ms + TTL) / 1000};
+    return (struct jwt){
+        .agent = {{1, 2, 3}}, .visitor = {{4, 5, 6}}, .conversation = {{7, 8, 9}}, .iat = now_ms / 1000, .exp = (now_ms + TTL) / 1000};
 }
 
 static struct str sign_at(int64_t now_ms, char out[JWT_SIZE])
@@ -58,7 +59,8 @@ START_TEST(a_token_tells_what_was_signed)
     char text[JWT_SIZE];
     struct jwt claims, want = claims_at(NOW);
     ck_assert(jwt_verify(secrets, sign_at(NOW, text), NOW, TTL, &claims));
-    ck_assert(ulid_eq(&claims.agent, &want.agent) && ulid_eq(&claims.visitor, &want.visitor) && ulid_eq(&claims.conversation, &want.conversation));
+    ck_assert(ulid_eq(&claims.agent, &want.agent) && ulid_eq(&claims.visitor, &want.visitor) &&
+              ulid_eq(&claims.conversation, &want.conversation));
     ck_assert_int_eq(claims.iat, want.iat);
     ck_assert_int_eq(claims.exp, want.exp);
 }
@@ -137,7 +139,9 @@ static struct str forge(const char *head, const char *body, const char *signatur
 }
 
 #define HEAD "{\"alg\":\"HS256\",\"typ\":\"JWT\",\"kid\":\"KID\"}"
-#define IDS ",\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAV\",\"visitor_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAW\",\"conversation_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAX\"}"
+#define IDS                                                                                                                                \
+    ",\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAV\",\"visitor_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAW\",\"conversation_id\":"                      \
+    "\"01ARZ3NDEKTSV4RRFFQ69G5FAX\"}"
 #define BODY "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600" IDS
 
 static const struct {
@@ -180,7 +184,10 @@ static const struct {
     {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"nbf\":1800000000" IDS, NULL, true},
     {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600}", NULL, false},
     {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"exp\":1900003600" IDS, NULL, false},
-    {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FA\",\"visitor_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAW\",\"conversation_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAX\"}", NULL, false},
+    {HEAD,
+     "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FA\",\"visitor_id\":"
+     "\"01ARZ3NDEKTSV4RRFFQ69G5FAW\",\"conversation_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAX\"}",
+     NULL, false},
 };
 
 START_TEST(a_token_of_anothers_making_is_judged)
@@ -260,7 +267,11 @@ START_TEST(the_file_is_its_owners_alone_and_is_made_once)
 END_TEST
 
 static const char *const damaged[] = {
-    "", "# nothing\n", "x\n", "0123456789ab 1\n", "0123456789ab 1 00\n",
+    "",
+    "# nothing\n",
+    "x\n",
+    "0123456789ab 1\n",
+    "0123456789ab 1 00\n",
     "0123456789ab 1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f0\n",
     ("0123456789ab 2 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"
      "0123456789ac 1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"),

@@ -12,7 +12,8 @@ static struct ulid agent;
 static struct ulid agent_new(uint64_t of)
 {
     struct store_answer a = kit_apply(
-        &kit, &(struct store_change){.kind = CHANGE_AGENT_CREATE, .workspace = of, .name = STR("Shop"), .data = STR("{}"), .fields = AGENT_PUBLISHED});
+        &kit, &(struct store_change){
+                  .kind = CHANGE_AGENT_CREATE, .workspace = of, .name = STR("Shop"), .data = STR("{}"), .fields = AGENT_PUBLISHED});
     ck_status(a.status, STORE_OK);
     return a.first;
 }
@@ -70,7 +71,8 @@ static struct visitor visitor_new(void)
 
 static struct store_answer post(const struct visitor *v, const char *body)
 {
-    return kit_apply(&kit, &(struct store_change){.kind = CHANGE_MESSAGE_POST, OF(v), .text = str_of(body), .answer = STR("found nothing"), .code = 200});
+    return kit_apply(&kit, &(struct store_change){
+                               .kind = CHANGE_MESSAGE_POST, OF(v), .text = str_of(body), .answer = STR("found nothing"), .code = 200});
 }
 
 static struct store_answer set(const struct visitor *v, uint32_t fields)
@@ -81,15 +83,21 @@ static struct store_answer set(const struct visitor *v, uint32_t fields)
 static struct store_answer operate(uint64_t key, const struct ulid *conversation, uint32_t fields)
 {
     return kit_apply(
-        &kit, &(struct store_change){.kind = CHANGE_CONVERSATION_SET, .workspace = workspace, .id = key, .conversation = *conversation, .fields = fields});
+        &kit, &(struct store_change){
+                  .kind = CHANGE_CONVERSATION_SET, .workspace = workspace, .id = key, .conversation = *conversation, .fields = fields});
 }
 
 static struct store_answer lead(const struct visitor *v, const char *email, const char *name)
 {
     char hash[32] = "";
     snprintf(hash, sizeof(hash), "%s", email);
-    return kit_apply(&kit, &(struct store_change){
-                               .kind = CHANGE_LEAD, OF(v), .hash = {hash, 32}, .text = str_of(email), .name = str_of(name), .url = STR("555-walrus"), .data = STR("{\"x\":1}")});
+    return kit_apply(&kit, &(struct store_change){.kind = CHANGE_LEAD,
+                                                  OF(v),
+                                                  .hash = {hash, 32},
+                                                  .text = str_of(email),
+                                                  .name = str_of(name),
+                                                  .url = STR("555-walrus"),
+                                                  .data = STR("{\"x\":1}")});
 }
 
 /* ---- what is there ---- */
@@ -117,7 +125,8 @@ static void note_message(void *arg, enum store_status status, const struct store
         note(t, &m->id, m->json);
 }
 
-static struct texts messages(const struct ulid *conversation, const struct ulid *after, const struct ulid *before, bool newest, unsigned limit)
+static struct texts messages(const struct ulid *conversation, const struct ulid *after, const struct ulid *before, bool newest,
+                             unsigned limit)
 {
     struct texts t = {.count = 0};
     store_message_each(kit.s, conversation, after, before, newest, limit, note_message, &t);
@@ -289,14 +298,16 @@ END_TEST
 START_TEST(a_repeat_under_a_client_id_answers_as_the_first_did)
 {
     struct visitor v = visitor_new(), other = visitor_new();
-    struct store_change c = {.kind = CHANGE_MESSAGE_POST, OF(&v), .text = STR("one"), .client_id = STR("c-1"), .answer = STR("a"), .code = 200};
+    struct store_change c = {
+        .kind = CHANGE_MESSAGE_POST, OF(&v), .text = STR("one"), .client_id = STR("c-1"), .answer = STR("a"), .code = 200};
     struct store_answer first = kit_apply(&kit, &c);
     c.text = STR("another text");
     kit.now += 100 * DAY;
     struct store_answer again = kit_apply(&kit, &c);
     ck_assert(again.status == STORE_OK && again.replayed && ulid_eq(&again.first, &first.first) && ulid_eq(&again.second, &first.second));
     ck_assert_uint_eq(messages(&v.conversation, NULL, NULL, false, 10).count, 2);
-    c = (struct store_change){.kind = CHANGE_MESSAGE_POST, OF(&other), .text = STR("one"), .client_id = STR("c-1"), .answer = STR("a"), .code = 200};
+    c = (struct store_change){
+        .kind = CHANGE_MESSAGE_POST, OF(&other), .text = STR("one"), .client_id = STR("c-1"), .answer = STR("a"), .code = 200};
     ck_assert_uint_eq(kit_apply(&kit, &c).replayed, 0);
 }
 END_TEST
@@ -305,8 +316,13 @@ START_TEST(an_idempotency_key_is_good_for_a_day_and_one_body)
 {
     struct visitor v = visitor_new();
     char key[32] = "key", body[32] = "body", else_[32] = "another";
-    struct store_change c = {
-        .kind = CHANGE_MESSAGE_POST, OF(&v), .text = STR("one"), .answer = STR("a"), .code = 200, .idem_key = {key, 32}, .idem_body = {body, 32}};
+    struct store_change c = {.kind = CHANGE_MESSAGE_POST,
+                             OF(&v),
+                             .text = STR("one"),
+                             .answer = STR("a"),
+                             .code = 200,
+                             .idem_key = {key, 32},
+                             .idem_body = {body, 32}};
     struct store_answer first = kit_apply(&kit, &c), again = kit_apply(&kit, &c);
     ck_assert(again.status == STORE_OK && again.replayed && again.code == 200 && ulid_eq(&again.first, &first.first));
     c.idem_body.p = else_;
@@ -327,7 +343,8 @@ START_TEST(nobody_answers_for_a_human)
     ck_status(operate(8, &v.conversation, CONVERSATION_SET_CLAIMED).status, STORE_EXISTS);
     ck_status(operate(7, &v.conversation, CONVERSATION_SET_CLAIMED).status, STORE_OK);
     struct store_answer reply = kit_apply(
-        &kit, &(struct store_change){.kind = CHANGE_MESSAGE_REPLY, .workspace = workspace, .id = 7, .conversation = v.conversation, .text = STR("hi")});
+        &kit, &(struct store_change){
+                  .kind = CHANGE_MESSAGE_REPLY, .workspace = workspace, .id = 7, .conversation = v.conversation, .text = STR("hi")});
     ck_status(reply.status, STORE_OK);
     ck_status(operate(8, &v.conversation, CONVERSATION_SET_RELEASED).status, STORE_OK);
     a = post(&v, "again");
@@ -433,8 +450,9 @@ END_TEST
 
 static struct store_answer rate(const struct visitor *v, int32_t score, const char *comment)
 {
-    return kit_apply(&kit, &(struct store_change){
-                               .kind = CHANGE_RATING, OF(v), .score = score, .text = str_of(comment == NULL ? "" : comment), .fields = comment != NULL});
+    return kit_apply(
+        &kit, &(struct store_change){
+                  .kind = CHANGE_RATING, OF(v), .score = score, .text = str_of(comment == NULL ? "" : comment), .fields = comment != NULL});
 }
 
 START_TEST(the_first_rating_stays_and_its_comment_changes)
@@ -471,7 +489,9 @@ START_TEST(nothing_crosses_workspaces)
     store_read_end(kit.s);
     const enum store_change_kind kinds[] = {CHANGE_MESSAGE_REPLY, CHANGE_CONVERSATION_SET};
     for (size_t i = 0; i < 2; i++)
-        ck_status(kit_status(&kit, &(struct store_change){.kind = kinds[i], .workspace = other, .conversation = v.conversation, .text = STR("x"), .fields = 4}),
+        ck_status(kit_status(&kit,
+                             &(struct store_change){
+                                 .kind = kinds[i], .workspace = other, .conversation = v.conversation, .text = STR("x"), .fields = 4}),
                   STORE_NOT_FOUND);
 }
 END_TEST
@@ -481,8 +501,14 @@ START_TEST(a_session_changes_its_own_conversation_alone)
     static const enum store_change_kind kinds[] = {CHANGE_MESSAGE_POST, CHANGE_CONVERSATION_SET, CHANGE_LEAD, CHANGE_EVENTS, CHANGE_RATING};
     struct visitor v = visitor_new(), w = visitor_new();
     char hash[32] = "h";
-    struct store_change c = {.kind = kinds[_i], .agent = v.agent, .visitor = v.id, .conversation = w.conversation, .fields = 4, .score = 3,
-                             .text = STR("x"), .hash = {hash, 32}};
+    struct store_change c = {.kind = kinds[_i],
+                             .agent = v.agent,
+                             .visitor = v.id,
+                             .conversation = w.conversation,
+                             .fields = 4,
+                             .score = 3,
+                             .text = STR("x"),
+                             .hash = {hash, 32}};
     ck_status(kit_status(&kit, &c), STORE_NOT_FOUND);
     ck_assert_uint_eq(conversation(&w.conversation).version, 1);
 }
@@ -636,7 +662,8 @@ static unsigned retain(uint32_t what, int64_t before, uint64_t limit)
 {
     unsigned slices = 0;
     enum store_status status;
-    while ((status = kit_status(&kit, &(struct store_change){.kind = CHANGE_RETAIN, .fields = what, .expires_at = before, .limit = limit})) == STORE_OK)
+    while ((status = kit_status(
+                &kit, &(struct store_change){.kind = CHANGE_RETAIN, .fields = what, .expires_at = before, .limit = limit})) == STORE_OK)
         slices++;
     ck_status(status, STORE_NOT_FOUND);
     return slices;

@@ -38,9 +38,9 @@ static const char *member(struct json_object *object, const char *name)
 START_TEST(an_agent_is_created_listed_updated_and_deleted)
 {
     start_if(_i);
-    char *id = assay_ok(server, "agent", "create", "--workspace", "acme", "--name", "Shop", "--origin", "HTTPS://Example.com:443", "--prompt",
-                        "Where is my order?", "--theme", "{\"color\":\"#0a7\"}", "--lead-fields", "[{\"name\":\"company\"}]", "--language",
-                        "de", "--require-lead", NULL);
+    char *id = assay_ok(server, "agent", "create", "--workspace", "acme", "--name", "Shop", "--origin", "HTTPS://Example.com:443",
+                        "--prompt", "Where is my order?", "--theme", "{\"color\":\"#0a7\"}", "--lead-fields", "[{\"name\":\"company\"}]",
+                        "--language", "de", "--require-lead", NULL);
     ck_assert_msg(strlen(id) == 26 && strspn(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == 26, "create printed %s", id);
     struct json_object *agent = only(assay_list(server, "agent", "list", NULL));
     ck_assert_str_eq(member(agent, "id"), id);

@@ -40,7 +40,8 @@ static struct response *init_with(const char *of, const char *more)
 static struct visitor visitor_of(const struct response *r)
 {
     expect_status(r, 200);
-    return (struct visitor){str_at(r, "data.jwt"), str_at(r, "data.visitor_id"), str_at(r, "data.conversation_id"), str_at(r, "data.anonymous_id")};
+    return (struct visitor){str_at(r, "data.jwt"), str_at(r, "data.visitor_id"), str_at(r, "data.conversation_id"),
+                            str_at(r, "data.anonymous_id")};
 }
 
 static struct visitor visitor_new(void)
@@ -50,12 +51,14 @@ static struct visitor visitor_new(void)
 
 static struct response *as(const struct visitor *v, const char *method, const char *path, const char *body)
 {
-    return http(server, .method = method, .path = text("/api/v1/widget/%s", path), .key = v->jwt, .headers = {FROM_SHOP, body ? JSON : NULL}, .body = body);
+    return http(server, .method = method, .path = text("/api/v1/widget/%s", path), .key = v->jwt,
+                .headers = {FROM_SHOP, body ? JSON : NULL}, .body = body);
 }
 
 static struct response *operate(const char *method, const char *path, const char *body)
 {
-    return http(server, .method = method, .path = text("/api/v1/%s", path), .key = operators, .headers = {body ? JSON : NULL}, .body = body);
+    return http(server, .method = method, .path = text("/api/v1/%s", path), .key = operators, .headers = {body ? JSON : NULL},
+                .body = body);
 }
 
 static struct response *post(const struct visitor *v, const char *path, const char *body)
@@ -67,11 +70,13 @@ static struct response *post(const struct visitor *v, const char *path, const ch
 
 START_TEST(init_opens_a_conversation_and_a_secret_goes_on_with_it)
 {
-    struct response *r = init_with(agent, ",\"page_url\":\"https://shop.example/p\",\"locale\":\"de\",\"page_title\":\"P\",\"referrer\":\"https://r\"");
+    struct response *r =
+        init_with(agent, ",\"page_url\":\"https://shop.example/p\",\"locale\":\"de\",\"page_title\":\"P\",\"referrer\":\"https://r\"");
     struct visitor v = visitor_of(r);
     expect_int(r, "data.expires_in", 3600);
     expect_str(r, "data.agent.id", agent);
-    expect(r, has_exactly(r, "data.agent", "id name is_published theme starter_prompts lead_form_fields language_default require_lead_before_chat"));
+    expect(r, has_exactly(r, "data.agent",
+                          "id name is_published theme starter_prompts lead_form_fields language_default require_lead_before_chat"));
     expect(r, len_at(r, "data.messages") == 0 && !bool_at(r, "data.lead_captured") && has(r, "data.expires_at"));
     expect(r, strlen(v.secret) >= 30);
     expect(r, header(r, "Cache-Control") && !strcmp(header(r, "Cache-Control"), "no-store"));
@@ -157,7 +162,8 @@ START_TEST(a_body_over_64_KiB_is_too_large)
     memset(body, ' ', 69999);
     memcpy(body, "{\"agent_id\":\"x\"}", 16);
     body[69999] = '\0';
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON, FROM_SHOP}, .body = body);
+    struct response *r =
+        http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON, FROM_SHOP}, .body = body);
     expect_error(r, 413, "payload_too_large");
     expect(r, header(r, "Access-Control-Allow-Origin") != NULL && header(r, "X-RateLimit-Limit") != NULL);
 }
@@ -168,10 +174,22 @@ END_TEST
 static const struct {
     const char *path, *method;
 } surface[] = {
-    {"init", "POST"},         {"messages", "POST"},           {"conversation/messages", "GET"}, {"conversation/read", "POST"},
-    {"conversation/clear", "POST"}, {"conversation/close", "POST"}, {"request-human", "POST"},      {"me", "DELETE"},
-    {"events", "POST"},       {"leads", "POST"},              {"typing", "POST"},             {"satisfaction", "POST"},
-    {"coupon/apply", "POST"}, {"messages/stream", "POST"},    {"conversation/stream", "GET"}, {"nothing/here", "GET"},
+    {"init", "POST"},
+    {"messages", "POST"},
+    {"conversation/messages", "GET"},
+    {"conversation/read", "POST"},
+    {"conversation/clear", "POST"},
+    {"conversation/close", "POST"},
+    {"request-human", "POST"},
+    {"me", "DELETE"},
+    {"events", "POST"},
+    {"leads", "POST"},
+    {"typing", "POST"},
+    {"satisfaction", "POST"},
+    {"coupon/apply", "POST"},
+    {"messages/stream", "POST"},
+    {"conversation/stream", "GET"},
+    {"nothing/here", "GET"},
 };
 
 START_TEST(a_preflight_is_answered_free_of_charge)
@@ -202,7 +220,8 @@ START_TEST(refusals_carry_cors_and_limits)
         const struct response *r = refused[i];
         expect(r, r->status >= 400 && r->status < 500);
         expect(r, header(r, "Access-Control-Allow-Origin") && !strcmp(header(r, "Access-Control-Allow-Origin"), SHOP));
-        expect(r, strstr(header(r, "Access-Control-Expose-Headers"), "X-RateLimit-Remaining") && strstr(header(r, "Access-Control-Expose-Headers"), "Retry-After"));
+        expect(r, strstr(header(r, "Access-Control-Expose-Headers"), "X-RateLimit-Remaining") &&
+                      strstr(header(r, "Access-Control-Expose-Headers"), "Retry-After"));
         bool known = strcmp(surface[_i].path, "nothing/here") != 0;
         expect(r, !known || (header(r, "X-RateLimit-Limit") && header(r, "X-RateLimit-Reset")));
         if (known && i == 2)
@@ -247,7 +266,8 @@ START_TEST(the_origin_is_judged_on_every_call)
     struct visitor v = visitor_of(init_with(own, ""));
     assay_ok(server, "agent", "update", own, "--origin", origins[_i].origins, NULL);
     struct response *both[] = {
-        http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON, origins[_i].sent}, .body = text("{\"agent_id\":\"%s\"}", own)),
+        http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON, origins[_i].sent},
+             .body = text("{\"agent_id\":\"%s\"}", own)),
         http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt, .headers = {origins[_i].sent}),
         http(server, .method = "POST", .path = "/api/v1/widget/typing", .key = v.jwt, .headers = {origins[_i].sent}),
         http(server, .method = "DELETE", .path = "/api/v1/widget/me", .key = v.jwt, .headers = {origins[_i].sent}),
@@ -302,7 +322,16 @@ START_TEST(tokens_that_are_not_ours_are_401)
     longer[9000] = '\0';
     longer[10] = longer[20] = '.';
     const char *tokens[] = {
-        cut, changed, again, longer, "a.b.c", "..", ".", "x", operators, server->key,
+        cut,
+        changed,
+        again,
+        longer,
+        "a.b.c",
+        "..",
+        ".",
+        "x",
+        operators,
+        server->key,
         "eyJhbGciOiJub25lIn0.eyJpc3MiOiJhc3NheSJ9.",
         "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJhc3NheSJ9.c2ln",
     };
@@ -320,7 +349,8 @@ START_TEST(a_token_ends_with_its_life)
     struct server *own = server_new(&(struct server_options){.yaml = "jwt: { ttl: 1s }\n"});
     server_start(own);
     char *id = assay_ok(own, "agent", "create", "--workspace", "main", "--name", "T", "--origin", "*", NULL);
-    struct response *r = http(own, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", id));
+    struct response *r =
+        http(own, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", id));
     expect_int(r, "data.expires_in", 1);
     /* the leeway for other clocks is thirty seconds; the pure tests of jwt.c hold it to that */
     expect_status(http(own, .path = "/api/v1/widget/conversation/messages", .key = str_at(r, "data.jwt")), 200);
@@ -355,9 +385,13 @@ END_TEST
 START_TEST(a_message_is_answered_honestly_and_kept)
 {
     struct visitor v = visitor_new();
-    struct response *r = post(&v, "messages", "{\"message\":\"Wo ist <b>meine</b> Bestellung? \\u00e4\",\"client_message_id\":\"c-1\",\"page_url\":\"https://shop.example/x\",\"page_context\":{\"t\":1}}");
+    struct response *r =
+        post(&v, "messages",
+             "{\"message\":\"Wo ist <b>meine</b> Bestellung? "
+             "\\u00e4\",\"client_message_id\":\"c-1\",\"page_url\":\"https://shop.example/x\",\"page_context\":{\"t\":1}}");
     expect_status(r, 200);
-    expect(r, has_exactly(r, "data", "message_id answer_id conversation_id client_message_id content citations low_confidence human_takeover"));
+    expect(r, has_exactly(r, "data",
+                          "message_id answer_id conversation_id client_message_id content citations low_confidence human_takeover"));
     expect_str(r, "data.conversation_id", v.conversation);
     expect_str(r, "data.client_message_id", "c-1");
     expect(r, bool_at(r, "data.low_confidence") && !bool_at(r, "data.human_takeover") && len_at(r, "data.citations") == 0);
@@ -378,9 +412,11 @@ START_TEST(an_answer_comes_as_events_too)
     struct response *plain = post(&v, "messages", "{\"message\":\"one\",\"client_message_id\":\"c-1\"}");
     struct response *r = post(&v, "messages/stream", "{\"message\":\"one\",\"client_message_id\":\"c-1\"}");
     expect_status(r, 200);
-    expect(r, !strcmp(header(r, "Content-Type"), "text/event-stream") && header(r, "X-RateLimit-Limit") && header(r, "Access-Control-Allow-Origin"));
+    expect(r, !strcmp(header(r, "Content-Type"), "text/event-stream") && header(r, "X-RateLimit-Limit") &&
+                  header(r, "Access-Control-Allow-Origin"));
     char *words = text("%s", ""), *at = r->body, *done = strstr(r->body, "event: done\ndata: ");
-    expect(r, !strncmp(r->body, "event: start\ndata: {\"message_id\":\"", 34) && done != NULL && strstr(r->body, "event: citations\ndata: []\n\n") != NULL);
+    expect(r, !strncmp(r->body, "event: start\ndata: {\"message_id\":\"", 34) && done != NULL &&
+                  strstr(r->body, "event: citations\ndata: []\n\n") != NULL);
     while ((at = strstr(at, "event: token\ndata: ")) != NULL) {
         at += strlen("event: token\ndata: ");
         struct json_object *token = json_tokener_parse(text("%.*s", (int)strcspn(at, "\n"), at)), *piece = NULL;
@@ -389,11 +425,13 @@ START_TEST(an_answer_comes_as_events_too)
     }
     ck_assert_str_eq(words, str_at(plain, "data.content"));
     done += strlen("event: done\ndata: ");
-    ck_assert_msg(strstr(plain->body, text("%.*s", (int)strcspn(done, "\n"), done)) != NULL, "%s\n%s", done, plain->body); /* the same answer */
+    ck_assert_msg(strstr(plain->body, text("%.*s", (int)strcspn(done, "\n"), done)) != NULL, "%s\n%s", done,
+                  plain->body); /* the same answer */
     expect_error(post(&v, "messages/stream", "{}"), 422, "validation_failed");
     operate("POST", text("conversations/%s/claim", v.conversation), NULL);
     r = post(&v, "messages/stream", "{\"message\":\"two\"}");
-    expect(r, r->status == 200 && strstr(r->body, "event: token") == NULL && strstr(r->body, "event: done") && strstr(r->body, "\"human_takeover\":true"));
+    expect(r, r->status == 200 && strstr(r->body, "event: token") == NULL && strstr(r->body, "event: done") &&
+                  strstr(r->body, "\"human_takeover\":true"));
 }
 END_TEST
 
@@ -433,9 +471,11 @@ static const struct {
     {"satisfaction", "{\"rating\":\"great\"}", 422, "validation_failed", "rating"},
     {"coupon/apply", "{}", 422, "validation_failed", "code"},
     {"coupon/apply", "{\"code\":\"X\",\"cart\":{}}", 422, "validation_failed", "cart"},
-    {"coupon/apply", "{\"code\":\"X\",\"cart\":{\"currency\":\"USD\",\"items\":[{\"wp_id\":1,\"quantity\":1,\"price\":1.5}]}}", 422, "validation_failed", "cart"},
+    {"coupon/apply", "{\"code\":\"X\",\"cart\":{\"currency\":\"USD\",\"items\":[{\"wp_id\":1,\"quantity\":1,\"price\":1.5}]}}", 422,
+     "validation_failed", "cart"},
     {"coupon/apply", "{\"code\":\"X\"}", 400, "invalid_coupon", NULL},
-    {"coupon/apply", "{\"code\":\"X\",\"cart\":{\"currency\":\"USD\",\"items\":[{\"wp_id\":1,\"quantity\":1,\"price\":\"1.50\"}]}}", 400, "invalid_coupon", NULL},
+    {"coupon/apply", "{\"code\":\"X\",\"cart\":{\"currency\":\"USD\",\"items\":[{\"wp_id\":1,\"quantity\":1,\"price\":\"1.50\"}]}}", 400,
+     "invalid_coupon", NULL},
 };
 
 START_TEST(a_bad_body_is_refused_and_names_the_field)
@@ -470,15 +510,19 @@ START_TEST(repeats_get_the_first_answer_and_nothing_is_kept_twice)
     struct response *again = post(&v, "messages", "{\"message\":\"other\",\"client_message_id\":\"c-1\"}");
     ck_assert_str_eq(first->body, again->body);
     const char *key = "Idempotency-Key: k-1";
-    struct response *a = http(server, .method = "POST", .path = "/api/v1/widget/messages", .key = v.jwt, .headers = {JSON, FROM_SHOP, key}, .body = "{\"message\":\"two\"}");
-    struct response *b = http(server, .method = "POST", .path = "/api/v1/widget/messages", .key = v.jwt, .headers = {JSON, FROM_SHOP, key}, .body = "{\"message\":\"two\"}");
+    struct response *a = http(server, .method = "POST", .path = "/api/v1/widget/messages", .key = v.jwt, .headers = {JSON, FROM_SHOP, key},
+                              .body = "{\"message\":\"two\"}");
+    struct response *b = http(server, .method = "POST", .path = "/api/v1/widget/messages", .key = v.jwt, .headers = {JSON, FROM_SHOP, key},
+                              .body = "{\"message\":\"two\"}");
     ck_assert_str_eq(a->body, b->body);
     expect(a, header(a, "Idempotent-Replayed") == NULL);
     expect(b, header(b, "Idempotent-Replayed") && !strcmp(header(b, "Idempotent-Replayed"), "true"));
-    expect_error(http(server, .method = "POST", .path = "/api/v1/widget/messages", .key = v.jwt, .headers = {JSON, FROM_SHOP, key}, .body = "{\"message\":\"three\"}"),
+    expect_error(http(server, .method = "POST", .path = "/api/v1/widget/messages", .key = v.jwt, .headers = {JSON, FROM_SHOP, key},
+                      .body = "{\"message\":\"three\"}"),
                  422, "idempotency_key_reused");
     struct visitor w = visitor_new();
-    struct response *other = http(server, .method = "POST", .path = "/api/v1/widget/messages", .key = w.jwt, .headers = {JSON, FROM_SHOP, key}, .body = "{\"message\":\"two\"}");
+    struct response *other = http(server, .method = "POST", .path = "/api/v1/widget/messages", .key = w.jwt,
+                                  .headers = {JSON, FROM_SHOP, key}, .body = "{\"message\":\"two\"}");
     expect(other, other->status == 200 && header(other, "Idempotent-Replayed") == NULL);
     struct response *list = as(&v, "GET", "conversation/messages", NULL);
     expect(list, len_at(list, "data.messages") == 4);
@@ -547,7 +591,8 @@ END_TEST
 START_TEST(a_lead_is_new_once_and_then_brought_up_to_date)
 {
     struct visitor v = visitor_new(), w = visitor_new();
-    struct response *first = post(&v, "leads", "{\"email\":\"Ann@Example.COM\",\"name\":\"Ann\",\"phone\":\"1\",\"fields\":{\"company\":\"X\"}}");
+    struct response *first =
+        post(&v, "leads", "{\"email\":\"Ann@Example.COM\",\"name\":\"Ann\",\"phone\":\"1\",\"fields\":{\"company\":\"X\"}}");
     expect_status(first, 201);
     struct response *again = post(&w, "leads", "{\"email\":\"ann@example.com\"}");
     expect_status(again, 200);
@@ -566,7 +611,9 @@ END_TEST
 START_TEST(events_are_kept_as_a_batch_or_alone)
 {
     struct visitor v = visitor_new();
-    struct response *r = post(&v, "events", "{\"events\":[{\"kind\":\"page.view\",\"payload\":{\"a\":[1]},\"at\":\"2026-05-07T13:00:00+02:00\"},{\"kind\":\"b\"}]}");
+    struct response *r =
+        post(&v, "events",
+             "{\"events\":[{\"kind\":\"page.view\",\"payload\":{\"a\":[1]},\"at\":\"2026-05-07T13:00:00+02:00\"},{\"kind\":\"b\"}]}");
     expect_status(r, 202);
     expect_int(r, "data.accepted", 2);
     expect_int(post(&v, "events", "{\"event\":\"open\",\"metadata\":{\"x\":1}}"), "data.accepted", 1);
@@ -648,7 +695,8 @@ START_TEST(an_operator_takes_over_answers_and_gives_back)
     char *other = key_new(server, "main", "conversations:write", NULL);
     expect_error(http(server, .method = "POST", .path = text("/api/v1/%s/claim", path), .key = other), 409, "conflict");
     r = post(&v, "messages", "{\"message\":\"anybody?\"}");
-    expect(r, bool_at(r, "data.human_takeover") && has(r, "data.content") && at(r, "data.content") == NULL && at(r, "data.answer_id") == NULL);
+    expect(r,
+           bool_at(r, "data.human_takeover") && has(r, "data.content") && at(r, "data.content") == NULL && at(r, "data.answer_id") == NULL);
     r = operate("POST", text("%s/messages", path), "{\"message\":\"Here I am\"}");
     expect_status(r, 201);
     expect_str(r, "data.role", "operator");
@@ -670,7 +718,9 @@ START_TEST(lists_go_on_behind_their_last_id)
     expect_str(page, "meta.next_after", str_at(page, "data.9.id"));
     struct response *next = operate("GET", text("conversations?per_page=10&after=%s", str_at(page, "meta.next_after")), NULL);
     expect(next, len_at(next, "data") >= 2 && strcmp(str_at(next, "data.0.id"), str_at(page, "data.9.id")) < 0);
-    expect_status(http(server, .path = "/api/v1/conversations?per_page=10", .key = operators, .headers = {text("If-None-Match: %s", header(page, "ETag"))}), 304);
+    expect_status(http(server, .path = "/api/v1/conversations?per_page=10", .key = operators,
+                       .headers = {text("If-None-Match: %s", header(page, "ETag"))}),
+                  304);
     static const char *const wrong[] = {"per_page=5", "status=old", "after=x", "agent_id=x", "since=x", "until=2026"};
     for (size_t i = 0; i < COUNT(wrong); i++)
         expect_error(operate("GET", text("conversations?%s", wrong[i]), NULL), 422, "validation_failed");
@@ -704,10 +754,13 @@ START_TEST(operators_need_their_scope_and_see_their_workspace_alone)
     if (about_one)
         path = text("/api/v1/conversations/%s%s", v.conversation, strstr(operated[_i].path, "%s") + 2);
     const char *body = writes ? "{\"message\":\"x\"}" : NULL;
-    expect_error(http(server, .method = operated[_i].method, .path = path, .key = "", .body = body, .headers = {JSON}), 401, "unauthorized");
-    expect_error(http(server, .method = operated[_i].method, .path = path, .key = server->key, .body = body, .headers = {JSON}), 403, "insufficient_scope");
+    expect_error(http(server, .method = operated[_i].method, .path = path, .key = "", .body = body, .headers = {JSON}), 401,
+                 "unauthorized");
+    expect_error(http(server, .method = operated[_i].method, .path = path, .key = server->key, .body = body, .headers = {JSON}), 403,
+                 "insufficient_scope");
     char *half = key_new(server, "main", writes ? "conversations:read" : "conversations:write", NULL);
-    expect_error(http(server, .method = operated[_i].method, .path = path, .key = half, .body = body, .headers = {JSON}), 403, "insufficient_scope");
+    expect_error(http(server, .method = operated[_i].method, .path = path, .key = half, .body = body, .headers = {JSON}), 403,
+                 "insufficient_scope");
     char *name = text("other-%d", _i);
     assay_ok(server, "workspace", "create", name, NULL);
     char *foreign = key_new(server, name, "conversations:read", "conversations:write", NULL);
@@ -721,8 +774,10 @@ START_TEST(operators_need_their_scope_and_see_their_workspace_alone)
         expect(r, r->status == 200 && len_at(r, "data") == 0);
     }
     if (about_one)
-        expect_error(http(server, .method = operated[_i].method, .path = text("/api/v1/conversations/x%s", strstr(operated[_i].path, "%s") + 2), .key = operators,
-                          .body = body, .headers = {JSON}), 404, "not_found");
+        expect_error(http(server, .method = operated[_i].method,
+                          .path = text("/api/v1/conversations/x%s", strstr(operated[_i].path, "%s") + 2), .key = operators, .body = body,
+                          .headers = {JSON}),
+                     404, "not_found");
 }
 END_TEST
 
@@ -743,7 +798,8 @@ START_TEST(an_erased_visitor_is_gone_everywhere)
     static const char *const lists[] = {"conversations", "leads", "events", "ratings"};
     for (size_t i = 0; i < COUNT(lists); i++) {
         struct response *list = operate("GET", text("%s?per_page=100", lists[i]), NULL);
-        expect(list, strcasestr(list->body, "walrus") == NULL && strstr(list->body, v.id) == NULL && strstr(list->body, v.conversation) == NULL);
+        expect(list,
+               strcasestr(list->body, "walrus") == NULL && strstr(list->body, v.id) == NULL && strstr(list->body, v.conversation) == NULL);
     }
     expect_error(operate("GET", text("conversations/%s", v.conversation), NULL), 404, "not_found");
     expect_error(operate("POST", text("conversations/%s/messages", v.conversation), "{\"message\":\"x\"}"), 404, "not_found");
@@ -757,7 +813,8 @@ END_TEST
 
 static bool nothing_left(void *own)
 {
-    struct response *events = http(own, .path = "/api/v1/events", .key = operators), *leads = http(own, .path = "/api/v1/leads", .key = operators);
+    struct response *events = http(own, .path = "/api/v1/events", .key = operators),
+                    *leads = http(own, .path = "/api/v1/leads", .key = operators);
     return len_at(events, "data") == 0 && len_at(leads, "data") == 1;
 }
 
@@ -767,7 +824,8 @@ START_TEST(what_is_too_old_goes_when_the_operator_says_so)
     server_start(own);
     operators = key_new(own, "main", "conversations:read", NULL);
     char *id = assay_ok(own, "agent", "create", "--workspace", "main", "--name", "R", "--origin", "*", NULL);
-    struct response *r = http(own, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", id));
+    struct response *r =
+        http(own, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", id));
     const char *jwt = str_at(r, "data.jwt");
     http(own, .method = "POST", .path = "/api/v1/widget/events", .key = jwt, .headers = {JSON}, .body = "{\"event\":\"old\"}");
     http(own, .method = "POST", .path = "/api/v1/widget/leads", .key = jwt, .headers = {JSON}, .body = "{\"email\":\"a@b.example\"}");

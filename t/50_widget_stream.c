@@ -36,19 +36,22 @@ struct visitor {
 
 static struct visitor visitor_new(void)
 {
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", agent));
+    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON},
+                              .body = text("{\"agent_id\":\"%s\"}", agent));
     expect_status(r, 200);
     return (struct visitor){str_at(r, "data.jwt"), str_at(r, "data.conversation_id")};
 }
 
 static struct response *post(const struct visitor *v, const char *path, const char *body)
 {
-    return http(server, .method = "POST", .path = text("/api/v1/widget/%s", path), .key = v->jwt, .headers = {body ? JSON : NULL}, .body = body);
+    return http(server, .method = "POST", .path = text("/api/v1/widget/%s", path), .key = v->jwt, .headers = {body ? JSON : NULL},
+                .body = body);
 }
 
 static struct response *operate(const struct visitor *v, const char *what, const char *body)
 {
-    return http(server, .method = "POST", .path = text("/api/v1/conversations/%s/%s", v->conversation, what), .key = operators, .headers = {body ? JSON : NULL}, .body = body);
+    return http(server, .method = "POST", .path = text("/api/v1/conversations/%s/%s", v->conversation, what), .key = operators,
+                .headers = {body ? JSON : NULL}, .body = body);
 }
 
 /* ---- a client that reads as it comes ---- */
@@ -64,8 +67,10 @@ static struct reader *stream_of(const struct visitor *v, const char *last)
 {
     struct raw *raw = raw_open(server);
     struct reader *reader = calloc(1, sizeof(*reader));
-    raw_text(raw, "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n%s%s%s\r\n", v->jwt,
-             last ? "Last-Event-ID: " : "", last ? last : "", last ? "\r\n" : "");
+    raw_text(
+        raw,
+        "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n%s%s%s\r\n",
+        v->jwt, last ? "Last-Event-ID: " : "", last ? last : "", last ? "\r\n" : "");
     reader->fd = raw->fd;
     reader->seen = calloc(1, 1 << 22);
     return reader;
@@ -137,7 +142,8 @@ START_TEST(the_head_says_what_it_is)
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
     expect_comes(reader, ": here", 2000);
-    static const char *const lines[] = {"HTTP/1.1 200 OK\r\n", "content-type: text/event-stream\r\n", "cache-control: no-store\r\n", "X-RateLimit-Limit: 300\r\n", "x-request-id: "};
+    static const char *const lines[] = {"HTTP/1.1 200 OK\r\n", "content-type: text/event-stream\r\n", "cache-control: no-store\r\n",
+                                        "X-RateLimit-Limit: 300\r\n", "x-request-id: "};
     for (size_t i = 0; i < COUNT(lines); i++)
         ck_assert_msg(strcasestr(reader->seen, lines[i]) != NULL, "%s\n%s", lines[i], reader->seen);
 }

@@ -49,7 +49,8 @@ static bool theme_valid(struct json_object *theme)
     json_object_object_foreach(theme, name, value)
     {
         enum json_type type = json_object_get_type(value);
-        if (name[0] == '\0' || (type == json_type_string ? !is_text(value, 200) : type != json_type_boolean && type != json_type_int && type != json_type_double))
+        if (name[0] == '\0' || (type == json_type_string ? !is_text(value, 200)
+                                                         : type != json_type_boolean && type != json_type_int && type != json_type_double))
             return false;
     }
     return true;
@@ -117,7 +118,8 @@ static const struct {
     {"theme", theme_valid, "{}", "a theme is an object of at most 32 texts, numbers and booleans"},
     {"starter_prompts", prompts_valid, "[]", "starter prompts are at most 10 texts of 1 to 200 characters"},
     {"lead_form_fields", fields_valid, "[]",
-     "lead form fields are an array of at most 20 objects with a name, and perhaps a label, a type (text, email, tel or textarea) and required"},
+     "lead form fields are an array of at most 20 objects with a name, and perhaps a label, a type (text, email, tel or textarea) and "
+     "required"},
     {"language_default", language_valid, "\"en\"", "a language is a tag such as en or pt-BR"},
 };
 

@@ -15,8 +15,8 @@ struct agent_wishes {
 };
 
 /*
- * agent_settings(present, wishes, out, why): append the settings ${present} (empty: the defaults) with ${wishes} in their places, in a fixed
- * order:
+ * agent_settings(present, wishes, out, why): append the settings ${present} (empty: the defaults) with ${wishes} in their places, in a
+ * fixed order:
  *   theme              an object of texts, numbers and booleans, at most 32
  *   starter_prompts    at most 10 texts of 1 to 200 characters
  *   lead_form_fields   at most 20 of {"name","label"?,"type"?: text|email|tel|textarea,"required"?}

@@ -93,7 +93,8 @@ static void add_message(void *arg, enum store_status status, const struct store_
         page->parts[page->count++] = m->json;
 }
 
-bool widget_page(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values, struct buf *out)
+bool widget_page(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
+                 struct buf *out)
 {
     struct ulid after, before;
     unsigned limit = values == NULL ? WIDGET_MESSAGES_INIT : (unsigned)values[PAGE_LIMIT].number;

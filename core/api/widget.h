@@ -22,7 +22,8 @@ enum { COUPON_CODE, COUPON_CART };
 enum { ROWS_AGENT, ROWS_AFTER, ROWS_SINCE, ROWS_UNTIL, ROWS_PER_PAGE, ROWS_STATUS /* of conversations alone */ };
 enum { REPLY_TEXT };
 
-request_fn widget_init, widget_message, widget_messages, widget_stream, widget_read, widget_clear, widget_close, widget_request_human, widget_erase;
+request_fn widget_init, widget_message, widget_messages, widget_stream, widget_read, widget_clear, widget_close, widget_request_human,
+    widget_erase;
 request_fn widget_events, widget_lead, widget_typing, widget_rating, widget_coupon;
 request_fn conversations_list, conversations_get, conversations_reply, conversations_claim, conversations_release, conversations_typing;
 request_fn leads_list, events_list, ratings_list;
@@ -49,7 +50,8 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out);
  * widget_page(r, conversation, seen_after, out): the page of messages that after, before and limit ask for, as members of an object:
  * "messages":[…],"has_more":…; nothing up to ${seen_after} is in it. False: 422 or 503 was replied.
  */
-bool widget_page(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values, struct buf *out);
+bool widget_page(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
+                 struct buf *out);
 
 /* widget_time(text): RFC 3339 as milliseconds since the epoch; 0 for anything else. */
 int64_t widget_time(struct str text);

@@ -61,7 +61,8 @@ static bool show_token(struct request *r, const struct opening *o, struct buf *o
 {
     char token[JWT_SIZE];
     int64_t ttl_s = r->conf->jwt_ttl_ms / 1000, now_s = r->now_ms / 1000;
-    const struct jwt claims = {.agent = o->agent, .visitor = o->visitor, .conversation = o->conversation, .iat = now_s, .exp = now_s + ttl_s};
+    const struct jwt claims = {
+        .agent = o->agent, .visitor = o->visitor, .conversation = o->conversation, .iat = now_s, .exp = now_s + ttl_s};
     size_t n = jwt_sign(r->worker->secrets, r->now_ms, &claims, token);
     buf_adds(out, ",\"jwt\":\"");
     buf_add(out, token, n);

@@ -63,7 +63,8 @@ static const char *event_member_add(struct buf *out, struct json_object *event)
 
 static const char *batch_add(struct buf *out, struct json_object *events)
 {
-    if (!json_object_is_type(events, json_type_array) || json_object_array_length(events) < 1 || json_object_array_length(events) > EVENTS_MAX)
+    if (!json_object_is_type(events, json_type_array) || json_object_array_length(events) < 1 ||
+        json_object_array_length(events) > EVENTS_MAX)
         return "must be an array of 1 to 50 events";
     for (size_t i = 0; i < json_object_array_length(events); i++) {
         const char *why = event_member_add(out, json_object_array_get_idx(events, i));

@@ -15,8 +15,8 @@
 bool cors_origin_normal(struct str text, char out[CORS_ORIGIN_MAX]);
 
 /*
- * cors_allowed(origins, origin): whether ${origin}, as it was sent (p NULL: none was), is one of ${origins}, one a line. "*" lets all in, none
- * included; an empty list nobody.
+ * cors_allowed(origins, origin): whether ${origin}, as it was sent (p NULL: none was), is one of ${origins}, one a line. "*" lets all in,
+ * none included; an empty list nobody.
  */
 bool cors_allowed(struct str origins, struct str origin);
 

@@ -56,8 +56,8 @@ static struct seen *verify(struct request *r, struct str token)
     if (token.n < sizeof(uint64_t) || token.n >= JWT_SIZE)
         return NULL;
     struct seen *seen = slot_of(r->worker->sessions, token);
-    bool known = seen->size == token.n && CRYPTO_memcmp(seen->text, token.p, token.n) == 0 && seen->generation == secrets_generation(secrets) &&
-                 seen->claims.exp + JWT_LEEWAY_S > r->now_ms / 1000;
+    bool known = seen->size == token.n && CRYPTO_memcmp(seen->text, token.p, token.n) == 0 &&
+                 seen->generation == secrets_generation(secrets) && seen->claims.exp + JWT_LEEWAY_S > r->now_ms / 1000;
     if (known)
         return seen;
     if (!jwt_verify(secrets, token, r->now_ms, r->conf->jwt_ttl_ms, &claims))

@@ -1,7 +1,7 @@
 /*
- * Whose token it is that a visitor sends: verified, its agent published, its visitor and conversation there, the page's origin allowed. What
- * was found is remembered for as long as neither the secrets nor the store have changed, so that the second request of a visitor costs a
- * comparison. Worker processes only.
+ * Whose token it is that a visitor sends: verified, its agent published, its visitor and conversation there, the page's origin allowed.
+ * What was found is remembered for as long as neither the secrets nor the store have changed, so that the second request of a visitor
+ * costs a comparison. Worker processes only.
  */
 #ifndef ASSAY_HTTP_SESSION_H
 #define ASSAY_HTTP_SESSION_H
