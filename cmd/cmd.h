@@ -96,7 +96,10 @@ void records_start(struct records *records, bool json);
 void records_text(struct records *records, const char *name, struct str text);
 void records_number(struct records *records, const char *name, uint64_t number);
 void records_time(struct records *records, const char *name, int64_t ms);
+void records_bool(struct records *records, const char *name, bool value);
 void records_list(struct records *records, const char *name, const char *const *words, size_t count);
+/* records_members(records, members): members of an object as JSON has them, without its braces; for JSON only. */
+void records_members(struct records *records, struct str members);
 void records_end_row(struct records *records);
 /* records_finish(records): print what is left and free. */
 void records_finish(struct records *records);
@@ -117,6 +120,15 @@ int cmd_key_create(struct cmd *cmd);
 int cmd_key_list(struct cmd *cmd);
 int cmd_key_revoke(struct cmd *cmd);
 int cmd_key_rotate(struct cmd *cmd);
+int cmd_token_create(struct cmd *cmd);
+int cmd_token_list(struct cmd *cmd);
+int cmd_token_revoke(struct cmd *cmd);
+int cmd_token_rotate(struct cmd *cmd);
+int cmd_agent_create(struct cmd *cmd);
+int cmd_agent_list(struct cmd *cmd);
+int cmd_agent_update(struct cmd *cmd);
+int cmd_agent_delete(struct cmd *cmd);
+int cmd_secret_rotate(struct cmd *cmd);
 int cmd_audit(struct cmd *cmd);
 int cmd_limits_list(struct cmd *cmd);
 int cmd_limits_top(struct cmd *cmd);
@@ -131,5 +143,6 @@ int cmd_config_sample(struct cmd *cmd);
 int cmd_demo(struct cmd *cmd);
 
 extern const struct cmd_option cmd_key_create_options[], cmd_key_list_options[], cmd_key_rotate_options[], cmd_stats_options[];
+extern const struct cmd_option cmd_token_create_options[], cmd_agent_create_options[], cmd_agent_update_options[];
 
 #endif

@@ -1,6 +1,5 @@
-#include "cmd_store.h"
+#include "cmd_key.h"
 #include "conf_value.h"
-#include "credential.h"
 #include "scoreboard.h"
 
 #include <inttypes.h>
@@ -37,6 +36,14 @@ static const struct {
 };
 #define SCOPES (sizeof(scopes) / sizeof(scopes[0]))
 
+/* Columns by kind: what people call it; what a list calls none of it; its prefix is credential_prefix. */
+static const struct {
+    const char *noun, *noun_first, *none;
+} words[CREDENTIAL_KINDS] = {
+    [CREDENTIAL_KEY] = {"key", "Key", "There is no key yet; assay key create --workspace NAME makes one."},
+    [CREDENTIAL_TOKEN] = {"token", "Token", "There is no token yet; assay token create --workspace NAME makes one."},
+};
+
 static void records_scopes(struct records *records, uint32_t bits)
 {
     const char *names[SCOPES];
@@ -66,19 +73,19 @@ static int scopes_given(const struct cmd *cmd, uint32_t *bits)
 }
 
 /* A new secret and its hash. */
-static int make_secret(char secret[CREDENTIAL_SIZE], uint8_t hash[CREDENTIAL_HASH])
+static int make_secret(enum credential_kind kind, char secret[CREDENTIAL_SIZE], uint8_t hash[CREDENTIAL_HASH])
 {
-    if (!credential_new(credential_prefix(CREDENTIAL_KEY), secret))
+    if (!credential_new(credential_prefix(kind), secret))
         return cmd_refuse("the system gives no random numbers");
     if (!credential_hash(str_of(secret), hash))
         return cmd_refuse("OpenSSL could not compute SHA-256");
     return CMD_DONE;
 }
 
-static void print_secret(const struct cmd *cmd, uint64_t id, const struct store_change *change, const char *secret)
+static void print_secret(const struct cmd *cmd, enum credential_kind kind, uint64_t id, const struct store_change *change, const char *secret)
 {
     if (!cmd->json) {
-        cmd_say("Key %" PRIu64 " is made. Keep its secret now, it is not shown again:", id);
+        cmd_say("%s %" PRIu64 " is made. Keep its secret now, it is not shown again:", words[kind].noun_first, id);
         puts(secret);
         return;
     }
@@ -89,6 +96,8 @@ static void print_secret(const struct cmd *cmd, uint64_t id, const struct store_
         records_number(&records, "workspace_id", change->workspace);
         records_text(&records, "name", change->name.n == 0 ? (struct str){NULL, 0} : change->name);
         records_scopes(&records, change->scopes);
+        if (kind == CREDENTIAL_TOKEN)
+            records_bool(&records, "require_signature", (change->scopes & SCOPE_SIGNED) != 0);
         records_time(&records, "expires_at", change->expires_at);
     }
     records_text(&records, "secret", str_of(secret));
@@ -107,40 +116,39 @@ static int duration_from_now(const struct cmd *cmd, const char *option, const ch
 }
 
 /* Make the secret, carry out the change that stores its hash, print it. */
-static int store_secret(struct cmd *cmd, struct client *client, const struct store_change *change)
+static int store_secret(struct cmd *cmd, enum credential_kind kind, struct client *client, const struct store_change *change)
 {
     char secret[CREDENTIAL_SIZE];
     uint8_t hash[CREDENTIAL_HASH];
     struct store_answer answer = {.status = STORE_OK};
     struct store_change stored = *change;
     stored.hash = (struct str){(const char *)hash, sizeof(hash)};
-    int status = make_secret(secret, hash);
+    int status = make_secret(kind, secret, hash);
     if (status == CMD_DONE)
         status = cmd_store_change(client, &stored, &answer);
     if (status != CMD_DONE)
         return status;
     if (answer.status == STORE_NOT_FOUND && change->kind == CHANGE_KEY_ROTATE)
-        return cmd_refuse("there is no key %" PRIu64 "; assay key list shows them", change->id);
+        return cmd_refuse("there is no %s %" PRIu64 "; assay %s list shows them", words[kind].noun, change->id, words[kind].noun);
     if (answer.status != STORE_OK)
         return cmd_store_refuse(client, answer.status);
-    print_secret(cmd, answer.id, change, secret);
+    print_secret(cmd, kind, answer.id, change, secret);
     return CMD_DONE;
 }
 
-int cmd_key_create(struct cmd *cmd)
+int cmd_credential_create(struct cmd *cmd, enum credential_kind kind, uint32_t scopes_bits)
 {
     const char *workspace = cmd_value(cmd, "--workspace"), *name = cmd_value(cmd, "--name"), *expires = cmd_value(cmd, "--expires");
-    struct store_change change = {.kind = CHANGE_KEY_CREATE, .name = str_of(name == NULL ? "" : name)};
+    struct store_change change = {.kind = CHANGE_KEY_CREATE, .name = str_of(name == NULL ? "" : name), .scopes = scopes_bits};
+    int status = CMD_DONE;
     if (workspace == NULL)
-        return cmd_misuse(cmd, "which workspace is the key for? Give --workspace NAME");
+        return cmd_misuse(cmd, "which workspace is the %s for? Give --workspace NAME", words[kind].noun);
     if (name != NULL && !cmd_name_valid(name))
-        return cmd_refuse("a key's name is 1 to 100 characters of UTF-8 without control characters");
-    int status = scopes_given(cmd, &change.scopes);
-    if (status == CMD_DONE && expires != NULL) {
+        return cmd_refuse("a %s's name is 1 to 100 characters of UTF-8 without control characters", words[kind].noun);
+    if (expires != NULL)
         status = duration_from_now(cmd, "--expires", expires, &change.expires_at);
-        if (status == CMD_DONE && change.expires_at <= clock_wall_ms())
-            status = cmd_misuse(cmd, "--expires: a key with no life at all is of no use");
-    }
+    if (status == CMD_DONE && expires != NULL && change.expires_at <= clock_wall_ms())
+        status = cmd_misuse(cmd, "--expires: a %s with no life at all is of no use", words[kind].noun);
     if (status != CMD_DONE)
         return status;
     struct client *client = cmd_store_open(cmd);
@@ -148,12 +156,40 @@ int cmd_key_create(struct cmd *cmd)
         return CMD_REFUSED;
     status = cmd_workspace_find(client, workspace, &change.workspace);
     if (status == CMD_DONE)
-        status = store_secret(cmd, client, &change);
+        status = store_secret(cmd, kind, client, &change);
     client_close(client);
     return status;
 }
 
-int cmd_key_rotate(struct cmd *cmd)
+int cmd_key_create(struct cmd *cmd)
+{
+    uint32_t bits;
+    int status = scopes_given(cmd, &bits);
+    return status == CMD_DONE ? cmd_credential_create(cmd, CREDENTIAL_KEY, bits) : status;
+}
+
+struct kind_look {
+    enum store_status status;
+    bool token;
+};
+
+static void look_at_kind(void *arg, enum store_status status, const struct store_key *key)
+{
+    *(struct kind_look *)arg = (struct kind_look){status, status == STORE_OK && scopes_of_token(key->scopes)};
+}
+
+/* Keys and tokens share their numbers: the command for one must not touch the other. */
+static int judge_kind(struct client *client, enum credential_kind kind, uint64_t id)
+{
+    struct kind_look look = {.status = STORE_NOT_FOUND};
+    store_key_get(client_store(client), id, look_at_kind, &look);
+    store_read_end(client_store(client));
+    if (look.status == STORE_NOT_FOUND || (look.status == STORE_OK && look.token != (kind == CREDENTIAL_TOKEN)))
+        return cmd_refuse("there is no %s %" PRIu64 "; assay %s list shows them", words[kind].noun, id, words[kind].noun);
+    return look.status == STORE_OK ? CMD_DONE : cmd_store_refuse(client, look.status);
+}
+
+int cmd_credential_rotate(struct cmd *cmd, enum credential_kind kind)
 {
     const char *overlap = cmd_value(cmd, "--overlap");
     struct store_change change = {.kind = CHANGE_KEY_ROTATE};
@@ -165,12 +201,19 @@ int cmd_key_rotate(struct cmd *cmd)
     struct client *client = cmd_store_open(cmd);
     if (client == NULL)
         return CMD_REFUSED;
-    status = store_secret(cmd, client, &change);
+    status = judge_kind(client, kind, change.id);
+    if (status == CMD_DONE)
+        status = store_secret(cmd, kind, client, &change);
     client_close(client);
     return status;
 }
 
-int cmd_key_revoke(struct cmd *cmd)
+int cmd_key_rotate(struct cmd *cmd)
+{
+    return cmd_credential_rotate(cmd, CREDENTIAL_KEY);
+}
+
+int cmd_credential_revoke(struct cmd *cmd, enum credential_kind kind)
 {
     struct store_change change = {.kind = CHANGE_KEY_REVOKE};
     struct store_answer answer = {.status = STORE_OK};
@@ -179,15 +222,20 @@ int cmd_key_revoke(struct cmd *cmd)
     struct client *client = cmd_store_open(cmd);
     if (client == NULL)
         return CMD_REFUSED;
-    int status = cmd_store_change(client, &change, &answer);
-    if (status == CMD_DONE && answer.status == STORE_NOT_FOUND)
-        status = cmd_refuse("there is no key %" PRIu64 "; assay key list shows them", change.id);
-    else if (status == CMD_DONE && answer.status != STORE_OK)
+    int status = judge_kind(client, kind, change.id);
+    if (status == CMD_DONE)
+        status = cmd_store_change(client, &change, &answer);
+    if (status == CMD_DONE && answer.status != STORE_OK)
         status = cmd_store_refuse(client, answer.status);
     if (status == CMD_DONE)
-        cmd_say("Key %" PRIu64 " is revoked.", change.id);
+        cmd_say("%s %" PRIu64 " is revoked.", words[kind].noun_first, change.id);
     client_close(client);
     return status;
+}
+
+int cmd_key_revoke(struct cmd *cmd)
+{
+    return cmd_credential_revoke(cmd, CREDENTIAL_KEY);
 }
 
 struct named {
@@ -199,6 +247,7 @@ struct listing {
     struct records records;
     enum store_status status;
     int64_t now_ms;
+    enum credential_kind kind;
     struct named *workspaces;
     size_t workspaces_count;
 };
@@ -233,7 +282,7 @@ static void list_one(void *arg, enum store_status status, const struct store_key
     struct listing *listing = arg;
     struct records *records = &listing->records;
     listing->status = status;
-    if (key == NULL)
+    if (key == NULL || scopes_of_token(key->scopes) != (listing->kind == CREDENTIAL_TOKEN))
         return;
     bool revoked = key->revoked_at != 0, expired = key->expires_at != 0 && key->expires_at <= listing->now_ms;
     records_number(records, "id", key->id);
@@ -242,6 +291,8 @@ static void list_one(void *arg, enum store_status status, const struct store_key
     records_text(records, "name", key->name.n == 0 ? (struct str){NULL, 0} : key->name);
     records_text(records, "state", str_of(revoked ? "revoked" : expired ? "expired" : "active"));
     records_scopes(records, key->scopes);
+    if (listing->kind == CREDENTIAL_TOKEN)
+        records_bool(records, "require_signature", (key->scopes & SCOPE_SIGNED) != 0);
     records_time(records, "created_at", key->created_at);
     records_time(records, "last_used_at", key->last_used_at);
     records_time(records, "expires_at", key->expires_at);
@@ -249,7 +300,7 @@ static void list_one(void *arg, enum store_status status, const struct store_key
     records_end_row(records);
 }
 
-int cmd_key_list(struct cmd *cmd)
+int cmd_credential_list(struct cmd *cmd, enum credential_kind kind)
 {
     struct client *client = cmd_store_open(cmd);
     if (client == NULL)
@@ -258,13 +309,13 @@ int cmd_key_list(struct cmd *cmd)
     uint64_t workspace = 0;
     int status = name == NULL ? CMD_DONE : cmd_workspace_find(client, name, &workspace);
     if (status == CMD_DONE) {
-        struct listing listing = {.status = STORE_OK, .now_ms = clock_wall_ms()};
+        struct listing listing = {.status = STORE_OK, .now_ms = clock_wall_ms(), .kind = kind};
         records_start(&listing.records, cmd->json);
         store_workspace_each(client_store(client), note_workspace, &listing);
         store_key_each(client_store(client), workspace, list_one, &listing);
         store_read_end(client_store(client));
         if (!cmd->json && listing.records.columns == 0 && listing.status == STORE_NOT_FOUND)
-            cmd_say("There is no key yet; assay key create --workspace NAME makes one.");
+            cmd_say("%s", words[kind].none);
         records_finish(&listing.records);
         for (size_t i = 0; i < listing.workspaces_count; i++)
             free(listing.workspaces[i].name);
@@ -274,4 +325,9 @@ int cmd_key_list(struct cmd *cmd)
     }
     client_close(client);
     return status;
+}
+
+int cmd_key_list(struct cmd *cmd)
+{
+    return cmd_credential_list(cmd, CREDENTIAL_KEY);
 }

@@ -2,6 +2,8 @@
 
 #include "conf_value.h"
 
+#define PURGE_SLICE 1000
+
 struct client *cmd_store_open(struct cmd *cmd)
 {
     char why[512] = "";
@@ -59,4 +61,17 @@ int cmd_workspace_find(struct client *client, const char *text, uint64_t *id)
     if (finding.status == STORE_NOT_FOUND)
         return cmd_refuse("there is no workspace \"%s\"; assay workspace list shows them", text);
     return cmd_store_refuse(client, finding.status);
+}
+
+int cmd_store_purge(struct client *client)
+{
+    struct store_change change = {.kind = CHANGE_PURGE, .limit = PURGE_SLICE};
+    struct store_answer answer = {.status = STORE_OK};
+    for (uint64_t slices = 1; answer.status == STORE_OK; slices++) {
+        if (client_change(client, &change, &answer) != 0)
+            break;
+        cmd_progress("Taking its records away", slices * PURGE_SLICE, 0);
+    }
+    cmd_progress_end();
+    return answer.status == STORE_NOT_FOUND ? CMD_DONE : cmd_store_refuse(client, answer.status);
 }

@@ -23,4 +23,7 @@ int cmd_workspace_find(struct client *client, const char *text, uint64_t *id);
 /* cmd_id_parse(text, id): a positive number; CMD_DONE or CMD_REFUSED, told. */
 int cmd_id_parse(const char *text, uint64_t *id);
 
+/* cmd_store_purge(client): where no server runs, take away what was deleted as a whole. CMD_DONE or CMD_REFUSED, told. */
+int cmd_store_purge(struct client *client);
+
 #endif

@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-#define PURGE_SLICE 1000
-
 static int create(struct cmd *cmd, struct client *client)
 {
     const char *name = cmd->words[0];
@@ -82,20 +80,6 @@ int cmd_workspace_list(struct cmd *cmd)
     return status;
 }
 
-/* Where no server runs, nobody else would take away what the deleted workspace held. */
-static int purge(struct client *client)
-{
-    struct store_change change = {.kind = CHANGE_PURGE, .limit = PURGE_SLICE};
-    struct store_answer answer = {.status = STORE_OK};
-    for (uint64_t slices = 1; answer.status == STORE_OK; slices++) {
-        if (client_change(client, &change, &answer) != 0)
-            break;
-        cmd_progress("Taking its records away", slices * PURGE_SLICE, 0);
-    }
-    cmd_progress_end();
-    return answer.status == STORE_NOT_FOUND ? CMD_DONE : cmd_store_refuse(client, answer.status);
-}
-
 int cmd_workspace_delete(struct cmd *cmd)
 {
     struct client *client = cmd_store_open(cmd);
@@ -109,7 +93,7 @@ int cmd_workspace_delete(struct cmd *cmd)
     if (status == CMD_DONE && answer.status != STORE_OK)
         status = cmd_store_refuse(client, answer.status);
     if (status == CMD_DONE && !client_is_live(client))
-        status = purge(client);
+        status = cmd_store_purge(client);
     if (status == CMD_DONE)
         cmd_say("Workspace \"%s\" and everything in it is deleted.", cmd->words[0]);
     client_close(client);

@@ -68,6 +68,14 @@ void records_time(struct records *records, const char *name, int64_t ms)
     records_text(records, name, str_of(text));
 }
 
+void records_bool(struct records *records, const char *name, bool value)
+{
+    if (records->json)
+        buf_adds(add_member(records, name), value ? "true" : "false");
+    else
+        records_text(records, name, value ? STR("yes") : STR("no"));
+}
+
 void records_list(struct records *records, const char *name, const char *const *words, size_t count)
 {
     if (records->json) {
@@ -84,6 +92,14 @@ void records_list(struct records *records, const char *name, const char *const *
         buf_printf(&text, "%s%s", i == 0 ? "" : " ", words[i]);
     records_text(records, name, buf_view(&text));
     buf_free(&text);
+}
+
+void records_members(struct records *records, struct str members)
+{
+    if (members.n == 0)
+        return;
+    buf_adds(&records->object, records->object.n == 0 ? "{" : ",");
+    buf_str(&records->object, members);
 }
 
 void records_end_row(struct records *records)

@@ -47,6 +47,7 @@ struct conf {
     unsigned reports_weight_high, reports_weight_medium, reports_weight_low; /* of a check in the score */
     unsigned jwt_ttl_ms;
     char *jwt_secrets_file;
+    uint64_t retention_events_ms, retention_conversations_ms; /* 0: for ever */
     struct cidr_list audit_allow_private;
     uint16_t audit_ports[CONF_PORTS_MAX];
     size_t audit_ports_count;

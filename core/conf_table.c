@@ -179,6 +179,20 @@ const struct conf_option conf_options[] = {
      .initial = "",
      .reload = RESTART,
      .help = "File of the signing secrets; empty for one made in data_dir."},
+    {.key = "retention.events",
+     .type = &conf_type_age,
+     .offset = MEMBER(retention_events_ms),
+     .max = SECONDS(3650 * 86400),
+     .initial = "0",
+     .reload = RELOAD,
+     .help = "How long visitors' events are kept, such as 90d; 0 for ever."},
+    {.key = "retention.conversations",
+     .type = &conf_type_age,
+     .offset = MEMBER(retention_conversations_ms),
+     .max = SECONDS(3650 * 86400),
+     .initial = "0",
+     .reload = RELOAD,
+     .help = "How long conversations are kept from their beginning, such as 365d; 0 for ever."},
     {.key = "audit.allow_private",
      .type = &conf_type_cidrs,
      .offset = MEMBER(audit_allow_private),
@@ -352,7 +366,7 @@ bool conf_group(const char *key)
 /* A bound of ${option}'s range in its own unit. */
 static void bound_text(const struct conf_option *option, uint64_t value, char out[VALUE_TEXT_SIZE])
 {
-    if (option->type == &conf_type_duration)
+    if (option->type == &conf_type_duration || option->type == &conf_type_age)
         value_duration_text(value, out);
     else if (option->type == &conf_type_size)
         value_size_text(value, out);

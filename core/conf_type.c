@@ -210,6 +210,30 @@ static void duration_print(const struct conf_option *option, const char *base, F
     fputs(text, out);
 }
 
+/* A long one, which has 64 bits. */
+static bool age_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+{
+    uint64_t ms;
+    if (!value_duration(text, &ms)) {
+        char quoted[CONF_QUOTE_SIZE];
+        WHY("\"%s\" is not a duration; give a whole number and ms, s, m, h or d, such as 90d", conf_quote(text, quoted));
+        return false;
+    }
+    if (!duration_in_range(option, text, ms, why))
+        return false;
+    memcpy(base + option->offset, &ms, sizeof(ms));
+    return true;
+}
+
+static void age_print(const struct conf_option *option, const char *base, FILE *out)
+{
+    uint64_t ms;
+    char text[VALUE_TEXT_SIZE];
+    memcpy(&ms, base + option->offset, sizeof(ms));
+    value_duration_text(ms, text);
+    fputs(text, out);
+}
+
 static bool size_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
 {
     char quoted[CONF_QUOTE_SIZE];
@@ -370,6 +394,7 @@ const struct conf_type conf_type_workers = {"auto | integer", "auto or one whole
                                             number_clear};
 const struct conf_type conf_type_duration = {"duration",  "one duration such as 10s", false, true, duration_text_parse, duration_print,
                                              number_clear};
+const struct conf_type conf_type_age = {"duration", "one duration such as 90d", false, true, age_parse, age_print, number_clear};
 const struct conf_type conf_type_size = {"size", "one size such as 5MiB", false, true, size_parse, size_print, number_clear};
 const struct conf_type conf_type_choice = {"choice", "one word", false, false, choice_parse, choice_print, number_clear};
 const struct conf_type conf_type_bool = {"true | false", "true or false", false, false, bool_parse, bool_print, number_clear};

@@ -6,7 +6,7 @@
 
 static const char base62[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-static const char *const prefixes[CREDENTIAL_KINDS] = {[CREDENTIAL_KEY] = "asy_key_"};
+static const char *const prefixes[CREDENTIAL_KINDS] = {[CREDENTIAL_KEY] = "asy_key_", [CREDENTIAL_TOKEN] = "asy_wp_"};
 
 const char *credential_prefix(enum credential_kind kind)
 {

@@ -1,6 +1,6 @@
 /*
- * Credentials: `asy_key_` and 36 base62 characters, 30 of randomness and 6 of CRC-32 over all that stands before them. Made once, shown
- * once, stored as SHA-256 only.
+ * Credentials: `asy_key_` (API keys) or `asy_wp_` (workspace tokens) and 36 base62 characters, 30 of randomness and 6 of CRC-32 over all
+ * that stands before them. Made once, shown once, stored as SHA-256 only.
  * Any process. Not for several threads: the digest's context is one a process.
  */
 #ifndef ASSAY_CREDENTIAL_H
@@ -13,9 +13,9 @@
 #define CREDENTIAL_SIZE 48 /* longest credential and its terminating NUL fit */
 #define CREDENTIAL_HASH 32
 
-enum credential_kind { CREDENTIAL_KEY, CREDENTIAL_KINDS };
+enum credential_kind { CREDENTIAL_KEY, CREDENTIAL_TOKEN, CREDENTIAL_KINDS };
 
-/* credential_prefix(kind): "asy_key_". */
+/* credential_prefix(kind): "asy_key_", "asy_wp_". */
 const char *credential_prefix(enum credential_kind kind);
 
 /* credential_new(prefix, out): a fresh secret. False when the system gives no randomness; then ${out} is empty. */

@@ -2,6 +2,7 @@
 
 #include "log.h"
 #include "proxy_protocol.h"
+#include "http/stream.h"
 #include "tls.h"
 
 #include <errno.h>
@@ -293,7 +294,9 @@ static void sweep_sending(struct conn *c, uint64_t now)
     if (sent != c->sent) {
         c->sent = sent;
         c->since_ms = now;
-    } else if (now - c->since_ms > c->worker->conf->send_timeout_ms)
+    } else if (now - c->since_ms > (c->streaming && c->worker->conf->send_timeout_ms < 3 * STREAM_BEAT_MS
+                                        ? 3 * STREAM_BEAT_MS
+                                        : c->worker->conf->send_timeout_ms))
         end(c);
 }
 

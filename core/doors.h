@@ -26,6 +26,7 @@ struct conn {
     struct ip peer; /* valid where ${peer_known} and not ${local} */
     struct greeting *greeting; /* the PROXY protocol's header is being read; NULL: it is over, or there is none */
     bool receiving, head_done, internal, sending, ended, peer_known, local /* a Unix socket's */;
+    bool streaming; /* sends now and then, without end: its heartbeats are what its client must take */
     bool direct; /* the peer speaks for itself, whatever its headers say */
     bool vanished; /* the client sends nothing more while its request is held: nobody need wait for it */
 };

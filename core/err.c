@@ -19,6 +19,9 @@ static const struct err_row rows[ERRS] = {
     [ERR_INTERNAL] = {500, "Internal Server Error", "internal", "Something went wrong on our side: try again, and report the X-Request-Id if it stays."},
     [ERR_UNAVAILABLE] = {503, "Service Unavailable", "unavailable", "The service cannot do this at the moment: try again shortly."},
     [ERR_STORAGE_FULL] = {507, "Insufficient Storage", "storage_full", "The storage is full: reading and deleting go on, nothing new can be kept."},
+    [ERR_INVALID_COUPON] = {400, "Bad Request", "invalid_coupon", "This code cannot be used: check its spelling."},
+    [ERR_ORIGIN_FORBIDDEN] = {403, "Forbidden", "origin_forbidden", "This agent is not shown on this site: add its origin to the agent's allowed origins."},
+    [ERR_AGENT_NOT_FOUND] = {404, "Not Found", "agent_not_found", "There is no such agent, or it is not published: check agent_id."},
 };
 
 /* What the caller of the API is told. A status that only a mistake of ours can bring about is ERR_INTERNAL. */

@@ -4,6 +4,7 @@
 #include "doors.h"
 #include "log.h"
 #include "http/request.h"
+#include "http/stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -230,6 +231,8 @@ static void on_event(struct link *l, const struct frame *f)
     memcpy(&e, f->payload.p, sizeof(e));
     if (e.kind == EVENT_REPORT_FINISHED || e.kind == EVENT_REPORT_DELETED)
         release_report(l, e.id);
+    else
+        streams_event(l->worker, &e);
 }
 
 /* ---- the connection ---- */

@@ -3,6 +3,7 @@
 #include "channel.h"
 #include "client.h"
 #include "log.h"
+#include "secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,7 +119,31 @@ static int make_run_files(struct master *m)
     m->writer_fd = channel_listen(path);
     if (m->writer_fd < 0 || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
+    m->typing = typing_new();
+    if (m->typing == NULL)
+        return refuse("cannot start", "shared memory", strerror(errno));
     return make_limits(m);
+}
+
+/* before the first fork, so that every worker finds the same secrets; a file of the operator's own must be there already */
+static int make_secrets(const struct conf *conf)
+{
+    char path[SECRETS_PATH], why[SECRETS_PATH + 256];
+    uid_t uid;
+    gid_t gid;
+    secrets_path(conf, path);
+    bool own = conf->jwt_secrets_file[0] == '\0', there = access(path, F_OK) == 0;
+    if (own && !there && secrets_make(path, clock_wall_ms(), why, sizeof(why)) != 0) {
+        log_error("%s", why);
+        return -1;
+    }
+    if (own && !there && process_user(conf, &uid, &gid) && chown(path, uid, gid) != 0)
+        return refuse("data_dir", path, strerror(errno));
+    struct secrets *secrets = secrets_open(path, why, sizeof(why));
+    if (secrets == NULL)
+        log_error("%s", why);
+    secrets_free(secrets);
+    return secrets == NULL ? -1 : 0;
 }
 
 static void raise_descriptors(const struct conf *conf)
@@ -162,6 +187,8 @@ static int prepare(struct master *m)
         log_error("%s", why);
         return -1;
     }
+    if (make_secrets(conf) != 0)
+        return -1;
     raise_descriptors(conf);
     return make_run_files(m);
 }
@@ -337,6 +364,7 @@ static void tidy(struct master *m)
     scoreboard_close(m->scoreboard);
     limiters_board_close(m->limiters);
     ratelimit_close(m->ratelimit);
+    typing_free(m->typing);
     free(m->seats);
     int fds[] = {m->signal_fd, m->notify_fd, m->data_lock, m->run_lock};
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)

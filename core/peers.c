@@ -151,9 +151,12 @@ static void on_hello(struct writer *w, struct peer *p, const struct frame *f)
 {
     p->greeted = true;
     if (p->role != ROLE_AUDITOR) {
+        const struct store_event begins = {.kind = EVENT_FEED_BEGINS};
         p->id = f->head.a;
         if (p->id != 0)
             end_earlier(w, p);
+        if (p->role == ROLE_WORKER)
+            channel_put(&p->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)&begins, sizeof(begins)});
         return;
     }
     p->index = (unsigned)f->head.b % w->process->conf->auditors;

@@ -30,6 +30,7 @@ struct listener {
 
 struct limiters_board;
 struct ratelimit;
+struct typing;
 
 struct process {
     enum role role;
@@ -45,6 +46,7 @@ struct process {
     char writer_path[108];
     struct limiters_board *limiters; /* workers' */
     struct ratelimit *ratelimit;     /* workers' */
+    struct typing *typing;           /* workers' */
     int notify_fd; /* eventfd: tells the master that a phase changed */
     pid_t master;
 };

@@ -123,6 +123,7 @@ static void close_masters(struct master *m, enum role role)
         listen_close(m->listeners, m->listeners_count);
         limiters_board_close(m->limiters);
         ratelimit_close(m->ratelimit);
+        typing_free(m->typing);
     }
 }
 
@@ -149,6 +150,7 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
                                   .store_known = m->ready_said,
                                   .limiters = m->limiters,
                                   .ratelimit = m->ratelimit,
+                                  .typing = m->typing,
                                   .listeners = m->listeners,
                                   .listeners_count = m->listeners_count,
                                   .writer_fd = m->writer_fd,

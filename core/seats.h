@@ -10,6 +10,7 @@
 #include "master.h"
 #include "process.h"
 #include "tls.h"
+#include "typing.h"
 #include "../ratelimit/ratelimit.h"
 
 /*
@@ -49,6 +50,7 @@ struct master {
     struct scoreboard *scoreboard;
     struct limiters_board *limiters;
     struct ratelimit *ratelimit;
+    struct typing *typing;
     struct listener listeners[LISTENERS_MAX];
     size_t listeners_count;
     struct seat *seats;

@@ -5,10 +5,12 @@
 #include "later.h"
 #include "link.h"
 #include "log.h"
+#include "secrets.h"
 #include "tls.h"
 #include "http/access_log.h"
 #include "http/limit.h"
 #include "http/pipeline.h"
+#include "http/stream.h"
 #include "api/render.h"
 
 #include <errno.h>
@@ -68,6 +70,24 @@ static void open_tls(struct process *p)
     free(said);
 }
 
+static void open_secrets(struct worker *w)
+{
+    char path[SECRETS_PATH], why[SECRETS_PATH + 256];
+    secrets_path(w->conf, path);
+    w->secrets = secrets_open(path, why, sizeof(why));
+    if (w->secrets == NULL)
+        fail(why);
+}
+
+/* a rotation must reach every worker within a second */
+static void look_at_secrets(struct worker *w)
+{
+    if (w->now_ms < w->secrets_at_ms)
+        return;
+    w->secrets_at_ms = w->now_ms + SECRETS_LOOK_MS;
+    secrets_look(w->secrets);
+}
+
 static void start(struct worker *w, struct process *p)
 {
     *w = (struct worker){.process = p, .conf = p->conf, .now_ms = clock_mono_ms()};
@@ -79,6 +99,7 @@ static void start(struct worker *w, struct process *p)
     if (deflateInit2(&w->gzip, 4, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         fail("out of memory");
     open_store(w);
+    open_secrets(w);
     configure(w);
     open_tls(p);
     w->link = link_new(w);
@@ -99,6 +120,7 @@ static void begin_drain(struct worker *w, bool stopping)
     }
     w->stopping = w->stopping || stopping;
     link_release(w->link);
+    streams_drain(w);
 }
 
 static void turn(struct worker *w)
@@ -112,8 +134,10 @@ static void turn(struct worker *w)
     w->now_ms = clock_mono_ms();
     store_read_end(w->store);
     later_run(w);
+    look_at_secrets(w);
     link_tick(w->link);
     doors_tick(w->doors);
+    streams_tick(w);
     link_flush(w->link);
     access_log_flush(w->access_log, false);
     limiting_tick(w->limiting, clock_wall_ms());
@@ -129,6 +153,7 @@ static void finish(struct worker *w)
     doors_free(w->doors);
     access_log_close(w->access_log);
     store_close(w->store);
+    secrets_free(w->secrets);
     deflateEnd(&w->gzip);
     pipeline_finish(w);
     h2o_evloop_t *loop = w->ctx.loop;

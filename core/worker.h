@@ -18,6 +18,9 @@ struct doors;
 struct access_log;
 struct memo;
 struct limiting;
+struct secrets;
+struct sessions;
+struct streams;
 
 struct worker {
     struct process *process;
@@ -38,6 +41,10 @@ struct worker {
     char id[32]; /* the last request id made here, hex: a random half and a counter */
     struct memo *memo;
     struct limiting *limiting;
+    struct sessions *sessions; /* visitors' tokens seen lately */
+    struct streams *streams;   /* open event streams */
+    struct secrets *secrets; /* that sign visitors' tokens */
+    uint64_t secrets_at_ms;  /* when they are looked at again */
     z_stream gzip;
     uint64_t touched[1024]; /* key ids whose last use was told lately, with the minute */
 };

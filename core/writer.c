@@ -206,6 +206,8 @@ static void answer_batch(struct writer *w)
                         (struct str){(const char *)&item->answer, sizeof(item->answer)});
         else if (item->change.kind == CHANGE_PURGE)
             w->purging = item->answer.status == STORE_OK;
+        else if (item->change.kind == CHANGE_RETAIN && item->answer.status != STORE_OK)
+            w->retaining &= ~item->change.fields;
     }
     for (size_t i = 0; i < w->peers_count; i++)
         peer_flush(w, w->peers[i]);
@@ -377,12 +379,30 @@ static void drop_stale_channels(struct writer *w)
     store_abort(t);
 }
 
+/* what is older than it is to be kept, a slice a turn */
+static void retain(struct writer *w)
+{
+    const struct conf *conf = w->process->conf;
+    const struct {
+        uint32_t what;
+        uint64_t age_ms;
+    } rows[] = {{RETAIN_EVENTS, conf->retention_events_ms}, {RETAIN_CONVERSATIONS, conf->retention_conversations_ms}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].age_ms == 0)
+            w->retaining &= ~rows[i].what;
+        if ((w->retaining & rows[i].what) != 0)
+            writer_batch_add(w, NULL, 0)->change = (struct store_change){
+                .kind = CHANGE_RETAIN, .fields = rows[i].what, .expires_at = clock_wall_ms() - (int64_t)rows[i].age_ms, .limit = PURGE_SLICE};
+    }
+}
+
 static void on_time(struct writer *w)
 {
     uint64_t now = clock_mono_ms();
     if (now >= w->purge_at_ms) {
         w->purge_at_ms = now + PURGE_EVERY_MS;
         w->purging = true;
+        w->retaining = RETAIN_EVENTS | RETAIN_CONVERSATIONS;
         store_reader_check(w->store);
     }
     if (now >= w->sweep_at_ms) {
@@ -403,6 +423,8 @@ static void add_purge(struct writer *w)
 {
     if (w->purging)
         writer_batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = PURGE_SLICE};
+    if (w->retaining != 0)
+        retain(w);
 }
 
 /* what goes on in the background: on the scoreboard, and in the log when it begins, every few seconds, and at its end */
@@ -461,7 +483,7 @@ static void wait_and_read(struct writer *w)
     read_ready(w, 0);
     if (w->last_size > 0)
         count_callers(w);
-    if (!w->purging && w->batch_count == 0)
+    if (!w->purging && w->retaining == 0 && w->batch_count == 0)
         read_ready(w, 250000);
     process_beat(w->process);
 }

@@ -50,6 +50,7 @@ struct writer {
     uint64_t *dropped; /* channels whose senders are gone */
     size_t dropped_count, dropped_room;
     bool purging;
+    uint32_t retaining; /* RETAIN_… bits: what may still be too old */
     uint64_t purge_at_ms, sweep_at_ms, stale_at_ms, full_said_ms;
     uint64_t commit_us, small_commit_us; /* how long the last one took, and those of few changes do */
     size_t last_size, callers;           /* changes of the last one; who lately sent some at the same time */

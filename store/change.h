@@ -7,6 +7,7 @@
 #define ASSAY_CHANGE_H
 
 #include "bytes.h"
+#include "ulid.h"
 
 enum store_change_kind {
     CHANGE_WORKSPACE_CREATE = 1, /* name → id */
@@ -30,11 +31,61 @@ enum store_change_kind {
      * left
      */
     CHANGE_PURGE,
+    CHANGE_AGENT_CREATE, /* workspace, name, text (origins), data (settings), fields: AGENT_HAS_PUBLISHED, …_LEAD → first, version */
+    /* workspace (0: any), agent, match, fields: which of name, text, data were sent, and the two flags' new values → first, version */
+    CHANGE_AGENT_UPDATE,
+    CHANGE_AGENT_DELETE, /* workspace (0: any), agent: gone at once, with all that visitors left with it */
+    /*
+     * agent, hash (digest of the secret that was sent, 32 bytes; empty: none), match (digest of the secret a new visitor gets), url, data
+     * (JSON about the page), expires_at (a conversation begun before is not gone on with) → first: conversation, second: visitor, code: 1
+     * where the visitor is new
+     */
+    CHANGE_VISITOR_INIT,
+    CHANGE_VISITOR_ERASE, /* agent, visitor: with conversations, messages, leads, events and ratings; STORE_NOT_FOUND: gone already */
+    /*
+     * A visitor's message and, unless a human has the conversation, its answer. agent, visitor, conversation, client_id, text, url, data
+     * (page context), answer, citations, fields, idem_*, code → first: message, second: answer
+     */
+    CHANGE_MESSAGE_POST,
+    CHANGE_MESSAGE_REPLY,    /* an operator's. workspace, conversation, id (key), text, idem_*, code → first */
+    CHANGE_CONVERSATION_SET, /* by the visitor: agent, visitor; by an operator: workspace, id (key). conversation, fields → version */
+    CHANGE_LEAD,   /* agent, visitor, conversation, hash (digest of the lower-cased address), text (address), name, url (phone), data, idem_* → first, code */
+    CHANGE_EVENTS, /* agent, visitor, conversation, data: rows of event_pack → id: how many */
+    CHANGE_RATING, /* agent, visitor, conversation, score (1–5), text (comment), fields → first */
+    /* fields: one of RETAIN_…; expires_at: what was made before; limit: records → id: how many went; STORE_NOT_FOUND when none was left */
+    CHANGE_RETAIN,
     CHANGE_KINDS
 };
 
 /* Which optional members of a CHANGE_REPORT_UPDATE were sent. */
 enum { CHANGE_HAS_PRIVACY = 1, CHANGE_HAS_PASSWORD = 2, CHANGE_REGENERATE = 4 };
+
+/* Which members of a CHANGE_AGENT_UPDATE were sent; the flags of an agent, and their values. */
+enum {
+    AGENT_HAS_NAME = 1,
+    AGENT_HAS_ORIGINS = 2,
+    AGENT_HAS_SETTINGS = 4,
+    AGENT_HAS_PUBLISHED = 8,
+    AGENT_HAS_LEAD = 16,
+    AGENT_PUBLISHED = 32,
+    AGENT_LEAD = 64,
+};
+
+/* Of a CHANGE_MESSAGE_POST: the answer is a guess. Of a CHANGE_RATING: a comment was sent. */
+enum { MESSAGE_LOW_CONFIDENCE = 1, RATING_HAS_COMMENT = 1 };
+
+/* What a CHANGE_CONVERSATION_SET does; each is idempotent. STORE_EXISTS: another operator has claimed it. */
+enum {
+    CONVERSATION_SET_READ = 1,
+    CONVERSATION_SET_CLEARED = 2,
+    CONVERSATION_SET_CLOSED = 4,
+    CONVERSATION_SET_HUMAN = 8,
+    CONVERSATION_SET_CLAIMED = 16,
+    CONVERSATION_SET_RELEASED = 32,
+};
+
+/* What a CHANGE_RETAIN takes away. */
+enum { RETAIN_EVENTS = 1, RETAIN_CONVERSATIONS = 2 };
 
 struct store_change {
     uint32_t kind;   /* enum store_change_kind */
@@ -51,6 +102,7 @@ struct store_change {
     uint32_t result; /* enum report_result */
     int32_t score;
     uint32_t issues_high, issues_medium, issues_low, issues_passed;
+    struct ulid agent, conversation, visitor;
     struct str name;  /* of a workspace, key or project; UTF-8 */
     struct str url;   /* normalised */
     struct str hash;  /* password hash (text), or the 32 bytes of a key's SHA-256 */
@@ -59,6 +111,7 @@ struct store_change {
     struct str idem_body; /* 32 bytes: SHA-256 of the body */
     struct str results;   /* JSON object of the checks */
     struct str error_code, error_message;
+    struct str text, data, client_id, answer, citations; /* of the widget's changes: see their rows */
 };
 
 /* change_encode(change, out): append the wire form. Native byte order: both ends are this host, this version of the record. */

@@ -33,6 +33,18 @@ static const struct {
     {SPACE_IDEM, check_idem},
     {SPACE_IDEM_AGE, check_idem_age},
     {SPACE_CHANNEL, check_channel},
+    {SPACE_AGENT, check_agent},
+    {SPACE_VISITOR, check_visitor},
+    {SPACE_VISITOR_SECRET, check_visitor_secret},
+    {SPACE_CONVERSATION, check_conversation},
+    {SPACE_MESSAGE, check_message},
+    {SPACE_ONCE, check_once},
+    {SPACE_LEAD, check_lead},
+    {SPACE_LEAD_EMAIL, check_lead_email},
+    {SPACE_EVENT, check_event},
+    {SPACE_RATING, check_rating},
+    {SPACE_LISTED, check_listed_row},
+    {SPACE_ERASING, check_erasing},
 };
 
 void check_say(struct check *c, const char *format, ...)

@@ -43,6 +43,8 @@ struct store_txn {
     int full;                /* creates are refused: -1 not looked at yet */
     bool counters_dirty;
     struct counters_record counters;
+    struct ulid ulid; /* the last one given */
+    bool ulid_known, ulid_dirty;
     struct cached *cache[CACHE_CHAINS];
     struct cached *spare;
     struct cached *named; /* the project that project_for found last, still listed by its name; or NULL */
@@ -161,6 +163,8 @@ struct walk {
 };
 enum store_status walk_begin(struct store *s, MDB_txn *txn, struct walk *w, enum space space);
 enum store_status walk_prefix(struct store *s, MDB_txn *txn, struct walk *w, enum db db, bool backward); /* prefix and its length are set */
+/* walk_below(…): as walk_prefix, backward, but starting at the last key below ${below}. */
+enum store_status walk_below(struct store *s, MDB_txn *txn, struct walk *w, enum db db, const struct key *below);
 /* walk_from(…): as walk_prefix, forward, but starting at the first key not below ${from}. */
 enum store_status walk_from(struct store *s, MDB_txn *txn, struct walk *w, enum db db, const struct key *from);
 enum store_status walk_next(struct walk *w);
@@ -199,6 +203,9 @@ void txn_gone(struct store_txn *t, struct cached *c);
 /* txn_next(t, counter): the next id of that counter. */
 #define txn_next(t, counter) ((t)->counters_dirty = true, ++(t)->counters.counter)
 
+/* txn_ulid(t, out): the next ULID; false after an error. */
+bool txn_ulid(struct store_txn *t, struct ulid *out);
+
 /* txn_is_full(t): have creates to be refused? */
 bool txn_is_full(struct store_txn *t);
 void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
@@ -214,6 +221,8 @@ apply_fn key_create, key_revoke, key_rotate, key_touch;
 apply_fn report_create, report_update, report_delete, report_finish, report_died;
 apply_fn project_delete;
 apply_fn purge_slice;
+apply_fn agent_create, agent_update, agent_delete;
+apply_fn visitor_init, visitor_erase, message_post, message_reply, conversation_set, lead_put, events_put, rating_put, retain_slice;
 
 /* ---- report.c ---- */
 

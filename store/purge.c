@@ -1,4 +1,5 @@
 #include "view.h"
+#include "widget_parts.h"
 
 /*
  * What was deleted as a whole is gone for everybody at once, by its row among the dying; here its records follow, some at a time. Each
@@ -160,6 +161,7 @@ static bool purge_one(struct store_txn *t, const struct dying *d, uint64_t *left
         purge_projects(t, d->workspace, left);
         purge_keys(t, d->workspace, left);
         purge_index(t, d->workspace, left);
+        erase_workspace(t, d->workspace, left);
         struct cached *w = *left == 0 || t->error != STORE_OK ? NULL : txn_workspace(t, d->workspace);
         if (w == NULL)
             return false;
@@ -184,6 +186,7 @@ enum store_status purge_slice(struct store_txn *t, const struct store_change *c,
         t->counters.dying--;
         t->counters_dirty = true;
     }
+    erase_slice(t, &left);
     left -= idem_purge(t, left);
     bool tended = rate_step(t);
     tended = tend_step(t) || tended;

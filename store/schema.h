@@ -20,7 +20,8 @@
     X(DB_RECORD, "record") /* what a request reads: keys by hash, report heads */                                                          \
     X(DB_BASE, "base")     /* small tables */                                                                                              \
     X(DB_LIST, "list")     /* what lists of reports are answered from: see index.h */                                                      \
-    X(DB_RESULT, "result") /* the checks of a report */
+    X(DB_RESULT, "result") /* the checks of a report */                                                                                    \
+    X(DB_WIDGET, "widget") /* all that belongs to agents */
 
 #define X(id, name) id,
 enum db { DATABASES(X) DB_COUNT };
@@ -32,7 +33,7 @@ enum db { DATABASES(X) DB_COUNT };
 #define SPACES(X)                                                                                                                          \
     X(SPACE_KEY, DB_RECORD, 'k', "hash → key_record")                                                                                      \
     X(SPACE_REPORT, DB_RECORD, 'r', "id → report_record")                                                                                  \
-    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record, 'r' → rating_record")                                         \
+    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record, 'r' → rating_record, 'u' → the last ULID given")              \
     X(SPACE_WORKSPACE, DB_BASE, 'w', "id → workspace_record")                                                                              \
     X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', "name → id")                                                                                     \
     X(SPACE_KEY_ID, DB_BASE, 'i', "id → hash")                                                                                             \
@@ -48,7 +49,19 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_LOG, DB_LIST, 'l', "workspace, sequence → log_head, entries")                                                                  \
     X(SPACE_MANIFEST, DB_LIST, 'm', "workspace → manifest")                                                                                \
     X(SPACE_PART, DB_LIST, 'p', "workspace, part, piece → what segment.h says")                                                            \
-    X(SPACE_RESULT, DB_RESULT, 's', "report → JSON")
+    X(SPACE_RESULT, DB_RESULT, 's', "report → JSON")                                                                                       \
+    X(SPACE_AGENT, DB_WIDGET, 'a', "id → agent_record")                                                                                    \
+    X(SPACE_VISITOR, DB_WIDGET, 'v', "id → visitor_record")                                                                                \
+    X(SPACE_VISITOR_SECRET, DB_WIDGET, 's', "agent, hash → visitor")                                                                       \
+    X(SPACE_CONVERSATION, DB_WIDGET, 'c', "id → conversation_record")                                                                      \
+    X(SPACE_MESSAGE, DB_WIDGET, 'm', "conversation, id → message_record")                                                                  \
+    X(SPACE_ONCE, DB_WIDGET, 'o', "conversation, kind, key → once_record")                                                                 \
+    X(SPACE_LEAD, DB_WIDGET, 'd', "id → lead_record")                                                                                      \
+    X(SPACE_LEAD_EMAIL, DB_WIDGET, 'e', "agent, hash → lead")                                                                              \
+    X(SPACE_EVENT, DB_WIDGET, 'n', "id → kept_record")                                                                                     \
+    X(SPACE_RATING, DB_WIDGET, 'r', "id → kept_record")                                                                                    \
+    X(SPACE_LISTED, DB_WIDGET, 'l', "kind, scope, class, id → nothing")                                                                    \
+    X(SPACE_ERASING, DB_WIDGET, 'x', "scope → nothing")
 
 #define X(id, db, tag, text) id,
 enum space { SPACES(X) SPACE_COUNT };
@@ -195,6 +208,69 @@ struct PACKED idem_record {
     uint64_t workspace, report;
     int64_t expires_at;
     uint32_t code;
+};
+
+struct PACKED agent_record {
+    uint8_t format, is_published, require_lead;
+    struct ulid id;
+    uint64_t workspace, version;
+    int64_t created_at, updated_at;
+    uint32_t renderer;
+    uint16_t name_n;
+    uint32_t origins_n, settings_n, json_n;
+};
+
+struct PACKED visitor_record {
+    uint8_t format, lead;
+    struct ulid id, agent, conversation; /* conversation: the newest */
+    uint64_t workspace;
+    int64_t created_at;
+    uint8_t secret[32]; /* digest */
+    uint32_t about_n;
+};
+
+struct PACKED conversation_record {
+    uint8_t format, human_requested, lead_captured, rating;
+    uint32_t renderer;
+    struct ulid id, agent, visitor, last, cleared, read, rating_id;
+    uint64_t workspace, version, messages, claimed_by;
+    int64_t created_at, updated_at, closed_at;
+    uint16_t url_n;
+    uint32_t json_n;
+};
+
+struct PACKED message_record {
+    uint8_t format, role;
+    uint32_t renderer, json_n, result_at, result_n;
+};
+
+/* What was done once under a key of the caller's: a client_message_id, an Idempotency-Key. Goes with the conversation. */
+struct PACKED once_record {
+    struct ulid first, second;
+    int64_t expires_at;
+    uint8_t body[32];
+    uint32_t code;
+};
+
+struct PACKED lead_record {
+    uint8_t format;
+    uint32_t renderer;
+    struct ulid id, agent, visitor, conversation;
+    uint64_t workspace;
+    int64_t created_at, updated_at;
+    uint8_t hash[32];
+    uint16_t owners_n, email_n, name_n, phone_n; /* owners: visitors it was sent by, oldest first; ${visitor} is the last */
+    uint32_t fields_n, json_n;
+};
+
+/* An event or a rating. */
+struct PACKED kept_record {
+    uint8_t format, rating;
+    uint32_t renderer;
+    struct ulid id, agent, visitor, conversation;
+    uint64_t workspace;
+    int64_t created_at;
+    uint32_t text_n, json_n; /* text: a rating's comment */
 };
 
 /* schema_read_…(value, out): what a value says, its texts borrowed from it. False when it is not such a record. */

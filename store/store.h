@@ -44,6 +44,8 @@ enum store_status {
 /* store_status_text(status): a short English phrase, static. */
 const char *store_status_text(enum store_status status);
 
+#include "widget.h"
+
 enum report_status { REPORT_PENDING, REPORT_DONE, REPORT_FAILED };
 enum report_result { RESULT_NONE, RESULT_GOOD, RESULT_DECENT, RESULT_BAD };
 enum report_privacy { PRIVACY_PUBLIC, PRIVACY_PRIVATE, PRIVACY_PASSWORD };
@@ -57,7 +59,15 @@ enum scope {
     SCOPE_CONVERSATIONS_READ = 1 << 4,
     SCOPE_CONVERSATIONS_WRITE = 1 << 5,
     SCOPE_WP_SYNC = 1 << 6,
+    /* not a scope but kept with them: requests of this workspace token must be signed (api.md §7) */
+    SCOPE_SIGNED = 1 << 30,
 };
+
+/* A credential with SCOPE_WP_SYNC is a workspace token, which has no other scope; all others are API keys. */
+static inline bool scopes_of_token(uint32_t scopes)
+{
+    return (scopes & SCOPE_WP_SYNC) != 0;
+}
 
 /* Times are milliseconds since the epoch, UTC; 0 means never. */
 struct store_workspace {
@@ -118,6 +128,7 @@ struct store_renderer {
     /* render r into out (r->json, link_at and results_at are not set yet), fill link_at and results_at */
     void (*report)(const struct store_report *r, struct buf *out, size_t *link_at, size_t *results_at);
     void (*project)(const struct store_project *p, struct buf *out);
+    struct store_widget_renderer widget;
 };
 
 /* progress: ${done} of ${total} so far (records or pages). Return false to stop. */
@@ -246,7 +257,11 @@ enum store_event_kind {
     EVENT_JOB_ADDED, /* value: attempt */
     EVENT_KEY_REVOKED, /* or rotated: look it up again */
     EVENT_WORKSPACE_DELETED,
+    EVENT_AGENT_CHANGED, /* or deleted. id, value: the halves of its ULID */
+    EVENT_CONVERSATION,  /* something of it changed, a message came, it is gone. id, value: likewise */
     EVENT_PURGE, /* something is dying: CHANGE_PURGE should be applied until it answers STORE_NOT_FOUND */
+    /* no commit's: the writer's greeting. From here on a worker hears of every commit; what came before is in the store by now */
+    EVENT_FEED_BEGINS,
 };
 struct store_event {
     uint64_t kind; /* enum store_event_kind; travels as it is, so there is no padding */
@@ -262,6 +277,7 @@ struct store_answer {
     uint32_t replayed; /* an idempotency key was seen before: ${id} is the first request's record, ${code} its HTTP status */
     uint32_t code;
     uint64_t id, version;
+    struct ulid first, second; /* of a widget's change: see its row in change.h */
 };
 
 /*

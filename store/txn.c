@@ -23,6 +23,18 @@ static apply_fn *const kinds[CHANGE_KINDS] = {
     [CHANGE_REPORT_DIED] = report_died,
     [CHANGE_PROJECT_DELETE] = project_delete,
     [CHANGE_PURGE] = purge_slice,
+    [CHANGE_AGENT_CREATE] = agent_create,
+    [CHANGE_AGENT_UPDATE] = agent_update,
+    [CHANGE_AGENT_DELETE] = agent_delete,
+    [CHANGE_VISITOR_INIT] = visitor_init,
+    [CHANGE_VISITOR_ERASE] = visitor_erase,
+    [CHANGE_MESSAGE_POST] = message_post,
+    [CHANGE_MESSAGE_REPLY] = message_reply,
+    [CHANGE_CONVERSATION_SET] = conversation_set,
+    [CHANGE_LEAD] = lead_put,
+    [CHANGE_EVENTS] = events_put,
+    [CHANGE_RATING] = rating_put,
+    [CHANGE_RETAIN] = retain_slice,
 };
 
 void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms, struct store_answer *answer)
@@ -175,6 +187,50 @@ const struct store_event *store_events(const struct store *s, size_t *count)
     return s->events;
 }
 
+/* ---- ULIDs ---- */
+
+static void ulid_key(struct key *k)
+{
+    key_space(k, SPACE_META);
+    key_bytes(k, "u", 1);
+}
+
+static bool ulid_load(struct store_txn *t)
+{
+    struct key k;
+    MDB_val v;
+    ulid_key(&k);
+    enum store_status status = txn_get(t, SPACE_META, &k, &v);
+    t->ulid = (struct ulid){{0}};
+    if (status == STORE_OK && v.mv_size != sizeof(t->ulid))
+        status = txn_fail(t, 0, "the record of the last id");
+    if (status == STORE_OK)
+        memcpy(&t->ulid, v.mv_data, sizeof(t->ulid));
+    t->ulid_known = status == STORE_OK || status == STORE_NOT_FOUND;
+    return t->ulid_known;
+}
+
+bool txn_ulid(struct store_txn *t, struct ulid *out)
+{
+    if (t->error != STORE_OK || (!t->ulid_known && !ulid_load(t)))
+        return false;
+    if (!ulid_next(t->now, &t->ulid, out)) {
+        txn_fail(t, errno, "get random bytes");
+        return false;
+    }
+    t->ulid = *out;
+    t->ulid_dirty = true;
+    return true;
+}
+
+static void ulid_write_back(struct store_txn *t)
+{
+    struct key k;
+    ulid_key(&k);
+    if (t->ulid_dirty)
+        txn_put(t, SPACE_META, &k, &t->ulid, sizeof(t->ulid));
+}
+
 /* ---- its cache ---- */
 
 static struct cached **chain(struct store_txn *t, enum space space, uint64_t id)
@@ -314,6 +370,7 @@ static void write_back(struct store_txn *t)
                 project_write(t, c);
         }
     }
+    ulid_write_back(t);
     if (!t->counters_dirty)
         return;
     struct key k;
@@ -405,7 +462,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     }
     t->error = STORE_OK;
     t->full = -1;
-    t->counters_dirty = t->installed = false;
+    t->counters_dirty = t->installed = t->ulid_known = t->ulid_dirty = false;
     s->event_count = 0;
     struct key k;
     MDB_val v;

@@ -63,6 +63,21 @@ enum store_status walk_from(struct store *s, MDB_txn *txn, struct walk *w, enum 
     return arrived(w, mdb_cursor_get(w->cursor, &w->k, &w->v, MDB_SET_RANGE));
 }
 
+enum store_status walk_below(struct store *s, MDB_txn *txn, struct walk *w, enum db db, const struct key *below)
+{
+    struct key at = {.n = below->n};
+    memcpy(at.b, below->b, below->n);
+    enum store_status status = walk_open(s, txn, w, db);
+    if (status != STORE_OK)
+        return status;
+    w->backward = true;
+    w->k = key_val(&at);
+    int rc = mdb_cursor_get(w->cursor, &w->k, &w->v, MDB_SET_RANGE);
+    if (rc == 0 || rc == MDB_NOTFOUND)
+        rc = mdb_cursor_get(w->cursor, &w->k, &w->v, rc == 0 ? MDB_PREV : MDB_LAST);
+    return arrived(w, rc);
+}
+
 enum store_status walk_begin(struct store *s, MDB_txn *txn, struct walk *w, enum space space)
 {
     key_space(&w->prefix, space);

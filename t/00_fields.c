@@ -1,6 +1,7 @@
 #include "core/http/fields.h"
 
 #include <check.h>
+#include <json-c/json.h>
 #include <stdlib.h>
 
 static const char *const sizes[] = {"10", "25", "50", "100", NULL};
@@ -159,6 +160,58 @@ START_TEST(plain_text_needs_no_scratch)
 }
 END_TEST
 
+/* ---- members of an object ---- */
+
+static const struct field members[] = {
+    {"name", FIELD_CHARS, NULL, 1, 3, NULL},
+    {"size", FIELD_CHOICE, sizes, 0, 0, "10"},
+    {"page", FIELD_NUMBER, NULL, 1, 9, NULL},
+    {"any", FIELD_JSON, NULL, 0, 12, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+
+static const struct {
+    const char *json;
+    const char *errors; /* how they begin; NULL: none */
+} json_cases[] = {
+    {"{}", NULL},
+    {"{\"name\":\"äöü\",\"size\":\"50\",\"page\":9,\"any\":{\"a\": [1]}}", NULL},
+    {"{\"size\":50,\"name\":null,\"unknown\":[]}", NULL},
+    {"{\"name\":\"\"}", "\"name\":[\"must be 1 to 3 characters long\"]"},
+    {"{\"name\":\"abcd\"}", "\"name\":[\"must be 1 to 3 characters long\"]"},
+    {"{\"name\":1}", "\"name\":[\"must be a string\"]"},
+    {"{\"name\":{\"a\":1}}", "\"name\":[\"must be a string\"]"},
+    {"{\"size\":11}", "\"size\":[\"must be one of 10, 25, 50, 100\"]"},
+    {"{\"size\":true}", "\"size\":[\"must be a string\"]"},
+    {"{\"page\":\"5\"}", "\"page\":[\"must be a whole number\"]"},
+    {"{\"page\":5.0}", "\"page\":[\"must be a whole number\"]"},
+    {"{\"page\":-5}", "\"page\":[\"must be a whole number from 1 to 9\"]"},
+    {"{\"any\":\"0123456789ab\"}", "\"any\":[\"must be at most 12 bytes of JSON\"]"},
+};
+
+START_TEST(members_are_typed_as_json_types_them)
+{
+    struct json_object *tree = json_tokener_parse(json_cases[_i].json);
+    buf_free(&errors);
+    memset(values, 0xff, sizeof(values));
+    enum fields_status status = fields_of_json(members, tree, values, &errors);
+    ck_assert_int_eq(status, json_cases[_i].errors == NULL ? FIELDS_OK : FIELDS_INVALID);
+    if (json_cases[_i].errors != NULL)
+        ck_assert_msg(str_eq(buf_view(&errors), str_of(json_cases[_i].errors)), "%.*s", (int)errors.n, errors.p);
+    json_object_put(tree);
+}
+END_TEST
+
+START_TEST(a_nested_value_is_kept_without_its_spaces)
+{
+    struct json_object *tree = json_tokener_parse(json_cases[1].json);
+    ck_assert_int_eq(fields_of_json(members, tree, values, &errors), FIELDS_OK);
+    ck_assert(str_eq(values[3].text, STR("{\"a\":[1]}")) && values[3].json != NULL && values[3].sent);
+    ck_assert(values[1].number == 2 && values[2].number == 9 && values[0].text.n == 6);
+    json_object_put(tree);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fields");
@@ -174,6 +227,8 @@ int main(void)
     tcase_add_test(tc, ten_thousand_parameters_make_one_message_a_field);
     tcase_add_test(tc, a_route_without_fields_still_refuses_what_does_not_decode);
     tcase_add_test(tc, plain_text_needs_no_scratch);
+    tcase_add_loop_test(tc, members_are_typed_as_json_types_them, 0, sizeof(json_cases) / sizeof(json_cases[0]));
+    tcase_add_test(tc, a_nested_value_is_kept_without_its_spaces);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -2,6 +2,7 @@
 #include "channel.h"
 #include "link.h"
 #include "http/request.h"
+#include "http/stream.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -32,6 +33,12 @@ void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool wit
 {
     (void)s, (void)workspace, (void)id, (void)with_results, (void)done, (void)arg;
     ck_abort_msg("nobody waits for a report");
+}
+
+void streams_event(struct worker *w, const struct store_event *e)
+{
+    (void)w, (void)e;
+    ck_abort_msg("this writer says nothing");
 }
 
 /* ---- a writer that only listens ---- */

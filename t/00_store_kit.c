@@ -42,7 +42,58 @@ static void render_project(const struct store_project *p, struct buf *out)
                (unsigned long long)p->scored, (unsigned long long)p->score_total);
 }
 
-const struct store_renderer kit_renderer = {.version = 1, .report = render_report, .project = render_project};
+static void render_agent(const struct store_agent *a, struct buf *out)
+{
+    buf_adds(out, "agent ");
+    buf_str(out, a->name);
+    buf_printf(out, " %llu", (unsigned long long)a->version);
+}
+
+static void render_conversation(const struct store_conversation *c, struct buf *out)
+{
+    buf_printf(out, "conversation %d %llu ", (int)conversation_status(c), (unsigned long long)c->messages);
+    buf_str(out, c->page_url);
+}
+
+static void render_message(const struct store_message *m, struct buf *out, size_t *result_at, size_t *result_n)
+{
+    buf_printf(out, "message %d ", (int)m->role);
+    *result_at = out->n;
+    buf_str(out, m->text);
+    *result_n = m->text.n;
+    buf_str(out, m->client_id);
+    buf_str(out, m->page_url);
+    buf_str(out, m->page_context);
+}
+
+static void render_lead(const struct store_lead *l, struct buf *out)
+{
+    const struct str parts[] = {l->email, STR(" "), l->name, STR(" "), l->phone, STR(" "), l->fields};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        buf_str(out, parts[i]);
+}
+
+static void render_event(const struct store_event_row *e, struct buf *out)
+{
+    buf_str(out, e->kind);
+    buf_str(out, e->payload);
+}
+
+static void render_rating(const struct store_rating *r, struct buf *out)
+{
+    buf_printf(out, "%u ", r->rating);
+    buf_str(out, r->comment);
+}
+
+const struct store_renderer kit_renderer = {.version = 1,
+                                            .report = render_report,
+                                            .project = render_project,
+                                            .widget = {.agent = render_agent,
+                                                       .conversation = render_conversation,
+                                                       .message = render_message,
+                                                       .lead = render_lead,
+                                                       .event = render_event,
+                                                       .rating = render_rating}};
 
 /* All directories of a run lie in one, which the parent removes: a test that failed cleans nothing up. */
 static char base[48];

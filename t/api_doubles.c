@@ -1,5 +1,6 @@
 #include "api_doubles.h"
 #include "core/api/render.h"
+#include "core/api/widget.h"
 #include "core/audit/audit.h"
 #include "core/http/fields.h"
 #include "core/http/memo.h"
@@ -342,3 +343,34 @@ bool audit_url_normalise(struct str url, const struct conf *of, struct buf *out,
     buf_adds(host, "example.com");
     return true;
 }
+
+/* ---- handlers that are tested on a whole server (t/50_widget*): their rows are in the table, and nobody calls them here ---- */
+
+#define NOT_PLAYED(name)                                                                                                                   \
+    void name(struct request *r)                                                                                                           \
+    {                                                                                                                                      \
+        ck_abort_msg("%s is not played: %p", #name, (void *)r);                                                                            \
+    }
+NOT_PLAYED(widget_init)
+NOT_PLAYED(widget_message)
+NOT_PLAYED(widget_messages)
+NOT_PLAYED(widget_stream)
+NOT_PLAYED(widget_read)
+NOT_PLAYED(widget_clear)
+NOT_PLAYED(widget_close)
+NOT_PLAYED(widget_request_human)
+NOT_PLAYED(widget_erase)
+NOT_PLAYED(widget_events)
+NOT_PLAYED(widget_lead)
+NOT_PLAYED(widget_typing)
+NOT_PLAYED(widget_rating)
+NOT_PLAYED(widget_coupon)
+NOT_PLAYED(conversations_list)
+NOT_PLAYED(conversations_get)
+NOT_PLAYED(conversations_reply)
+NOT_PLAYED(conversations_claim)
+NOT_PLAYED(conversations_release)
+NOT_PLAYED(conversations_typing)
+NOT_PLAYED(leads_list)
+NOT_PLAYED(events_list)
+NOT_PLAYED(ratings_list)

@@ -1,9 +1,20 @@
 #include "render.h"
+#include "render_widget.h"
 #include "../http/json_out.h"
 
 #include <assert.h>
 
-const struct store_renderer render_records = {.version = RENDER_VERSION, .report = render_report, .project = render_project};
+const struct store_renderer render_records = {
+    .version = RENDER_VERSION,
+    .report = render_report,
+    .project = render_project,
+    .widget = {.agent = render_agent,
+               .conversation = render_conversation,
+               .message = render_message,
+               .lead = render_lead,
+               .event = render_event,
+               .rating = render_rating},
+};
 
 static const char *const statuses[] = {[REPORT_PENDING] = "\"pending\"", [REPORT_DONE] = "\"done\"", [REPORT_FAILED] = "\"failed\""};
 static const char *const results[] = {[RESULT_NONE] = "null", [RESULT_GOOD] = "\"good\"", [RESULT_DECENT] = "\"decent\"", [RESULT_BAD] = "\"bad\""};

@@ -1,4 +1,5 @@
 #include "api.h"
+#include "widget.h"
 #include "../http/pagination.h"
 
 static const char *const by_project[] = {"project", NULL};
@@ -48,7 +49,79 @@ static const struct field reports_update_fields[] = {
     {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
 };
 
+
+/* ---- the widget ---- */
+
+static const char *const typing_statuses[] = {"on", "off", NULL};
+static const char *const ratings[] = {"1", "2", "3", "4", "5", "positive", "negative", NULL}; /* widget_leave.c */
+static const char *const conversation_statuses[] = {"open", "waiting", "claimed", "closed", NULL}; /* enum conversation_status */
+
+static const struct field init_fields[] = {
+    [INIT_AGENT] = {"agent_id", FIELD_TEXT, NULL, 1, 64, NULL}, /* the first: session_agent_of_body */
+    [INIT_PAGE_URL] = {"page_url", FIELD_TEXT, NULL, 0, 0, NULL},
+    [INIT_ANON] = {"anon_id", FIELD_TEXT, NULL, 0, 128, NULL},
+    [INIT_LOCALE] = {"locale", FIELD_TEXT, NULL, 0, 64, NULL},
+    [INIT_TITLE] = {"page_title", FIELD_CHARS, NULL, 0, 512, NULL},
+    [INIT_REFERRER] = {"referrer", FIELD_TEXT, NULL, 0, 0, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+static const struct field message_fields[] = {
+    [MESSAGE_TEXT] = {"message", FIELD_CHARS, NULL, 1, 4000, NULL},
+    [MESSAGE_PAGE_URL] = {"page_url", FIELD_TEXT, NULL, 0, 0, NULL},
+    [MESSAGE_PAGE_CONTEXT] = {"page_context", FIELD_JSON, NULL, 0, 8192, NULL},
+    [MESSAGE_CLIENT_ID] = {"client_message_id", FIELD_CHARS, NULL, 1, 64, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+static const struct field page_fields[] = {
+    [PAGE_AFTER] = {"after", FIELD_TEXT, NULL, 0, 64, NULL},
+    [PAGE_BEFORE] = {"before", FIELD_TEXT, NULL, 0, 64, NULL},
+    [PAGE_LIMIT] = {"limit", FIELD_NUMBER, NULL, 1, WIDGET_MESSAGES_MAX, "20"},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+static const struct field events_fields[] = {
+    [EVENTS_BATCH] = {"events", FIELD_JSON, NULL, 0, 0, NULL},
+    [EVENTS_ONE] = {"event", FIELD_TEXT, NULL, 1, 64, NULL},
+    [EVENTS_METADATA] = {"metadata", FIELD_JSON, NULL, 0, 4096, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+static const struct field lead_fields[] = {
+    [LEAD_EMAIL] = {"email", FIELD_TEXT, NULL, 3, 254, NULL},
+    [LEAD_NAME] = {"name", FIELD_CHARS, NULL, 0, 200, NULL},
+    [LEAD_PHONE] = {"phone", FIELD_CHARS, NULL, 0, 64, NULL},
+    [LEAD_FIELDS] = {"fields", FIELD_JSON, NULL, 0, 8192, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+static const struct field typing_fields[] = {
+    [TYPING_STATUS] = {"typing_status", FIELD_CHOICE, typing_statuses, 0, 0, "on"},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+static const struct field rating_fields[] = {
+    [RATING_VALUE] = {"rating", FIELD_CHOICE, ratings, 0, 0, NULL},
+    [RATING_COMMENT] = {"comment", FIELD_CHARS, NULL, 0, 2000, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+static const struct field coupon_fields[] = {
+    [COUPON_CODE] = {"code", FIELD_CHARS, NULL, 1, 64, NULL},
+    [COUPON_CART] = {"cart", FIELD_JSON, NULL, 0, 32768, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+static const struct field reply_fields[] = {
+    [REPLY_TEXT] = {"message", FIELD_CHARS, NULL, 1, 4000, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+#define ROWS_FIELDS                                                                                                                        \
+    [ROWS_AGENT] = {"agent_id", FIELD_TEXT, NULL, 0, 64, NULL}, [ROWS_AFTER] = {"after", FIELD_TEXT, NULL, 0, 64, NULL},                   \
+    [ROWS_SINCE] = {"since", FIELD_TEXT, NULL, 0, 64, NULL}, [ROWS_UNTIL] = {"until", FIELD_TEXT, NULL, 0, 64, NULL},                      \
+    [ROWS_PER_PAGE] = {"per_page", FIELD_CHOICE, page_sizes, 0, 0, "10"}
+static const struct field rows_fields[] = {ROWS_FIELDS, {NULL, FIELD_TEXT, NULL, 0, 0, NULL}};
+static const struct field conversations_fields[] = {
+    ROWS_FIELDS,
+    [ROWS_STATUS] = {"status", FIELD_CHOICE, conversation_statuses, 0, 0, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+
 #define FORM_MAX 16384
+#define WIDGET_MAX 65536
 
 /* Columns: method, path, credential, scope, limiter, body, its most bytes, flags, fields of the query or form, handler. */
 const struct route routes[] = {
@@ -60,6 +133,30 @@ const struct route routes[] = {
     {"GET", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_READ, LIMITER_API, BODY_NONE, 0, 0, NULL, reports_get},
     {"PUT", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_WRITE, LIMITER_API, BODY_FORM, FORM_MAX, 0, reports_update_fields, reports_update},
     {"DELETE", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_WRITE, LIMITER_API, BODY_NONE, 0, 0, NULL, reports_delete},
+    {"POST", "/api/v1/widget/init", AUTH_NONE, 0, LIMITER_WIDGET_INIT, BODY_JSON, WIDGET_MAX, ROUTE_BODY_FIRST, init_fields, widget_init},
+    {"POST", "/api/v1/widget/messages", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, ROUTE_IDEMPOTENT, message_fields, widget_message},
+    {"POST", "/api/v1/widget/messages/stream", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, ROUTE_IDEMPOTENT | ROUTE_TEXT, message_fields, widget_message},
+    {"GET", "/api/v1/widget/conversation/messages", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_NONE, 0, 0, page_fields, widget_messages},
+    {"GET", "/api/v1/widget/conversation/stream", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_NONE, 0, ROUTE_TEXT, NULL, widget_stream},
+    {"POST", "/api/v1/widget/conversation/read", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, 0, NULL, widget_read},
+    {"POST", "/api/v1/widget/conversation/clear", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, 0, NULL, widget_clear},
+    {"POST", "/api/v1/widget/conversation/close", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, 0, NULL, widget_close},
+    {"POST", "/api/v1/widget/request-human", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, 0, NULL, widget_request_human},
+    {"DELETE", "/api/v1/widget/me", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_NONE, 0, ROUTE_ERASED, NULL, widget_erase},
+    {"POST", "/api/v1/widget/events", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_JSON, WIDGET_MAX, 0, events_fields, widget_events},
+    {"POST", "/api/v1/widget/leads", AUTH_JWT, 0, LIMITER_WIDGET_LEADS, BODY_JSON, WIDGET_MAX, ROUTE_IDEMPOTENT, lead_fields, widget_lead},
+    {"POST", "/api/v1/widget/typing", AUTH_JWT, 0, LIMITER_WIDGET_TYPING, BODY_JSON, WIDGET_MAX, 0, typing_fields, widget_typing},
+    {"POST", "/api/v1/widget/satisfaction", AUTH_JWT, 0, LIMITER_WIDGET_SATISFACTION, BODY_JSON, WIDGET_MAX, 0, rating_fields, widget_rating},
+    {"POST", "/api/v1/widget/coupon/apply", AUTH_JWT, 0, LIMITER_WIDGET_COUPON, BODY_JSON, WIDGET_MAX, 0, coupon_fields, widget_coupon},
+    {"GET", "/api/v1/conversations", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, conversations_fields, conversations_list},
+    {"GET", "/api/v1/conversations/{id}", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, page_fields, conversations_get},
+    {"POST", "/api/v1/conversations/{id}/messages", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, ROUTE_IDEMPOTENT, reply_fields, conversations_reply},
+    {"POST", "/api/v1/conversations/{id}/claim", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, 0, NULL, conversations_claim},
+    {"POST", "/api/v1/conversations/{id}/release", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, 0, NULL, conversations_release},
+    {"POST", "/api/v1/conversations/{id}/typing", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, 0, typing_fields, conversations_typing},
+    {"GET", "/api/v1/leads", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, rows_fields, leads_list},
+    {"GET", "/api/v1/events", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, rows_fields, events_list},
+    {"GET", "/api/v1/ratings", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, rows_fields, ratings_list},
     {"GET", "/api/v1/openapi.json", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, 0, NULL, platform_openapi},
     {"GET", "/healthz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_healthz},
     {"GET", "/readyz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_readyz},

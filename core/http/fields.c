@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -64,12 +65,27 @@ static void text_judge(const struct field *f, struct str text, struct buf *error
         fields_error(errors, f->name, "must be at most %" PRIu64 " bytes long", max);
 }
 
+static void chars_judge(const struct field *f, struct str text, struct buf *errors)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < text.n; ++i)
+        count += ((unsigned char)text.p[i] & 0xc0) != 0x80;
+    if (count < f->min || count > f->max)
+        fields_error(errors, f->name, "must be %" PRIu64 " to %" PRIu64 " characters long", f->min, f->max);
+}
+
 static void value_set(const struct field *f, struct str text, struct value *v, struct buf *errors)
 {
     v->text = text;
     switch (f->type) {
     case FIELD_TEXT:
         text_judge(f, text, errors);
+        break;
+    case FIELD_CHARS:
+        chars_judge(f, text, errors);
+        break;
+    case FIELD_JSON:
+        fields_error(errors, f->name, "needs a JSON body");
         break;
     case FIELD_CHOICE: {
         int at = choice_find(f->choices, text);
@@ -139,7 +155,7 @@ enum fields_status fields_decode(const struct field *fields, struct str encoded,
             continue;
         }
         seen |= bit;
-        if (text.n == 0 && fields[at].type == FIELD_TEXT && fields[at].min == 0)
+        if (text.n == 0 && fields[at].type != FIELD_CHOICE && fields[at].type != FIELD_NUMBER && fields[at].min == 0)
             continue;
         size_t before = errors->n;
         values[at].sent = true;
@@ -147,5 +163,48 @@ enum fields_status fields_decode(const struct field *fields, struct str encoded,
         if (errors->n != before)
             told |= bit;
     }
+    return errors->n == 0 && buf_ok(errors) ? FIELDS_OK : FIELDS_INVALID;
+}
+
+/* ---- JSON ---- */
+
+static struct str string_of(struct json_object *value)
+{
+    return (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)};
+}
+
+static const char *const wanted[] = {
+    [FIELD_TEXT] = "a string", [FIELD_CHARS] = "a string", [FIELD_CHOICE] = "a string", [FIELD_NUMBER] = "a whole number"};
+
+/* Kept as the caller sent it, but for its spaces. */
+static void json_set(const struct field *f, struct json_object *value, struct value *v, struct buf *errors)
+{
+    const char *text = json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+    v->json = value;
+    v->text = str_of(text);
+    if (f->max != 0 && v->text.n > f->max)
+        fields_error(errors, f->name, "must be at most %" PRIu64 " bytes of JSON", f->max);
+}
+
+static void member_set(const struct field *f, struct json_object *value, struct value *v, struct buf *errors)
+{
+    enum json_type type = json_object_get_type(value);
+    bool number = type == json_type_int, string = type == json_type_string;
+    v->sent = true;
+    if (f->type == FIELD_JSON)
+        json_set(f, value, v, errors);
+    else if (f->type == FIELD_NUMBER ? !number : !string && !(number && f->type == FIELD_CHOICE))
+        fields_error(errors, f->name, "must be %s", wanted[f->type]);
+    else
+        value_set(f, number ? str_of(json_object_get_string(value)) : string_of(value), v, errors);
+}
+
+enum fields_status fields_of_json(const struct field *fields, struct json_object *object, struct value *values, struct buf *errors)
+{
+    struct json_object *value = NULL;
+    initials_fill(fields, values, errors);
+    for (size_t i = 0; fields != NULL && fields[i].name != NULL; ++i)
+        if (json_object_object_get_ex(object, fields[i].name, &value) && value != NULL)
+            member_set(&fields[i], value, &values[i], errors);
     return errors->n == 0 && buf_ok(errors) ? FIELDS_OK : FIELDS_INVALID;
 }

@@ -23,6 +23,12 @@ enum fields_status {
 enum fields_status fields_decode(const struct field *fields, struct str encoded, char *scratch, struct value *values, struct buf *errors);
 
 /*
+ * fields_of_json(fields, object, values, errors): the same for the members of a JSON object, with types as the table has them: a text is a
+ * string, a number an integer, a choice either. ${text} of each value is borrowed from ${object}.
+ */
+enum fields_status fields_of_json(const struct field *fields, struct json_object *object, struct value *values, struct buf *errors);
+
+/*
  * fields_error(errors, name, format, …): note what is wrong with a field: the members of the contract's `errors` object, in the order
  * found. One message a field. ${name} needs no escaping.
  * fields_error_body(errors, out): the whole body of the 422 they make.
@@ -37,6 +43,9 @@ void fields_error_body(const struct buf *errors, struct buf *out);
  * long as the request.
  */
 bool fields_parse(struct request *r, struct str encoded);
+
+/* fields_parse_json(r, text): the same for a JSON body. */
+bool fields_parse_json(struct request *r, struct str text);
 
 /* reply_fields_error(r, errors): 422 with all the messages collected; frees ${errors}. */
 void reply_fields_error(struct request *r, struct buf *errors);

@@ -1,4 +1,7 @@
 #include "fields.h"
+#include "json_scan.h"
+
+#include <json-c/json.h>
 
 void reply_fields_error(struct request *r, struct buf *errors)
 {
@@ -30,11 +33,43 @@ bool fields_parse(struct request *r, struct str encoded)
     case FIELDS_MALFORMED:
         buf_free(&errors);
         reply_error(r, ERR_BAD_REQUEST, "The %s is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.",
-                    r->route->body == BODY_FORM ? "form" : "query");
+                    r->route->body != BODY_NONE ? "form" : "query");
         return false;
     case FIELDS_INVALID:
         reply_fields_error(r, &errors);
         return false;
     }
+    return false;
+}
+
+/* a json-c object that goes with the request */
+struct tree {
+    struct json_object *object;
+};
+
+static void tree_put(void *arg)
+{
+    json_object_put(((struct tree *)arg)->object);
+}
+
+bool fields_parse_json(struct request *r, struct str text)
+{
+    struct buf errors = {0};
+    enum json_verdict verdict;
+    struct tree *tree = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*tree), tree_put);
+    tree->object = json_scan_parse(text, JSON_SCAN_DEPTH, &verdict);
+    if (verdict == JSON_SCAN_MEMORY) {
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return false;
+    }
+    if (verdict != JSON_SCAN_OK || !json_object_is_type(tree->object, json_type_object)) {
+        reply_error(r, ERR_BAD_REQUEST, "%s", verdict != JSON_SCAN_OK ? json_scan_text(verdict) : "The body must be a JSON object.");
+        return false;
+    }
+    if (fields_of_json(r->route->fields, tree->object, r->values, &errors) == FIELDS_OK) {
+        buf_free(&errors);
+        return true;
+    }
+    reply_fields_error(r, &errors);
     return false;
 }

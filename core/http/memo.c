@@ -59,9 +59,9 @@ static bool same_secret(const char *a, const char *b, size_t n)
     return differ == 0;
 }
 
-int memo_key(struct memo *m, struct str token, const struct memo_key **out)
+int memo_key(struct memo *m, struct str token, enum credential_kind kind, const struct memo_key **out)
 {
-    enum credential_kind kind;
+    enum credential_kind found;
     uint64_t tail;
     uint8_t hash[CREDENTIAL_HASH];
     if (token.n >= CREDENTIAL_SIZE || token.n < sizeof(tail))
@@ -69,13 +69,13 @@ int memo_key(struct memo *m, struct str token, const struct memo_key **out)
     memcpy(&tail, token.p + token.n - sizeof(tail), sizeof(tail));
     struct memo_key *k = &m->key[spread(tail, KEYS)];
     *out = m->last = k;
-    if (k->size == token.n && same_secret(k->text, token.p, token.n))
+    if (k->size == token.n && k->kind == kind && same_secret(k->text, token.p, token.n))
         return 1;
-    if (!credential_parse(token, &kind) || kind != CREDENTIAL_KEY)
+    if (!credential_parse(token, &found) || found != kind)
         return 0;
     if (!credential_hash(token, hash))
         return -1;
-    *k = (struct memo_key){.size = token.n};
+    *k = (struct memo_key){.size = token.n, .kind = kind};
     memcpy(k->text, token.p, token.n);
     memcpy(k->hash, hash, sizeof(hash));
     return 1;

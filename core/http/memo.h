@@ -21,14 +21,15 @@ struct memo_key {
     uint8_t hash[CREDENTIAL_HASH];
     uint64_t seen;        /* store_version when ${key} was read; 0: not yet */
     struct store_key key; /* without its name */
+    enum credential_kind kind;
 };
 
 /*
- * memo_key(m, token, out): the place of ${token}, with its digest, good until the next call. 1: there; 0: ${token} is nothing anybody could
- * have been given (told by its checksum); -1: OpenSSL failed. Compares in a time that tells nothing but the length.
+ * memo_key(m, token, kind, out): the place of ${token}, with its digest, good until the next call. 1: there; 0: ${token} is nothing anybody
+ * could have been given as a credential of ${kind} (told by prefix and checksum); -1: OpenSSL failed. Compares in a time that tells nothing but the length.
  * memo_key_learn(m, key, seen): what the store had for a digest at version ${seen}, if that digest is still remembered.
  */
-int memo_key(struct memo *m, struct str token, const struct memo_key **out);
+int memo_key(struct memo *m, struct str token, enum credential_kind kind, const struct memo_key **out);
 void memo_key_learn(struct memo *m, const struct store_key *key, uint64_t seen);
 
 /* The whole body of GET /api/v1/reports/{id}, in memory a request can share (h2o_mem_link_shared). */

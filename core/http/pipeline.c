@@ -3,11 +3,14 @@
 #include "form.h"
 #include "fields.h"
 #include "client_ip.h"
+#include "cors_request.h"
 #include "head.h"
 #include "limit.h"
 #include "memo.h"
 #include "reply.h"
 #include "route.h"
+#include "session.h"
+#include "stream.h"
 #include "access_log.h"
 #include "../doors.h"
 #include "../link.h"
@@ -86,6 +89,8 @@ static enum step find_route(struct request *r)
     r->route = route_find(method, path, r->conn->internal, r->args, &other);
     if (r->route != NULL && decode_args(r))
         return STEP_NEXT;
+    if (cors_preflight(r))
+        return STEP_DONE;
     if (other != NULL)
         reply_allow(r, other, str_eq(method, STR("OPTIONS")));
     else
@@ -186,6 +191,38 @@ static void key_found(void *arg, enum store_status status, const struct store_ke
         pipeline_resume(r);
 }
 
+/* Columns by kind of credential: what to send, what is said of one that is unknown, revoked, expired. */
+static const struct {
+    const char *send, *unknown, *revoked, *expired;
+} credential_words[] = {
+    [AUTH_API_KEY] = {"Send an API key: Authorization: Bearer asy_key_….", "This API key is not known; check that it was copied whole.",
+                      "This API key was revoked.", "This API key has expired."},
+    [AUTH_JWT] = {"Send the visitor's token of POST /api/v1/widget/init: Authorization: Bearer ….",
+                  "This visitor's token is not good, or has expired: get another one by POST /api/v1/widget/init.", NULL, NULL},
+    [AUTH_WP_TOKEN] = {"Send a workspace token: Authorization: Bearer asy_wp_….",
+                       "This workspace token is not known; check that it was copied whole.", "This workspace token was revoked.",
+                       "This workspace token has expired."},
+};
+
+static enum step find_session(struct request *r, struct str token)
+{
+    switch (session_find(r, token)) {
+    case SESSION_GOOD:
+        return STEP_NEXT;
+    case SESSION_FORBIDDEN:
+        reply_error(r, ERR_ORIGIN_FORBIDDEN, NULL);
+        return STEP_DONE;
+    case SESSION_UNPUBLISHED:
+        reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
+        return STEP_DONE;
+    case SESSION_UNAVAILABLE:
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return STEP_DONE;
+    default:
+        return refuse_credential(r, true, credential_words[AUTH_JWT].unknown);
+    }
+}
+
 static enum step find_credential(struct request *r)
 {
     struct str token;
@@ -193,8 +230,10 @@ static enum step find_credential(struct request *r)
     if (r->route->auth == AUTH_NONE)
         return STEP_NEXT;
     if (!bearer(r, &token))
-        return refuse_credential(r, false, "Send an API key: Authorization: Bearer asy_key_….");
-    int there = memo_key(r->worker->memo, token, &known);
+        return refuse_credential(r, false, credential_words[r->route->auth].send);
+    if (r->route->auth == AUTH_JWT)
+        return find_session(r, token);
+    int there = memo_key(r->worker->memo, token, r->route->auth == AUTH_WP_TOKEN ? CREDENTIAL_TOKEN : CREDENTIAL_KEY, &known);
     r->credential_status = there == 0 ? STORE_NOT_FOUND : there < 0 ? STORE_IO : STORE_OK;
     if (there != 1)
         return STEP_NEXT;
@@ -210,21 +249,22 @@ static enum step find_credential(struct request *r)
 static enum step judge_credential(struct request *r)
 {
     const struct store_key *key = &r->credential;
-    if (r->route->auth == AUTH_NONE)
+    if (r->route->auth == AUTH_NONE || r->route->auth == AUTH_JWT)
         return STEP_NEXT;
     if (r->credential_status == STORE_NOT_FOUND)
-        return refuse_credential(r, true, "This API key is not known; check that it was copied whole.");
+        return refuse_credential(r, true, credential_words[r->route->auth].unknown);
     if (r->credential_status != STORE_OK) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return STEP_DONE;
     }
     if (key->revoked_at != 0)
-        return refuse_credential(r, true, "This API key was revoked.");
+        return refuse_credential(r, true, credential_words[r->route->auth].revoked);
     if (key->expires_at != 0 && key->expires_at <= r->now_ms)
-        return refuse_credential(r, true, "This API key has expired.");
+        return refuse_credential(r, true, credential_words[r->route->auth].expired);
     r->key = key->id;
     r->workspace = key->workspace;
     r->scopes = key->scopes;
+    r->token = r->route->auth == AUTH_WP_TOKEN ? key->id : 0;
     touch(r);
     if ((r->scopes & r->route->scope) == r->route->scope)
         return STEP_NEXT;
@@ -257,17 +297,27 @@ static enum step limit_by_body(struct request *r)
 
 static enum step refuse_type(struct request *r)
 {
-    reply_header(r, "accept-post", STR("application/x-www-form-urlencoded"));
+    reply_header(r, "accept-post", r->route->body == BODY_JSON ? STR("application/json, application/x-www-form-urlencoded")
+                                                              : STR("application/x-www-form-urlencoded"));
     reply_error(r, ERR_UNSUPPORTED_MEDIA_TYPE, NULL);
     return STEP_DONE;
 }
 
+static bool is_type(struct str type, struct str wanted)
+{
+    if (type.n < wanted.n || strncasecmp(type.p, wanted.p, wanted.n) != 0)
+        return false;
+    return type.n == wanted.n || type.p[wanted.n] == ';' || type.p[wanted.n] == ' ' || type.p[wanted.n] == '\t';
+}
+
 static bool is_form(struct str type)
 {
-    static const struct str form = STR("application/x-www-form-urlencoded");
-    if (type.n < form.n || strncasecmp(type.p, form.p, form.n) != 0)
-        return false;
-    return type.n == form.n || type.p[form.n] == ';' || type.p[form.n] == ' ' || type.p[form.n] == '\t';
+    return is_type(type, STR("application/x-www-form-urlencoded"));
+}
+
+static bool is_json(struct str type)
+{
+    return is_type(type, STR("application/json"));
 }
 
 static enum step check_body(struct request *r)
@@ -280,7 +330,8 @@ static enum step check_body(struct request *r)
         return STEP_DONE;
     }
     bool typed = request_header(r, "content-type", &type);
-    if (typed ? !is_form(type) : r->h2o->entity.len > 0)
+    bool taken = typed && (is_form(type) || (r->route->body == BODY_JSON && is_json(type)));
+    if (typed ? !taken : r->h2o->entity.len > 0)
         return refuse_type(r);
     if (request_header(r, "content-encoding", &coding) && strncasecmp(coding.p, "identity", coding.n) != 0)
         return refuse_type(r);
@@ -299,7 +350,17 @@ static enum step parse_fields(struct request *r)
                     "The query is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
         return STEP_DONE;
     }
-    return fields_parse(r, view(r->h2o->entity)) ? STEP_NEXT : STEP_DONE;
+    struct str type;
+    bool json = r->h2o->entity.len > 0 && request_header(r, "content-type", &type) && is_json(type);
+    return (json ? fields_parse_json : fields_parse)(r, view(r->h2o->entity)) ? STEP_NEXT : STEP_DONE;
+}
+
+/* whom the body names is whom a limiter that waits for it charges */
+static enum step find_agent(struct request *r)
+{
+    if ((r->route->flags & ROUTE_BODY_FIRST) != 0)
+        session_agent_of_body(r);
+    return STEP_NEXT;
 }
 
 static enum step handle(struct request *r)
@@ -314,7 +375,7 @@ static enum step handle(struct request *r)
  */
 static enum step (*const steps[])(struct request *r) = {
     find_client, check_head, find_route,   check_accept,  find_credential, judge_credential,
-    limit,       check_body, parse_fields, limit_by_body, handle,
+    limit,       check_body, parse_fields, find_agent,    limit_by_body,   handle,
 };
 
 void pipeline_resume(struct request *r)
@@ -380,7 +441,9 @@ bool pipeline_start(struct worker *w)
     uint64_t prefix;
     w->memo = memo_new();
     w->limiting = limiting_new(w);
-    if (w->memo == NULL || w->limiting == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
+    w->sessions = sessions_new();
+    w->streams = streams_new();
+    if (w->memo == NULL || w->sessions == NULL || w->streams == NULL || w->limiting == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
         return false;
     hex(w->id, prefix);
     hex(w->id + sizeof(w->id) / 2, 0);
@@ -391,6 +454,8 @@ void pipeline_finish(struct worker *w)
 {
     memo_free(w->memo);
     limiting_free(w->limiting);
+    sessions_free(w->sessions);
+    streams_free(w->streams);
 }
 
 static void on_request_end(void *arg)
@@ -402,7 +467,7 @@ static void on_request_end(void *arg)
     c->request = NULL;
     c->requests++;
     c->since_ms = r->worker->now_ms;
-    c->receiving = c->head_done = c->sending = false;
+    c->receiving = c->head_done = c->sending = c->streaming = false;
     score_add(r->worker->process->score->requests, 1);
     if (r->replied)
         access_log_add(r->worker->access_log, r);
@@ -496,6 +561,7 @@ static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t 
     h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL, H2O_STRLIT("application/json"));
     h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, id.p, id.n);
     limit_headers(r);
+    cors_headers(r);
     h2o_setup_next_ostream(req, &answer->super.next);
 }
 

@@ -1,6 +1,7 @@
 /* Sending what a handler decided: headers, gzip, HEAD, and the shapes of errors. */
 #include "reply.h"
 
+#include "cors_request.h"
 #include "etag.h"
 #include "fields.h"
 #include "json_out.h"
@@ -87,18 +88,11 @@ static h2o_iovec_t refusal(struct request *r)
     return copy;
 }
 
-static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t *body)
+/* the head of an answer that is ${length} bytes long; SIZE_MAX: not known, or none */
+static void start_reply(struct request *r, int status, size_t length, h2o_generator_t *generator)
 {
-    static h2o_generator_t nothing_more = {NULL, NULL};
     static h2o_iovec_t request_id = {H2O_STRLIT("x-request-id")};
     h2o_req_t *req = r->h2o;
-    h2o_iovec_t instead;
-    if (!r->limit.settled && !limit_charge(r)) {
-        instead = refusal(r);
-        body = &instead;
-        length = instead.len;
-        status = err_row(ERR_RATE_LIMITED)->status;
-    }
     req->res.status = status;
     req->res.reason = reason_of(status);
     req->res.content_length = length;
@@ -106,6 +100,7 @@ static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t
     if (r->etag.p != NULL)
         add(r, H2O_TOKEN_ETAG, r->etag);
     limit_headers(r);
+    cors_headers(r);
     if (r->worker->draining)
         req->http1_is_persistent = 0;
     r->replied = true;
@@ -115,9 +110,28 @@ static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t
     r->conn->since_ms = r->worker->now_ms;
     r->conn->sent = 0;
     r->worker->replying = true;
-    h2o_start_response(req, &nothing_more);
+    h2o_start_response(req, generator);
     r->worker->replying = false;
-    h2o_send(req, body, body != NULL && !r->is_head ? 1 : 0, H2O_SEND_STATE_FINAL);
+}
+
+static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t *body)
+{
+    static h2o_generator_t nothing_more = {NULL, NULL};
+    h2o_iovec_t instead;
+    if (!r->limit.settled && !limit_charge(r)) {
+        instead = refusal(r);
+        body = &instead;
+        length = instead.len;
+        status = err_row(ERR_RATE_LIMITED)->status;
+    }
+    start_reply(r, status, length, &nothing_more);
+    h2o_send(r->h2o, body, body != NULL && !r->is_head ? 1 : 0, H2O_SEND_STATE_FINAL);
+}
+
+void reply_stream(struct request *r, const char *type, h2o_generator_t *generator)
+{
+    add(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
+    start_reply(r, 200, SIZE_MAX, generator);
 }
 
 /* gzip in Accept-Encoding, without q=0 (RFC 9110 §12.5.3) */

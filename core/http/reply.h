@@ -23,4 +23,7 @@ static inline void reply_push(struct request *r, h2o_iovec_t *name, const char *
         (h2o_header_t){.name = name, .orig_name = written, .value = {(char *)(uintptr_t)value.p, value.n}};
 }
 
+/* reply_stream(r, type, generator): the head of a 200 whose body ${generator} sends, of any length. Once the limiter was asked. */
+void reply_stream(struct request *r, const char *type, h2o_generator_t *generator);
+
 #endif

@@ -20,18 +20,25 @@
 struct worker;
 struct request;
 
-enum route_auth { AUTH_NONE, AUTH_API_KEY };
-enum route_body { BODY_NONE, BODY_FORM };
+enum route_auth {
+    AUTH_NONE,
+    AUTH_API_KEY,
+    AUTH_JWT,      /* a visitor's token; r->session is who it is */
+    AUTH_WP_TOKEN, /* a workspace token with wp:sync; as an API key, and r->token */
+};
+enum route_body { BODY_NONE, BODY_FORM, BODY_JSON /* or a flat form; may be empty */ };
 enum route_flag {
     ROUTE_INTERNAL = 1,   /* on internal_listen as well, and there without base path rules */
     ROUTE_IDEMPOTENT = 2, /* takes Idempotency-Key */
     ROUTE_BODY_FIRST = 4, /* its limiter's key is in the body: charged once that is read */
     ROUTE_PRIVATE = 8,    /* on internal_listen alone; with ROUTE_INTERNAL */
     ROUTE_TEXT = 16,      /* answers text, whatever Accept says */
+    ROUTE_ERASED = 32,    /* AUTH_JWT: answers a visitor who is erased already, too */
 };
 
-/* Fields of a query (BODY_NONE) or a form (BODY_FORM). */
-enum field_type { FIELD_TEXT, FIELD_CHOICE, FIELD_NUMBER };
+/* Fields of a query (BODY_NONE), a form (BODY_FORM) or the members of an object (BODY_JSON, where null is as good as not sent). */
+enum field_type { FIELD_TEXT, FIELD_CHOICE, FIELD_NUMBER, FIELD_CHARS /* text, its length in characters */, FIELD_JSON /* of a JSON body alone */ };
+struct json_object;
 struct field {
     const char *name;
     enum field_type type;
@@ -44,8 +51,9 @@ struct field {
 /* The value of route->fields[i]. ${sent}: the caller sent it; an initial value has sent false and is filled in all the same. */
 struct value {
     bool sent;
-    struct str text; /* decoded; p NULL when neither sent nor initial */
+    struct str text; /* decoded; p NULL when neither sent nor initial; of FIELD_JSON: as compact JSON */
     uint64_t number;
+    struct json_object *json; /* FIELD_JSON's; lives as long as the request */
 };
 
 typedef void request_fn(struct request *r);
@@ -68,6 +76,13 @@ extern const size_t routes_count;
 
 #define PATH_ARGS_MAX 2
 
+/* Who a visitor's token is. */
+struct session {
+    struct ulid agent, visitor, conversation;
+    int64_t expires_at; /* ms since the epoch */
+    bool erased;        /* the visitor is not there any more; only with ROUTE_ERASED */
+};
+
 struct request {
     h2o_req_t *h2o;
     struct worker *worker;
@@ -87,6 +102,7 @@ struct request {
     struct store_key credential; /* as found; without its name */
     enum store_status credential_status;
     bool looked_up, waits_for_key; /* pipeline's own */
+    struct session session; /* AUTH_JWT */
     uint64_t version; /* for handlers: between two continuations */
     void *state;      /* for handlers: between two continuations */
     int64_t now_ms;   /* wall clock at arrival, for judging expiry */

@@ -1,0 +1,340 @@
+#include "cmd_store.h"
+
+#include "api/agent.h"
+#include "http/cors.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_OPTIONS                                                                                                                       \
+    {"--name", "TEXT", "what visitors see it called"},                                                                                     \
+        {"--origin", "ORIGIN", "a site that may show it, such as https://example.com, once for each; * for all; \"\" for none"},           \
+        {"--prompt", "TEXT", "a question offered at the start, once for each"},                                                            \
+        {"--theme", "JSON", "its looks, an object such as {\"color\":\"#0a7\"}"},                                                          \
+        {"--lead-fields", "JSON", "what its lead form asks beside the e-mail address, such as [{\"name\":\"company\"}]"},                  \
+    {                                                                                                                                      \
+        "--language", "TAG", "its language where a visitor's is not known; en at first"                                                    \
+    }
+
+const struct cmd_option cmd_agent_create_options[] = {
+    {"--workspace", "NAME", "the workspace it belongs to, by name or id"},
+    LOOK_OPTIONS,
+    {"--require-lead", NULL, "ask for the lead form before the chat"},
+    {"--unpublished", NULL, "answer nobody yet"},
+    {.name = NULL},
+};
+const struct cmd_option cmd_agent_update_options[] = {
+    LOOK_OPTIONS,
+    {"--require-lead", NULL, "ask for the lead form before the chat"},
+    {"--no-require-lead", NULL, "let visitors chat at once"},
+    {"--published", NULL, "answer visitors"},
+    {"--unpublished", NULL, "answer nobody any more"},
+    {.name = NULL},
+};
+
+/* An option that is set, its opposite, and the bits of a change that say so. */
+struct flag {
+    const char *yes, *no;
+    uint32_t has, value;
+};
+static const struct flag flags[] = {
+    {"--published", "--unpublished", AGENT_HAS_PUBLISHED, AGENT_PUBLISHED},
+    {"--require-lead", "--no-require-lead", AGENT_HAS_LEAD, AGENT_LEAD},
+};
+
+static void flags_given(const struct cmd *cmd, struct store_change *change)
+{
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        if (cmd_has(cmd, flags[i].yes))
+            change->fields |= flags[i].has | flags[i].value;
+        else if (cmd_has(cmd, flags[i].no))
+            change->fields |= flags[i].has;
+    }
+}
+
+/* Every --origin as a line of ${out}; an empty one alone stands for none. */
+static int origins_given(const struct cmd *cmd, struct buf *out)
+{
+    char normal[CORS_ORIGIN_MAX];
+    for (size_t i = 0; i < cmd->given_count; i++) {
+        const char *text = cmd->given[i].value;
+        if (strcmp(cmd->given[i].name, "--origin") != 0 || text[0] == '\0')
+            continue;
+        if (!cors_origin_normal(str_of(text), normal))
+            return cmd_refuse(
+                "--origin: \"%s\" is not an origin; give scheme://host[:port] without a path, such as https://example.com, or *", text);
+        if (!cors_allowed(buf_view(out), str_of(normal)))
+            buf_printf(out, "%s\n", normal);
+    }
+    if (out->n > STORE_ORIGINS_MAX)
+        return cmd_refuse("--origin: these are more origins than an agent can have (%d bytes)", STORE_ORIGINS_MAX);
+    return CMD_DONE;
+}
+
+/* What was given of the settings; ${prompts} has room for every option. True: anything was. */
+static bool wishes_given(const struct cmd *cmd, const char **prompts, struct agent_wishes *out)
+{
+    size_t count = 0;
+    bool asked = cmd_has(cmd, "--prompt");
+    for (size_t i = 0; i < cmd->given_count; i++)
+        if (strcmp(cmd->given[i].name, "--prompt") == 0 && cmd->given[i].value[0] != '\0')
+            prompts[count++] = cmd->given[i].value;
+    prompts[count] = NULL;
+    *out = (struct agent_wishes){.theme = cmd_value(cmd, "--theme"),
+                                 .lead_form_fields = cmd_value(cmd, "--lead-fields"),
+                                 .language_default = cmd_value(cmd, "--language"),
+                                 .starter_prompts = asked ? prompts : NULL};
+    return asked || out->theme != NULL || out->lead_form_fields != NULL || out->language_default != NULL;
+}
+
+/* The settings ${present} as the options want them. *given: they want anything. */
+static int settings_given(const struct cmd *cmd, struct str present, struct buf *out, bool *given)
+{
+    const char *why = NULL, **prompts = calloc(cmd->given_count + 1, sizeof(*prompts));
+    struct agent_wishes wishes;
+    if (prompts == NULL)
+        return cmd_refuse("out of memory");
+    *given = wishes_given(cmd, prompts, &wishes);
+    bool good = agent_settings(present, &wishes, out, &why);
+    free(prompts);
+    return good ? CMD_DONE : cmd_refuse("--theme, --lead-fields, --prompt, --language: %s", why);
+}
+
+struct wanted {
+    struct store_change change;
+    struct buf origins, settings;
+};
+
+static void wanted_free(struct wanted *wanted)
+{
+    buf_free(&wanted->origins);
+    buf_free(&wanted->settings);
+}
+
+/* The change that the options ask for, over an agent whose settings are ${settings}. */
+static int wanted_make(const struct cmd *cmd, struct str settings, struct wanted *wanted)
+{
+    struct store_change *change = &wanted->change;
+    const char *name = cmd_value(cmd, "--name");
+    bool given = false;
+    if (name != NULL && !cmd_name_valid(name))
+        return cmd_refuse("an agent's name is 1 to 100 characters of UTF-8 without control characters");
+    change->name = str_of(name == NULL ? "" : name);
+    change->fields |= name == NULL ? 0 : AGENT_HAS_NAME;
+    flags_given(cmd, change);
+    int status = origins_given(cmd, &wanted->origins);
+    if (status == CMD_DONE)
+        status = settings_given(cmd, settings, &wanted->settings, &given);
+    if (status != CMD_DONE)
+        return status;
+    change->fields |= (cmd_has(cmd, "--origin") ? AGENT_HAS_ORIGINS : 0u) | (given ? AGENT_HAS_SETTINGS : 0u);
+    change->text = buf_view(&wanted->origins);
+    change->data = buf_view(&wanted->settings);
+    return CMD_DONE;
+}
+
+static void print_id(const struct cmd *cmd, const struct ulid *id, const char *name)
+{
+    char text[ULID_TEXT + 1] = "";
+    ulid_text(id, text);
+    if (!cmd->json) {
+        cmd_say("Agent \"%s\" is made; its id is:", name);
+        puts(text);
+        return;
+    }
+    struct records records;
+    records_start(&records, true);
+    records_text(&records, "id", str_of(text));
+    records_text(&records, "name", str_of(name));
+    records_end_row(&records);
+    records_finish(&records);
+}
+
+static int create(struct cmd *cmd, struct client *client, const char *workspace, struct store_change *change)
+{
+    struct store_answer answer = {.status = STORE_OK};
+    int status = cmd_workspace_find(client, workspace, &change->workspace);
+    if (status == CMD_DONE)
+        status = cmd_store_change(client, change, &answer);
+    if (status == CMD_DONE && answer.status != STORE_OK)
+        status = cmd_store_refuse(client, answer.status);
+    if (status == CMD_DONE)
+        print_id(cmd, &answer.first, cmd_value(cmd, "--name"));
+    return status;
+}
+
+int cmd_agent_create(struct cmd *cmd)
+{
+    const char *workspace = cmd_value(cmd, "--workspace");
+    struct wanted wanted = {.change = {.kind = CHANGE_AGENT_CREATE}};
+    if (workspace == NULL)
+        return cmd_misuse(cmd, "which workspace is the agent for? Give --workspace NAME");
+    if (cmd_value(cmd, "--name") == NULL)
+        return cmd_misuse(cmd, "what is the agent called? Give --name TEXT");
+    int status = wanted_make(cmd, (struct str){NULL, 0}, &wanted);
+    wanted.change.fields |= cmd_has(cmd, "--unpublished") ? 0u : AGENT_PUBLISHED;
+    struct client *client = status == CMD_DONE ? cmd_store_open(cmd) : NULL;
+    if (client != NULL) {
+        status = create(cmd, client, workspace, &wanted.change);
+        client_close(client);
+    } else if (status == CMD_DONE)
+        status = CMD_REFUSED;
+    wanted_free(&wanted);
+    return status;
+}
+
+/* ---- update, delete ---- */
+
+static int no_agent(const char *text)
+{
+    return cmd_refuse("there is no agent \"%s\"; assay agent list shows them", text);
+}
+
+struct found {
+    enum store_status status;
+    uint64_t version;
+    struct buf settings;
+};
+
+static void note_agent(void *arg, enum store_status status, const struct store_agent *agent)
+{
+    struct found *found = arg;
+    found->status = status;
+    if (status != STORE_OK)
+        return;
+    found->version = agent->version;
+    buf_str(&found->settings, agent->settings);
+}
+
+/* One try, over the agent as it stands now; STORE_PRECONDITION in ${answer}: somebody else was faster. */
+static int update_try(struct cmd *cmd, struct client *client, const struct ulid *id, struct store_answer *answer)
+{
+    struct found found = {.status = STORE_NOT_FOUND};
+    store_agent_get(client_store(client), id, note_agent, &found);
+    store_read_end(client_store(client));
+    *answer = (struct store_answer){.status = found.status};
+    if (found.status != STORE_OK)
+        return CMD_DONE;
+    struct wanted wanted = {.change = {.kind = CHANGE_AGENT_UPDATE, .agent = *id}};
+    int status = wanted_make(cmd, buf_view(&found.settings), &wanted);
+    buf_free(&found.settings);
+    uint64_t version = htole64(found.version);
+    wanted.change.match = (struct str){(const char *)&version, sizeof(version)};
+    if (status == CMD_DONE && wanted.change.fields == 0)
+        status = cmd_misuse(cmd, "what shall change? Give at least one option");
+    if (status == CMD_DONE)
+        status = cmd_store_change(client, &wanted.change, answer);
+    wanted_free(&wanted);
+    return status;
+}
+
+int cmd_agent_update(struct cmd *cmd)
+{
+    struct ulid id;
+    struct store_answer answer = {.status = STORE_PRECONDITION};
+    if (!ulid_parse(str_of(cmd->words[0]), &id))
+        return no_agent(cmd->words[0]);
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    int status = CMD_DONE;
+    for (int tries = 0; status == CMD_DONE && answer.status == STORE_PRECONDITION && tries < 5; tries++)
+        status = update_try(cmd, client, &id, &answer);
+    if (status == CMD_DONE && answer.status == STORE_NOT_FOUND)
+        status = no_agent(cmd->words[0]);
+    else if (status == CMD_DONE && answer.status != STORE_OK)
+        status = cmd_store_refuse(client, answer.status);
+    if (status == CMD_DONE)
+        cmd_say("Agent %s is changed.", cmd->words[0]);
+    client_close(client);
+    return status;
+}
+
+int cmd_agent_delete(struct cmd *cmd)
+{
+    struct store_change change = {.kind = CHANGE_AGENT_DELETE};
+    struct store_answer answer = {.status = STORE_OK};
+    if (!ulid_parse(str_of(cmd->words[0]), &change.agent))
+        return no_agent(cmd->words[0]);
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    int status = cmd_store_change(client, &change, &answer);
+    if (status == CMD_DONE && answer.status == STORE_NOT_FOUND)
+        status = no_agent(cmd->words[0]);
+    else if (status == CMD_DONE && answer.status != STORE_OK)
+        status = cmd_store_refuse(client, answer.status);
+    if (status == CMD_DONE && !client_is_live(client))
+        status = cmd_store_purge(client);
+    if (status == CMD_DONE)
+        cmd_say("Agent %s and what visitors left with it are deleted.", cmd->words[0]);
+    client_close(client);
+    return status;
+}
+
+/* ---- list ---- */
+
+struct listing {
+    struct records records;
+    enum store_status status;
+};
+
+static void list_origins(struct records *records, struct str origins)
+{
+    const char *words[STORE_ORIGINS_MAX / 8];
+    size_t count = 0;
+    char *lines = strndup(origins.p, origins.n), *rest = NULL;
+    if (lines == NULL)
+        abort();
+    for (char *line = strtok_r(lines, "\n", &rest); line != NULL && count < sizeof(words) / sizeof(words[0]);
+         line = strtok_r(NULL, "\n", &rest))
+        words[count++] = line;
+    records_list(records, "allowed_origins", words, count);
+    free(lines);
+}
+
+static void list_one(void *arg, enum store_status status, const struct store_agent *agent)
+{
+    struct listing *listing = arg;
+    struct records *records = &listing->records;
+    char id[ULID_TEXT + 1] = "";
+    listing->status = status;
+    if (agent == NULL)
+        return;
+    ulid_text(&agent->id, id);
+    records_text(records, "id", str_of(id));
+    records_number(records, "workspace_id", agent->workspace);
+    records_text(records, "name", agent->name);
+    records_bool(records, "is_published", agent->is_published);
+    records_bool(records, "require_lead_before_chat", agent->require_lead);
+    list_origins(records, agent->origins);
+    if (records->json) /* a table has no room for these */
+        records_members(records, agent->settings);
+    records_time(records, "created_at", agent->created_at);
+    records_time(records, "updated_at", agent->updated_at);
+    records_end_row(records);
+}
+
+int cmd_agent_list(struct cmd *cmd)
+{
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    const char *name = cmd_value(cmd, "--workspace");
+    uint64_t workspace = 0;
+    int status = name == NULL ? CMD_DONE : cmd_workspace_find(client, name, &workspace);
+    if (status == CMD_DONE) {
+        struct listing listing = {.status = STORE_OK};
+        records_start(&listing.records, cmd->json);
+        store_agent_each(client_store(client), workspace, list_one, &listing);
+        store_read_end(client_store(client));
+        if (!cmd->json && listing.records.columns == 0 && listing.status == STORE_NOT_FOUND)
+            cmd_say("There is no agent yet; assay agent create --workspace NAME --name TEXT makes one.");
+        records_finish(&listing.records);
+        if (listing.status != STORE_OK && listing.status != STORE_NOT_FOUND)
+            status = cmd_store_refuse(client, listing.status);
+    }
+    client_close(client);
+    return status;
+}

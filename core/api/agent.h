@@ -1,0 +1,28 @@
+/*
+ * An agent's settings: what a site's owner may choose of how the widget looks and asks. Kept as rendered JSON members, judged here before
+ * they are. Any process.
+ */
+#ifndef ASSAY_API_AGENT_H
+#define ASSAY_API_AGENT_H
+
+#include "../../store/store.h"
+
+/* What somebody wants to be different; NULL: as it is. */
+struct agent_wishes {
+    const char *theme, *lead_form_fields; /* JSON */
+    const char *language_default;
+    const char *const *starter_prompts; /* ends with NULL */
+};
+
+/*
+ * agent_settings(present, wishes, out, why): append the settings ${present} (empty: the defaults) with ${wishes} in their places, in a
+ * fixed order:
+ *   theme              an object of texts, numbers and booleans, at most 32
+ *   starter_prompts    at most 10 texts of 1 to 200 characters
+ *   lead_form_fields   at most 20 of {"name","label"?,"type"?: text|email|tel|textarea,"required"?}
+ *   language_default   a language tag such as "en" or "pt-BR"
+ * False, and ${why} is one sentence, when one of them would be something else.
+ */
+bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out, const char **why);
+
+#endif

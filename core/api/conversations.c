@@ -1,0 +1,243 @@
+/* The operators' side: conversations, and what visitors left. API keys with conversations:read or conversations:write. */
+#include "widget.h"
+
+#include "render_widget.h"
+#include "../typing.h"
+#include "../http/json_out.h"
+
+#include <inttypes.h>
+
+/* ---- lists ---- */
+
+struct listing {
+    struct request *r;
+    struct parts parts;
+    struct ulid last;
+    size_t count;
+    enum store_status status;
+};
+
+static void add_row(void *arg, enum store_status status, const struct ulid *id, struct str json)
+{
+    struct listing *l = arg;
+    if (id == NULL) {
+        l->status = status;
+        return;
+    }
+    if (l->count++ > 0)
+        parts_add(&l->parts, STR(","));
+    parts_add(&l->parts, json);
+    l->last = *id;
+}
+
+static bool time_given(struct request *r, unsigned field, int64_t *out)
+{
+    const struct value *v = &r->values[field];
+    *out = v->sent ? widget_time(v->text) : 0;
+    if (!v->sent || *out > 0)
+        return true;
+    reply_invalid(r, r->route->fields[field].name, "must be a time as RFC 3339 writes it: 2026-05-07T13:00:00Z");
+    return false;
+}
+
+/* The rows are new whenever their bytes are. */
+static uint64_t parts_tag(const struct parts *parts, uint64_t tag)
+{
+    for (size_t i = 0; i < parts->count; i++)
+        for (size_t k = 0; k < parts->at[i].n; k++)
+            tag = (tag ^ (uint8_t)parts->at[i].p[k]) * UINT64_C(0x100000001b3);
+    return tag >> 1;
+}
+
+static void list(struct request *r, enum store_rows rows)
+{
+    struct store_rows_query q = {.workspace = r->workspace, .limit = api_per_page[r->values[ROWS_PER_PAGE].number]};
+    struct listing l = {.r = r};
+    if (!widget_ulid(r, ROWS_AGENT, &q.agent) || !widget_ulid(r, ROWS_AFTER, &q.after) || !time_given(r, ROWS_SINCE, &q.since) ||
+        !time_given(r, ROWS_UNTIL, &q.until))
+        return;
+    if (rows == ROWS_CONVERSATIONS)
+        q.class = r->values[ROWS_STATUS].sent ? 1 + (unsigned)r->values[ROWS_STATUS].number : 0;
+    api_list_begin(r, &l.parts, 2 * q.limit);
+    store_rows_each(r->store, rows, &q, add_row, &l);
+    if (l.status != STORE_OK && l.status != STORE_NOT_FOUND) {
+        reply_store_error(r, l.status);
+        return;
+    }
+    if (l.status == STORE_OK) {
+        char id[ULID_TEXT];
+        ulid_text(&l.last, id);
+        parts_add(&l.parts, request_printf(r, "],\"meta\":{\"has_more\":true,\"next_after\":\"%.*s\"}}", ULID_TEXT, id));
+    } else
+        parts_add(&l.parts, STR("],\"meta\":{\"has_more\":false,\"next_after\":null}}"));
+    if (!reply_etag(r, parts_tag(&l.parts, r->workspace)))
+        reply_json(r, 200, l.parts.at, l.parts.count);
+}
+
+void conversations_list(struct request *r)
+{
+    list(r, ROWS_CONVERSATIONS);
+}
+
+void leads_list(struct request *r)
+{
+    list(r, ROWS_LEADS);
+}
+
+void events_list(struct request *r)
+{
+    list(r, ROWS_EVENTS);
+}
+
+void ratings_list(struct request *r)
+{
+    list(r, ROWS_RATINGS);
+}
+
+/* ---- one ---- */
+
+static void show(void *arg, enum store_status status, const struct store_conversation *c)
+{
+    static const struct ulid all;
+    struct request *r = arg;
+    struct buf body = {0};
+    if (status != STORE_OK) {
+        reply_store_error(r, status);
+        return;
+    }
+    bool visitor = widget_is_typing(r, &c->id, TYPIST_VISITOR), operated = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
+    const struct ulid id = c->id;
+    if (reply_etag(r, widget_tag(c, (visitor ? 1u : 0u) | (operated ? 2u : 0u))))
+        return;
+    buf_add(&body, c->json.p, c->json.n - 1); /* without its last brace */
+    buf_printf(&body, ",\"visitor_typing\":%s,\"operator_typing\":%s,", visitor ? "true" : "false", operated ? "true" : "false");
+    if (widget_page(r, &id, &all, r->values, &body)) {
+        buf_adds(&body, "}");
+        if (buf_ok(&body))
+            widget_reply(r, 200, buf_view(&body));
+        else
+            reply_error(r, ERR_UNAVAILABLE, NULL);
+    }
+    buf_free(&body);
+}
+
+static bool id_given(struct request *r, struct ulid *out)
+{
+    if (ulid_parse(r->args[0], out))
+        return true;
+    reply_error(r, ERR_NOT_FOUND, NULL);
+    return false;
+}
+
+void conversations_get(struct request *r)
+{
+    struct ulid id;
+    if (id_given(r, &id))
+        store_conversation_get(r->store, r->workspace, &id, show, r);
+}
+
+/* ---- what operators do ---- */
+
+static struct store_change *change_new(struct request *r, enum store_change_kind kind)
+{
+    struct ulid id;
+    if (!id_given(r, &id))
+        return NULL;
+    struct store_change *change = widget_change(r, kind);
+    change->conversation = id;
+    return change;
+}
+
+struct told {
+    struct request *r;
+    const struct store_answer *answer;
+};
+
+static void show_message(void *arg, enum store_status status, const struct store_kept_message *m)
+{
+    const struct told *told = arg;
+    if (status != STORE_OK) {
+        reply_store_error(told->r, status);
+        return;
+    }
+    widget_replayed(told->r, told->answer);
+    widget_reply(told->r, 201, m->json);
+}
+
+static void replied(struct request *r, const struct store_answer *answer)
+{
+    const struct store_change *change = r->state;
+    struct told told = {r, answer};
+    if (answer->status != STORE_OK)
+        widget_refuse(r, answer->status);
+    else
+        store_message_get(r->store, &change->conversation, &answer->first, show_message, &told);
+}
+
+void conversations_reply(struct request *r)
+{
+    if (!r->values[REPLY_TEXT].sent) {
+        reply_invalid(r, "message", "is required: 1 to 4000 characters");
+        return;
+    }
+    struct store_change *change = change_new(r, CHANGE_MESSAGE_REPLY);
+    if (change == NULL)
+        return;
+    change->text = r->values[REPLY_TEXT].text;
+    change->code = 201;
+    if (request_idempotency(r, change))
+        request_change(r, change, replied);
+}
+
+static void show_record(void *arg, enum store_status status, const struct store_conversation *c)
+{
+    struct request *r = arg;
+    if (status == STORE_OK)
+        widget_reply(r, 200, c->json);
+    else
+        reply_store_error(r, status);
+}
+
+static void set_done(struct request *r, const struct store_answer *answer)
+{
+    const struct store_change *change = r->state;
+    if (answer->status != STORE_OK)
+        widget_refuse(r, answer->status);
+    else
+        store_conversation_get(r->store, r->workspace, &change->conversation, show_record, r);
+}
+
+static void set(struct request *r, uint32_t fields)
+{
+    struct store_change *change = change_new(r, CHANGE_CONVERSATION_SET);
+    if (change == NULL)
+        return;
+    change->fields = fields;
+    request_change(r, change, set_done);
+}
+
+void conversations_claim(struct request *r)
+{
+    set(r, CONVERSATION_SET_CLAIMED);
+}
+
+void conversations_release(struct request *r)
+{
+    set(r, CONVERSATION_SET_RELEASED);
+}
+
+static void ping(void *arg, enum store_status status, const struct store_conversation *c)
+{
+    struct request *r = arg;
+    if (status == STORE_OK)
+        widget_typing_reply(r, &c->id, TYPIST_OPERATOR, r->values[TYPING_STATUS].number == 0);
+    else
+        reply_store_error(r, status);
+}
+
+void conversations_typing(struct request *r)
+{
+    struct ulid id;
+    if (id_given(r, &id))
+        store_conversation_get(r->store, r->workspace, &id, ping, r);
+}

@@ -1,0 +1,159 @@
+#include "render_widget.h"
+#include "../http/json_out.h"
+
+static void member_id(struct buf *out, const char *name, const struct ulid *id)
+{
+    char text[ULID_TEXT];
+    ulid_text(id, text);
+    buf_adds(out, name);
+    buf_adds(out, "\"");
+    buf_add(out, text, sizeof(text));
+    buf_adds(out, "\"");
+}
+
+static void member_bool(struct buf *out, const char *name, bool value)
+{
+    buf_adds(out, name);
+    buf_adds(out, value ? "true" : "false");
+}
+
+void render_agent(const struct store_agent *a, struct buf *out)
+{
+    member_id(out, "{\"id\":", &a->id);
+    buf_adds(out, ",\"name\":");
+    json_string(out, a->name);
+    member_bool(out, ",\"is_published\":", a->is_published);
+    buf_adds(out, ",");
+    buf_str(out, a->settings);
+    member_bool(out, ",\"require_lead_before_chat\":", a->require_lead);
+    buf_adds(out, "}");
+}
+
+static const char *const statuses[CONVERSATION_STATUSES] = {"open", "waiting", "claimed", "closed"};
+static const char *const roles[] = {[ROLE_OF_VISITOR] = "visitor", [ROLE_OF_ASSISTANT] = "assistant", [ROLE_OF_OPERATOR] = "operator"};
+
+const char *conversation_status_name(enum conversation_status status)
+{
+    return statuses[status];
+}
+
+static void member_text(struct buf *out, const char *name, struct str text)
+{
+    buf_adds(out, name);
+    if (text.n == 0)
+        buf_adds(out, "null");
+    else
+        json_string(out, text);
+}
+
+static void member_json(struct buf *out, const char *name, struct str json, const char *otherwise)
+{
+    buf_adds(out, name);
+    if (json.n == 0)
+        buf_adds(out, otherwise);
+    else
+        buf_str(out, json);
+}
+
+static void member_time(struct buf *out, const char *name, int64_t ms)
+{
+    buf_adds(out, name);
+    json_time(out, ms);
+}
+
+static void member_number(struct buf *out, const char *name, uint64_t number)
+{
+    buf_adds(out, name);
+    if (number == 0)
+        buf_adds(out, "null");
+    else
+        buf_u64(out, number);
+}
+
+void render_conversation(const struct store_conversation *c, struct buf *out)
+{
+    member_id(out, "{\"id\":", &c->id);
+    member_id(out, ",\"agent_id\":", &c->agent);
+    member_id(out, ",\"visitor_id\":", &c->visitor);
+    buf_printf(out, ",\"status\":\"%s\"", statuses[conversation_status(c)]);
+    member_bool(out, ",\"is_claimed\":", c->claimed_by != 0);
+    member_number(out, ",\"claimed_by\":", c->claimed_by);
+    member_bool(out, ",\"human_requested\":", c->human_requested);
+    member_bool(out, ",\"lead_captured\":", c->lead_captured);
+    member_number(out, ",\"rating\":", c->rating);
+    buf_adds(out, ",\"messages_count\":");
+    buf_u64(out, c->messages);
+    if (ulid_none(&c->last))
+        buf_adds(out, ",\"last_message_id\":null");
+    else
+        member_id(out, ",\"last_message_id\":", &c->last);
+    member_text(out, ",\"page_url\":", c->page_url);
+    member_time(out, ",\"created_at\":", c->created_at);
+    member_time(out, ",\"updated_at\":", c->updated_at);
+    member_time(out, ",\"closed_at\":", c->closed_at);
+    buf_adds(out, "}");
+}
+
+void render_message(const struct store_message *m, struct buf *out, size_t *result_at, size_t *result_n)
+{
+    const size_t start = out->n;
+    member_id(out, "{\"id\":", &m->id);
+    buf_printf(out, ",\"role\":\"%s\",", roles[m->role]);
+    *result_at = out->n - start;
+    buf_adds(out, "\"content\":");
+    json_string(out, m->text);
+    if (m->role == ROLE_OF_ASSISTANT) {
+        member_json(out, ",\"citations\":", m->citations, "[]");
+        member_bool(out, ",\"low_confidence\":", m->low_confidence);
+    }
+    *result_n = out->n - start - *result_at;
+    if (m->role == ROLE_OF_VISITOR) {
+        member_text(out, ",\"client_message_id\":", m->client_id);
+        member_text(out, ",\"page_url\":", m->page_url);
+        member_json(out, ",\"page_context\":", m->page_context, "null");
+    }
+    member_time(out, ",\"created_at\":", m->created_at);
+    buf_adds(out, "}");
+}
+
+/* Where the record came from, as every record a visitor leaves begins. */
+static void member_source(struct buf *out, const struct ulid *id, const struct ulid *agent, const struct ulid *visitor,
+                          const struct ulid *conversation)
+{
+    member_id(out, "{\"id\":", id);
+    member_id(out, ",\"agent_id\":", agent);
+    member_id(out, ",\"visitor_id\":", visitor);
+    member_id(out, ",\"conversation_id\":", conversation);
+}
+
+void render_lead(const struct store_lead *l, struct buf *out)
+{
+    member_source(out, &l->id, &l->agent, &l->visitor, &l->conversation);
+    member_text(out, ",\"email\":", l->email);
+    member_text(out, ",\"name\":", l->name);
+    member_text(out, ",\"phone\":", l->phone);
+    member_json(out, ",\"fields\":", l->fields, "{}");
+    member_time(out, ",\"created_at\":", l->created_at);
+    member_time(out, ",\"updated_at\":", l->updated_at);
+    buf_adds(out, "}");
+}
+
+void render_event(const struct store_event_row *e, struct buf *out)
+{
+    member_source(out, &e->id, &e->agent, &e->visitor, &e->conversation);
+    member_text(out, ",\"kind\":", e->kind);
+    member_json(out, ",\"payload\":", e->payload, "null");
+    member_time(out, ",\"at\":", e->at);
+    member_time(out, ",\"created_at\":", e->created_at);
+    buf_adds(out, "}");
+}
+
+void render_rating(const struct store_rating *r, struct buf *out)
+{
+    member_source(out, &r->id, &r->agent, &r->visitor, &r->conversation);
+    member_number(out, ",\"rating\":", r->rating);
+    member_text(out, ",\"comment\":", r->comment);
+    member_time(out, ",\"created_at\":", r->created_at);
+    member_time(out, ",\"updated_at\":", r->updated_at);
+    buf_adds(out, "}");
+}

@@ -1,0 +1,182 @@
+#include "widget.h"
+
+#include "../process.h"
+#include "../typing.h"
+#include "../worker.h"
+#include "../http/json_out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct store_change *widget_change(struct request *r, enum store_change_kind kind)
+{
+    struct store_change *change = request_alloc(r, sizeof(*change));
+    *change = (struct store_change){.kind = kind};
+    if (r->route->auth == AUTH_JWT) {
+        change->agent = r->session.agent;
+        change->visitor = r->session.visitor;
+        change->conversation = r->session.conversation;
+    } else {
+        change->workspace = r->workspace;
+        change->id = r->key;
+    }
+    r->state = change;
+    return change;
+}
+
+void widget_reply(struct request *r, int status, struct str body)
+{
+    const struct str parts[] = {STR("{\"data\":"), body, STR("}")};
+    if (r->etag.p == NULL)
+        reply_header(r, "cache-control", STR("no-store"));
+    reply_json(r, status, parts, 3);
+}
+
+void widget_refuse(struct request *r, enum store_status status)
+{
+    if (status == STORE_NOT_FOUND && r->route->auth == AUTH_JWT) {
+        reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\", error=\"invalid_token\""));
+        reply_error(r, ERR_UNAUTHORIZED, "This visitor or its agent is gone: begin again by POST /api/v1/widget/init.");
+    } else if (status == STORE_EXISTS)
+        reply_error(r, ERR_CONFLICT, "Another operator has claimed this conversation: wait until it is released.");
+    else
+        reply_store_error(r, status);
+}
+
+void widget_replayed(struct request *r, const struct store_answer *answer)
+{
+    if (answer->replayed == 1)
+        reply_header(r, "idempotent-replayed", STR("true"));
+}
+
+void widget_id(struct buf *out, const char *name, const struct ulid *id)
+{
+    char text[ULID_TEXT];
+    buf_adds(out, name);
+    if (ulid_none(id)) {
+        buf_adds(out, "null");
+        return;
+    }
+    ulid_text(id, text);
+    buf_adds(out, "\"");
+    buf_add(out, text, sizeof(text));
+    buf_adds(out, "\"");
+}
+
+bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
+{
+    const struct value *v = &r->values[field];
+    *out = (struct ulid){{0}};
+    if (!v->sent || ulid_parse(v->text, out))
+        return true;
+    reply_invalid(r, r->route->fields[field].name, "must be an id, as earlier answers gave them");
+    return false;
+}
+
+/* ---- pages of messages ---- */
+
+struct page {
+    struct str *parts; /* newest first or oldest first, as they came */
+    size_t count;
+    enum store_status status;
+    struct request *r;
+};
+
+static void add_message(void *arg, enum store_status status, const struct store_kept_message *m)
+{
+    struct page *page = arg;
+    if (m == NULL)
+        page->status = status;
+    else
+        page->parts[page->count++] = m->json;
+}
+
+bool widget_page(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
+                 struct buf *out)
+{
+    struct ulid after, before;
+    unsigned limit = values == NULL ? WIDGET_MESSAGES_INIT : (unsigned)values[PAGE_LIMIT].number;
+    struct page page = {.parts = request_alloc(r, WIDGET_MESSAGES_MAX * sizeof(struct str)), .r = r};
+    after = before = (struct ulid){{0}};
+    if (values != NULL && (!widget_ulid(r, PAGE_AFTER, &after) || !widget_ulid(r, PAGE_BEFORE, &before)))
+        return false;
+    bool newest = ulid_none(&after);
+    if (memcmp(after.b, seen_after->b, ULID_BYTES) < 0)
+        after = *seen_after;
+    store_message_each(r->store, conversation, &after, &before, newest, limit, add_message, &page);
+    if (page.status != STORE_OK && page.status != STORE_NOT_FOUND) {
+        reply_store_error(r, page.status);
+        return false;
+    }
+    buf_adds(out, "\"messages\":[");
+    for (size_t i = 0; i < page.count; i++) {
+        buf_adds(out, i == 0 ? "" : ",");
+        buf_str(out, page.parts[newest ? page.count - 1 - i : i]);
+    }
+    buf_adds(out, page.status == STORE_OK ? "],\"has_more\":true" : "],\"has_more\":false");
+    return true;
+}
+
+int64_t widget_time(struct str text)
+{
+    char copy[40], zone = '\0', sign = '\0';
+    struct tm tm = {0};
+    int millis = 0, used = 0, hours = 0, minutes = 0;
+    if (text.n >= sizeof(copy))
+        return 0;
+    memcpy(copy, text.p, text.n);
+    copy[text.n] = '\0';
+    if (sscanf(copy, "%4d-%2d-%2dT%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &used) != 6)
+        return 0;
+    const char *rest = copy + used;
+    if (*rest == '.') {
+        char *end;
+        millis = (int)(strtod(rest, &end) * 1000);
+        rest = end;
+    }
+    if (sscanf(rest, "%c%n", &zone, &used) != 1 || (zone != 'Z' && zone != 'z'))
+        if (sscanf(rest, "%c%2d:%2d%n", &sign, &hours, &minutes, &used) != 3 || (sign != '+' && sign != '-'))
+            return 0;
+    if (rest[used] != '\0' || tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59 ||
+        tm.tm_sec > 60 || tm.tm_year < 1970)
+        return 0;
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    int64_t offset = (int64_t)(hours * 60 + minutes) * 60 * (sign == '-' ? -1 : 1);
+    return ((int64_t)timegm(&tm) - offset) * 1000 + millis;
+}
+
+/* ---- tags ---- */
+
+uint64_t widget_tag(const struct store_conversation *c, uint64_t extra)
+{
+    uint64_t high, low, parts[4], tag = UINT64_C(0xcbf29ce484222325);
+    ulid_halves(&c->id, &high, &low);
+    parts[0] = high;
+    parts[1] = low;
+    parts[2] = c->version;
+    parts[3] = extra;
+    for (size_t i = 0; i < sizeof(parts); i++)
+        tag = (tag ^ ((const uint8_t *)parts)[i]) * UINT64_C(0x100000001b3);
+    return tag >> 1; /* one value is nobody's: etag.h */
+}
+
+/* ---- typing ---- */
+
+bool widget_is_typing(struct request *r, const struct ulid *conversation, unsigned who)
+{
+    return typing_now(r->worker->process->typing, conversation, (enum typist)who, r->worker->now_ms);
+}
+
+void widget_typing_reply(struct request *r, const struct ulid *conversation, unsigned who, bool on)
+{
+    char text[96];
+    struct buf body = {.p = text, .cap = sizeof(text)}; /* never grows beyond: both texts are shorter */
+    typing_set(r->worker->process->typing, conversation, (enum typist)who, on ? r->worker->now_ms + TYPING_MS : 0, r->worker->now_ms);
+    buf_adds(&body, on ? "{\"typing\":true,\"expires_at\":" : "{\"typing\":false,\"expires_at\":");
+    json_time(&body, on ? r->now_ms + TYPING_MS : 0);
+    buf_adds(&body, "}");
+    widget_reply(r, 200, buf_view(&body));
+}

@@ -1,0 +1,298 @@
+/* What a visitor does in the conversation: ask, look, mark, leave. */
+#include "widget.h"
+
+#include "answer.h"
+#include "render_widget.h"
+#include "../typing.h"
+#include "../http/json_scan.h"
+#include "../http/json_out.h"
+#include "../http/stream.h"
+
+#include <json-c/json.h>
+
+/* ---- a message ---- */
+
+struct told {
+    struct request *r;
+    const struct store_answer *answer;
+};
+
+/* The object that tells what became of the message. */
+static void result_put(struct buf *body, const struct store_change *change, const struct store_answer *answer, struct str result)
+{
+    bool human = ulid_none(&answer->second);
+    widget_id(body, "{\"message_id\":", &answer->first);
+    widget_id(body, ",\"answer_id\":", &answer->second);
+    widget_id(body, ",\"conversation_id\":", &change->conversation);
+    buf_adds(body, ",\"client_message_id\":");
+    json_text(body, change->client_id);
+    buf_adds(body, ",");
+    buf_str(body, human ? STR("\"content\":null,\"citations\":[],\"low_confidence\":false") : result);
+    buf_adds(body, human ? ",\"human_takeover\":true}" : ",\"human_takeover\":false}");
+}
+
+/* An answer word by word, as pages that show it while it comes take it. */
+static void tokens_put(struct buf *body, struct str content)
+{
+    for (size_t from = 0, to; from < content.n; from = to) {
+        to = from;
+        while (to < content.n && content.p[to] != ' ')
+            to++;
+        while (to < content.n && content.p[to] == ' ')
+            to++;
+        buf_adds(body, "event: token\ndata: {\"text\":");
+        json_string(body, (struct str){content.p + from, to - from});
+        buf_adds(body, "}\n\n");
+    }
+}
+
+/* ${result} are members of an object: the words of its content, and its citations. */
+static bool answer_events(struct buf *body, struct str result)
+{
+    enum json_verdict verdict;
+    struct json_object *content = NULL, *citations = NULL;
+    struct buf text = {0};
+    buf_adds(&text, "{");
+    buf_str(&text, result);
+    buf_adds(&text, "}");
+    struct json_object *tree = buf_ok(&text) ? json_scan_parse(buf_view(&text), JSON_SCAN_DEPTH, &verdict) : NULL;
+    if (json_object_object_get_ex(tree, "content", &content) && json_object_object_get_ex(tree, "citations", &citations)) {
+        tokens_put(body, (struct str){json_object_get_string(content), (size_t)json_object_get_string_len(content)});
+        buf_printf(body, "event: citations\ndata: %s\n\n",
+                   json_object_to_json_string_ext(citations, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+    }
+    json_object_put(tree);
+    buf_free(&text);
+    return tree != NULL;
+}
+
+/* Committed and whole when it starts, so nothing can go wrong on the way: it ends with done. */
+static void events_reply(struct request *r, const struct store_answer *answer, struct str result, struct buf *body)
+{
+    const struct store_change *change = r->state;
+    widget_id(body, "event: start\ndata: {\"message_id\":", &answer->first);
+    widget_id(body, ",\"conversation_id\":", &change->conversation);
+    buf_adds(body, ",\"client_message_id\":");
+    json_text(body, change->client_id);
+    buf_adds(body, "}\n\n");
+    bool good = ulid_none(&answer->second) || answer_events(body, result);
+    buf_adds(body, "event: done\ndata: ");
+    result_put(body, change, answer, result);
+    buf_adds(body, "\n\n");
+    struct str part = buf_view(body);
+    if (!good || !buf_ok(body)) {
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return;
+    }
+    reply_header(r, "cache-control", STR("no-store"));
+    reply_parts(r, 200, "text/event-stream", &part, 1);
+}
+
+static void message_body(struct request *r, const struct store_answer *answer, struct str result)
+{
+    struct buf body = {0};
+    widget_replayed(r, answer);
+    if ((r->route->flags & ROUTE_TEXT) != 0) {
+        events_reply(r, answer, result, &body);
+    } else {
+        result_put(&body, r->state, answer, result);
+        if (buf_ok(&body))
+            widget_reply(r, 200, buf_view(&body));
+        else
+            reply_error(r, ERR_UNAVAILABLE, NULL);
+    }
+    buf_free(&body);
+}
+
+static void answer_read(void *arg, enum store_status status, const struct store_kept_message *m)
+{
+    const struct told *told = arg;
+    if (status == STORE_OK)
+        message_body(told->r, told->answer, m->result);
+    else
+        widget_refuse(told->r, status);
+}
+
+/* The answer is read back: of a repeat, it is the one the first request got. */
+static void posted(struct request *r, const struct store_answer *answer)
+{
+    const struct store_change *change = r->state;
+    struct told told = {r, answer};
+    if (answer->status != STORE_OK)
+        widget_refuse(r, answer->status);
+    else if (ulid_none(&answer->second))
+        message_body(r, answer, (struct str){NULL, 0});
+    else
+        store_message_get(r->store, &change->conversation, &answer->second, answer_read, &told);
+}
+
+static struct str sent_text(const struct value *v)
+{
+    return v->sent ? v->text : (struct str){NULL, 0};
+}
+
+void widget_message(struct request *r)
+{
+    struct answer found;
+    if (!r->values[MESSAGE_TEXT].sent) {
+        reply_invalid(r, "message", "is required: 1 to 4000 characters");
+        return;
+    }
+    struct store_change *change = widget_change(r, CHANGE_MESSAGE_POST);
+    change->text = r->values[MESSAGE_TEXT].text;
+    change->url = sent_text(&r->values[MESSAGE_PAGE_URL]);
+    change->data = sent_text(&r->values[MESSAGE_PAGE_CONTEXT]);
+    change->client_id = sent_text(&r->values[MESSAGE_CLIENT_ID]);
+    change->code = 200;
+    if (!request_idempotency(r, change))
+        return;
+    answer_find(r->store, &change->agent, change->text, &found);
+    change->answer = found.content;
+    change->citations = found.citations;
+    change->fields = found.low_confidence ? MESSAGE_LOW_CONFIDENCE : 0;
+    request_change(r, change, posted);
+}
+
+/* ---- a look ---- */
+
+static void look(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+{
+    struct request *r = arg;
+    struct buf body = {0};
+    (void)agent;
+    if (status != STORE_OK) {
+        widget_refuse(r, status);
+        return;
+    }
+    bool typing = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
+    const struct ulid id = c->id, cleared = c->cleared;
+    bool claimed = c->claimed_by != 0;
+    if (reply_etag(r, widget_tag(c, typing)))
+        return;
+    buf_adds(&body, "{");
+    if (widget_page(r, &id, &cleared, r->values, &body)) {
+        buf_printf(&body, ",\"is_claimed\":%s,\"operator_typing\":%s}", claimed ? "true" : "false", typing ? "true" : "false");
+        if (buf_ok(&body))
+            widget_reply(r, 200, buf_view(&body));
+        else
+            reply_error(r, ERR_UNAVAILABLE, NULL);
+    }
+    buf_free(&body);
+}
+
+void widget_messages(struct request *r)
+{
+    store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, look, r);
+}
+
+/* ---- a stream ---- */
+
+static void stream(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+{
+    struct request *r = arg;
+    (void)agent;
+    struct str sent;
+    struct ulid last;
+    if (status != STORE_OK) {
+        widget_refuse(r, status);
+        return;
+    }
+    last = c->last;
+    if (request_header(r, "last-event-id", &sent) && sent.n > 0 && !ulid_parse(sent, &last))
+        reply_error(r, ERR_BAD_REQUEST, "Last-Event-ID must be the id of a message, as the stream gave it.");
+    else
+        stream_open(r, &last);
+}
+
+void widget_stream(struct request *r)
+{
+    store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, stream, r);
+}
+
+/* ---- marks ---- */
+
+static void show_state(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+{
+    struct request *r = arg;
+    struct buf body = {0};
+    (void)agent;
+    if (status != STORE_OK) {
+        widget_refuse(r, status);
+        return;
+    }
+    widget_id(&body, "{\"conversation_id\":", &c->id);
+    buf_printf(&body, ",\"status\":\"%s\",\"is_claimed\":%s", conversation_status_name(conversation_status(c)),
+               c->claimed_by != 0 ? "true" : "false");
+    widget_id(&body, ",\"read_up_to\":", &c->read);
+    buf_adds(&body, "}");
+    if (buf_ok(&body))
+        widget_reply(r, 200, buf_view(&body));
+    else
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    buf_free(&body);
+}
+
+static void marked(struct request *r, const struct store_answer *answer)
+{
+    if (answer->status != STORE_OK)
+        widget_refuse(r, answer->status);
+    else
+        store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, show_state, r);
+}
+
+static void mark(struct request *r, uint32_t fields)
+{
+    struct store_change *change = widget_change(r, CHANGE_CONVERSATION_SET);
+    change->fields = fields;
+    request_change(r, change, marked);
+}
+
+void widget_read(struct request *r)
+{
+    mark(r, CONVERSATION_SET_READ);
+}
+
+void widget_clear(struct request *r)
+{
+    mark(r, CONVERSATION_SET_CLEARED);
+}
+
+void widget_close(struct request *r)
+{
+    mark(r, CONVERSATION_SET_CLOSED);
+}
+
+void widget_request_human(struct request *r)
+{
+    mark(r, CONVERSATION_SET_HUMAN);
+}
+
+/* ---- the end ---- */
+
+static void show_erased(struct request *r)
+{
+    struct buf body = {0};
+    widget_id(&body, "{\"visitor_id\":", &r->session.visitor);
+    buf_adds(&body, ",\"deleted\":true}");
+    if (buf_ok(&body))
+        widget_reply(r, 200, buf_view(&body));
+    else
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    buf_free(&body);
+}
+
+static void erased(struct request *r, const struct store_answer *answer)
+{
+    if (answer->status == STORE_OK || answer->status == STORE_NOT_FOUND)
+        show_erased(r);
+    else
+        widget_refuse(r, answer->status);
+}
+
+void widget_erase(struct request *r)
+{
+    if (r->session.erased)
+        show_erased(r);
+    else
+        request_change(r, widget_change(r, CHANGE_VISITOR_ERASE), erased);
+}

@@ -1,0 +1,197 @@
+/*
+ * POST /widget/init: the page opens the chat. A visitor who is known and whose conversation goes on costs a look; everybody else is written
+ * down first. The visitor's secret is kept as SHA-256 only.
+ */
+#include "widget.h"
+
+#include "../credential.h"
+#include "../jwt.h"
+#include "../worker.h"
+#include "../http/cors.h"
+#include "../http/cors_request.h"
+#include "../http/json_out.h"
+
+#include <inttypes.h>
+
+/* what the request waits with for its conversation */
+struct opening {
+    struct store_change *change;
+    struct str anonymous_id; /* that the answer tells */
+    char made[CREDENTIAL_SIZE];
+    uint8_t sent_hash[CREDENTIAL_HASH], made_hash[CREDENTIAL_HASH];
+    struct ulid agent, visitor, conversation;
+    enum err refused; /* ERRS: not */
+};
+
+static void judge_agent(void *arg, enum store_status status, const struct store_agent *agent)
+{
+    struct request *r = arg;
+    struct opening *o = r->state;
+    if (status == STORE_NOT_FOUND || (status == STORE_OK && !agent->is_published))
+        o->refused = ERR_AGENT_NOT_FOUND;
+    else if (status != STORE_OK)
+        o->refused = err_of_store(status);
+    else if (!cors_allowed(agent->origins, cors_origin(r)))
+        o->refused = ERR_ORIGIN_FORBIDDEN;
+}
+
+/* ---- the answer ---- */
+
+struct shown {
+    struct request *r;
+    struct buf body;
+    enum store_status status;
+    bool lead_captured;
+    struct ulid cleared;
+};
+
+static void show_agent(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+{
+    struct shown *shown = arg;
+    shown->status = status;
+    if (status != STORE_OK)
+        return;
+    buf_adds(&shown->body, ",\"agent\":");
+    buf_str(&shown->body, agent->json);
+    shown->lead_captured = c->lead_captured;
+    shown->cleared = c->cleared;
+}
+
+static bool show_token(struct request *r, const struct opening *o, struct buf *out)
+{
+    char token[JWT_SIZE];
+    int64_t ttl_s = r->conf->jwt_ttl_ms / 1000, now_s = r->now_ms / 1000;
+    const struct jwt claims = {
+        .agent = o->agent, .visitor = o->visitor, .conversation = o->conversation, .iat = now_s, .exp = now_s + ttl_s};
+    size_t n = jwt_sign(r->worker->secrets, r->now_ms, &claims, token);
+    buf_adds(out, ",\"jwt\":\"");
+    buf_add(out, token, n);
+    buf_adds(out, "\",\"expires_at\":");
+    json_time(out, claims.exp * 1000);
+    buf_printf(out, ",\"expires_in\":%" PRId64, ttl_s);
+    return n > 0;
+}
+
+static void show(struct request *r)
+{
+    const struct opening *o = r->state;
+    struct shown shown = {.r = r};
+    widget_id(&shown.body, "{\"conversation_id\":", &o->conversation);
+    widget_id(&shown.body, ",\"visitor_id\":", &o->visitor);
+    buf_adds(&shown.body, ",\"anonymous_id\":");
+    json_string(&shown.body, o->anonymous_id);
+    bool good = show_token(r, o, &shown.body);
+    store_session_get(r->store, &o->agent, &o->visitor, &o->conversation, show_agent, &shown);
+    if (!good)
+        reply_error(r, ERR_INTERNAL, NULL);
+    else if (shown.status != STORE_OK)
+        reply_error(r, shown.status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND : err_of_store(shown.status), NULL);
+    else {
+        buf_adds(&shown.body, ",");
+        if (widget_page(r, &o->conversation, &shown.cleared, NULL, &shown.body)) {
+            buf_adds(&shown.body, shown.lead_captured ? ",\"lead_captured\":true}" : ",\"lead_captured\":false}");
+            if (buf_ok(&shown.body))
+                widget_reply(r, 200, buf_view(&shown.body));
+            else
+                reply_error(r, ERR_UNAVAILABLE, NULL);
+        }
+    }
+    buf_free(&shown.body);
+}
+
+/* ---- the conversation ---- */
+
+static void opened(struct request *r, const struct store_answer *answer)
+{
+    struct opening *o = r->state;
+    if (answer->status != STORE_OK) {
+        reply_error(r, answer->status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND : err_of_store(answer->status), NULL);
+        return;
+    }
+    o->conversation = answer->first;
+    o->visitor = answer->second;
+    o->anonymous_id = answer->code != 0 ? str_of(o->made) : r->values[INIT_ANON].text;
+    show(r);
+}
+
+static void resumed(void *arg, enum store_status status, const struct store_conversation *c)
+{
+    struct request *r = arg;
+    struct opening *o = r->state;
+    if (status != STORE_OK)
+        return;
+    o->conversation = c->id;
+    o->visitor = c->visitor;
+    o->anonymous_id = r->values[INIT_ANON].text;
+}
+
+/* What is known of the page, as JSON; kept with a new visitor. */
+static struct str about(struct request *r)
+{
+    static const struct {
+        const char *name;
+        unsigned field;
+    } members[] = {{"locale", INIT_LOCALE}, {"page_title", INIT_TITLE}, {"referrer", INIT_REFERRER}};
+    struct buf out = {0};
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        buf_printf(&out, "%s\"%s\":", i == 0 ? "{" : ",", members[i].name);
+        json_text(&out, r->values[members[i].field].sent ? r->values[members[i].field].text : (struct str){NULL, 0});
+    }
+    buf_adds(&out, "}");
+    struct str copy = buf_ok(&out) ? api_copy(r, buf_view(&out)) : (struct str){NULL, 0};
+    buf_free(&out);
+    return copy;
+}
+
+static bool make_secret(struct opening *o)
+{
+    return credential_new("anon_", o->made) && credential_hash(str_of(o->made), o->made_hash);
+}
+
+static void open_new(struct request *r, struct opening *o)
+{
+    struct store_change *change = request_alloc(r, sizeof(*change));
+    *change = (struct store_change){.kind = CHANGE_VISITOR_INIT,
+                                    .agent = o->agent,
+                                    .match = {(const char *)o->made_hash, sizeof(o->made_hash)},
+                                    .url = r->values[INIT_PAGE_URL].sent ? r->values[INIT_PAGE_URL].text : (struct str){NULL, 0},
+                                    .data = about(r),
+                                    .expires_at = r->now_ms - WIDGET_RESUME_MS};
+    if (r->values[INIT_ANON].sent)
+        change->hash = (struct str){(const char *)o->sent_hash, sizeof(o->sent_hash)};
+    if (make_secret(o))
+        request_change(r, change, opened);
+    else
+        reply_error(r, ERR_INTERNAL, NULL);
+}
+
+void widget_init(struct request *r)
+{
+    struct opening *o = request_alloc(r, sizeof(*o));
+    *o = (struct opening){.refused = ERRS};
+    r->state = o;
+    if (!r->values[INIT_AGENT].sent) {
+        reply_invalid(r, "agent_id", "is required: the id of the agent to show");
+        return;
+    }
+    if (!ulid_parse(r->values[INIT_AGENT].text, &o->agent)) {
+        reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
+        return;
+    }
+    store_agent_get(r->store, &o->agent, judge_agent, r);
+    if (o->refused != ERRS) {
+        reply_error(r, o->refused, NULL);
+        return;
+    }
+    if (r->values[INIT_ANON].sent) {
+        if (!credential_hash(r->values[INIT_ANON].text, o->sent_hash)) {
+            reply_error(r, ERR_INTERNAL, NULL);
+            return;
+        }
+        store_visitor_resume(r->store, &o->agent, o->sent_hash, r->now_ms - WIDGET_RESUME_MS, resumed, r);
+    }
+    if (!ulid_none(&o->conversation))
+        show(r);
+    else
+        open_new(r, o);
+}

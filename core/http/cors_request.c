@@ -1,0 +1,43 @@
+#include "cors_request.h"
+
+#include "route.h"
+
+static bool on_surface(struct request *r)
+{
+    static const struct str surface = STR("/api/v1/widget/");
+    struct str query, path = route_path(r->h2o, &query);
+    return path.n > surface.n && memcmp(path.p, surface.p, surface.n) == 0;
+}
+
+struct str cors_origin(struct request *r)
+{
+    struct str origin = {NULL, 0};
+    request_header(r, "origin", &origin);
+    return origin;
+}
+
+void cors_headers(struct request *r)
+{
+    if (!on_surface(r))
+        return;
+    struct str origin = cors_origin(r);
+    reply_header(r, "vary", STR("Origin"));
+    if (origin.p == NULL)
+        return;
+    reply_header(r, "access-control-allow-origin", origin);
+    reply_header(r, "access-control-expose-headers",
+                 STR("X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, Idempotent-Replayed"));
+}
+
+bool cors_preflight(struct request *r)
+{
+    struct str method;
+    if (!h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")) || !on_surface(r) ||
+        cors_origin(r).p == NULL || !request_header(r, "access-control-request-method", &method))
+        return false;
+    reply_header(r, "access-control-allow-methods", STR("GET, POST, DELETE, OPTIONS"));
+    reply_header(r, "access-control-allow-headers", STR("Authorization, Content-Type, Accept, Idempotency-Key, X-Request-Id"));
+    reply_header(r, "access-control-max-age", STR("7200"));
+    reply_empty(r, 204);
+    return true;
+}

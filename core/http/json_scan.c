@@ -1,0 +1,327 @@
+#include "json_scan.h"
+
+#include "form.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <stdlib.h>
+
+struct scan {
+    const char *p, *end;
+    unsigned depth;
+    enum json_verdict verdict;
+    struct buf names; /* uint64_t digests of the members of every open object, innermost last */
+};
+
+/* Two names of one object with the same digest are taken for the same: by chance that happens once in 2^64. */
+#define FNV_START UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME UINT64_C(0x100000001b3)
+
+static bool refuse(struct scan *s, enum json_verdict verdict)
+{
+    if (s->verdict == JSON_SCAN_OK)
+        s->verdict = verdict;
+    return false;
+}
+
+static void skip_space(struct scan *s)
+{
+    while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r'))
+        s->p++;
+}
+
+static bool take(struct scan *s, char c)
+{
+    if (s->p == s->end || *s->p != c)
+        return false;
+    s->p++;
+    return true;
+}
+
+static void digest(uint64_t *hash, uint32_t code_point)
+{
+    for (int i = 0; i < 4; i++, code_point >>= 8)
+        *hash = (*hash ^ (code_point & 0xff)) * FNV_PRIME;
+}
+
+/* ---- strings ---- */
+
+static bool four_digits(struct scan *s, uint32_t *out)
+{
+    *out = 0;
+    if (s->end - s->p < 4)
+        return false;
+    for (int i = 0; i < 4; i++, s->p++) {
+        char c = *s->p, low = (char)(c | 0x20);
+        if (c >= '0' && c <= '9')
+            *out = *out << 4 | (uint32_t)(c - '0');
+        else if (low >= 'a' && low <= 'f')
+            *out = *out << 4 | (uint32_t)(low - 'a' + 10);
+        else
+            return false;
+    }
+    return true;
+}
+
+/* behind "\u": one code point, of one unit or of a surrogate pair */
+static bool scan_unicode(struct scan *s, uint32_t *out)
+{
+    uint32_t low;
+    if (!four_digits(s, out))
+        return refuse(s, JSON_SCAN_MALFORMED);
+    if (*out >= 0xd800 && *out <= 0xdbff) {
+        if (!take(s, '\\') || !take(s, 'u') || !four_digits(s, &low) || low < 0xdc00 || low > 0xdfff)
+            return refuse(s, JSON_SCAN_ENCODING);
+        *out = 0x10000 + ((*out - 0xd800) << 10) + (low - 0xdc00);
+        return true;
+    }
+    return (*out >= 0xdc00 && *out <= 0xdfff) || *out == 0 ? refuse(s, JSON_SCAN_ENCODING) : true;
+}
+
+static bool scan_escape(struct scan *s, uint32_t *out)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    if (s->p == s->end)
+        return refuse(s, JSON_SCAN_MALFORMED);
+    char c = *s->p++;
+    if (c == 'u')
+        return scan_unicode(s, out);
+    const char *at = c == '\0' ? NULL : strchr(from, c);
+    if (at == NULL)
+        return refuse(s, JSON_SCAN_MALFORMED);
+    *out = (unsigned char)to[at - from];
+    return true;
+}
+
+/* the code point of the (well-formed) UTF-8 at s->p */
+static uint32_t code_point(struct scan *s)
+{
+    unsigned char lead = (unsigned char)*s->p++;
+    unsigned more = lead < 0x80 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
+    uint32_t c = more == 0 ? lead : lead & (0x3fu >> more);
+    for (; more > 0; more--)
+        c = c << 6 | ((unsigned char)*s->p++ & 0x3f);
+    return c;
+}
+
+/* behind the opening quote, to behind the closing one; ${hash}, unless NULL, becomes the digest of what it says */
+static bool scan_string(struct scan *s, uint64_t *hash)
+{
+    while (s->p < s->end) {
+        uint32_t c;
+        if (take(s, '"'))
+            return true;
+        if ((unsigned char)*s->p < 0x20)
+            return refuse(s, JSON_SCAN_MALFORMED);
+        if (*s->p != '\\')
+            c = code_point(s);
+        else if (s->p++, !scan_escape(s, &c))
+            return false;
+        if (hash != NULL)
+            digest(hash, c);
+    }
+    return refuse(s, JSON_SCAN_MALFORMED);
+}
+
+/* ---- numbers ---- */
+
+static size_t scan_digits(struct scan *s)
+{
+    const char *from = s->p;
+    while (s->p < s->end && *s->p >= '0' && *s->p <= '9')
+        s->p++;
+    return (size_t)(s->p - from);
+}
+
+static bool number_fits(struct str number, bool whole)
+{
+    char text[400], *end;
+    if (number.n >= sizeof(text)) /* no honest number is that long */
+        return false;
+    memcpy(text, number.p, number.n);
+    text[number.n] = '\0';
+    errno = 0;
+    if (whole)
+        return strtoll(text, &end, 10), errno == 0;
+    return isfinite(strtod(text, &end));
+}
+
+static bool scan_number(struct scan *s)
+{
+    const char *from = s->p;
+    bool whole = true;
+    take(s, '-');
+    const char *first = s->p;
+    size_t digits = scan_digits(s);
+    if (digits == 0 || (digits > 1 && *first == '0'))
+        return refuse(s, JSON_SCAN_MALFORMED);
+    if (take(s, '.')) {
+        whole = false;
+        if (scan_digits(s) == 0)
+            return refuse(s, JSON_SCAN_MALFORMED);
+    }
+    if (take(s, 'e') || take(s, 'E')) {
+        whole = false;
+        if (!take(s, '+'))
+            take(s, '-');
+        if (scan_digits(s) == 0)
+            return refuse(s, JSON_SCAN_MALFORMED);
+    }
+    return number_fits((struct str){from, (size_t)(s->p - from)}, whole) ? true : refuse(s, JSON_SCAN_RANGE);
+}
+
+/* ---- the rest ---- */
+
+static bool scan_word(struct scan *s)
+{
+    static const struct str words[] = {STR("true"), STR("false"), STR("null")};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if ((size_t)(s->end - s->p) >= words[i].n && memcmp(s->p, words[i].p, words[i].n) == 0) {
+            s->p += words[i].n;
+            return true;
+        }
+    return refuse(s, JSON_SCAN_MALFORMED);
+}
+
+static bool scan_value(struct scan *s);
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* the members' digests since ${from} must differ; they are forgotten */
+static bool names_differ(struct scan *s, size_t from)
+{
+    uint64_t *names = (uint64_t *)(void *)(s->names.p + from);
+    size_t count = (s->names.n - from) / sizeof(*names);
+    if (count > 1)
+        qsort(names, count, sizeof(*names), by_value);
+    s->names.n = from;
+    for (size_t i = 1; i < count; i++)
+        if (names[i] == names[i - 1])
+            return refuse(s, JSON_SCAN_DUPLICATE);
+    return true;
+}
+
+static bool scan_member(struct scan *s)
+{
+    uint64_t hash = FNV_START;
+    skip_space(s);
+    if (!take(s, '"'))
+        return refuse(s, JSON_SCAN_MALFORMED);
+    if (!scan_string(s, &hash))
+        return false;
+    buf_add(&s->names, &hash, sizeof(hash));
+    if (!buf_ok(&s->names))
+        return refuse(s, JSON_SCAN_MEMORY);
+    skip_space(s);
+    return take(s, ':') ? scan_value(s) : refuse(s, JSON_SCAN_MALFORMED);
+}
+
+static bool scan_object(struct scan *s)
+{
+    size_t from = s->names.n;
+    skip_space(s);
+    if (take(s, '}'))
+        return true;
+    do {
+        if (!scan_member(s))
+            return false;
+        skip_space(s);
+    } while (take(s, ','));
+    return take(s, '}') ? names_differ(s, from) : refuse(s, JSON_SCAN_MALFORMED);
+}
+
+static bool scan_array(struct scan *s)
+{
+    skip_space(s);
+    if (take(s, ']'))
+        return true;
+    do {
+        if (!scan_value(s))
+            return false;
+        skip_space(s);
+    } while (take(s, ','));
+    return take(s, ']') ? true : refuse(s, JSON_SCAN_MALFORMED);
+}
+
+static bool scan_nested(struct scan *s, bool (*inner)(struct scan *s))
+{
+    if (s->depth == 0)
+        return refuse(s, JSON_SCAN_DEEP);
+    s->p++;
+    s->depth--;
+    bool good = inner(s);
+    s->depth++;
+    return good;
+}
+
+static bool scan_value(struct scan *s)
+{
+    skip_space(s);
+    if (s->p == s->end)
+        return refuse(s, JSON_SCAN_MALFORMED);
+    switch (*s->p) {
+    case '{':
+        return scan_nested(s, scan_object);
+    case '[':
+        return scan_nested(s, scan_array);
+    case '"':
+        s->p++;
+        return scan_string(s, NULL);
+    default:
+        return *s->p == '-' || (*s->p >= '0' && *s->p <= '9') ? scan_number(s) : scan_word(s);
+    }
+}
+
+enum json_verdict json_scan(struct str text, unsigned depth)
+{
+    struct scan s = {.p = text.p, .end = text.p + text.n, .depth = depth};
+    if (text.n > 0 && !utf8_valid(text))
+        return JSON_SCAN_ENCODING;
+    if (scan_value(&s)) {
+        skip_space(&s);
+        if (s.p != s.end)
+            refuse(&s, JSON_SCAN_MALFORMED);
+    }
+    buf_free(&s.names);
+    return s.verdict;
+}
+
+const char *json_scan_text(enum json_verdict verdict)
+{
+    static const char *const texts[] = {
+        [JSON_SCAN_OK] = "The JSON is well-formed.",
+        [JSON_SCAN_MALFORMED] = "The body is not well-formed JSON (RFC 8259).",
+        [JSON_SCAN_ENCODING] = "The JSON must be UTF-8 without NUL and without half surrogate pairs.",
+        [JSON_SCAN_DEEP] = "The JSON is nested too deeply.",
+        [JSON_SCAN_DUPLICATE] = "An object of the JSON names a member twice.",
+        [JSON_SCAN_RANGE] = "A number of the JSON is beyond what can be held: whole numbers have 64 bits.",
+        [JSON_SCAN_MEMORY] = "There is no memory for it.",
+    };
+    return texts[verdict];
+}
+
+struct json_object *json_scan_parse(struct str text, unsigned depth, enum json_verdict *verdict)
+{
+    *verdict = json_scan(text, depth);
+    if (*verdict != JSON_SCAN_OK)
+        return NULL;
+    struct json_tokener *tokener = json_tokener_new_ex((int)depth + 1);
+    if (tokener == NULL) {
+        *verdict = JSON_SCAN_MEMORY;
+        return NULL;
+    }
+    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+    struct json_object *tree = json_tokener_parse_ex(tokener, text.p, (int)text.n);
+    /* a number alone could go on, for all it knows; the end tells it */
+    if (json_tokener_get_error(tokener) == json_tokener_continue)
+        tree = json_tokener_parse_ex(tokener, "", -1);
+    if (json_tokener_get_error(tokener) != json_tokener_success)
+        *verdict = JSON_SCAN_MALFORMED;
+    json_tokener_free(tokener);
+    return tree;
+}

@@ -1,0 +1,31 @@
+/*
+ * JSON coming in, read strictly (RFC 8259) before json-c, which is lax, may see it: what is malformed, not UTF-8, deep, ambiguous or beyond
+ * the numbers a program can hold is refused, never guessed. Pure functions, any process.
+ */
+#ifndef ASSAY_HTTP_JSON_SCAN_H
+#define ASSAY_HTTP_JSON_SCAN_H
+
+#include "../../store/bytes.h"
+
+struct json_object;
+
+#define JSON_SCAN_DEPTH 16 /* of nesting, for bodies */
+
+enum json_verdict {
+    JSON_SCAN_OK,
+    JSON_SCAN_MALFORMED, /* not JSON: NaN, single quotes, comments, a trailing comma, something behind it */
+    JSON_SCAN_ENCODING,  /* not UTF-8, NUL, or half of a surrogate pair */
+    JSON_SCAN_DEEP,      /* nested more than ${depth} levels */
+    JSON_SCAN_DUPLICATE, /* an object names a member twice, however it is escaped */
+    JSON_SCAN_RANGE,     /* a whole number beyond 64 bits, or any number too large to be one */
+    JSON_SCAN_MEMORY,
+};
+
+/* json_scan(text, depth): judge ${text} in one pass. json_scan_text(verdict): a sentence about it, static. */
+enum json_verdict json_scan(struct str text, unsigned depth);
+const char *json_scan_text(enum json_verdict verdict);
+
+/* json_scan_parse(text, depth, verdict): scan, then json-c's tree, to be put back by the caller; NULL where it was refused (or is null). */
+struct json_object *json_scan_parse(struct str text, unsigned depth, enum json_verdict *verdict);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * Whose token it is that a visitor sends: verified, its agent published, its visitor and conversation there, the page's origin allowed.
+ * What was found is remembered for as long as neither the secrets nor the store have changed, so that the second request of a visitor
+ * costs a comparison. Worker processes only.
+ */
+#ifndef ASSAY_HTTP_SESSION_H
+#define ASSAY_HTTP_SESSION_H
+
+#include "request.h"
+
+struct sessions;
+
+struct sessions *sessions_new(void);
+void sessions_free(struct sessions *s);
+
+enum session_verdict {
+    SESSION_GOOD,
+    SESSION_BAD, /* no token of ours, expired, or whom it names is gone */
+    SESSION_UNPUBLISHED,
+    SESSION_FORBIDDEN, /* the origin */
+    SESSION_UNAVAILABLE,
+};
+
+/* session_find(r, token): judge ${token}; with SESSION_GOOD r->session, r->visitor, r->agent and r->workspace are filled in. */
+enum session_verdict session_find(struct request *r, struct str token);
+
+/*
+ * session_agent_of_body(r): the agent that the first field of the body names, if there is a published one: r->agent. For routes with
+ * ROUTE_BODY_FIRST, whose limiter charges by it.
+ */
+void session_agent_of_body(struct request *r);
+
+#endif

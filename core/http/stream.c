@@ -1,0 +1,264 @@
+#include "stream.h"
+
+#include "reply.h"
+#include "../doors.h"
+#include "../process.h"
+#include "../typing.h"
+#include "../worker.h"
+
+#include <stdlib.h>
+
+#define BUCKETS 4096
+#define PART_MESSAGES 20 /* in one part; what is left comes with the next */
+#define TICK_MS 100
+
+struct stream {
+    h2o_generator_t generator;
+    struct request *r;
+    struct worker *worker;
+    struct stream *prev, *next; /* of its bucket */
+    struct ulid last;           /* message told last */
+    struct buf out;             /* on its way; empty while nothing is */
+    uint64_t beat_at_ms;
+    bool sending, again /* something may have come meanwhile */, ended, open;
+    bool claimed, closed, typing; /* as told */
+};
+
+struct streams {
+    struct stream bucket[BUCKETS]; /* heads of rings */
+    size_t count;
+    uint64_t tick_at_ms, typing_seen;
+};
+
+struct streams *streams_new(void)
+{
+    struct streams *s = calloc(1, sizeof(*s));
+    for (size_t i = 0; s != NULL && i < BUCKETS; i++)
+        s->bucket[i].prev = s->bucket[i].next = &s->bucket[i];
+    return s;
+}
+
+void streams_free(struct streams *s)
+{
+    free(s);
+}
+
+static struct stream *head_of(struct streams *s, const struct ulid *conversation)
+{
+    uint64_t high, low;
+    ulid_halves(conversation, &high, &low);
+    return &s->bucket[(low ^ low >> 32) % BUCKETS];
+}
+
+/* with the request's memory */
+static void stream_dispose(void *arg)
+{
+    struct stream *st = arg;
+    if (st->open) {
+        st->prev->next = st->next;
+        st->next->prev = st->prev;
+        st->worker->streams->count--;
+    }
+    buf_free(&st->out);
+}
+
+/* ---- what is to be told ---- */
+
+static void put_state(struct stream *st, const struct store_conversation *c)
+{
+    bool claimed = c->claimed_by != 0, closed = c->closed_at != 0;
+    bool typing = typing_now(st->r->worker->process->typing, &c->id, TYPIST_OPERATOR, st->r->worker->now_ms);
+    if (claimed != st->claimed)
+        buf_adds(&st->out, claimed ? "event: claimed\ndata: {}\n\n" : "event: released\ndata: {}\n\n");
+    if (typing != st->typing)
+        buf_adds(&st->out, typing ? "event: typing\ndata: {\"typing\":true}\n\n" : "event: typing\ndata: {\"typing\":false}\n\n");
+    if (closed && !st->closed)
+        buf_adds(&st->out, "event: closed\ndata: {}\n\n");
+    st->claimed = claimed;
+    st->closed = closed;
+    st->typing = typing;
+}
+
+static void put_message(void *arg, enum store_status status, const struct store_kept_message *m)
+{
+    struct stream *st = arg;
+    char id[ULID_TEXT];
+    if (m == NULL) {
+        st->again = status == STORE_OK;
+        st->ended = st->ended || (status != STORE_OK && status != STORE_NOT_FOUND);
+        return;
+    }
+    st->last = m->id;
+    ulid_text(&m->id, id);
+    buf_adds(&st->out, "id: ");
+    buf_add(&st->out, id, sizeof(id));
+    buf_adds(&st->out, "\nevent: message\ndata: "); /* JSON as it is rendered has no line breaks */
+    buf_str(&st->out, m->json);
+    buf_adds(&st->out, "\n\n");
+}
+
+static void gather(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+{
+    struct stream *st = arg;
+    if (status != STORE_OK || !agent->is_published) {
+        st->ended = true; /* the visitor, the agent or the workspace is gone */
+        return;
+    }
+    const struct store_conversation now = *c;
+    struct ulid after = memcmp(st->last.b, c->cleared.b, ULID_BYTES) < 0 ? c->cleared : st->last;
+    if (memcmp(after.b, c->last.b, ULID_BYTES) < 0)
+        store_message_each(st->r->store, &now.id, &after, NULL, false, PART_MESSAGES, put_message, st);
+    put_state(st, &now);
+}
+
+/* ---- sending ---- */
+
+static void send_part(struct stream *st)
+{
+    h2o_iovec_t part = {st->out.p, st->out.n};
+    st->sending = true;
+    st->beat_at_ms = st->r->worker->now_ms + STREAM_BEAT_MS;
+    st->r->sent_bytes += part.len;
+    h2o_send(st->r->h2o, &part, part.len > 0 ? 1 : 0, st->ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
+}
+
+/* Look what there is, and send it; where a part is on its way, look again when it is taken. */
+static void pump(struct stream *st)
+{
+    const struct session *session = &st->r->session;
+    st->again = true;
+    if (st->sending || st->ended)
+        return;
+    st->again = false;
+    store_session_get(st->r->store, &session->agent, &session->visitor, &session->conversation, gather, st);
+    if (!buf_ok(&st->out))
+        st->ended = true;
+    if (st->out.n > 0 || st->ended)
+        send_part(st);
+}
+
+/* what nobody has to look up; a reader with a part on its way needs no heartbeat */
+static void say(struct stream *st, const char *text)
+{
+    if (st->sending)
+        return;
+    buf_adds(&st->out, text);
+    send_part(st);
+}
+
+/* whoever comes again finds another worker */
+static void drain_one(struct stream *st)
+{
+    if (st->sending || st->ended)
+        return;
+    st->ended = true;
+    st->r->h2o->http1_is_persistent = 0;
+    say(st, "event: reconnect\ndata: {}\n\n");
+}
+
+static void on_proceed(h2o_generator_t *generator, h2o_req_t *req)
+{
+    struct stream *st = (struct stream *)generator;
+    (void)req;
+    st->sending = false;
+    buf_free(&st->out);
+    if (st->worker->draining)
+        drain_one(st);
+    else if (st->again && !st->ended) {
+        pump(st);
+        store_read_end(st->r->store);
+    }
+}
+
+static void on_stop(h2o_generator_t *generator, h2o_req_t *req)
+{
+    (void)req;
+    ((struct stream *)generator)->ended = true;
+}
+
+void stream_open(struct request *r, const struct ulid *last)
+{
+    struct worker *w = r->worker;
+    struct stream *st = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*st), stream_dispose);
+    *st = (struct stream){.generator = {on_proceed, on_stop}, .r = r, .worker = w, .last = *last};
+    reply_header(r, "cache-control", STR("no-store"));
+    reply_header(r, "x-accel-buffering", STR("no")); /* proxies hold back no part */
+    if (r->is_head || w->draining) {
+        reply_parts(r, 200, "text/event-stream", &STR("event: reconnect\ndata: {}\n\n"), 1);
+        return;
+    }
+    struct stream *head = head_of(w->streams, &r->session.conversation);
+    st->prev = head->prev;
+    st->next = head;
+    st->prev->next = st->next->prev = st;
+    st->open = true;
+    w->streams->count++;
+    r->conn->streaming = true;
+    reply_stream(r, "text/event-stream", &st->generator);
+    buf_adds(&st->out, ": here\n\n"); /* so that the client has the head, whatever is between */
+    pump(st);
+}
+
+/* ---- what wakes them ---- */
+
+typedef void each_fn(struct stream *st);
+
+static void each_of(struct worker *w, each_fn *fn)
+{
+    for (size_t i = 0; w->streams->count > 0 && i < BUCKETS; i++)
+        for (struct stream *st = w->streams->bucket[i].next, *next; st != &w->streams->bucket[i]; st = next) {
+            next = st->next;
+            fn(st);
+        }
+    store_read_end(w->store);
+}
+
+static void wake(struct worker *w, const struct ulid *conversation)
+{
+    struct stream *head = head_of(w->streams, conversation);
+    for (struct stream *st = head->next, *next; st != head; st = next) {
+        next = st->next;
+        if (ulid_eq(&st->r->session.conversation, conversation))
+            pump(st);
+    }
+    store_read_end(w->store);
+}
+
+void streams_event(struct worker *w, const struct store_event *e)
+{
+    const struct ulid id = ulid_of_halves(e->id, e->value);
+    if (w->streams->count == 0)
+        return;
+    if (e->kind == EVENT_CONVERSATION)
+        wake(w, &id);
+    else if (e->kind == EVENT_AGENT_CHANGED || e->kind == EVENT_WORKSPACE_DELETED || e->kind == EVENT_FEED_BEGINS)
+        each_of(w, pump);
+}
+
+static void tick_one(struct stream *st)
+{
+    struct worker *w = st->r->worker;
+    const struct session *session = &st->r->session;
+    if (st->ended)
+        return;
+    if (session->expires_at <= (int64_t)h2o_now(w->ctx.loop)) {
+        st->ended = !st->sending; /* a part on its way goes first */
+        say(st, "");
+    } else if (typing_now(w->process->typing, &session->conversation, TYPIST_OPERATOR, w->now_ms) != st->typing)
+        pump(st);
+    else if (w->now_ms >= st->beat_at_ms)
+        say(st, ":\n\n");
+}
+
+void streams_tick(struct worker *w)
+{
+    if (w->streams->count == 0 || w->now_ms < w->streams->tick_at_ms)
+        return;
+    w->streams->tick_at_ms = w->now_ms + TICK_MS;
+    each_of(w, tick_one);
+}
+
+void streams_drain(struct worker *w)
+{
+    each_of(w, drain_one);
+}

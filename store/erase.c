@@ -1,0 +1,144 @@
+#include "widget_parts.h"
+
+/*
+ * What belongs to something that is gone (a visitor who asked for it, a deleted agent), or is older than it is to be kept, is found by the
+ * lists and taken away, some at a time. The row of a scope among the erasing stays until nothing is left, so a purge cut off anywhere goes
+ * on.
+ */
+
+void erase_mark(struct store_txn *t, const struct ulid *scope)
+{
+    struct key k;
+    key_of(&k, SPACE_ERASING, scope);
+    txn_put(t, SPACE_ERASING, &k, "", 0);
+}
+
+static void remove_one(struct store_txn *t, enum listed_kind kind, const struct ulid *id, uint64_t *left)
+{
+    switch (kind) {
+    case LISTED_CONVERSATION:
+        conversation_remove(t, id, left); /* counts what it takes */
+        return;
+    case LISTED_LEAD:
+        lead_remove(t, id);
+        break;
+    case LISTED_VISITOR:
+        visitor_remove(t, id);
+        break;
+    default:
+        kept_remove(t, kind, id);
+    }
+    --*left;
+}
+
+bool erase_scope(struct store_txn *t, const struct ulid *scope, uint64_t *left)
+{
+    static const enum listed_kind kinds[] = {LISTED_LEAD, LISTED_CONVERSATION, LISTED_RATING, LISTED_EVENT, LISTED_VISITOR};
+    struct ulid id;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        while (listed_first(t, kinds[i], scope, &id)) {
+            if (*left == 0)
+                return false;
+            remove_one(t, kinds[i], &id, left);
+        }
+    return *left > 0 && t->error == STORE_OK;
+}
+
+static void erase_agent(struct store_txn *t, const struct ulid *scope, const struct ulid *agent, uint64_t *left)
+{
+    struct key k;
+    if (!erase_scope(t, agent, left))
+        return;
+    key_of(&k, SPACE_AGENT, agent);
+    txn_del(t, SPACE_AGENT, &k);
+    listed_drop(t, LISTED_AGENT, scope, 0, agent);
+    --*left;
+}
+
+void erase_workspace(struct store_txn *t, uint64_t workspace, uint64_t *left)
+{
+    struct ulid scope = scope_of_workspace(workspace), agent;
+    while (*left > 0 && listed_first(t, LISTED_AGENT, &scope, &agent))
+        erase_agent(t, &scope, &agent, left);
+}
+
+void erase_slice(struct store_txn *t, uint64_t *left)
+{
+    while (*left > 0 && t->error == STORE_OK) {
+        struct walk w = {0};
+        struct key k;
+        struct ulid scope;
+        bool found = walk_begin(t->s, t->mdb, &w, SPACE_ERASING) == STORE_OK && w.k.mv_size == 1 + ULID_BYTES;
+        if (found)
+            memcpy(scope.b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
+        walk_end(&w);
+        if (!found || !erase_scope(t, &scope, left))
+            return;
+        key_of(&k, SPACE_ERASING, &scope);
+        txn_del(t, SPACE_ERASING, &k);
+        --*left;
+    }
+}
+
+/* ---- retention ---- */
+
+/* A visitor without a conversation left is nobody any more. */
+static void forget_visitor(struct store_txn *t, const struct ulid *visitor)
+{
+    static const enum listed_kind kinds[] = {LISTED_CONVERSATION, LISTED_LEAD, LISTED_EVENT, LISTED_RATING};
+    struct ulid id;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (listed_first(t, kinds[i], visitor, &id))
+            return;
+    visitor_remove(t, visitor);
+}
+
+/* The owner of a conversation or event that is about to go. */
+static bool visitor_of(struct store_txn *t, enum listed_kind kind, const struct ulid *id, struct ulid *out)
+{
+    enum space space = kind == LISTED_EVENT ? SPACE_EVENT : SPACE_CONVERSATION;
+    struct key k;
+    MDB_val v;
+    struct ulid agent;
+    struct str json;
+    key_of(&k, space, id);
+    return txn_get(t, space, &k, &v) == STORE_OK &&
+           rows_json(kind == LISTED_EVENT ? ROWS_EVENTS : ROWS_CONVERSATIONS, v, &agent, out, &json);
+}
+
+/* What one workspace has of that kind from before ${before}, oldest first. */
+static void retain_workspace(struct store_txn *t, enum listed_kind kind, uint64_t workspace, int64_t before, uint64_t *left)
+{
+    const struct ulid scope = scope_of_workspace(workspace);
+    struct ulid id, visitor;
+    while (*left > 0 && listed_first(t, kind, &scope, &id) && ulid_ms(&id) < before) {
+        if (!visitor_of(t, kind, &id, &visitor)) {
+            txn_fail(t, 0, "a list of the widget's records");
+            return;
+        }
+        remove_one(t, kind, &id, left);
+        if (*left > 0)
+            forget_visitor(t, &visitor);
+    }
+}
+
+enum store_status retain_slice(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+{
+    uint64_t left = c->limit;
+    uint64_t workspace = 0;
+    if ((c->fields != RETAIN_EVENTS && c->fields != RETAIN_CONVERSATIONS) || c->limit == 0)
+        return STORE_INVALID;
+    while (left > 0 && t->error == STORE_OK) {
+        struct walk w = {0};
+        struct key from;
+        key_id(&from, SPACE_WORKSPACE, workspace + 1);
+        key_space(&w.prefix, SPACE_WORKSPACE);
+        bool found = walk_from(t->s, t->mdb, &w, DB_BASE, &from) == STORE_OK && walk_u64(&w, 0, &workspace);
+        walk_end(&w);
+        if (!found)
+            break;
+        retain_workspace(t, c->fields == RETAIN_EVENTS ? LISTED_EVENT : LISTED_CONVERSATION, workspace, c->expires_at, &left);
+    }
+    answer->id = c->limit - left;
+    return left == c->limit ? STORE_NOT_FOUND : STORE_OK;
+}

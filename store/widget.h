@@ -1,0 +1,158 @@
+/*
+ * The widget's records: agents, visitors, conversations, messages, leads, events, ratings. A part of store.h, which includes it; what is
+ * said there about snapshots, borrowed values, callbacks and changes holds here too. api.md §6.
+ *
+ * Ids are ULIDs that grow over the whole store, so that whoever has seen one id has seen all below it: a cursor skips nothing.
+ */
+#ifndef ASSAY_STORE_WIDGET_H
+#define ASSAY_STORE_WIDGET_H
+
+#include "ulid.h"
+
+#define STORE_ORIGINS_MAX 8192   /* bytes of an agent's allowed origins, one a line */
+#define STORE_SETTINGS_MAX 32768 /* bytes of its settings */
+#define STORE_TEXT_MAX 32768     /* bytes of a message's text, of a payload, of what else a visitor sends */
+
+enum conversation_status { CONVERSATION_OPEN, CONVERSATION_WAITING, CONVERSATION_CLAIMED, CONVERSATION_CLOSED, CONVERSATION_STATUSES };
+enum message_role { ROLE_OF_VISITOR, ROLE_OF_ASSISTANT, ROLE_OF_OPERATOR };
+
+struct store_agent {
+    struct ulid id;
+    uint64_t workspace, version;
+    bool is_published, require_lead;
+    int64_t created_at, updated_at;
+    struct str name;
+    struct str origins;  /* allowed ones, one a line, each line ended; "*" is any */
+    struct str settings; /* JSON members without braces: "theme":…,"starter_prompts":…,"lead_form_fields":…,"language_default":… */
+    struct str json;     /* as rendered for visitors */
+};
+
+struct store_conversation {
+    struct ulid id, agent, visitor;
+    struct ulid last;    /* its newest message; none: there is none */
+    struct ulid cleared; /* the visitor has cleared away the messages up to this one */
+    struct ulid read;    /* the visitor has read up to this one */
+    struct ulid rating_id;
+    uint64_t workspace, version, messages;
+    uint64_t claimed_by; /* key of the operator who has it; 0: nobody */
+    bool human_requested, lead_captured;
+    unsigned rating; /* 1–5; 0: none */
+    int64_t created_at, updated_at, closed_at;
+    struct str page_url, json;
+};
+
+/* conversation_status(c): what its members make of it. */
+static inline enum conversation_status conversation_status(const struct store_conversation *c)
+{
+    return c->closed_at != 0    ? CONVERSATION_CLOSED
+           : c->claimed_by != 0 ? CONVERSATION_CLAIMED
+           : c->human_requested ? CONVERSATION_WAITING
+                                : CONVERSATION_OPEN;
+}
+
+/* A message to be rendered; what is stored of it is its JSON alone. */
+struct store_message {
+    struct ulid id;
+    enum message_role role;
+    int64_t created_at;
+    bool low_confidence;                          /* an answer's */
+    struct str text, citations;                   /* citations: JSON array, empty: none */
+    struct str client_id, page_url, page_context; /* a visitor's; empty: none; page_context is JSON */
+};
+
+struct store_lead {
+    struct ulid id, agent, visitor, conversation; /* visitor, conversation: where it was sent last */
+    int64_t created_at, updated_at;
+    struct str email, name, phone, fields; /* fields: JSON object, empty: none */
+};
+
+struct store_event_row {
+    struct ulid id, agent, visitor, conversation;
+    int64_t created_at, at;   /* at: when it happened, by the visitor's clock; 0: not told */
+    struct str kind, payload; /* payload: JSON, empty: none */
+};
+
+struct store_rating {
+    struct ulid id, agent, visitor, conversation;
+    unsigned rating; /* 1–5 */
+    int64_t created_at, updated_at;
+    struct str comment;
+};
+
+/* What core renders of these, once, when they are written. A part of struct store_renderer. */
+struct store_widget_renderer {
+    void (*agent)(const struct store_agent *a, struct buf *out);
+    void (*conversation)(const struct store_conversation *c, struct buf *out);
+    /* ${result_at}, ${result_n}: where in it the members lie that the answer to a posted message repeats */
+    void (*message)(const struct store_message *m, struct buf *out, size_t *result_at, size_t *result_n);
+    void (*lead)(const struct store_lead *l, struct buf *out);
+    void (*event)(const struct store_event_row *e, struct buf *out);
+    void (*rating)(const struct store_rating *r, struct buf *out);
+};
+
+struct store;
+
+/* ---- reading ---- */
+
+typedef void store_agent_fn(void *arg, enum store_status status, const struct store_agent *agent);
+typedef void store_conversation_fn(void *arg, enum store_status status, const struct store_conversation *conversation);
+
+/* store_agent_get(s, id, done, arg): whatever its workspace, which must live. store_agent_each: as store_key_each. */
+void store_agent_get(struct store *s, const struct ulid *id, store_agent_fn *done, void *arg);
+void store_agent_each(struct store *s, uint64_t workspace, store_agent_fn *each, void *arg);
+
+/*
+ * store_session_get(s, agent, visitor, conversation, done, arg): what a visitor's token names, if all three are there and belong together.
+ * Whether the agent is published is for the caller to judge.
+ */
+typedef void store_session_fn(void *arg, enum store_status status, const struct store_agent *agent,
+                              const struct store_conversation *conversation);
+void store_session_get(struct store *s, const struct ulid *agent, const struct ulid *visitor, const struct ulid *conversation,
+                       store_session_fn *done, void *arg);
+
+/*
+ * store_visitor_resume(s, agent, secret, begun_after, done, arg): the conversation that the visitor with this secret (its digest, 32 bytes)
+ * goes on with: begun after that time and not closed.
+ */
+void store_visitor_resume(struct store *s, const struct ulid *agent, const uint8_t secret[32], int64_t begun_after,
+                          store_conversation_fn *done, void *arg);
+
+/* store_conversation_get(s, workspace, id, done, arg): an operator's look. */
+void store_conversation_get(struct store *s, uint64_t workspace, const struct ulid *id, store_conversation_fn *done, void *arg);
+
+/* A message as it is kept. ${result}: the part of ${json} that the answer to the message before it repeats. */
+struct store_kept_message {
+    struct ulid id;
+    enum message_role role;
+    struct str json, result;
+};
+typedef void store_message_fn(void *arg, enum store_status status, const struct store_kept_message *message);
+
+/*
+ * store_message_each(s, conversation, after, before, newest, limit, each, arg): messages above ${after} and below ${before} (none: no
+ * bound), at most ${limit}: the newest of them, newest first, or the oldest of them, oldest first. Then once with STORE_NOT_FOUND (no more
+ * there are) or STORE_OK (the limit was reached) and NULL. store_message_get: one.
+ */
+void store_message_each(struct store *s, const struct ulid *conversation, const struct ulid *after, const struct ulid *before, bool newest,
+                        unsigned limit, store_message_fn *each, void *arg);
+void store_message_get(struct store *s, const struct ulid *conversation, const struct ulid *id, store_message_fn *done, void *arg);
+
+/* What an operator lists. */
+enum store_rows { ROWS_CONVERSATIONS, ROWS_LEADS, ROWS_EVENTS, ROWS_RATINGS };
+struct store_rows_query {
+    uint64_t workspace;
+    struct ulid agent;    /* none: all of the workspace's */
+    unsigned class;       /* of conversations: status + 1; 0: all */
+    struct ulid after;    /* the last id of the page before; none: the first page */
+    int64_t since, until; /* made from … up to before …; 0: no bound */
+    unsigned limit;
+};
+
+/* store_rows_each(s, rows, query, each, arg): newest first; then once with STORE_OK or STORE_NOT_FOUND, as store_message_each. */
+typedef void store_row_fn(void *arg, enum store_status status, const struct ulid *id, struct str json);
+void store_rows_each(struct store *s, enum store_rows rows, const struct store_rows_query *query, store_row_fn *each, void *arg);
+
+/* event_pack(out, kind, payload, at): append a row to the data of a CHANGE_EVENTS. */
+void event_pack(struct buf *out, struct str kind, struct str payload, int64_t at);
+
+#endif

@@ -1,0 +1,157 @@
+/* The strict scanner in front of json-c, and that json-c takes whatever it lets through. */
+#include "core/http/json_scan.h"
+
+#include <check.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+
+#define CASE(text, verdict)                                                                                                                \
+    {                                                                                                                                      \
+        STR(text), verdict                                                                                                                 \
+    }
+
+static const struct {
+    struct str text;
+    enum json_verdict verdict;
+} cases[] = {
+    CASE("{}", JSON_SCAN_OK),
+    CASE(" \t\r\n{ \"a\" : [ 1 , -2.5e+3 , true , false , null , \"x\" ] } ", JSON_SCAN_OK),
+    CASE("0", JSON_SCAN_OK),
+    CASE("12", JSON_SCAN_OK),
+    CASE("-0", JSON_SCAN_OK),
+    CASE("\"\"", JSON_SCAN_OK),
+    CASE("[]", JSON_SCAN_OK),
+    CASE("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\ud83d\\ude00\"", JSON_SCAN_OK),
+    CASE("\"\xc3\xa4\xf0\x9f\x98\x80\"", JSON_SCAN_OK),
+    CASE("9223372036854775807", JSON_SCAN_OK),
+    CASE("-9223372036854775808", JSON_SCAN_OK),
+    CASE("1.7976931348623157e308", JSON_SCAN_OK),
+    CASE("1e-400", JSON_SCAN_OK), /* nothing but small */
+    CASE("{\"a\":{\"a\":1},\"b\":{\"a\":1}}", JSON_SCAN_OK),
+    CASE("", JSON_SCAN_MALFORMED),
+    CASE(" ", JSON_SCAN_MALFORMED),
+    CASE("{", JSON_SCAN_MALFORMED),
+    CASE("{\"a\"", JSON_SCAN_MALFORMED),
+    CASE("{\"a\":", JSON_SCAN_MALFORMED),
+    CASE("{\"a\":1", JSON_SCAN_MALFORMED),
+    CASE("{\"a\":1,}", JSON_SCAN_MALFORMED),
+    CASE("{,}", JSON_SCAN_MALFORMED),
+    CASE("{a:1}", JSON_SCAN_MALFORMED),
+    CASE("{'a':1}", JSON_SCAN_MALFORMED),
+    CASE("{\"a\" 1}", JSON_SCAN_MALFORMED),
+    CASE("[1,]", JSON_SCAN_MALFORMED),
+    CASE("[1 2]", JSON_SCAN_MALFORMED),
+    CASE("[1", JSON_SCAN_MALFORMED),
+    CASE("{}{}", JSON_SCAN_MALFORMED),
+    CASE("{} x", JSON_SCAN_MALFORMED),
+    CASE("/* c */{}", JSON_SCAN_MALFORMED),
+    CASE("NaN", JSON_SCAN_MALFORMED),
+    CASE("{\"a\":NaN}", JSON_SCAN_MALFORMED),
+    CASE("Infinity", JSON_SCAN_MALFORMED),
+    CASE("-Infinity", JSON_SCAN_MALFORMED),
+    CASE("True", JSON_SCAN_MALFORMED),
+    CASE("tru", JSON_SCAN_MALFORMED),
+    CASE("nulL", JSON_SCAN_MALFORMED),
+    CASE("01", JSON_SCAN_MALFORMED),
+    CASE("-", JSON_SCAN_MALFORMED),
+    CASE("+1", JSON_SCAN_MALFORMED),
+    CASE(".5", JSON_SCAN_MALFORMED),
+    CASE("1.", JSON_SCAN_MALFORMED),
+    CASE("1e", JSON_SCAN_MALFORMED),
+    CASE("1e+", JSON_SCAN_MALFORMED),
+    CASE("0x10", JSON_SCAN_MALFORMED),
+    CASE("\"\n\"", JSON_SCAN_MALFORMED),
+    CASE("\"\t\"", JSON_SCAN_MALFORMED),
+    CASE("\"\\x41\"", JSON_SCAN_MALFORMED),
+    CASE("\"\\u12g4\"", JSON_SCAN_MALFORMED),
+    CASE("\"\\u12", JSON_SCAN_MALFORMED),
+    CASE("\"\\", JSON_SCAN_MALFORMED),
+    CASE("\"abc", JSON_SCAN_MALFORMED),
+    CASE("\xef\xbb\xbf{}", JSON_SCAN_MALFORMED),
+    CASE("\"\x00\"", JSON_SCAN_ENCODING),
+    CASE("{}\x00", JSON_SCAN_ENCODING),
+    CASE("\"\\u0000\"", JSON_SCAN_ENCODING),
+    CASE("\"\xff\"", JSON_SCAN_ENCODING),
+    CASE("\"\xc0\xaf\"", JSON_SCAN_ENCODING),
+    CASE("\"\xed\xa0\x80\"", JSON_SCAN_ENCODING),
+    CASE("\"\\ud800\"", JSON_SCAN_ENCODING),
+    CASE("\"\\ud800\\u0041\"", JSON_SCAN_ENCODING),
+    CASE("\"\\udc00\"", JSON_SCAN_ENCODING),
+    CASE("{\"a\":1,\"a\":2}", JSON_SCAN_DUPLICATE),
+    CASE("{\"a\":1,\"b\":{},\"\\u0061\":2}", JSON_SCAN_DUPLICATE),
+    CASE("[{\"x\":{\"\":1,\"\":1}}]", JSON_SCAN_DUPLICATE),
+    CASE("{\"\xc3\xa4\":1,\"\\u00E4\":2}", JSON_SCAN_DUPLICATE),
+    CASE("{\"\xf0\x9f\x98\x80\":1,\"\\ud83d\\ude00\":2}", JSON_SCAN_DUPLICATE),
+    CASE("9223372036854775808", JSON_SCAN_RANGE),
+    CASE("-9223372036854775809", JSON_SCAN_RANGE),
+    CASE("{\"a\":99999999999999999999999999}", JSON_SCAN_RANGE),
+    CASE("1e309", JSON_SCAN_RANGE),
+    CASE("-1e999999999", JSON_SCAN_RANGE),
+};
+
+START_TEST(each_text_gets_its_verdict)
+{
+    enum json_verdict verdict = json_scan(cases[_i].text, 4);
+    ck_assert_msg(verdict == cases[_i].verdict, "%s: %d, not %d", cases[_i].text.p, verdict, cases[_i].verdict);
+    ck_assert_uint_gt(strlen(json_scan_text(verdict)), 10);
+}
+END_TEST
+
+START_TEST(what_is_let_through_json_c_takes_and_nothing_else_reaches_it)
+{
+    enum json_verdict verdict;
+    struct json_object *tree = json_scan_parse(cases[_i].text, 4, &verdict);
+    ck_assert_int_eq(verdict, cases[_i].verdict);
+    ck_assert_msg((tree != NULL) == (verdict == JSON_SCAN_OK), "%s", cases[_i].text.p);
+    json_object_put(tree);
+}
+END_TEST
+
+START_TEST(depth_is_counted_in_levels)
+{
+    ck_assert_int_eq(json_scan(STR("[[[[1]]]]"), 4), JSON_SCAN_OK);
+    ck_assert_int_eq(json_scan(STR("[[[[[1]]]]]"), 4), JSON_SCAN_DEEP);
+    ck_assert_int_eq(json_scan(STR("{\"a\":{\"a\":[{\"a\":1}]}}"), 4), JSON_SCAN_OK);
+    ck_assert_int_eq(json_scan(STR("{\"a\":{\"a\":[{\"a\":{}}]}}"), 4), JSON_SCAN_DEEP);
+    ck_assert_int_eq(json_scan(STR("[[],[],[[]],{}]"), 3), JSON_SCAN_OK);
+}
+END_TEST
+
+START_TEST(a_hundred_thousand_brackets_are_refused_at_once)
+{
+    static char text[100000];
+    memset(text, '[', sizeof(text));
+    ck_assert_int_eq(json_scan((struct str){text, sizeof(text)}, JSON_SCAN_DEPTH), JSON_SCAN_DEEP);
+}
+END_TEST
+
+START_TEST(values_survive_the_way_through_both)
+{
+    enum json_verdict verdict;
+    struct json_object *value = NULL,
+                       *tree = json_scan_parse(STR("{\"k\\u00e4\":\"a\\u0001\\ud83d\\ude00\",\"n\":-9223372036854775808}"), 4, &verdict);
+    ck_assert(json_object_object_get_ex(tree, "k\xc3\xa4", &value));
+    ck_assert_str_eq(json_object_get_string(value), "a\x01\xf0\x9f\x98\x80");
+    ck_assert(json_object_object_get_ex(tree, "n", &value));
+    ck_assert_int_eq(json_object_get_int64(value), INT64_MIN);
+    json_object_put(tree);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("json_scan");
+    TCase *tc = tcase_create("json_scan");
+    const int n = (int)(sizeof(cases) / sizeof(cases[0]));
+    tcase_add_loop_test(tc, each_text_gets_its_verdict, 0, n);
+    tcase_add_loop_test(tc, what_is_let_through_json_c_takes_and_nothing_else_reaches_it, 0, n);
+    tcase_add_test(tc, depth_is_counted_in_levels);
+    tcase_add_test(tc, a_hundred_thousand_brackets_are_refused_at_once);
+    tcase_add_test(tc, values_survive_the_way_through_both);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

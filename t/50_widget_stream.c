@@ -1,0 +1,307 @@
+/*
+ * The conversation as an event stream: what comes, on whichever worker; no gap; slow readers; heartbeats; and when it ends. api.md §6.
+ */
+#include "harness.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#define JSON "Content-Type: application/json"
+
+static struct server *server;
+static char *agent, *operators;
+
+static void begin(const char *yaml)
+{
+    server = server_new(&(struct server_options){.yaml = yaml});
+    server_start(server);
+    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin", "*", NULL);
+    operators = key_new(server, "main", "conversations:read", "conversations:write", NULL);
+}
+
+static void setup(void)
+{
+    begin(NULL);
+}
+
+static void teardown(void)
+{
+    server_free(server);
+}
+
+struct visitor {
+    const char *jwt, *conversation;
+};
+
+static struct visitor visitor_new(void)
+{
+    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON},
+                              .body = text("{\"agent_id\":\"%s\"}", agent));
+    expect_status(r, 200);
+    return (struct visitor){str_at(r, "data.jwt"), str_at(r, "data.conversation_id")};
+}
+
+static struct response *post(const struct visitor *v, const char *path, const char *body)
+{
+    return http(server, .method = "POST", .path = text("/api/v1/widget/%s", path), .key = v->jwt, .headers = {body ? JSON : NULL},
+                .body = body);
+}
+
+static struct response *operate(const struct visitor *v, const char *what, const char *body)
+{
+    return http(server, .method = "POST", .path = text("/api/v1/conversations/%s/%s", v->conversation, what), .key = operators,
+                .headers = {body ? JSON : NULL}, .body = body);
+}
+
+/* ---- a client that reads as it comes ---- */
+
+struct reader {
+    int fd;
+    char *seen;
+    size_t n;
+    bool closed;
+};
+
+static struct reader *stream_of(const struct visitor *v, const char *last)
+{
+    struct raw *raw = raw_open(server);
+    struct reader *reader = calloc(1, sizeof(*reader));
+    raw_text(
+        raw,
+        "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n%s%s%s\r\n",
+        v->jwt, last ? "Last-Event-ID: " : "", last ? last : "", last ? "\r\n" : "");
+    reader->fd = raw->fd;
+    reader->seen = calloc(1, 1 << 22);
+    return reader;
+}
+
+static void take(struct reader *reader, int within_ms)
+{
+    struct pollfd p = {reader->fd, POLLIN, 0};
+    if (reader->closed || poll(&p, 1, within_ms) <= 0)
+        return;
+    ssize_t n = read(reader->fd, reader->seen + reader->n, (1 << 22) - 1 - reader->n);
+    if (n <= 0)
+        reader->closed = true;
+    else
+        reader->n += (size_t)n;
+    reader->seen[reader->n] = '\0';
+}
+
+static bool comes(struct reader *reader, const char *what, int within_ms)
+{
+    int64_t deadline = now_ms() + within_ms;
+    while (strstr(reader->seen, what) == NULL && now_ms() < deadline && !reader->closed)
+        take(reader, (int)(deadline - now_ms()));
+    return strstr(reader->seen, what) != NULL;
+}
+
+static bool ends(struct reader *reader, int within_ms)
+{
+    return comes(reader, "\r\n0\r\n\r\n", within_ms);
+}
+
+static size_t times(const struct reader *reader, const char *what)
+{
+    size_t count = 0;
+    for (const char *p = reader->seen; (p = strstr(p, what)) != NULL; p += strlen(what))
+        count++;
+    return count;
+}
+
+#define expect_comes(reader, what, ms) ck_assert_msg(comes((reader), (what), (ms)), "%s did not come:\n%s", (what), (reader)->seen)
+
+/* ---- what comes ---- */
+
+START_TEST(an_operators_answer_reaches_every_stream_within_200_ms)
+{
+    struct visitor v = visitor_new(), other = visitor_new();
+    struct reader *readers[6], *stranger = stream_of(&other, NULL);
+    for (size_t i = 0; i < COUNT(readers); i++) { /* on both workers */
+        readers[i] = stream_of(&v, NULL);
+        expect_comes(readers[i], ": here", 2000);
+    }
+    for (int k = 0; k < 5; k++) {
+        char *body = text("{\"message\":\"answer %d\"}", k), *want = text("\"content\":\"answer %d\"", k);
+        expect_status(operate(&v, "messages", body), 201);
+        int64_t sent = now_ms();
+        for (size_t i = 0; i < COUNT(readers); i++)
+            expect_comes(readers[i], want, 1000);
+        ck_assert_msg(now_ms() - sent <= 200, "after %lld ms", (long long)(now_ms() - sent));
+    }
+    for (size_t i = 0; i < COUNT(readers); i++)
+        ck_assert_uint_eq(times(readers[i], "event: message"), 5);
+    expect_comes(stranger, ": here", 2000);
+    ck_assert_ptr_null(strstr(stranger->seen, "answer"));
+}
+END_TEST
+
+START_TEST(the_head_says_what_it_is)
+{
+    struct visitor v = visitor_new();
+    struct reader *reader = stream_of(&v, NULL);
+    expect_comes(reader, ": here", 2000);
+    static const char *const lines[] = {"HTTP/1.1 200 OK\r\n", "content-type: text/event-stream\r\n", "cache-control: no-store\r\n",
+                                        "X-RateLimit-Limit: 300\r\n", "x-request-id: "};
+    for (size_t i = 0; i < COUNT(lines); i++)
+        ck_assert_msg(strcasestr(reader->seen, lines[i]) != NULL, "%s\n%s", lines[i], reader->seen);
+}
+END_TEST
+
+START_TEST(claims_typing_and_the_close_are_told)
+{
+    struct visitor v = visitor_new();
+    struct reader *reader = stream_of(&v, NULL);
+    expect_comes(reader, ": here", 2000);
+    operate(&v, "claim", NULL);
+    expect_comes(reader, "event: claimed\n", 1000);
+    operate(&v, "typing", NULL);
+    expect_comes(reader, "event: typing\ndata: {\"typing\":true}\n\n", 1000);
+    operate(&v, "typing", "{\"typing_status\":\"off\"}");
+    expect_comes(reader, "data: {\"typing\":false}\n\n", 1000);
+    operate(&v, "release", NULL);
+    expect_comes(reader, "event: released\n", 1000);
+    post(&v, "messages", "{\"message\":\"hello\"}");
+    expect_comes(reader, "\"role\":\"assistant\"", 1000);
+    post(&v, "conversation/close", NULL);
+    expect_comes(reader, "event: closed\n", 1000);
+}
+END_TEST
+
+START_TEST(a_stream_that_comes_back_misses_and_repeats_nothing)
+{
+    struct visitor v = visitor_new();
+    struct response *first = post(&v, "messages", "{\"message\":\"m0\"}");
+    for (int i = 1; i < 60; i++) /* more than one part */
+        expect_status(operate(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
+    struct reader *reader = stream_of(&v, str_at(first, "data.answer_id"));
+    expect_comes(reader, "\"m59.\"", 3000);
+    ck_assert_uint_eq(times(reader, "event: message"), 59);
+    ck_assert_ptr_null(strstr(reader->seen, "\"m0\""));
+    const char *at = reader->seen;
+    for (int i = 1; i < 60; i++) {
+        char *want = text("\"content\":\"m%d.\"", i);
+        const char *found = strstr(at, want);
+        ck_assert_msg(found != NULL, "%s is not where it should be", want);
+        at = found;
+    }
+    struct reader *wrong = stream_of(&v, "x");
+    expect_comes(wrong, "bad_request", 2000);
+}
+END_TEST
+
+START_TEST(a_slow_reader_misses_nothing_and_holds_up_nobody)
+{
+    struct visitor v = visitor_new();
+    struct reader *slow = stream_of(&v, NULL), *quick = stream_of(&v, NULL);
+    char *big = malloc(4001);
+    memset(big, 'x', 4000);
+    big[4000] = '\0';
+    expect_comes(slow, ": here", 2000);
+    expect_comes(quick, ": here", 2000);
+    for (int i = 0; i < 300; i++) { /* over a megabyte: far more than sockets take unread */
+        struct response *r = operate(&v, "messages", text("{\"message\":\"%s\"}", big));
+        expect_status(r, 201);
+        response_free(r);
+        take(quick, 0);
+    }
+    operate(&v, "messages", "{\"message\":\"last\"}");
+    expect_comes(quick, "\"last\"", 3000);
+    expect_comes(slow, "\"last\"", 5000);
+    ck_assert_uint_eq(times(slow, "event: message"), 301);
+    ck_assert_uint_eq(times(quick, "event: message"), 301);
+}
+END_TEST
+
+/* ---- when it ends ---- */
+
+START_TEST(it_ends_with_its_agent)
+{
+    struct visitor v = visitor_new();
+    struct reader *reader = stream_of(&v, NULL);
+    expect_comes(reader, ": here", 2000);
+    if (_i == 0)
+        assay_ok(server, "agent", "update", agent, "--unpublished", NULL);
+    else if (_i == 1)
+        assay_ok(server, "agent", "delete", agent, NULL);
+    else if (_i == 2)
+        assay_ok(server, "workspace", "delete", "main", NULL);
+    else
+        http(server, .method = "DELETE", .path = "/api/v1/widget/me", .key = v.jwt);
+    ck_assert_msg(ends(reader, 1000), "%s", reader->seen);
+}
+END_TEST
+
+START_TEST(a_drain_asks_to_come_again)
+{
+    struct visitor v = visitor_new();
+    struct reader *reader = stream_of(&v, NULL);
+    expect_comes(reader, ": here", 2000);
+    struct response *last = post(&v, "messages", "{\"message\":\"before\"}");
+    expect_comes(reader, "\"assistant\"", 1000);
+    server_signal(server, SIGHUP);
+    expect_comes(reader, "event: reconnect\n", 5000);
+    ck_assert(ends(reader, 1000));
+    struct reader *again = stream_of(&v, str_at(last, "data.message_id"));
+    expect_comes(again, "\"assistant\"", 5000);
+    ck_assert_ptr_null(strstr(again->seen, "\"before\""));
+}
+END_TEST
+
+START_TEST(a_writer_that_dies_loses_no_event)
+{
+    struct visitor v = visitor_new();
+    struct reader *reader = stream_of(&v, NULL);
+    expect_comes(reader, ": here", 2000);
+    for (int i = 0; i < 3; i++) {
+        kill(server_process(server, "assayd: writer"), SIGKILL);
+        expect_status(operate(&v, "messages", text("{\"message\":\"after death %d\"}", i)), 201);
+        expect_comes(reader, text("after death %d", i), 5000);
+    }
+    ck_assert_uint_eq(times(reader, "event: message"), 3);
+}
+END_TEST
+
+START_TEST(a_bad_token_opens_nothing)
+{
+    struct visitor v = {"a.b.c", ""};
+    struct reader *reader = stream_of(&v, NULL);
+    expect_comes(reader, "HTTP/1.1 401", 2000);
+    expect_comes(reader, "unauthorized", 2000);
+}
+END_TEST
+
+START_TEST(a_client_that_goes_away_is_let_go)
+{
+    struct visitor v = visitor_new();
+    for (int i = 0; i < 50; i++) {
+        struct reader *reader = stream_of(&v, NULL);
+        expect_comes(reader, ": here", 2000);
+        if (i % 2)
+            operate(&v, "messages", "{\"message\":\"x\"}");
+        close(reader->fd);
+        free(reader->seen);
+    }
+    expect_status(operate(&v, "messages", "{\"message\":\"still here\"}"), 201);
+    server_stop(server);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("widget_stream");
+    TCase *tc = harness_case(suite, "stream");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, an_operators_answer_reaches_every_stream_within_200_ms);
+    tcase_add_test(tc, the_head_says_what_it_is);
+    tcase_add_test(tc, claims_typing_and_the_close_are_told);
+    tcase_add_test(tc, a_stream_that_comes_back_misses_and_repeats_nothing);
+    tcase_add_test(tc, a_slow_reader_misses_nothing_and_holds_up_nobody);
+    tcase_add_loop_test(tc, it_ends_with_its_agent, 0, 4);
+    tcase_add_test(tc, a_drain_asks_to_come_again);
+    tcase_add_test(tc, a_writer_that_dies_loses_no_event);
+    tcase_add_test(tc, a_bad_token_opens_nothing);
+    tcase_add_test(tc, a_client_that_goes_away_is_let_go);
+    return harness_main(suite);
+}
