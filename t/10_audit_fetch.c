@@ -3,10 +3,14 @@
 #include "audit/results.h"
 #include "audit_origin.h"
 
+#include <arpa/inet.h>
 #include <check.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 #include <zlib.h>
 
 static struct cidr loopback;
@@ -96,16 +100,18 @@ static bool passed(const char *check, const char *outcome)
 #define HTML "Content-Type: text/html; charset=utf-8\r\n"
 #define GOOD_PAGE "<!DOCTYPE html><html lang=en><title>Good</title><h1>A page</h1><p>Text."
 
-/* What browsers show as far as it came, and so what is graded. */
-static void answer_cut_gzip(struct origin_answer *a)
+/* ${flush}: Z_SYNC_FLUSH: it has no end; browsers show it as far as it came, and so it is graded. Then ${behind}, which they leave out. */
+static void answer_odd_gzip(struct origin_answer *a, int flush, const char *behind)
 {
     unsigned char out[512];
     z_stream z = {.next_in = (Bytef *)(uintptr_t)GOOD_PAGE, .avail_in = sizeof(GOOD_PAGE) - 1, .next_out = out, .avail_out = sizeof(out)};
     if (deflateInit2(&z, 9, Z_DEFLATED, 31, 9, Z_DEFAULT_STRATEGY) != Z_OK)
         return;
-    deflate(&z, Z_SYNC_FLUSH);
+    deflate(&z, flush);
     origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: gzip\r\nConnection: close\r\n\r\n");
     origin_send(a, out, sizeof(out) - z.avail_out);
+    for (unsigned i = 0; behind[0] != '\0' && i < 1000; i++)
+        origin_puts(a, behind);
     deflateEnd(&z);
 }
 
@@ -144,7 +150,9 @@ static void answer_site(struct origin_answer *a, const char *path)
     else if (strcmp(path, "/cut-chunk") == 0)
         origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Transfer-Encoding: chunked\r\n\r\n5000\r\n<!DOCTYPE html>");
     else if (strcmp(path, "/cut-gzip") == 0)
-        answer_cut_gzip(a);
+        answer_odd_gzip(a, Z_SYNC_FLUSH, "");
+    else if (strcmp(path, "/more-than-gzip") == 0)
+        answer_odd_gzip(a, Z_FINISH, "and on");
     else if (strcmp(path, "/odd-coding") == 0)
         origin_page(a, HTML "Content-Encoding: rot13\r\n", GOOD_PAGE);
     else if (strcmp(path, "/false-gzip") == 0)
@@ -157,6 +165,8 @@ static void answer_site(struct origin_answer *a, const char *path)
         origin_page(a, HTML, "");
     else if (strcmp(path, "/no-content") == 0)
         origin_puts(a, "HTTP/1.1 204 No Content\r\n\r\n");
+    else if (strcmp(path, "/not-modified") == 0)
+        origin_puts(a, "HTTP/1.1 304 Not Modified\r\n" HTML "\r\n");
     else
         origin_puts(a, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
 }
@@ -215,12 +225,14 @@ static const char *const ends[][2] = {
     {"/half", "interrupted"},
     {"/cut-chunk", "interrupted"},
     {"/cut-gzip", NULL},
+    {"/more-than-gzip", NULL},
     {"/odd-coding", "http_error"},
     {"/false-gzip", "http_error"},
     {"/hop-without-length", NULL},
     {"/short-error", "http_error"},
     {"/empty", NULL},
     {"/no-content", "not_html"},
+    {"/not-modified", "not_html"},
 };
 
 START_TEST(an_answer_ends_as_the_contract_says)
@@ -265,6 +277,70 @@ START_TEST(nobody_listening_is_connect_failed)
     grade("http://127.0.0.1:443/");
     ck_assert_str_eq(got.code, "connect_failed");
     close_all();
+}
+END_TEST
+
+/* ---- what stands still: all at once, since libcurl's patience is of seconds ---- */
+
+static void answer_bit_by_bit(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Connection: close\r\n\r\n");
+    while (origin_puts(a, "<"))
+        poll(NULL, 0, 500);
+}
+
+/* A port of loopback that accepts ${backlog} connections and one, and says nothing to them; others get no answer at all. */
+static int listen_silently(int backlog, uint16_t *port)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(sa);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert(fd >= 0 && bind(fd, (struct sockaddr *)&sa, n) == 0 && listen(fd, backlog) == 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&sa, &n), 0);
+    *port = ntohs(sa.sin_port);
+    return fd;
+}
+
+static int fill(uint16_t port)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert(fd >= 0 && connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0);
+    return fd;
+}
+
+static void keep_code(void *arg, const struct audit_findings *f)
+{
+    char(*codes)[32] = arg;
+    snprintf(codes[f->id], sizeof(codes[0]), "%s", f->error_code == NULL ? "" : f->error_code);
+}
+
+START_TEST(what_stands_still_is_told_by_where_it_does)
+{
+    char codes[3][32] = {"", "", ""}, url[64];
+    uint16_t deaf_port, dumb_port;
+    int deaf = listen_silently(0, &deaf_port), dumb = listen_silently(8, &dumb_port), filling = fill(deaf_port);
+    open_all(answer_bit_by_bit, false);
+    conf.audit_ports[1] = deaf_port;
+    conf.audit_ports[2] = dumb_port;
+    conf.audit_timeout_ms = 50000; /* the page that comes too slowly is given up long before */
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/", deaf_port);
+    audit_add(audit, 0, str_of(url), keep_code, codes);
+    snprintf(url, sizeof(url), "https://dumb.localhost:%u/", dumb_port);
+    audit_add(audit, 1, str_of(url), keep_code, codes);
+    snprintf(url, sizeof(url), "http://slow.localhost:%u/", origin_port(origin));
+    audit_add(audit, 2, str_of(url), keep_code, codes);
+    time_t began = time(NULL);
+    run();
+    ck_assert_str_eq(codes[0], "connect_failed");
+    ck_assert_str_eq(codes[1], "tls_failed");
+    ck_assert_str_eq(codes[2], "timeout");
+    ck_assert_int_lt(time(NULL) - began, 40);
+    close_all();
+    close(filling);
+    close(deaf);
+    close(dumb);
 }
 END_TEST
 
@@ -658,6 +734,7 @@ int main(void)
     tcase_add_test(t, a_url_refused_before_any_look_up_fails_in_the_next_wait);
     tcase_add_test(t, a_name_that_resolves_to_a_forbidden_address_is_refused_at_the_socket);
     tcase_add_test(t, nobody_listening_is_connect_failed);
+    tcase_add_test(t, what_stands_still_is_told_by_where_it_does);
     tcase_add_test(t, a_plain_server_under_https_is_tls_failed);
     tcase_add_test(t, a_certificate_that_does_not_verify_is_graded_and_fails_its_check);
     tcase_add_loop_test(t, a_page_is_read_in_every_coding_that_was_asked_for, 0, sizeof(codings) / sizeof(*codings));

@@ -33,6 +33,8 @@ struct fetch {
     bool head_whole, body_begun;
     bool enough;      /* we ended it, having what we wanted */
     unsigned sockets; /* that the guard let through */
+    int socket;       /* the last of them, while it is connecting */
+    bool connected;   /* one of them, though TLS may not stand yet */
     bool refused_by_guard, too_large, not_html;
     char reason[160];
     bool verified;
@@ -54,7 +56,17 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
         return CURL_SOCKET_BAD;
     }
     f->sockets++;
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    f->socket = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    return f->socket;
+}
+
+/* libcurl's own word comes when TLS stands. */
+static void look_if_connected(struct fetch *f)
+{
+    struct sockaddr_storage peer;
+    socklen_t n = sizeof(peer);
+    if (!f->connected && f->socket >= 0)
+        f->connected = getpeername(f->socket, (struct sockaddr *)&peer, &n) == 0;
 }
 
 /* The value of the first header ${name} of the last response. */
@@ -166,6 +178,7 @@ static int on_progress(void *arg, curl_off_t total, curl_off_t received, curl_of
 {
     struct fetch *f = arg;
     (void)total, (void)to_send, (void)sent;
+    look_if_connected(f);
     if ((uint64_t)received <= f->request.max_body || f->enough || f->not_html)
         return 0;
     f->too_large = f->request.body == FETCH_BODY_HTML;
@@ -251,6 +264,8 @@ bool fetch_start(struct fetch *f, CURLM *multi, const struct fetch_request *requ
     f->head_bytes = 0;
     f->status = 0;
     f->sockets = 0;
+    f->socket = -1;
+    f->connected = false;
     f->head_whole = f->body_begun = f->enough = f->refused_by_guard = f->too_large = f->not_html = false;
     f->verified = request->verify;
     f->reason[0] = '\0';
@@ -316,7 +331,11 @@ static enum fetch_error slow_part(const struct fetch *f)
     curl_off_t looked_up = 0, connected = 0;
     curl_easy_getinfo(f->easy, CURLINFO_NAMELOOKUP_TIME_T, &looked_up);
     curl_easy_getinfo(f->easy, CURLINFO_CONNECT_TIME_T, &connected);
-    return looked_up == 0 ? FETCH_DNS : connected == 0 ? FETCH_CONNECT : FETCH_TIMEOUT;
+    if (looked_up == 0)
+        return FETCH_DNS;
+    if (connected == 0)
+        return f->connected ? FETCH_TLS : FETCH_CONNECT;
+    return FETCH_TIMEOUT;
 }
 
 static bool refused_by_peer(const struct fetch *f)
@@ -324,6 +343,15 @@ static bool refused_by_peer(const struct fetch *f)
     long os_errno = 0;
     curl_easy_getinfo(f->easy, CURLINFO_OS_ERRNO, &os_errno);
     return os_errno == ECONNREFUSED;
+}
+
+/*
+ * Bytes behind the end of a compressed body: libcurl can write them nowhere, browsers leave them out, and the page is whole. Whatever else
+ * cannot be written was refused by our own functions, and is told by what they noted.
+ */
+static bool has_more_than_it_coded(const struct fetch *f, CURLcode code)
+{
+    return code == CURLE_WRITE_ERROR && f->head_whole && header(f, "content-encoding").n > 0;
 }
 
 enum fetch_error fetch_end(struct fetch *f, CURLM *multi, CURLcode code)
@@ -335,7 +363,7 @@ enum fetch_error fetch_end(struct fetch *f, CURLM *multi, CURLcode code)
         return FETCH_NOT_HTML;
     if (!buf_ok(&f->body) || !buf_ok(&f->head))
         return FETCH_MEMORY;
-    enum fetch_error error = f->enough ? FETCH_OK : error_of(code);
+    enum fetch_error error = f->enough || has_more_than_it_coded(f, code) ? FETCH_OK : error_of(code);
     if (error == FETCH_TIMEOUT)
         error = slow_part(f);
     if (error == FETCH_MEMORY && !f->head_whole)
@@ -348,8 +376,7 @@ enum fetch_error fetch_end(struct fetch *f, CURLM *multi, CURLcode code)
         return FETCH_REFUSED;
     if (error == FETCH_UNVERIFIED)
         find_reason(f);
-    if (error == FETCH_OK && f->request.body == FETCH_BODY_HTML && is_page(f) && f->status != 200 && header(f, "content-type").n == 0 &&
-        f->body.n == 0)
+    if (error == FETCH_OK && f->request.body == FETCH_BODY_HTML && is_page(f) && f->status != 200 && f->body.n == 0)
         return FETCH_NOT_HTML; /* 204 and its like */
     return error;
 }
