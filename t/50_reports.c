@@ -229,6 +229,44 @@ START_TEST(a_page_that_cannot_be_graded_is_201_failed_with_its_code)
 }
 END_TEST
 
+/* ${count} times ${piece}; lives until the test ends. */
+static char *repeated(const char *piece, size_t count)
+{
+    size_t n = strlen(piece);
+    char *all = malloc(n * count + 1);
+    ck_assert_ptr_nonnull(all);
+    for (size_t i = 0; i <= count; i++)
+        memcpy(all + i * n, i < count ? piece : "", i < count ? n : 1);
+    return all;
+}
+
+static const struct {
+    const char *piece;
+    size_t count;
+} hostile[] = {{"<b>", 5000}, {"<table><tr><td>", 1000}, {"<!--", 4000}, {"&amp;", 3000}, {"<select><svg><math>", 800}};
+
+START_TEST(hostile_pages_cost_their_own_reports_only)
+{
+    int64_t ids[COUNT(hostile) + 1];
+    pid_t auditor = server_process(server, "assayd: auditor 0");
+    origin_page(origin, "/never", 200, "", "<title>x</title>");
+    origin_hold(origin, "/never");
+    ids[COUNT(hostile)] = report_queued(server, text("http://never.localhost:%u/never", origin_port(origin)));
+    for (size_t i = 0; i < COUNT(hostile); i++) {
+        origin_page(origin, text("/hostile-%zu", i), 200, "Content-Type: text/html\r\n", repeated(hostile[i].piece, hostile[i].count));
+        ids[i] = report_queued(server, text("http://hostile-%zu.localhost:%u/hostile-%zu", i, origin_port(origin), i));
+    }
+    expect_str(create("/good", "Prefer: wait=8"), "data.status", "done");
+    for (size_t i = 0; i < COUNT(hostile); i++) {
+        struct response *r = report_wait(server, ids[i]);
+        bool failed = strcmp(str_at(r, "data.status"), "failed") == 0;
+        expect(r, !failed || strcmp(str_at(r, "data.error.code"), "too_complex") == 0);
+    }
+    expect_str(report_wait(server, ids[COUNT(hostile)]), "data.error.code", "timeout");
+    ck_assert_int_eq(server_process(server, "assayd: auditor 0"), auditor);
+}
+END_TEST
+
 START_TEST(a_page_behind_tls_that_is_none_fails_with_tls_failed)
 {
     const char *url = text("https://127.0.0.1:%u/good", origin_port(origin));
@@ -450,6 +488,7 @@ int main(void)
     tcase_add_test(tcase, a_held_post_is_answered_as_soon_as_the_report_is_done);
     tcase_add_loop_test(tcase, preferences_are_read_as_rfc_7240_says, 0, COUNT(preferences));
     tcase_add_loop_test(tcase, a_page_that_cannot_be_graded_is_201_failed_with_its_code, 0, COUNT(failures));
+    tcase_add_test(tcase, hostile_pages_cost_their_own_reports_only);
     tcase_add_test(tcase, a_page_behind_tls_that_is_none_fails_with_tls_failed);
     tcase_add_loop_test(tcase, the_project_is_the_lower_case_punycode_host_without_www_and_port, 0, COUNT(hosts));
     tcase_add_test(tcase, the_same_url_twice_makes_two_reports_with_growing_ids);
