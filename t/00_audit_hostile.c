@@ -27,8 +27,10 @@ static struct page page;
 
 #ifdef SLOWED
 #define BUSY_SECONDS 40
+#define BUSY_BYTES ((size_t)1024 * 1024)
 #else
 #define BUSY_SECONDS 3
+#define BUSY_BYTES ((size_t)5 * 1024 * 1024)
 #endif
 
 /* ---- hostile markup: a beginning, what is repeated, an end, how often ---- */
@@ -111,9 +113,7 @@ START_TEST(a_parse_past_its_deadline_is_given_up)
 }
 END_TEST
 
-/* ---- pages made to keep the checks busy: what is repeated, up to 5 MiB ---- */
-
-#define HOSTILE_BYTES ((size_t)5 * 1024 * 1024)
+/* ---- pages made to keep the checks busy: what is repeated, up to 5 MiB, the most that is fetched ---- */
 
 static const char *const busy[] = {
     "<a href='http://x y' onclick>here</a>",
@@ -142,7 +142,7 @@ START_TEST(busy_pages_are_judged_in_time)
     struct buf html = {0}, json = {0};
     struct timespec from, to;
     buf_adds(&html, "<title>word \xE5\x92\x97</title>");
-    while (html.n < HOSTILE_BYTES)
+    while (html.n < BUSY_BYTES)
         buf_adds(&html, busy[_i]);
     audit_kit_facts(&f, URL "page", "X-Robots-Tag: all\nContent-Encoding: gzip", "");
     page_free(&f.page);

@@ -8,7 +8,17 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ONE_OF(array) ((array)[random_below(COUNT(array))])
+/* sanitizers take ten times as long, and look for other mistakes */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GENERATED 8000
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define GENERATED 8000
+#endif
+#ifndef GENERATED
 #define GENERATED 40000
+#endif
 
 static struct cidr loopback;
 static struct conf confs[] = {
