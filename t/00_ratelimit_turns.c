@@ -74,8 +74,7 @@ static int64_t clock_now; /* steps once in a run, at any moment, where the plan 
 
 static struct ratelimit_window key_window(const uint64_t *key, uint32_t limit)
 {
-    return (struct ratelimit_window){
-        .salt = 1, .seconds = plan->second > 0 ? 4 : 60, .limit = limit, .key = key, .key_size = sizeof(*key)};
+    return (struct ratelimit_window){.salt = 1, .seconds = plan->second > 0 ? 4 : 60, .limit = limit, .key = key, .key_size = sizeof(*key)};
 }
 
 static struct ratelimit_window wide_window(uint32_t limit)
