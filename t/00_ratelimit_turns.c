@@ -309,6 +309,24 @@ START_TEST(any_order_of_steps_keeps_the_invariants)
 }
 END_TEST
 
+/* a window that ended between a charge and its giving back has nothing more to get */
+START_TEST(only_the_window_that_was_charged_is_given_back)
+{
+    uint64_t key = 1;
+    plan = &plans[0];
+    struct ratelimit_window w = key_window(&key, plan->limit);
+    uint64_t hash = ratelimit_hash(rl, &w);
+    clock_now = NOW + 30;
+    ck_assert(ask(rl, key));
+    clock_now = NOW + 60;
+    ck_assert(ask(rl, key) && ask(rl, key));
+    ck_assert(!give_back(rl, hash, &w, NOW + 60, false));
+    check_used(0, w, 2);
+    ck_assert(give_back(rl, hash, &w, NOW + 120, false));
+    check_used(0, w, 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ratelimit turns");
@@ -316,6 +334,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, any_order_of_steps_keeps_the_invariants, 0, sizeof(plans) / sizeof(plans[0]));
+    tcase_add_test(t, only_the_window_that_was_charged_is_given_back);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
