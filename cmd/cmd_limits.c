@@ -112,26 +112,6 @@ struct top {
     size_t count, room;
 };
 
-static void add_note(void *arg, const struct ratelimit_noted *noted)
-{
-    struct top *top = arg;
-    if (top->count == top->room) {
-        top->room = top->room == 0 ? 64 : top->room * 2;
-        top->notes = realloc(top->notes, top->room * sizeof(*top->notes));
-        if (top->notes == NULL)
-            abort();
-    }
-    top->notes[top->count++] = *noted;
-}
-
-/* by the part of the limit that is used, the largest first */
-static int compare_notes(const void *a, const void *b)
-{
-    const struct ratelimit_noted *x = a, *y = b;
-    uint64_t left = (uint64_t)x->used * y->limit, right = (uint64_t)y->used * x->limit;
-    return left != right ? (left < right) - (left > right) : strcmp(x->text, y->text);
-}
-
 static unsigned limiter_of(const struct view *v, const struct ratelimit_noted *noted)
 {
     for (unsigned i = 1; i < v->limits.count; i++)
@@ -152,6 +132,28 @@ static uint32_t limit_now(const struct view *v, unsigned limiter, const struct r
     return noted->limit;
 }
 
+static void add_note(void *arg, const struct ratelimit_noted *noted)
+{
+    struct top *top = arg;
+    if (top->count == top->room) {
+        top->room = top->room == 0 ? 64 : top->room * 2;
+        top->notes = realloc(top->notes, top->room * sizeof(*top->notes));
+        if (top->notes == NULL)
+            abort();
+    }
+    top->notes[top->count] = *noted;
+    top->notes[top->count].limit = limit_now(top->view, limiter_of(top->view, noted), noted);
+    top->count++;
+}
+
+/* by the part of the limit that is used, the largest first */
+static int compare_notes(const void *a, const void *b)
+{
+    const struct ratelimit_noted *x = a, *y = b;
+    uint64_t left = (uint64_t)x->used * y->limit, right = (uint64_t)y->used * x->limit;
+    return left != right ? (left < right) - (left > right) : strcmp(x->text, y->text);
+}
+
 static void print_top(const struct view *v, struct top *top, uint64_t most, bool json)
 {
     struct records records;
@@ -162,7 +164,7 @@ static void print_top(const struct view *v, struct top *top, uint64_t most, bool
         records_text(&records, "limiter", str_of(limiter == LIMITER_NONE ? NULL : v->limits.rows[limiter].name));
         records_text(&records, "key", str_of(noted->text));
         records_number(&records, "used", noted->used);
-        records_number(&records, "limit", limit_now(v, limiter, noted));
+        records_number(&records, "limit", noted->limit);
         records_number(&records, "seconds", noted->seconds);
         records_time(&records, "reset", noted->reset * 1000);
         records_end_row(&records);

@@ -44,12 +44,17 @@ struct limiters_board *limiters_board_create(const char *path, const struct limi
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return NULL;
-    struct limiters_board *board = ftruncate(fd, sizeof(struct limiters_board)) == 0 ? map(fd, PROT_READ | PROT_WRITE) : NULL;
-    int error = errno;
+    /* all its room is taken now: a page that a full file system cannot give later kills whoever counts in it */
+    struct limiters_board *board = NULL;
+    int error = posix_fallocate(fd, 0, sizeof(struct limiters_board));
+    if (error == 0 && (board = map(fd, PROT_READ | PROT_WRITE)) == NULL)
+        error = errno;
     close(fd);
-    errno = error;
-    if (board == NULL)
+    if (board == NULL) {
+        unlink(path);
+        errno = error;
         return NULL;
+    }
     atomic_store(&board->format, VERSION);
     limiters_board_publish(board, limits);
     atomic_store(&board->magic, MAGIC);

@@ -24,10 +24,17 @@ struct scoreboard *scoreboard_create(const char *path)
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return NULL;
-    struct scoreboard *sb = ftruncate(fd, sizeof(struct scoreboard)) == 0 ? map(fd, PROT_READ | PROT_WRITE) : NULL;
+    /* all its room is taken now: a page that a full file system cannot give later kills whoever writes to it */
+    struct scoreboard *sb = NULL;
+    int error = posix_fallocate(fd, 0, sizeof(struct scoreboard));
+    if (error == 0 && (sb = map(fd, PROT_READ | PROT_WRITE)) == NULL)
+        error = errno;
     close(fd);
-    if (sb == NULL)
+    if (sb == NULL) {
+        unlink(path);
+        errno = error;
         return NULL;
+    }
     score_set(sb->version, SCOREBOARD_VERSION);
     score_set(sb->master_pid, getpid());
     score_set(sb->started_at_s, (uint64_t)(clock_wall_ms() / 1000));

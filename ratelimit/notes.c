@@ -81,9 +81,10 @@ void ratelimit_notes(struct ratelimit *rl, int64_t now, ratelimit_note_fn *each,
         load(rl->notes[i], &note);
         if (!whole(rl, &note))
             continue;
-        struct ratelimit_window window = {.salt = note.salt, .seconds = note.seconds, .limit = note.limit, .hash = note.hash};
+        /* as if there were no limit: the one that was noted may have been raised since */
+        struct ratelimit_window window = {.salt = note.salt, .seconds = note.seconds, .limit = RATELIMIT_COUNT_MAX, .hash = note.hash};
         ratelimit_peek(rl, &window, 1, now, &state);
-        struct ratelimit_noted noted = {note.salt, note.seconds, note.limit, note.limit - state.remaining, state.reset, ""};
+        struct ratelimit_noted noted = {note.salt, note.seconds, note.limit, window.limit - state.remaining, state.reset, ""};
         memcpy(noted.text, note.text, RATELIMIT_TEXT_MAX);
         if (noted.used > 0)
             each(arg, &noted);

@@ -123,7 +123,7 @@ void ratelimit_usage(const struct ratelimit *rl, int64_t now, struct ratelimit_u
 #define RATELIMIT_TEXT_MAX 80
 struct ratelimit_noted {
     uint64_t salt;
-    uint32_t seconds, limit, used;
+    uint32_t seconds, limit, used; /* limit: when it was noted; used: by now, more than that where it was raised */
     int64_t reset;
     char text[RATELIMIT_TEXT_MAX + 1];
 };

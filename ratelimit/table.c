@@ -112,16 +112,20 @@ static bool clock_swap(uint64_t *at, uint64_t is, uint64_t next)
 
 bool table_advance(struct ratelimit *rl, struct ratelimit_time *time)
 {
-    uint64_t clock = word_load(&rl->header->clock);
-    if (!table_time_holds(rl, time))
-        return false;
-    int64_t ahead = time->now - (int64_t)(clock >> 32);
-    bool jump = ahead > RATELIMIT_LATE_SECONDS || ahead < -RATELIMIT_LATE_SECONDS;
-    uint64_t next = (uint64_t)time->now << 32 | (uint32_t)((uint32_t)clock + jump);
-    if ((ahead <= 0 && !jump) || !clock_swap(&rl->header->clock, clock, next))
-        return table_time_holds(rl, time);
-    time->token = next;
-    return true;
+    for (;;) { /* where another process told its own time meanwhile, this one may still be ahead of it: untold it would count in secret */
+        uint64_t clock = word_load(&rl->header->clock);
+        int64_t ahead = time->now - (int64_t)(clock >> 32);
+        bool jump = ahead > RATELIMIT_LATE_SECONDS || ahead < -RATELIMIT_LATE_SECONDS;
+        uint64_t next = (uint64_t)time->now << 32 | (uint32_t)((uint32_t)clock + jump);
+        if (!clock_holds(clock, time))
+            return false;
+        if (ahead <= 0 && !jump)
+            return true;
+        if (clock_swap(&rl->header->clock, clock, next)) {
+            time->token = next;
+            return true;
+        }
+    }
 }
 
 /* ---- helping ---- */

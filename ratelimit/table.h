@@ -70,10 +70,14 @@ bool table_advance(struct ratelimit *rl, struct ratelimit_time *time);
  * table_time_holds(rl, time): no jump was told since ${time} was read, and it is not old. What was read from a slot before this and is
  * swapped after it was judged by the right clock: who has another one told the jump before it changed a slot.
  */
+static inline bool clock_holds(uint64_t clock, const struct ratelimit_time *time)
+{
+    return (uint32_t)clock == (uint32_t)time->token && clock >> 32 <= (time->token >> 32) + RATELIMIT_LATE_SECONDS;
+}
+
 static inline bool table_time_holds(const struct ratelimit *rl, const struct ratelimit_time *time)
 {
-    uint64_t clock = word_load(&rl->header->clock);
-    return (uint32_t)clock == (uint32_t)time->token && clock >> 32 <= (time->token >> 32) + RATELIMIT_LATE_SECONDS;
+    return clock_holds(word_load(&rl->header->clock), time);
 }
 
 static inline struct pair *table_bucket(const struct ratelimit *rl, uint64_t index)

@@ -503,6 +503,20 @@ START_TEST(note_tells_who_is_near)
 }
 END_TEST
 
+START_TEST(note_tells_what_is_used_past_a_limit_that_was_raised)
+{
+    struct ratelimit_window w = window("k", 4, 60);
+    admitted(w, NOW, 4);
+    ratelimit_note(rl, &w, NOW, "192.0.2.1");
+    w.limit = 20;
+    admitted(w, NOW, 5);
+    ratelimit_notes(rl, NOW + 10, take_note, NULL);
+    ck_assert_uint_eq(noted_count, 1);
+    ck_assert_uint_eq(noted.used, 9);
+    ck_assert_uint_eq(noted.limit, 4);
+}
+END_TEST
+
 START_TEST(notes_are_bounded_and_keep_the_newest)
 {
     ratelimit_close(rl);
@@ -555,6 +569,7 @@ int main(void)
     tcase_add_test(t, attached_table_is_the_same);
     tcase_add_test(t, file_is_private_and_whole);
     tcase_add_test(t, note_tells_who_is_near);
+    tcase_add_test(t, note_tells_what_is_used_past_a_limit_that_was_raised);
     tcase_add_test(t, notes_are_bounded_and_keep_the_newest);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

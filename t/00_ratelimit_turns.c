@@ -3,8 +3,9 @@
  * processes on two cores ever have. Each caller is a coroutine; RATELIMIT_STEP lets any other go on, for long if chance will have it, and
  * a caller may be stopped for ever in the middle (a killed process).
  *
- * Invariants, after every run: a key has one slot at most; no more than the limit was admitted of a key whose slot lived; and when all who
- * live have ended, every key that was asked for can be asked for again.
+ * Invariants, after every run: a key has one slot at most; no more than the limit was admitted of a key whose slot lived, in each window;
+ * what is used is what was admitted, in both windows of a request that has two; and when all who live have ended, every key that was asked
+ * for can be asked for again.
  */
 #include <stdint.h>
 
@@ -18,15 +19,31 @@ static void step(void);
 #include <ucontext.h>
 
 #define NOW 1800000000
+#define FIRST (NOW - 3600) /* no clock of a test goes back further */
 #define CALLERS 4
 #define STACK 65536
 
 struct caller {
+    struct ratelimit rl; /* as a process has it: the mapping is shared, what it remembers of its last charge is its own */
     ucontext_t context;
     char stack[STACK];
     bool ended;
     unsigned asleep; /* turns that others get first; UINT32_MAX: killed */
-    unsigned asks, keys;
+};
+
+/*
+ * Columns: requests of each caller, keys they ask for (the least table has 32 slots), limit, whether some are killed, runs, step of the
+ * clock.
+ */
+struct plan {
+    const char *what;
+    unsigned asks, keys, limit;
+    bool kill;
+    unsigned runs;
+    int64_t clock_step;
+    unsigned wide;   /* a second window, which all keys share, with this limit; 0: none */
+    unsigned second; /* turns that a second takes, windows being of 4 s; 0: the clock stands still and they are of 60 s */
+    unsigned resets; /* of a thousand requests, how many are followed by a reset of their key */
 };
 
 static struct caller callers[CALLERS];
@@ -37,7 +54,9 @@ static char dir[64];
 static struct ratelimit *rl;
 
 #define KEYS_MAX 64
-static unsigned taken[KEYS_MAX], limit;
+#define WINDOWS 4096
+static const struct plan *plan;
+static unsigned taken[KEYS_MAX], in_window[KEYS_MAX][WINDOWS], resets[KEYS_MAX];
 
 static uint64_t chance(uint64_t below)
 {
@@ -53,53 +72,80 @@ static void step(void)
 
 static int64_t clock_now; /* steps once in a run, at any moment, where the plan says so */
 
-/* what a caller asks: keys by chance; its reading of the clock may be as old as chance has it sleep */
+static struct ratelimit_window key_window(const uint64_t *key, uint32_t limit)
+{
+    return (struct ratelimit_window){.salt = 1, .seconds = plan->second > 0 ? 4 : 60, .limit = limit, .key = key, .key_size = sizeof(*key)};
+}
+
+static struct ratelimit_window wide_window(uint32_t limit)
+{
+    return (struct ratelimit_window){.salt = 2, .seconds = RATELIMIT_SECONDS_MAX, .limit = limit, .key = "", .key_size = 0};
+}
+
+/* one request; its reading of the clock may be as old as chance has its caller sleep */
+static bool ask(struct ratelimit *own, uint64_t key)
+{
+    struct ratelimit_window w[2] = {key_window(&key, plan->limit), wide_window(plan->wide)};
+    struct ratelimit_state state;
+    struct ratelimit_time time;
+    int got;
+    do {
+        time.token = ratelimit_token(own);
+        time.now = clock_now;
+        step();
+    } while ((got = ratelimit_take(own, w, plan->wide > 0 ? 2 : 1, time, &state)) < 0);
+    if (got != 0)
+        return false;
+    taken[key]++;
+    if (plan->wide == 0) {
+        ck_assert_int_lt((state.reset - FIRST) / w[0].seconds, WINDOWS);
+        in_window[key][(state.reset - FIRST) / w[0].seconds]++;
+    }
+    return true;
+}
+
 static void call(void)
 {
     struct caller *self = running;
-    for (unsigned i = 0; i < self->asks; i++) {
-        uint64_t key = chance(self->keys);
-        struct ratelimit_window w = {.salt = 1, .seconds = 60, .limit = limit, .key = &key, .key_size = sizeof(key)};
-        struct ratelimit_state state;
-        struct ratelimit_time time;
-        int got;
-        do {
-            time.token = ratelimit_token(rl);
-            time.now = clock_now;
-            step();
-        } while ((got = ratelimit_take(rl, &w, 1, time, &state)) < 0);
-        if (got == 0)
-            taken[key]++;
+    for (unsigned i = 0; i < plan->asks; i++) {
+        uint64_t key = chance(plan->keys);
+        ask(&self->rl, key);
+        if (chance(1000) < plan->resets) {
+            struct ratelimit_window w = key_window(&key, plan->limit);
+            resets[key]++; /* before: others may take from what it gives before it has ended */
+            ratelimit_reset(&self->rl, &w, clock_now);
+        }
     }
     self->ended = true;
     running = NULL;
     setcontext(&scheduler);
 }
 
-static void start(unsigned asks, unsigned keys)
+static void start(void)
 {
     for (unsigned i = 0; i < CALLERS; i++) {
         struct caller *c = &callers[i];
+        c->rl = *rl;
         getcontext(&c->context);
         c->context.uc_stack.ss_sp = c->stack;
         c->context.uc_stack.ss_size = STACK;
         c->context.uc_link = NULL;
         c->ended = false;
         c->asleep = 0;
-        c->asks = asks;
-        c->keys = keys;
         makecontext(&c->context, call, 0);
     }
 }
 
 /* until all have ended or are killed; false: they never do */
-static bool run(bool kill, int64_t clock_step)
+static bool run(void)
 {
     unsigned steps_at = (unsigned)chance(600);
     clock_now = NOW + 30;
     for (unsigned turn = 0; turn < 2000000; turn++) {
         if (turn == steps_at)
-            clock_now += clock_step;
+            clock_now += plan->clock_step;
+        if (plan->second > 0 && turn % plan->second == 0)
+            clock_now++;
         unsigned alive = 0;
         for (unsigned i = 0; i < CALLERS; i++)
             alive += !callers[i].ended && callers[i].asleep != UINT32_MAX;
@@ -120,7 +166,7 @@ static bool run(bool kill, int64_t clock_step)
         uint64_t luck = chance(1000);
         if (luck < 60)
             c->asleep = (unsigned)chance(400); /* long enough for the others to do many whole requests */
-        else if (kill && luck == 999 && alive > 1)
+        else if (plan->kill && luck == 999 && alive > 1)
             c->asleep = UINT32_MAX;
     }
     return false;
@@ -129,7 +175,7 @@ static bool run(bool kill, int64_t clock_step)
 /* how many slots a key has, void and other reservations left out */
 static unsigned slots_of(uint64_t key)
 {
-    struct ratelimit_window w = {.salt = 1, .seconds = 60, .limit = limit, .key = &key, .key_size = sizeof(key)};
+    struct ratelimit_window w = key_window(&key, plan->limit);
     uint64_t hash = ratelimit_hash(rl, &w);
     unsigned count = 0;
     for (uint64_t i = 0; i < (rl->mask + 1) * BUCKET_SLOTS; i++)
@@ -142,8 +188,11 @@ static void forget(void)
     memset(rl->slots, 0, (rl->mask + 1) * BUCKET_SLOTS * sizeof(struct pair));
     memset(rl->claims, 0, CLAIMS * sizeof(struct pair));
     memset(taken, 0, sizeof(taken));
+    memset(in_window, 0, sizeof(in_window));
+    memset(resets, 0, sizeof(resets));
     memset(&rl->last, 0, sizeof(rl->last));
     rl->header->evicted = rl->header->clock = 0;
+    rl->header->seed[0] = chance_state; /* where keys lie is the seed's too */
 }
 
 static void setup(void)
@@ -163,60 +212,118 @@ static void teardown(void)
     rmdir(dir);
 }
 
-/*
- * Columns: requests of each caller, keys they ask for (the least table has 32 slots), limit, whether some are killed, runs, step of the
- * clock.
- */
-static const struct {
-    const char *what;
-    unsigned asks, keys, limit;
-    bool kill;
-    unsigned runs;
-    int64_t clock_step;
-} plans[] = {
-    {"one new key met by all", 3, 1, 5, false, 3000, 0},
-    {"few keys, used up", 12, 3, 9, false, 800, 0},
-    {"room for all", 10, 16, 2, false, 800, 0},
-    {"more keys than slots", 30, 64, 3, false, 250, 0},
-    {"one key, the clock goes back an hour", 40, 1, 5, false, 2000, -3600},
-    {"one key, the clock goes back three seconds", 40, 1, 5, false, 1000, -33},
-    {"few keys, the clock goes on by a day", 40, 3, 5, true, 2000, 86400},
-    {"one new key, some killed", 3, 1, 5, true, 3000, 0},
-    {"room for all, some killed", 10, 16, 2, true, 1500, 0},
-    {"more keys than slots, some killed", 30, 64, 3, true, 250, 0},
+static const struct plan plans[] = {
+    {"one new key met by all", 3, 1, 5, false, 3000, 0, 0, 0, 0},
+    {"few keys, used up", 12, 3, 9, false, 800, 0, 0, 0, 0},
+    {"room for all", 10, 16, 2, false, 800, 0, 0, 0, 0},
+    {"more keys than slots", 30, 64, 3, false, 250, 0, 0, 0, 0},
+    {"one key, the clock goes back an hour", 40, 1, 5, false, 2000, -3600, 0, 0, 0},
+    {"one key, the clock goes back three seconds", 40, 1, 5, false, 1000, -33, 0, 0, 0},
+    {"few keys, the clock goes on by an hour", 40, 3, 5, true, 2000, 3600, 0, 0, 0},
+    {"several keys, the clock goes back an hour", 20, 8, 3, true, 1000, -3600, 0, 0, 0},
+    {"one new key, some killed", 3, 1, 5, true, 3000, 0, 0, 0, 0},
+    {"room for all, some killed", 10, 16, 2, true, 1500, 0, 0, 0, 0},
+    {"more keys than slots, some killed", 30, 64, 3, true, 250, 0, 0, 0, 0},
+    {"two windows, the wide one refuses first", 12, 3, 12, false, 1500, 0, 20, 0, 0},
+    {"two windows, the narrow one refuses first", 12, 3, 4, false, 1500, 0, 100, 0, 0},
+    {"two windows, some killed", 12, 3, 6, true, 1500, 0, 15, 0, 0},
+    {"windows end", 40, 2, 3, false, 1200, 0, 0, 60, 0},
+    {"windows end, some killed", 40, 8, 2, true, 800, 0, 0, 100, 0},
+    {"two windows, windows end", 30, 3, 3, false, 800, 0, 50, 60, 0},
+    {"keys are reset", 30, 3, 5, false, 1000, 0, 0, 0, 100},
+    {"keys are reset and windows end", 30, 3, 3, false, 800, 0, 0, 60, 100},
 };
+
+static void check_key(unsigned seed, unsigned key)
+{
+    unsigned windows = 1 + (plan->clock_step != 0) + resets[key]; /* one extra for the step, and for each reset */
+    if (slots_of(key) > 1)
+        ck_abort_msg("%s, seed %u: key %u has %u slots", plan->what, seed, key, slots_of(key));
+    if (rl->header->evicted != 0)
+        return;
+    if (plan->second == 0 && taken[key] > plan->limit * windows)
+        ck_abort_msg("%s, seed %u: key %u: %u of %u admitted", plan->what, seed, key, taken[key], plan->limit * windows);
+    for (unsigned w = 0; w < WINDOWS; w++)
+        if (in_window[key][w] > plan->limit * windows)
+            ck_abort_msg("%s, seed %u: key %u, window %u: %u of %u admitted", plan->what, seed, key, w, in_window[key][w],
+                         plan->limit * windows);
+}
+
+/* what the table says that a window has used: what was admitted, and what killed ones did not live to be told */
+static void check_used(unsigned seed, struct ratelimit_window w, unsigned told)
+{
+    struct ratelimit_state state;
+    w.limit = RATELIMIT_COUNT_MAX;
+    ratelimit_peek(rl, &w, 1, clock_now, &state);
+    unsigned used = w.limit - state.remaining;
+    if (used < told || used - told > (plan->kill ? CALLERS - 1 : 0))
+        ck_abort_msg("%s, seed %u: %u used of a window of %u s, %u admitted", plan->what, seed, used, w.seconds, told);
+}
+
+/* all that was asked, up to the limits: nobody was refused for nothing, and killed ones lost their own charge at most */
+static void check_the_rest(unsigned seed)
+{
+    unsigned total = 0, narrow = 0, all = 0;
+    for (uint64_t key = 0; key < plan->keys; key++) {
+        check_used(seed, key_window(&key, plan->limit), taken[key]);
+        narrow += taken[key];
+    }
+    if (plan->wide > 0)
+        check_used(seed, wide_window(plan->wide), narrow);
+    for (uint64_t key = 0; key < plan->keys; key++) {
+        unsigned before = taken[key];
+        while (ask(rl, key))
+            ;
+        unsigned lost = plan->limit - taken[key];
+        if (taken[key] > plan->limit || (plan->wide == 0 && lost > (plan->kill ? CALLERS - 1 : 0)))
+            ck_abort_msg("%s, seed %u: key %u: %u admitted, then %u, of %u", plan->what, seed, (unsigned)key, before, taken[key] - before,
+                         plan->limit);
+        total += taken[key];
+        all += plan->limit;
+    }
+    unsigned room = plan->wide > 0 && plan->wide < all ? plan->wide : all;
+    if (total > room || room - total > (plan->kill ? CALLERS - 1 : 0))
+        ck_abort_msg("%s, seed %u: %u admitted in all, of %u", plan->what, seed, total, room);
+}
 
 START_TEST(any_order_of_steps_keeps_the_invariants)
 {
-    limit = plans[_i].limit;
-    for (unsigned seed = 1; seed <= plans[_i].runs; seed++) {
+    plan = &plans[_i];
+    for (unsigned seed = 1; seed <= plan->runs; seed++) {
         chance_state = seed * 0x9e3779b97f4a7c15u;
         forget();
-        start(plans[_i].asks, plans[_i].keys);
-        if (!run(plans[_i].kill, plans[_i].clock_step))
-            ck_abort_msg("%s, seed %u: it does not end", plans[_i].what, seed);
-        bool evicted = rl->header->evicted != 0;
-        for (unsigned key = 0; key < plans[_i].keys; key++) {
-            if (slots_of(key) > 1)
-                ck_abort_msg("%s, seed %u: key %u has %u slots", plans[_i].what, seed, key, slots_of(key));
-            unsigned windows = plans[_i].clock_step != 0 ? 2 : 1; /* one extra for the step */
-            if (taken[key] > limit * windows && !evicted)
-                ck_abort_msg("%s, seed %u: %u of %u admitted", plans[_i].what, seed, taken[key], limit);
-        }
-        /* all that was asked, up to the limit: nobody was refused for nothing, and killed ones lost their own charge at most */
-        for (unsigned key = 0; key < plans[_i].keys && !evicted && plans[_i].keys <= 16 && plans[_i].clock_step == 0; key++) {
-            uint64_t id = key;
-            struct ratelimit_window w = {.salt = 1, .seconds = 60, .limit = limit, .key = &id, .key_size = sizeof(id)};
-            struct ratelimit_state state;
-            unsigned before = taken[key];
-            while (ratelimit_take(rl, &w, 1, (struct ratelimit_time){ratelimit_token(rl), NOW + 30}, &state) == 0)
-                taken[key]++;
-            unsigned lost = limit - taken[key];
-            if (taken[key] > limit || lost > (plans[_i].kill ? CALLERS - 1 : 0))
-                ck_abort_msg("%s, seed %u: key %u: %u admitted, then %u, of %u", plans[_i].what, seed, key, before, taken[key] - before,
-                             limit);
+        start();
+        if (!run())
+            ck_abort_msg("%s, seed %u: it does not end", plan->what, seed);
+        for (unsigned key = 0; key < plan->keys; key++)
+            check_key(seed, key);
+        if (plan->keys <= 16 && plan->clock_step == 0 && plan->second == 0 && plan->resets == 0 && rl->header->evicted == 0)
+            check_the_rest(seed);
+        if (plan->wide > 0 && plan->second > 0) {
+            unsigned total = 0;
+            for (unsigned key = 0; key < plan->keys; key++)
+                total += taken[key];
+            check_used(seed, wide_window(plan->wide), total);
         }
     }
+}
+END_TEST
+
+/* a window that ended between a charge and its giving back has nothing more to get */
+START_TEST(only_the_window_that_was_charged_is_given_back)
+{
+    uint64_t key = 1;
+    plan = &plans[0];
+    struct ratelimit_window w = key_window(&key, plan->limit);
+    uint64_t hash = ratelimit_hash(rl, &w);
+    clock_now = NOW + 30;
+    ck_assert(ask(rl, key));
+    clock_now = NOW + 60;
+    ck_assert(ask(rl, key) && ask(rl, key));
+    ck_assert(!give_back(rl, hash, &w, NOW + 60, false));
+    check_used(0, w, 2);
+    ck_assert(give_back(rl, hash, &w, NOW + 120, false));
+    check_used(0, w, 1);
 }
 END_TEST
 
@@ -227,6 +334,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, any_order_of_steps_keeps_the_invariants, 0, sizeof(plans) / sizeof(plans[0]));
+    tcase_add_test(t, only_the_window_that_was_charged_is_given_back);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,15 @@ static void teardown(void)
     unlink(path);
     rmdir(dir);
 }
+
+/* a full file system takes no page from those who write to it */
+START_TEST(file_has_all_its_room_from_the_start)
+{
+    struct stat st;
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_ge(st.st_blocks * 512, st.st_size);
+}
+END_TEST
 
 START_TEST(slots_are_claimed_once_and_come_back)
 {
@@ -99,6 +109,7 @@ int main(void)
     Suite *s = suite_create("scoreboard");
     TCase *t = tcase_create("scoreboard");
     tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, file_has_all_its_room_from_the_start);
     tcase_add_test(t, slots_are_claimed_once_and_come_back);
     tcase_add_test(t, full_board_gives_no_slot);
     tcase_add_test(t, role_is_known_by_pid);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +40,15 @@ static void end(void)
     unlink(path);
     rmdir(dir);
 }
+
+/* a full file system takes no page from those who count */
+START_TEST(the_file_has_all_its_room_from_the_start)
+{
+    struct stat st;
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_ge(st.st_blocks * 512, st.st_size);
+}
+END_TEST
 
 static pid_t start_publisher(void)
 {
@@ -109,6 +119,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, a_reader_has_one_whole_publish_or_none);
+    tcase_add_test(tcase, the_file_has_all_its_room_from_the_start);
     tcase_add_test(tcase, counters_of_many_processes_add_up);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

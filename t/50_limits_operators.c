@@ -120,6 +120,27 @@ START_TEST(top_shows_who_is_near_a_limit_first)
 }
 END_TEST
 
+static bool first_is_the_key(void *key)
+{
+    return !strcmp(member(json_object_array_get_idx(assay_list(server, "limits", "top", NULL), 0), "key"), key);
+}
+
+START_TEST(top_goes_by_the_limits_in_force)
+{
+    start_with(WINDOW("10"));
+    char *second = key_new(server, "main", NULL);
+    ask(6, NULL);
+    ask(10, second);
+    ck_assert(first_is_the_key("2"));
+    server_configure(server, with_api("overrides: [ { key: 2, limit: 100 } ], " WINDOW("10")));
+    server_signal(server, SIGHUP);
+    ck_assert(wait_until(first_is_the_key, "1", 10000));
+    ask(5, second);
+    expect_members(assay_list(server, "limits", "top", NULL), 1, "key", "2", "used", "15", "limit", "100");
+    server_stop(server);
+}
+END_TEST
+
 static const struct {
     const char *words[4];
     int status;
@@ -280,6 +301,7 @@ int main(void)
     tcase_add_test(tcase, list_shows_what_is_in_force_and_counted);
     tcase_add_test(tcase, show_and_reset_work_on_the_live_table_and_after);
     tcase_add_test(tcase, top_shows_who_is_near_a_limit_first);
+    tcase_add_test(tcase, top_goes_by_the_limits_in_force);
     tcase_add_loop_test(tcase, a_wrong_call_says_what_is_wrong, 0, COUNT(wrong));
     tcase_add_test(tcase, before_the_server_has_run_nothing_is_counted);
     tcase_add_test(tcase, metrics_count_over_workers_deaths_and_reloads);
