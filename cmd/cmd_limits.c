@@ -224,6 +224,7 @@ static struct ratelimit_window window_of(const struct view *v, const struct targ
     return (struct ratelimit_window){.salt = ratelimit_salt(v->table, row->name),
                                      .seconds = row->windows[t->windows[i]].seconds,
                                      .limit = RATELIMIT_COUNT_MAX,
+                                     .tag = row->counter,
                                      .key = t->keys[i].bytes,
                                      .key_size = t->keys[i].size};
 }

@@ -1,5 +1,7 @@
 #include "limiters_board.h"
 
+#include "../ratelimit/ratelimit.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +11,8 @@
 
 #define MAGIC 0x41736c6du
 #define VERSION 1u
+_Static_assert(LIMITERS_COUNTERS <= RATELIMIT_TAGS, "the table tells every counter's limiter apart");
+
 #define WORKERS 64 /* rows of counters; workers beyond share them */
 
 struct counters {

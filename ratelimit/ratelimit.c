@@ -70,7 +70,7 @@ static inline enum charged charge(struct ratelimit *rl, struct pair *slot, struc
             is = seen;
             continue;
         }
-        struct pair next = {hash, state_make(out->end, heat_of(out->used + 1, w->limit), out->used + 1)};
+        struct pair next = {hash, state_make(out->end, heat_of(out->used + 1, w->limit), w->tag, out->used + 1)};
         if (pair_swap(slot, &is, next)) {
             rl->last.slot = slot;
             rl->last.is = next;
@@ -123,7 +123,7 @@ static bool give_back(struct ratelimit *rl, uint64_t hash, const struct ratelimi
     struct pair is = {hash, word_load(&slot->state)};
     while (is_key(&is, hash) && state_heat(is.state) != HEAT_UNBORN && state_end(is.state) == end && state_used(is.state) > 0) {
         uint32_t used = all ? 0 : state_used(is.state) - 1;
-        if (pair_swap(slot, &is, (struct pair){hash, state_make(end, heat_of(used, w->limit), used)}))
+        if (pair_swap(slot, &is, (struct pair){hash, state_make(end, heat_of(used, w->limit), w->tag, used)}))
             return true;
     }
     return false;
@@ -240,16 +240,23 @@ bool ratelimit_reset(struct ratelimit *rl, const struct ratelimit_window *window
 
 /* ---- what operators see ---- */
 
+static bool is_in_use(const struct pair *slot, int64_t now, uint64_t *state)
+{
+    *state = word_load(&slot->state);
+    return word_load(&slot->key) != 0 && !state_reserved(*state) && state_heat(*state) != HEAT_UNBORN && !state_over(*state, now) &&
+           (int64_t)state_end(*state) > now;
+}
+
 void ratelimit_usage(const struct ratelimit *rl, int64_t now, struct ratelimit_usage *out)
 {
-    uint64_t buckets = rl->mask + 1, step = buckets > SAMPLE_BUCKETS ? buckets / SAMPLE_BUCKETS : 1, used = 0;
-    for (uint64_t at = 0; at < buckets; at += step)
-        for (unsigned i = 0; i < BUCKET_SLOTS; i++) {
-            const struct pair *slot = table_bucket(rl, at) + i;
-            uint64_t state = word_load(&slot->state);
-            used += word_load(&slot->key) != 0 && !state_reserved(state) && state_heat(state) != HEAT_UNBORN && !state_over(state, now) &&
-                    (int64_t)state_end(state) > now;
-        }
-    *out = (struct ratelimit_usage){
-        .slots = buckets * BUCKET_SLOTS, .used = used * step, .evicted_alive = word_load(&rl->header->evicted), .bytes = rl->bytes};
+    uint64_t buckets = rl->mask + 1, step = buckets > SAMPLE_BUCKETS ? buckets / SAMPLE_BUCKETS : 1, state;
+    *out = (struct ratelimit_usage){.slots = buckets * BUCKET_SLOTS, .bytes = rl->bytes};
+    for (uint64_t at = 0; at < buckets * BUCKET_SLOTS; at += at % BUCKET_SLOTS == BUCKET_SLOTS - 1 ? (step - 1) * BUCKET_SLOTS + 1 : 1)
+        if (is_in_use(rl->slots + at, now, &state))
+            out->used_by[state_tag(state)] += step;
+    for (unsigned tag = 0; tag < RATELIMIT_TAGS; tag++) {
+        out->evicted_by[tag] = word_load(&rl->header->evicted[tag]);
+        out->used += out->used_by[tag];
+        out->evicted_alive += out->evicted_by[tag];
+    }
 }

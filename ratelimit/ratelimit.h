@@ -19,11 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RATELIMIT_KEY_MAX 64           /* bytes of a key */
-#define RATELIMIT_COUNT_MAX 0x0fffffff /* the largest limit */
-#define RATELIMIT_WINDOWS_MAX 4        /* windows that one request may have to fit */
-#define RATELIMIT_SECONDS_MAX 2678400  /* the longest window, 31 days */
-#define RATELIMIT_LATE_SECONDS 2       /* how far a process's clock may lag behind another's */
+#define RATELIMIT_KEY_MAX 64          /* bytes of a key */
+#define RATELIMIT_COUNT_MAX 0x7fffff  /* the largest limit */
+#define RATELIMIT_TAGS 64             /* what use and evictions can be told apart by */
+#define RATELIMIT_WINDOWS_MAX 4       /* windows that one request may have to fit */
+#define RATELIMIT_SECONDS_MAX 2678400 /* the longest window, 31 days */
+#define RATELIMIT_LATE_SECONDS 2      /* how far a process's clock may lag behind another's */
 
 struct ratelimit;
 
@@ -59,6 +60,7 @@ struct ratelimit_window {
     uint64_t salt;
     uint32_t seconds; /* 1 … RATELIMIT_SECONDS_MAX */
     uint32_t limit;   /* 1 … RATELIMIT_COUNT_MAX */
+    unsigned tag;     /* under RATELIMIT_TAGS: whose key it is in ratelimit_usage; no part of the key */
     const void *key;
     size_t key_size; /* at most RATELIMIT_KEY_MAX */
     uint64_t hash;   /* ratelimit_hash of all but the limit, where the caller kept it (the key is not read then); 0: made anew */
@@ -109,7 +111,8 @@ struct ratelimit_usage {
     uint64_t slots;         /* that the file holds */
     uint64_t used;          /* with a window that has not ended; an estimate from a sample where the table is large */
     uint64_t evicted_alive; /* since the file was made: keys that lost their count to another while their window went on */
-    uint64_t bytes;         /* of the file */
+    uint64_t used_by[RATELIMIT_TAGS], evicted_by[RATELIMIT_TAGS]; /* the same by tag */
+    uint64_t bytes;                                               /* of the file */
 };
 void ratelimit_usage(const struct ratelimit *rl, int64_t now, struct ratelimit_usage *out);
 

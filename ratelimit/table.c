@@ -168,8 +168,9 @@ static bool reserve(struct ratelimit *rl, struct pair *slot, struct pair is, uin
     bool lost_count = !over && state_used(is.state) > 0;
     if (!table_time_holds(rl, time))
         return true;
+    unsigned tag = state_tag(is.state);
     if (pair_swap(slot, &is, reserved) && lost_count)
-        __atomic_fetch_add(&rl->header->evicted, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&rl->header->evicted[tag], 1, __ATOMIC_RELAXED);
     return true; /* not swapped: it changed, look again */
 }
 
@@ -194,7 +195,7 @@ static void help_decided(struct ratelimit *rl, struct pair *claim, struct pair i
 {
     struct pair reserved = {reservation_of(rl, claim, is.state), (uint64_t)STATE_RESERVED_END << 32 | (uint32_t)is.state};
     uint32_t kept_until = (uint32_t)time->now + RATELIMIT_LATE_SECONDS + 1;
-    pair_swap(slot, &reserved, (struct pair){is.key, state_make(kept_until, HEAT_UNBORN, 0)});
+    pair_swap(slot, &reserved, (struct pair){is.key, state_make(kept_until, HEAT_UNBORN, 0, 0)});
     close_turn(claim, is);
 }
 

@@ -22,10 +22,10 @@
 struct table_header {
     char magic[8];
     uint64_t version, bytes, buckets, claims, notes;
-    uint64_t seed[2];                              /* the hash's key: random, made with the file */
-    uint64_t nonce __attribute__((aligned(64)));   /* the next reservation's number */
-    uint64_t evicted __attribute__((aligned(64))); /* keys that lost a count alive */
-    uint64_t clock __attribute__((aligned(64)));   /* the latest time that was told, in seconds (high half), and how often it jumped */
+    uint64_t seed[2];                                              /* the hash's key: random, made with the file */
+    uint64_t nonce __attribute__((aligned(64)));                   /* the next reservation's number */
+    uint64_t evicted[RATELIMIT_TAGS] __attribute__((aligned(64))); /* keys that lost a count alive, by tag */
+    uint64_t clock __attribute__((aligned(64))); /* the latest time that was told, in seconds (high half), and how often it jumped */
 } __attribute__((aligned(4096)));
 
 struct ratelimit {

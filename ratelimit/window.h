@@ -1,6 +1,6 @@
 /*
  * The arithmetic of fixed windows, pure. A slot's state is one word: when its window ends (32 bits, seconds since the epoch), how near its
- * limit it is (4 bits, so that a full table can tell whom to keep without knowing limits) and what was used (28 bits).
+ * limit it is (3 bits, so that a full table can tell whom to keep without knowing limits), its tag (6 bits) and what was used (23 bits).
  */
 #ifndef ASSAY_RATELIMIT_WINDOW_H
 #define ASSAY_RATELIMIT_WINDOW_H
@@ -8,14 +8,14 @@
 #include "ratelimit.h"
 
 enum {
-    HEAT_FULL = 4,    /* used up; below it, quarters of the limit */
-    HEAT_UNBORN = 15, /* made and not charged yet: its end is only how long it is kept for that */
+    HEAT_FULL = 4,   /* used up; below it, quarters of the limit */
+    HEAT_UNBORN = 7, /* made and not charged yet: its end is only how long it is kept for that */
 };
 #define STATE_RESERVED_END 0xffffffffu /* not a key's: see table.c */
 
-static inline uint64_t state_make(uint32_t end, unsigned heat, uint32_t used)
+static inline uint64_t state_make(uint32_t end, unsigned heat, unsigned tag, uint32_t used)
 {
-    return (uint64_t)end << 32 | (uint64_t)heat << 28 | used;
+    return (uint64_t)end << 32 | (uint64_t)heat << 29 | (uint64_t)(tag % RATELIMIT_TAGS) << 23 | used;
 }
 
 static inline uint32_t state_end(uint64_t state)
@@ -25,7 +25,12 @@ static inline uint32_t state_end(uint64_t state)
 
 static inline unsigned state_heat(uint64_t state)
 {
-    return state >> 28 & 15;
+    return state >> 29 & 7;
+}
+
+static inline unsigned state_tag(uint64_t state)
+{
+    return state >> 23 & (RATELIMIT_TAGS - 1);
 }
 
 static inline uint32_t state_used(uint64_t state)

@@ -29,7 +29,7 @@ static const struct {
     {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 60 }\n", 5, "limits.limiters.api.windows.0: key is missing"},
     {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 60, key: host }\n", 5, "\"host\" is not one of ip, ip+agent, jwt, token, api_key"},
     {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 0, key: ip }\n", 5, "windows.0.seconds: \"0\" is not a whole number from 1 to 2678400"},
-    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: -5, seconds: 1, key: ip }\n", 5, "windows.0.limit: \"-5\" is not a whole number from 0 to 268435455"},
+    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: -5, seconds: 1, key: ip }\n", 5, "windows.0.limit: \"-5\" is not a whole number from 0 to 8388607"},
     {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 1, limit: 2, seconds: 1, key: ip }\n", 5, "windows.0.limit: is there twice"},
     {"limits: {limiters: {api: {windows: [{limit: 1, seconds: 9, key: ip}, {limit: 2, seconds: 9, key: ip}]}}}\n", 1, "windows.1: has the key and seconds of another window"},
     {"limits: {limiters: {mine: {routes: ['GET /a']}}}\n", 1, "limits.limiters.mine: a limiter that is not built in needs windows"},

@@ -309,6 +309,24 @@ START_TEST(ended_windows_make_room_without_evicting)
 }
 END_TEST
 
+START_TEST(use_and_evictions_are_told_by_tag)
+{
+    struct ratelimit_usage usage;
+    struct ratelimit_state s;
+    for (uint64_t key = 0; key < 6000; key++) { /* three times what there is room for */
+        struct ratelimit_window w = numbered(&key, 100);
+        w.tag = key < 600 ? 63 : 5;
+        ck_assert_int_eq(take(&w, 1, NOW, &s), 0);
+    }
+    ratelimit_usage(rl, NOW, &usage);
+    ck_assert_uint_eq(usage.used_by[63] + usage.used_by[5], usage.used);
+    ck_assert_uint_eq(usage.used_by[63] + usage.evicted_by[63], 600);
+    ck_assert_uint_eq(usage.used_by[5] + usage.evicted_by[5], 5400);
+    ck_assert_uint_gt(usage.evicted_by[63], 0);
+    ck_assert_uint_eq(usage.evicted_by[63] + usage.evicted_by[5], usage.evicted_alive);
+}
+END_TEST
+
 START_TEST(saturated_keys_outlive_a_flood_of_cold_ones)
 {
     /* a quarter of the slots, so that no neighbourhood is saturated as a whole */
@@ -558,6 +576,7 @@ int main(void)
     tcase_add_test(t, peek_charges_nothing_and_makes_nothing);
     tcase_add_test(t, table_holds_as_many_keys_as_it_was_made_for);
     tcase_add_test(t, ended_windows_make_room_without_evicting);
+    tcase_add_test(t, use_and_evictions_are_told_by_tag);
     tcase_add_test(t, saturated_keys_outlive_a_flood_of_cold_ones);
     tcase_add_test(t, of_two_cold_keys_the_one_that_used_less_goes);
     tcase_add_test(t, table_of_saturated_keys_still_takes_a_new_one);

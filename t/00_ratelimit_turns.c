@@ -191,7 +191,7 @@ static void forget(void)
     memset(in_window, 0, sizeof(in_window));
     memset(resets, 0, sizeof(resets));
     memset(&rl->last, 0, sizeof(rl->last));
-    rl->header->evicted = rl->header->clock = 0;
+    rl->header->evicted[0] = rl->header->clock = 0;
     rl->header->seed[0] = chance_state; /* where keys lie is the seed's too */
 }
 
@@ -239,7 +239,7 @@ static void check_key(unsigned seed, unsigned key)
     unsigned windows = 1 + (plan->clock_step != 0) + resets[key]; /* one extra for the step, and for each reset */
     if (slots_of(key) > 1)
         ck_abort_msg("%s, seed %u: key %u has %u slots", plan->what, seed, key, slots_of(key));
-    if (rl->header->evicted != 0)
+    if (rl->header->evicted[0] != 0)
         return;
     if (plan->second == 0 && taken[key] > plan->limit * windows)
         ck_abort_msg("%s, seed %u: key %u: %u of %u admitted", plan->what, seed, key, taken[key], plan->limit * windows);
@@ -297,7 +297,7 @@ START_TEST(any_order_of_steps_keeps_the_invariants)
             ck_abort_msg("%s, seed %u: it does not end", plan->what, seed);
         for (unsigned key = 0; key < plan->keys; key++)
             check_key(seed, key);
-        if (plan->keys <= 16 && plan->clock_step == 0 && plan->second == 0 && plan->resets == 0 && rl->header->evicted == 0)
+        if (plan->keys <= 16 && plan->clock_step == 0 && plan->second == 0 && plan->resets == 0 && rl->header->evicted[0] == 0)
             check_the_rest(seed);
         if (plan->wide > 0 && plan->second > 0) {
             unsigned total = 0;

@@ -137,7 +137,9 @@ static const struct {
     /* several lines are one list: the proxy's is the last */
     {"127.0.0.1", {"X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: 198.51.100.7"}, "198.51.100.7"},
     {"127.0.0.1", {"X-Forwarded-For: 198.51.100.7", "X-Real-IP: 1.2.3.4"}, "198.51.100.7"},
-    {"127.0.0.0/8, 10.0.0.0/8", {"X-Forwarded-For: 198.51.100.7", "X-Forwarded-For: 10.1.1.1", "X-Forwarded-For: 10.2.2.2"}, "198.51.100.7"},
+    {"127.0.0.0/8, 10.0.0.0/8",
+     {"X-Forwarded-For: 198.51.100.7", "X-Forwarded-For: 10.1.1.1", "X-Forwarded-For: 10.2.2.2"},
+     "198.51.100.7"},
     {"127.0.0.0/8, 10.0.0.0/8", {"X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: nonsense", "X-Forwarded-For: 10.2.2.2"}, "10.2.2.2"},
     /* another spelling is no other address */
     {"127.0.0.1", {"X-Forwarded-For: ::ffff:c633:6407"}, "198.51.100.7"},
@@ -164,7 +166,8 @@ START_TEST(an_ipv6_caller_cannot_rotate_within_its_network)
 {
     start_with("trusted_proxies: [127.0.0.1]\n" LIMITS("3"));
     for (int i = 0; i < 10; i++) {
-        struct response *r = http(server, .path = SURFACE, .key = "", .headers = {text("X-Forwarded-For: 2001:db8:1:2:%x::%x", i + 1, i * 77)});
+        struct response *r =
+            http(server, .path = SURFACE, .key = "", .headers = {text("X-Forwarded-For: 2001:db8:1:2:%x::%x", i + 1, i * 77)});
         expect_status(r, i < 3 ? 404 : 429);
     }
     expect_status(http(server, .path = SURFACE, .key = "", .headers = {"X-Forwarded-For: 2001:db8:1:3::1"}), 404);
@@ -173,8 +176,9 @@ START_TEST(an_ipv6_caller_cannot_rotate_within_its_network)
     server_signal(server, SIGHUP);
     int64_t deadline = now_ms() + 10000;
     struct response *r;
+    int network = 0x10; /* another one each time: only the new prefix has them together */
     do
-        r = http(server, .path = SURFACE, .key = "", .headers = {"X-Forwarded-For: 2001:db8:1:1::1"});
+        r = http(server, .path = SURFACE, .key = "", .headers = {text("X-Forwarded-For: 2001:db8:1:%x::1", network++)});
     while (r->status != 429 && now_ms() < deadline);
     expect_status(r, 429);
     expect_status(http(server, .path = SURFACE, .key = "", .headers = {"X-Forwarded-For: 2001:db8:1:ffff::1"}), 429);
@@ -206,7 +210,10 @@ END_TEST
 
 #define SIGNATURE "\r\n\r\n\0\r\nQUIT\n"
 #define V4 "\xc6\x33\x64\x07\xc0\x00\x02\x01\x12\x34\x00\x50"
-#define V6 "\x20\x01\x0d\xb8\0\x01\0\x02\0\0\0\0\0\0\0\x07" "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01" "\x12\x34\x00\x50"
+#define V6                                                                                                                                 \
+    "\x20\x01\x0d\xb8\0\x01\0\x02\0\0\0\0\0\0\0\x07"                                                                                       \
+    "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01"                                                                                           \
+    "\x12\x34\x00\x50"
 #define PROXIED "trusted_proxies: [127.0.0.0/8]\n" LIMITS("1000")
 #define BYTES(literal) (literal), sizeof(literal) - 1
 static const char request[] = "GET " SURFACE " HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.99\r\n\r\n";
@@ -229,7 +236,9 @@ static const struct {
     {BYTES("PROXY TCP6 ::ffff:198.51.100.7 ::1 4660 80\r\n"), "198.51.100.7"},
     {BYTES("PROXY UNKNOWN\r\n"), "127.0.0.1"},
     {BYTES(SIGNATURE "\x21\x11\0\x0c" V4), "198.51.100.7"},
-    {BYTES(SIGNATURE "\x21\x11\0\x13" V4 "\x03\0\x04" "abcd"), "198.51.100.7"},
+    {BYTES(SIGNATURE "\x21\x11\0\x13" V4 "\x03\0\x04"
+                     "abcd"),
+     "198.51.100.7"},
     {BYTES(SIGNATURE "\x21\x21\0\x24" V6), "2001:db8:1:2::/64"},
     {BYTES(SIGNATURE "\x20\x11\0\x0c" V4), "127.0.0.1"},
     {BYTES(SIGNATURE "\x21\0\0\0"), "127.0.0.1"},
@@ -326,7 +335,8 @@ START_TEST(who_is_not_trusted_is_not_listened_to)
     ck_assert(raw_closed(raw, 4000));
     ck_assert_uint_eq(raw->in_size, 0);
     raw_close(raw);
-    ck_assert_msg(strstr(server_log(server), "127.0.0.1 to a listener with proxy_protocol is closed: it is not in trusted_proxies"), "%s", server_log(server));
+    ck_assert_msg(strstr(server_log(server), "127.0.0.1 to a listener with proxy_protocol is closed: it is not in trusted_proxies"), "%s",
+                  server_log(server));
     server_stop(server);
 }
 END_TEST

@@ -111,8 +111,12 @@ static size_t make_windows(const struct limiting *l, unsigned limiter, const str
         uint32_t limit = limiters_limit(&l->limits, limiter, i, &keys[count]);
         if (limit == 0)
             continue;
-        windows[count] = (struct ratelimit_window){
-            .salt = l->salts[limiter], .seconds = w->seconds, .limit = limit, .key = keys[count].bytes, .key_size = keys[count].size};
+        windows[count] = (struct ratelimit_window){.salt = l->salts[limiter],
+                                                   .seconds = w->seconds,
+                                                   .limit = limit,
+                                                   .tag = row->counter,
+                                                   .key = keys[count].bytes,
+                                                   .key_size = keys[count].size};
         count++;
     }
     return count;
@@ -153,8 +157,11 @@ static size_t find_windows(struct limiting *l, unsigned limiter, const struct re
 {
     struct known *k = known_of(l, limiter, r);
     if (k != NULL && k->hash != 0) {
-        windows[0] = (struct ratelimit_window){
-            .salt = l->salts[limiter], .seconds = l->limits.rows[limiter].windows[0].seconds, .limit = k->limit, .hash = k->hash};
+        windows[0] = (struct ratelimit_window){.salt = l->salts[limiter],
+                                               .seconds = l->limits.rows[limiter].windows[0].seconds,
+                                               .limit = k->limit,
+                                               .tag = l->limits.rows[limiter].counter,
+                                               .hash = k->hash};
         return 1;
     }
     size_t count = make_windows(l, limiter, r, keys, windows);

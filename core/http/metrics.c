@@ -28,6 +28,14 @@ static void dry_run_refused(struct worker *w, const struct metric *m, struct buf
     limiter_counts(w, m, out, COUNT_DRY_RUN_REFUSED);
 }
 
+/* the table tells limiters apart by the numbers of their counters */
+static void limiter_tags(struct worker *w, const struct metric *m, struct buf *out, const uint64_t by_tag[RATELIMIT_TAGS])
+{
+    const struct limiters *limits = limiting_limits(w->limiting);
+    for (unsigned i = 1; i < limits->count; i++)
+        metrics_sample(out, m, "limiter", limits->rows[i].name, by_tag[limits->rows[i].counter]);
+}
+
 static struct ratelimit_usage usage(struct worker *w)
 {
     struct ratelimit_usage usage;
@@ -42,12 +50,14 @@ static void slots(struct worker *w, const struct metric *m, struct buf *out)
 
 static void slots_used(struct worker *w, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, usage(w).used);
+    struct ratelimit_usage all = usage(w);
+    limiter_tags(w, m, out, all.used_by);
 }
 
 static void evicted_alive(struct worker *w, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, usage(w).evicted_alive);
+    struct ratelimit_usage all = usage(w);
+    limiter_tags(w, m, out, all.evicted_by);
 }
 
 /* Columns: name, type, help, what writes its samples. */
