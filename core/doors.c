@@ -1,5 +1,6 @@
 #include "doors.h"
 
+#include "linger.h"
 #include "log.h"
 #include "proxy_protocol.h"
 #include "http/stream.h"
@@ -42,6 +43,7 @@ struct doors {
     struct door *doors;
     size_t count, connections, max_connections;
     struct conn conns; /* ring's anchor */
+    struct lingering *lingering;
     h2o_accept_ctx_t accept[LISTENERS_MAX];
     uint64_t sweep_at_ms, opened_ms, warned_ms;
     bool open;
@@ -55,6 +57,14 @@ static void on_accept(h2o_socket_t *listener, const char *err);
 struct conn *conn_of(h2o_req_t *req)
 {
     return req->conn->callbacks->get_socket(req->conn)->on_close.data;
+}
+
+void conn_linger(struct conn *c)
+{
+    if (c->lingers)
+        return;
+    c->linger_fd = dup(h2o_socket_get_fd(c->socket));
+    c->lingers = c->linger_fd >= 0;
 }
 
 /* a listener that is not read leaves connections in its queue, and the loop asleep */
@@ -79,6 +89,8 @@ static void on_conn_closed(void *data)
     c->prev->next = c->next;
     c->next->prev = c->prev;
     d->connections--;
+    if (c->lingers)
+        linger(d->lingering, c->linger_fd, c->worker->now_ms);
     free(c->greeting);
     free(c);
     if (d->full)
@@ -338,6 +350,7 @@ static void end_largest(struct doors *d)
 static void sweep(struct doors *d)
 {
     uint64_t now = d->worker->now_ms;
+    lingering_tick(d->lingering, now);
     size_t buffered = 0;
     for (struct conn *c = d->conns.next, *next; c != &d->conns; c = next) {
         next = c->next;
@@ -424,7 +437,7 @@ void doors_close(struct doors *d)
 
 size_t doors_connections(const struct doors *d)
 {
-    return d->connections;
+    return d->connections + lingering_count(d->lingering);
 }
 
 /* ---- making them ---- */
@@ -445,8 +458,8 @@ struct doors *doors_new(struct worker *w)
     size_t count = 0;
     for (size_t i = 0; i < p->listeners_count; i++)
         count += p->listeners[i].count;
-    if (d == NULL || (d->doors = calloc(count, sizeof(*d->doors))) == NULL) {
-        free(d);
+    if (d == NULL || (d->doors = calloc(count, sizeof(*d->doors))) == NULL || (d->lingering = lingering_new(w->ctx.loop)) == NULL) {
+        doors_free(d);
         return NULL;
     }
     d->worker = w;
@@ -466,6 +479,7 @@ void doors_free(struct doors *d)
         return;
     for (size_t i = 0; i < d->count; i++)
         leave(&d->doors[i]);
+    lingering_free(d->lingering);
     free(d->doors);
     free(d);
 }

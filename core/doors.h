@@ -28,6 +28,8 @@ struct conn {
     bool receiving, head_done, internal, sending, ended, peer_known, local /* a Unix socket's */;
     bool streaming; /* sends now and then, without end: its heartbeats are what its client must take */
     bool direct; /* the peer speaks for itself, whatever its headers say */
+    bool lingers;  /* answered before all was read: linger.h */
+    int linger_fd; /* then: the descriptor that outlives it */
     bool vanished; /* the client sends nothing more while its request is held: nobody need wait for it */
 };
 
@@ -44,5 +46,8 @@ void doors_close(struct doors *d);
 size_t doors_connections(const struct doors *d);
 
 struct conn *conn_of(h2o_req_t *req);
+
+/* conn_linger(c): the answer that now goes out ends ${c}, whatever its client still sends; it is to get the answer all the same. */
+void conn_linger(struct conn *c);
 
 #endif

@@ -43,6 +43,7 @@ static enum step check_head(struct request *r)
     if (fault == NULL)
         return STEP_NEXT;
     r->h2o->http1_is_persistent = 0;
+    conn_linger(r->conn);
     reply_error(r, ERR_BAD_REQUEST, "%s", fault);
     return STEP_DONE;
 }
@@ -543,6 +544,7 @@ static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t 
         return;
     }
     struct request *r = stranger(w, req);
+    conn_linger(conn_of(req));
     bool admitted = limit_charge(r);
     struct buf body = {0};
     enum err err = admitted ? err_of_status(req->res.status) : ERR_RATE_LIMITED;
