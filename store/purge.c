@@ -198,7 +198,7 @@ static bool purge_one(struct store_txn *t, const struct dying *d, uint64_t *left
 
 enum store_status purge_slice(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {
-    uint64_t limit = c->limit == 0 ? UINT64_MAX : c->limit;
+    uint64_t limit = txn_slice(t, c->limit == 0 ? UINT64_MAX : c->limit);
     uint64_t left = limit;
     struct dying d;
     while (left > 0 && t->error == STORE_OK && t->counters.dying > 0 && dying_first(t, &d)) {

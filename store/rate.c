@@ -54,7 +54,7 @@ bool rate_step(struct store_txn *t)
     struct key k;
     uint64_t ids[SLICE];
     const struct store *s = t->s;
-    if ((s->good == 0 && s->decent == 0) || s->rated || t->error != STORE_OK)
+    if ((s->good == 0 && s->decent == 0) || s->rated || t->error != STORE_OK || txn_upkeep_rests(t))
         return false;
     if (rating_read(t->s, t->mdb, &r) != STORE_OK) {
         txn_fail(t, 0, "the record of grading bounds");
@@ -66,6 +66,7 @@ bool rate_step(struct store_txn *t)
         t->s->rated = true;
         return false;
     }
+    t->upkept = true;
     size_t count = report_ids(t, r.after, SLICE, ids);
     for (size_t i = 0; i < count && t->error == STORE_OK; i++)
         rate(t, ids[i]);
