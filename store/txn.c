@@ -480,10 +480,11 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     return STORE_OK;
 }
 
-/* What was read and done of the reports' indexes within a transaction that comes to nothing. */
+/* What was read and done of the reports' indexes and results within a transaction that comes to nothing. */
 static void undo_index(struct store_txn *t, size_t txn)
 {
     t->batch_count = 0;
+    t->s->rated = false; /* looked up again */
     if (t->upkept)
         txn_upkeep_fails(t);
     tend_aborted(t->s, txn);

@@ -46,6 +46,28 @@ START_TEST(a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywher
 }
 END_TEST
 
+START_TEST(rating_that_was_undone_is_not_taken_for_done)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    struct store_report r;
+    uint64_t w = kit_workspace(&k, "acme"), id = kit_create(&k, w, "https://a.com/", "a.com");
+    kit_done(&k, id, 1, 85);
+    kit_good = 99;
+    kit_decent = 98;
+    kit_reopen(&k);
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (int i = 0; i < 2; i++) /* the second finds that all are */
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}, k.now, &a);
+    store_abort(t);
+    k.now += 60000;
+    kit_purge(&k, 10);
+    ck_status(kit_report(k.s, w, id, &r), STORE_OK);
+    ck_assert_int_eq(r.result, RESULT_BAD);
+    kit_check_clean(k.s);
+}
+END_TEST
+
 /* Until a create is refused, with the upkeep that the writer does between. */
 static void fill(uint64_t w)
 {
@@ -113,6 +135,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere, 0, 5);
+    tcase_add_test(tc, rating_that_was_undone_is_not_taken_for_done);
     tcase_add_loop_test(tc, a_full_store_deletes_whatever_its_upkeep_is_at, 0, (int)(sizeof(maps) / sizeof(*maps)));
     suite_add_tcase(suite, tc);
     return kit_run(suite);
