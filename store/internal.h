@@ -322,8 +322,8 @@ uint64_t idem_purge(struct store_txn *t, uint64_t limit);
 
 /* ---- migrate.c ---- */
 
-/* migrate_look(s, why, why_size): may this process use what is there? STORE_NEWER or STORE_CORRUPT where not, and nothing was touched. */
-enum store_status migrate_look(struct store *s, char *why, size_t why_size);
+/* migrate_look(s, o, why, why_size): may this process use what is there? STORE_NEWER or STORE_CORRUPT where not, and nothing was touched. */
+enum store_status migrate_look(struct store *s, const struct store_options *o, char *why, size_t why_size);
 
 /*
  * migrate_open(s, o, why, why_size): the writer makes a new store's first records, migrates an older format's, and renders again what an
