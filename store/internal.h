@@ -301,6 +301,8 @@ void tend_progress(const struct store *s, struct store_upkeep *out);
 
 /* rate_step(t): bring some more results to the bounds; false when all are. rate_progress(s, txn, after): how far that is; false: done. */
 bool rate_step(struct store_txn *t);
+/* rate_result(s, score, sent): the result by the bounds; ${sent}, by whoever graded, where the store has none. */
+enum report_result rate_result(const struct store *s, int score, enum report_result sent);
 bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after);
 
 /* ---- job.c ---- */

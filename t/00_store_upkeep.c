@@ -68,6 +68,22 @@ START_TEST(rating_that_was_undone_is_not_taken_for_done)
 }
 END_TEST
 
+START_TEST(a_grade_by_the_bounds_of_before_is_brought_to_those_of_now)
+{
+    struct store_report r;
+    uint64_t w = kit_workspace(&k, "acme"), id = kit_create(&k, w, "https://a.com/", "a.com");
+    kit_good = 99;
+    kit_decent = 98;
+    kit_reopen(&k);
+    kit_purge(&k, 10);
+    kit_done(&k, id, 1, 85); /* by an auditor from before the reload */
+    kit_purge(&k, 10);
+    ck_status(kit_report(k.s, w, id, &r), STORE_OK);
+    ck_assert_int_eq(r.result, RESULT_BAD);
+    kit_check_clean(k.s);
+}
+END_TEST
+
 /* Until a create is refused, with the upkeep that the writer does between. */
 static void fill(uint64_t w)
 {
@@ -135,6 +151,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere, 0, 5);
+    tcase_add_test(tc, a_grade_by_the_bounds_of_before_is_brought_to_those_of_now);
     tcase_add_test(tc, rating_that_was_undone_is_not_taken_for_done);
     tcase_add_loop_test(tc, a_full_store_deletes_whatever_its_upkeep_is_at, 0, (int)(sizeof(maps) / sizeof(*maps)));
     suite_add_tcase(suite, tc);
