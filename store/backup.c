@@ -255,11 +255,34 @@ static bool pass_progress(void *arg, uint64_t done, uint64_t total)
     return r->progress == NULL || r->progress(r->arg, done, total);
 }
 
+/* What the records of an old format say is for the server's start to read. */
+static enum store_status check_pages(struct restore *r)
+{
+    struct pages_facts facts;
+    char path[PATH_BYTES * 2], what[512] = "";
+    snprintf(path, sizeof(path), "%s/data.mdb", r->tmp);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return refuse(r, STORE_IO, strerror(errno), path);
+    enum store_status status = pages_facts_read(fd, 0, &facts, what, sizeof(what));
+    if (status == STORE_OK)
+        status = pages_look(fd, &facts, PAGES_ALL, pass_progress, r, what, sizeof(what));
+    close(fd);
+    if (status == STORE_CORRUPT)
+        first_problem(r, what);
+    else if (status != STORE_OK)
+        snprintf(r->why, r->why_size, "%s", what);
+    return status;
+}
+
 static enum store_status check_copy(struct restore *r)
 {
     struct store *s;
-    const struct store_options options = {.dir = r->tmp, .mode = STORE_READ};
+    bool old = false;
+    const struct store_options options = {.dir = r->tmp, .mode = STORE_READ, .old = &old};
     enum store_status status = store_open(&options, &s, r->why, r->why_size);
+    if (old)
+        return check_pages(r);
     if (status != STORE_OK)
         return status;
     status = store_check(s, pass_progress, first_problem, r, NULL);

@@ -124,8 +124,8 @@ static void retain_workspace(struct store_txn *t, enum listed_kind kind, uint64_
 
 enum store_status retain_slice(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {
-    uint64_t left = c->limit;
-    uint64_t workspace = 0;
+    const uint64_t limit = txn_slice(t, c->limit);
+    uint64_t left = limit, workspace = 0;
     if ((c->fields != RETAIN_EVENTS && c->fields != RETAIN_CONVERSATIONS) || c->limit == 0)
         return STORE_INVALID;
     while (left > 0 && t->error == STORE_OK) {
@@ -139,6 +139,6 @@ enum store_status retain_slice(struct store_txn *t, const struct store_change *c
             break;
         retain_workspace(t, c->fields == RETAIN_EVENTS ? LISTED_EVENT : LISTED_CONVERSATION, workspace, c->expires_at, &left);
     }
-    answer->id = c->limit - left;
-    return left == c->limit ? STORE_NOT_FOUND : STORE_OK;
+    answer->id = limit - left;
+    return left == limit ? STORE_NOT_FOUND : STORE_OK;
 }

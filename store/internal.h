@@ -53,6 +53,7 @@ struct store_txn {
     struct log_batch *batches;
     size_t batch_count, batch_cap;
     bool installed; /* a manifest was replaced: what it names lies in memory of the transaction until the commit */
+    bool upkept;    /* results were rated or an index merged in it */
 };
 
 /*
@@ -100,7 +101,9 @@ struct store {
     size_t found_bytes;
     unsigned good, decent; /* the bounds that results are brought to; both 0: whatever they are */
     bool rated;            /* all were */
-    struct tend *tend; /* writer: the upkeep of indexes: see tend.c */
+    struct tend *tend;     /* writer: the upkeep of indexes: see tend.c */
+    bool upkeep_failed;    /* writer: and when: see txn_upkeep_fails */
+    int64_t upkeep_failed_at;
     struct buf scratch;
     /* a segment's most rows, a chunk's as a power of two, the log's length that is merged */
     uint32_t segment_rows, chunk_shift, log_entries;
@@ -208,6 +211,17 @@ bool txn_ulid(struct store_txn *t, struct ulid *out);
 
 /* txn_is_full(t): have creates to be refused? */
 bool txn_is_full(struct store_txn *t);
+/* txn_slice(t, limit): how many records, up to ${limit}, there is room to delete in one transaction; at least one. */
+uint64_t txn_slice(struct store_txn *t, uint64_t limit);
+
+/*
+ * Upkeep can wait, deletes cannot: they need what is left of a full store. txn_has_room(t, bytes): would creates still go on after that?
+ * txn_upkeep_fails(t): there was no room for upkeep, or a transaction that did some came to nothing: it rests for a minute, and what else
+ * there is to do has the room. txn_upkeep_rests(t): does it, or is the store full?
+ */
+bool txn_has_room(struct store_txn *t, size_t bytes);
+void txn_upkeep_fails(struct store_txn *t);
+bool txn_upkeep_rests(struct store_txn *t);
 void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
 bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
 /* txn_match(match, version): does If-Match let that version through? */
@@ -287,6 +301,8 @@ void tend_progress(const struct store *s, struct store_upkeep *out);
 
 /* rate_step(t): bring some more results to the bounds; false when all are. rate_progress(s, txn, after): how far that is; false: done. */
 bool rate_step(struct store_txn *t);
+/* rate_result(s, score, sent): the result by the bounds; ${sent}, by whoever graded, where the store has none. */
+enum report_result rate_result(const struct store *s, int score, enum report_result sent);
 bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after);
 
 /* ---- job.c ---- */
@@ -308,8 +324,8 @@ uint64_t idem_purge(struct store_txn *t, uint64_t limit);
 
 /* ---- migrate.c ---- */
 
-/* migrate_look(s, why, why_size): may this process use what is there? STORE_NEWER or STORE_CORRUPT where not, and nothing was touched. */
-enum store_status migrate_look(struct store *s, char *why, size_t why_size);
+/* migrate_look(s, o, why, why_size): may this process use what is there? STORE_NEWER or STORE_CORRUPT where not, and nothing was touched. */
+enum store_status migrate_look(struct store *s, const struct store_options *o, char *why, size_t why_size);
 
 /*
  * migrate_open(s, o, why, why_size): the writer makes a new store's first records, migrates an older format's, and renders again what an

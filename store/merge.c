@@ -223,7 +223,7 @@ void merge_plan(struct store_txn *t, struct tend *tend)
         return;
     }
     tend->phase = TEND_IDLE;
-    if (!index_due(t->s, &m, &head) || txn_is_full(t)) /* without room lists go through a longer log: deletes need what is left */
+    if (!index_due(t->s, &m, &head) || txn_upkeep_rests(t)) /* lists go through a longer log then */
         return;
     tend->head = m.head;
     tend->head.log_from = next;
@@ -236,12 +236,17 @@ void merge_plan(struct store_txn *t, struct tend *tend)
 
 /* ---- carrying it out ---- */
 
-static void piece_put(struct store_txn *t, const struct tend *tend, uint64_t part, uint64_t piece, struct buf *b)
+static void piece_put(struct store_txn *t, struct tend *tend, uint64_t part, uint64_t piece, struct buf *b)
 {
     MDB_stat stat;
     struct key k;
     mdb_env_stat(t->s->env, &stat);
     size_t n = b->n < stat.ms_psize ? stat.ms_psize : b->n; /* on pages of its own, where it never moves */
+    tend->cramped = tend->cramped || !txn_has_room(t, n);
+    if (tend->cramped) {
+        buf_free(b);
+        return;
+    }
     segment_part_key(&k, tend->workspace, part, piece);
     char *to = buf_ok(b) ? txn_reserve(t, SPACE_PART, &k, n) : NULL;
     if (to != NULL) {

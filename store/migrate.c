@@ -45,7 +45,7 @@ static void format_write(struct store_txn *t, const struct format_record *f)
     txn_put(t, SPACE_META, &k, f, sizeof(*f));
 }
 
-static enum store_status judge(struct store *s, const struct format_record *f, char *why, size_t why_size)
+static enum store_status judge(struct store *s, const struct store_options *o, const struct format_record *f, char *why, size_t why_size)
 {
     if (f->format > STORE_FORMAT_VERSION) {
         snprintf(why, why_size,
@@ -62,6 +62,8 @@ static enum store_status judge(struct store *s, const struct format_record *f, c
         return STORE_CORRUPT;
     }
     if (s->mode == STORE_READ && f->format < STORE_FORMAT_VERSION) { /* what lists are answered from is not there yet */
+        if (o->old != NULL)
+            *o->old = true;
         snprintf(why, why_size, "the store has the old format %u: start assayd once, which brings it up to date", f->format);
         return STORE_CORRUPT;
     }
@@ -69,7 +71,7 @@ static enum store_status judge(struct store *s, const struct format_record *f, c
 }
 
 /* An environment without our sub-databases is a new one if it holds nothing at all. */
-static enum store_status look(struct store *s, MDB_txn *txn, char *why, size_t why_size)
+static enum store_status look(struct store *s, const struct store_options *o, MDB_txn *txn, char *why, size_t why_size)
 {
     MDB_stat stat;
     struct format_record f;
@@ -90,10 +92,10 @@ static enum store_status look(struct store *s, MDB_txn *txn, char *why, size_t w
         snprintf(why, why_size, "%s", s->why);
         return status;
     }
-    return judge(s, &f, why, why_size);
+    return judge(s, o, &f, why, why_size);
 }
 
-enum store_status migrate_look(struct store *s, char *why, size_t why_size)
+enum store_status migrate_look(struct store *s, const struct store_options *o, char *why, size_t why_size)
 {
     MDB_txn *txn;
     int rc = mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn);
@@ -106,7 +108,7 @@ enum store_status migrate_look(struct store *s, char *why, size_t why_size)
         snprintf(why, why_size, "%s", s->why);
         return status;
     }
-    enum store_status status = look(s, txn, why, why_size);
+    enum store_status status = look(s, o, txn, why, why_size);
     mdb_txn_abort(txn);
     return status;
 }

@@ -83,12 +83,37 @@ static void purge_reports(struct store_txn *t, const struct dying *d, uint64_t *
     }
 }
 
+/* A manifest that names nothing and is past the log: what goes below in slices is nobody's any more, wherever that is cut off. */
+static void empty_index(struct store_txn *t, uint64_t workspace)
+{
+    struct manifest m;
+    struct log_head held;
+    uint64_t next;
+    struct key k;
+    enum store_status status = index_manifest(t->s, t->mdb, workspace, &m);
+    if (status == STORE_OK)
+        status = index_log(t->s, t->mdb, workspace, &m, &next, &held);
+    if (status != STORE_OK) {
+        txn_fail(t, 0, "the reports' index");
+        return;
+    }
+    if (m.count == 0 && next == m.head.log_from)
+        return;
+    m.head.log_from = next;
+    m.head.base = held;
+    key_id(&k, SPACE_MANIFEST, workspace);
+    txn_put(t, SPACE_MANIFEST, &k, &m.head, sizeof(m.head));
+}
+
 /* Log, manifest and parts of a workspace that has no reports any more. */
 static void purge_index(struct store_txn *t, uint64_t workspace, uint64_t *left)
 {
     static const enum space spaces[] = {SPACE_PART, SPACE_LOG, SPACE_MANIFEST};
+    if (*left == 0 || t->error != STORE_OK)
+        return;
     index_write(t);
     tend_drop(t->s, workspace);
+    empty_index(t, workspace);
     for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces); i++) {
         while (*left > 0 && t->error == STORE_OK) {
             struct walk w = {0};
@@ -173,7 +198,7 @@ static bool purge_one(struct store_txn *t, const struct dying *d, uint64_t *left
 
 enum store_status purge_slice(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {
-    uint64_t limit = c->limit == 0 ? UINT64_MAX : c->limit;
+    uint64_t limit = txn_slice(t, c->limit == 0 ? UINT64_MAX : c->limit);
     uint64_t left = limit;
     struct dying d;
     while (left > 0 && t->error == STORE_OK && t->counters.dying > 0 && dying_first(t, &d)) {

@@ -34,6 +34,12 @@ static enum report_result result_of(const struct store *s, int score)
     return score >= (int)s->good ? RESULT_GOOD : score >= (int)s->decent ? RESULT_DECENT : RESULT_BAD;
 }
 
+/* An auditor that a reload of the configuration let finish grades by the bounds of before. */
+enum report_result rate_result(const struct store *s, int score, enum report_result sent)
+{
+    return s->good == 0 && s->decent == 0 ? sent : result_of(s, score);
+}
+
 static void rate(struct store_txn *t, uint64_t id)
 {
     struct store_report old;
@@ -54,7 +60,7 @@ bool rate_step(struct store_txn *t)
     struct key k;
     uint64_t ids[SLICE];
     const struct store *s = t->s;
-    if ((s->good == 0 && s->decent == 0) || s->rated || t->error != STORE_OK)
+    if ((s->good == 0 && s->decent == 0) || s->rated || t->error != STORE_OK || txn_upkeep_rests(t))
         return false;
     if (rating_read(t->s, t->mdb, &r) != STORE_OK) {
         txn_fail(t, 0, "the record of grading bounds");
@@ -66,6 +72,7 @@ bool rate_step(struct store_txn *t)
         t->s->rated = true;
         return false;
     }
+    t->upkept = true;
     size_t count = report_ids(t, r.after, SLICE, ids);
     for (size_t i = 0; i < count && t->error == STORE_OK; i++)
         rate(t, ids[i]);

@@ -373,7 +373,7 @@ enum store_status report_finish(struct store_txn *t, const struct store_change *
     struct store_report new = old;
     new.status = REPORT_DONE;
     new.score = c->score;
-    new.result = c->result;
+    new.result = rate_result(t->s, c->score, c->result);
     new.generated_at = t->now;
     new.issues_high = c->issues_high;
     new.issues_medium = c->issues_medium;

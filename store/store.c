@@ -156,7 +156,7 @@ static enum store_status open_all(struct store *s, const struct store_options *o
         return status;
     int rc = open_environment(s, o, &facts);
     if (rc == 0)
-        status = migrate_look(s, why, why_size);
+        status = migrate_look(s, o, why, why_size);
     if (rc == 0 && status == STORE_OK)
         rc = open_databases(s);
     if (rc != 0) {

@@ -142,6 +142,7 @@ struct store_options {
     unsigned max_readers;
     enum store_mode mode;
     bool must_exist; /* with STORE_WRITE: an empty directory is a lost disk, not a new store */
+    bool *old; /* with STORE_READ: becomes true where an old format is why it is refused; or NULL */
     const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
     store_progress_fn *progress; /* STORE_WRITE, or NULL: of reports brought to this version on opening, after each transaction */
     void *progress_arg;
@@ -339,7 +340,8 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
 
 /*
  * store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: checked first, then one rename; what
- * was in ${to} is kept as data.mdb.before-restore. No server may run.
+ * was in ${to} is kept as data.mdb.before-restore. Of an old format, the pages are checked alone: the server's start brings it up to date.
+ * No server may run.
  */
 enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress, void *arg, char *why, size_t why_size);
 

@@ -160,6 +160,16 @@ static void (*const steps[])(struct store_txn *t, struct tend *tend) = {
     [TEND_MOVING] = merge_moving, [TEND_TOUCHED] = merge_touched, [TEND_INSTALL] = merge_install,
 };
 
+/* What the plan has put so far is swept, and room with it. */
+static void give_up(struct store_txn *t, struct tend *tend)
+{
+    uint64_t workspace = tend->workspace;
+    txn_upkeep_fails(t);
+    tend_forget_plan(tend);
+    tend->workspace = workspace;
+    tend->phase = TEND_SWEEP;
+}
+
 /* Workspaces that need nothing are passed over, so many a step. */
 #define IDLE_WORKSPACES 100
 
@@ -179,7 +189,10 @@ bool tend_step(struct store_txn *t)
                 return false;
             tend->phase = TEND_SWEEP;
         }
+        t->upkept = t->upkept || tend->phase > TEND_SWEEP;
         steps[tend->phase](t, tend);
+        if (tend->cramped)
+            give_up(t, tend);
         if (tend->phase != TEND_IDLE || t->installed || t->error != STORE_OK)
             return true;
     }

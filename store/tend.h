@@ -16,8 +16,9 @@ struct sequence {
 
 struct tend {
     enum tend_phase phase;
-    bool looked; /* every workspace was looked at since the store was opened */
-    size_t txn;  /* the transaction of the last step */
+    bool looked;  /* every workspace was looked at since the store was opened */
+    bool cramped; /* there was no room for a part: the plan is given up */
+    size_t txn;   /* the transaction of the last step */
     struct buf due;
     uint64_t workspace;
     /* the plan */

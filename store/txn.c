@@ -462,7 +462,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     }
     t->error = STORE_OK;
     t->full = -1;
-    t->counters_dirty = t->installed = t->ulid_known = t->ulid_dirty = false;
+    t->counters_dirty = t->installed = t->upkept = t->ulid_known = t->ulid_dirty = false;
     s->event_count = 0;
     struct key k;
     MDB_val v;
@@ -480,10 +480,13 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     return STORE_OK;
 }
 
-/* What was read and done of the reports' indexes within a transaction that comes to nothing. */
+/* What was read and done of the reports' indexes and results within a transaction that comes to nothing. */
 static void undo_index(struct store_txn *t, size_t txn)
 {
     t->batch_count = 0;
+    t->s->rated = false; /* looked up again */
+    if (t->upkept)
+        txn_upkeep_fails(t);
     tend_aborted(t->s, txn);
     view_undo(t->s);
 }
@@ -529,39 +532,80 @@ enum store_status store_commit(struct store_txn *t)
     return store_fail(t->s, rc == EIO && disk_full(t->s) ? ENOSPC : rc, "commit");
 }
 
-/*
- * Under 95 % of the map by the end of the file alone, nobody has to look which pages within it are free. Near the end of the map those
- * lie scattered, and results need some side by side: so that generations can still be finished, more of them must be free then.
- */
-static bool look_full(struct store *s)
+/* Pages of the map: all, those behind the end of the file, those free within it (looked up only where the others are few). */
+struct room {
+    uint64_t map, behind, free, reserve;
+    bool known; /* free is */
+};
+
+/* ${more_pages}: as if these were taken already. */
+static struct room look_room(struct store *s, uint64_t more_pages)
 {
     enum { RESERVE_PAGES = 48 };
     MDB_envinfo info;
     MDB_stat stat;
     MDB_txn *txn;
-    uint64_t free_pages = 0;
     mdb_env_info(s->env, &info);
     mdb_env_stat(s->env, &stat);
-    uint64_t map = info.me_mapsize / stat.ms_psize, end = (uint64_t)info.me_last_pgno + 1;
-    uint64_t behind = map > end ? map - end : 0;
-    uint64_t reserve = map / 20 > RESERVE_PAGES ? map / 20 : RESERVE_PAGES; /* what deletes and finishes of a small map take */
-    if (behind > reserve)
-        return false;
-    if (mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
-        return false; /* MDB_MAP_FULL will tell */
-    if (store_usable_pages(s, txn, &free_pages) != STORE_OK)
-        free_pages = 0;
+    struct room r = {.map = info.me_mapsize / stat.ms_psize};
+    uint64_t end = (uint64_t)info.me_last_pgno + 1 + more_pages;
+    r.behind = r.map > end ? r.map - end : 0;
+    r.reserve = r.map / 20 > RESERVE_PAGES ? r.map / 20 : RESERVE_PAGES; /* what deletes and finishes of a small map take */
+    if (r.behind > r.reserve || mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
+        return r; /* MDB_MAP_FULL will tell */
+    r.known = true;
+    if (store_usable_pages(s, txn, &r.free) != STORE_OK)
+        r.free = 0;
     mdb_txn_abort(txn);
-    return behind + free_pages <= reserve || (behind <= map / 50 && free_pages <= map / 5);
+    return r;
+}
+
+/*
+ * Under 95 % of the map by the end of the file alone, nobody has to look which pages within it are free. Near the end of the map those
+ * lie scattered, and results need some side by side: so that generations can still be finished, more of them must be free then.
+ */
+static bool look_full(struct store *s, uint64_t more_pages)
+{
+    struct room r = look_room(s, more_pages);
+    return r.known && (r.behind + r.free <= r.reserve || (r.behind <= r.map / 50 && r.free <= r.map / 5));
+}
+
+uint64_t txn_slice(struct store_txn *t, uint64_t limit)
+{
+    enum { PAGES_A_RECORD = 8 };
+    struct room r = look_room(t->s, 0);
+    uint64_t most = (r.behind + r.free) / PAGES_A_RECORD + 1;
+    return most < limit ? most : limit;
 }
 
 bool txn_is_full(struct store_txn *t)
 {
     if (t->full < 0)
-        t->full = look_full(t->s);
+        t->full = look_full(t->s, 0);
     if (t->full)
         snprintf(t->s->why, sizeof(t->s->why), "the map is nearly used up: raise store.map_size, or delete reports");
     return t->full != 0;
+}
+
+bool txn_has_room(struct store_txn *t, size_t bytes)
+{
+    MDB_stat stat;
+    mdb_env_stat(t->s->env, &stat);
+    return !look_full(t->s, bytes / stat.ms_psize + 1);
+}
+
+void txn_upkeep_fails(struct store_txn *t)
+{
+    t->s->upkeep_failed = true;
+    t->s->upkeep_failed_at = t->now;
+}
+
+bool txn_upkeep_rests(struct store_txn *t)
+{
+    enum { REST_MS = 60000 };
+    const struct store *s = t->s;
+    bool rests = s->upkeep_failed && t->now >= s->upkeep_failed_at && t->now - s->upkeep_failed_at < REST_MS;
+    return rests || txn_is_full(t);
 }
 
 bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project)

@@ -472,6 +472,24 @@ static const struct {
     {"list", "p"},
 };
 
+START_TEST(a_backup_of_an_old_format_is_put_in_place)
+{
+    char to[64], why[512];
+    uint64_t w = fill(50);
+    close_store();
+    make_format_1();
+    kit_dir(to);
+    enum store_status status = store_restore(k.dir, to, NULL, NULL, why, sizeof(why));
+    ck_assert_msg(status == STORE_OK, "%s", why);
+    struct store *s = kit_store(to, STORE_WRITE, MAP_BYTES);
+    struct store_list_query q = {.workspace = w, .page = 1, .per_page = 10};
+    ck_assert_uint_eq(kit_reports(s, &q).total, 50);
+    kit_check_clean(s);
+    store_close(s);
+    kit_remove(to);
+}
+END_TEST
+
 START_TEST(check_finds_a_lost_record_of_any_kind)
 {
     close_store();
@@ -569,6 +587,7 @@ int main(void)
     tcase_add_test(tc, rendering_again_tells_how_far_it_is_and_stops_when_told);
     tcase_add_test(tc, a_newer_renderer_renders_everything_again_and_goes_on_where_it_was_cut_off);
     tcase_add_test(tc, a_store_of_format_1_is_indexed_anew_and_goes_on_where_it_was_cut_off);
+    tcase_add_test(tc, a_backup_of_an_old_format_is_put_in_place);
     tcase_add_loop_test(tc, check_finds_a_lost_record_of_any_kind, 0, COUNT(losses));
     tcase_add_test(tc, check_finds_an_index_entry_too_many);
     tcase_add_test(tc, check_finds_a_record_of_another_length);

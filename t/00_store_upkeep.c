@@ -1,0 +1,159 @@
+/*
+ * The upkeep of the reports' indexes beside deletes, cut off anywhere, and where room is scarce.
+ */
+#include "00_store_kit.h"
+
+static struct kit k;
+
+static void setup(void)
+{
+    kit_segment_rows = 64;
+    kit_chunk_shift = 6;
+    kit_log_entries = 8;
+    kit_open(&k);
+}
+
+static void teardown(void)
+{
+    kit_close(&k);
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = kit_good = kit_decent = 0;
+}
+
+static bool one_slice(uint64_t limit)
+{
+    enum store_status status = kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = limit});
+    if (status != STORE_NOT_FOUND)
+        ck_status(status, STORE_OK);
+    return status == STORE_OK;
+}
+
+START_TEST(a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere)
+{
+    enum { REPORTS = 300 };
+    uint64_t w = kit_workspace(&k, "going"), other = kit_workspace(&k, "staying");
+    for (int i = 0; i < REPORTS; i++)
+        kit_create(&k, i % 10 == 0 ? other : w, "https://a.com/x", i % 2 ? "a.com" : "b.com");
+    kit_purge(&k, 1);
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = w}), STORE_OK);
+    while (one_slice(1 + (uint64_t)_i)) {
+        kit_check_clean(k.s);
+        kit_reopen(&k);
+    }
+    struct store_list_query q = {.workspace = other, .sort = REPORT_BY_ID, .page = 1, .per_page = 100};
+    ck_assert_uint_eq(kit_reports(k.s, &q).total, REPORTS / 10);
+    store_read_end(k.s);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+START_TEST(rating_that_was_undone_is_not_taken_for_done)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    struct store_report r;
+    uint64_t w = kit_workspace(&k, "acme"), id = kit_create(&k, w, "https://a.com/", "a.com");
+    kit_done(&k, id, 1, 85);
+    kit_good = 99;
+    kit_decent = 98;
+    kit_reopen(&k);
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (int i = 0; i < 2; i++) /* the second finds that all are */
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}, k.now, &a);
+    store_abort(t);
+    k.now += 60000;
+    kit_purge(&k, 10);
+    ck_status(kit_report(k.s, w, id, &r), STORE_OK);
+    ck_assert_int_eq(r.result, RESULT_BAD);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+START_TEST(a_grade_by_the_bounds_of_before_is_brought_to_those_of_now)
+{
+    struct store_report r;
+    uint64_t w = kit_workspace(&k, "acme"), id = kit_create(&k, w, "https://a.com/", "a.com");
+    kit_good = 99;
+    kit_decent = 98;
+    kit_reopen(&k);
+    kit_purge(&k, 10);
+    kit_done(&k, id, 1, 85); /* by an auditor from before the reload */
+    kit_purge(&k, 10);
+    ck_status(kit_report(k.s, w, id, &r), STORE_OK);
+    ck_assert_int_eq(r.result, RESULT_BAD);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+/* Until a create is refused, with the upkeep that the writer does between. */
+static void fill(uint64_t w)
+{
+    char url[200], project[32];
+    for (uint64_t i = 0;; i++) {
+        snprintf(url, sizeof(url), "https://host%u.example/some/where/%llu/else", (unsigned)(i % 40), (unsigned long long)i * 7919);
+        snprintf(project, sizeof(project), "p%u", (unsigned)(i % 40));
+        struct store_change c = kit_create_change(w, url, project);
+        struct store_answer answer = kit_apply(&k, &c);
+        if (answer.status != STORE_OK) {
+            ck_status(answer.status, STORE_FULL);
+            return;
+        }
+        if (i % 4 == 0)
+            kit_done(&k, answer.id, 1, (int)(i / 4 % 100));
+        if (i % 50 == 0)
+            kit_purge(&k, 200);
+    }
+}
+
+/* Columns: the map, rows of a segment, the log's length that is merged */
+static const struct {
+    uint64_t map;
+    uint32_t rows, entries;
+} maps[] = {
+    {(uint64_t)16 << 20, 1024, 64},
+    {(uint64_t)32 << 20, 0, 1000},
+    {(uint64_t)64 << 20, 0, 4096},
+};
+
+START_TEST(a_full_store_deletes_whatever_its_upkeep_is_at)
+{
+    kit_segment_rows = maps[_i].rows;
+    kit_chunk_shift = 0;
+    kit_log_entries = maps[_i].entries;
+    store_close(k.s);
+    kit_remove(k.dir);
+    kit_dir(k.dir);
+    k.s = kit_store(k.dir, STORE_WRITE, maps[_i].map);
+    uint64_t w = kit_workspace(&k, "full");
+    fill(w);
+    kit_good = 95; /* and rating has something to do, too */
+    kit_decent = 5;
+    store_close(k.s);
+    k.s = kit_store(k.dir, STORE_WRITE, maps[_i].map);
+    struct store_project p;
+    for (int i = 0; i < 40; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "p%d", i);
+        ck_status(kit_project(k.s, w, name, &p), STORE_OK);
+        uint64_t id = p.id;
+        store_read_end(k.s);
+        ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = id}), STORE_OK);
+        kit_purge(&k, 200);
+    }
+    kit_check_clean(k.s);
+    kit_create(&k, w, "https://a.com/", "a");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store upkeep");
+    TCase *tc = tcase_create("upkeep");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere, 0, 5);
+    tcase_add_test(tc, a_grade_by_the_bounds_of_before_is_brought_to_those_of_now);
+    tcase_add_test(tc, rating_that_was_undone_is_not_taken_for_done);
+    tcase_add_loop_test(tc, a_full_store_deletes_whatever_its_upkeep_is_at, 0, (int)(sizeof(maps) / sizeof(*maps)));
+    suite_add_tcase(suite, tc);
+    return kit_run(suite);
+}
