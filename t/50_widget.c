@@ -630,6 +630,50 @@ START_TEST(events_are_kept_as_a_batch_or_alone)
 }
 END_TEST
 
+/* as RFC 3339 writes them, and what only looks like it */
+static const struct {
+    const char *at, *kept; /* NULL: refused */
+} times[] = {
+    {"2026-05-07T13:00:00Z", "2026-05-07T13:00:00Z"},
+    {"2026-05-07t13:00:00z", "2026-05-07T13:00:00Z"},
+    {"2026-05-07T13:00:00.123456789Z", "2026-05-07T13:00:00Z"},
+    {"2026-05-07T23:30:00-01:30", "2026-05-08T01:00:00Z"},
+    {"2024-02-29T00:00:00Z", "2024-02-29T00:00:00Z"},
+    {"2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"},
+    {"2026-05-07T13:00:00", NULL},
+    {"2026-05-07 13:00:00Z", NULL},
+    {"2026-05-07T13:00:00.Z", NULL},
+    {"2026-05-07T13:00:00.1e9Z", NULL},
+    {"2026-05-07T13:00:00.9e300Z", NULL},
+    {"2026-05-07T13:00:00+-5:-3", NULL},
+    {"2026-05-07T13:00:00+24:00", NULL},
+    {"2026-05-07T13:00:00+01:60", NULL},
+    {"2026-05-07T13:00:00Zx", NULL},
+    {"2026- 5- 7T 1: 0: 0Z", NULL},
+    {"2026-5-7T1:0:0Z", NULL},
+    {"2026-02-29T00:00:00Z", NULL},
+    {"2026-04-31T00:00:00Z", NULL},
+    {"2026-00-01T00:00:00Z", NULL},
+    {"2026-13-01T00:00:00Z", NULL},
+    {"2026-05-07T24:00:00Z", NULL},
+    {"1969-12-31T23:59:59Z", NULL},
+    {"1970-01-01T00:30:00+01:00", NULL},
+    {"", NULL},
+};
+
+START_TEST(a_time_is_what_RFC_3339_says)
+{
+    struct visitor v = visitor_new();
+    struct response *r = post(&v, "events", text("{\"events\":[{\"kind\":\"timed\",\"at\":\"%s\"}]}", times[_i].at));
+    if (times[_i].kept == NULL)
+        expect_error(r, 422, "validation_failed");
+    else {
+        expect_status(r, 202);
+        expect_str(operate("GET", text("events?agent_id=%s", agent), NULL), "data.0.at", times[_i].kept);
+    }
+}
+END_TEST
+
 START_TEST(the_first_rating_stays)
 {
     struct visitor v = visitor_new();
@@ -889,6 +933,7 @@ int main(void)
     tcase_add_test(tc, marks_are_idempotent);
     tcase_add_test(tc, a_lead_is_new_once_and_then_brought_up_to_date);
     tcase_add_test(tc, events_are_kept_as_a_batch_or_alone);
+    tcase_add_loop_test(tc, a_time_is_what_RFC_3339_says, 0, (int)COUNT(times));
     tcase_add_test(tc, the_first_rating_stays);
     tcase_add_test(tc, typing_shows_on_the_other_side_and_writes_nothing);
     tcase_add_test(tc, an_operator_takes_over_answers_and_gives_back);
