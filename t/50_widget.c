@@ -855,6 +855,23 @@ START_TEST(an_erased_visitor_is_gone_everywhere)
 }
 END_TEST
 
+START_TEST(the_token_of_an_erased_visitor_is_charged_to_its_address)
+{
+    struct visitor v = visitor_new();
+    expect_status(as(&v, "DELETE", "me", NULL), 200);
+    for (int i = 0; i < 2; i++) { /* again, if a window ended meanwhile */
+        struct response *bad = http(server, .path = "/api/v1/widget/conversation/messages", .key = "a.b.c", .headers = {FROM_SHOP});
+        struct response *gone = as(&v, "GET", "conversation/messages", NULL);
+        expect_error(bad, 401, "unauthorized");
+        expect_error(gone, 401, "unauthorized");
+        if (strcmp(header(bad, "X-RateLimit-Reset"), header(gone, "X-RateLimit-Reset")) != 0)
+            continue;
+        ck_assert_int_eq(atoi(header(gone, "X-RateLimit-Remaining")), atoi(header(bad, "X-RateLimit-Remaining")) - 1);
+        return;
+    }
+}
+END_TEST
+
 static bool nothing_left(void *own)
 {
     struct response *events = http(own, .path = "/api/v1/events", .key = operators),
@@ -940,6 +957,7 @@ int main(void)
     tcase_add_test(tc, lists_go_on_behind_their_last_id);
     tcase_add_loop_test(tc, operators_need_their_scope_and_see_their_workspace_alone, 0, (int)COUNT(operated));
     tcase_add_test(tc, an_erased_visitor_is_gone_everywhere);
+    tcase_add_test(tc, the_token_of_an_erased_visitor_is_charged_to_its_address);
     tcase_add_test(tc, what_is_too_old_goes_when_the_operator_says_so);
     tcase_add_test(tc, one_session_never_spends_anothers_budget);
     return harness_main(suite);
