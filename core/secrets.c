@@ -107,24 +107,30 @@ static int file_read(const char *path, struct list *out, struct stat *st, char *
     return 0;
 }
 
+/* ${list} as the file's text, which SECRETS_MAX of them do not fill. */
+static size_t list_write(const struct list *list, char text[FILE_MAX])
+{
+    size_t n = (size_t)snprintf(text, FILE_MAX, "# Secrets that sign visitors' tokens, oldest first; written by assay secret rotate.\n");
+    for (size_t i = 0; i < list->count; i++) {
+        n += (size_t)snprintf(text + n, FILE_MAX - n, "%s %" PRId64 " ", list->of[i].kid, list->of[i].made_ms);
+        for (size_t k = 0; k < SECRET_BYTES; k++)
+            n += (size_t)snprintf(text + n, FILE_MAX - n, "%02x", list->of[i].key[k]);
+        text[n++] = '\n';
+    }
+    return n;
+}
+
+/* Through memory of this function alone, which is wiped: processes that are forked later must not find a secret in it. */
 static int write_all(const char *path, const struct list *list)
 {
+    char text[FILE_MAX];
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (out == NULL) {
-        if (fd >= 0)
-            close(fd);
+    if (fd < 0)
         return -1;
-    }
-    fputs("# Secrets that sign visitors' tokens, oldest first; written by assay secret rotate.\n", out);
-    for (size_t i = 0; i < list->count; i++) {
-        fprintf(out, "%s %" PRId64 " ", list->of[i].kid, list->of[i].made_ms);
-        for (size_t k = 0; k < SECRET_BYTES; k++)
-            fprintf(out, "%02x", list->of[i].key[k]);
-        fputc('\n', out);
-    }
-    bool good = fflush(out) == 0 && fsync(fd) == 0;
-    return fclose(out) == 0 && good ? 0 : -1;
+    size_t n = list_write(list, text);
+    bool good = write(fd, text, n) == (ssize_t)n && fsync(fd) == 0;
+    explicit_bzero(text, sizeof(text));
+    return close(fd) == 0 && good ? 0 : -1;
 }
 
 /* A directory held for this process alone; -1 with errno. */

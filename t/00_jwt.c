@@ -266,6 +266,38 @@ START_TEST(the_file_is_its_owners_alone_and_is_made_once)
 }
 END_TEST
 
+/* The process that makes the secrets forks those that must not have them. Nothing here may take memory, which could cover what was left. */
+static bool heap_holds(const char *bytes, size_t n)
+{
+    static char maps[1 << 16], heap[1 << 22];
+    unsigned long from = 0, to = 0;
+    int fd = open("/proc/self/maps", O_RDONLY), mem = open("/proc/self/mem", O_RDONLY);
+    for (ssize_t got, at = 0; (got = read(fd, maps + at, sizeof(maps) - 1 - (size_t)at)) > 0;)
+        at += got;
+    char *line = strstr(maps, "[heap]");
+    while (line != NULL && line > maps && line[-1] != '\n')
+        line--;
+    if (line != NULL)
+        sscanf(line, "%lx-%lx", &from, &to);
+    ssize_t size = pread(mem, heap, to - from < sizeof(heap) ? to - from : sizeof(heap), (off_t)from);
+    close(fd);
+    close(mem);
+    return size > 0 && memmem(heap, (size_t)size, bytes, n) != NULL;
+}
+
+START_TEST(making_secrets_leaves_none_in_memory)
+{
+    char text[1024] = "";
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(secrets_make(path, NOW, why, sizeof(why)), 0);
+    int fd = open(path, O_RDONLY);
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    ck_assert_int_gt(n, 2 * SECRET_BYTES);
+    ck_assert(!heap_holds(text + n - 1 - 2 * SECRET_BYTES, 2 * SECRET_BYTES));
+}
+END_TEST
+
 static const char *const damaged[] = {
     "",
     "# nothing\n",
@@ -316,6 +348,7 @@ int main(void)
     tcase_add_test(tc, an_old_secret_ends_with_the_last_token_it_may_have_signed);
     tcase_add_test(tc, rotations_without_end_are_refused_before_they_log_anybody_out);
     tcase_add_test(tc, the_file_is_its_owners_alone_and_is_made_once);
+    tcase_add_test(tc, making_secrets_leaves_none_in_memory);
     tcase_add_loop_test(tc, a_damaged_file_is_refused_and_what_was_known_stays, 0, COUNT(damaged));
     tcase_add_test(tc, a_file_everybody_may_read_is_refused);
     suite_add_tcase(suite, tc);

@@ -13,11 +13,12 @@
 static struct server *server;
 static char *tls_url;
 
-/* The key as it may lie in memory: its number, either end first, and a line of its file. */
-static struct {
+/* A secret as it may lie in memory: its number, either end first, and a line of its file. */
+struct secret_forms {
     unsigned char big[32], little[32];
     char line[65];
-} key;
+};
+static struct secret_forms key, signing;
 
 static void write_key(const char *path, EVP_PKEY *pair)
 {
@@ -50,6 +51,24 @@ static void write_certificate(const char *certificate, const char *path)
     EVP_PKEY_free(pair);
 }
 
+/* The newest of what signs visitors' tokens. */
+static void read_signing(void)
+{
+    char line[256] = "", hex[65] = "";
+    FILE *file = fopen(text("%s/secrets", server->data), "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof(line), file)) /* the last of them */
+        ;
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(sscanf(line, "%*s %*s %64s", hex), 1);
+    memcpy(signing.line, hex, 64);
+    for (size_t i = 0; i < sizeof(signing.big); i++) {
+        unsigned byte;
+        ck_assert_int_eq(sscanf(hex + 2 * i, "%2x", &byte), 1);
+        signing.big[i] = signing.little[31 - i] = (unsigned char)byte;
+    }
+}
+
 static void setup(void)
 {
     char line[256] = "", url[128];
@@ -62,6 +81,7 @@ static void setup(void)
     ck_assert_int_gt(read(server->output, line, sizeof(line) - 1), 0);
     ck_assert_int_eq(sscanf(line, "ready %100s workers=", url), 1);
     tls_url = text("%s/healthz", url);
+    read_signing();
 }
 
 static void teardown(void)
@@ -98,13 +118,13 @@ static int memory_of(pid_t pid)
     return open(text("/proc/%d/mem", pid), O_RDONLY | O_CLOEXEC);
 }
 
-static bool has_key(const unsigned char *bytes, size_t n)
+static bool lies_in(const struct secret_forms *s, const unsigned char *bytes, size_t n)
 {
-    return memmem(bytes, n, key.big, sizeof(key.big)) || memmem(bytes, n, key.little, sizeof(key.little)) || memmem(bytes, n, key.line, 64);
+    return memmem(bytes, n, s->big, sizeof(s->big)) || memmem(bytes, n, s->little, sizeof(s->little)) || memmem(bytes, n, s->line, 64);
 }
 
-/* Whether the key lies anywhere in what a process may read; ${whole}: there was something to read. */
-static bool holds_key(pid_t pid, bool *whole)
+/* Whether the secret lies anywhere in what a process may read; ${whole}: there was something to read. */
+static bool holds(pid_t pid, const struct secret_forms *secret, bool *whole)
 {
     enum { CHUNK = 1 << 20, OVERLAP = 64 };
     unsigned char *bytes = malloc(CHUNK + OVERLAP);
@@ -125,7 +145,7 @@ static bool holds_key(pid_t pid, bool *whole)
             size_t want = to - at < CHUNK + OVERLAP ? to - at : CHUNK + OVERLAP;
             ssize_t got = pread(fd, bytes, want, (off_t)at);
             seen += got > 0 ? (size_t)got : 0;
-            found = got > 0 && has_key(bytes, (size_t)got);
+            found = got > 0 && lies_in(secret, bytes, (size_t)got);
         }
     }
     free(bytes);
@@ -136,28 +156,34 @@ static bool holds_key(pid_t pid, bool *whole)
 }
 
 /* An old worker may be going while it is looked at, and a new one coming. */
-static bool worker_holds_key(void *arg)
+static bool worker_holds(void *secret)
 {
     bool whole;
-    (void)arg;
-    return serves_tls(NULL) && holds_key(process("assayd: worker 0"), &whole);
+    return serves_tls(NULL) && holds(process("assayd: worker 0"), secret, &whole);
 }
 
 static const char *const others[] = {"assayd: auditor 0", "assayd: writer"};
 
-static void expect_key_with_workers_only(void)
+static void expect_with_workers_only(struct secret_forms *secret)
 {
-    ck_assert_msg(wait_until(worker_holds_key, NULL, 10000), "the search does not find a key where one is");
+    ck_assert_msg(wait_until(worker_holds, secret, 10000), "the search does not find a secret where one is");
     for (size_t i = 0; i < COUNT(others); i++) {
         bool whole;
-        ck_assert_msg(!holds_key(process(others[i]), &whole), "%s has it", others[i]);
+        ck_assert_msg(!holds(process(others[i]), secret, &whole), "%s has it", others[i]);
         ck_assert_msg(whole, "%s could not be read", others[i]);
     }
 }
 
 START_TEST(only_workers_hold_the_key_of_a_listener)
 {
-    expect_key_with_workers_only();
+    expect_with_workers_only(&key);
+}
+END_TEST
+
+/* it was made at this start, by the process that all others come from */
+START_TEST(only_workers_hold_what_signs_visitors_tokens)
+{
+    expect_with_workers_only(&signing);
 }
 END_TEST
 
@@ -175,7 +201,8 @@ START_TEST(only_workers_hold_it_after_a_reload)
     first_auditor = process("assayd: auditor 0");
     server_signal(server, SIGHUP);
     ck_assert_msg(wait_until(another_auditor, NULL, 10000), "%s", server_log(server));
-    expect_key_with_workers_only();
+    expect_with_workers_only(&key);
+    expect_with_workers_only(&signing);
 }
 END_TEST
 
@@ -234,6 +261,7 @@ int main(void)
     TCase *tcase = harness_case(suite, "secrets");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, only_workers_hold_the_key_of_a_listener);
+    tcase_add_test(tcase, only_workers_hold_what_signs_visitors_tokens);
     tcase_add_test(tcase, an_auditor_inherits_no_listener_lock_or_file);
     tcase_add_test(tcase, an_auditor_is_locked_in);
     tcase_add_test(tcase, grading_gives_way_to_answering);

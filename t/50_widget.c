@@ -200,7 +200,9 @@ START_TEST(a_preflight_is_answered_free_of_charge)
     expect_status(r, 204);
     expect(r, !strcmp(header(r, "Access-Control-Allow-Origin"), SHOP) && header_times(r, "Access-Control-Allow-Origin") == 1);
     expect(r, strstr(header(r, "Access-Control-Allow-Methods"), surface[_i].method) != NULL);
-    static const char *const names[] = {"Authorization", "Content-Type", "Accept", "Idempotency-Key", "X-Request-Id"};
+    /* the last two: a script of another origin goes on with a stream, and asks whether there is news (api.md §6) */
+    static const char *const names[] = {"Authorization", "Content-Type",  "Accept",       "Idempotency-Key",
+                                        "X-Request-Id",  "Last-Event-ID", "If-None-Match"};
     for (size_t i = 0; i < COUNT(names); i++)
         expect(r, strstr(header(r, "Access-Control-Allow-Headers"), names[i]) != NULL);
     expect(r, !strcmp(header(r, "Access-Control-Max-Age"), "7200") && strstr(header(r, "Vary"), "Origin"));
@@ -221,7 +223,8 @@ START_TEST(refusals_carry_cors_and_limits)
         expect(r, r->status >= 400 && r->status < 500);
         expect(r, header(r, "Access-Control-Allow-Origin") && !strcmp(header(r, "Access-Control-Allow-Origin"), SHOP));
         expect(r, strstr(header(r, "Access-Control-Expose-Headers"), "X-RateLimit-Remaining") &&
-                      strstr(header(r, "Access-Control-Expose-Headers"), "Retry-After"));
+                      strstr(header(r, "Access-Control-Expose-Headers"), "Retry-After") &&
+                      strstr(header(r, "Access-Control-Expose-Headers"), "ETag"));
         bool known = strcmp(surface[_i].path, "nothing/here") != 0;
         expect(r, !known || (header(r, "X-RateLimit-Limit") && header(r, "X-RateLimit-Reset")));
         if (known && i == 2)
@@ -630,6 +633,50 @@ START_TEST(events_are_kept_as_a_batch_or_alone)
 }
 END_TEST
 
+/* as RFC 3339 writes them, and what only looks like it */
+static const struct {
+    const char *at, *kept; /* NULL: refused */
+} times[] = {
+    {"2026-05-07T13:00:00Z", "2026-05-07T13:00:00Z"},
+    {"2026-05-07t13:00:00z", "2026-05-07T13:00:00Z"},
+    {"2026-05-07T13:00:00.123456789Z", "2026-05-07T13:00:00Z"},
+    {"2026-05-07T23:30:00-01:30", "2026-05-08T01:00:00Z"},
+    {"2024-02-29T00:00:00Z", "2024-02-29T00:00:00Z"},
+    {"2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"},
+    {"2026-05-07T13:00:00", NULL},
+    {"2026-05-07 13:00:00Z", NULL},
+    {"2026-05-07T13:00:00.Z", NULL},
+    {"2026-05-07T13:00:00.1e9Z", NULL},
+    {"2026-05-07T13:00:00.9e300Z", NULL},
+    {"2026-05-07T13:00:00+-5:-3", NULL},
+    {"2026-05-07T13:00:00+24:00", NULL},
+    {"2026-05-07T13:00:00+01:60", NULL},
+    {"2026-05-07T13:00:00Zx", NULL},
+    {"2026- 5- 7T 1: 0: 0Z", NULL},
+    {"2026-5-7T1:0:0Z", NULL},
+    {"2026-02-29T00:00:00Z", NULL},
+    {"2026-04-31T00:00:00Z", NULL},
+    {"2026-00-01T00:00:00Z", NULL},
+    {"2026-13-01T00:00:00Z", NULL},
+    {"2026-05-07T24:00:00Z", NULL},
+    {"1969-12-31T23:59:59Z", NULL},
+    {"1970-01-01T00:30:00+01:00", NULL},
+    {"", NULL},
+};
+
+START_TEST(a_time_is_what_RFC_3339_says)
+{
+    struct visitor v = visitor_new();
+    struct response *r = post(&v, "events", text("{\"events\":[{\"kind\":\"timed\",\"at\":\"%s\"}]}", times[_i].at));
+    if (times[_i].kept == NULL)
+        expect_error(r, 422, "validation_failed");
+    else {
+        expect_status(r, 202);
+        expect_str(operate("GET", text("events?agent_id=%s", agent), NULL), "data.0.at", times[_i].kept);
+    }
+}
+END_TEST
+
 START_TEST(the_first_rating_stays)
 {
     struct visitor v = visitor_new();
@@ -811,6 +858,23 @@ START_TEST(an_erased_visitor_is_gone_everywhere)
 }
 END_TEST
 
+START_TEST(the_token_of_an_erased_visitor_is_charged_to_its_address)
+{
+    struct visitor v = visitor_new();
+    expect_status(as(&v, "DELETE", "me", NULL), 200);
+    for (int i = 0; i < 2; i++) { /* again, if a window ended meanwhile */
+        struct response *bad = http(server, .path = "/api/v1/widget/conversation/messages", .key = "a.b.c", .headers = {FROM_SHOP});
+        struct response *gone = as(&v, "GET", "conversation/messages", NULL);
+        expect_error(bad, 401, "unauthorized");
+        expect_error(gone, 401, "unauthorized");
+        if (strcmp(header(bad, "X-RateLimit-Reset"), header(gone, "X-RateLimit-Reset")) != 0)
+            continue;
+        ck_assert_int_eq(atoi(header(gone, "X-RateLimit-Remaining")), atoi(header(bad, "X-RateLimit-Remaining")) - 1);
+        return;
+    }
+}
+END_TEST
+
 static bool nothing_left(void *own)
 {
     struct response *events = http(own, .path = "/api/v1/events", .key = operators),
@@ -889,12 +953,14 @@ int main(void)
     tcase_add_test(tc, marks_are_idempotent);
     tcase_add_test(tc, a_lead_is_new_once_and_then_brought_up_to_date);
     tcase_add_test(tc, events_are_kept_as_a_batch_or_alone);
+    tcase_add_loop_test(tc, a_time_is_what_RFC_3339_says, 0, (int)COUNT(times));
     tcase_add_test(tc, the_first_rating_stays);
     tcase_add_test(tc, typing_shows_on_the_other_side_and_writes_nothing);
     tcase_add_test(tc, an_operator_takes_over_answers_and_gives_back);
     tcase_add_test(tc, lists_go_on_behind_their_last_id);
     tcase_add_loop_test(tc, operators_need_their_scope_and_see_their_workspace_alone, 0, (int)COUNT(operated));
     tcase_add_test(tc, an_erased_visitor_is_gone_everywhere);
+    tcase_add_test(tc, the_token_of_an_erased_visitor_is_charged_to_its_address);
     tcase_add_test(tc, what_is_too_old_goes_when_the_operator_says_so);
     tcase_add_test(tc, one_session_never_spends_anothers_budget);
     return harness_main(suite);

@@ -191,6 +191,22 @@ START_TEST(a_stream_that_comes_back_misses_and_repeats_nothing)
 }
 END_TEST
 
+START_TEST(an_id_from_beyond_the_end_hides_nothing)
+{
+    struct visitor v = visitor_new(), other = visitor_new();
+    expect_status(post(&v, "messages", "{\"message\":\"old\"}"), 200);
+    for (size_t i = 0; i < 2; i++) {
+        struct response *foreign = post(&other, "messages", "{\"message\":\"foreign\"}");
+        struct reader *reader = stream_of(&v, i == 0 ? "7ZZZZZZZZZZZZZZZZZZZZZZZZZ" : str_at(foreign, "data.answer_id"));
+        expect_comes(reader, ": here", 2000);
+        expect_status(operate(&v, "messages", text("{\"message\":\"new %zu\"}", i)), 201);
+        expect_comes(reader, text("\"new %zu\"", i), 2000);
+        ck_assert_uint_eq(times(reader, "event: message"), 1);
+        ck_assert_ptr_null(strstr(reader->seen, "foreign"));
+    }
+}
+END_TEST
+
 START_TEST(a_slow_reader_misses_nothing_and_holds_up_nobody)
 {
     struct visitor v = visitor_new();
@@ -230,6 +246,32 @@ START_TEST(it_ends_with_its_agent)
     else
         http(server, .method = "DELETE", .path = "/api/v1/widget/me", .key = v.jwt);
     ck_assert_msg(ends(reader, 1000), "%s", reader->seen);
+}
+END_TEST
+
+START_TEST(it_ends_with_its_token)
+{
+    server_free(server);
+    begin("jwt: { ttl: 2s }\n");
+    struct visitor v = visitor_new();
+    int64_t opened = now_ms();
+    struct reader *reader = stream_of(&v, NULL);
+    expect_comes(reader, ": here", 2000);
+    ck_assert_msg(ends(reader, 5000), "%s", reader->seen);
+    /* claims count whole seconds */
+    ck_assert_msg(now_ms() - opened >= 900, "after %lld ms", (long long)(now_ms() - opened));
+    ck_assert_ptr_null(strstr(reader->seen, "event:"));
+}
+END_TEST
+
+START_TEST(a_quiet_stream_beats_every_15_seconds)
+{
+    struct visitor v = visitor_new();
+    struct reader *reader = stream_of(&v, NULL);
+    expect_comes(reader, ": here", 2000);
+    int64_t begun = now_ms();
+    expect_comes(reader, "\r\n:\n\n", 17000);
+    ck_assert_msg(now_ms() - begun >= 14000, "after %lld ms", (long long)(now_ms() - begun));
 }
 END_TEST
 
@@ -297,8 +339,11 @@ int main(void)
     tcase_add_test(tc, the_head_says_what_it_is);
     tcase_add_test(tc, claims_typing_and_the_close_are_told);
     tcase_add_test(tc, a_stream_that_comes_back_misses_and_repeats_nothing);
+    tcase_add_test(tc, an_id_from_beyond_the_end_hides_nothing);
     tcase_add_test(tc, a_slow_reader_misses_nothing_and_holds_up_nobody);
     tcase_add_loop_test(tc, it_ends_with_its_agent, 0, 4);
+    tcase_add_test(tc, it_ends_with_its_token);
+    tcase_add_test(tc, a_quiet_stream_beats_every_15_seconds);
     tcase_add_test(tc, a_drain_asks_to_come_again);
     tcase_add_test(tc, a_writer_that_dies_loses_no_event);
     tcase_add_test(tc, a_bad_token_opens_nothing);

@@ -200,8 +200,12 @@ static void stream(void *arg, enum store_status status, const struct store_agent
     last = c->last;
     if (request_header(r, "last-event-id", &sent) && sent.n > 0 && !ulid_parse(sent, &last))
         reply_error(r, ERR_BAD_REQUEST, "Last-Event-ID must be the id of a message, as the stream gave it.");
-    else
+    else {
+        /* an id from beyond the end (made up, or of a store that was restored since) would hide what comes */
+        if (memcmp(last.b, c->last.b, ULID_BYTES) > 0)
+            last = c->last;
         stream_open(r, &last);
+    }
 }
 
 void widget_stream(struct request *r)

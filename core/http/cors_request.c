@@ -26,7 +26,8 @@ void cors_headers(struct request *r)
         return;
     reply_header(r, "access-control-allow-origin", origin);
     reply_header(r, "access-control-expose-headers",
-                 STR("X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, Idempotent-Replayed"));
+                 STR("X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, Idempotent-Replayed, "
+                     "ETag"));
 }
 
 bool cors_preflight(struct request *r)
@@ -36,7 +37,8 @@ bool cors_preflight(struct request *r)
         cors_origin(r).p == NULL || !request_header(r, "access-control-request-method", &method))
         return false;
     reply_header(r, "access-control-allow-methods", STR("GET, POST, DELETE, OPTIONS"));
-    reply_header(r, "access-control-allow-headers", STR("Authorization, Content-Type, Accept, Idempotency-Key, X-Request-Id"));
+    reply_header(r, "access-control-allow-headers",
+                 STR("Authorization, Content-Type, Accept, Idempotency-Key, X-Request-Id, Last-Event-ID, If-None-Match"));
     reply_header(r, "access-control-max-age", STR("7200"));
     reply_empty(r, 204);
     return true;

@@ -140,6 +140,10 @@ enum session_verdict session_find(struct request *r, struct str token)
     r->session.expires_at = seen->claims.exp * 1000;
     enum session_verdict verdict = remembered(r, seen) ? SESSION_GOOD : look_up(r, seen);
     r->workspace = seen->workspace;
+    if (verdict == SESSION_BAD) { /* the token of somebody who is gone is charged to its sender's address, as every bad one */
+        memset(r->visitor, 0, sizeof(r->visitor));
+        memset(r->agent, 0, sizeof(r->agent));
+    }
     return verdict;
 }
 
