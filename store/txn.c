@@ -530,38 +530,55 @@ enum store_status store_commit(struct store_txn *t)
 }
 
 /*
- * Under 95 % of the map by the end of the file alone, nobody has to look which pages within it are free. Near the end of the map those
- * lie scattered, and results need some side by side: so that generations can still be finished, more of them must be free then.
+ * Well under 95 % of the map by the end of the file alone, nobody has to look which pages within it are free. Near the end of the map those
+ * lie scattered, and results need some side by side: so that generations can still be finished, more of them must be free then. The reserve
+ * that creates leave is for finishes and deletes, and its second half for deletes alone.
  */
-static bool look_full(struct store *s)
+static void look_at_room(struct store_txn *t)
 {
     enum { RESERVE_PAGES = 48 };
     MDB_envinfo info;
     MDB_stat stat;
     MDB_txn *txn;
     uint64_t free_pages = 0;
-    mdb_env_info(s->env, &info);
-    mdb_env_stat(s->env, &stat);
+    mdb_env_info(t->s->env, &info);
+    mdb_env_stat(t->s->env, &stat);
     uint64_t map = info.me_mapsize / stat.ms_psize, end = (uint64_t)info.me_last_pgno + 1;
     uint64_t behind = map > end ? map - end : 0;
     uint64_t reserve = map / 20 > RESERVE_PAGES ? map / 20 : RESERVE_PAGES; /* what deletes and finishes of a small map take */
-    if (behind > reserve)
-        return false;
-    if (mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
-        return false; /* MDB_MAP_FULL will tell */
-    if (store_usable_pages(s, txn, &free_pages) != STORE_OK)
+    t->full = false;
+    t->spare_pages = behind;
+    if (behind > 2 * reserve || mdb_txn_begin(t->s->env, NULL, MDB_RDONLY, &txn) != 0) /* else MDB_MAP_FULL will tell */
+        return;
+    if (store_usable_pages(t->s, txn, &free_pages) != STORE_OK)
         free_pages = 0;
     mdb_txn_abort(txn);
-    return behind + free_pages <= reserve || (behind <= map / 50 && free_pages <= map / 5);
+    uint64_t room = behind + free_pages;
+    t->full = behind <= reserve && (room <= reserve || (behind <= map / 50 && free_pages <= map / 5));
+    t->spare_pages = room > reserve / 2 ? room - reserve / 2 : 0;
 }
 
 bool txn_is_full(struct store_txn *t)
 {
     if (t->full < 0)
-        t->full = look_full(t->s);
+        look_at_room(t);
     if (t->full)
         snprintf(t->s->why, sizeof(t->s->why), "the map is nearly used up: raise store.map_size, or delete reports");
     return t->full != 0;
+}
+
+bool txn_has_room_for(struct store_txn *t, size_t results_bytes)
+{
+    enum { PAGE = 4096, INDEX_PAGES = 8 }; /* the head and its indexes, copied as they are written */
+    uint64_t pages = results_bytes / PAGE + 1 + INDEX_PAGES;
+    if (t->full < 0)
+        look_at_room(t);
+    if (t->spare_pages < pages) {
+        snprintf(t->s->why, sizeof(t->s->why), "what is left of the map is kept for deletes: raise store.map_size, or delete reports");
+        return false;
+    }
+    t->spare_pages -= pages;
+    return true;
 }
 
 bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project)
