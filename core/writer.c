@@ -238,6 +238,21 @@ static enum store_status apply_singly(struct writer *w)
     return status;
 }
 
+/* nobody would send findings again that found no room */
+static void end_items(struct writer *w)
+{
+    bool full = false;
+    for (size_t i = 0; i < w->batch_count; i++) {
+        struct item *item = &w->batch[i];
+        bool homeless = item->change.kind == CHANGE_REPORT_FINISH && item->answer.status == STORE_FULL;
+        if (!homeless || !held_add(w, item))
+            free(item->payload);
+        full = full || homeless;
+    }
+    held_settle(w, full);
+    w->batch_count = 0;
+}
+
 static void apply_batch(struct writer *w)
 {
     if (w->batch_count == 0 && w->dropped_count == 0)
@@ -258,9 +273,7 @@ static void apply_batch(struct writer *w)
         after_commit(w, w->batch, w->batch_count);
     score_add(w->process->score->requests, w->batch_count);
     report_full(w);
-    for (size_t i = 0; i < w->batch_count; i++)
-        free(w->batch[i].payload);
-    w->batch_count = 0;
+    end_items(w);
 }
 
 /* ---- what a commit sets off ---- */
@@ -348,6 +361,8 @@ static void hand_out(struct writer *w)
 static void take_job(void *arg, const struct store_job *job)
 {
     struct writer *w = arg;
+    if (held_has(w, job->report)) /* or a newer attempt of it: that is found when the old findings are refused */
+        return;
     if (!queue_add(w->queue, job->workspace, job->report, job->attempt, job->url))
         log_error("out of memory: report %llu waits for the next sweep", (unsigned long long)job->report);
 }
@@ -406,7 +421,7 @@ static void on_time(struct writer *w)
         store_reader_check(w->store);
     }
     if (now >= w->sweep_at_ms) {
-        /* findings that found no room left their jobs behind: their pages are not fetched again and again while the store stays full */
+        /* findings that found no room left their jobs behind: no page is fetched for a store that stays full */
         bool full = w->full_said_ms != 0 && now - w->full_said_ms < SWEEP_FULL_MS;
         w->sweep_at_ms = now + SWEEP_EVERY_MS;
         if (!full)
@@ -592,6 +607,7 @@ int writer_run(struct process *p)
     while (!process_stopping) {
         wait_and_read(&w);
         on_time(&w);
+        held_retry(&w);
         gather(&w);
         add_purge(&w);
         work(&w);
@@ -609,6 +625,7 @@ int writer_run(struct process *p)
         peer_free(w.peers[i]);
     free(w.peers);
     free(w.batch);
+    held_free(&w);
     free(w.dropped);
     queue_free(w.queue);
     close(w.epoll);

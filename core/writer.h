@@ -49,6 +49,10 @@ struct writer {
     enum store_status status;                /* of that */
     uint64_t *dropped; /* channels whose senders are gone */
     size_t dropped_count, dropped_room;
+    struct item *held; /* findings that found no room, oldest first */
+    size_t held_count, held_room, held_bytes;
+    size_t held_slice; /* how many of them are tried at once */
+    uint64_t held_at_ms;
     bool purging;
     uint32_t retaining; /* RETAIN_… bits: what may still be too old */
     uint64_t purge_at_ms, sweep_at_ms, stale_at_ms, full_said_ms;
@@ -66,6 +70,17 @@ struct item *writer_batch_add(struct writer *w, struct peer *peer, uint64_t sequ
 /* item_decode(item, payload): copy ${payload} and read the change in it; false where it is none. */
 bool item_decode(struct item *item, struct str payload);
 void writer_drop_channel(struct writer *w, uint64_t id);
+
+/*
+ * Findings that found no room (held.c). held_add(w, item): keep it until there is some, and take over its payload; false when so much is kept
+ * already that its page is fetched again one day. held_retry(w): when it is time, put some into the batch again. held_settle(w, full):
+ * after a batch, in which findings found no room once more if ${full}. held_has(w, report): is there one? held_free(w): at the writer's end.
+ */
+bool held_add(struct writer *w, const struct item *item);
+void held_retry(struct writer *w);
+void held_settle(struct writer *w, bool full);
+bool held_has(const struct writer *w, uint64_t report);
+void held_free(struct writer *w);
 
 /* peers_accept(w): let in whoever connects. peer_read(w, p): take in its frames; changes go to the batch. peer_flush(w, p): send what waits. */
 void peers_accept(struct writer *w);

@@ -41,6 +41,7 @@ struct store_txn {
     int64_t now;
     enum store_status error; /* the first that happened half-way */
     int full;                /* creates are refused: -1 not looked at yet */
+    uint64_t spare_pages;    /* for results, as of that look, less what was taken since: behind them are those kept for deletes */
     bool counters_dirty;
     struct counters_record counters;
     struct ulid ulid; /* the last one given */
@@ -222,6 +223,8 @@ uint64_t txn_slice(struct store_txn *t, uint64_t limit);
 bool txn_has_room(struct store_txn *t, size_t bytes);
 void txn_upkeep_fails(struct store_txn *t);
 bool txn_upkeep_rests(struct store_txn *t);
+/* txn_has_room_for(t, results_bytes): may results of that size be put? They leave what deletes and revocations need. */
+bool txn_has_room_for(struct store_txn *t, size_t results_bytes);
 void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
 bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
 /* txn_match(match, version): does If-Match let that version through? */

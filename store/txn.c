@@ -538,8 +538,8 @@ struct room {
     bool known; /* free is */
 };
 
-/* ${more_pages}: as if these were taken already. */
-static struct room look_room(struct store *s, uint64_t more_pages)
+/* ${more_pages}: as if these were taken already. Free pages are looked up where no more than ${reserves} times the reserve is behind. */
+static struct room look_room(struct store *s, uint64_t more_pages, unsigned reserves)
 {
     enum { RESERVE_PAGES = 48 };
     MDB_envinfo info;
@@ -551,7 +551,7 @@ static struct room look_room(struct store *s, uint64_t more_pages)
     uint64_t end = (uint64_t)info.me_last_pgno + 1 + more_pages;
     r.behind = r.map > end ? r.map - end : 0;
     r.reserve = r.map / 20 > RESERVE_PAGES ? r.map / 20 : RESERVE_PAGES; /* what deletes and finishes of a small map take */
-    if (r.behind > r.reserve || mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
+    if (r.behind > reserves * r.reserve || mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
         return r; /* MDB_MAP_FULL will tell */
     r.known = true;
     if (store_usable_pages(s, txn, &r.free) != STORE_OK)
@@ -561,19 +561,28 @@ static struct room look_room(struct store *s, uint64_t more_pages)
 }
 
 /*
- * Under 95 % of the map by the end of the file alone, nobody has to look which pages within it are free. Near the end of the map those
- * lie scattered, and results need some side by side: so that generations can still be finished, more of them must be free then.
+ * Under 95 % of the map by the end of the file alone, creates go on. Near the end of the map free pages lie scattered, and results need some
+ * side by side: so that generations can still be finished, more of them must be free then.
  */
-static bool look_full(struct store *s, uint64_t more_pages)
+static bool is_full(const struct room *r)
 {
-    struct room r = look_room(s, more_pages);
-    return r.known && (r.behind + r.free <= r.reserve || (r.behind <= r.map / 50 && r.free <= r.map / 5));
+    return r->known && r->behind <= r->reserve &&
+           (r->behind + r->free <= r->reserve || (r->behind <= r->map / 50 && r->free <= r->map / 5));
+}
+
+/* the reserve that creates leave is for finishes and deletes, and its second half for deletes alone */
+static void look_at_room(struct store_txn *t)
+{
+    struct room r = look_room(t->s, 0, 2);
+    uint64_t room = r.behind + r.free;
+    t->full = is_full(&r);
+    t->spare_pages = !r.known ? r.behind : room > r.reserve / 2 ? room - r.reserve / 2 : 0;
 }
 
 uint64_t txn_slice(struct store_txn *t, uint64_t limit)
 {
     enum { PAGES_A_RECORD = 8 };
-    struct room r = look_room(t->s, 0);
+    struct room r = look_room(t->s, 0, 1);
     uint64_t most = (r.behind + r.free) / PAGES_A_RECORD + 1;
     return most < limit ? most : limit;
 }
@@ -581,17 +590,32 @@ uint64_t txn_slice(struct store_txn *t, uint64_t limit)
 bool txn_is_full(struct store_txn *t)
 {
     if (t->full < 0)
-        t->full = look_full(t->s, 0);
+        look_at_room(t);
     if (t->full)
         snprintf(t->s->why, sizeof(t->s->why), "the map is nearly used up: raise store.map_size, or delete reports");
     return t->full != 0;
+}
+
+bool txn_has_room_for(struct store_txn *t, size_t results_bytes)
+{
+    enum { PAGE = 4096, INDEX_PAGES = 8 }; /* the head and its indexes, copied as they are written */
+    uint64_t pages = results_bytes / PAGE + 1 + INDEX_PAGES;
+    if (t->full < 0)
+        look_at_room(t);
+    if (t->spare_pages < pages) {
+        snprintf(t->s->why, sizeof(t->s->why), "what is left of the map is kept for deletes: raise store.map_size, or delete reports");
+        return false;
+    }
+    t->spare_pages -= pages;
+    return true;
 }
 
 bool txn_has_room(struct store_txn *t, size_t bytes)
 {
     MDB_stat stat;
     mdb_env_stat(t->s->env, &stat);
-    return !look_full(t->s, bytes / stat.ms_psize + 1);
+    struct room r = look_room(t->s, bytes / stat.ms_psize + 1, 1);
+    return !is_full(&r);
 }
 
 void txn_upkeep_fails(struct store_txn *t)

@@ -290,6 +290,50 @@ START_TEST(a_full_store_refuses_creates_while_everything_else_goes_on)
 }
 END_TEST
 
+/* Finish all of them with large results, so many to a transaction; how many found no room. */
+static unsigned finish_all(const uint64_t *ids, unsigned count, unsigned at_once)
+{
+    unsigned refused = 0;
+    for (unsigned i = 0; i < count;) {
+        struct store_txn *t;
+        ck_status(store_begin(k.s, &t), STORE_OK);
+        for (unsigned end = i + at_once; i < end && i < count; i++) {
+            struct store_answer answer = {0};
+            struct store_change c = kit_done_change(ids[i], 1, 50);
+            c.results = (struct str){results, sizeof(results)};
+            store_apply(t, &c, k.now, &answer);
+            refused += answer.status == STORE_FULL;
+        }
+        ck_status(store_commit(t), STORE_OK); /* none filled the map in the middle of the transaction */
+    }
+    return refused;
+}
+
+/* finishes to a transaction */
+static const unsigned bursts[] = {1, 7, 400};
+
+START_TEST(a_burst_of_finishes_leaves_what_deletes_need)
+{
+    enum { WAITING = 400 };
+    uint64_t waiting[WAITING];
+    unsigned made;
+    k.s = store_of(STORE_WRITE, 8 << 20, 16);
+    uint64_t w = kit_workspace(&k, "acme");
+    kit_key(&k, w, 1);
+    for (unsigned i = 0; i < WAITING; i++)
+        waiting[i] = kit_create(&k, w, "https://a.com/", "a.com");
+    ck_status(fill(w, &made).status, STORE_FULL);
+    unsigned refused = finish_all(waiting, WAITING, bursts[_i]);
+    ck_assert_uint_gt(refused, 0);
+    ck_assert_uint_lt(refused, WAITING);
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_KEY_REVOKE, .id = 1}), STORE_OK);
+    for (uint64_t id = waiting[WAITING - 1] + 1; id <= waiting[WAITING - 1] + made; id++)
+        ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = id}), STORE_OK);
+    ck_assert_uint_eq(finish_all(waiting, WAITING, 1), 0);
+    kit_check_clean(k.s);
+}
+END_TEST
+
 START_TEST(a_transaction_larger_than_the_map_sticks_as_full_and_leaves_nothing)
 {
     struct store_txn *t;
@@ -523,6 +567,7 @@ int main(void)
     tcase_add_test(tc, store_check_beside_a_writer_finds_nothing_wrong);
     tcase_add_test(tc, without_a_reader_slot_reads_are_busy_and_a_dead_readers_slot_is_taken_over);
     tcase_add_test(tc, a_full_store_refuses_creates_while_everything_else_goes_on);
+    tcase_add_loop_test(tc, a_burst_of_finishes_leaves_what_deletes_need, 0, sizeof(bursts) / sizeof(bursts[0]));
     tcase_add_test(tc, a_transaction_larger_than_the_map_sticks_as_full_and_leaves_nothing);
     tcase_add_test(tc, a_reader_follows_a_map_that_another_process_made_larger);
     tcase_add_test(tc, a_smaller_configured_map_does_not_shrink_the_stored_one);

@@ -426,7 +426,7 @@ static bool limit_is(void *arg)
 {
     const struct wanted *wanted = arg;
     struct response *r = list(wanted->key);
-    bool same = told(r, "X-RateLimit-Limit") == wanted->limit;
+    bool same = header(r, "X-RateLimit-Limit") != NULL && told(r, "X-RateLimit-Limit") == wanted->limit;
     response_free(r);
     return same;
 }
@@ -452,7 +452,7 @@ END_TEST
 /* a connection of the old generation, which serves it until it closes it */
 START_TEST(workers_that_drain_follow_a_reload)
 {
-    start_with(limiters(API("100")));
+    start_with(_i == 0 ? limiters(API("100")) : ""); /* a limit, or none that a reload sets */
     struct raw *raws[8];
     char *request = text("GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key);
     for (size_t i = 0; i < COUNT(raws); i++) {
@@ -560,7 +560,7 @@ int main(void)
     tcase_add_test(tcase, an_added_limiter_takes_the_routes_it_names);
     tcase_add_test(tcase, a_surface_is_limited_where_nothing_is_found_on_it);
     tcase_add_test(tcase, a_reload_changes_the_limit_at_once_and_keeps_the_counts);
-    tcase_add_test(tcase, workers_that_drain_follow_a_reload);
+    tcase_add_loop_test(tcase, workers_that_drain_follow_a_reload, 0, 2);
     tcase_add_test(tcase, counts_outlive_restarts);
     tcase_add_test(tcase, counts_outlive_a_killed_worker);
     tcase_add_test(tcase, a_wrong_limiter_is_refused_with_its_line_and_the_old_stays);

@@ -313,6 +313,57 @@ START_TEST(a_full_store_refuses_creates_while_reads_and_deletes_go_on)
 }
 END_TEST
 
+enum { HELD = 12 };
+
+static bool all_fetched(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < HELD; i++)
+        if (!origin_hits(origin, text("/held-%d", i)))
+            return false;
+    return true;
+}
+
+static bool findings_are_kept(void *arg)
+{
+    (void)arg;
+    return strstr(server_log(server), "findings find no room") != NULL;
+}
+
+START_TEST(findings_that_find_no_room_are_kept_and_stored_when_there_is_some)
+{
+    int64_t ids[HELD], last;
+    server_configure(server, "store: { map_size: 4MiB }");
+    server_start(server);
+    for (int i = 0; i < HELD; i++) {
+        char *path = text("/held-%d", i);
+        origin_page(origin, path, 200, "", "<title>x</title>");
+        origin_hold(origin, path);
+        ids[i] = report_queued(server, origin_url(origin, path));
+    }
+    struct response *r;
+    char filler[1901];
+    memset(filler, 'f', sizeof(filler) - 1);
+    filler[sizeof(filler) - 1] = '\0';
+    last = ids[HELD - 1];
+    for (int i = 0; (r = fill(text("http://127.0.0.1:80/%d/%s", i, filler)))->status == 202 && i < 5000; i++)
+        last = int_at(r, "data.id");
+    expect_error(r, 507, "storage_full");
+    for (int i = 0; i < HELD; i++)
+        origin_release(origin, text("/held-%d", i));
+    ck_assert(wait_until(all_fetched, NULL, 10000));
+    ck_assert_msg(wait_until(findings_are_kept, NULL, 5000), "%s", server_log(server));
+    for (int64_t id = ids[HELD - 1] + 1; id <= last; id++)
+        ck_assert_int_eq(http_delete(server, report_path(id))->status, 200);
+    for (int i = 0; i < HELD; i++) {
+        expect_str(report_wait(server, ids[i]), "data.status", "done");
+        ck_assert_uint_eq(origin_hits(origin, text("/held-%d", i)), 1);
+    }
+    assay_ok(server, "check", NULL);
+    server_stop(server);
+}
+END_TEST
+
 START_TEST(keys_can_be_revoked_while_the_store_is_full)
 {
     server_configure(server, "store: { map_size: 4MiB }");
@@ -370,6 +421,7 @@ int main(void)
     tcase_add_test(tcase, a_store_that_is_none_is_refused);
     tcase_add_test(tcase, a_store_of_a_newer_format_is_refused_and_left_alone);
     tcase_add_test(tcase, a_full_store_refuses_creates_while_reads_and_deletes_go_on);
+    tcase_add_test(tcase, findings_that_find_no_room_are_kept_and_stored_when_there_is_some);
     tcase_add_test(tcase, keys_can_be_revoked_while_the_store_is_full);
     tcase_add_test(tcase, a_larger_map_makes_room_again);
     return harness_main(suite);

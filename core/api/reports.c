@@ -78,7 +78,7 @@ void reports_get(struct request *r)
     struct memo_report *known = memo_report(r->worker->memo, r->workspace, id);
     if (known == NULL)
         store_report_get(r->store, r->workspace, id, true, report_found, r);
-    else if (known->seen == store_version(r->store))
+    else if (known->seen == r->seen)
         serve(r, known);
     else
         store_report_get(r->store, r->workspace, id, false, version_found, r);

@@ -13,15 +13,27 @@
 /* More versions than that in one If-Match are left out: such a request may be refused, never wrongly let through. */
 #define MATCH_MAX 64
 
+static bool header_at(struct request *r, ssize_t at, struct str *value)
+{
+    if (at < 0)
+        return false;
+    h2o_iovec_t v = r->h2o->headers.entries[at].value;
+    *value = (struct str){v.base, v.len};
+    return true;
+}
+
 /* The next line of a header that may be repeated; *cursor begins at -1. */
 static bool header_next(struct request *r, struct str name, ssize_t *cursor, struct str *value)
 {
     *cursor = h2o_find_header_by_str(&r->h2o->headers, name.p, name.n, *cursor);
-    if (*cursor < 0)
-        return false;
-    h2o_iovec_t v = r->h2o->headers.entries[*cursor].value;
-    *value = (struct str){v.base, v.len};
-    return true;
+    return header_at(r, *cursor, value);
+}
+
+/* the same for a header the library knows by name: its parser has looked it up already */
+static bool token_next(struct request *r, const h2o_token_t *name, ssize_t *cursor, struct str *value)
+{
+    *cursor = h2o_find_header(&r->h2o->headers, name, *cursor);
+    return header_at(r, *cursor, value);
 }
 
 bool reply_etag(struct request *r, uint64_t version)
@@ -30,7 +42,7 @@ bool reply_etag(struct request *r, uint64_t version)
     struct str line;
     r->etag = etag_format(version, RENDER_VERSION, request_alloc(r, ETAG_SIZE));
     reply_header(r, "cache-control", r->route->auth == AUTH_JWT ? STR("no-store") : STR("private, no-cache"));
-    for (ssize_t cursor = -1; match == ETAG_MISS && header_next(r, STR("if-none-match"), &cursor, &line);)
+    for (ssize_t cursor = -1; match == ETAG_MISS && token_next(r, H2O_TOKEN_IF_NONE_MATCH, &cursor, &line);)
         match = etag_none_match(line, r->etag);
     if (match == ETAG_MISS)
         return false;

@@ -5,6 +5,8 @@
 static bool on_surface(struct request *r)
 {
     static const struct str surface = STR("/api/v1/widget/");
+    if (r->route != NULL) /* its path begins as the request's does */
+        return strncmp(r->route->path, surface.p, surface.n) == 0;
     struct str query, path = route_path(r->h2o, &query);
     return path.n > surface.n && memcmp(path.p, surface.p, surface.n) == 0;
 }

@@ -22,6 +22,7 @@ struct known {
     uint64_t id;
     uint32_t limiter, limit; /* of a limiter with one window, by API key or token */
     uint64_t hash;
+    bool unlimited; /* no window counts for it */
 };
 
 struct limiting {
@@ -164,7 +165,11 @@ static size_t find_windows(struct limiting *l, unsigned limiter, const struct re
                                                .hash = k->hash};
         return 1;
     }
+    if (k != NULL && k->unlimited)
+        return 0;
     size_t count = make_windows(l, limiter, r, keys, windows);
+    if (k != NULL)
+        k->unlimited = count == 0;
     if (k != NULL && count == 1) {
         k->limit = windows[0].limit;
         k->hash = windows[0].hash = ratelimit_hash(l->table, &windows[0]);

@@ -238,7 +238,8 @@ static enum step find_credential(struct request *r)
     r->credential_status = there == 0 ? STORE_NOT_FOUND : there < 0 ? STORE_IO : STORE_OK;
     if (there != 1)
         return STEP_NEXT;
-    if (known->seen == store_version(r->store)) {
+    r->seen = store_version(r->store);
+    if (known->seen == r->seen) {
         r->credential = known->key;
         return STEP_NEXT;
     }
@@ -484,7 +485,7 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     struct worker *w = ((struct pipeline_handler *)self)->worker;
     struct request *r = h2o_mem_alloc_shared(&req->pool, sizeof(*r), on_request_end);
     struct timespec ts = {0};
-    memset(r, 0, offsetof(struct request, values)); /* fields_parse fills those */
+    memset(r, 0, offsetof(struct request, values)); /* fields_parse fills those, find_credential and others what is behind them */
     r->h2o = req;
     r->worker = w;
     r->conf = w->conf;

@@ -65,14 +65,18 @@ struct str request_base_url(struct request *r)
     return r->worker->base_url;
 }
 
-void reply_header(struct request *r, const char *name, struct str value)
-{
-    h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 1, NULL, value.p, value.n);
-}
-
 static void add(struct request *r, const h2o_token_t *name, struct str value)
 {
     reply_push(r, (h2o_iovec_t *)(uintptr_t)&name->buf, NULL, value);
+}
+
+void reply_header(struct request *r, const char *name, struct str value)
+{
+    const h2o_token_t *token = h2o_lookup_token(name, strlen(name));
+    if (token != NULL)
+        add(r, token, value);
+    else
+        h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 0, NULL, value.p, value.n);
 }
 
 /* what was to be said gives way to 429: the answer to a request that nobody charged yet, and that its limiter refuses */

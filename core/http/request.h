@@ -99,8 +99,8 @@ struct request {
     /* whom the limiter may charge instead of the address; 0 where not known */
     uint64_t token;                               /* id of a workspace token */
     uint8_t visitor[LIMITER_ULID], agent[LIMITER_ULID]; /* of a verified JWT; the agent also of a body, where it exists */
-    struct store_key credential; /* as found; without its name */
     enum store_status credential_status;
+    uint64_t seen; /* store_version when the credential was looked at */
     bool looked_up, waits_for_key; /* pipeline's own */
     struct session session; /* AUTH_JWT */
     uint64_t version; /* for handlers: between two continuations */
@@ -120,7 +120,9 @@ struct request {
         struct ratelimit_state state;
         bool settled, told, refused; /* charged or free; a limiter is on it; that refuses it */
     } limit;
-    struct value values[FIELDS_MAX]; /* those of the route's fields; last, since the others alone are zeroed */
+    /* what follows is not zeroed at a request's beginning */
+    struct value values[FIELDS_MAX]; /* those of the route's fields */
+    struct store_key credential;     /* as found; without its name */
 };
 
 /* request_alloc(r, size): memory that lives as long as the request; never NULL (the process aborts when memory is out, as libh2o does). */

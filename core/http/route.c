@@ -21,7 +21,7 @@ static unsigned bucket_of(struct str path)
     if (path.n >= api.n && memcmp(path.p, api.p, api.n) == 0)
         p = path.p + api.n;
     unsigned h = 0, n = 0;
-    for (; p < end && *p != '/' && n < 4; p++, n++)
+    for (; p < end && *p != '/' && n < 2; p++, n++)
         h = h * 31 + (unsigned char)*p;
     return h % BUCKETS;
 }
