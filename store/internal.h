@@ -48,7 +48,7 @@ struct store_txn {
     bool ulid_known, ulid_dirty;
     struct cached *cache[CACHE_CHAINS];
     struct cached *spare;
-    struct cached *named; /* the project that project_for found last, still listed by its name; or NULL */
+    struct cached *named;             /* the project that project_for found last, still listed by its name; or NULL */
     MDB_cursor *cursors[TXN_CURSORS]; /* NULL: not opened, or closed by a delete */
     struct buf json, copy, copy_results;
     struct log_batch *batches;
@@ -216,15 +216,15 @@ bool txn_is_full(struct store_txn *t);
 uint64_t txn_slice(struct store_txn *t, uint64_t limit);
 
 /*
- * Upkeep can wait, deletes cannot: they need what is left of a full store. txn_has_room(t, bytes): would creates still go on after that?
+ * Upkeep can wait, deletes cannot: they need what is left of a full store. txn_upkeep_fits(t, bytes): would creates still go on after that?
  * txn_upkeep_fails(t): there was no room for upkeep, or a transaction that did some came to nothing: it rests for a minute, and what else
  * there is to do has the room. txn_upkeep_rests(t): does it, or is the store full?
  */
-bool txn_has_room(struct store_txn *t, size_t bytes);
+bool txn_upkeep_fits(struct store_txn *t, size_t bytes);
 void txn_upkeep_fails(struct store_txn *t);
 bool txn_upkeep_rests(struct store_txn *t);
-/* txn_has_room_for(t, results_bytes): may results of that size be put? They leave what deletes and revocations need. */
-bool txn_has_room_for(struct store_txn *t, size_t results_bytes);
+/* txn_results_fit(t, results_bytes): may results of that size be put? They leave what deletes and revocations need. */
+bool txn_results_fit(struct store_txn *t, size_t results_bytes);
 void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
 bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
 /* txn_match(match, version): does If-Match let that version through? */

@@ -242,7 +242,7 @@ static void piece_put(struct store_txn *t, struct tend *tend, uint64_t part, uin
     struct key k;
     mdb_env_stat(t->s->env, &stat);
     size_t n = b->n < stat.ms_psize ? stat.ms_psize : b->n; /* on pages of its own, where it never moves */
-    tend->cramped = tend->cramped || !txn_has_room(t, n);
+    tend->cramped = tend->cramped || !txn_upkeep_fits(t, n);
     if (tend->cramped) {
         buf_free(b);
         return;

@@ -370,7 +370,7 @@ enum store_status report_finish(struct store_txn *t, const struct store_change *
         fail(t, &old, c->error_code, c->error_message, answer);
         return STORE_OK;
     }
-    if (!txn_has_room_for(t, c->results.n))
+    if (!txn_results_fit(t, c->results.n))
         return STORE_FULL;
     struct store_report new = old;
     new.status = REPORT_DONE;

@@ -267,8 +267,7 @@ struct cached *txn_made(struct store_txn *t, enum space space, uint64_t id, stru
         return NULL;
     c->dirty = true;
     c->workspace = (struct workspace_record){.format = RECORD_FORMAT, .id = id, .created_at = t->now};
-    c->project =
-        (struct project_record){.format = RECORD_FORMAT, .id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
+    c->project = (struct project_record){.format = RECORD_FORMAT, .id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
     return c;
 }
 
@@ -596,7 +595,7 @@ bool txn_is_full(struct store_txn *t)
     return t->full != 0;
 }
 
-bool txn_has_room_for(struct store_txn *t, size_t results_bytes)
+bool txn_results_fit(struct store_txn *t, size_t results_bytes)
 {
     enum { PAGE = 4096, INDEX_PAGES = 8 }; /* the head and its indexes, copied as they are written */
     uint64_t pages = results_bytes / PAGE + 1 + INDEX_PAGES;
@@ -610,7 +609,7 @@ bool txn_has_room_for(struct store_txn *t, size_t results_bytes)
     return true;
 }
 
-bool txn_has_room(struct store_txn *t, size_t bytes)
+bool txn_upkeep_fits(struct store_txn *t, size_t bytes)
 {
     MDB_stat stat;
     mdb_env_stat(t->s->env, &stat);
