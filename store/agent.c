@@ -174,7 +174,7 @@ enum store_status agent_create(struct store_txn *t, const struct store_change *c
 
 enum store_status agent_update(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {
-    struct store_agent a;
+    struct store_agent a = {0};
     if (!well_formed(c, false) || ((c->fields & AGENT_HAS_NAME) && c->name.n == 0) || ((c->fields & AGENT_HAS_SETTINGS) && c->data.n == 0))
         return STORE_INVALID;
     enum store_status status = agent_open(t, c->workspace, &c->agent, &a);

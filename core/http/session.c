@@ -86,7 +86,7 @@ static void learn(struct request *r, struct seen *seen, uint64_t workspace)
         return;
     seen->version = store_snapshot_version(r->store);
     seen->origin_n = origin.p == NULL ? SIZE_MAX : origin.n;
-    if (origin.n > 0)
+    if (origin.p != NULL)
         memcpy(seen->origin, origin.p, origin.n);
 }
 
@@ -112,7 +112,7 @@ static bool remembered(struct request *r, const struct seen *seen)
 {
     struct str origin = cors_origin(r);
     return seen->version != 0 && seen->version == store_version(r->store) && seen->origin_n == (origin.p == NULL ? SIZE_MAX : origin.n) &&
-           (origin.n == 0 || memcmp(seen->origin, origin.p, origin.n) == 0);
+           (origin.p == NULL || memcmp(seen->origin, origin.p, origin.n) == 0);
 }
 
 static enum session_verdict look_up(struct request *r, struct seen *seen)
