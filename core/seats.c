@@ -351,6 +351,18 @@ void seats_watch(struct master *m)
         watch_one(m, c, now);
 }
 
+bool seats_move(const struct master *m, uint64_t within_ms)
+{
+    uint64_t now = clock_mono_ms();
+    for (const struct child *c = m->children; c != NULL; c = c->next) {
+        uint64_t beat = score_get(c->score->heartbeat_ms);
+        bool syncing = c->process.role == ROLE_WRITER && score_get(c->score->phase) == PHASE_SYNCING;
+        if (c->process.role != ROLE_AUDITOR && !syncing && now > beat && now - beat > within_ms && now - c->born_ms > within_ms)
+            return false;
+    }
+    return true;
+}
+
 /* ---- a reload ---- */
 
 unsigned seats_draining(const struct master *m)

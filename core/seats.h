@@ -58,9 +58,9 @@ struct master {
     struct child *children;
     char writer_path[108];
     int writer_fd, notify_fd, signal_fd, data_lock, run_lock;
-    bool ready_said, hup_waits, stopping;
+    bool ready_said, hup_waits, reloading, stopping;
     int exit_status;
-    uint64_t stop_at_ms;
+    uint64_t stop_at_ms, watchdog_at_ms;
 };
 
 /* master_conf(m): the configuration of the newest generation. */
@@ -88,6 +88,9 @@ void seats_reap(struct master *m);
 
 /* seats_watch(m): kill whoever has not moved or not drained in time; an alarm where the disk keeps the writer waiting. */
 void seats_watch(struct master *m);
+
+/* seats_move(m, within_ms): every worker there is has moved in the last ${within_ms}, and the writer too, whom only the disk may keep longer. */
+bool seats_move(const struct master *m, uint64_t within_ms);
 
 /* seats_ready(m, role): everybody of ${role} is. seats_changing(m): somebody is just starting. seats_draining(m): generations that are. */
 bool seats_ready(const struct master *m, enum role role);
