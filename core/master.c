@@ -5,6 +5,7 @@
 #include "log.h"
 #include "secrets.h"
 #include "systemd.h"
+#include "traffic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,6 +119,10 @@ static int make_run_files(struct master *m)
     strcpy(m->writer_path, path);
     m->writer_fd = channel_listen(path);
     if (m->writer_fd < 0 || give_file(m, path) != 0)
+        return refuse("run_dir", path, strerror(errno));
+    snprintf(path, sizeof(path), "%s/traffic", conf->run_dir);
+    m->traffic = traffic_create(path);
+    if (m->traffic == NULL || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
     m->typing = typing_new();
     if (m->typing == NULL)
@@ -368,6 +373,7 @@ static void tidy(struct master *m)
     limiters_board_close(m->limiters);
     ratelimit_close(m->ratelimit);
     typing_free(m->typing);
+    traffic_close(m->traffic);
     free(m->seats);
     int fds[] = {m->signal_fd, m->notify_fd, m->data_lock, m->run_lock};
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)

@@ -19,6 +19,7 @@ struct queue_job {
     uint32_t host; /* hash of the URL's host */
     int auditor;   /* index, or -1 while it waits */
     bool hurried;  /* somebody waits for it */
+    uint64_t handed_us; /* the caller's note of when its auditor got it, of CLOCK_MONOTONIC; 0: not yet */
     bool alone;    /* an auditor died while it held this and others */
     struct queue_job *next_same, *prev, *next;
     struct queue_lane *lane;

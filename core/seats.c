@@ -1,6 +1,7 @@
 #include "seats.h"
 
 #include "log.h"
+#include "traffic.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -125,6 +126,8 @@ static void close_masters(struct master *m, enum role role)
         ratelimit_close(m->ratelimit);
         typing_free(m->typing);
     }
+    if (role == ROLE_AUDITOR)
+        traffic_close(m->traffic);
 }
 
 static struct child *fork_child(struct master *m, const struct seat *seat)
@@ -151,6 +154,7 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
                                   .limiters = m->limiters,
                                   .ratelimit = m->ratelimit,
                                   .typing = m->typing,
+                                  .traffic = m->traffic,
                                   .listeners = m->listeners,
                                   .listeners_count = m->listeners_count,
                                   .writer_fd = m->writer_fd,

@@ -51,6 +51,7 @@ struct master {
     struct limiters_board *limiters;
     struct ratelimit *ratelimit;
     struct typing *typing;
+    struct traffic *traffic;
     struct listener listeners[LISTENERS_MAX];
     size_t listeners_count;
     struct seat *seats;
