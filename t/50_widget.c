@@ -439,6 +439,57 @@ START_TEST(an_answer_comes_as_events_too)
 END_TEST
 
 static const struct {
+    const char *method, *path, *body;
+    bool chats; /* refused until there is a lead */
+} before_lead[] = {
+    {"POST", "messages", "{\"message\":\"x\"}", true},
+    {"POST", "messages", "{\"message\":\"\"}", true},
+    {"POST", "messages/stream", "{\"message\":\"x\"}", true},
+    {"POST", "request-human", NULL, true},
+    {"GET", "conversation/messages", NULL, false},
+    {"POST", "conversation/read", NULL, false},
+    {"POST", "conversation/clear", NULL, false},
+    {"POST", "conversation/close", NULL, false},
+    {"POST", "events", "{\"event\":\"opened\"}", false},
+    {"POST", "typing", NULL, false},
+    {"POST", "satisfaction", "{\"rating\":5}", false},
+    {"DELETE", "me", NULL, false},
+};
+
+START_TEST(an_agent_may_want_a_lead_before_it_chats)
+{
+    char *own = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "L", "--origin", SHOP, "--require-lead", NULL);
+    struct response *init = init_with(own, "");
+    struct visitor v = visitor_of(init);
+    const char *method = before_lead[_i].method, *path = before_lead[_i].path, *body = before_lead[_i].body;
+    expect(init, bool_at(init, "data.agent.require_lead_before_chat") && !bool_at(init, "data.lead_captured"));
+    struct response *r = as(&v, method, path, body);
+    if (!before_lead[_i].chats) {
+        expect(r, r->status == 200 || r->status == 202);
+        return;
+    }
+    expect_error(r, 403, "lead_required");
+    expect(r, header(r, "X-RateLimit-Limit") && header(r, "Access-Control-Allow-Origin"));
+    struct response *list = as(&v, "GET", "conversation/messages", NULL);
+    expect(list, len_at(list, "data.messages") == 0);
+    expect_str(operate("GET", text("conversations/%s", v.conversation), NULL), "data.status", "open");
+    expect_status(post(&v, "leads", "{\"email\":\"nobody\"}"), 422); /* none yet */
+    expect_error(as(&v, method, path, body), 403, "lead_required");
+    expect_status(post(&v, "leads", text("{\"email\":\"l%d@example.com\"}", _i)), 201);
+    for (int i = 0; i < 4; i++) { /* on whichever worker */
+        r = as(&v, method, path, body);
+        expect(r, r->status == 200 || (body != NULL && strstr(body, "\"\"") && r->status == 422));
+    }
+    init = init_with(own, text(",\"anon_id\":\"%s\"", v.secret));
+    expect(init, bool_at(init, "data.lead_captured"));
+    struct visitor other = visitor_of(init_with(own, ""));
+    expect_error(as(&other, method, path, body), 403, "lead_required");
+    assay_ok(server, "agent", "update", own, "--no-require-lead", NULL);
+    expect(init, as(&other, method, path, body)->status != 403);
+}
+END_TEST
+
+static const struct {
     const char *path, *body;
     int status;
     const char *code, *field;
@@ -946,6 +997,7 @@ int main(void)
     tcase_add_test(tc, rotating_the_secrets_logs_nobody_out);
     tcase_add_test(tc, a_message_is_answered_honestly_and_kept);
     tcase_add_test(tc, an_answer_comes_as_events_too);
+    tcase_add_loop_test(tc, an_agent_may_want_a_lead_before_it_chats, 0, (int)COUNT(before_lead));
     tcase_add_loop_test(tc, a_bad_body_is_refused_and_names_the_field, 0, (int)COUNT(bad_bodies));
     tcase_add_test(tc, a_text_is_measured_in_characters);
     tcase_add_test(tc, repeats_get_the_first_answer_and_nothing_is_kept_twice);

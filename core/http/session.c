@@ -21,6 +21,7 @@ struct seen {
     uint64_t workspace;
     char origin[ORIGIN_REMEMBERED]; /* that was allowed then; its length, or SIZE_MAX where none was sent */
     size_t origin_n;
+    bool lead_wanted; /* the agent wants a lead before a chat, and there is none */
 };
 
 struct sessions {
@@ -98,6 +99,7 @@ static void session_found(void *arg, enum store_status status, const struct stor
         return;
     }
     look->verdict = judge_agent(look->r, agent);
+    look->seen->lead_wanted = agent->require_lead && !c->lead_captured;
     if (look->verdict == SESSION_GOOD)
         learn(look->r, look->seen, c->workspace);
 }
@@ -144,6 +146,8 @@ enum session_verdict session_find(struct request *r, struct str token)
         memset(r->visitor, 0, sizeof(r->visitor));
         memset(r->agent, 0, sizeof(r->agent));
     }
+    if (verdict == SESSION_GOOD && seen->lead_wanted && (r->route->flags & ROUTE_CHAT) != 0)
+        return SESSION_LEAD_WANTED;
     return verdict;
 }
 
