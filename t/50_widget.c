@@ -662,6 +662,37 @@ START_TEST(a_lead_is_new_once_and_then_brought_up_to_date)
 }
 END_TEST
 
+START_TEST(who_knows_an_address_reads_changes_and_erases_nothing_of_its_lead)
+{
+    struct visitor ann = visitor_new(), eve = visitor_new();
+    expect_status(post(&ann, "leads", "{\"email\":\"ann@safe.example\",\"name\":\"Ann\",\"phone\":\"555\",\"fields\":{\"vat\":\"7\"}}"),
+                  201);
+    struct response *r =
+        post(&eve, "leads", "{\"email\":\"ANN@safe.example\",\"name\":\"Eve\",\"phone\":\"666\",\"fields\":{\"vat\":\"8\"}}");
+    expect_status(r, 200);
+    expect(r, has_exactly(r, "data", "lead_id conversation_id email lead_captured") && strstr(r->body, "ann@") == NULL);
+    expect_str(r, "data.conversation_id", eve.conversation);
+    expect_str(r, "data.email", "ANN@safe.example");
+    struct response *list = operate("GET", "leads?per_page=10", NULL);
+    expect_str(list, "data.0.email", "ann@safe.example");
+    expect_str(list, "data.0.name", "Ann");
+    expect_str(list, "data.0.phone", "555");
+    expect_str(list, "data.0.fields.vat", "7");
+    expect_str(list, "data.0.visitor_id", ann.id);
+    expect_str(list, "data.0.conversation_id", ann.conversation);
+    expect_str(list, "data.0.others.0.visitor_id", eve.id); /* and the operator is told who said what */
+    expect_str(list, "data.0.others.0.phone", "666");
+    expect_status(as(&eve, "DELETE", "me", NULL), 200);
+    list = operate("GET", "leads?per_page=10", NULL);
+    expect_str(list, "data.0.name", "Ann");
+    expect(list, len_at(list, "data.0.others") == 0 && strstr(list->body, "Eve") == NULL && strstr(list->body, eve.id) == NULL);
+    expect_status(as(&ann, "DELETE", "me", NULL), 200);
+    list = operate("GET", "leads?per_page=10", NULL);
+    expect(list, strcasestr(list->body, "ann@safe.example") == NULL);
+    assay_ok(server, "check", NULL);
+}
+END_TEST
+
 START_TEST(events_are_kept_as_a_batch_or_alone)
 {
     struct visitor v = visitor_new();
@@ -1004,6 +1035,7 @@ int main(void)
     tcase_add_test(tc, pages_of_messages_follow_cursors_and_304_without_news);
     tcase_add_test(tc, marks_are_idempotent);
     tcase_add_test(tc, a_lead_is_new_once_and_then_brought_up_to_date);
+    tcase_add_test(tc, who_knows_an_address_reads_changes_and_erases_nothing_of_its_lead);
     tcase_add_test(tc, events_are_kept_as_a_batch_or_alone);
     tcase_add_loop_test(tc, a_time_is_what_RFC_3339_says, 0, (int)COUNT(times));
     tcase_add_test(tc, the_first_rating_stays);
