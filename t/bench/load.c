@@ -5,6 +5,9 @@
  *                                                       prints: seconds, answers by class (2xx other)
  *                                                       ######## in a file becomes the number of a page, another one in each request;
  *                                                       one request in EVERY is the other file's
+ *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE each WORDS
+ *                                                       the same; each connection sends another line of the file WORDS where the request has
+ *                                                       the first one; all are of one length
  *   run_load PORT RATE pace SECONDS REQUEST-FILE            RATE requests a second, each at its time whether the one before was late or not,
  *                                                           over one connection; prints: median and 99th percentile of the time from when each
  *                                                           was due to its answer, in microseconds, and how many answers
@@ -28,13 +31,21 @@ struct client {
     int fd;
     size_t have;
     char in[65536];
+    const char *word; /* NULL: the file's own */
 };
 
 struct request {
     char bytes[65536];
     size_t size;
     char *number_at; /* NULL: all are the same */
+    char *word_at;   /* where each connection has a word of its own */
 };
+
+static struct {
+    char text[65536]; /* lines */
+    size_t size;      /* of one, without its end */
+    size_t count;
+} words;
 
 static struct request usual, other;
 static size_t every; /* 0: none is the other */
@@ -74,6 +85,8 @@ static void ask(struct client *c)
         snprintf(digits, sizeof(digits), "%08u", bench_page(number++));
         memcpy(r->number_at, digits, 8);
     }
+    if (c->word != NULL && r->word_at != NULL)
+        memcpy(r->word_at, c->word, words.size);
     if (write(c->fd, r->bytes, r->size) != (ssize_t)r->size)
         die("write");
 }
@@ -157,10 +170,22 @@ static void read_request(struct request *r, const char *path)
     r->number_at = memmem(r->bytes, r->size, "########", 8);
 }
 
+static void read_words(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    size_t n = f == NULL ? 0 : fread(words.text, 1, sizeof(words.text) - 1, f);
+    words.size = strcspn(words.text, "\n");
+    words.count = n / (words.size + 1);
+    usual.word_at = n == 0 ? NULL : memmem(usual.bytes, usual.size, words.text, words.size);
+    if (usual.word_at == NULL || n % (words.size + 1) != 0)
+        die(path);
+    fclose(f);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fprintf(stderr, "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE [OTHER-FILE EVERY] | PORT RATE pace SECONDS REQUEST-FILE | PORT CONNECTIONS hold\n");
+        fprintf(stderr, "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE [OTHER-FILE EVERY | each WORDS] | PORT RATE pace SECONDS REQUEST-FILE | PORT CONNECTIONS hold\n");
         return 2;
     }
     port = (uint16_t)atoi(argv[1]);
@@ -172,7 +197,9 @@ int main(int argc, char **argv)
         return pace(strtod(argv[2], NULL), strtod(argv[4], NULL));
     }
     read_request(&usual, argv[4]);
-    if (argc > 6) {
+    if (argc > 6 && strcmp(argv[5], "each") == 0) {
+        read_words(argv[6]);
+    } else if (argc > 6) {
         read_request(&other, argv[5]);
         every = strtoul(argv[6], NULL, 10);
     }
@@ -180,6 +207,8 @@ int main(int argc, char **argv)
     int ep = epoll_create1(0);
     for (size_t i = 0; i < connections; i++) {
         clients[i].fd = dial();
+        if (words.count > 0)
+            clients[i].word = words.text + i % words.count * (words.size + 1);
         struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &clients[i]};
         epoll_ctl(ep, EPOLL_CTL_ADD, clients[i].fd, &ev);
     }
