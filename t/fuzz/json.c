@@ -45,6 +45,21 @@ static void say_again(struct json_object *tree)
     json_object_put(again);
 }
 
+/* what is read without a tree is what the tree holds, and nothing is that json-c never sees */
+static void read_flat(struct str in, struct json_object *tree)
+{
+    struct json_member members[4];
+    struct json_object *value = NULL;
+    int count = json_scan_flat(in, members, 4);
+    must(count < 0 || (json_object_is_type(tree, json_type_object) && json_object_object_length(tree) == count));
+    for (int i = 0; i < count; i++) {
+        char *name = strndup(members[i].name.p, members[i].name.n);
+        must(json_object_object_get_ex(tree, name, &value) && json_object_is_type(value, json_type_string) &&
+             str_eq(members[i].text, (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)}));
+        free(name);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *copy = malloc(size + (size == 0)); /* of its own size: a byte read too far is seen */
@@ -52,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str in = {copy, size};
     enum json_verdict verdict, shallow;
     struct json_object *tree = json_scan_parse(in, JSON_SCAN_DEPTH, &verdict);
+    read_flat(in, tree);
     must(json_scan(in, JSON_SCAN_DEPTH) == verdict && json_scan_text(verdict) != NULL);
     if (verdict == JSON_SCAN_OK) {
         must(utf8_valid(in) && memchr(copy, '\0', size) == NULL);
