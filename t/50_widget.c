@@ -307,6 +307,11 @@ START_TEST(an_agent_that_is_unpublished_stops_within_a_second)
     for (int i = 0; i < 4; i++) /* on whichever worker */
         expect_error(post(&v, "typing", NULL), 404, "agent_not_found");
     expect_error(init_with(own, ""), 404, "agent_not_found");
+    for (size_t i = 1; i < COUNT(surface) - 1; i++) {
+        struct response *r = as(&v, surface[i].method, surface[i].path, NULL);
+        expect_error(r, 404, "agent_not_found");
+        expect(r, header(r, "X-RateLimit-Limit") && header(r, "Access-Control-Allow-Origin"));
+    }
     assay_ok(server, "agent", "update", own, "--published", NULL);
     expect_status(post(&v, "typing", NULL), 200);
     assay_ok(server, "agent", "delete", own, NULL);
@@ -580,6 +585,42 @@ START_TEST(repeats_get_the_first_answer_and_nothing_is_kept_twice)
     expect(other, other->status == 200 && header(other, "Idempotent-Replayed") == NULL);
     struct response *list = as(&v, "GET", "conversation/messages", NULL);
     expect(list, len_at(list, "data.messages") == 4);
+}
+END_TEST
+
+static const struct {
+    const char *path, *body, *other;
+    int status;
+} idempotent[] = {
+    {"messages", "{\"message\":\"two\"}", "{\"message\":\"three\"}", 200},
+    {"messages/stream", "{\"message\":\"two\"}", "{\"message\":\"three\"}", 200},
+    {"leads", "{\"email\":\"idem@example.com\"}", "{\"email\":\"other@example.com\"}", 201},
+};
+
+static struct response *under_key(const struct visitor *v, const char *path, const char *key, const char *body)
+{
+    return http(server, .method = "POST", .path = text("/api/v1/widget/%s", path), .key = v->jwt,
+                .headers = {JSON, FROM_SHOP, text("Idempotency-Key: %s", key)}, .body = body);
+}
+
+START_TEST(an_idempotency_key_is_good_for_one_body_of_one_visitor)
+{
+    struct visitor v = visitor_new(), w = visitor_new();
+    const char *path = idempotent[_i].path;
+    struct response *first = under_key(&v, path, "key", idempotent[_i].body);
+    expect_status(first, idempotent[_i].status);
+    expect(first, header(first, "Idempotent-Replayed") == NULL);
+    struct response *again = under_key(&v, path, "key", idempotent[_i].body);
+    expect_status(again, idempotent[_i].status);
+    expect(again, header(again, "Idempotent-Replayed") && !strcmp(again->body, first->body));
+    expect_error(under_key(&v, path, "key", idempotent[_i].other), 422, "idempotency_key_reused");
+    struct response *others = under_key(&w, path, "key", idempotent[_i].other);
+    expect(others, others->status == idempotent[_i].status && header(others, "Idempotent-Replayed") == NULL);
+    expect_error(under_key(&v, path, text("%0256d", 1), idempotent[_i].body), 400, "bad_request");
+    expect_error(under_key(&v, path, "once", "{}"), 422, "validation_failed"); /* what was refused is not kept */
+    expect_status(under_key(&v, path, "once", idempotent[_i].body), 200);
+    struct response *list = as(&v, "GET", "conversation/messages", NULL);
+    expect(list, len_at(list, "data.messages") == (_i == 2 ? 0 : 4));
 }
 END_TEST
 
@@ -1032,6 +1073,7 @@ int main(void)
     tcase_add_loop_test(tc, a_bad_body_is_refused_and_names_the_field, 0, (int)COUNT(bad_bodies));
     tcase_add_test(tc, a_text_is_measured_in_characters);
     tcase_add_test(tc, repeats_get_the_first_answer_and_nothing_is_kept_twice);
+    tcase_add_loop_test(tc, an_idempotency_key_is_good_for_one_body_of_one_visitor, 0, (int)COUNT(idempotent));
     tcase_add_test(tc, pages_of_messages_follow_cursors_and_304_without_news);
     tcase_add_test(tc, marks_are_idempotent);
     tcase_add_test(tc, a_lead_is_new_once_and_then_brought_up_to_date);

@@ -149,6 +149,22 @@ START_TEST(the_head_says_what_it_is)
 }
 END_TEST
 
+START_TEST(a_stream_is_charged_once_whatever_it_tells)
+{
+    struct visitor v = visitor_new();
+    struct response *before = http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
+    struct reader *reader = stream_of(&v, NULL);
+    expect_comes(reader, ": here", 2000);
+    for (int i = 0; i < 5; i++) {
+        expect_status(operate(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
+        expect_comes(reader, text("\"m%d.\"", i), 1000);
+    }
+    struct response *after = http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
+    if (!strcmp(header(before, "X-RateLimit-Reset"), header(after, "X-RateLimit-Reset"))) /* else a window ended meanwhile */
+        ck_assert_int_eq(atoi(header(before, "X-RateLimit-Remaining")) - atoi(header(after, "X-RateLimit-Remaining")), 2);
+}
+END_TEST
+
 START_TEST(claims_typing_and_the_close_are_told)
 {
     struct visitor v = visitor_new();
@@ -398,6 +414,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, an_operators_answer_reaches_every_stream_within_200_ms);
     tcase_add_test(tc, the_head_says_what_it_is);
+    tcase_add_test(tc, a_stream_is_charged_once_whatever_it_tells);
     tcase_add_test(tc, claims_typing_and_the_close_are_told);
     tcase_add_test(tc, a_stream_that_comes_back_misses_and_repeats_nothing);
     tcase_add_test(tc, an_id_from_beyond_the_end_hides_nothing);
