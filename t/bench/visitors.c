@@ -7,17 +7,12 @@
  *                                                   other, RATE a second at most, and it prints: median, 99th percentile and longest time
  *                                                   from the answer's sending to its coming out of the visitor's stream, in milliseconds
  */
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include "client.h"
+
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define RATE 100
@@ -33,27 +28,11 @@ struct visitor {
 static uint16_t port;
 static char in[1 << 20], out[4096];
 
-static double now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
+/* with what the server said last */
 static void die(const char *what)
 {
-    fprintf(stderr, "%s: %s\n%.400s\n", what, strerror(errno), in);
-    exit(1);
-}
-
-static int dial(void)
-{
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&sa, sizeof(sa)) != 0)
-        die("connect");
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    return fd;
+    fprintf(stderr, "%.400s\n", in);
+    client_die(what);
 }
 
 static void send_all(int fd, int n)
@@ -100,7 +79,7 @@ static void member(const char *name, char *to, size_t size)
 static int init(size_t count, const char *agent)
 {
     static struct visitor v;
-    int fd = dial();
+    int fd = client_dial(port);
     for (size_t i = 0; i < count; i++) {
         send_all(fd, snprintf(out, sizeof(out),
                               "POST /api/v1/widget/init HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n"
@@ -132,7 +111,7 @@ static struct visitor *read_visitors(const char *path, size_t *count)
 static void open_stream(struct visitor *v)
 {
     size_t have = 0;
-    v->fd = dial();
+    v->fd = client_dial(port);
     send_all(v->fd, snprintf(out, sizeof(out),
                              "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n"
                              "Accept: text/event-stream\r\n\r\n",
@@ -147,7 +126,7 @@ static double answer(int operators, const char *key, const struct visitor *v, un
 {
     char body[64], wanted[64];
     size_t have = 0;
-    double began = now();
+    double began = client_now();
     snprintf(body, sizeof(body), "{\"message\":\"answer %08u\"}", number);
     snprintf(wanted, sizeof(wanted), "\"content\":\"answer %08u\"", number);
     send_all(operators, snprintf(out, sizeof(out),
@@ -157,21 +136,9 @@ static double answer(int operators, const char *key, const struct visitor *v, un
     do
         have = more(v->fd, have);
     while (strstr(in, wanted) == NULL);
-    double took = now() - began;
+    double took = client_now() - began;
     response(operators, 201);
     return took * 1000;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void wait_till(double due)
-{
-    struct timespec ts = {.tv_sec = (time_t)due, .tv_nsec = (long)((due - (double)(time_t)due) * 1e9)};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 }
 
 static int stream(size_t answers, const char *key, const char *path)
@@ -179,25 +146,22 @@ static int stream(size_t answers, const char *key, const char *path)
     size_t count;
     struct visitor *all = read_visitors(path, &count);
     double *took = calloc(answers + 1, sizeof(*took));
-    struct rlimit limit;
     if (count == 0 || took == NULL)
         die(path);
-    getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
+    client_most_files();
     for (size_t i = 0; i < count; i++)
         open_stream(&all[i]);
     puts("open");
     fflush(stdout);
     if (getchar() == EOF)
         return 0;
-    int operators = dial();
-    double began = now();
+    int operators = client_dial(port);
+    double began = client_now();
     for (size_t i = 0; i < answers; i++) {
-        wait_till(began + (double)i / RATE);
+        client_wait_till(began + (double)i / RATE);
         took[i] = answer(operators, key, &all[(i * 2654435761u) % count], (unsigned)i);
     }
-    qsort(took, answers, sizeof(*took), by_value);
+    client_sort(took, answers);
     printf("%.2f %.2f %.2f\n", took[answers / 2], took[answers * 99 / 100], took[answers - 1]);
     return 0;
 }
