@@ -217,6 +217,9 @@ static enum step find_session(struct request *r, struct str token)
     case SESSION_UNPUBLISHED:
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
         return STEP_DONE;
+    case SESSION_LEAD_WANTED:
+        reply_error(r, ERR_LEAD_REQUIRED, NULL);
+        return STEP_DONE;
     case SESSION_UNAVAILABLE:
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return STEP_DONE;
