@@ -101,7 +101,7 @@ static void skip_comment(struct scan *s)
 }
 
 /* The attributes of an element that is only counted which the parser shall see all the same. */
-static const char *const counted_attributes[] = {"style", "lang"};
+static const char *const counted_attributes[] = {"style", "lang", "hidden", "aria-hidden"};
 #define COUNTED_ATTRIBUTES (sizeof(counted_attributes) / sizeof(*counted_attributes))
 
 struct tag {
