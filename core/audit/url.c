@@ -144,6 +144,8 @@ static char *normalise(CURLU *u, struct str text, const char *base, char **host,
         *why = "The URL is malformed.";
         return NULL;
     }
+    if (base != NULL && text.p[0] == '#')
+        text = str_of(base); /* libcurl 7.88 would take the last step of its path away */
     char *now = strndup(text.p, text.n);
     for (unsigned i = 0; now != NULL && i < ROUNDS; i++) {
         free(*host);
