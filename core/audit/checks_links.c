@@ -5,6 +5,7 @@
 #include "url.h"
 
 #define LINKS_MAX 150
+#define RESOLVED_MAX 10000 /* by libcurl, which takes microseconds for each; further ones of a page are taken for good */
 
 /* ${url} up to its fragment. */
 static struct str without_fragment(struct str url)
@@ -85,7 +86,7 @@ static size_t plain_absolute(const struct facts *f, struct str href, char *out, 
     return url_plain((struct str){out, origin + href.n}, &host, &port) ? origin + href.n : 0;
 }
 
-static bool leads_here(const struct facts *f, struct str href)
+static bool leads_here(const struct facts *f, struct str href, size_t *resolved)
 {
     char plain[URL_MAX_BYTES];
     struct str here = without_fragment(f->response.url);
@@ -94,6 +95,8 @@ static bool leads_here(const struct facts *f, struct str href)
     size_t n = plain_absolute(f, without_fragment(href), plain, sizeof(plain));
     if (n > 0)
         return str_eq((struct str){plain, n}, here);
+    if (++*resolved > RESOLVED_MAX)
+        return true;
     struct buf url = {0};
     bool same = url_resolve(href, f->base_url.p, &url) && buf_ok(&url) && url_same(without_fragment(buf_view(&url)), here);
     buf_free(&url);
@@ -102,7 +105,7 @@ static bool leads_here(const struct facts *f, struct str href)
 
 void check_link_text(struct facts *f, struct verdict *v)
 {
-    size_t count = 0, generic = 0, at = 0;
+    size_t count = 0, generic = 0, resolved = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_A, &at)) != NULL;) {
         struct str href;
         bool has_href = href_of(e, &href);
@@ -110,7 +113,7 @@ void check_link_text(struct facts *f, struct verdict *v)
         if (!has_href || text_has(page_value(e, "rel"), "nofollow") || text_starts(href, "javascript:") || text_starts(href, "mailto:"))
             continue;
         count++;
-        if (e->text.n == 0 || !is_generic(e) || leads_here(f, href))
+        if (e->text.n == 0 || !is_generic(e) || leads_here(f, href, &resolved))
             continue;
         generic++;
         verdict_detail(v, "%.*s: %.*s", STR_ARG(e->text), STR_ARG(href));
@@ -152,7 +155,7 @@ static struct str tight(struct str href, char *out, size_t size)
 }
 
 /* Whether no URL comes of ${href}. Those of the schemes with hosts can be broken; a plain one is not, and that is quickly seen. */
-static bool is_broken_url(const struct facts *f, struct str href)
+static bool is_broken_url(const struct facts *f, struct str href, size_t *resolved)
 {
     static const char *const schemes[] = {"http:", "https:", "ftp:", "ws:", "wss:", "//"};
     struct str host;
@@ -160,6 +163,8 @@ static bool is_broken_url(const struct facts *f, struct str href)
     for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++) {
         if (!text_starts(href, schemes[i]) || url_plain(href, &host, &port))
             continue;
+        if (++*resolved > RESOLVED_MAX)
+            return false;
         struct buf unused = {0};
         bool broken = !url_resolve(href, f->base_url.p, &unused);
         buf_free(&unused);
@@ -173,7 +178,7 @@ static bool voids(struct str href)
     return text_has(href, "javascript:void(0") || text_has(href, "javascript:void0");
 }
 
-static bool is_uncrawlable(const struct facts *f, const struct page_element *e)
+static bool is_uncrawlable(const struct facts *f, const struct page_element *e, size_t *resolved)
 {
     char space[URL_MAX_BYTES];
     struct str written;
@@ -189,14 +194,14 @@ static bool is_uncrawlable(const struct facts *f, const struct page_element *e)
         return false;
     if (!has_href)
         return is_placeholder(e, &acts) ? acts : true;
-    return voids(href) || is_broken_url(f, href);
+    return voids(href) || is_broken_url(f, href, resolved);
 }
 
 void check_crawlable_links(struct facts *f, struct verdict *v)
 {
-    size_t count = 0, at = 0;
+    size_t count = 0, resolved = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_A, &at)) != NULL;) {
-        if (!is_uncrawlable(f, e))
+        if (!is_uncrawlable(f, e, &resolved))
             continue;
         count++;
         verdict_detail(v, "<a href=\"%.*s\">%.*s</a>", STR_ARG(page_value(e, "href")), STR_ARG(e->text));
