@@ -13,6 +13,8 @@ static const struct conf conf = {.reports_weight_high = 10, .reports_weight_medi
 
 #define URL "https://example.com/"
 #define T60 "123456789 123456789 123456789 123456789 123456789 1234567890"
+#define T500 T60 T60 T60 T60 T60 T60 T60 T60 "12345678901234567890"
+#define T5000 T500 T500 T500 T500 T500 T500 T500 T500 T500 T500
 #define VIEWPORT(content) "<meta name=viewport content='" content "'>"
 #define D(n) "<!DOCTYPE html><title>t</title><body>" n
 
@@ -241,6 +243,11 @@ static const struct {
     {"social", PASS, "2", URL, "", "<a href=//x.com/me>x</a><a href=https://uk.linkedin.com/company/y>l</a>"},
     {"social", FAIL, NULL, URL, "",
      "<a href=https://facebook.com/>a</a><a href=https://www.facebook.com/sharer/sharer.php?u=x>b</a><a href=https://notx.com/me>c</a>"},
+    {"content_length", FAIL, "3 words", URL, "", "one</p>two</br>three"},
+    {"content_length", FAIL, "1 word.", URL, "", "o</div>n</i>e"},
+    {"content_length", FAIL, "2 words", URL, "", "<p>one</p>two"},
+    {"dom_size", PASS, "4", URL, "", "<html><body>a</br>b<br>"},
+    {"title", FAIL, "5002 characters", URL, "", "<title> " T5000 " \n x</title>"},
     {"text_html_ratio", PASS, NULL, URL, "", "<p>All of this is text and hardly anything is markup, so the ratio is good."},
     {"text_html_ratio", FAIL, NULL, URL, "",
      "<p>x<script>var x = 'a long script that is no text at all, and goes on for quite a while to be longer';</script>"},

@@ -15,8 +15,10 @@
 
 void check_title(struct facts *f, struct verdict *v)
 {
+    const struct page_element *first = facts_title_element(f);
     struct str title = text_trim_wide(facts_title(f));
-    size_t count = 0, at = 0, points = text_points(title);
+    size_t cut = first == NULL ? 0 : first->points - text_points(first->text);
+    size_t count = 0, at = 0, points = text_points(title) + cut;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_TITLE, &at)) != NULL;) {
         if ((e->flags & ELEMENT_IN_SVG) != 0)
             continue;

@@ -178,6 +178,7 @@ static void end_capture(struct reading *r)
     const struct buf *from = c->is_aside ? &r->aside : &r->page->text;
     struct str text = text_from(buf_view(from), c->from);
     bool as_it_is = c->element->tag == TAG_SCRIPT || c->element->tag == TAG_STYLE;
+    c->element->points = c->element->tag == TAG_TITLE ? page_points(text) : 0;
     c->element->text = as_it_is ? arena_copy(&r->page->arena, text) : page_collapse(&r->page->arena, text);
 }
 

@@ -46,6 +46,7 @@ struct page_element {
     struct page_attribute *attributes;
     struct str
         text; /* title, a, button, h1–h6: white space collapsed, cut at PAGE_TEXT_BYTES; script[type=application/ld+json] and style: as it is */
+    size_t points; /* title: code points of its text before it was cut */
     /*
      * The language of the text: the nearest lang attribute, itself included; for a whose elements have languages of their own, theirs. Empty
      * without one, or where they differ.
