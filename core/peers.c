@@ -251,6 +251,10 @@ static bool dispatch(struct writer *w, struct peer *p, const struct frame *f)
             return false;
         on_back(w, p, f);
         return true;
+    case FRAME_SUSPECT:
+        if (auditor)
+            queue_suspect(w->queue, p->index, f->head.a);
+        return auditor;
     default:
         return false;
     }
