@@ -4,8 +4,7 @@
  *
  * Its cases that no page can be: anchors with a resolved href of nothing (crawlable-anchors); doctypes with a mode their words do not have,
  * and modes of frames (doctype); images of style sheets, of shadow roots and of unfinished gathering (unsized-images); an URL that was never
- * asked for, and those of localhost (redirects-http; ours asks for the http form itself, see 00_audit_checks.c). Its audits of axe
- * (image-alt) have no cases but of the wiring.
+ * asked for, and those of localhost (redirects-http; ours asks for the http form itself, see 00_audit_checks.c).
  */
 #include "audit_kit.h"
 #include "audit/text.h"
@@ -273,7 +272,22 @@ static const struct {
     {"meta_viewport", PASS, NULL, URL, "", H("<meta name=viewport content='width = device-width, initial-scale = 1'>")},
     {"meta_viewport", PASS, NULL, URL, "", H("<meta name=viewport content='initial-scale=1'>")},
 
-    /* image-alt, which is axe's */
+    {"meta_viewport", PASS, NULL, URL, "", H("<meta name=viewport content='initial-scale=yes'>")},
+    {"meta_viewport", PASS, NULL, URL, "", H("<meta name=viewport content='initial-scale=device-width'>")},
+    {"meta_viewport", FAIL, "neither", URL, "", H("<meta name=viewport content='initial-scale=no, width=auto'>")},
+
+    /* image-alt, which is axe's; ours holds images of any role, and takes aria-labelledby at its word */
+    {"image_alt", FAIL, "6 of 6", URL, "",
+     "<img src=a><img src=b aria-label=''><img src=c aria-labelledby=''><img src=d title=''><img src=e alt=' '><img src=f role=button>"},
+    {"image_alt", PASS, "0", URL, "",
+     "<img src=a alt=monkeys><img src=b aria-label=monkeys><img src=c aria-labelledby=monkeys><img src=d alt=''><img src=e title=monkeys>"
+     "<img src=f role=presentation><img src=g role=none><img src=h role=button aria-label=foo><img src=i role=checkbox title=bar>"},
+    {"image_alt", FAIL, "4 of 4", URL, "",
+     "<img src=a role=presentation aria-live=assertive><img src=b role=none aria-live=assertive><img src=c role=presentation tabindex=0>"
+     "<img src=d role=none tabindex=0>"},
+    {"image_alt", FAIL, "4 of 4", URL, "",
+     "<img src=a role=separator tabindex=0><img src=b role=option aria-label=''><img src=c role=progressbar title=''>"
+     "<img role=button>"},
     {"image_alt", FAIL, NULL, URL, "", "<img src=a>"},
     {"image_alt", FAIL, NULL, URL, "", "<img src=a alt=' '>"},
     {"image_alt", FAIL, NULL, URL, "", "<img src=a alt=' ' aria-label=b>"},

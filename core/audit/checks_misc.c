@@ -99,11 +99,13 @@ static struct viewport parse_viewport(struct str content)
             memcpy(number, value.p, value.n);
         char *end;
         double n = strtod(number, &end);
+        bool of_device = text_eq(value, "device-width") || text_eq(value, "device-height");
+        bool is_scale = end != number || of_device || text_eq(value, "yes"); /* CSS Device Adaptation, 9.2: 10 and 1 */
         if (text_eq(name, "width"))
-            out.has_width = text_eq(value, "device-width") || text_eq(value, "device-height") || (end != number && n > 0);
-        if (text_eq(name, "initial-scale") && end != number) {
+            out.has_width = of_device || (end != number && n > 0);
+        if (text_eq(name, "initial-scale") && is_scale) {
             out.has_scale = true;
-            out.scale = n;
+            out.scale = end != number ? n : of_device ? 10 : 1;
         }
     }
     return out;

@@ -96,15 +96,23 @@ void check_headings(struct facts *f, struct verdict *v)
         verdict_pass(v);
 }
 
+/* Whether its role says that it only decorates: what can be focused or has properties for screen readers is no decoration (WAI-ARIA 1.2, 7.4). */
+static bool only_decorates(const struct page_element *img)
+{
+    struct str role = page_value(img, "role");
+    bool stands = text_eq(role, "none") || text_eq(role, "presentation");
+    for (size_t i = 0; stands && i < img->attribute_count; i++)
+        stands = !text_starts(img->attributes[i].name, "aria-") && !text_eq(img->attributes[i].name, "tabindex");
+    return stands;
+}
+
 static bool has_name(const struct page_element *img)
 {
     struct str alt;
     if (page_attribute(img, "alt", &alt))
         return alt.n == 0 || text_trim_wide(alt).n > 0; /* a blank one is wrong, whatever else stands there (axe: alt-space-value) */
-    if (page_value(img, "aria-label").n > 0 || page_value(img, "aria-labelledby").n > 0 || page_value(img, "title").n > 0)
-        return true;
-    struct str role = page_value(img, "role");
-    return text_eq(role, "none") || text_eq(role, "presentation");
+    return page_value(img, "aria-label").n > 0 || page_value(img, "aria-labelledby").n > 0 || page_value(img, "title").n > 0 ||
+           only_decorates(img);
 }
 
 void check_image_alt(struct facts *f, struct verdict *v)
