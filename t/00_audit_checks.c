@@ -491,6 +491,31 @@ START_TEST(a_description_is_advised_on_outside_120_to_160_characters)
 }
 END_TEST
 
+START_TEST(deep_or_long_json_ld_is_json_all_the_same)
+{
+    static const struct {
+        const char *piece, *end;
+        unsigned count;
+        enum expected outcome;
+    } blocks[] = {{"[", "]", 200, PASS}, {"[", "]", 300, FAIL}, {"1,", "1", 100000, PASS}, {"1,", "1", 140000, PASS}};
+    for (int b = 0; b < COUNT(blocks); b++) {
+        struct facts f;
+        struct buf html = {0};
+        buf_adds(&html, "<script type=application/ld+json>[");
+        for (unsigned i = 0; i < blocks[b].count; i++)
+            buf_adds(&html, blocks[b].piece);
+        for (unsigned i = 0; i < (blocks[b].piece[0] == '[' ? blocks[b].count : 1); i++)
+            buf_adds(&html, blocks[b].end);
+        buf_adds(&html, "]</script>");
+        buf_add(&html, "", 1);
+        audit_kit_facts(&f, URL, "", html.p);
+        audit_kit_expect(&f, "structured_data", blocks[b].outcome, NULL);
+        facts_free(&f);
+        buf_free(&html);
+    }
+}
+END_TEST
+
 /* A tenth of the bytes are text, or one byte less. */
 START_TEST(a_tenth_of_the_html_is_text)
 {
@@ -670,6 +695,7 @@ int main(void)
     tcase_add_test(t, counts_are_held_to_their_limits);
     tcase_add_loop_test(t, a_count_passes_up_to_its_bound, 0, COUNT(bounds));
     tcase_add_test(t, a_description_is_advised_on_outside_120_to_160_characters);
+    tcase_add_test(t, deep_or_long_json_ld_is_json_all_the_same);
     tcase_add_test(t, a_tenth_of_the_html_is_text);
     tcase_add_test(t, affected_elements_are_fifty_at_most_and_their_texts_cut_at_200_characters);
     tcase_add_test(t, every_check_has_an_id_of_its_own_and_a_function);

@@ -4,9 +4,13 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 
+#define JSON_DEPTH_MAX 256 /* the library's own bound is 32, and JSON-LD has none */
+
 static bool parses(struct str json)
 {
-    struct json_tokener *tokener = json_tokener_new();
+    if (json.n > PAGE_RAW_BYTES - 4)
+        return true; /* the page may have cut it there; what stands is not judged by its missing end */
+    struct json_tokener *tokener = json_tokener_new_ex(JSON_DEPTH_MAX);
     if (tokener == NULL)
         return false;
     json = text_trim(json);
