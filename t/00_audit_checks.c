@@ -19,11 +19,7 @@ static const struct conf conf = {.reports_weight_high = 10, .reports_weight_medi
 #define D(n) "<!DOCTYPE html><title>t</title><body>" n
 
 /* check, outcome, what value, message or details must hold (NULL: anything); URL; headers; HTML */
-static const struct {
-    const char *id;
-    enum expected outcome;
-    const char *says, *url, *headers, *html;
-} cases[] = {
+static const struct audit_case cases[] = {
     {"title", PASS, "6 characters", URL, "Content-Type: text/html; charset=utf-8", "<title> Good\n\xC3\xA4 </title>"},
     {"title", PASS, "60 characters", URL, "", "<title>" T60 "</title>"},
     {"title", FAIL, "61 characters", URL, "", "<title>" T60 "x</title>"},
@@ -255,10 +251,7 @@ static const struct {
 
 START_TEST(a_page_gets_its_verdict)
 {
-    struct facts f;
-    audit_kit_facts(&f, cases[_i].url, cases[_i].headers, cases[_i].html);
-    audit_kit_expect(&f, cases[_i].id, cases[_i].outcome, cases[_i].says);
-    facts_free(&f);
+    audit_kit_judge(&cases[_i]);
 }
 END_TEST
 

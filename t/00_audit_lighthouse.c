@@ -25,11 +25,7 @@
 #define IMG(width, height, style) "<img src=a width='" width "' height='" height "' style='" style "'>"
 
 /* check, outcome, what it must say (NULL: anything), URL, headers, HTML */
-static const struct {
-    const char *id;
-    enum expected outcome;
-    const char *says, *url, *headers, *html;
-} cases[] = {
+static const struct audit_case cases[] = {
     /* is-crawlable */
     {"noindex", FAIL, NULL, URL, "", ROBOTS("noindex")},
     {"noindex", FAIL, NULL, URL, "", ROBOTS("none")},
@@ -350,10 +346,7 @@ static const struct {
 
 START_TEST(a_case_of_lighthouse_has_its_verdict)
 {
-    struct facts f;
-    audit_kit_facts(&f, cases[_i].url, cases[_i].headers, cases[_i].html);
-    audit_kit_expect(&f, cases[_i].id, cases[_i].outcome, cases[_i].says);
-    facts_free(&f);
+    audit_kit_judge(&cases[_i]);
 }
 END_TEST
 
