@@ -1,21 +1,11 @@
 #include "config.h"
 
 #include "last_words.h"
+#include "sandbox.h"
 
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 #define STACK_BYTES ((size_t)64 * 1024) /* a fault may be that of the stack */
 

@@ -23,17 +23,6 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 #define THREAD_STACK_BYTES ((size_t)512 * 1024)
 #define BASE_BYTES ((rlim_t)512 * 1024 * 1024) /* parser, facts, TLS and the like, over what is mapped already */
 #define PAGE_COPIES 4                          /* of a body: received, growing, as UTF-8, as text */
