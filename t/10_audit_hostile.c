@@ -175,8 +175,23 @@ static void window(struct origin_answer *a)
     origin_hold(a);
 }
 
+/* HTTP/2's SETTINGS, then PRIORITY frames that mean nothing (RFC 9113, 6.3), as long as they are read. */
+static void flood(struct origin_answer *a)
+{
+    static const unsigned char settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0}, priority[] = {0, 0, 5, 2, 0, 0, 0, 0, 3, 0, 0, 0, 0, 16};
+    char many[1024 * sizeof(priority)];
+    for (size_t at = 0; at < sizeof(many); at += sizeof(priority))
+        memcpy(many + at, priority, sizeof(priority));
+    for (bool there = origin_send(a, settings, sizeof(settings)); there;)
+        there = origin_send(a, many, sizeof(many));
+}
+
 static void answer(struct origin_answer *a, const char *path)
 {
+    if (strcmp(path, "*") == 0) {
+        flood(a);
+        return;
+    }
     if (strcmp(path, "/window") == 0)
         window(a);
 
@@ -322,11 +337,35 @@ static int grade_windows(void)
     return seen.mistakes > 0 ? MISTAKES : FINE;
 }
 
-static void grade_locked_in(int (*grade)(void), unsigned timeout_ms)
+#define FLOODED_CPU_MS (8000 * (SANITIZED ? 4 : 1)) /* of two connections, the second one without verification */
+
+static void keep_flood(void *arg, const struct audit_findings *f)
+{
+    (void)arg;
+    seen.mistakes += f->error_code == NULL || strcmp(f->error_code, "too_large") != 0;
+}
+
+static int grade_flood(void)
+{
+    struct rusage used;
+    char url[128];
+    struct audit *audit = lock_in();
+    snprintf(url, sizeof(url), "https://flood.localhost:%u/", origin_port(origin));
+    audit_add(audit, 0, str_of(url), keep_flood, NULL);
+    wait_until_pending(audit, 0);
+    getrusage(RUSAGE_SELF, &used);
+    fprintf(stderr, "a flood of frames took %llu ms of the processor\n", (unsigned long long)cpu_ms(&used));
+    audit_free(audit);
+    return seen.mistakes > 0 ? MISTAKES : cpu_ms(&used) > FLOODED_CPU_MS ? BUSY : FINE;
+}
+
+static void grade_locked_in(int (*grade)(void), unsigned timeout_ms, bool h2)
 {
     signal(SIGPIPE, SIG_IGN);
     ck_assert(cidr_parse("127.0.0.0/8", &loopback));
-    origin = origin_open(answer, false);
+    origin = origin_open(answer, h2);
+    if (h2)
+        origin_claim_h2(origin);
     conf = (struct conf){
         .audit_allow_private = {&loopback, 1},
         .audit_ports = {origin_port(origin)},
@@ -353,19 +392,25 @@ static void grade_locked_in(int (*grade)(void), unsigned timeout_ms)
 
 START_TEST(hostile_pages_end_within_bounds_and_good_ones_are_graded_meanwhile)
 {
-    grade_locked_in(grade_all, LONG_MS);
+    grade_locked_in(grade_all, LONG_MS, false);
 }
 END_TEST
 
 START_TEST(pages_that_never_end_are_given_up_when_their_time_is_over)
 {
-    grade_locked_in(grade_endless, SHORT_MS);
+    grade_locked_in(grade_endless, SHORT_MS, false);
 }
 END_TEST
 
 START_TEST(what_some_pages_reserve_is_not_taken_from_others)
 {
-    grade_locked_in(grade_windows, SHORT_MS);
+    grade_locked_in(grade_windows, SHORT_MS, false);
+}
+END_TEST
+
+START_TEST(frames_that_mean_nothing_are_not_read_without_end)
+{
+    grade_locked_in(grade_flood, LONG_MS, true);
 }
 END_TEST
 
@@ -375,6 +420,7 @@ int main(void)
     TCase *t = tcase_create("hostile");
     tcase_set_timeout(t, 120);
     tcase_add_test(t, hostile_pages_end_within_bounds_and_good_ones_are_graded_meanwhile);
+    tcase_add_test(t, frames_that_mean_nothing_are_not_read_without_end);
     tcase_add_test(t, what_some_pages_reserve_is_not_taken_from_others);
     tcase_add_test(t, pages_that_never_end_are_given_up_when_their_time_is_over);
     suite_add_tcase(s, t);

@@ -5,6 +5,7 @@
 #include "results.h"
 #include "robots.h"
 #include "sandbox.h"
+#include "stall.h"
 #include "text.h"
 
 #include <libxml/parser.h>
@@ -127,7 +128,7 @@ struct audit *audit_new(const struct conf *conf)
     audit->guard = guard_new(conf);
     audit->places = audit->own_places = calloc(1, sizeof(*audit->places));
     audit->pid = getpid();
-    if (audit->multi == NULL || audit->guard == NULL || audit->places == NULL) {
+    if (audit->multi == NULL || audit->guard == NULL || audit->places == NULL || !stall_start()) {
         audit_free(audit);
         return NULL;
     }
@@ -167,6 +168,7 @@ void audit_free(struct audit *audit)
 {
     if (audit == NULL)
         return;
+    stall_stop();
     struct queue *const queues[] = {&audit->waiting, &audit->running, &audit->finished};
     for (size_t i = 0; i < sizeof(queues) / sizeof(*queues); i++)
         while (queues[i]->first != NULL)
@@ -742,7 +744,10 @@ static void schedule(struct audit *audit)
 static int perform(struct audit *audit)
 {
     int running, left;
-    if (curl_multi_perform(audit->multi, &running) != CURLM_OK)
+    stall_enter();
+    CURLMcode code = curl_multi_perform(audit->multi, &running);
+    stall_leave();
+    if (code != CURLM_OK)
         return -1;
     int64_t until = mono_ms() + TURN_MS;
     audit->more = false;

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "fetch.h"
+#include "stall.h"
 #include "text.h"
 
 #include <errno.h>
@@ -42,6 +43,7 @@ struct fetch {
     int opened[SOCKETS_KEPT]; /* the last ones; libcurl closes them */
     bool connected;           /* one of them, though TLS may not stand yet */
     bool refused_by_guard, too_large, not_html;
+    volatile bool cut;      /* it kept libcurl busy without end, see stall.h */
     int64_t received_at_ms; /* when received_bytes was looked at */
     char reason[160];
     bool verified;
@@ -64,6 +66,7 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
     }
     f->socket = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     f->opened[f->sockets++ % SOCKETS_KEPT] = f->socket;
+    stall_add(f->socket, &f->cut);
     return f->socket;
 }
 
@@ -222,6 +225,7 @@ static int on_progress(void *arg, curl_off_t total, curl_off_t received, curl_of
 {
     struct fetch *f = arg;
     (void)total, (void)to_send, (void)sent;
+    stall_step();
     look_if_connected(f);
     if (f->enough || f->not_html || ((uint64_t)received <= f->request.max_body && !is_all_framing(f)))
         return 0;
@@ -289,6 +293,7 @@ void fetch_free(struct fetch *f)
 {
     if (f == NULL)
         return;
+    stall_remove(&f->cut);
     curl_easy_cleanup(f->easy);
     curl_slist_free_all(f->request_headers);
     buf_free(&f->head);
@@ -311,7 +316,7 @@ bool fetch_start(struct fetch *f, CURLM *multi, const struct fetch_request *requ
     f->socket = -1;
     f->connected = false;
     f->received_at_ms = 0;
-    f->head_whole = f->body_begun = f->enough = f->refused_by_guard = f->too_large = f->not_html = false;
+    f->head_whole = f->body_begun = f->enough = f->refused_by_guard = f->too_large = f->not_html = f->cut = false;
     f->verified = request->verify;
     f->reason[0] = '\0';
 #define SET(option, value) (ok = curl_easy_setopt(e, option, value) == CURLE_OK && ok)
@@ -329,8 +334,10 @@ void fetch_cancel(struct fetch *f, CURLM *multi)
 {
     if (f != NULL && f->running)
         curl_multi_remove_handle(multi, f->easy);
-    if (f != NULL)
+    if (f != NULL) {
         f->running = false;
+        stall_remove(&f->cut);
+    }
 }
 
 static void find_reason(struct fetch *f)
@@ -402,7 +409,7 @@ static bool has_more_than_it_coded(const struct fetch *f, CURLcode code)
 enum fetch_error fetch_end(struct fetch *f, CURLM *multi, CURLcode code)
 {
     fetch_cancel(f, multi);
-    if (f->too_large)
+    if (f->too_large || f->cut)
         return FETCH_TOO_LARGE;
     if (f->not_html)
         return FETCH_NOT_HTML;
