@@ -9,6 +9,7 @@
 
 #include <check.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -345,10 +346,24 @@ static void keep_flood(void *arg, const struct audit_findings *f)
     seen.mistakes += f->error_code == NULL || strcmp(f->error_code, "too_large") != 0;
 }
 
+/* From here on all runs on one processor, so that a flood comes no slower than it is read by who is to give way. */
+static void share_a_processor(void)
+{
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
 static int grade_flood(void)
 {
     struct rusage used;
     char url[128];
+    if (nice(10) == -1)
+        return BROKEN;
     struct audit *audit = lock_in();
     snprintf(url, sizeof(url), "https://flood.localhost:%u/", origin_port(origin));
     audit_add(audit, 0, str_of(url), keep_flood, NULL);
@@ -364,8 +379,10 @@ static void grade_locked_in(int (*grade)(void), unsigned timeout_ms, bool h2)
     signal(SIGPIPE, SIG_IGN);
     ck_assert(cidr_parse("127.0.0.0/8", &loopback));
     origin = origin_open(answer, h2);
-    if (h2)
+    if (h2) {
         origin_claim_h2(origin);
+        share_a_processor();
+    }
     conf = (struct conf){
         .audit_allow_private = {&loopback, 1},
         .audit_ports = {origin_port(origin)},
