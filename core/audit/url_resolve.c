@@ -18,7 +18,7 @@ static struct str special_scheme(struct str text)
     for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
         if (text_starts(text, schemes[i].p))
             return schemes[i];
-    return (struct str){0};
+    return STR("");
 }
 
 static size_t count_slashes(struct str text)
@@ -58,7 +58,7 @@ static void add_reference(struct buf *out, struct str text, struct str base)
     }
     text = text_from(text, scheme.n);
     size_t slashes = count_slashes(text);
-    if (slashes < 2 && text_starts(base, scheme.p == NULL ? "" : scheme.p))
+    if (slashes < 2 && text_starts(base, scheme.p))
         scheme.n = 0;
     buf_str(out, scheme);
     if (scheme.n > 0 || slashes >= 2) {
