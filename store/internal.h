@@ -35,6 +35,8 @@ struct log_batch {
     struct buf bytes;
 };
 
+struct text_batch;
+
 struct store_txn {
     struct store *s;
     MDB_txn *mdb; /* NULL: none under way */
@@ -53,6 +55,7 @@ struct store_txn {
     struct buf json, copy, copy_results;
     struct log_batch *batches;
     size_t batch_count, batch_cap;
+    struct text_batch *texts; /* what it gathers for agents' full-text indexes */
     bool installed; /* a manifest was replaced: what it names lies in memory of the transaction until the commit */
     bool upkept;    /* results were rated or an index merged in it */
 };

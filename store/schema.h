@@ -19,7 +19,7 @@
 #define DATABASES(X)                                                                                                                       \
     X(DB_RECORD, "record") /* what a request reads: keys by hash, report heads */                                                          \
     X(DB_BASE, "base")     /* small tables */                                                                                              \
-    X(DB_LIST, "list")     /* what lists of reports are answered from: see index.h */                                                      \
+    X(DB_LIST, "list")     /* what lists of reports and look-ups of texts are answered from: see index.h, text.h */                        \
     X(DB_RESULT, "result") /* the checks of a report */                                                                                    \
     X(DB_WIDGET, "widget") /* all that belongs to agents */
 
@@ -49,6 +49,10 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_LOG, DB_LIST, 'l', "workspace, sequence → log_head, entries")                                                                  \
     X(SPACE_MANIFEST, DB_LIST, 'm', "workspace → manifest")                                                                                \
     X(SPACE_PART, DB_LIST, 'p', "workspace, part, piece → what segment.h says")                                                            \
+    X(SPACE_TEXT, DB_LIST, 'x', "agent → text_head, text_part_row…: see text.h")                                                           \
+    X(SPACE_TEXT_PART, DB_LIST, 'y', "agent, part → what text.h says")                                                                     \
+    X(SPACE_TEXT_DEAD, DB_LIST, 'z', "agent, part → a bit for each dead row")                                                              \
+    X(SPACE_TEXT_ROW, DB_LIST, 'd', "document → text_row_record")                                                                          \
     X(SPACE_RESULT, DB_RESULT, 's', "report → JSON")                                                                                       \
     X(SPACE_AGENT, DB_WIDGET, 'a', "id → agent_record")                                                                                    \
     X(SPACE_VISITOR, DB_WIDGET, 'v', "id → visitor_record")                                                                                \

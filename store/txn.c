@@ -1,3 +1,4 @@
+#include "text.h"
 #include "view.h"
 
 #include <endian.h>
@@ -404,6 +405,7 @@ void txn_free(struct store_txn *t)
     for (size_t i = 0; i < t->batch_cap; i++)
         buf_free(&t->batches[i].bytes);
     free(t->batches);
+    text_free(t);
     buf_free(&t->json);
     buf_free(&t->copy);
 }
@@ -483,6 +485,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
 static void undo_index(struct store_txn *t, size_t txn)
 {
     t->batch_count = 0;
+    text_undo(t);
     t->s->rated = false; /* looked up again */
     if (t->upkept)
         txn_upkeep_fails(t);
@@ -514,6 +517,7 @@ static bool disk_full(const struct store *s)
 enum store_status store_commit(struct store_txn *t)
 {
     index_write(t);
+    text_write(t);
     write_back(t);
     if (t->error != STORE_OK) {
         store_abort(t);
