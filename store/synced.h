@@ -115,13 +115,14 @@ void store_synced_get(struct store *s, uint64_t id, store_synced_fn *done, void 
 /* What is known of an item before it is sent again. */
 struct store_item {
     bool there;
-    uint64_t document;
     int64_t modified_at;
     uint8_t hash[16];
 };
-/* store_item_look(s, agent, site, kind, wp_id, out): false where the item never was there, was deleted, or the store cannot be read. */
-bool store_item_look(struct store *s, const struct ulid *agent, struct str site, enum synced_kind kind, uint64_t wp_id,
-                     struct store_item *out);
+/*
+ * store_items_look(s, agent, site, kind, wp_ids, count, out): of each, in that order; all as not there where the store cannot be read.
+ */
+void store_items_look(struct store *s, const struct ulid *agent, struct str site, enum synced_kind kind, const uint64_t *wp_ids,
+                      size_t count, struct store_item *out);
 
 /*
  * store_synced_each(s, agent, kind, each, arg): ${each} for every document of the agent that is there, by site and wp_id, then once with
