@@ -45,6 +45,15 @@ static const struct {
     {SPACE_RATING, check_rating},
     {SPACE_LISTED, check_listed_row},
     {SPACE_ERASING, check_erasing},
+    {SPACE_COLLECTION, check_collection},
+    {SPACE_COLLECTION_NAME, check_collection_name},
+    {SPACE_GENERATION, check_generation},
+    {SPACE_GENERATION_ID, check_generation_id},
+    {SPACE_ITEM, check_item},
+    {SPACE_DOCUMENT, check_document},
+    {SPACE_UNSEEN, check_unseen},
+    {SPACE_COUPON, check_coupon},
+    {SPACE_SYNC_ONCE, check_sync_once},
 };
 
 void check_say(struct check *c, const char *format, ...)

@@ -48,6 +48,8 @@ struct store_txn {
     struct counters_record counters;
     struct ulid ulid; /* the last one given */
     bool ulid_known, ulid_dirty;
+    struct synced_counters synced;
+    bool synced_known, synced_dirty;
     struct cached *cache[CACHE_CHAINS];
     struct cached *spare;
     struct cached *named;             /* the project that project_for found last, still listed by its name; or NULL */
@@ -243,6 +245,7 @@ apply_fn project_delete;
 apply_fn purge_slice;
 apply_fn agent_create, agent_update, agent_delete;
 apply_fn visitor_init, visitor_erase, message_post, message_reply, conversation_set, lead_put, events_put, rating_put, retain_slice;
+apply_fn sync_put, coupons_put;
 
 /* ---- report.c ---- */
 
@@ -325,8 +328,16 @@ void job_drop(struct store_txn *t, uint64_t report);
  */
 enum store_status idem_look(struct store_txn *t, const struct store_change *c, struct store_answer *answer);
 void idem_put(struct store_txn *t, const struct store_change *c, uint64_t report);
+/* idem_look_sync, idem_put_sync: the same of a batch, whose answer itself is kept. */
+enum store_status idem_look_sync(struct store_txn *t, const struct store_change *c, struct store_answer *answer);
+void idem_put_sync(struct store_txn *t, const struct store_change *c, const struct store_answer *answer);
 /* idem_purge(t, limit): delete what is over its time; how many. */
 uint64_t idem_purge(struct store_txn *t, uint64_t limit);
+
+/* ---- collection.c ---- */
+
+/* synced_write_back(t): the counters of collections and documents, at the end of the transaction. */
+void synced_write_back(struct store_txn *t);
 
 /* ---- migrate.c ---- */
 

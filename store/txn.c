@@ -36,6 +36,8 @@ static apply_fn *const kinds[CHANGE_KINDS] = {
     [CHANGE_EVENTS] = events_put,
     [CHANGE_RATING] = rating_put,
     [CHANGE_RETAIN] = retain_slice,
+    [CHANGE_SYNC] = sync_put,
+    [CHANGE_COUPONS] = coupons_put,
 };
 
 void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms, struct store_answer *answer)
@@ -371,6 +373,7 @@ static void write_back(struct store_txn *t)
         }
     }
     ulid_write_back(t);
+    synced_write_back(t);
     if (!t->counters_dirty)
         return;
     struct key k;
@@ -464,6 +467,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     t->error = STORE_OK;
     t->full = -1;
     t->counters_dirty = t->installed = t->upkept = t->ulid_known = t->ulid_dirty = false;
+    t->synced_known = t->synced_dirty = false;
     s->event_count = 0;
     struct key k;
     MDB_val v;
