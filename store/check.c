@@ -51,6 +51,7 @@ static const struct {
     {SPACE_GENERATION_ID, check_generation_id},
     {SPACE_ITEM, check_item},
     {SPACE_DOCUMENT, check_document},
+    {SPACE_TEXT_ROW, check_text_row},
     {SPACE_UNSEEN, check_unseen},
     {SPACE_COUPON, check_coupon},
     {SPACE_SYNC_ONCE, check_sync_once},
@@ -222,6 +223,8 @@ enum store_status store_check(struct store *s, store_progress_fn *progress, stor
         status = run_pass(&c, i);
     if (status == STORE_OK && !c.stopped)
         status = check_index(&c);
+    if (status == STORE_OK && !c.stopped)
+        status = check_texts(&c);
     if (status == STORE_OK && !c.stopped)
         status = check_dying_count(&c);
     store_read_end(s);

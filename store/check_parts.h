@@ -36,6 +36,15 @@ check_fn check_agent, check_visitor, check_visitor_secret, check_conversation, c
 check_fn check_collection, check_collection_name, check_generation, check_generation_id, check_item, check_document, check_unseen, check_coupon,
     check_sync_once;
 
+/*
+ * check_text_row: a document's place in the full-text index. check_document_text(c, d): it is in it. check_texts(c): each agent's index in
+ * itself and against its documents, in slices of its own.
+ */
+check_fn check_text_row;
+struct store_synced;
+void check_document_text(struct check *c, const struct store_synced *d);
+enum store_status check_texts(struct check *c);
+
 /* check_renew(c): a new snapshot. check_view(c, workspace): its index there; NULL, and said, when it cannot be read. */
 enum store_status check_renew(struct check *c);
 struct view *check_view(struct check *c, uint64_t workspace);

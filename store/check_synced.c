@@ -179,6 +179,7 @@ void check_document(struct check *c, const struct walk *w)
         memcpy(&last, (const char *)v.mv_data + offsetof(struct synced_counters, document), sizeof(last));
     if (id > last)
         check_say(c, "document %llu has an id that was never given", LL(id));
+    check_document_text(c, &d);
 }
 
 void check_unseen(struct check *c, const struct walk *w)

@@ -1,5 +1,7 @@
 #include "synced_parts.h"
 
+#include "text.h"
+
 #include <errno.h>
 
 /* Documents: what an item that is there says. */
@@ -61,25 +63,28 @@ static enum store_status document_there(struct store *s, MDB_txn *txn, const str
     return status == STORE_OK ? agent_read(s, txn, &d->agent, &a) : status;
 }
 
-static enum store_status document_get(struct store *s, uint64_t id, struct store_synced *out)
+static enum store_status document_get(struct store *s, MDB_txn *txn, uint64_t id, struct store_synced *out)
 {
-    MDB_txn *txn;
     struct key k;
     MDB_val v;
-    enum store_status status = store_snapshot(s, &txn);
-    if (status != STORE_OK)
-        return status;
     key_id(&k, SPACE_DOCUMENT, id);
-    status = store_get(s, txn, SPACE_DOCUMENT, &k, &v);
-    if (status == STORE_OK && !schema_read_document(v, out))
-        status = store_corrupt(s, "a document's record");
+    enum store_status status = store_get(s, txn, SPACE_DOCUMENT, &k, &v);
+    return status == STORE_OK && !schema_read_document(v, out) ? store_corrupt(s, "a document's record") : status;
+}
+
+enum store_status document_read(struct store *s, MDB_txn *txn, uint64_t id, struct store_synced *out)
+{
+    enum store_status status = document_get(s, txn, id, out);
     return status == STORE_OK ? document_there(s, txn, out) : status;
 }
 
 void store_synced_get(struct store *s, uint64_t id, store_synced_fn *done, void *arg)
 {
+    MDB_txn *txn;
     struct store_synced d;
-    enum store_status status = document_get(s, id, &d);
+    enum store_status status = store_snapshot(s, &txn);
+    if (status == STORE_OK)
+        status = document_read(s, txn, id, &d);
     done(arg, status, status == STORE_OK ? &d : NULL);
 }
 
@@ -136,9 +141,26 @@ void store_synced_each(struct store *s, const struct ulid *agent, enum synced_ki
 
 /* ---- changing ---- */
 
-static void document_put(struct store_txn *t, const struct collection_record *c, uint64_t id, const struct sync_row *row)
+struct text_doc document_texts(const struct store_synced *d)
+{
+    return (struct text_doc){.title = d->title, .taxonomy = d->taxonomy, .sku = d->sku, .text = d->text};
+}
+
+/* ${was}: what is there of it, borrowed until the next write; NULL: nothing. */
+static void document_put(struct store_txn *t, const struct collection_record *c, uint64_t id, const struct store_synced *was,
+                         const struct sync_row *row)
 {
     struct key k;
+    struct store_synced now;
+    struct text_doc old_texts, texts;
+    if (!schema_read_document((MDB_val){row->document.n, (void *)(uintptr_t)row->document.p}, &now)) {
+        txn_fail(t, 0, "a document that was sent");
+        return;
+    }
+    texts = document_texts(&now);
+    if (was != NULL)
+        old_texts = document_texts(was);
+    text_set(t, &c->agent, id, was == NULL ? NULL : &old_texts, &texts);
     key_id(&k, SPACE_DOCUMENT, id);
     struct document_record *r = txn_reserve(t, SPACE_DOCUMENT, &k, row->document.n);
     if (r == NULL)
@@ -152,22 +174,42 @@ static void document_put(struct store_txn *t, const struct collection_record *c,
     r->synced_at = t->now;
 }
 
+/* One that must be there. */
+static bool document_load(struct store_txn *t, uint64_t id, struct store_synced *out)
+{
+    if (t->error == STORE_OK && document_get(t->s, t->mdb, id, out) != STORE_OK)
+        txn_fail(t, 0, "an item's document");
+    return t->error == STORE_OK;
+}
+
 uint64_t document_add(struct store_txn *t, const struct collection_record *c, const struct sync_row *row)
 {
     uint64_t id = synced_next_document(t);
     if (id != 0)
-        document_put(t, c, id, row);
+        document_put(t, c, id, NULL, row);
     return t->error == STORE_OK ? id : 0;
 }
 
 void document_replace(struct store_txn *t, const struct collection_record *c, uint64_t id, const struct sync_row *row)
 {
-    document_put(t, c, id, row);
+    struct store_synced was;
+    if (document_load(t, id, &was))
+        document_put(t, c, id, &was, row);
 }
 
 void document_remove(struct store_txn *t, uint64_t id)
 {
     struct key k;
+    struct store_agent a;
+    struct store_synced was;
+    if (!document_load(t, id, &was))
+        return;
+    const struct ulid agent = was.agent;
+    struct text_doc texts = document_texts(&was);
+    if (agent_read(t->s, t->mdb, &agent, &a) == STORE_OK)
+        text_set(t, &agent, id, &texts, NULL);
+    else /* its index goes as a whole */
+        text_forget(t, id);
     key_id(&k, SPACE_DOCUMENT, id);
     txn_del(t, SPACE_DOCUMENT, &k);
 }

@@ -45,6 +45,7 @@ enum store_status {
 const char *store_status_text(enum store_status status);
 
 #include "synced.h"
+#include "lookup.h"
 #include "widget.h"
 
 enum report_status { REPORT_PENDING, REPORT_DONE, REPORT_FAILED };

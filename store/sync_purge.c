@@ -1,5 +1,7 @@
 #include "synced_parts.h"
 
+#include "text.h"
+
 /*
  * What a complete generation did not see is gone for everybody at once; here it becomes tombstones, some at a time, and tombstones that
  * are old go. And what a deleted agent's shop brought.
@@ -175,6 +177,9 @@ bool synced_erase(struct store_txn *t, const struct ulid *agent, uint64_t *left)
     struct key prefix, k;
     MDB_val v;
     uint64_t collection;
+    text_erase(t, agent, left);
+    if (*left == 0)
+        return false;
     key_of(&prefix, SPACE_COLLECTION_NAME, agent);
     while (first_key(t, &prefix, &k, &v)) {
         if (v.mv_size != sizeof(collection)) {

@@ -26,6 +26,10 @@ void synced_mark_set(struct store_answer *answer, size_t row, enum synced_mark m
 /* ---- document.c ---- */
 
 bool schema_read_document(MDB_val value, struct store_synced *out);
+struct text_doc;
+/* document_texts(d): what the full-text index has of it. document_read(s, txn, id, out): one that is there, borrowed. */
+struct text_doc document_texts(const struct store_synced *d);
+enum store_status document_read(struct store *s, MDB_txn *txn, uint64_t id, struct store_synced *out);
 /* document_add(t, …): a new document out of ${row}; its id, 0 after an error. document_replace: another content for the one of that id. */
 uint64_t document_add(struct store_txn *t, const struct collection_record *c, const struct sync_row *row);
 void document_replace(struct store_txn *t, const struct collection_record *c, uint64_t id, const struct sync_row *row);

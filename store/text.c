@@ -142,25 +142,43 @@ void text_free(struct store_txn *t)
 
 /* ---- a document ---- */
 
-/* Adds its words, each ${row}'s; how many it has. */
-static uint32_t gather(struct text_batch *b, const struct text_doc *doc, uint32_t row)
+uint32_t text_gather(const struct text_doc *doc, text_word_fn *each, void *arg)
 {
+    /* Columns: a text, what one of its words counts */
     const struct {
         struct str text;
-        uint32_t each;
-    } text_fields[] = {{doc->title, 4}, {doc->taxonomy, 2}, {doc->text, 1}};
+        uint32_t frequency;
+    } fields[] = {{doc->title, 4}, {doc->taxonomy, 2}, {doc->sku, 2}, {doc->text, 1}};
     uint32_t count = 0;
-    for (size_t i = 0; i < sizeof(text_fields) / sizeof(*text_fields); i++) {
+    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
         struct words w;
         struct word word;
-        words_begin(&w, text_fields[i].text, true);
+        words_begin(&w, fields[i].text, true);
         while (count < TEXT_WORDS && words_next(&w, &word)) {
-            struct entry e = {word.hash, row, text_fields[i].each};
-            buf_add(&b->entries, &e, sizeof(e));
+            each(arg, word.hash, fields[i].frequency);
             count += word.counts;
         }
     }
     return count;
+}
+
+struct gathering {
+    struct text_batch *batch;
+    uint32_t row;
+};
+
+static void add_entry(void *arg, uint64_t hash, uint32_t frequency)
+{
+    const struct gathering *g = arg;
+    const struct entry e = {hash, g->row, frequency};
+    buf_add(&g->batch->entries, &e, sizeof(e));
+}
+
+/* Adds its words, each ${row}'s; how many it has. */
+static uint32_t gather(struct text_batch *b, const struct text_doc *doc, uint32_t row)
+{
+    struct gathering g = {b, row};
+    return text_gather(doc, add_entry, &g);
 }
 
 static void row_key(struct key *k, uint64_t id)

@@ -20,7 +20,7 @@
  * A look-up goes over all parts (a hundred thousand documents have some thirty) with a row of accumulators that fits the processor's
  * first cache. Each list begins with the most that any of its rows can score, so that a part that cannot reach the best found so far is
  * passed over, and frequent words add to rows already found without making new ones. The score is BM25 (k1 = 1.2, b = 0.75), in which a word
- * of the title counts as four and one of the taxonomy as two:
+ * of the title counts as four and one of the taxonomy or the SKU as two:
  *
  *   weight(w) = ln(1 + (N - n + 0.5) / (n + 0.5))         N: documents of the agent, n: those with the word
  *   score(d)  = Σ weight(w) · f · (k1 + 1) / (f + k1 · (1 - b + b · words(d) / average))
@@ -39,9 +39,9 @@
 #define TEXT_FREQUENCY 255       /* most of a word in a row */
 #define TEXT_NO_ROW UINT32_MAX
 
-/* What is read of a document. Columns of text_fields (text.c): which text, what one of its words counts. */
+/* What is read of a document. */
 struct text_doc {
-    struct str title, taxonomy, text;
+    struct str title, taxonomy, sku, text;
 };
 
 /* ---- records: the head and the parts' rows behind it, by agent; the bits of dead rows, by agent and part; where a document's row is ---- */
@@ -89,6 +89,12 @@ static inline void text_part_key(struct key *k, enum space space, const struct u
  * what was put, to the letter. Errors stick in the transaction.
  */
 void text_set(struct store_txn *t, const struct ulid *agent, uint64_t id, const struct text_doc *was, const struct text_doc *now);
+
+/*
+ * text_gather(doc, each, arg): every word of a document that is read, and what it counts; how many words it has.
+ */
+typedef void text_word_fn(void *arg, uint64_t hash, uint32_t frequency);
+uint32_t text_gather(const struct text_doc *doc, text_word_fn *each, void *arg);
 
 /* text_write(t): put what the transaction gathered; by the commit. text_undo(t): forget it. text_free(t): and the memory. */
 void text_write(struct store_txn *t);

@@ -120,7 +120,7 @@ static const struct ulid agent = {{1, 2, 3, 4}}, other_agent = {{1, 2, 3, 5}};
 
 static struct text_doc doc_of(const struct doc *d)
 {
-    return (struct text_doc){str_of(d->title), str_of(d->taxonomy), str_of(d->text)};
+    return (struct text_doc){.title = str_of(d->title), .taxonomy = str_of(d->taxonomy), .text = str_of(d->text)};
 }
 
 /* Some words are in most documents, most in few. */
