@@ -25,7 +25,8 @@ static bool agent_lives(struct check *c, const struct ulid *agent)
 /* What the words of a row come to, in whatever order they are met. */
 static uint64_t word_sum(uint64_t hash, uint32_t frequency)
 {
-    return (hash | 1) * (frequency * UINT64_C(0x9e3779b97f4a7c15) + 1);
+    uint64_t v = (hash + frequency * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
+    return v ^ v >> 32;
 }
 
 struct row_sum {

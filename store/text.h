@@ -260,11 +260,15 @@ struct text_hit {
 /* text_ask(s, txn, agent, question, out): its words and what they weigh. */
 enum store_status text_ask(struct store *s, MDB_txn *txn, const struct ulid *agent, struct str question, struct text_question *out);
 
+/* text_there_fn: may that document be found? Asked of those alone that would be kept; STORE_NOT_FOUND: no. */
+typedef enum store_status text_there_fn(struct store *s, MDB_txn *txn, uint64_t id);
+
 /*
- * text_find(s, txn, agent, q, limit, hits, count): the best ${limit} (at most TEXT_HITS_MAX), the best first, of equals the one put first.
+ * text_find(s, txn, agent, q, limit, there, hits, count): the best ${limit} (at most TEXT_HITS_MAX), the best first, of equals the one put
+ * first. ${there} NULL: all that are in the index.
  */
 enum store_status text_find(struct store *s, MDB_txn *txn, const struct ulid *agent, const struct text_question *q, unsigned limit,
-                            struct text_hit *hits, unsigned *count);
+                            text_there_fn *there, struct text_hit *hits, unsigned *count);
 
 /* ---- the best passage (excerpt.c) ---- */
 

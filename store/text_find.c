@@ -125,7 +125,10 @@ struct cell {
 };
 
 struct search_state {
+    struct store *s;
+    MDB_txn *txn;
     const struct text_question *q;
+    text_there_fn *there;
     struct text_hit *hits;
     unsigned limit, count;
     float length_base, length_each; /* k1 · (1 - b), k1 · b / average */
@@ -206,23 +209,33 @@ static void keep_hit(struct search_state *state, struct text_hit hit)
     state->hits[at] = hit;
 }
 
-static void collect(struct search_state *state, const struct text_part *part, bool any_dead)
+static enum store_status offer_hit(struct search_state *state, struct text_hit hit)
 {
+    if (state->count == state->limit && !better(&hit, &state->hits[state->count - 1]))
+        return STORE_OK;
+    enum store_status status = state->there == NULL ? STORE_OK : state->there(state->s, state->txn, hit.id);
+    if (status == STORE_OK)
+        keep_hit(state, hit);
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
+static enum store_status collect(struct search_state *state, const struct text_part *part, bool any_dead)
+{
+    enum store_status status = STORE_OK;
     float worst = worst_hit(state);
-    for (uint32_t row = 0; row < part->rows; row++) {
+    for (uint32_t row = 0; row < part->rows && status == STORE_OK; row++) {
         const struct cell *cell = &state->cells[row];
         if (cell->score < worst || cell->words == 0 || (any_dead && (state->dead[row / 64] >> row % 64 & 1) != 0))
             continue;
-        struct text_hit hit = {
-            .id = text_load64(part->ids, row),
-            .seq = part->first + text_load32(part->seqs, row),
-            .score = cell->score,
-            .words = cell->words,
-        };
-        if (state->count < state->limit || better(&hit, &state->hits[state->count - 1]))
-            keep_hit(state, hit);
+        status = offer_hit(state, (struct text_hit){
+                                      .id = text_load64(part->ids, row),
+                                      .seq = part->first + text_load32(part->seqs, row),
+                                      .score = cell->score,
+                                      .words = cell->words,
+                                  });
         worst = worst_hit(state);
     }
+    return status;
 }
 
 static enum store_status search_part(struct store *s, MDB_txn *txn, const struct ulid *agent, const struct text_part_row *row,
@@ -243,12 +256,11 @@ static enum store_status search_part(struct store *s, MDB_txn *txn, const struct
         if (lists[i].there && !add_list(state, &part, &lists[i], i, all))
             return store_corrupt(s, "a part of the full-text index");
     }
-    collect(state, &part, row->dead > 0);
-    return STORE_OK;
+    return collect(state, &part, row->dead > 0);
 }
 
 enum store_status text_find(struct store *s, MDB_txn *txn, const struct ulid *agent, const struct text_question *q, unsigned limit,
-                            struct text_hit *hits, unsigned *count)
+                            text_there_fn *there, struct text_hit *hits, unsigned *count)
 {
     struct text_manifest m;
     struct text_question by = *q;
@@ -259,7 +271,10 @@ enum store_status text_find(struct store *s, MDB_txn *txn, const struct ulid *ag
         return status == STORE_OK ? store_fail(s, ENOMEM, "look for words") : status;
     for (unsigned i = 0; i < by.scored; i++)
         by.terms[i].weight *= (float)(K1 + 1);
+    state->s = s;
+    state->txn = txn;
     state->q = &by;
+    state->there = there;
     state->hits = hits;
     state->limit = limit < TEXT_HITS_MAX ? limit : TEXT_HITS_MAX;
     state->count = 0;
