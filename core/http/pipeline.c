@@ -5,11 +5,13 @@
 #include "client_ip.h"
 #include "cors_request.h"
 #include "head.h"
+#include "inflate.h"
 #include "limit.h"
 #include "memo.h"
 #include "reply.h"
 #include "route.h"
 #include "session.h"
+#include "signature.h"
 #include "stream.h"
 #include "access_log.h"
 #include "../doors.h"
@@ -299,8 +301,14 @@ static enum step limit_by_body(struct request *r)
 
 static enum step refuse_type(struct request *r)
 {
-    reply_header(r, "accept-post", r->route->body == BODY_JSON ? STR("application/json, application/x-www-form-urlencoded")
-                                                              : STR("application/x-www-form-urlencoded"));
+    static const struct str taken[] = {
+        [BODY_FORM] = STR("application/x-www-form-urlencoded"),
+        [BODY_JSON] = STR("application/json, application/x-www-form-urlencoded"),
+        [BODY_SYNC] = STR("application/json"),
+    };
+    reply_header(r, "accept-post", taken[r->route->body]);
+    if (r->route->body == BODY_SYNC)
+        reply_header(r, "accept-encoding", STR("gzip"));
     reply_error(r, ERR_UNSUPPORTED_MEDIA_TYPE, NULL);
     return STEP_DONE;
 }
@@ -310,6 +318,11 @@ static bool is_type(struct str type, struct str wanted)
     if (type.n < wanted.n || strncasecmp(type.p, wanted.p, wanted.n) != 0)
         return false;
     return type.n == wanted.n || type.p[wanted.n] == ';' || type.p[wanted.n] == ' ' || type.p[wanted.n] == '\t';
+}
+
+static bool is(struct str s, struct str wanted)
+{
+    return s.n == wanted.n && strncasecmp(s.p, wanted.p, s.n) == 0;
 }
 
 static bool is_form(struct str type)
@@ -332,12 +345,70 @@ static enum step check_body(struct request *r)
         return STEP_DONE;
     }
     bool typed = request_header(r, "content-type", &type);
-    bool taken = typed && (is_form(type) || (r->route->body == BODY_JSON && is_json(type)));
+    bool taken = typed && ((r->route->body != BODY_SYNC && is_form(type)) || (r->route->body != BODY_FORM && is_json(type)));
     if (typed ? !taken : r->h2o->entity.len > 0)
         return refuse_type(r);
-    if (request_header(r, "content-encoding", &coding) && strncasecmp(coding.p, "identity", coding.n) != 0)
-        return refuse_type(r);
-    return STEP_NEXT;
+    if (!request_header(r, "content-encoding", &coding) || is(coding, STR("identity")))
+        return STEP_NEXT;
+    r->compressed = r->route->body == BODY_SYNC && (is(coding, STR("gzip")) || is(coding, STR("x-gzip")));
+    return r->compressed ? STEP_NEXT : refuse_type(r);
+}
+
+/* ---- signature ---- */
+
+static enum step refuse_signature(struct request *r, enum err err, const char *message)
+{
+    reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\""));
+    reply_error(r, err, message == NULL ? NULL : "%s", message);
+    return STEP_DONE;
+}
+
+static enum step check_signature(struct request *r)
+{
+    struct str header, token;
+    if (r->route->auth != AUTH_WP_TOKEN || !bearer(r, &token))
+        return STEP_NEXT;
+    if (!request_header(r, "x-signature", &header))
+        return (r->scopes & SCOPE_SIGNED) != 0 ? refuse_signature(r, ERR_SIGNATURE_MISSING, NULL) : STEP_NEXT;
+    switch (signature_judge(header, token, view(r->h2o->entity), r->now_ms / 1000)) {
+    case SIGNATURE_GOOD:
+        return STEP_NEXT;
+    case SIGNATURE_MALFORMED:
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "X-Signature must be t=<unix>,v1=<64 hexadecimal digits>.");
+    case SIGNATURE_OLD:
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "The time of X-Signature is more than 300 seconds from ours: set the clock.");
+    default:
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, NULL);
+    }
+}
+
+/* ---- compression ---- */
+
+static void plain_free(void *arg)
+{
+    buf_free(arg);
+}
+
+static enum step inflate_body(struct request *r)
+{
+    if (!r->compressed)
+        return STEP_NEXT;
+    struct buf *plain = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*plain), plain_free);
+    *plain = (struct buf){0};
+    switch (inflate_gzip(view(r->h2o->entity), r->route->max_body, plain)) {
+    case INFLATE_OK:
+        r->h2o->entity = h2o_iovec_init(plain->p, plain->n);
+        return STEP_NEXT;
+    case INFLATE_TOO_LARGE:
+        reply_error(r, ERR_PAYLOAD_TOO_LARGE, NULL);
+        return STEP_DONE;
+    case INFLATE_NO_MEMORY:
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return STEP_DONE;
+    default:
+        reply_error(r, ERR_BAD_REQUEST, "The body is not gzip, or ends early.");
+        return STEP_DONE;
+    }
 }
 
 /* ---- fields ---- */
@@ -377,7 +448,7 @@ static enum step handle(struct request *r)
  */
 static enum step (*const steps[])(struct request *r) = {
     find_client, check_head, find_route,   check_accept,  find_credential, judge_credential,
-    limit,       check_body, parse_fields, find_agent,    limit_by_body,   handle,
+    limit,       check_body, check_signature, inflate_body, parse_fields, find_agent, limit_by_body, handle,
 };
 
 void pipeline_resume(struct request *r)

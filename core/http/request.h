@@ -26,7 +26,12 @@ enum route_auth {
     AUTH_JWT,      /* a visitor's token; r->session is who it is */
     AUTH_WP_TOKEN, /* a workspace token with wp:sync; as an API key, and r->token */
 };
-enum route_body { BODY_NONE, BODY_FORM, BODY_JSON /* or a flat form; may be empty */ };
+enum route_body {
+    BODY_NONE,
+    BODY_FORM,
+    BODY_JSON, /* or a flat form; may be empty */
+    BODY_SYNC, /* JSON alone; may be compressed, and then its size counts after decompression as well */
+};
 enum route_flag {
     ROUTE_INTERNAL = 1,   /* on internal_listen as well, and there without base path rules */
     ROUTE_IDEMPOTENT = 2, /* takes Idempotency-Key */
@@ -37,7 +42,15 @@ enum route_flag {
 };
 
 /* Fields of a query (BODY_NONE), a form (BODY_FORM) or the members of an object (BODY_JSON, where null is as good as not sent). */
-enum field_type { FIELD_TEXT, FIELD_CHOICE, FIELD_NUMBER, FIELD_CHARS /* text, its length in characters */, FIELD_JSON /* of a JSON body alone */ };
+enum field_type {
+    FIELD_TEXT,
+    FIELD_CHOICE,
+    FIELD_NUMBER,
+    FIELD_CHARS, /* text, its length in characters */
+    FIELD_JSON,  /* of a JSON body alone, as what follows */
+    FIELD_TREE,  /* the same without its text: for what is large */
+    FIELD_BOOL,  /* its number is 0 or 1 */
+};
 struct json_object;
 struct field {
     const char *name;
@@ -53,7 +66,7 @@ struct value {
     bool sent;
     struct str text; /* decoded; p NULL when neither sent nor initial; of FIELD_JSON: as compact JSON */
     uint64_t number;
-    struct json_object *json; /* FIELD_JSON's; lives as long as the request */
+    struct json_object *json; /* FIELD_JSON's and FIELD_TREE's; lives as long as the request */
 };
 
 typedef void request_fn(struct request *r);
@@ -101,7 +114,7 @@ struct request {
     uint8_t visitor[LIMITER_ULID], agent[LIMITER_ULID]; /* of a verified JWT; the agent also of a body, where it exists */
     enum store_status credential_status;
     uint64_t seen; /* store_version when the credential was looked at */
-    bool looked_up, waits_for_key; /* pipeline's own */
+    bool looked_up, waits_for_key, compressed; /* pipeline's own */
     struct session session; /* AUTH_JWT */
     uint64_t version; /* for handlers: between two continuations */
     void *state;      /* for handlers: between two continuations */
