@@ -63,6 +63,7 @@ enum store_change_kind {
     CHANGE_SYNC,
     /* An agent's coupons as a whole. workspace, agent, text (sync_id), data: rows of coupon_pack, idem_*, code → as CHANGE_SYNC */
     CHANGE_COUPONS,
+    CHANGE_COUPON_STAGE, /* agent, visitor, conversation, text (code), expires_at → first: the conversation. The last twenty stay */
     CHANGE_KINDS
 };
 

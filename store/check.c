@@ -54,6 +54,7 @@ static const struct {
     {SPACE_TEXT_ROW, check_text_row},
     {SPACE_UNSEEN, check_unseen},
     {SPACE_COUPON, check_coupon},
+    {SPACE_STAGED, check_staged},
     {SPACE_SYNC_ONCE, check_sync_once},
 };
 

@@ -40,7 +40,7 @@ check_fn check_collection, check_collection_name, check_generation, check_genera
  * check_text_row: a document's place in the full-text index. check_document_text(c, d): it is in it. check_texts(c): each agent's index in
  * itself and against its documents, in slices of its own.
  */
-check_fn check_text_row;
+check_fn check_text_row, check_staged;
 struct store_synced;
 void check_document_text(struct check *c, const struct store_synced *d);
 enum store_status check_texts(struct check *c);

@@ -218,3 +218,13 @@ void check_sync_once(struct check *c, const struct walk *w)
     if (!good)
         check_say(c, "the answer kept for a batch is malformed, or never purged");
 }
+
+void check_staged(struct check *c, const struct walk *w)
+{
+    struct key k;
+    MDB_val v;
+    key_space(&k, SPACE_CONVERSATION);
+    key_bytes(&k, (const char *)w->k.mv_data + 1, w->k.mv_size - 1);
+    if (!staged_well_formed(w->v) || !check_get(c, SPACE_CONVERSATION, &k, &v))
+        check_say(c, "the coupons staged in a conversation are malformed, or it is not there");
+}

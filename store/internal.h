@@ -245,7 +245,7 @@ apply_fn project_delete;
 apply_fn purge_slice;
 apply_fn agent_create, agent_update, agent_delete;
 apply_fn visitor_init, visitor_erase, message_post, message_reply, conversation_set, lead_put, events_put, rating_put, retain_slice;
-apply_fn sync_put, coupons_put;
+apply_fn sync_put, coupons_put, coupon_stage;
 
 /* ---- report.c ---- */
 

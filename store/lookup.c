@@ -45,3 +45,36 @@ void store_find(struct store *s, const struct ulid *agent, struct str question, 
         status = STORE_NOT_FOUND;
     done(arg, status, status == STORE_OK ? hits : NULL, status == STORE_OK ? count : 0);
 }
+
+static bool item_on_sale(struct store *s, MDB_txn *txn, uint64_t collection, uint64_t wp_id)
+{
+    struct key k;
+    MDB_val v;
+    struct item_record item;
+    struct store_synced d;
+    item_key(&k, collection, wp_id);
+    return store_get(s, txn, SPACE_ITEM, &k, &v) == STORE_OK && schema_read_item(v, &item) && item.document != 0 &&
+           document_read(s, txn, item.document, &d) == STORE_OK && d.on_sale;
+}
+
+bool store_on_sale(struct store *s, const struct ulid *agent, uint64_t wp_id)
+{
+    MDB_txn *txn;
+    struct walk w = {0};
+    const uint8_t kind = SYNCED_PRODUCT;
+    uint64_t collection;
+    bool found = false;
+    enum store_status status = store_snapshot(s, &txn);
+    key_of(&w.prefix, SPACE_COLLECTION_NAME, agent);
+    key_bytes(&w.prefix, &kind, 1);
+    if (status == STORE_OK)
+        status = walk_prefix(s, txn, &w, DB_WIDGET, false);
+    for (; status == STORE_OK && !found; status = walk_next(&w)) {
+        if (w.v.mv_size != sizeof(collection))
+            continue;
+        memcpy(&collection, w.v.mv_data, sizeof(collection));
+        found = item_on_sale(s, txn, collection, wp_id);
+    }
+    walk_end(&w);
+    return found;
+}

@@ -25,4 +25,7 @@ typedef void store_hits_fn(void *arg, enum store_status status, const struct sto
 void store_find(struct store *s, const struct ulid *agent, struct str question, unsigned limit, size_t excerpt_bytes, store_hits_fn *done,
                 void *arg);
 
+/* store_on_sale(s, agent, wp_id): does any of the agent's sites have a product of that number that is there and on sale? */
+bool store_on_sale(struct store *s, const struct ulid *agent, uint64_t wp_id);
+
 #endif

@@ -74,6 +74,7 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_DOCUMENT, DB_WIDGET, 'D', "id → document_record")                                                                              \
     X(SPACE_UNSEEN, DB_WIDGET, 'U', "collection → wp_id from which a purge of what was not seen goes on")                                  \
     X(SPACE_COUPON, DB_WIDGET, 'C', "agent, folded code → coupon_record")                                                                  \
+    X(SPACE_STAGED, DB_WIDGET, 'T', "conversation → coupons staged in it: staged.c")                                                         \
     X(SPACE_SYNC_ONCE, DB_WIDGET, 'S', "hash → sync_once_record")
 
 #define X(id, db, tag, text) id,

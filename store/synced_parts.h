@@ -103,7 +103,9 @@ void unseen_slice(struct store_txn *t, uint64_t *left);
 /* synced_erase(t, agent, left): all of an agent's, at most *left records; true when nothing is left of it. */
 bool synced_erase(struct store_txn *t, const struct ulid *agent, uint64_t *left);
 
-/* ---- coupon.c ---- */
+/* ---- staged.c, coupon.c ---- */
+
+bool staged_well_formed(MDB_val value);
 
 void coupon_key(struct key *k, const struct ulid *agent, struct str code);
 bool schema_read_coupon(MDB_val value, struct store_coupon *out);

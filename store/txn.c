@@ -38,6 +38,7 @@ static apply_fn *const kinds[CHANGE_KINDS] = {
     [CHANGE_RETAIN] = retain_slice,
     [CHANGE_SYNC] = sync_put,
     [CHANGE_COUPONS] = coupons_put,
+    [CHANGE_COUPON_STAGE] = coupon_stage,
 };
 
 void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms, struct store_answer *answer)

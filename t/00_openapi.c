@@ -348,7 +348,7 @@ START_TEST(errors_that_the_row_makes_possible_are_described)
     const struct route *route = &routes[_i];
     json *responses = member(operation(route), "responses");
     bool widget = strncmp(route->path, "/api/v1/widget/", 15) == 0; /* an origin may be refused, an agent unpublished */
-    bool of_agent = route->auth == AUTH_WP_TOKEN && has_field(route, "agent_id"); /* which may be another workspace's */
+    bool of_agent = route->auth == AUTH_WP_TOKEN && (has_field(route, "agent_id") || has_field(route, "conversation_id")); /* another workspace's */
     const struct {
         const char *status;
         bool possible;

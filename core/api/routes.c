@@ -146,6 +146,10 @@ static const struct field status_fields[] = {
     [WP_STATUS_AGENT] = {"agent_id", FIELD_TEXT, NULL, 1, 64, NULL},
     {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
 };
+static const struct field pending_fields[] = {
+    [WP_PENDING_CONVERSATION] = {"conversation_id", FIELD_TEXT, NULL, 1, 64, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
 
 #define FORM_MAX 16384
 #define WIDGET_MAX 65536
@@ -199,6 +203,7 @@ const struct route routes[] = {
     WP_POST("products/changed", ROUTE_IDEMPOTENT, products_fields, wp_products_changed),
     WP_POST("coupons/sync", ROUTE_IDEMPOTENT, coupons_fields, wp_coupons_sync),
     WP_GET("status", status_fields, wp_status),
+    WP_GET("coupons/pending", pending_fields, wp_coupons_pending),
     {"GET", "/api/v1/openapi.json", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, 0, NULL, platform_openapi},
     {"GET", "/healthz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_healthz},
     {"GET", "/readyz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_readyz},

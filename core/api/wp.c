@@ -191,8 +191,7 @@ static void overview_build(struct buf *out, const struct overview *o)
         out->failed = true;
 }
 
-/* What it says is its version. */
-static uint64_t digest(struct str s)
+uint64_t wp_version(struct str s)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < s.n; i++)
@@ -215,7 +214,7 @@ void wp_status(struct request *r)
         return;
     }
     overview_build(&body, &o);
-    if (o.status != STORE_OK || !buf_ok(&body) || !reply_etag(r, digest(buf_view(&body))))
+    if (o.status != STORE_OK || !buf_ok(&body) || !reply_etag(r, wp_version(buf_view(&body))))
         end(r, o.status, &body);
     else
         buf_free(&body);

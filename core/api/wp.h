@@ -17,11 +17,15 @@
 enum { WP_HAND_SITE, WP_HAND_PLUGIN, WP_HAND_COMMERCE, WP_HAND_WORDPRESS };
 enum { WP_AGENT, WP_SITE, WP_PLUGIN, WP_ZONE, WP_SYNC_ID, WP_COMPLETE, WP_ACTION, WP_ITEMS };
 enum { WP_STATUS_AGENT };
+enum { WP_PENDING_CONVERSATION };
 
-request_fn wp_handshake, wp_status, wp_posts_sync, wp_products_sync, wp_posts_changed, wp_products_changed, wp_coupons_sync;
+request_fn wp_handshake, wp_status, wp_posts_sync, wp_products_sync, wp_posts_changed, wp_products_changed, wp_coupons_sync, wp_coupons_pending;
 
 /* wp_reply(r, status, body): {"data":…}, never kept by caches. */
 void wp_reply(struct request *r, int status, struct str body);
+
+/* wp_version(body): what reply_etag takes of an answer that has no version but what it says. */
+uint64_t wp_version(struct str body);
 
 /* wp_site(r, text, out): the host of a site: lower case, punycode, without www. and port. False: it is no http or https URL. */
 bool wp_site(struct request *r, struct str text, struct str *out);
