@@ -102,6 +102,7 @@ struct request {
     const struct conf *conf;
     struct store *store;
     const struct route *route;      /* NULL until found */
+    const struct route *other;      /* where none is: one of the path with another method, or NULL */
     struct str args[PATH_ARGS_MAX]; /* decoded path arguments, in order */
     struct str query;               /* raw, without "?" */
     struct str id;                  /* X-Request-Id */
