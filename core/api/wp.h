@@ -39,17 +39,33 @@ void wp_wrong(struct wp_mistake *mistake, const char *format, ...) __attribute__
 
 /* ---- wp_items.c ---- */
 
+/* An item as it stands in the body, and what decides whether more of it has to be looked at: so much is read without parsing all of it. */
+struct wp_item {
+    struct str raw;
+    uint64_t wp_id;                   /* 0: it has none */
+    struct str content_hash;          /* empty: none */
+    struct str modified_at, action;   /* empty: none */
+    bool modified_wrong, action_wrong; /* sent, but not as a string */
+    struct json_object *json;         /* parsed; NULL: not yet */
+    bool decoded;                     /* the texts above lie in it */
+};
 /*
- * wp_document(kind, item, texts, out, mistake): what the shop says of a post or product, in ${out}; its texts lie in ${texts}, which the
- * caller frees. False: ${mistake} says why not.
+ * wp_item_read(raw, out): ${raw} is well-formed JSON, whatever it is. wp_item_json(item): all of it, parsed; NULL where that is no object, or
+ * memory is short: to be passed on to wp_document all the same. wp_item_free(item): its tree; ${raw} stays.
+ */
+void wp_item_read(struct str raw, struct wp_item *out);
+struct json_object *wp_item_json(struct wp_item *item);
+void wp_item_free(struct wp_item *item);
+/* wp_item_hash(item, out): bytes that are equal where content_hash is, or without one all of its text. */
+bool wp_item_hash(const struct wp_item *item, uint8_t out[16]);
+/* wp_item_modified(item, out, mistake): modified_at, 0 where it was not sent. */
+bool wp_item_modified(const struct wp_item *item, int64_t *out, struct wp_mistake *mistake);
+
+/*
+ * wp_document(kind, item, texts, out, mistake): what the shop says of a post or product, in ${out}, but for its date; its texts lie in
+ * ${texts}, which the caller frees. False: ${mistake} says why not.
  */
 bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake);
-
-/* wp_item_id(item, out): its wp_id. wp_item_hash(item, out): bytes that are equal where content_hash, or without one all of it, is. */
-bool wp_item_id(struct json_object *item, uint64_t *out);
-bool wp_item_hash(struct json_object *item, uint8_t out[16]);
-/* wp_item_modified(item, out, mistake): modified_at, 0 where it was not sent. */
-bool wp_item_modified(struct json_object *item, int64_t *out, struct wp_mistake *mistake);
 
 /* wp_text(item, name, out): a member that is a string. wp_member(item, name): a member that is not null, or NULL. */
 bool wp_text(struct json_object *item, const char *name, struct str *out);

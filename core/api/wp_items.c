@@ -5,6 +5,9 @@
 #include "zone.h"
 #include "../credential.h"
 #include "../audit/plain.h"
+#include "../http/form.h"
+#include "../http/json_scan.h"
+#include "../http/json_span.h"
 
 #include <json-c/json.h>
 #include <stdarg.h>
@@ -41,39 +44,109 @@ bool wp_text(struct json_object *item, const char *name, struct str *out)
     return is_text;
 }
 
-bool wp_item_id(struct json_object *item, uint64_t *out)
+/* ---- an item, before it is parsed ---- */
+
+static bool id_read(struct str digits, uint64_t *out)
 {
-    struct json_object *value = json_object_is_type(item, json_type_object) ? wp_member(item, "wp_id") : NULL;
-    if (!json_object_is_type(value, json_type_int) || json_object_get_int64(value) < 1)
+    return number_parse(digits, INT64_MAX, out) && *out > 0 && digits.p[0] != '0';
+}
+
+/* What is in a tree, where the text alone does not tell: names or values with escapes. */
+static void read_tree(struct wp_item *item)
+{
+    struct json_object *json = wp_item_json(item), *id = json == NULL ? NULL : wp_member(json, "wp_id");
+    item->wp_id = json_object_is_type(id, json_type_int) && json_object_get_int64(id) > 0 ? (uint64_t)json_object_get_int64(id) : 0;
+    item->decoded = true;
+    if (json == NULL)
+        return;
+    wp_text(json, "content_hash", &item->content_hash);
+    item->modified_wrong = wp_member(json, "modified_at") != NULL && !wp_text(json, "modified_at", &item->modified_at);
+    item->action_wrong = wp_member(json, "action") != NULL && !wp_text(json, "action", &item->action);
+}
+
+/* A string as it stands; false where it has to be decoded. */
+static bool text_read(struct str value, struct str *out, bool *wrong)
+{
+    if (str_eq(value, STR("null")))
+        return true;
+    if (value.p[0] != '"') {
+        *wrong = true;
+        return true;
+    }
+    return json_span_text(value, out);
+}
+
+static bool read_member(struct wp_item *item, struct str name, struct str value)
+{
+    bool ignored;
+    uint64_t id;
+    if (memchr(name.p, '\\', name.n) != NULL)
         return false;
-    *out = (uint64_t)json_object_get_int64(value);
+    if (str_eq(name, STR("wp_id")))
+        item->wp_id = id_read(value, &id) ? id : 0;
+    if (str_eq(name, STR("content_hash")))
+        return text_read(value, &item->content_hash, &ignored);
+    if (str_eq(name, STR("modified_at")))
+        return text_read(value, &item->modified_at, &item->modified_wrong);
+    if (str_eq(name, STR("action")))
+        return text_read(value, &item->action, &item->action_wrong);
     return true;
 }
 
-bool wp_item_hash(struct json_object *item, uint8_t out[16])
+void wp_item_read(struct str raw, struct wp_item *out)
 {
-    uint8_t digest[CREDENTIAL_HASH];
-    struct buf named = {0};
-    struct str text;
-    if (wp_text(item, "content_hash", &text) && text.n > 0)
-        buf_adds(&named, "hash:");
-    else
-        text = str_of(json_object_to_json_string_ext(item, JSON_C_TO_STRING_PLAIN));
-    buf_str(&named, text);
-    bool good = buf_ok(&named) && credential_hash(buf_view(&named), digest);
-    buf_free(&named);
-    if (good)
-        memcpy(out, digest, 16);
-    return good;
+    struct str rest = raw.n > 0 && raw.p[0] == '{' ? json_span_inside(raw) : (struct str){NULL, 0}, name, value;
+    *out = (struct wp_item){.raw = raw};
+    while (rest.n > 0 && json_span_member(&rest, &name, &value))
+        if (!read_member(out, name, value)) {
+            *out = (struct wp_item){.raw = raw};
+            read_tree(out);
+            return;
+        }
 }
 
-bool wp_item_modified(struct json_object *item, int64_t *out, struct wp_mistake *mistake)
+struct json_object *wp_item_json(struct wp_item *item)
 {
-    struct str text;
+    if (item->json != NULL || item->raw.n == 0 || item->raw.p[0] != '{')
+        return item->json;
+    struct json_tokener *tokener = json_tokener_new_ex(JSON_SCAN_DEPTH + 1);
+    if (tokener != NULL)
+        item->json = json_tokener_parse_ex(tokener, item->raw.p, (int)item->raw.n);
+    json_tokener_free(tokener);
+    return item->json;
+}
+
+void wp_item_free(struct wp_item *item)
+{
+    json_object_put(item->json);
+    item->json = NULL;
+}
+
+bool wp_item_hash(const struct wp_item *item, uint8_t out[16])
+{
+    uint8_t digest[CREDENTIAL_HASH];
+    char few[256];
+    struct buf named = {.p = few, .cap = sizeof(few)};
+    struct str text = item->raw;
+    if (item->content_hash.n > 0 && item->content_hash.n < sizeof(few) - 8) { /* told apart from a whole item, which begins with a brace */
+        buf_adds(&named, "hash:");
+        buf_str(&named, item->content_hash);
+        text = buf_view(&named);
+    } else if (item->content_hash.n > 0) {
+        text = item->content_hash;
+    }
+    if (!credential_hash(text, digest))
+        return false;
+    memcpy(out, digest, 16);
+    return true;
+}
+
+bool wp_item_modified(const struct wp_item *item, int64_t *out, struct wp_mistake *mistake)
+{
     *out = 0;
-    if (wp_member(item, "modified_at") == NULL)
+    if (item->modified_at.n == 0 && !item->modified_wrong)
         return true;
-    if (wp_text(item, "modified_at", &text) && zone_date(text, (struct str){NULL, 0}, out))
+    if (!item->modified_wrong && zone_date(item->modified_at, (struct str){NULL, 0}, out))
         return true;
     wp_wrong(mistake, "modified_at must be a time as RFC 3339 writes it: 2026-05-07T13:00:00Z");
     return false;
@@ -337,18 +410,24 @@ static struct str text_at(const struct buf *texts, struct piece piece)
     return (struct str){texts->p + piece.at, piece.n};
 }
 
+static bool no_memory(struct wp_mistake *mistake)
+{
+    wp_wrong(mistake, "there is no memory for it at the moment: send it again");
+    mistake->code = "unavailable";
+    return false;
+}
+
 bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake)
 {
     struct draft d = {.item = item, .texts = texts, .mistake = mistake};
     *out = (struct store_synced){.kind = kind, .price = MONEY_NONE, .regular_price = MONEY_NONE, .sale_price = MONEY_NONE};
     buf_reserve(texts, 1); /* so that there are bytes for empty texts to point at */
-    if (!wp_item_modified(item, &out->modified_at, mistake) || !(kind == SYNCED_POST ? post(&d) : product(&d, out)))
+    if (item == NULL)
+        return no_memory(mistake);
+    if (!(kind == SYNCED_POST ? post(&d) : product(&d, out)))
         return false;
-    if (!buf_ok(texts)) {
-        wp_wrong(mistake, "there is no memory for it at the moment: send it again");
-        mistake->code = "unavailable";
-        return false;
-    }
+    if (!buf_ok(texts))
+        return no_memory(mistake);
     out->title = text_at(texts, d.title);
     out->taxonomy = text_at(texts, d.taxonomy);
     out->text = text_at(texts, d.text);

@@ -7,9 +7,9 @@
 #include "widget.h"
 #include "zone.h"
 #include "../http/json_out.h"
+#include "../http/json_span.h"
 
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <strings.h>
 #include <time.h>
 
@@ -17,8 +17,8 @@
 
 /* What is to be told of an item. */
 struct result {
-    uint64_t wp_id; /* 0: it has none */
-    struct str code; /* a coupon's */
+    struct wp_item item;
+    struct str code;            /* a coupon's */
     struct wp_mistake *mistake; /* NULL: it is in the change, */
     size_t row;                 /* as this one */
 };
@@ -28,7 +28,7 @@ struct batch {
     enum synced_kind kind;
     struct ulid agent;
     struct str site, action;
-    struct json_object *items;
+    struct str items; /* as they stand in the body */
     size_t count, at, row_count;
     struct result *results;
     struct store_item *known;
@@ -38,64 +38,84 @@ struct batch {
 
 static void batch_free(void *arg)
 {
-    buf_free(&((struct batch *)arg)->rows);
+    struct batch *b = arg;
+    for (size_t i = 0; b->results != NULL && i < b->count; i++)
+        wp_item_free(&b->results[i].item);
+    buf_free(&b->rows);
 }
 
 /* ---- the envelope ---- */
 
 static const char *const items_names[] = {[SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
 
+/* How many there are, up to one more than may be. */
+static size_t count_items(struct str list)
+{
+    struct str rest = json_span_inside(list), item;
+    size_t count = 0;
+    while (count <= STORE_BATCH_MAX && json_span_item(&rest, &item))
+        count++;
+    return count;
+}
+
 static const char *items_mistake(struct batch *b, bool single)
 {
     static const char array[] = "must be an array of at most 100 items", one[] = "must be one item: an object, or an array of one";
     const struct value *v = &b->r->values[WP_ITEMS];
-    b->items = v->json;
+    b->items = v->text;
     if (!v->sent)
         return single ? "is required: the item, with an action" : "is required: an array of at most 100 items";
-    if (single && json_object_is_type(v->json, json_type_object))
+    if (single && v->text.p[0] == '{')
         return NULL;
-    if (!json_object_is_type(v->json, json_type_array))
+    if (v->text.p[0] != '[')
         return single ? one : array;
-    b->count = json_object_array_length(v->json);
+    b->count = count_items(v->text);
     if (single)
         return b->count == 1 ? NULL : one;
     return b->count <= STORE_BATCH_MAX ? NULL : array;
 }
 
-static struct json_object *item_at(const struct batch *b, size_t i)
-{
-    return json_object_is_type(b->items, json_type_object) ? b->items : json_object_array_get_idx(b->items, i);
-}
-
 /* What two items of one batch may not share. */
 static bool same_item(const struct result *a, const struct result *b)
 {
-    return a->wp_id != 0 ? a->wp_id == b->wp_id : a->code.n > 0 && a->code.n == b->code.n && strncasecmp(a->code.p, b->code.p, a->code.n) == 0;
+    return a->item.wp_id != 0 ? a->item.wp_id == b->item.wp_id
+                              : a->code.n > 0 && a->code.n == b->code.n && strncasecmp(a->code.p, b->code.p, a->code.n) == 0;
 }
 
-static const char *name_items(struct batch *b)
+static void read_one(const struct batch *b, struct str raw, struct result *one)
 {
-    b->results = request_alloc(b->r, (b->count + 1) * sizeof(*b->results));
-    for (size_t i = 0; i < b->count; i++) {
-        struct result *one = &b->results[i];
-        *one = (struct result){0};
-        if (b->kind == SYNCED_COUPON ? !wp_coupon_code(item_at(b, i), &one->code) : !wp_item_id(item_at(b, i), &one->wp_id))
-            one->code.n = 0;
-        for (size_t before = 0; before < i; before++)
-            if (same_item(one, &b->results[before]))
+    *one = (struct result){0};
+    if (b->kind != SYNCED_COUPON) {
+        wp_item_read(raw, &one->item);
+        return;
+    }
+    one->item.raw = raw;
+    if (wp_item_json(&one->item) == NULL || !wp_coupon_code(one->item.json, &one->code))
+        one->code = (struct str){NULL, 0};
+}
+
+static const char *read_items(struct batch *b)
+{
+    struct str rest = b->items.p[0] == '[' ? json_span_inside(b->items) : b->items, raw;
+    size_t count = b->count;
+    b->results = request_alloc(b->r, (count + 1) * sizeof(*b->results));
+    for (b->count = 0; b->count < count && json_span_item(&rest, &raw); b->count++) {
+        struct result *one = &b->results[b->count];
+        read_one(b, raw, one);
+        for (size_t before = 0; before < b->count; before++)
+            if (same_item(one, &b->results[before])) {
+                wp_item_free(&one->item);
                 return b->kind == SYNCED_COUPON ? "name a code twice" : "name a wp_id twice";
+            }
     }
     return NULL;
 }
 
 static const char *action_mistake(struct batch *b)
 {
-    struct str text = b->r->values[WP_ACTION].text;
-    struct json_object *item = item_at(b, 0);
-    if (json_object_is_type(item, json_type_object) && wp_member(item, "action") != NULL && !wp_text(item, "action", &text))
-        return "must be upsert or delete";
-    b->action = text;
-    return str_eq(text, STR("upsert")) || str_eq(text, STR("delete")) ? NULL : "is required: upsert or delete";
+    const struct wp_item *item = &b->results[0].item;
+    b->action = item->action.n > 0 || item->action_wrong ? item->action : b->r->values[WP_ACTION].text;
+    return str_eq(b->action, STR("upsert")) || str_eq(b->action, STR("delete")) ? NULL : "is required: upsert or delete";
 }
 
 static bool envelope_judge(struct batch *b, bool single)
@@ -113,7 +133,7 @@ static bool envelope_judge(struct batch *b, bool single)
         fields_error(&errors, "timezone", "must be the name of a zone, such as Europe/Berlin");
     if (v[WP_COMPLETE].number != 0 && !v[WP_SYNC_ID].sent && b->kind != SYNCED_COUPON)
         fields_error(&errors, "sync_id", "is required with complete: it says which full sync is complete");
-    if ((why = items_mistake(b, single)) != NULL || (why = name_items(b)) != NULL)
+    if ((why = items_mistake(b, single)) != NULL || (why = read_items(b)) != NULL)
         fields_error(&errors, items_names[b->kind], "%s", why);
     else if (single && (why = action_mistake(b)) != NULL)
         fields_error(&errors, "action", "%s", why);
@@ -151,7 +171,7 @@ static void look_at_known(struct batch *b)
     uint64_t ids[STORE_BATCH_MAX];
     b->known = request_alloc(b->r, (b->count + 1) * sizeof(*b->known));
     for (size_t i = 0; i < b->count; i++)
-        ids[i] = b->results[i].wp_id;
+        ids[i] = b->results[i].item.wp_id;
     store_items_look(b->r->store, &b->agent, b->site, b->kind, ids, b->count, b->known);
 }
 
@@ -171,8 +191,8 @@ static void add_result(struct buf *out, const struct batch *b, const struct resu
     if (b->kind == SYNCED_COUPON) {
         buf_adds(out, "{\"code\":");
         json_text(out, one->code.n > 0 ? one->code : (struct str){NULL, 0});
-    } else if (one->wp_id != 0)
-        buf_printf(out, "{\"wp_id\":%" PRIu64, one->wp_id);
+    } else if (one->item.wp_id != 0)
+        buf_printf(out, "{\"wp_id\":%" PRIu64, one->item.wp_id);
     else
         buf_adds(out, "{\"wp_id\":null");
     buf_printf(out, ",\"status\":\"%s\"", told_names[told]);
@@ -270,12 +290,12 @@ static void fail(struct batch *b, struct result *one, const struct wp_mistake *m
     *one->mistake = *mistake;
 }
 
-static void coupon_add(struct batch *b, struct json_object *item, struct result *one)
+static void coupon_add(struct batch *b, struct result *one)
 {
     struct buf texts = {0};
     struct store_coupon coupon;
     struct wp_mistake mistake = {0};
-    if (wp_coupon(item, b->r->values[WP_ZONE].text, &texts, &coupon, &mistake)) {
+    if (wp_coupon(one->item.json, b->r->values[WP_ZONE].text, &texts, &coupon, &mistake)) {
         coupon_pack(&b->rows, &coupon);
     } else {
         fail(b, one, &mistake);
@@ -287,42 +307,46 @@ static void coupon_add(struct batch *b, struct json_object *item, struct result 
     buf_free(&texts);
 }
 
-static void document_add(struct batch *b, struct json_object *item, struct result *one, const uint8_t hash[16])
+static void document_add(struct batch *b, struct result *one, const uint8_t hash[16], int64_t modified_at)
 {
     struct buf texts = {0};
     struct store_synced document;
     struct wp_mistake mistake = {0};
-    if (wp_document(b->kind, item, &texts, &document, &mistake)) {
-        sync_pack(&b->rows, SYNC_UPSERT, one->wp_id, hash, document.modified_at, &document);
+    if (wp_document(b->kind, wp_item_json(&one->item), &texts, &document, &mistake)) {
+        document.modified_at = modified_at;
+        sync_pack(&b->rows, SYNC_UPSERT, one->item.wp_id, hash, modified_at, &document);
     } else {
         fail(b, one, &mistake);
-        sync_pack(&b->rows, SYNC_SEEN, one->wp_id, NULL, 0, NULL);
+        sync_pack(&b->rows, SYNC_SEEN, one->item.wp_id, NULL, 0, NULL);
     }
+    if (!one->item.decoded)
+        wp_item_free(&one->item);
     buf_free(&texts);
 }
 
-static void item_add(struct batch *b, struct json_object *item, struct result *one, const struct store_item *known)
+static void item_add(struct batch *b, struct result *one, const struct store_item *known)
 {
     struct wp_mistake mistake = {0};
     uint8_t hash[16];
     int64_t modified_at;
-    if (one->wp_id == 0)
+    const uint64_t wp_id = one->item.wp_id;
+    if (wp_id == 0) {
         wp_wrong(&mistake, "wp_id is required: a whole number from 1");
-    else if (!wp_item_modified(item, &modified_at, &mistake))
-        sync_pack(&b->rows, SYNC_SEEN, one->wp_id, NULL, 0, NULL);
-    else if (!wp_item_hash(item, hash)) {
+    } else if (!wp_item_modified(&one->item, &modified_at, &mistake)) {
+        sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
+    } else if (!wp_item_hash(&one->item, hash)) {
         wp_wrong(&mistake, "its content could not be hashed: send it again");
-        sync_pack(&b->rows, SYNC_SEEN, one->wp_id, NULL, 0, NULL);
+        sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
     } else if (str_eq(b->action, STR("delete")))
-        sync_pack(&b->rows, SYNC_DELETE, one->wp_id, NULL, modified_at, NULL);
+        sync_pack(&b->rows, SYNC_DELETE, wp_id, NULL, modified_at, NULL);
     else if (!b->whole && known->there && memcmp(known->hash, hash, sizeof(hash)) == 0)
-        sync_pack(&b->rows, SYNC_SAME, one->wp_id, hash, modified_at, NULL);
+        sync_pack(&b->rows, SYNC_SAME, wp_id, hash, modified_at, NULL);
     else
-        document_add(b, item, one, hash);
+        document_add(b, one, hash, modified_at);
     if (mistake.code != NULL)
         fail(b, one, &mistake);
     one->row = b->row_count;
-    b->row_count += one->wp_id != 0;
+    b->row_count += wp_id != 0;
 }
 
 static uint64_t mono_us(void)
@@ -338,12 +362,11 @@ static void batch_go(struct request *r)
     uint64_t until = mono_us() + SLICE_US;
     for (; b->at < b->count; b->at++) {
         struct result *one = &b->results[b->at];
-        struct json_object *item = item_at(b, b->at);
         one->mistake = NULL;
         if (b->kind == SYNCED_COUPON)
-            coupon_add(b, item, one);
+            coupon_add(b, one);
         else
-            item_add(b, item, one, &b->known[b->at]);
+            item_add(b, one, &b->known[b->at]);
         if (b->at + 1 < b->count && mono_us() >= until) {
             b->at++;
             request_later(r, batch_go);

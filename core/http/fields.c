@@ -196,7 +196,7 @@ static void member_set(const struct field *f, struct json_object *value, struct 
     if (f->type == FIELD_JSON)
         json_set(f, value, v, errors);
     else if (f->type == FIELD_TREE)
-        v->json = value;
+        v->text = str_of(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
     else if (f->type == FIELD_BOOL && type == json_type_boolean)
         v->number = (uint64_t)json_object_get_boolean(value);
     else if (f->type == FIELD_BOOL)

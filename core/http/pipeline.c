@@ -81,7 +81,6 @@ static void reply_allow(struct request *r, const struct route *row, bool options
 
 static enum step find_route(struct request *r)
 {
-    const struct route *other;
     struct str path = route_path(r->h2o, &r->query), method = view(r->h2o->input.method);
     r->is_head = str_eq(method, STR("HEAD"));
     if (!path_valid(r, path)) {
@@ -89,13 +88,20 @@ static enum step find_route(struct request *r)
                     "The path is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
         return STEP_DONE;
     }
-    r->route = route_find(method, path, r->conn->internal, r->args, &other);
+    r->route = route_find(method, path, r->conn->internal, r->args, &r->other);
     if (r->route != NULL && decode_args(r))
         return STEP_NEXT;
-    if (cors_preflight(r))
-        return STEP_DONE;
-    if (other != NULL)
-        reply_allow(r, other, str_eq(method, STR("OPTIONS")));
+    r->route = NULL;
+    return cors_preflight(r) ? STEP_DONE : STEP_NEXT; /* to lead_back, by way of who it is */
+}
+
+/* no such path, or not by this method: told once it is known whom the limiter of its surface charges */
+static enum step lead_back(struct request *r)
+{
+    if (r->route != NULL)
+        return STEP_NEXT;
+    if (r->other != NULL)
+        reply_allow(r, r->other, h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")));
     else
         reply_error(r, ERR_NOT_FOUND, NULL);
     return STEP_DONE;
@@ -106,7 +112,7 @@ static enum step find_route(struct request *r)
 static enum step check_accept(struct request *r)
 {
     ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_ACCEPT, -1);
-    if (at < 0 || (r->route->flags & ROUTE_TEXT) != 0)
+    if (at < 0 || r->route == NULL || (r->route->flags & ROUTE_TEXT) != 0)
         return STEP_NEXT;
     struct str accept = view(r->h2o->headers.entries[at].value);
     if (str_eq(accept, STR("application/json")) || str_eq(accept, STR("*/*")) || accept_json(accept))
@@ -226,17 +232,10 @@ static enum step find_session(struct request *r, struct str token)
     }
 }
 
-static enum step find_credential(struct request *r)
+static enum step look_up(struct request *r, struct str token, enum credential_kind kind)
 {
-    struct str token;
     const struct memo_key *known;
-    if (r->route->auth == AUTH_NONE)
-        return STEP_NEXT;
-    if (!bearer(r, &token))
-        return refuse_credential(r, false, credential_words[r->route->auth].send);
-    if (r->route->auth == AUTH_JWT)
-        return find_session(r, token);
-    int there = memo_key(r->worker->memo, token, r->route->auth == AUTH_WP_TOKEN ? CREDENTIAL_TOKEN : CREDENTIAL_KEY, &known);
+    int there = memo_key(r->worker->memo, token, kind, &known);
     r->credential_status = there == 0 ? STORE_NOT_FOUND : there < 0 ? STORE_IO : STORE_OK;
     if (there != 1)
         return STEP_NEXT;
@@ -250,9 +249,44 @@ static enum step find_credential(struct request *r)
     return r->looked_up ? STEP_NEXT : STEP_WAIT;
 }
 
+/* All below the two prefixes of bulk sync counts for the token that is sent, also what is not there. */
+static enum step find_strangers_token(struct request *r)
+{
+    struct str query, path = route_path(r->h2o, &query), token;
+    static const struct str surfaces[] = {STR("/v1/wp/"), STR("/api/v1/wp/")};
+    r->credential_status = STORE_NOT_FOUND;
+    for (size_t i = 0; i < sizeof(surfaces) / sizeof(surfaces[0]); i++)
+        if (path.n >= surfaces[i].n && memcmp(path.p, surfaces[i].p, surfaces[i].n) == 0 && bearer(r, &token))
+            return look_up(r, token, CREDENTIAL_TOKEN);
+    return STEP_NEXT;
+}
+
+static enum step find_credential(struct request *r)
+{
+    struct str token;
+    if (r->route == NULL)
+        return find_strangers_token(r);
+    if (r->route->auth == AUTH_NONE)
+        return STEP_NEXT;
+    if (!bearer(r, &token))
+        return refuse_credential(r, false, credential_words[r->route->auth].send);
+    if (r->route->auth == AUTH_JWT)
+        return find_session(r, token);
+    return look_up(r, token, r->route->auth == AUTH_WP_TOKEN ? CREDENTIAL_TOKEN : CREDENTIAL_KEY);
+}
+
+static bool is_over(const struct store_key *key, int64_t now_ms)
+{
+    return key->expires_at != 0 && key->expires_at <= now_ms;
+}
+
 static enum step judge_credential(struct request *r)
 {
     const struct store_key *key = &r->credential;
+    if (r->route == NULL) {
+        r->token = r->credential_status == STORE_OK && key->revoked_at == 0 && !is_over(key, r->now_ms) ? key->id : 0;
+        return STEP_NEXT;
+    }
     if (r->route->auth == AUTH_NONE || r->route->auth == AUTH_JWT)
         return STEP_NEXT;
     if (r->credential_status == STORE_NOT_FOUND)
@@ -263,7 +297,7 @@ static enum step judge_credential(struct request *r)
     }
     if (key->revoked_at != 0)
         return refuse_credential(r, true, credential_words[r->route->auth].revoked);
-    if (key->expires_at != 0 && key->expires_at <= r->now_ms)
+    if (is_over(key, r->now_ms))
         return refuse_credential(r, true, credential_words[r->route->auth].expired);
     r->key = key->id;
     r->workspace = key->workspace;
@@ -447,7 +481,7 @@ static enum step handle(struct request *r)
  * Whatever is answered before the limiter is charged when it is sent (reply.c).
  */
 static enum step (*const steps[])(struct request *r) = {
-    find_client, check_head, find_route,   check_accept,  find_credential, judge_credential,
+    find_client, check_head, find_route, check_accept, find_credential, judge_credential, lead_back,
     limit,       check_body, check_signature, inflate_body, parse_fields, find_agent, limit_by_body, handle,
 };
 

@@ -48,7 +48,7 @@ enum field_type {
     FIELD_NUMBER,
     FIELD_CHARS, /* text, its length in characters */
     FIELD_JSON,  /* of a JSON body alone, as what follows */
-    FIELD_TREE,  /* the same without its text: for what is large */
+    FIELD_TREE,  /* the same as it stands in the body, well-formed but not parsed: for what is large; one of a route's */
     FIELD_BOOL,  /* its number is 0 or 1 */
 };
 struct json_object;
@@ -64,9 +64,9 @@ struct field {
 /* The value of route->fields[i]. ${sent}: the caller sent it; an initial value has sent false and is filled in all the same. */
 struct value {
     bool sent;
-    struct str text; /* decoded; p NULL when neither sent nor initial; of FIELD_JSON: as compact JSON */
+    struct str text; /* decoded; p NULL when neither sent nor initial; of FIELD_JSON: as compact JSON; of FIELD_TREE: as sent */
     uint64_t number;
-    struct json_object *json; /* FIELD_JSON's and FIELD_TREE's; lives as long as the request */
+    struct json_object *json; /* FIELD_JSON's; lives as long as the request */
 };
 
 typedef void request_fn(struct request *r);
@@ -102,6 +102,7 @@ struct request {
     const struct conf *conf;
     struct store *store;
     const struct route *route;      /* NULL until found */
+    const struct route *other;      /* where none is: one of the path with another method, or NULL */
     struct str args[PATH_ARGS_MAX]; /* decoded path arguments, in order */
     struct str query;               /* raw, without "?" */
     struct str id;                  /* X-Request-Id */
