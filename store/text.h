@@ -9,7 +9,7 @@
  *
  * Writing must cost little, since a batch is a hundred documents of some sixty different words each: a posting list for each word, changed
  * where it lies, would be thousands of pages a batch. So postings lie in parts, each one value that never changes: at first what one
- * transaction put, then, as in a log-structured merge tree, four small ones that follow each other become a larger one, up to 4,096
+ * transaction put, then, as in a log-structured merge tree, some small ones that follow each other become a larger one, up to 4,096
  * documents, which a commit does in some milliseconds. A document is rewritten some four times in its life, sequentially.
  *
  * Every put gives its document the next number of the agent's; a part has a run of them, and a row for each. A document that is put again

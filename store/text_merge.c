@@ -5,7 +5,8 @@
 
 /* ---- which ---- */
 
-#define TIER 4            /* parts that become one; and how much larger than a tier's the next one's are */
+#define TIER 4 /* how much heavier a tier is than the one below */
+#define FULL_ROWS (TEXT_ROWS * 3 / 4)
 #define TERMS_AS_A_ROW 64 /* what a part's terms cost, told as rows */
 
 static uint32_t living(const struct text_part_row *p)
@@ -15,7 +16,7 @@ static uint32_t living(const struct text_part_row *p)
 
 static uint32_t weight(const struct text_part_row *p)
 {
-    return living(p) + p->terms / TERMS_AS_A_ROW;
+    return 1 + living(p) + p->terms / TERMS_AS_A_ROW;
 }
 
 /* Neighbours that would be one: rows, postings, weights, the numbers of their rows. */
@@ -39,20 +40,22 @@ static bool run_add(struct run *r, const struct text_part_row *p)
     return true;
 }
 
+/*
+ * Tiers are by weight. The parts at the end of which none is above a tier become one where they weigh more than two of its heaviest would:
+ * what they become is above it, so that a row is rewritten once a tier at most. Of the heaviest tier two that nearly fill a part do.
+ */
 size_t text_merge_tail(const struct text_part_row *parts, size_t count)
 {
     size_t from = count; /* of those that are one by the tiers below */
     struct run run = {0};
-    for (uint64_t most = 1; most <= TEXT_ROWS; most *= TIER) {
+    for (uint64_t most = TIER; most <= TEXT_ROWS; most *= TIER) {
         struct run more = run;
-        size_t at = from, members = from < count;
+        size_t at = from, heavy = run.weight > most / TIER;
         if (run.weight > most)
             continue;
-        while (at > 0 && weight(&parts[at - 1]) <= most && run_add(&more, &parts[at - 1])) {
-            at--;
-            members++;
-        }
-        if (members < TIER)
+        while (at > 0 && weight(&parts[at - 1]) <= most && run_add(&more, &parts[at - 1]))
+            heavy += weight(&parts[--at]) > most / TIER;
+        if (more.weight <= 2 * most && (heavy < 2 || more.rows < FULL_ROWS))
             continue;
         from = at;
         run = more;

@@ -103,14 +103,20 @@ uint32_t text_part_row(const struct text_part *p, uint64_t seq)
 
 /* ---- making ---- */
 
+#define NUMBER_BYTES 5 /* at most */
+
+static uint8_t *number_to(uint8_t *to, uint32_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        *to++ = (uint8_t)(v | 0x80);
+    *to++ = (uint8_t)v;
+    return to;
+}
+
 static void put_number(struct buf *b, uint32_t v)
 {
-    uint8_t bytes[5];
-    size_t n = 0;
-    for (; v >= 0x80; v >>= 7)
-        bytes[n++] = (uint8_t)(v | 0x80);
-    bytes[n++] = (uint8_t)v;
-    buf_add(b, bytes, n);
+    uint8_t bytes[NUMBER_BYTES];
+    buf_add(b, bytes, (size_t)(number_to(bytes, v) - bytes));
 }
 
 uint32_t text_make_row(struct text_maker *m, uint64_t id, uint64_t seq, uint32_t words)
@@ -141,9 +147,13 @@ void text_make_posting(struct text_maker *m, uint32_t row, uint32_t frequency)
     if (m->lengths.failed)
         return;
     uint32_t words = text_load16((const uint8_t *)m->lengths.p, row);
-    put_number(&m->postings, (row - m->next_row) << 1 | (f != 1));
+    uint8_t *to = (uint8_t *)buf_reserve(&m->postings, NUMBER_BYTES + 1);
+    if (to == NULL)
+        return;
+    uint8_t *end = number_to(to, (row - m->next_row) << 1 | (f != 1));
     if (f != 1)
-        buf_add(&m->postings, &f, 1);
+        *end++ = f;
+    m->postings.n += (size_t)(end - to);
     m->next_row = row + 1;
     m->count++;
     m->max_frequency = f > m->max_frequency ? f : m->max_frequency;
