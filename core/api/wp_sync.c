@@ -28,7 +28,6 @@ struct batch {
     enum synced_kind kind;
     struct ulid agent;
     struct str site, action;
-    struct str items; /* as they stand in the body */
     size_t count, at, row_count;
     struct result *results;
     struct store_item *known;
@@ -48,28 +47,24 @@ static void batch_free(void *arg)
 
 static const char *const items_names[] = {[SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
 
-/* How many there are, up to one more than may be. */
-static size_t count_items(struct str list)
+/* Where they stand, up to one more than may be. */
+static void find_items(struct batch *b, struct str list)
 {
-    struct str rest = json_span_inside(list), item;
-    size_t count = 0;
-    while (count <= STORE_BATCH_MAX && json_span_item(&rest, &item))
-        count++;
-    return count;
+    struct str rest = list.p[0] == '[' ? json_span_inside(list) : list, raw;
+    b->results = request_alloc(b->r, (STORE_BATCH_MAX + 1) * sizeof(*b->results));
+    while (b->count <= STORE_BATCH_MAX && json_span_item(&rest, &raw))
+        b->results[b->count++] = (struct result){.item = {.raw = raw}};
 }
 
 static const char *items_mistake(struct batch *b, bool single)
 {
     static const char array[] = "must be an array of at most 100 items", one[] = "must be one item: an object, or an array of one";
     const struct value *v = &b->r->values[WP_ITEMS];
-    b->items = v->text;
     if (!v->sent)
         return single ? "is required: the item, with an action" : "is required: an array of at most 100 items";
-    if (single && v->text.p[0] == '{')
-        return NULL;
-    if (v->text.p[0] != '[')
+    if (v->text.p[0] != '[' && (!single || v->text.p[0] != '{'))
         return single ? one : array;
-    b->count = count_items(v->text);
+    find_items(b, v->text);
     if (single)
         return b->count == 1 ? NULL : one;
     return b->count <= STORE_BATCH_MAX ? NULL : array;
@@ -82,31 +77,23 @@ static bool same_item(const struct result *a, const struct result *b)
                               : a->code.n > 0 && a->code.n == b->code.n && strncasecmp(a->code.p, b->code.p, a->code.n) == 0;
 }
 
-static void read_one(const struct batch *b, struct str raw, struct result *one)
+static void read_one(const struct batch *b, struct result *one)
 {
-    *one = (struct result){0};
     if (b->kind != SYNCED_COUPON) {
-        wp_item_read(raw, &one->item);
+        wp_item_read(one->item.raw, &one->item);
         return;
     }
-    one->item.raw = raw;
     if (wp_item_json(&one->item) == NULL || !wp_coupon_code(one->item.json, &one->code))
         one->code = (struct str){NULL, 0};
 }
 
 static const char *read_items(struct batch *b)
 {
-    struct str rest = b->items.p[0] == '[' ? json_span_inside(b->items) : b->items, raw;
-    size_t count = b->count;
-    b->results = request_alloc(b->r, (count + 1) * sizeof(*b->results));
-    for (b->count = 0; b->count < count && json_span_item(&rest, &raw); b->count++) {
-        struct result *one = &b->results[b->count];
-        read_one(b, raw, one);
-        for (size_t before = 0; before < b->count; before++)
-            if (same_item(one, &b->results[before])) {
-                wp_item_free(&one->item);
+    for (size_t i = 0; i < b->count; i++) {
+        read_one(b, &b->results[i]);
+        for (size_t before = 0; before < i; before++)
+            if (same_item(&b->results[i], &b->results[before]))
                 return b->kind == SYNCED_COUPON ? "name a code twice" : "name a wp_id twice";
-            }
     }
     return NULL;
 }
@@ -379,7 +366,7 @@ static void batch_go(struct request *r)
 static void batch_new(struct request *r, enum synced_kind kind, bool single)
 {
     struct batch *b = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*b), batch_free);
-    *b = (struct batch){.r = r, .kind = kind, .count = 1};
+    *b = (struct batch){.r = r, .kind = kind};
     r->state = b;
     if (envelope_judge(b, single) && agent_find(b))
         batch_begin(b);

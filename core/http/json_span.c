@@ -31,25 +31,40 @@ static size_t string_size(struct str s)
     return at;
 }
 
+/* What ends a number or a word; what counts in an array or object: its strings and brackets. */
+static const bool ends[256] = {[','] = true, [']'] = true, ['}'] = true, [':'] = true, [' '] = true, ['\t'] = true, ['\n'] = true, ['\r'] = true};
+static const bool counts[256] = {['"'] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
+
+static size_t scalar_size(struct str s)
+{
+    size_t at = 0;
+    while (at < s.n && !ends[(unsigned char)s.p[at]])
+        at++;
+    return at;
+}
+
+static size_t nested_size(struct str s)
+{
+    size_t at = 0, depth = 0;
+    do {
+        while (at < s.n && !counts[(unsigned char)s.p[at]])
+            at++;
+        if (at == s.n)
+            return at;
+        char c = s.p[at];
+        depth += c == '[' || c == '{';
+        depth -= c == ']' || c == '}';
+        at += c == '"' ? string_size(from(s, at)) : 1;
+    } while (depth > 0);
+    return at;
+}
+
 /* Bytes of the value at the beginning of ${s}. */
 static size_t value_size(struct str s)
 {
-    size_t at = 0, depth = 0;
-    while (at < s.n) {
-        char c = s.p[at];
-        if (c == '"') {
-            at += string_size(from(s, at));
-        } else if (depth == 0 && (c == ',' || c == ']' || c == '}' || c == ' ' || c == '\t' || c == '\n' || c == '\r')) {
-            return at;
-        } else {
-            depth += c == '[' || c == '{';
-            depth -= c == ']' || c == '}';
-            at++;
-        }
-        if (depth == 0 && (c == '"' || c == ']' || c == '}'))
-            return at;
-    }
-    return at;
+    if (s.p[0] == '"')
+        return string_size(s);
+    return s.p[0] == '[' || s.p[0] == '{' ? nested_size(s) : scalar_size(s);
 }
 
 struct str json_span_inside(struct str value)
