@@ -118,6 +118,8 @@ static struct str trimmed(struct str s)
 struct str excerpt(const struct text_question *q, struct str text, size_t most_bytes)
 {
     struct place places[FOUND_MAX];
+    if (text.n == 0)
+        return text;
     size_t n = find_places(q, text, most_bytes, places), best = 0, needed = 0;
     double most = 0;
     for (size_t i = 0; i < n; i++) {

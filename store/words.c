@@ -49,7 +49,7 @@ static uint32_t decode(const uint8_t *at, const uint8_t *end, size_t *n)
 void words_begin(struct words *w, struct str text, bool whole)
 {
     const uint8_t *p = (const uint8_t *)text.p;
-    *w = (struct words){.begin = p, .at = p, .end = p + text.n, .whole = whole};
+    *w = (struct words){.begin = p, .at = p, .end = text.n == 0 ? p : p + text.n, .whole = whole};
 }
 
 /* The letter that comes next, without stepping over it; marks before it are stepped over. */
