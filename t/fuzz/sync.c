@@ -65,18 +65,24 @@ static void walk(struct str list)
     }
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str text = {(const char *)data, size}, rest, name, value;
     if (json_scan(text, JSON_SCAN_DEPTH) != JSON_SCAN_OK)
         return 0;
-    while (text.n > 0 && *text.p != '{' && *text.p != '[')
+    while (is_space(*text.p))
         text = (struct str){text.p + 1, text.n - 1};
-    while (text.n > 0 && text.p[text.n - 1] != '}' && text.p[text.n - 1] != ']')
+    while (is_space(text.p[text.n - 1]))
         text.n--;
-    if (text.n == 0)
+    if (*text.p != '{' && *text.p != '[')
         return 0;
-    walk(text);
+    if (*text.p == '[')
+        walk(text);
     for (rest = json_span_inside(text); *text.p == '{' && rest.n > 0 && json_span_member(&rest, &name, &value);)
         if (value.p[0] == '[')
             walk(value);
