@@ -23,6 +23,8 @@ static const struct err_row rows[ERRS] = {
     [ERR_ORIGIN_FORBIDDEN] = {403, "Forbidden", "origin_forbidden", "This agent is not shown on this site: add its origin to the agent's allowed origins."},
     [ERR_AGENT_NOT_FOUND] = {404, "Not Found", "agent_not_found", "There is no such agent, or it is not published: check agent_id."},
     [ERR_LEAD_REQUIRED] = {403, "Forbidden", "lead_required", "This agent wants an address before it chats: send one by POST /api/v1/widget/leads."},
+    [ERR_SIGNATURE_MISSING] = {401, "Unauthorized", "signature_missing", "Requests under this token must be signed: send X-Signature: t=<unix>,v1=<hex>."},
+    [ERR_SIGNATURE_MISMATCH] = {401, "Unauthorized", "signature_mismatch", "The signature does not fit: it is hmac-sha256(token, t + \".\" + raw body) in hexadecimal."},
 };
 
 /* What the caller of the API is told. A status that only a mistake of ours can bring about is ERR_INTERNAL. */

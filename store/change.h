@@ -54,6 +54,16 @@ enum store_change_kind {
     CHANGE_RATING, /* agent, visitor, conversation, score (1–5), text (comment), fields → first */
     /* fields: one of RETAIN_…; expires_at: what was made before; limit: records → id: how many went; STORE_NOT_FOUND when none was left */
     CHANGE_RETAIN,
+    /*
+     * A batch of a shop's posts or products: all of it in one commit. workspace, agent, name (the site's host), status (enum synced_kind),
+     * fields: SYNC_COMPLETE, text (sync_id), data: rows of sync_pack, idem_*, code → version: the generation, id: how many items its
+     * completion deleted, the marks of synced_mark. STORE_STALE: that generation is older than the last complete one; STORE_AGAIN: a SYNC_SAME
+     * row is not the same any more
+     */
+    CHANGE_SYNC,
+    /* An agent's coupons as a whole. workspace, agent, text (sync_id), data: rows of coupon_pack, idem_*, code → as CHANGE_SYNC */
+    CHANGE_COUPONS,
+    CHANGE_COUPON_STAGE, /* agent, visitor, conversation, text (code), expires_at → first: the conversation. The last twenty stay */
     CHANGE_KINDS
 };
 
@@ -83,6 +93,9 @@ enum {
     CONVERSATION_SET_CLAIMED = 16,
     CONVERSATION_SET_RELEASED = 32,
 };
+
+/* Of a CHANGE_SYNC: what was not seen since its generation began is deleted. */
+enum { SYNC_COMPLETE = 1 };
 
 /* What a CHANGE_RETAIN takes away. */
 enum { RETAIN_EVENTS = 1, RETAIN_CONVERSATIONS = 2 };

@@ -45,6 +45,17 @@ static const struct {
     {SPACE_RATING, check_rating},
     {SPACE_LISTED, check_listed_row},
     {SPACE_ERASING, check_erasing},
+    {SPACE_COLLECTION, check_collection},
+    {SPACE_COLLECTION_NAME, check_collection_name},
+    {SPACE_GENERATION, check_generation},
+    {SPACE_GENERATION_ID, check_generation_id},
+    {SPACE_ITEM, check_item},
+    {SPACE_DOCUMENT, check_document},
+    {SPACE_TEXT_ROW, check_text_row},
+    {SPACE_UNSEEN, check_unseen},
+    {SPACE_COUPON, check_coupon},
+    {SPACE_STAGED, check_staged},
+    {SPACE_SYNC_ONCE, check_sync_once},
 };
 
 void check_say(struct check *c, const char *format, ...)
@@ -213,6 +224,8 @@ enum store_status store_check(struct store *s, store_progress_fn *progress, stor
         status = run_pass(&c, i);
     if (status == STORE_OK && !c.stopped)
         status = check_index(&c);
+    if (status == STORE_OK && !c.stopped)
+        status = check_texts(&c);
     if (status == STORE_OK && !c.stopped)
         status = check_dying_count(&c);
     store_read_end(s);

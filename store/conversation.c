@@ -251,6 +251,8 @@ void conversation_remove(struct store_txn *t, const struct ulid *id, uint64_t *l
     }
     listed_everywhere(t, false, LISTED_CONVERSATION, c.workspace, &c.agent, &c.visitor, id);
     list_by_status(t, false, conversation_status(&c), &c);
+    key_of(&k, SPACE_STAGED, id);
+    txn_drop(t, SPACE_STAGED, &k);
     key_of(&k, SPACE_CONVERSATION, id);
     txn_del(t, SPACE_CONVERSATION, &k);
     event_ulid(t, EVENT_CONVERSATION, c.workspace, id);

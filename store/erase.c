@@ -1,4 +1,4 @@
-#include "widget_parts.h"
+#include "synced_parts.h"
 
 /*
  * What belongs to something that is gone (a visitor who asked for it, a deleted agent), or is older than it is to be kept, is found by the
@@ -36,6 +36,8 @@ bool erase_scope(struct store_txn *t, const struct ulid *scope, uint64_t *left)
 {
     static const enum listed_kind kinds[] = {LISTED_LEAD, LISTED_CONVERSATION, LISTED_RATING, LISTED_EVENT, LISTED_VISITOR};
     struct ulid id;
+    if (!synced_erase(t, scope, left))
+        return false;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         while (listed_first(t, kinds[i], scope, &id)) {
             if (*left == 0)

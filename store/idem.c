@@ -29,18 +29,25 @@ static enum store_status idem_load(struct store_txn *t, struct str hash, struct 
     return STORE_OK;
 }
 
+/* The row of an earlier request under the same key; STORE_NOT_FOUND: there was none. */
+static enum store_status idem_find(struct store_txn *t, const struct store_change *c, struct idem_record *row)
+{
+    if (c->idem_key.n == 0)
+        return STORE_NOT_FOUND;
+    enum store_status status = idem_load(t, c->idem_key, row);
+    if (status != STORE_OK)
+        return status;
+    if (row->expires_at <= t->now)
+        return STORE_NOT_FOUND;
+    return memcmp(row->body, c->idem_body.p, HASH_BYTES) != 0 ? STORE_KEY_REUSED : STORE_OK;
+}
+
 enum store_status idem_look(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {
     struct idem_record row;
-    if (c->idem_key.n == 0)
-        return STORE_NOT_FOUND;
-    enum store_status status = idem_load(t, c->idem_key, &row);
+    enum store_status status = idem_find(t, c, &row);
     if (status != STORE_OK)
         return status;
-    if (row.expires_at <= t->now)
-        return STORE_NOT_FOUND;
-    if (memcmp(row.body, c->idem_body.p, HASH_BYTES) != 0)
-        return STORE_KEY_REUSED;
     struct store_report r;
     answer->replayed = 1;
     answer->id = row.report;
@@ -71,6 +78,49 @@ void idem_put(struct store_txn *t, const struct store_change *c, uint64_t report
     txn_put(t, SPACE_IDEM_AGE, &k, "", 0);
 }
 
+/* ---- batches ---- */
+
+static void once_key(struct key *k, const void *hash)
+{
+    key_space(k, SPACE_SYNC_ONCE);
+    key_bytes(k, hash, HASH_BYTES);
+}
+
+enum store_status idem_look_sync(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+{
+    struct idem_record row;
+    struct key k;
+    MDB_val v;
+    enum store_status status = idem_find(t, c, &row);
+    if (status != STORE_OK)
+        return status;
+    once_key(&k, c->idem_key.p);
+    status = txn_get(t, SPACE_SYNC_ONCE, &k, &v);
+    const struct sync_once_record *once = status == STORE_OK ? store_record(v, sizeof(*once)) : NULL;
+    if (once == NULL)
+        return txn_fail(t, 0, "the answer kept for an idempotency row");
+    answer->replayed = 1;
+    answer->code = row.code;
+    answer->id = once->id;
+    answer->version = once->version;
+    answer->first = once->first;
+    answer->second = once->second;
+    return STORE_OK;
+}
+
+void idem_put_sync(struct store_txn *t, const struct store_change *c, const struct store_answer *answer)
+{
+    struct key k;
+    const struct sync_once_record once = {answer->id, answer->version, answer->first, answer->second};
+    if (c->idem_key.n == 0)
+        return;
+    idem_put(t, c, 0);
+    once_key(&k, c->idem_key.p);
+    txn_put(t, SPACE_SYNC_ONCE, &k, &once, sizeof(once));
+}
+
+/* ---- purging ---- */
+
 /* The oldest row that is over its time: its age key, its hash at the end. False when there is none. */
 static bool oldest_over(struct store_txn *t, struct key *out)
 {
@@ -93,6 +143,8 @@ uint64_t idem_purge(struct store_txn *t, uint64_t limit)
     while (purged < limit && t->error == STORE_OK && oldest_over(t, &age)) {
         row_key(&row, age.b + age.n - HASH_BYTES);
         txn_drop(t, SPACE_IDEM, &row);
+        once_key(&row, age.b + age.n - HASH_BYTES);
+        txn_drop(t, SPACE_SYNC_ONCE, &row);
         txn_del(t, SPACE_IDEM_AGE, &age);
         purged++;
     }

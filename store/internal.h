@@ -35,6 +35,8 @@ struct log_batch {
     struct buf bytes;
 };
 
+struct text_batch;
+
 struct store_txn {
     struct store *s;
     MDB_txn *mdb; /* NULL: none under way */
@@ -46,6 +48,8 @@ struct store_txn {
     struct counters_record counters;
     struct ulid ulid; /* the last one given */
     bool ulid_known, ulid_dirty;
+    struct synced_counters synced;
+    bool synced_known, synced_dirty;
     struct cached *cache[CACHE_CHAINS];
     struct cached *spare;
     struct cached *named;             /* the project that project_for found last, still listed by its name; or NULL */
@@ -53,6 +57,7 @@ struct store_txn {
     struct buf json, copy, copy_results;
     struct log_batch *batches;
     size_t batch_count, batch_cap;
+    struct text_batch *texts; /* what it gathers for agents' full-text indexes */
     bool installed; /* a manifest was replaced: what it names lies in memory of the transaction until the commit */
     bool upkept;    /* results were rated or an index merged in it */
 };
@@ -240,6 +245,7 @@ apply_fn project_delete;
 apply_fn purge_slice;
 apply_fn agent_create, agent_update, agent_delete;
 apply_fn visitor_init, visitor_erase, message_post, message_reply, conversation_set, lead_put, events_put, rating_put, retain_slice;
+apply_fn sync_put, coupons_put, coupon_stage;
 
 /* ---- report.c ---- */
 
@@ -322,8 +328,16 @@ void job_drop(struct store_txn *t, uint64_t report);
  */
 enum store_status idem_look(struct store_txn *t, const struct store_change *c, struct store_answer *answer);
 void idem_put(struct store_txn *t, const struct store_change *c, uint64_t report);
+/* idem_look_sync, idem_put_sync: the same of a batch, whose answer itself is kept. */
+enum store_status idem_look_sync(struct store_txn *t, const struct store_change *c, struct store_answer *answer);
+void idem_put_sync(struct store_txn *t, const struct store_change *c, const struct store_answer *answer);
 /* idem_purge(t, limit): delete what is over its time; how many. */
 uint64_t idem_purge(struct store_txn *t, uint64_t limit);
+
+/* ---- collection.c ---- */
+
+/* synced_write_back(t): the counters of collections and documents, at the end of the transaction. */
+void synced_write_back(struct store_txn *t);
 
 /* ---- migrate.c ---- */
 

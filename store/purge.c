@@ -1,5 +1,5 @@
 #include "view.h"
-#include "widget_parts.h"
+#include "synced_parts.h"
 
 /*
  * What was deleted as a whole is gone for everybody at once, by its row among the dying; here its records follow, some at a time. Each
@@ -212,6 +212,7 @@ enum store_status purge_slice(struct store_txn *t, const struct store_change *c,
         t->counters_dirty = true;
     }
     erase_slice(t, &left);
+    unseen_slice(t, &left);
     left -= idem_purge(t, left);
     bool tended = rate_step(t);
     tended = tend_step(t) || tended;

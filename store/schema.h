@@ -19,7 +19,7 @@
 #define DATABASES(X)                                                                                                                       \
     X(DB_RECORD, "record") /* what a request reads: keys by hash, report heads */                                                          \
     X(DB_BASE, "base")     /* small tables */                                                                                              \
-    X(DB_LIST, "list")     /* what lists of reports are answered from: see index.h */                                                      \
+    X(DB_LIST, "list")     /* what lists of reports and look-ups of texts are answered from: see index.h, text.h */                        \
     X(DB_RESULT, "result") /* the checks of a report */                                                                                    \
     X(DB_WIDGET, "widget") /* all that belongs to agents */
 
@@ -33,7 +33,7 @@ enum db { DATABASES(X) DB_COUNT };
 #define SPACES(X)                                                                                                                          \
     X(SPACE_KEY, DB_RECORD, 'k', "hash → key_record")                                                                                      \
     X(SPACE_REPORT, DB_RECORD, 'r', "id → report_record")                                                                                  \
-    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record, 'r' → rating_record, 'u' → the last ULID given")              \
+    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record, 'r' → rating_record, 'u' → the last ULID given, 'y' → synced_counters") \
     X(SPACE_WORKSPACE, DB_BASE, 'w', "id → workspace_record")                                                                              \
     X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', "name → id")                                                                                     \
     X(SPACE_KEY_ID, DB_BASE, 'i', "id → hash")                                                                                             \
@@ -49,6 +49,10 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_LOG, DB_LIST, 'l', "workspace, sequence → log_head, entries")                                                                  \
     X(SPACE_MANIFEST, DB_LIST, 'm', "workspace → manifest")                                                                                \
     X(SPACE_PART, DB_LIST, 'p', "workspace, part, piece → what segment.h says")                                                            \
+    X(SPACE_TEXT, DB_LIST, 'x', "agent → text_head, text_part_row…: see text.h")                                                           \
+    X(SPACE_TEXT_PART, DB_LIST, 'y', "agent, part → what text.h says")                                                                     \
+    X(SPACE_TEXT_DEAD, DB_LIST, 'z', "agent, part → a bit for each dead row")                                                              \
+    X(SPACE_TEXT_ROW, DB_LIST, 'd', "document → text_row_record")                                                                          \
     X(SPACE_RESULT, DB_RESULT, 's', "report → JSON")                                                                                       \
     X(SPACE_AGENT, DB_WIDGET, 'a', "id → agent_record")                                                                                    \
     X(SPACE_VISITOR, DB_WIDGET, 'v', "id → visitor_record")                                                                                \
@@ -61,7 +65,17 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_EVENT, DB_WIDGET, 'n', "id → kept_record")                                                                                     \
     X(SPACE_RATING, DB_WIDGET, 'r', "id → kept_record")                                                                                    \
     X(SPACE_LISTED, DB_WIDGET, 'l', "kind, scope, class, id → nothing")                                                                    \
-    X(SPACE_ERASING, DB_WIDGET, 'x', "scope → nothing")
+    X(SPACE_ERASING, DB_WIDGET, 'x', "scope → nothing")                                                                                    \
+    X(SPACE_COLLECTION, DB_WIDGET, 'K', "id → collection_record")                                                                          \
+    X(SPACE_COLLECTION_NAME, DB_WIDGET, 'N', "agent, kind, site → collection")                                                             \
+    X(SPACE_GENERATION, DB_WIDGET, 'G', "collection, generation → generation_record")                                                      \
+    X(SPACE_GENERATION_ID, DB_WIDGET, 'H', "collection, sync_id → generation")                                                             \
+    X(SPACE_ITEM, DB_WIDGET, 'I', "collection, wp_id → item_record")                                                                       \
+    X(SPACE_DOCUMENT, DB_WIDGET, 'D', "id → document_record")                                                                              \
+    X(SPACE_UNSEEN, DB_WIDGET, 'U', "collection → wp_id from which a purge of what was not seen goes on")                                  \
+    X(SPACE_COUPON, DB_WIDGET, 'C', "agent, folded code → coupon_record")                                                                  \
+    X(SPACE_STAGED, DB_WIDGET, 'T', "conversation → coupons staged in it: staged.c")                                                         \
+    X(SPACE_SYNC_ONCE, DB_WIDGET, 'S', "hash → sync_once_record")
 
 #define X(id, db, tag, text) id,
 enum space { SPACES(X) SPACE_COUNT };
@@ -292,6 +306,61 @@ struct PACKED kept_record {
     uint64_t workspace;
     int64_t created_at;
     uint32_t text_n, json_n; /* text: a rating's comment */
+};
+
+/* ---- what bulk sync brought: synced.h ---- */
+
+struct PACKED synced_counters {
+    uint64_t collection, document; /* the last id given */
+};
+
+struct PACKED collection_record {
+    uint8_t format, kind;
+    struct ulid agent;
+    uint64_t id, count, generations, complete;
+    int64_t completed_at, synced_at;
+    uint8_t site_n, sync_id_n;
+};
+
+/* ${items}: those there that were seen in it last. It means nothing once a later generation is complete. */
+struct PACKED generation_record {
+    uint64_t items;
+    int64_t begun_at;
+};
+
+/*
+ * An item the shop has, or had: ${document} 0 is a tombstone, and then ${modified_at} and ${generation} say what is too old to bring it back.
+ * One with a document that was last seen before the last complete generation is as good as a tombstone, and becomes one.
+ */
+struct PACKED item_record {
+    uint8_t format;
+    uint64_t document, generation;
+    int64_t modified_at, deleted_at;
+    uint8_t hash[16];
+};
+
+struct PACKED document_record {
+    uint8_t format, kind, on_sale, stock, exponent;
+    char currency[3];
+    struct ulid agent;
+    uint64_t id, collection, wp_id;
+    int64_t modified_at, synced_at, price, regular_price, sale_price;
+    uint32_t text_n;
+    uint16_t title_n, taxonomy_n, url_n, language_n, type_n, image_url_n, sku_n;
+};
+
+struct PACKED coupon_record {
+    uint8_t format, type, exclude_sale_items;
+    struct ulid agent;
+    int64_t amount, minimum, maximum, expires_at;
+    uint64_t usage_limit, usage_count;
+    uint16_t code_n, label_n, products_n, excluded_n; /* the lists in products */
+};
+
+/* What a batch under an Idempotency-Key was answered; goes with its row in SPACE_IDEM. */
+struct PACKED sync_once_record {
+    uint64_t id, version;
+    struct ulid first, second;
 };
 
 /* schema_read_…(value, out): what a value says, its texts borrowed from it. False when it is not such a record. */

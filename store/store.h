@@ -44,6 +44,8 @@ enum store_status {
 /* store_status_text(status): a short English phrase, static. */
 const char *store_status_text(enum store_status status);
 
+#include "synced.h"
+#include "lookup.h"
 #include "widget.h"
 
 enum report_status { REPORT_PENDING, REPORT_DONE, REPORT_FAILED };

@@ -1,3 +1,4 @@
+#include "text.h"
 #include "view.h"
 
 #include <endian.h>
@@ -35,6 +36,9 @@ static apply_fn *const kinds[CHANGE_KINDS] = {
     [CHANGE_EVENTS] = events_put,
     [CHANGE_RATING] = rating_put,
     [CHANGE_RETAIN] = retain_slice,
+    [CHANGE_SYNC] = sync_put,
+    [CHANGE_COUPONS] = coupons_put,
+    [CHANGE_COUPON_STAGE] = coupon_stage,
 };
 
 void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms, struct store_answer *answer)
@@ -370,6 +374,7 @@ static void write_back(struct store_txn *t)
         }
     }
     ulid_write_back(t);
+    synced_write_back(t);
     if (!t->counters_dirty)
         return;
     struct key k;
@@ -404,6 +409,7 @@ void txn_free(struct store_txn *t)
     for (size_t i = 0; i < t->batch_cap; i++)
         buf_free(&t->batches[i].bytes);
     free(t->batches);
+    text_free(t);
     buf_free(&t->json);
     buf_free(&t->copy);
 }
@@ -462,6 +468,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     t->error = STORE_OK;
     t->full = -1;
     t->counters_dirty = t->installed = t->upkept = t->ulid_known = t->ulid_dirty = false;
+    t->synced_known = t->synced_dirty = false;
     s->event_count = 0;
     struct key k;
     MDB_val v;
@@ -483,6 +490,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
 static void undo_index(struct store_txn *t, size_t txn)
 {
     t->batch_count = 0;
+    text_undo(t);
     t->s->rated = false; /* looked up again */
     if (t->upkept)
         txn_upkeep_fails(t);
@@ -514,6 +522,7 @@ static bool disk_full(const struct store *s)
 enum store_status store_commit(struct store_txn *t)
 {
     index_write(t);
+    text_write(t);
     write_back(t);
     if (t->error != STORE_OK) {
         store_abort(t);

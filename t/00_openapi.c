@@ -176,9 +176,9 @@ static json *parameter(const struct route *route, const char *in, const char *na
 
 static json *form_schema(const struct route *route)
 {
-    json *content = member(member(operation(route), "requestBody"), "content");
+    json *content = member(resolve(member(operation(route), "requestBody")), "content");
     ck_assert(content == NULL || json_object_object_length(content) == 1);
-    return member(member(content, route->body == BODY_JSON ? "application/json" : "application/x-www-form-urlencoded"), "schema");
+    return member(member(content, route->body == BODY_FORM ? "application/x-www-form-urlencoded" : "application/json"), "schema");
 }
 
 static void text_agrees(const struct field *f, json *schema)
@@ -207,6 +207,12 @@ static void number_agrees(const struct field *f, json *schema)
     ck_assert_uint_eq(json_object_get_uint64(member(schema, "maximum")), f->max);
 }
 
+static void bool_agrees(const struct field *f, json *schema)
+{
+    ck_assert_str_eq(text(schema, "type"), "boolean");
+    ck_assert_ptr_null(f->initial);
+}
+
 /* whatever it is, it is no text with a length */
 static void json_agrees(const struct field *f, json *schema)
 {
@@ -217,7 +223,8 @@ static void json_agrees(const struct field *f, json *schema)
 static void field_agrees(const struct field *f, json *schema)
 {
     static void (*const agrees[])(const struct field *, json *) = {
-        [FIELD_TEXT] = text_agrees, [FIELD_CHOICE] = choice_agrees, [FIELD_NUMBER] = number_agrees, [FIELD_CHARS] = text_agrees, [FIELD_JSON] = json_agrees};
+        [FIELD_TEXT] = text_agrees,  [FIELD_CHOICE] = choice_agrees, [FIELD_NUMBER] = number_agrees, [FIELD_CHARS] = text_agrees,
+        [FIELD_JSON] = json_agrees, [FIELD_TREE] = json_agrees,     [FIELD_BOOL] = bool_agrees};
     ck_assert_msg(schema != NULL, "%s is not described", f->name);
     agrees[f->type](f, schema);
     ck_assert_pstr_eq(text(schema, "default"), f->initial);
@@ -313,7 +320,7 @@ START_TEST(credential_and_scope_are_described)
         return;
     }
     uint32_t described = 0;
-    json *names = member(json_object_array_get_idx(security, 0), "apiKey");
+    json *names = member(json_object_array_get_idx(security, 0), route->auth == AUTH_WP_TOKEN ? "workspaceToken" : "apiKey");
     for (size_t i = 0; i < json_object_array_length(names); ++i)
         for (size_t s = 0; s < sizeof(scopes) / sizeof(scopes[0]); ++s)
             if (strcmp(json_object_get_string(json_object_array_get_idx(names, i)), scopes[s].name) == 0)
@@ -341,6 +348,7 @@ START_TEST(errors_that_the_row_makes_possible_are_described)
     const struct route *route = &routes[_i];
     json *responses = member(operation(route), "responses");
     bool widget = strncmp(route->path, "/api/v1/widget/", 15) == 0; /* an origin may be refused, an agent unpublished */
+    bool of_agent = route->auth == AUTH_WP_TOKEN && (has_field(route, "agent_id") || has_field(route, "conversation_id")); /* another workspace's */
     const struct {
         const char *status;
         bool possible;
@@ -348,7 +356,7 @@ START_TEST(errors_that_the_row_makes_possible_are_described)
         {"400", true},
         {"401", route->auth != AUTH_NONE},
         {"403", route->scope != 0 || widget},
-        {"404", widget || strchr(route->path, '{') != NULL || (route->flags & ROUTE_IDEMPOTENT) != 0}, /* a created record may be gone when it is read back */
+        {"404", widget || of_agent || strchr(route->path, '{') != NULL || (route->flags & ROUTE_IDEMPOTENT) != 0}, /* a created record may be gone when it is read back */
         {"406", (route->flags & ROUTE_TEXT) == 0},
         {"413", route->body != BODY_NONE},
         {"415", route->body != BODY_NONE},

@@ -1,6 +1,7 @@
 #include "api_doubles.h"
 #include "core/api/render.h"
 #include "core/api/widget.h"
+#include "core/api/wp.h"
 #include "core/audit/audit.h"
 #include "core/http/fields.h"
 #include "core/http/memo.h"
@@ -381,3 +382,11 @@ NOT_PLAYED(conversations_typing)
 NOT_PLAYED(leads_list)
 NOT_PLAYED(events_list)
 NOT_PLAYED(ratings_list)
+NOT_PLAYED(wp_handshake)
+NOT_PLAYED(wp_posts_sync)
+NOT_PLAYED(wp_posts_changed)
+NOT_PLAYED(wp_products_sync)
+NOT_PLAYED(wp_products_changed)
+NOT_PLAYED(wp_coupons_sync)
+NOT_PLAYED(wp_status)
+NOT_PLAYED(wp_coupons_pending)

@@ -1,17 +1,26 @@
 #include "coupon.h"
 
+#include "discount.h"
+#include "money.h"
+#include "widget.h"
+#include "wp.h"
+#include "../http/json_out.h"
+
+#include <inttypes.h>
 #include <json-c/json.h>
 
-#define ITEMS_MAX 200
+/* ---- the cart ---- */
+
+static struct str text_of(struct json_object *value)
+{
+    return (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)};
+}
 
 /* "12", "12.5", "12.50": what money is written as; never a float. */
 static bool is_money(struct json_object *value)
 {
-    if (!json_object_is_type(value, json_type_string))
-        return false;
-    const char *p = json_object_get_string(value);
-    size_t whole = strspn(p, "0123456789"), cents = p[whole] == '.' ? strspn(p + whole + 1, "0123456789") : 0;
-    return whole > 0 && whole <= 12 && cents <= 6 && p[whole + (p[whole] == '.' ? 1 : 0) + cents] == '\0' && (p[whole] != '.' || cents > 0);
+    int64_t money;
+    return json_object_is_type(value, json_type_string) && money_read(text_of(value), &money);
 }
 
 static bool is_count(struct json_object *value, int64_t most)
@@ -38,6 +47,28 @@ static bool is_currency(struct json_object *value)
            strspn(json_object_get_string(value), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 3;
 }
 
+/* ${cart} is well-formed but for what it comes to. */
+static void read_cart(struct json_object *cart, struct cart *out)
+{
+    struct json_object *items = NULL, *currency = NULL, *v = NULL;
+    json_object_object_get_ex(cart, "items", &items);
+    json_object_object_get_ex(cart, "currency", &currency);
+    out->exponent = currency_exponent(text_of(currency));
+    out->count = json_object_array_length(items);
+    for (size_t i = 0; i < out->count; i++) {
+        struct json_object *item = json_object_array_get_idx(items, i);
+        struct cart_item *to = &out->items[i];
+        *to = (struct cart_item){0};
+        if (json_object_object_get_ex(item, "wp_id", &v))
+            to->wp_id = (uint64_t)json_object_get_int64(v);
+        if (json_object_object_get_ex(item, "quantity", &v))
+            to->quantity = (uint64_t)json_object_get_int64(v);
+        if (json_object_object_get_ex(item, "price", &v))
+            money_read(text_of(v), &to->price);
+        to->on_sale = json_object_object_get_ex(item, "on_sale", &v) && json_object_get_boolean(v);
+    }
+}
+
 const char *coupon_cart_mistake(struct json_object *cart)
 {
     struct json_object *currency = NULL, *items = NULL;
@@ -47,18 +78,235 @@ const char *coupon_cart_mistake(struct json_object *cart)
     json_object_object_get_ex(cart, "items", &items);
     if (!is_currency(currency))
         return "needs a currency of three capital letters, such as USD";
-    if (!json_object_is_type(items, json_type_array) || json_object_array_length(items) > ITEMS_MAX)
+    if (!json_object_is_type(items, json_type_array) || json_object_array_length(items) > CART_ITEMS_MAX)
         return "needs items: an array of at most 200";
     for (size_t i = 0; i < json_object_array_length(items); i++)
         if (!item_valid(json_object_array_get_idx(items, i)))
             return "has an item without wp_id, quantity (whole numbers from 1) and price (a decimal string)";
-    return NULL;
+    struct cart read;
+    read_cart(cart, &read);
+    return cart_subtotal(&read) < 0 ? "is worth more than can be told: check its prices and quantities" : NULL;
+}
+
+/* What a cart does not say of its items, bulk sync may have: whether they are on sale. */
+static void look_for_sales(struct request *r, struct json_object *sent, struct cart *cart)
+{
+    struct json_object *items = NULL;
+    json_object_object_get_ex(sent, "items", &items);
+    for (size_t i = 0; i < cart->count; i++) {
+        struct cart_item *item = &cart->items[i];
+        if (!json_object_object_get_ex(json_object_array_get_idx(items, i), "on_sale", NULL))
+            item->on_sale = store_on_sale(r->store, &r->session.agent, item->wp_id);
+    }
+}
+
+/* ---- answers ---- */
+
+static const char *const types[] = {
+    [COUPON_PERCENT] = "percent", [COUPON_FIXED_CART] = "fixed_cart", [COUPON_FIXED_PRODUCT] = "fixed_product"};
+
+static const char *const refusals[DISCOUNT_REFUSALS] = {
+    [DISCOUNT_EXPIRED] = "This coupon has expired.",
+    [DISCOUNT_USED_UP] = "This coupon has been used as often as it may be.",
+    [DISCOUNT_BELOW_MINIMUM] = "The cart is below the minimum of this coupon: add to it, and try again.",
+    [DISCOUNT_ABOVE_MAXIMUM] = "The cart is above the maximum of this coupon.",
+    [DISCOUNT_OTHER_GOODS] = "This coupon is not for these goods.",
+    [DISCOUNT_EXCLUDED] = "This coupon is not for some of these goods: take them out, and try again.",
+    [DISCOUNT_ON_SALE] = "This coupon is not for goods on sale: take them out, and try again.",
+};
+
+/* "12.5": as many decimals as it has. */
+static void put_money(struct buf *out, int64_t money)
+{
+    char decimals[8];
+    int n = snprintf(decimals, sizeof(decimals), "%04d", (int)(money % MONEY_SCALE));
+    while (n > 0 && decimals[n - 1] == '0')
+        n--;
+    buf_printf(out, "\"%" PRId64 "%s%.*s\"", money / MONEY_SCALE, n > 0 ? "." : "", n, decimals);
+}
+
+static void put_coupon(struct buf *out, const struct store_coupon *c)
+{
+    buf_adds(out, "\"code\":");
+    json_string(out, c->code);
+    buf_printf(out, ",\"discount_type\":\"%s\",\"amount\":", types[c->type]);
+    put_money(out, c->amount);
+    buf_adds(out, ",\"expires_at\":");
+    json_time(out, c->expires_at);
+}
+
+static void end(struct request *r, struct buf *body)
+{
+    if (buf_ok(body))
+        widget_reply(r, 200, buf_view(body));
+    else
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    buf_free(body);
+}
+
+/* What is told of a staged code is what it was when it was looked at. */
+static void staged(struct request *r, const struct store_answer *answer)
+{
+    const struct store_change *change = r->state;
+    struct buf body = {0};
+    if (answer->status != STORE_OK) {
+        widget_refuse(r, answer->status);
+        return;
+    }
+    buf_adds(&body, "{\"applied\":false,\"pending\":true,");
+    buf_str(&body, change->data);
+    buf_adds(&body, ",\"pending_until\":");
+    json_time(&body, change->expires_at);
+    buf_adds(&body, ",\"message\":\"The coupon will be applied in the cart.\"}");
+    end(r, &body);
+}
+
+static void stage(struct request *r, const struct store_coupon *c)
+{
+    struct buf told = {0};
+    struct store_change *change = widget_change(r, CHANGE_COUPON_STAGE);
+    put_coupon(&told, c);
+    if (!buf_ok(&told)) {
+        buf_free(&told);
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return;
+    }
+    change->text = api_copy(r, c->code);
+    change->data = api_copy(r, buf_view(&told)); /* for the answer alone */
+    change->expires_at = r->now_ms + COUPON_STAGED_MS;
+    buf_free(&told);
+    request_change(r, change, staged);
+}
+
+static void reply_totals(struct request *r, const struct store_coupon *c, struct str currency, unsigned exponent,
+                         const struct discount_totals *totals)
+{
+    struct buf body = {0};
+    buf_adds(&body, "{\"applied\":true,\"pending\":false,");
+    put_coupon(&body, c);
+    buf_adds(&body, ",\"message\":\"The coupon is applied.\",\"totals\":{\"currency_code\":");
+    json_string(&body, currency);
+    buf_printf(&body, ",\"currency_minor_unit\":%u,\"total_discount\":\"%" PRId64 "\",\"total_price\":\"%" PRId64 "\"}}", exponent,
+               totals->discount, totals->price);
+    end(r, &body);
+}
+
+struct applying {
+    struct request *r;
+    struct json_object *cart; /* NULL: none was sent */
+};
+
+static void apply_to_cart(struct request *r, const struct store_coupon *coupon, struct json_object *sent)
+{
+    struct cart *cart = request_alloc(r, sizeof(*cart));
+    struct discount_totals *totals = request_alloc(r, sizeof(*totals));
+    struct json_object *currency = NULL;
+    json_object_object_get_ex(sent, "currency", &currency);
+    read_cart(sent, cart);
+    if (coupon->exclude_sale_items)
+        look_for_sales(r, sent, cart);
+    enum discount_refusal why = discount_apply(coupon, cart, r->now_ms, totals);
+    if (why == DISCOUNT_APPLIES)
+        reply_totals(r, coupon, text_of(currency), cart->exponent, totals);
+    else
+        reply_error(r, ERR_INVALID_COUPON, "%s", refusals[why]);
+}
+
+static void apply(void *arg, enum store_status status, const struct store_coupon *coupon)
+{
+    const struct applying *a = arg;
+    if (status == STORE_NOT_FOUND) {
+        reply_error(a->r, ERR_INVALID_COUPON, "This code is not known: check its spelling.");
+        return;
+    }
+    if (status != STORE_OK) {
+        reply_store_error(a->r, status);
+        return;
+    }
+    enum discount_refusal why = coupon_usable(coupon, a->r->now_ms);
+    if (why != DISCOUNT_APPLIES)
+        reply_error(a->r, ERR_INVALID_COUPON, "%s", refusals[why]);
+    else if (a->cart != NULL)
+        apply_to_cart(a->r, coupon, a->cart);
+    else
+        stage(a->r, coupon);
 }
 
 void coupon_apply(struct request *r, struct str code, struct json_object *cart)
 {
-    (void)code;
-    (void)cart;
-    /* this version knows no coupon */
-    reply_error(r, ERR_INVALID_COUPON, "This code is not known: check its spelling.");
+    struct applying a = {r, cart};
+    store_coupon_get(r->store, &r->session.agent, code, apply, &a);
+}
+
+/* ---- what is staged, for the shop ---- */
+
+struct pending {
+    struct request *r;
+    struct ulid agent;
+    enum store_status status;
+    bool any;
+    const struct store_staged *row;
+    struct buf body;
+};
+
+/* What became of it meanwhile is told by the coupon as it is now. */
+static void add_pending(void *arg, enum store_status status, const struct store_coupon *coupon)
+{
+    struct pending *p = arg;
+    if (status != STORE_OK || coupon_usable(coupon, p->r->now_ms) != DISCOUNT_APPLIES) {
+        p->status = status == STORE_OK || status == STORE_NOT_FOUND ? p->status : status;
+        return;
+    }
+    buf_adds(&p->body, p->any ? ",{" : "{");
+    put_coupon(&p->body, coupon);
+    buf_adds(&p->body, ",\"pending_until\":");
+    json_time(&p->body, p->row->until);
+    buf_adds(&p->body, "}");
+    p->any = true;
+}
+
+static void look_at_staged(void *arg, enum store_status status, const struct store_staged *row)
+{
+    struct pending *p = arg;
+    if (row == NULL) {
+        p->status = status == STORE_NOT_FOUND ? p->status : status;
+        return;
+    }
+    p->row = row;
+    store_coupon_get(p->r->store, &p->agent, row->code, add_pending, p);
+}
+
+static void look_at_conversation(void *arg, enum store_status status, const struct store_conversation *c)
+{
+    struct pending *p = arg;
+    p->status = status;
+    if (status != STORE_OK)
+        return;
+    const struct ulid id = c->id;
+    p->agent = c->agent;
+    widget_id(&p->body, "{\"conversation_id\":", &id);
+    buf_adds(&p->body, ",\"coupons\":[");
+    store_staged_each(p->r->store, &id, p->r->now_ms, look_at_staged, p);
+    buf_adds(&p->body, "]}");
+}
+
+void wp_coupons_pending(struct request *r)
+{
+    struct pending p = {.r = r};
+    struct ulid id;
+    const struct value *sent = &r->values[WP_PENDING_CONVERSATION];
+    if (!sent->sent) {
+        reply_invalid(r, "conversation_id", "is required: the conversation's id");
+        return;
+    }
+    p.status = ulid_parse(sent->text, &id) ? STORE_OK : STORE_NOT_FOUND;
+    if (p.status == STORE_OK)
+        store_conversation_get(r->store, r->workspace, &id, look_at_conversation, &p);
+    if (p.status != STORE_OK)
+        reply_store_error(r, p.status);
+    else if (!buf_ok(&p.body))
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    else if (!reply_etag(r, wp_version(buf_view(&p.body))))
+        wp_reply(r, 200, buf_view(&p.body));
+    buf_free(&p.body);
 }

@@ -1,5 +1,6 @@
 #include "api.h"
 #include "widget.h"
+#include "wp.h"
 #include "../http/pagination.h"
 
 static const char *const by_project[] = {"project", NULL};
@@ -120,8 +121,46 @@ static const struct field conversations_fields[] = {
     {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
 };
 
+
+/* ---- bulk sync ---- */
+
+static const struct field handshake_fields[] = {
+    [WP_HAND_SITE] = {"site_url", FIELD_TEXT, NULL, 1, 0, NULL},
+    [WP_HAND_PLUGIN] = {"plugin_version", FIELD_TEXT, NULL, 1, 64, NULL},
+    [WP_HAND_COMMERCE] = {"woocommerce_active", FIELD_BOOL, NULL, 0, 0, NULL},
+    [WP_HAND_WORDPRESS] = {"wordpress_version", FIELD_TEXT, NULL, 0, 64, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+#define BATCH_FIELDS(items)                                                                                                                \
+    {                                                                                                                                      \
+        [WP_AGENT] = {"agent_id", FIELD_TEXT, NULL, 1, 64, NULL}, [WP_SITE] = {"site_url", FIELD_TEXT, NULL, 1, 0, NULL},                  \
+        [WP_PLUGIN] = {"plugin_version", FIELD_TEXT, NULL, 1, 64, NULL}, [WP_ZONE] = {"timezone", FIELD_TEXT, NULL, 1, 64, NULL},          \
+        [WP_SYNC_ID] = {"sync_id", FIELD_TEXT, NULL, 1, 128, NULL}, [WP_COMPLETE] = {"complete", FIELD_BOOL, NULL, 0, 0, NULL},            \
+        [WP_ACTION] = {"action", FIELD_TEXT, NULL, 0, 16, NULL}, [WP_ITEMS] = {items, FIELD_TREE, NULL, 0, 0, NULL},                       \
+        {NULL, FIELD_TEXT, NULL, 0, 0, NULL},                                                                                              \
+    }
+static const struct field posts_fields[] = BATCH_FIELDS("posts");
+static const struct field products_fields[] = BATCH_FIELDS("products");
+static const struct field coupons_fields[] = BATCH_FIELDS("coupons");
+static const struct field status_fields[] = {
+    [WP_STATUS_AGENT] = {"agent_id", FIELD_TEXT, NULL, 1, 64, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+static const struct field pending_fields[] = {
+    [WP_PENDING_CONVERSATION] = {"conversation_id", FIELD_TEXT, NULL, 1, 64, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
+
 #define FORM_MAX 16384
 #define WIDGET_MAX 65536
+
+/* One route of bulk sync, by both of its paths. */
+#define WP_POST(path, flags, fields, handler)                                                                                              \
+    {"POST", "/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_SYNC, WP_BODY_MAX, flags, fields, handler},             \
+        {"POST", "/api/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_SYNC, WP_BODY_MAX, flags, fields, handler}
+#define WP_GET(path, fields, handler)                                                                                                      \
+    {"GET", "/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_NONE, 0, 0, fields, handler},                            \
+        {"GET", "/api/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_NONE, 0, 0, fields, handler}
 
 /* Columns: method, path, credential, scope, limiter, body, its most bytes, flags, fields of the query or form, handler. */
 const struct route routes[] = {
@@ -157,6 +196,14 @@ const struct route routes[] = {
     {"GET", "/api/v1/leads", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, rows_fields, leads_list},
     {"GET", "/api/v1/events", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, rows_fields, events_list},
     {"GET", "/api/v1/ratings", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, rows_fields, ratings_list},
+    WP_POST("handshake", 0, handshake_fields, wp_handshake),
+    WP_POST("posts/sync", ROUTE_IDEMPOTENT, posts_fields, wp_posts_sync),
+    WP_POST("posts/changed", ROUTE_IDEMPOTENT, posts_fields, wp_posts_changed),
+    WP_POST("products/sync", ROUTE_IDEMPOTENT, products_fields, wp_products_sync),
+    WP_POST("products/changed", ROUTE_IDEMPOTENT, products_fields, wp_products_changed),
+    WP_POST("coupons/sync", ROUTE_IDEMPOTENT, coupons_fields, wp_coupons_sync),
+    WP_GET("status", status_fields, wp_status),
+    WP_GET("coupons/pending", pending_fields, wp_coupons_pending),
     {"GET", "/api/v1/openapi.json", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, 0, NULL, platform_openapi},
     {"GET", "/healthz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_healthz},
     {"GET", "/readyz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_readyz},

@@ -132,7 +132,11 @@ void widget_message(struct request *r)
     change->code = 200;
     if (!request_idempotency(r, change))
         return;
-    answer_find(r->store, &change->agent, change->text, &found);
+    enum store_status status = answer_find(r, &change->agent, change->text, &found);
+    if (status != STORE_OK) {
+        reply_store_error(r, status);
+        return;
+    }
     change->answer = found.content;
     change->citations = found.citations;
     change->fields = found.low_confidence ? MESSAGE_LOW_CONFIDENCE : 0;

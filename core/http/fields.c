@@ -85,6 +85,8 @@ static void value_set(const struct field *f, struct str text, struct value *v, s
         chars_judge(f, text, errors);
         break;
     case FIELD_JSON:
+    case FIELD_TREE:
+    case FIELD_BOOL:
         fields_error(errors, f->name, "needs a JSON body");
         break;
     case FIELD_CHOICE: {
@@ -193,6 +195,12 @@ static void member_set(const struct field *f, struct json_object *value, struct 
     v->sent = true;
     if (f->type == FIELD_JSON)
         json_set(f, value, v, errors);
+    else if (f->type == FIELD_TREE)
+        v->text = str_of(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+    else if (f->type == FIELD_BOOL && type == json_type_boolean)
+        v->number = (uint64_t)json_object_get_boolean(value);
+    else if (f->type == FIELD_BOOL)
+        fields_error(errors, f->name, "must be true or false");
     else if (f->type == FIELD_NUMBER ? !number : !string && !(number && f->type == FIELD_CHOICE))
         fields_error(errors, f->name, "must be %s", wanted[f->type]);
     else

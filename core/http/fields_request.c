@@ -1,5 +1,6 @@
 #include "fields.h"
 #include "json_scan.h"
+#include "json_span.h"
 
 #include <json-c/json.h>
 
@@ -74,15 +75,61 @@ static bool told(struct request *r, enum fields_status status, struct buf *error
     return true;
 }
 
+static int tree_field(const struct field *fields)
+{
+    for (int i = 0; fields != NULL && fields[i].name != NULL; i++)
+        if (fields[i].type == FIELD_TREE)
+            return i;
+    return -1;
+}
+
+/* Where the member of that name stands in ${text}; p NULL where it does not, or is null, or its name is written with escapes. */
+static struct str member_at(struct str text, const char *wanted)
+{
+    while (text.n > 0 && *text.p != '{')
+        text = (struct str){text.p + 1, text.n - 1};
+    struct str rest = json_span_inside(text), name, value;
+    while (rest.n > 0 && json_span_member(&rest, &name, &value))
+        if (str_eq(name, str_of(wanted)))
+            return str_eq(value, STR("null")) ? (struct str){NULL, 0} : value;
+    return (struct str){NULL, 0};
+}
+
+/* What is large is judged with the rest, but only the rest is parsed: ${large} stays where it is. */
+static struct json_object *parse_without(struct str text, const struct field *tree, struct str *large, enum json_verdict *verdict)
+{
+    struct buf small = {0};
+    *verdict = json_scan(text, JSON_SCAN_DEPTH);
+    if (*verdict != JSON_SCAN_OK)
+        return NULL;
+    *large = member_at(text, tree->name);
+    size_t before = large->p == NULL ? text.n : (size_t)(large->p - text.p);
+    buf_add(&small, text.p, before);
+    if (large->p != NULL) {
+        buf_adds(&small, "null");
+        buf_add(&small, large->p + large->n, text.n - before - large->n);
+    }
+    struct json_object *object = NULL;
+    if (buf_ok(&small))
+        object = json_scan_parse(buf_view(&small), JSON_SCAN_DEPTH, verdict);
+    else
+        *verdict = JSON_SCAN_MEMORY;
+    buf_free(&small);
+    return object;
+}
+
 bool fields_parse_json(struct request *r, struct str text)
 {
     struct buf errors = {0};
     enum fields_status status;
-    if (parse_flat(r, text, &status, &errors))
+    int at = tree_field(r->route->fields);
+    if (at < 0 && parse_flat(r, text, &status, &errors))
         return told(r, status, &errors);
     enum json_verdict verdict;
+    struct str large = {NULL, 0};
     struct tree *tree = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*tree), tree_put);
-    tree->object = json_scan_parse(text, JSON_SCAN_DEPTH, &verdict);
+    tree->object = NULL;
+    tree->object = at < 0 ? json_scan_parse(text, JSON_SCAN_DEPTH, &verdict) : parse_without(text, &r->route->fields[at], &large, &verdict);
     if (verdict == JSON_SCAN_MEMORY) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return false;
@@ -91,5 +138,8 @@ bool fields_parse_json(struct request *r, struct str text)
         reply_error(r, ERR_BAD_REQUEST, "%s", verdict != JSON_SCAN_OK ? json_scan_text(verdict) : "The body must be a JSON object.");
         return false;
     }
-    return told(r, fields_of_json(r->route->fields, tree->object, r->values, &errors), &errors);
+    status = fields_of_json(r->route->fields, tree->object, r->values, &errors);
+    if (status == FIELDS_OK && large.p != NULL)
+        r->values[at] = (struct value){.sent = true, .text = large};
+    return told(r, status, &errors);
 }

@@ -105,13 +105,24 @@ static uint32_t code_point(struct scan *s)
     return c;
 }
 
+/* over what stands for itself, up to a quote, an escape or what may not be there */
+static void skip_plain(struct scan *s)
+{
+    while (s->p < s->end && *s->p != '"' && *s->p != '\\' && (unsigned char)*s->p >= 0x20)
+        s->p++;
+}
+
 /* behind the opening quote, to behind the closing one; ${hash}, unless NULL, becomes the digest of what it says */
 static bool scan_string(struct scan *s, uint64_t *hash)
 {
     while (s->p < s->end) {
         uint32_t c;
+        if (hash == NULL)
+            skip_plain(s);
         if (take(s, '"'))
             return true;
+        if (s->p == s->end)
+            break;
         if ((unsigned char)*s->p < 0x20)
             return refuse(s, JSON_SCAN_MALFORMED);
         if (*s->p != '\\')

@@ -5,11 +5,13 @@
 #include "client_ip.h"
 #include "cors_request.h"
 #include "head.h"
+#include "inflate.h"
 #include "limit.h"
 #include "memo.h"
 #include "reply.h"
 #include "route.h"
 #include "session.h"
+#include "signature.h"
 #include "stream.h"
 #include "access_log.h"
 #include "../doors.h"
@@ -80,7 +82,6 @@ static void reply_allow(struct request *r, const struct route *row, bool options
 
 static enum step find_route(struct request *r)
 {
-    const struct route *other;
     struct str path = route_path(r->h2o, &r->query), method = view(r->h2o->input.method);
     r->is_head = str_eq(method, STR("HEAD"));
     if (!path_valid(r, path)) {
@@ -88,13 +89,20 @@ static enum step find_route(struct request *r)
                     "The path is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
         return STEP_DONE;
     }
-    r->route = route_find(method, path, r->conn->internal, r->args, &other);
+    r->route = route_find(method, path, r->conn->internal, r->args, &r->other);
     if (r->route != NULL && decode_args(r))
         return STEP_NEXT;
-    if (cors_preflight(r))
-        return STEP_DONE;
-    if (other != NULL)
-        reply_allow(r, other, str_eq(method, STR("OPTIONS")));
+    r->route = NULL;
+    return cors_preflight(r) ? STEP_DONE : STEP_NEXT; /* to lead_back, by way of who it is */
+}
+
+/* no such path, or not by this method: told once it is known whom the limiter of its surface charges */
+static enum step lead_back(struct request *r)
+{
+    if (r->route != NULL)
+        return STEP_NEXT;
+    if (r->other != NULL)
+        reply_allow(r, r->other, h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")));
     else
         reply_error(r, ERR_NOT_FOUND, NULL);
     return STEP_DONE;
@@ -105,7 +113,7 @@ static enum step find_route(struct request *r)
 static enum step check_accept(struct request *r)
 {
     ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_ACCEPT, -1);
-    if (at < 0 || (r->route->flags & ROUTE_TEXT) != 0)
+    if (at < 0 || r->route == NULL || (r->route->flags & ROUTE_TEXT) != 0)
         return STEP_NEXT;
     struct str accept = view(r->h2o->headers.entries[at].value);
     if (str_eq(accept, STR("application/json")) || str_eq(accept, STR("*/*")) || accept_json(accept))
@@ -228,17 +236,10 @@ static enum step find_session(struct request *r, struct str token)
     }
 }
 
-static enum step find_credential(struct request *r)
+static enum step look_up(struct request *r, struct str token, enum credential_kind kind)
 {
-    struct str token;
     const struct memo_key *known;
-    if (r->route->auth == AUTH_NONE)
-        return STEP_NEXT;
-    if (!bearer(r, &token))
-        return refuse_credential(r, false, credential_words[r->route->auth].send);
-    if (r->route->auth == AUTH_JWT)
-        return find_session(r, token);
-    int there = memo_key(r->worker->memo, token, r->route->auth == AUTH_WP_TOKEN ? CREDENTIAL_TOKEN : CREDENTIAL_KEY, &known);
+    int there = memo_key(r->worker->memo, token, kind, &known);
     r->credential_status = there == 0 ? STORE_NOT_FOUND : there < 0 ? STORE_IO : STORE_OK;
     if (there != 1)
         return STEP_NEXT;
@@ -252,9 +253,44 @@ static enum step find_credential(struct request *r)
     return r->looked_up ? STEP_NEXT : STEP_WAIT;
 }
 
+/* All below the two prefixes of bulk sync counts for the token that is sent, also what is not there. */
+static enum step find_strangers_token(struct request *r)
+{
+    struct str query, path = route_path(r->h2o, &query), token;
+    static const struct str surfaces[] = {STR("/v1/wp/"), STR("/api/v1/wp/")};
+    r->credential_status = STORE_NOT_FOUND;
+    for (size_t i = 0; i < sizeof(surfaces) / sizeof(surfaces[0]); i++)
+        if (path.n >= surfaces[i].n && memcmp(path.p, surfaces[i].p, surfaces[i].n) == 0 && bearer(r, &token))
+            return look_up(r, token, CREDENTIAL_TOKEN);
+    return STEP_NEXT;
+}
+
+static enum step find_credential(struct request *r)
+{
+    struct str token;
+    if (r->route == NULL)
+        return find_strangers_token(r);
+    if (r->route->auth == AUTH_NONE)
+        return STEP_NEXT;
+    if (!bearer(r, &token))
+        return refuse_credential(r, false, credential_words[r->route->auth].send);
+    if (r->route->auth == AUTH_JWT)
+        return find_session(r, token);
+    return look_up(r, token, r->route->auth == AUTH_WP_TOKEN ? CREDENTIAL_TOKEN : CREDENTIAL_KEY);
+}
+
+static bool is_over(const struct store_key *key, int64_t now_ms)
+{
+    return key->expires_at != 0 && key->expires_at <= now_ms;
+}
+
 static enum step judge_credential(struct request *r)
 {
     const struct store_key *key = &r->credential;
+    if (r->route == NULL) {
+        r->token = r->credential_status == STORE_OK && key->revoked_at == 0 && !is_over(key, r->now_ms) ? key->id : 0;
+        return STEP_NEXT;
+    }
     if (r->route->auth == AUTH_NONE || r->route->auth == AUTH_JWT)
         return STEP_NEXT;
     if (r->credential_status == STORE_NOT_FOUND)
@@ -265,7 +301,7 @@ static enum step judge_credential(struct request *r)
     }
     if (key->revoked_at != 0)
         return refuse_credential(r, true, credential_words[r->route->auth].revoked);
-    if (key->expires_at != 0 && key->expires_at <= r->now_ms)
+    if (is_over(key, r->now_ms))
         return refuse_credential(r, true, credential_words[r->route->auth].expired);
     r->key = key->id;
     r->workspace = key->workspace;
@@ -303,8 +339,14 @@ static enum step limit_by_body(struct request *r)
 
 static enum step refuse_type(struct request *r)
 {
-    reply_header(r, "accept-post", r->route->body == BODY_JSON ? STR("application/json, application/x-www-form-urlencoded")
-                                                              : STR("application/x-www-form-urlencoded"));
+    static const struct str taken[] = {
+        [BODY_FORM] = STR("application/x-www-form-urlencoded"),
+        [BODY_JSON] = STR("application/json, application/x-www-form-urlencoded"),
+        [BODY_SYNC] = STR("application/json"),
+    };
+    reply_header(r, "accept-post", taken[r->route->body]);
+    if (r->route->body == BODY_SYNC)
+        reply_header(r, "accept-encoding", STR("gzip"));
     reply_error(r, ERR_UNSUPPORTED_MEDIA_TYPE, NULL);
     return STEP_DONE;
 }
@@ -314,6 +356,11 @@ static bool is_type(struct str type, struct str wanted)
     if (type.n < wanted.n || strncasecmp(type.p, wanted.p, wanted.n) != 0)
         return false;
     return type.n == wanted.n || type.p[wanted.n] == ';' || type.p[wanted.n] == ' ' || type.p[wanted.n] == '\t';
+}
+
+static bool is(struct str s, struct str wanted)
+{
+    return s.n == wanted.n && strncasecmp(s.p, wanted.p, s.n) == 0;
 }
 
 static bool is_form(struct str type)
@@ -336,12 +383,70 @@ static enum step check_body(struct request *r)
         return STEP_DONE;
     }
     bool typed = request_header(r, "content-type", &type);
-    bool taken = typed && (is_form(type) || (r->route->body == BODY_JSON && is_json(type)));
+    bool taken = typed && ((r->route->body != BODY_SYNC && is_form(type)) || (r->route->body != BODY_FORM && is_json(type)));
     if (typed ? !taken : r->h2o->entity.len > 0)
         return refuse_type(r);
-    if (request_header(r, "content-encoding", &coding) && strncasecmp(coding.p, "identity", coding.n) != 0)
-        return refuse_type(r);
-    return STEP_NEXT;
+    if (!request_header(r, "content-encoding", &coding) || is(coding, STR("identity")))
+        return STEP_NEXT;
+    r->compressed = r->route->body == BODY_SYNC && (is(coding, STR("gzip")) || is(coding, STR("x-gzip")));
+    return r->compressed ? STEP_NEXT : refuse_type(r);
+}
+
+/* ---- signature ---- */
+
+static enum step refuse_signature(struct request *r, enum err err, const char *message)
+{
+    reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\""));
+    reply_error(r, err, message == NULL ? NULL : "%s", message);
+    return STEP_DONE;
+}
+
+static enum step check_signature(struct request *r)
+{
+    struct str header, token;
+    if (r->route->auth != AUTH_WP_TOKEN || !bearer(r, &token))
+        return STEP_NEXT;
+    if (!request_header(r, "x-signature", &header))
+        return (r->scopes & SCOPE_SIGNED) != 0 ? refuse_signature(r, ERR_SIGNATURE_MISSING, NULL) : STEP_NEXT;
+    switch (signature_judge(header, token, view(r->h2o->entity), r->now_ms / 1000)) {
+    case SIGNATURE_GOOD:
+        return STEP_NEXT;
+    case SIGNATURE_MALFORMED:
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "X-Signature must be t=<unix>,v1=<64 hexadecimal digits>.");
+    case SIGNATURE_OLD:
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "The time of X-Signature is more than 300 seconds from ours: set the clock.");
+    default:
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, NULL);
+    }
+}
+
+/* ---- compression ---- */
+
+static void plain_free(void *arg)
+{
+    buf_free(arg);
+}
+
+static enum step inflate_body(struct request *r)
+{
+    if (!r->compressed)
+        return STEP_NEXT;
+    struct buf *plain = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*plain), plain_free);
+    *plain = (struct buf){0};
+    switch (inflate_gzip(view(r->h2o->entity), r->route->max_body, plain)) {
+    case INFLATE_OK:
+        r->h2o->entity = h2o_iovec_init(plain->p, plain->n);
+        return STEP_NEXT;
+    case INFLATE_TOO_LARGE:
+        reply_error(r, ERR_PAYLOAD_TOO_LARGE, NULL);
+        return STEP_DONE;
+    case INFLATE_NO_MEMORY:
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return STEP_DONE;
+    default:
+        reply_error(r, ERR_BAD_REQUEST, "The body is not gzip, or ends early.");
+        return STEP_DONE;
+    }
 }
 
 /* ---- fields ---- */
@@ -380,8 +485,8 @@ static enum step handle(struct request *r)
  * Whatever is answered before the limiter is charged when it is sent (reply.c).
  */
 static enum step (*const steps[])(struct request *r) = {
-    find_client, check_head, find_route,   check_accept,  find_credential, judge_credential,
-    limit,       check_body, parse_fields, find_agent,    limit_by_body,   handle,
+    find_client, check_head, find_route, check_accept, find_credential, judge_credential, lead_back,
+    limit,       check_body, check_signature, inflate_body, parse_fields, find_agent, limit_by_body, handle,
 };
 
 void pipeline_resume(struct request *r)

@@ -26,7 +26,12 @@ enum route_auth {
     AUTH_JWT,      /* a visitor's token; r->session is who it is */
     AUTH_WP_TOKEN, /* a workspace token with wp:sync; as an API key, and r->token */
 };
-enum route_body { BODY_NONE, BODY_FORM, BODY_JSON /* or a flat form; may be empty */ };
+enum route_body {
+    BODY_NONE,
+    BODY_FORM,
+    BODY_JSON, /* or a flat form; may be empty */
+    BODY_SYNC, /* JSON alone; may be compressed, and then its size counts after decompression as well */
+};
 enum route_flag {
     ROUTE_INTERNAL = 1,   /* on internal_listen as well, and there without base path rules */
     ROUTE_IDEMPOTENT = 2, /* takes Idempotency-Key */
@@ -38,7 +43,15 @@ enum route_flag {
 };
 
 /* Fields of a query (BODY_NONE), a form (BODY_FORM) or the members of an object (BODY_JSON, where null is as good as not sent). */
-enum field_type { FIELD_TEXT, FIELD_CHOICE, FIELD_NUMBER, FIELD_CHARS /* text, its length in characters */, FIELD_JSON /* of a JSON body alone */ };
+enum field_type {
+    FIELD_TEXT,
+    FIELD_CHOICE,
+    FIELD_NUMBER,
+    FIELD_CHARS, /* text, its length in characters */
+    FIELD_JSON,  /* of a JSON body alone, as what follows */
+    FIELD_TREE,  /* the same as it stands in the body, well-formed but not parsed: for what is large; one of a route's */
+    FIELD_BOOL,  /* its number is 0 or 1 */
+};
 struct json_object;
 struct field {
     const char *name;
@@ -52,7 +65,7 @@ struct field {
 /* The value of route->fields[i]. ${sent}: the caller sent it; an initial value has sent false and is filled in all the same. */
 struct value {
     bool sent;
-    struct str text; /* decoded; p NULL when neither sent nor initial; of FIELD_JSON: as compact JSON */
+    struct str text; /* decoded; p NULL when neither sent nor initial; of FIELD_JSON: as compact JSON; of FIELD_TREE: as sent */
     uint64_t number;
     struct json_object *json; /* FIELD_JSON's; lives as long as the request */
 };
@@ -90,6 +103,7 @@ struct request {
     const struct conf *conf;
     struct store *store;
     const struct route *route;      /* NULL until found */
+    const struct route *other;      /* where none is: one of the path with another method, or NULL */
     struct str args[PATH_ARGS_MAX]; /* decoded path arguments, in order */
     struct str query;               /* raw, without "?" */
     struct str id;                  /* X-Request-Id */
@@ -102,7 +116,7 @@ struct request {
     uint8_t visitor[LIMITER_ULID], agent[LIMITER_ULID]; /* of a verified JWT; the agent also of a body, where it exists */
     enum store_status credential_status;
     uint64_t seen; /* store_version when the credential was looked at */
-    bool looked_up, waits_for_key; /* pipeline's own */
+    bool looked_up, waits_for_key, compressed; /* pipeline's own */
     struct session session; /* AUTH_JWT */
     uint64_t version; /* for handlers: between two continuations */
     void *state;      /* for handlers: between two continuations */

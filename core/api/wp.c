@@ -1,0 +1,224 @@
+/* Handshake and status of bulk sync, and what its handlers share. */
+#include "wp.h"
+
+#include "../audit/url.h"
+#include "../http/json_out.h"
+
+#include <inttypes.h>
+
+void wp_reply(struct request *r, int status, struct str body)
+{
+    const struct str parts[] = {STR("{\"data\":"), body, STR("}")};
+    if (r->etag.p == NULL)
+        reply_header(r, "cache-control", STR("no-store"));
+    reply_json(r, status, parts, 3);
+}
+
+bool wp_site(struct request *r, struct str text, struct str *out)
+{
+    struct url url;
+    const char *why;
+    bool good = url_judge(text, NULL, r->conf, &url, &why) || url.forbidden; /* a shop in an intranet is one, too: nothing is fetched */
+    struct str host = good && url.host != NULL ? str_of(url.host) : (struct str){"", 0};
+    if (host.n > 4 && memcmp(host.p, "www.", 4) == 0)
+        host = (struct str){host.p + 4, host.n - 4};
+    good = host.n > 0 && host.n <= STORE_SITE_MAX;
+    if (good)
+        *out = api_copy(r, host);
+    url_free(&url);
+    return good;
+}
+
+static void end(struct request *r, enum store_status status, struct buf *body)
+{
+    if (status != STORE_OK && status != STORE_NOT_FOUND)
+        reply_store_error(r, status);
+    else if (!buf_ok(body))
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    else
+        wp_reply(r, 200, buf_view(body));
+    buf_free(body);
+}
+
+/* ---- handshake ---- */
+
+struct hand {
+    struct buf body;
+    enum store_status status;
+    bool any;
+};
+
+static void add_named(struct hand *h, const char *name, uint64_t id, struct str text)
+{
+    buf_printf(&h->body, "%s{\"id\":%" PRIu64 ",\"name\":", name, id);
+    json_string(&h->body, text);
+}
+
+static void add_workspace(void *arg, enum store_status status, const struct store_workspace *workspace)
+{
+    struct hand *h = arg;
+    h->status = status;
+    if (status == STORE_OK)
+        add_named(h, "{\"workspace\":", workspace->id, workspace->name);
+}
+
+static void add_agent(void *arg, enum store_status status, const struct store_agent *agent)
+{
+    struct hand *h = arg;
+    if (agent == NULL) {
+        h->status = status;
+        return;
+    }
+    buf_adds(&h->body, h->any ? "," : "");
+    buf_str(&h->body, agent->json);
+    h->any = true;
+}
+
+static void add_token(void *arg, enum store_status status, const struct store_key *key)
+{
+    struct hand *h = arg;
+    h->status = status;
+    if (status == STORE_OK)
+        add_named(h, "],\"token\":", key->id, key->name);
+}
+
+void wp_handshake(struct request *r)
+{
+    struct buf errors = {0};
+    struct str site;
+    const struct value *v = r->values;
+    if (!v[WP_HAND_SITE].sent || !wp_site(r, v[WP_HAND_SITE].text, &site))
+        fields_error(&errors, "site_url", v[WP_HAND_SITE].sent ? "must be an http or https address" : "is required");
+    if (!v[WP_HAND_PLUGIN].sent)
+        fields_error(&errors, "plugin_version", "is required");
+    if (errors.n > 0) {
+        reply_fields_error(r, &errors);
+        return;
+    }
+    struct hand h = {0};
+    store_workspace_get(r->store, r->workspace, add_workspace, &h);
+    if (h.status == STORE_OK) {
+        buf_adds(&h.body, "},\"agents\":[");
+        store_agent_each(r->store, r->workspace, add_agent, &h);
+    }
+    if (h.status == STORE_NOT_FOUND) /* the end of the agents */
+        store_key_get(r->store, r->key, add_token, &h);
+    if (h.status == STORE_NOT_FOUND)
+        h.status = STORE_BUSY; /* revoked and purged this moment */
+    buf_printf(&h.body, ",\"abilities\":[\"wp:sync\"]},\"limits\":{\"batch_items\":%d,\"batch_bytes\":%u}}", STORE_BATCH_MAX, WP_BODY_MAX);
+    end(r, h.status, &h.body);
+}
+
+/* ---- status ---- */
+
+static const char *const kind_names[SYNCED_KINDS] = {[SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
+
+struct overview {
+    struct request *r;
+    struct ulid only; /* none: all agents of the workspace */
+    bool found;
+    enum store_status status;
+    struct buf collections, last_id[SYNCED_KINDS]; /* last_id: the sync_id of what was complete last */
+    uint64_t counts[SYNCED_KINDS];
+    int64_t completed_at[SYNCED_KINDS];
+};
+
+static void add_last(struct buf *out, struct str sync_id, int64_t completed_at)
+{
+    if (completed_at == 0) {
+        buf_adds(out, "null");
+        return;
+    }
+    buf_adds(out, "{\"sync_id\":");
+    json_text(out, sync_id.n > 0 ? sync_id : (struct str){NULL, 0});
+    buf_adds(out, ",\"completed_at\":");
+    json_time(out, completed_at);
+    buf_adds(out, "}");
+}
+
+static void add_collection(void *arg, enum store_status status, const struct store_collection *c)
+{
+    struct overview *o = arg;
+    char id[ULID_TEXT];
+    if (c == NULL) {
+        if (status != STORE_NOT_FOUND)
+            o->status = status;
+        return;
+    }
+    o->counts[c->kind] += c->count;
+    if (c->completed_at > o->completed_at[c->kind]) {
+        o->completed_at[c->kind] = c->completed_at;
+        buf_reset(&o->last_id[c->kind]);
+        buf_str(&o->last_id[c->kind], c->sync_id);
+    }
+    ulid_text(&c->agent, id);
+    buf_printf(&o->collections, "%s{\"agent_id\":\"%.*s\",\"kind\":\"%s\",\"site\":", o->collections.n > 0 ? "," : "", ULID_TEXT, id,
+               kind_names[c->kind]);
+    json_text(&o->collections, c->site.n > 0 ? c->site : (struct str){NULL, 0});
+    buf_printf(&o->collections, ",\"count\":%" PRIu64 ",\"last_batch_at\":", c->count);
+    json_time(&o->collections, c->synced_at);
+    buf_adds(&o->collections, ",\"last_complete\":");
+    add_last(&o->collections, c->sync_id, c->completed_at);
+    buf_adds(&o->collections, "}");
+}
+
+static void look_at_agent(void *arg, enum store_status status, const struct store_agent *agent)
+{
+    struct overview *o = arg;
+    if (agent == NULL) {
+        if (status != STORE_NOT_FOUND)
+            o->status = status;
+        return;
+    }
+    if (agent->workspace != o->r->workspace || (!ulid_none(&o->only) && !ulid_eq(&o->only, &agent->id)))
+        return;
+    o->found = true;
+    struct ulid id = agent->id;
+    store_collection_each(o->r->store, &id, add_collection, o);
+}
+
+static void overview_build(struct buf *out, const struct overview *o)
+{
+    for (unsigned kind = 0; kind < SYNCED_KINDS; kind++) {
+        buf_printf(out, "%s\"%s\":{\"count\":%" PRIu64 ",\"last_complete\":", kind == 0 ? "{" : ",", kind_names[kind], o->counts[kind]);
+        add_last(out, buf_view(&o->last_id[kind]), o->completed_at[kind]);
+        buf_adds(out, "}");
+    }
+    buf_adds(out, ",\"collections\":[");
+    buf_str(out, buf_view(&o->collections));
+    buf_adds(out, "]}");
+    if (!buf_ok(&o->collections))
+        out->failed = true;
+}
+
+uint64_t wp_version(struct str s)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < s.n; i++)
+        hash = (hash ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
+    return hash >> 1; /* one value is nobody's: etag.h */
+}
+
+void wp_status(struct request *r)
+{
+    struct overview o = {.r = r};
+    const struct value *agent = &r->values[WP_STATUS_AGENT];
+    struct buf body = {0};
+    bool named = agent->sent;
+    if (named && ulid_parse(agent->text, &o.only))
+        store_agent_get(r->store, &o.only, look_at_agent, &o);
+    else if (!named)
+        store_agent_each(r->store, r->workspace, look_at_agent, &o);
+    if (named && !o.found && o.status == STORE_OK) {
+        reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
+        return;
+    }
+    overview_build(&body, &o);
+    if (o.status != STORE_OK || !buf_ok(&body) || !reply_etag(r, wp_version(buf_view(&body))))
+        end(r, o.status, &body);
+    else
+        buf_free(&body);
+    buf_free(&o.collections);
+    for (unsigned kind = 0; kind < SYNCED_KINDS; kind++)
+        buf_free(&o.last_id[kind]);
+}

@@ -1,0 +1,440 @@
+/* A post or product as a shop sends it, judged and reduced to a document: plain texts, exact prices. */
+#include "wp.h"
+
+#include "money.h"
+#include "zone.h"
+#include "../credential.h"
+#include "../audit/plain.h"
+#include "../http/form.h"
+#include "../http/json_scan.h"
+#include "../http/json_span.h"
+
+#include <json-c/json.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <strings.h>
+
+#define TERMS_MAX 200
+
+void wp_wrong(struct wp_mistake *mistake, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(mistake->message, sizeof(mistake->message), format, args);
+    va_end(args);
+    mistake->code = "validation_failed";
+}
+
+struct json_object *wp_member(struct json_object *item, const char *name)
+{
+    struct json_object *value = NULL;
+    return json_object_object_get_ex(item, name, &value) ? value : NULL;
+}
+
+static struct str string_of(struct json_object *value)
+{
+    return (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)};
+}
+
+bool wp_text(struct json_object *item, const char *name, struct str *out)
+{
+    struct json_object *value = wp_member(item, name);
+    bool is_text = json_object_is_type(value, json_type_string);
+    *out = is_text ? string_of(value) : (struct str){"", 0};
+    return is_text;
+}
+
+/* ---- an item, before it is parsed ---- */
+
+static bool id_read(struct str digits, uint64_t *out)
+{
+    return number_parse(digits, INT64_MAX, out) && *out > 0 && digits.p[0] != '0';
+}
+
+/* What is in a tree, where the text alone does not tell: names or values with escapes. */
+static void read_tree(struct wp_item *item)
+{
+    struct json_object *json = wp_item_json(item), *id = json == NULL ? NULL : wp_member(json, "wp_id");
+    item->wp_id = json_object_is_type(id, json_type_int) && json_object_get_int64(id) > 0 ? (uint64_t)json_object_get_int64(id) : 0;
+    item->decoded = true;
+    if (json == NULL)
+        return;
+    wp_text(json, "content_hash", &item->content_hash);
+    item->modified_wrong = wp_member(json, "modified_at") != NULL && !wp_text(json, "modified_at", &item->modified_at);
+    item->action_wrong = wp_member(json, "action") != NULL && !wp_text(json, "action", &item->action);
+}
+
+/* A string as it stands; false where it has to be decoded. */
+static bool text_read(struct str value, struct str *out, bool *wrong)
+{
+    if (str_eq(value, STR("null")))
+        return true;
+    if (value.p[0] != '"') {
+        *wrong = true;
+        return true;
+    }
+    return json_span_text(value, out);
+}
+
+static bool read_member(struct wp_item *item, struct str name, struct str value)
+{
+    bool ignored;
+    uint64_t id;
+    if (memchr(name.p, '\\', name.n) != NULL)
+        return false;
+    if (str_eq(name, STR("wp_id")))
+        item->wp_id = id_read(value, &id) ? id : 0;
+    if (str_eq(name, STR("content_hash")))
+        return text_read(value, &item->content_hash, &ignored);
+    if (str_eq(name, STR("modified_at")))
+        return text_read(value, &item->modified_at, &item->modified_wrong);
+    if (str_eq(name, STR("action")))
+        return text_read(value, &item->action, &item->action_wrong);
+    return true;
+}
+
+void wp_item_read(struct str raw, struct wp_item *out)
+{
+    struct str rest = raw.n > 0 && raw.p[0] == '{' ? json_span_inside(raw) : (struct str){NULL, 0}, name, value;
+    *out = (struct wp_item){.raw = raw};
+    while (rest.n > 0 && json_span_member(&rest, &name, &value))
+        if (!read_member(out, name, value)) {
+            *out = (struct wp_item){.raw = raw};
+            read_tree(out);
+            return;
+        }
+}
+
+struct json_object *wp_item_json(struct wp_item *item)
+{
+    if (item->json != NULL || item->raw.n == 0 || item->raw.p[0] != '{')
+        return item->json;
+    struct json_tokener *tokener = json_tokener_new_ex(JSON_SCAN_DEPTH + 1);
+    if (tokener != NULL)
+        item->json = json_tokener_parse_ex(tokener, item->raw.p, (int)item->raw.n);
+    json_tokener_free(tokener);
+    return item->json;
+}
+
+void wp_item_free(struct wp_item *item)
+{
+    json_object_put(item->json);
+    item->json = NULL;
+}
+
+bool wp_item_hash(const struct wp_item *item, uint8_t out[16])
+{
+    uint8_t digest[CREDENTIAL_HASH];
+    char few[256];
+    struct buf named = {.p = few, .cap = sizeof(few)};
+    struct str text = item->raw;
+    if (item->content_hash.n > 0 && item->content_hash.n < sizeof(few) - 8) { /* told apart from a whole item, which begins with a brace */
+        buf_adds(&named, "hash:");
+        buf_str(&named, item->content_hash);
+        text = buf_view(&named);
+    } else if (item->content_hash.n > 0) {
+        text = item->content_hash;
+    }
+    if (!credential_hash(text, digest))
+        return false;
+    memcpy(out, digest, 16);
+    return true;
+}
+
+bool wp_item_modified(const struct wp_item *item, int64_t *out, struct wp_mistake *mistake)
+{
+    *out = 0;
+    if (item->modified_at.n == 0 && !item->modified_wrong)
+        return true;
+    if (!item->modified_wrong && zone_date(item->modified_at, (struct str){NULL, 0}, out))
+        return true;
+    wp_wrong(mistake, "modified_at must be a time as RFC 3339 writes it: 2026-05-07T13:00:00Z");
+    return false;
+}
+
+/* ---- the texts of one document: they end up side by side, so they are places first ---- */
+
+struct piece {
+    size_t at, n;
+};
+struct draft {
+    struct json_object *item;
+    struct buf *texts;
+    struct wp_mistake *mistake;
+    struct piece title, taxonomy, text, url, language, type, image_url, sku;
+};
+
+static bool wanted(struct draft *d, const char *name, bool required, struct str *out)
+{
+    struct json_object *value = wp_member(d->item, name);
+    *out = (struct str){"", 0};
+    if (value == NULL && required)
+        wp_wrong(d->mistake, "%s is required", name);
+    else if (value != NULL && !wp_text(d->item, name, out))
+        wp_wrong(d->mistake, "%s must be a string", name);
+    return d->mistake->code == NULL;
+}
+
+static struct piece keep(struct draft *d, struct str s)
+{
+    struct piece piece = {d->texts->n, s.n};
+    buf_str(d->texts, s);
+    return piece;
+}
+
+/* A text that is kept as it is. */
+static bool exact(struct draft *d, const char *name, bool required, size_t max, struct piece *out)
+{
+    struct str text;
+    if (!wanted(d, name, required, &text))
+        return false;
+    if (text.n > max)
+        wp_wrong(d->mistake, "%s must be at most %zu bytes long", name, max);
+    else if (required && text.n == 0)
+        wp_wrong(d->mistake, "%s must not be empty", name);
+    *out = keep(d, text);
+    return d->mistake->code == NULL;
+}
+
+static bool address_valid(struct str url)
+{
+    size_t scheme = url.n > 8 && strncasecmp(url.p, "https://", 8) == 0 ? 8 : url.n > 7 && strncasecmp(url.p, "http://", 7) == 0 ? 7 : 0;
+    if (scheme == 0 || memchr("/?#:@", url.p[scheme], 5) != NULL)
+        return false;
+    for (size_t i = 0; i < url.n; i++)
+        if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f || memchr("\"<>\\^`{|}", url.p[i], 9) != NULL)
+            return false;
+    return true;
+}
+
+/* A link: nothing but http and https ever becomes one. */
+static bool address(struct draft *d, const char *name, bool required, struct piece *out)
+{
+    if (!exact(d, name, required, STORE_SYNCED_SHORT_MAX, out))
+        return false;
+    if (out->n == 0 || (buf_ok(d->texts) && address_valid((struct str){d->texts->p + out->at, out->n})))
+        return true;
+    wp_wrong(d->mistake, "%s must be an http or https address", name);
+    return false;
+}
+
+static bool reduce(struct draft *d, const char *name, struct str html, size_t max)
+{
+    enum plain_status status = plain_text(html, max, d->texts);
+    if (status == PLAIN_TOO_COMPLEX) {
+        wp_wrong(d->mistake, "%s is HTML that takes too long to read: nest less", name);
+        d->mistake->code = "too_complex";
+    }
+    return d->mistake->code == NULL;
+}
+
+/* One line: a break is a space. */
+static void join_lines(struct draft *d, size_t from)
+{
+    for (size_t i = from; buf_ok(d->texts) && i < d->texts->n; i++)
+        if (d->texts->p[i] == '\n')
+            d->texts->p[i] = ' ';
+}
+
+static bool plain(struct draft *d, const char *name, bool required, size_t max, struct piece *out)
+{
+    struct str html;
+    size_t at = d->texts->n;
+    if (!wanted(d, name, required, &html) || !reduce(d, name, html, max))
+        return false;
+    *out = (struct piece){at, d->texts->n - at};
+    if (required && out->n == 0)
+        wp_wrong(d->mistake, "%s must not be empty", name);
+    return d->mistake->code == NULL;
+}
+
+/* The short text, a line, then the long one. */
+static bool body(struct draft *d, const char *summary, const char *content, bool required)
+{
+    struct piece first, second;
+    struct str html;
+    if (!plain(d, summary, false, STORE_SYNCED_TEXT_MAX / 2, &first))
+        return false;
+    if (first.n > 0)
+        buf_adds(d->texts, "\n");
+    size_t before = d->texts->n;
+    if (!wanted(d, content, required, &html) || !reduce(d, content, html, STORE_SYNCED_TEXT_MAX / 2 - 1))
+        return false;
+    second = (struct piece){before, d->texts->n - before};
+    d->text = (struct piece){first.at, second.n > 0 ? second.at + second.n - first.at : first.n};
+    return true;
+}
+
+/* ---- terms: strings, or objects with a name and perhaps values ---- */
+
+static void add_line(struct draft *d, const char *name, struct str html, const char *before)
+{
+    size_t at = d->texts->n;
+    buf_adds(d->texts, before);
+    size_t from = d->texts->n;
+    reduce(d, name, html, STORE_SYNCED_SHORT_MAX);
+    join_lines(d, from);
+    if (d->texts->n == from)
+        d->texts->n = at;
+}
+
+static void add_values(struct draft *d, const char *name, struct json_object *values)
+{
+    if (json_object_is_type(values, json_type_string))
+        add_line(d, name, string_of(values), ": ");
+    for (size_t i = 0; json_object_is_type(values, json_type_array) && i < json_object_array_length(values) && i < TERMS_MAX; i++) {
+        struct json_object *value = json_object_array_get_idx(values, i);
+        if (json_object_is_type(value, json_type_string))
+            add_line(d, name, string_of(value), i == 0 ? ": " : ", ");
+    }
+}
+
+static bool add_term(struct draft *d, const char *name, struct json_object *term)
+{
+    static const char *const value_names[] = {"value", "values", "options"};
+    bool is_object = json_object_is_type(term, json_type_object);
+    struct json_object *label = is_object ? wp_member(term, "name") : term;
+    if (!json_object_is_type(label, json_type_string)) {
+        wp_wrong(d->mistake, "%s must be an array of strings, or of objects with a name", name);
+        return false;
+    }
+    add_line(d, name, string_of(label), d->texts->n > d->taxonomy.at ? "\n" : "");
+    for (size_t i = 0; is_object && i < sizeof(value_names) / sizeof(value_names[0]); i++)
+        add_values(d, name, wp_member(term, value_names[i]));
+    return d->mistake->code == NULL;
+}
+
+static bool terms(struct draft *d, const char *name)
+{
+    struct json_object *list = wp_member(d->item, name);
+    if (list == NULL)
+        return true;
+    if (!json_object_is_type(list, json_type_array) || json_object_array_length(list) > TERMS_MAX) {
+        wp_wrong(d->mistake, "%s must be an array of at most %d", name, TERMS_MAX);
+        return false;
+    }
+    for (size_t i = 0; i < json_object_array_length(list); i++)
+        if (!add_term(d, name, json_object_array_get_idx(list, i)))
+            return false;
+    return true;
+}
+
+static void end_terms(struct draft *d)
+{
+    struct str all = {d->texts->p + d->taxonomy.at, d->texts->n - d->taxonomy.at};
+    d->taxonomy.n = buf_ok(d->texts) ? plain_cut(all, STORE_SYNCED_TAXONOMY_MAX).n : 0;
+    d->texts->n = d->taxonomy.at + d->taxonomy.n;
+}
+
+/* ---- posts ---- */
+
+static bool title(struct draft *d, const char *name)
+{
+    if (!plain(d, name, true, STORE_SYNCED_SHORT_MAX, &d->title))
+        return false;
+    join_lines(d, d->title.at);
+    return true;
+}
+
+static bool post(struct draft *d)
+{
+    d->taxonomy.at = d->texts->n;
+    if (!terms(d, "taxonomy_terms"))
+        return false;
+    end_terms(d);
+    return title(d, "title") && exact(d, "post_type", true, 64, &d->type) &&
+           address(d, "permalink", true, &d->url) && exact(d, "language", false, 64, &d->language) &&
+           body(d, "excerpt", "content_html", true);
+}
+
+/* ---- products ---- */
+
+/* An empty price is as good as none: a product that has only variations has no price of its own. */
+static bool price(struct draft *d, const char *name, bool required, int64_t *out)
+{
+    struct str text;
+    *out = MONEY_NONE;
+    if (!wanted(d, name, required, &text))
+        return false;
+    if (text.n > 0 && !money_read(text, out))
+        wp_wrong(d->mistake, "%s must be a decimal string, such as \"12.50\"", name);
+    return d->mistake->code == NULL;
+}
+
+static bool prices(struct draft *d, struct store_synced *out)
+{
+    struct str currency;
+    if (!price(d, "price", true, &out->price) || !price(d, "regular_price", false, &out->regular_price) ||
+        !price(d, "sale_price", false, &out->sale_price) || !wanted(d, "currency", true, &currency))
+        return false;
+    if (!currency_known(currency)) {
+        wp_wrong(d->mistake, "currency must be three capital letters, such as USD");
+        return false;
+    }
+    memcpy(out->currency, currency.p, 3);
+    out->exponent = currency_exponent(currency);
+    return true;
+}
+
+static bool stock(struct draft *d, struct store_synced *out)
+{
+    static const char *const names[] = {[STOCK_IN] = "instock", [STOCK_OUT] = "outofstock", [STOCK_BACKORDER] = "onbackorder"};
+    struct str text;
+    struct json_object *on_sale = wp_member(d->item, "on_sale");
+    if (!wanted(d, "stock_status", true, &text))
+        return false;
+    for (unsigned i = STOCK_IN; i <= STOCK_BACKORDER; i++)
+        if (str_eq(text, str_of(names[i])))
+            out->stock = (enum stock_status)i;
+    if (out->stock == STOCK_UNKNOWN)
+        wp_wrong(d->mistake, "stock_status must be instock, outofstock or onbackorder");
+    else if (!json_object_is_type(on_sale, json_type_boolean))
+        wp_wrong(d->mistake, "on_sale is required: true or false");
+    out->on_sale = json_object_get_boolean(on_sale) != 0;
+    return d->mistake->code == NULL;
+}
+
+static bool product(struct draft *d, struct store_synced *out)
+{
+    d->taxonomy.at = d->texts->n;
+    if (!terms(d, "categories") || !terms(d, "attributes"))
+        return false;
+    end_terms(d);
+    return title(d, "name") && exact(d, "sku", false, 256, &d->sku) &&
+           address(d, "permalink", true, &d->url) && address(d, "image_url", false, &d->image_url) && prices(d, out) && stock(d, out) &&
+           body(d, "short_description", "description", false);
+}
+
+static struct str text_at(const struct buf *texts, struct piece piece)
+{
+    return (struct str){texts->p + piece.at, piece.n};
+}
+
+static bool no_memory(struct wp_mistake *mistake)
+{
+    wp_wrong(mistake, "there is no memory for it at the moment: send it again");
+    mistake->code = "unavailable";
+    return false;
+}
+
+bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake)
+{
+    struct draft d = {.item = item, .texts = texts, .mistake = mistake};
+    *out = (struct store_synced){.kind = kind, .price = MONEY_NONE, .regular_price = MONEY_NONE, .sale_price = MONEY_NONE};
+    buf_reserve(texts, 1); /* so that there are bytes for empty texts to point at */
+    if (item == NULL)
+        return no_memory(mistake);
+    if (!(kind == SYNCED_POST ? post(&d) : product(&d, out)))
+        return false;
+    if (!buf_ok(texts))
+        return no_memory(mistake);
+    out->title = text_at(texts, d.title);
+    out->taxonomy = text_at(texts, d.taxonomy);
+    out->text = text_at(texts, d.text);
+    out->url = text_at(texts, d.url);
+    out->language = text_at(texts, d.language);
+    out->type = text_at(texts, d.type);
+    out->image_url = text_at(texts, d.image_url);
+    out->sku = text_at(texts, d.sku);
+    return true;
+}

@@ -1,0 +1,398 @@
+/*
+ * A batch on its way: the envelope is judged as a whole, each item on its own, in slices so that the loop is not held; what can be taken
+ * goes to the writer as one change, and its answer tells what became of each.
+ */
+#include "wp.h"
+
+#include "widget.h"
+#include "zone.h"
+#include "../http/json_out.h"
+#include "../http/json_span.h"
+
+#include <inttypes.h>
+#include <strings.h>
+#include <time.h>
+
+#define SLICE_US 2000
+
+/* What is to be told of an item. */
+struct result {
+    struct wp_item item;
+    struct str code;            /* a coupon's */
+    struct wp_mistake *mistake; /* NULL: it is in the change, */
+    size_t row;                 /* as this one */
+};
+
+struct batch {
+    struct request *r;
+    enum synced_kind kind;
+    struct ulid agent;
+    struct str site, action;
+    size_t count, at, row_count;
+    struct result *results;
+    struct store_item *known;
+    bool whole; /* send all content: what was taken for unchanged is not any more */
+    struct buf rows;
+};
+
+static void batch_free(void *arg)
+{
+    struct batch *b = arg;
+    for (size_t i = 0; b->results != NULL && i < b->count; i++)
+        wp_item_free(&b->results[i].item);
+    buf_free(&b->rows);
+}
+
+/* ---- the envelope ---- */
+
+static const char *const items_names[] = {[SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
+
+/* Where they stand, up to one more than may be. */
+static void find_items(struct batch *b, struct str list)
+{
+    struct str rest = list.p[0] == '[' ? json_span_inside(list) : list, raw;
+    b->results = request_alloc(b->r, (STORE_BATCH_MAX + 1) * sizeof(*b->results));
+    while (b->count <= STORE_BATCH_MAX && json_span_item(&rest, &raw))
+        b->results[b->count++] = (struct result){.item = {.raw = raw}};
+}
+
+static const char *items_mistake(struct batch *b, bool single)
+{
+    static const char array[] = "must be an array of at most 100 items", one[] = "must be one item: an object, or an array of one";
+    const struct value *v = &b->r->values[WP_ITEMS];
+    if (!v->sent)
+        return single ? "is required: the item, with an action" : "is required: an array of at most 100 items";
+    if (v->text.p[0] != '[' && (!single || v->text.p[0] != '{'))
+        return single ? one : array;
+    find_items(b, v->text);
+    if (single)
+        return b->count == 1 ? NULL : one;
+    return b->count <= STORE_BATCH_MAX ? NULL : array;
+}
+
+/* What two items of one batch may not share. */
+static bool same_item(const struct result *a, const struct result *b)
+{
+    return a->item.wp_id != 0 ? a->item.wp_id == b->item.wp_id
+                              : a->code.n > 0 && a->code.n == b->code.n && strncasecmp(a->code.p, b->code.p, a->code.n) == 0;
+}
+
+static void read_one(const struct batch *b, struct result *one)
+{
+    if (b->kind != SYNCED_COUPON) {
+        wp_item_read(one->item.raw, &one->item);
+        return;
+    }
+    if (wp_item_json(&one->item) == NULL || !wp_coupon_code(one->item.json, &one->code))
+        one->code = (struct str){NULL, 0};
+}
+
+static const char *read_items(struct batch *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        read_one(b, &b->results[i]);
+        for (size_t before = 0; before < i; before++)
+            if (same_item(&b->results[i], &b->results[before]))
+                return b->kind == SYNCED_COUPON ? "name a code twice" : "name a wp_id twice";
+    }
+    return NULL;
+}
+
+static const char *action_mistake(struct batch *b)
+{
+    const struct wp_item *item = &b->results[0].item;
+    b->action = item->action.n > 0 || item->action_wrong ? item->action : b->r->values[WP_ACTION].text;
+    return str_eq(b->action, STR("upsert")) || str_eq(b->action, STR("delete")) ? NULL : "is required: upsert or delete";
+}
+
+static bool envelope_judge(struct batch *b, bool single)
+{
+    const struct value *v = b->r->values;
+    struct buf errors = {0};
+    const char *why;
+    if (!v[WP_AGENT].sent)
+        fields_error(&errors, "agent_id", "is required");
+    if (!v[WP_SITE].sent || !wp_site(b->r, v[WP_SITE].text, &b->site))
+        fields_error(&errors, "site_url", v[WP_SITE].sent ? "must be an http or https address" : "is required");
+    if (!v[WP_PLUGIN].sent)
+        fields_error(&errors, "plugin_version", "is required");
+    if (v[WP_ZONE].sent && !zone_known(v[WP_ZONE].text))
+        fields_error(&errors, "timezone", "must be the name of a zone, such as Europe/Berlin");
+    if (v[WP_COMPLETE].number != 0 && !v[WP_SYNC_ID].sent && b->kind != SYNCED_COUPON)
+        fields_error(&errors, "sync_id", "is required with complete: it says which full sync is complete");
+    if ((why = items_mistake(b, single)) != NULL || (why = read_items(b)) != NULL)
+        fields_error(&errors, items_names[b->kind], "%s", why);
+    else if (single && (why = action_mistake(b)) != NULL)
+        fields_error(&errors, "action", "%s", why);
+    if (errors.n == 0)
+        return true;
+    reply_fields_error(b->r, &errors);
+    return false;
+}
+
+static void agent_found(void *arg, enum store_status status, const struct store_agent *agent)
+{
+    struct batch *b = arg;
+    if (status == STORE_OK && agent->workspace != b->r->workspace)
+        status = STORE_NOT_FOUND;
+    if (status == STORE_OK)
+        b->agent = agent->id;
+    else if (status == STORE_NOT_FOUND)
+        reply_error(b->r, ERR_AGENT_NOT_FOUND, NULL);
+    else
+        reply_store_error(b->r, status);
+}
+
+static bool agent_find(struct batch *b)
+{
+    struct ulid id;
+    if (ulid_parse(b->r->values[WP_AGENT].text, &id))
+        store_agent_get(b->r->store, &id, agent_found, b);
+    else
+        reply_error(b->r, ERR_AGENT_NOT_FOUND, NULL);
+    return !ulid_none(&b->agent);
+}
+
+static void look_at_known(struct batch *b)
+{
+    uint64_t ids[STORE_BATCH_MAX];
+    b->known = request_alloc(b->r, (b->count + 1) * sizeof(*b->known));
+    for (size_t i = 0; i < b->count; i++)
+        ids[i] = b->results[i].item.wp_id;
+    store_items_look(b->r->store, &b->agent, b->site, b->kind, ids, b->count, b->known);
+}
+
+/* ---- the answer ---- */
+
+enum told { TOLD_QUEUED, TOLD_UNCHANGED, TOLD_STALE, TOLD_DELETED, TOLD_FAILED, TOLDS };
+
+static const char *const told_names[TOLDS] = {"queued", "skipped_unchanged", "skipped_stale", "deleted", "failed"};
+
+static enum told told_of(const struct result *one, const struct store_answer *answer)
+{
+    return one->mistake != NULL ? TOLD_FAILED : (enum told)synced_mark(answer, one->row); /* in the order of enum synced_mark */
+}
+
+static void add_result(struct buf *out, const struct batch *b, const struct result *one, enum told told)
+{
+    if (b->kind == SYNCED_COUPON) {
+        buf_adds(out, "{\"code\":");
+        json_text(out, one->code.n > 0 ? one->code : (struct str){NULL, 0});
+    } else if (one->item.wp_id != 0)
+        buf_printf(out, "{\"wp_id\":%" PRIu64, one->item.wp_id);
+    else
+        buf_adds(out, "{\"wp_id\":null");
+    buf_printf(out, ",\"status\":\"%s\"", told_names[told]);
+    if (one->mistake != NULL) {
+        buf_printf(out, ",\"error\":{\"code\":\"%s\",\"message\":", one->mistake->code);
+        json_string(out, str_of(one->mistake->message));
+        buf_adds(out, "}");
+    }
+    buf_adds(out, "}");
+}
+
+static void answer_build(struct buf *out, const struct batch *b, const struct store_answer *answer)
+{
+    uint64_t counts[TOLDS] = {[TOLD_DELETED] = answer->id};
+    const struct value *sync_id = &b->r->values[WP_SYNC_ID];
+    for (size_t i = 0; i < b->count; i++)
+        counts[told_of(&b->results[i], answer)]++;
+    for (unsigned i = 0; i < TOLDS; i++)
+        buf_printf(out, "%s\"%s\":%" PRIu64, i == 0 ? "{" : ",", told_names[i], counts[i]);
+    buf_adds(out, ",\"sync_id\":");
+    json_text(out, sync_id->sent ? sync_id->text : (struct str){NULL, 0});
+    buf_adds(out, ",\"results\":[");
+    for (size_t i = 0; i < b->count; i++) {
+        buf_adds(out, i == 0 ? "" : ",");
+        add_result(out, b, &b->results[i], told_of(&b->results[i], answer));
+    }
+    buf_adds(out, "]}");
+}
+
+/* ---- its way ---- */
+
+static void batch_go(struct request *r);
+
+static void batch_begin(struct batch *b)
+{
+    b->at = b->row_count = 0;
+    buf_reset(&b->rows);
+    if (b->kind != SYNCED_COUPON)
+        look_at_known(b);
+    batch_go(b->r);
+}
+
+static void batch_done(struct request *r, const struct store_answer *answer)
+{
+    struct batch *b = r->state;
+    struct buf body = {0};
+    switch (answer->status) {
+    case STORE_OK:
+        widget_replayed(r, answer);
+        answer_build(&body, b, answer);
+        if (buf_ok(&body))
+            wp_reply(r, 200, buf_view(&body));
+        else
+            reply_error(r, ERR_UNAVAILABLE, NULL);
+        buf_free(&body);
+        return;
+    case STORE_AGAIN: /* something was changed in between: nothing is left out this time */
+        b->whole = true;
+        batch_begin(b);
+        return;
+    case STORE_STALE:
+        reply_error(r, ERR_CONFLICT, "A later full sync is complete already: begin another one, under a new sync_id.");
+        return;
+    case STORE_NOT_FOUND:
+        reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
+        return;
+    default:
+        reply_store_error(r, answer->status);
+    }
+}
+
+static void batch_send(struct batch *b)
+{
+    struct request *r = b->r;
+    struct store_change change = {
+        .kind = b->kind == SYNCED_COUPON ? CHANGE_COUPONS : CHANGE_SYNC,
+        .fields = r->values[WP_COMPLETE].number != 0 ? SYNC_COMPLETE : 0,
+        .workspace = r->workspace,
+        .agent = b->agent,
+        .name = b->site,
+        .status = b->kind,
+        .text = r->values[WP_SYNC_ID].sent ? r->values[WP_SYNC_ID].text : (struct str){NULL, 0},
+        .data = buf_view(&b->rows),
+        .code = 200,
+    };
+    if (!buf_ok(&b->rows))
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    else if (request_idempotency(r, &change))
+        request_change(r, &change, batch_done);
+}
+
+static void fail(struct batch *b, struct result *one, const struct wp_mistake *mistake)
+{
+    one->mistake = request_alloc(b->r, sizeof(*mistake));
+    *one->mistake = *mistake;
+}
+
+static void coupon_add(struct batch *b, struct result *one)
+{
+    struct buf texts = {0};
+    struct store_coupon coupon;
+    struct wp_mistake mistake = {0};
+    if (wp_coupon(one->item.json, b->r->values[WP_ZONE].text, &texts, &coupon, &mistake)) {
+        coupon_pack(&b->rows, &coupon);
+    } else {
+        fail(b, one, &mistake);
+        if (one->code.n > 0)
+            coupon_pack_seen(&b->rows, one->code);
+    }
+    one->row = b->row_count;
+    b->row_count += mistake.code == NULL || one->code.n > 0;
+    buf_free(&texts);
+}
+
+static void document_add(struct batch *b, struct result *one, const uint8_t hash[16], int64_t modified_at)
+{
+    struct buf texts = {0};
+    struct store_synced document;
+    struct wp_mistake mistake = {0};
+    if (wp_document(b->kind, wp_item_json(&one->item), &texts, &document, &mistake)) {
+        document.modified_at = modified_at;
+        sync_pack(&b->rows, SYNC_UPSERT, one->item.wp_id, hash, modified_at, &document);
+    } else {
+        fail(b, one, &mistake);
+        sync_pack(&b->rows, SYNC_SEEN, one->item.wp_id, NULL, 0, NULL);
+    }
+    if (!one->item.decoded)
+        wp_item_free(&one->item);
+    buf_free(&texts);
+}
+
+static void item_add(struct batch *b, struct result *one, const struct store_item *known)
+{
+    struct wp_mistake mistake = {0};
+    uint8_t hash[16];
+    int64_t modified_at;
+    const uint64_t wp_id = one->item.wp_id;
+    if (wp_id == 0) {
+        wp_wrong(&mistake, "wp_id is required: a whole number from 1");
+    } else if (!wp_item_modified(&one->item, &modified_at, &mistake)) {
+        sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
+    } else if (!wp_item_hash(&one->item, hash)) {
+        wp_wrong(&mistake, "its content could not be hashed: send it again");
+        sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
+    } else if (str_eq(b->action, STR("delete")))
+        sync_pack(&b->rows, SYNC_DELETE, wp_id, NULL, modified_at, NULL);
+    else if (!b->whole && known->there && memcmp(known->hash, hash, sizeof(hash)) == 0)
+        sync_pack(&b->rows, SYNC_SAME, wp_id, hash, modified_at, NULL);
+    else
+        document_add(b, one, hash, modified_at);
+    if (mistake.code != NULL)
+        fail(b, one, &mistake);
+    one->row = b->row_count;
+    b->row_count += wp_id != 0;
+}
+
+static uint64_t mono_us(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static void batch_go(struct request *r)
+{
+    struct batch *b = r->state;
+    uint64_t until = mono_us() + SLICE_US;
+    for (; b->at < b->count; b->at++) {
+        struct result *one = &b->results[b->at];
+        one->mistake = NULL;
+        if (b->kind == SYNCED_COUPON)
+            coupon_add(b, one);
+        else
+            item_add(b, one, &b->known[b->at]);
+        if (b->at + 1 < b->count && mono_us() >= until) {
+            b->at++;
+            request_later(r, batch_go);
+            return;
+        }
+    }
+    batch_send(b);
+}
+
+static void batch_new(struct request *r, enum synced_kind kind, bool single)
+{
+    struct batch *b = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*b), batch_free);
+    *b = (struct batch){.r = r, .kind = kind};
+    r->state = b;
+    if (envelope_judge(b, single) && agent_find(b))
+        batch_begin(b);
+}
+
+void wp_posts_sync(struct request *r)
+{
+    batch_new(r, SYNCED_POST, false);
+}
+
+void wp_products_sync(struct request *r)
+{
+    batch_new(r, SYNCED_PRODUCT, false);
+}
+
+void wp_posts_changed(struct request *r)
+{
+    batch_new(r, SYNCED_POST, true);
+}
+
+void wp_products_changed(struct request *r)
+{
+    batch_new(r, SYNCED_PRODUCT, true);
+}
+
+void wp_coupons_sync(struct request *r)
+{
+    batch_new(r, SYNCED_COUPON, false);
+}

@@ -1,0 +1,23 @@
+/*
+ * HTML that somebody sent, as the plain text that people read: no markup, scripts, styles or comments, entities decoded. It is read by the
+ * parser of pages (page.h), so that hostile nesting and the like meet what pages meet. Workers; on their event loop, so it is bounded.
+ */
+#ifndef ASSAY_PLAIN_H
+#define ASSAY_PLAIN_H
+
+#include "../../store/bytes.h"
+
+#define PLAIN_HTML_MAX ((size_t)512 * 1024) /* bytes of HTML that are read; what follows is left out */
+
+enum plain_status { PLAIN_OK, PLAIN_TOO_COMPLEX, PLAIN_NO_MEMORY };
+
+/*
+ * plain_text(html, max, out): append the text of ${html} (UTF-8, a fragment or a whole page), at most ${max} bytes of it, cut between code
+ * points. White space is collapsed, to a line break where it holds one or where blocks meet; other control characters count as white space.
+ */
+enum plain_status plain_text(struct str html, size_t max, struct buf *out);
+
+/* plain_cut(s, max): the first ${max} bytes of UTF-8, or fewer, so that no code point is cut. */
+struct str plain_cut(struct str s, size_t max);
+
+#endif
