@@ -142,6 +142,12 @@ static inline const void *store_record(MDB_val value, size_t size)
     return value.mv_size == size ? value.mv_data : NULL;
 }
 
+/* store_paused(q): should the caller's loop turn now? */
+static inline bool store_paused(const struct store_list_query *q)
+{
+    return q != NULL && q->pause != NULL && q->pause(q->pause_arg);
+}
+
 /* store_dying(s, txn, workspace, project): is that workspace, or (project not 0) that project, being deleted? */
 bool store_dying(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t project);
 

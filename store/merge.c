@@ -86,11 +86,11 @@ static bool merges(const struct tend *tend, const struct view *v, uint64_t id)
 }
 
 /* The view's own rows that go into new segments, ascending by id, with a copy of their URLs. */
-static bool take_own(struct tend *tend, struct view *v, uint32_t *to)
+static bool take_own(struct store *s, struct tend *tend, struct view *v, uint32_t *to)
 {
     uint32_t begun = tend->count;
     const struct view_order *order;
-    if (!view_order(v, REPORT_BY_ID, &order))
+    if (view_order(s, v, REPORT_BY_ID, NULL, &order) != STORE_OK)
         return false;
     for (size_t i = 0; i < order->count; i++) {
         uint32_t row = order->rows[i];
@@ -115,13 +115,13 @@ static bool take_own(struct tend *tend, struct view *v, uint32_t *to)
 }
 
 /* All rows of the plan, ascending by id, and an order of their URLs for each place they come from. */
-static bool gather(struct tend *tend, struct view *v)
+static bool gather(struct store *s, struct tend *tend, struct view *v)
 {
     size_t sources = tend->last - tend->first + 1;
     uint32_t *maps[sources], lengths[sources];
     uint64_t most = v->row_count;
     const struct view_order *own;
-    bool good = view_order(v, REPORT_BY_URL, &own);
+    bool good = view_order(s, v, REPORT_BY_URL, NULL, &own) == STORE_OK;
     for (size_t i = 0; i < sources; i++) {
         lengths[i] = i + 1 < sources ? v->segments[tend->first + i].segment.rows : v->row_count;
         most += i + 1 < sources ? lengths[i] : 0;
@@ -133,7 +133,7 @@ static bool gather(struct tend *tend, struct view *v)
     for (size_t i = 0; good && i + 1 < sources; i++)
         take_segment(tend, &v->segments[tend->first + i], maps[i]);
     uint32_t begun = tend->count;
-    good = good && take_own(tend, v, maps[sources - 1]) && join_rows(tend, begun, maps, lengths, sources);
+    good = good && take_own(s, tend, v, maps[sources - 1]) && join_rows(tend, begun, maps, lengths, sources);
     for (size_t i = 0; good && i + 1 < sources; i++)
         good = sequence_map(tend, NULL, v->segments[tend->first + i].segment.url.row, lengths[i], maps[i]);
     good = good && sequence_map(tend, own->rows, NULL, own->count, maps[sources - 1]);
@@ -200,7 +200,7 @@ static enum store_status plan_make(struct store_txn *t, struct tend *tend, const
     choose(t->s, tend, v);
     tend->kept_count = m->count;
     tend->kept = malloc((m->count + 1) * sizeof(*tend->kept));
-    if (tend->kept == NULL || !gather(tend, v))
+    if (tend->kept == NULL || !gather(t->s, tend, v))
         return txn_fail(t, ENOMEM, "merge the reports' index");
     if (m->count != 0)
         memcpy(tend->kept, m->segments, m->count * sizeof(*m->segments));

@@ -213,6 +213,12 @@ void store_project_find(struct store *s, uint64_t workspace, struct str name, st
 enum report_sort { REPORT_BY_ID, REPORT_BY_GENERATED_AT, REPORT_BY_URL, REPORT_BY_SCORE };
 enum project_sort { PROJECT_BY_CREATED_AT, PROJECT_BY_NAME };
 
+/*
+ * store_pause_fn(arg): should the caller's loop turn now? Asked between parts of the work, each of well under a millisecond where what it
+ * reads is in memory.
+ */
+typedef bool store_pause_fn(void *arg);
+
 struct store_list_query {
     uint64_t workspace;
     struct str search;        /* case-insensitive substring of the URL or name; empty: all */
@@ -223,7 +229,8 @@ struct store_list_query {
     uint64_t page;            /* from 1 */
     unsigned per_page;
     bool with_results;        /* reports only */
-    uint64_t search_bytes;    /* reports only: search no more text at a time, then STORE_AGAIN; 0: all at once */
+    store_pause_fn *pause;    /* where it says true, the answer is STORE_AGAIN: the same query, asked again, goes on; NULL: all at once */
+    void *pause_arg;
 };
 
 #define STORE_PER_PAGE_MAX 1000

@@ -249,6 +249,12 @@ static void same(const struct store_report *got, const struct model_report *want
 
 static const char *const needles[] = {"", "", "COM/s", "xx", "g/1", "//e.io/shop/", "/", "3", "pricing/2", "no such thing", "https://", "ABOUT-us/39"};
 
+static bool now_and_then(void *arg)
+{
+    (void)arg;
+    return pick(3) == 0;
+}
+
 static struct store_list_query any_query(int *w, int *p)
 {
     *w = (int)pick(WORKSPACES);
@@ -260,7 +266,7 @@ static struct store_list_query any_query(int *w, int *p)
                                  .page = 1 + (pick(2) ? pick(4) : pick(40)),
                                  .per_page = 1 + pick(60),
                                  .search = str_of(needles[pick(12)]),
-                                 .search_bytes = pick(2) ? 1 + pick(2000) : 0};
+                                 .pause = pick(2) ? now_and_then : NULL};
     if (*p < PROJECTS && projects[*w][*p] != 0)
         q.project = projects[*w][*p];
     return q;
