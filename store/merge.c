@@ -208,6 +208,22 @@ static enum store_status plan_make(struct store_txn *t, struct tend *tend, const
     return tend->made == NULL ? txn_fail(t, ENOMEM, "merge the reports' index") : STORE_OK;
 }
 
+bool merge_ahead(struct store *s, MDB_txn *txn, const struct store_list_query *q)
+{
+    struct manifest m;
+    struct log_head head;
+    uint64_t next;
+    struct view *v;
+    const struct view_order *order;
+    if (index_manifest(s, txn, q->workspace, &m) != STORE_OK || index_log(s, txn, q->workspace, &m, &next, &head) != STORE_OK ||
+        !index_due(s, &m, &head))
+        return true; /* what is wrong, the transaction says */
+    enum store_status status = view_get_some(s, txn, q, &v);
+    if (status == STORE_OK)
+        status = view_order(s, v, REPORT_BY_URL, q, &order);
+    return status != STORE_AGAIN;
+}
+
 /* Everything that the log has at this moment will be in the segments. */
 void merge_plan(struct store_txn *t, struct tend *tend)
 {

@@ -301,6 +301,13 @@ enum store_status store_txn_error(const struct store_txn *t);
 enum store_status store_commit(struct store_txn *t) __attribute__((warn_unused_result));
 void store_abort(struct store_txn *t);
 
+/*
+ * store_purge_ahead(s, limit, pause, arg): between transactions, read what the next CHANGE_PURGE takes, so that it does not wait for the disk
+ * or make up for a long log while it holds one. How many records, up to ${limit}, it should be told to delete; 0: a pause came before that
+ * was known, ask again first.
+ */
+size_t store_purge_ahead(struct store *s, size_t limit, store_pause_fn *pause, void *arg);
+
 /* store_events(s, count): what the last commit changed; borrowed until the next store_begin. */
 const struct store_event *store_events(const struct store *s, size_t *count);
 

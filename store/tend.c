@@ -71,6 +71,17 @@ static bool due_take(struct tend *t, uint64_t *out)
     return true;
 }
 
+uint64_t tend_next(const struct store *s)
+{
+    const struct tend *tend = s->tend;
+    uint64_t workspace = 0;
+    if (tend != NULL && tend->phase == TEND_SWEEP)
+        workspace = tend->workspace;
+    else if (tend != NULL && tend->phase == TEND_IDLE && tend->due.n != 0)
+        memcpy(&workspace, tend->due.p + tend->due.n - sizeof(workspace), sizeof(workspace));
+    return workspace;
+}
+
 void tend_due(struct store_txn *t, uint64_t workspace)
 {
     struct tend *tend = tend_of(t->s);

@@ -41,6 +41,13 @@ struct tend {
 void tend_forget_plan(struct tend *t);
 bool tend_due_add(struct tend *t, uint64_t workspace);
 
+/*
+ * tend_next(s): the workspace that the next step looks at first, 0: none, or its merge is under way. merge_ahead(s, txn, q): read what
+ * planning its merge takes, if it is due; false where a pause came between. Both outside of a transaction.
+ */
+uint64_t tend_next(const struct store *s);
+bool merge_ahead(struct store *s, MDB_txn *txn, const struct store_list_query *q);
+
 /* merge_plan(t, tend): what to merge of tend->workspace; the phase tells what is next, TEND_IDLE: nothing. */
 void merge_plan(struct store_txn *t, struct tend *tend);
 
