@@ -267,6 +267,8 @@ size_t store_purge_ahead(struct store *s, size_t limit, store_pause_fn *pause, v
     }
     if (limit != 0 && (q.workspace = tend_next(s)) != 0 && !merge_ahead(s, txn, &q))
         limit = 0;
+    if (limit != 0 && s->tend != NULL)
+        merge_prepare(s, txn, s->tend);
     store_read_end(s);
     return limit;
 }

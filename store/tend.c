@@ -27,6 +27,7 @@ void tend_forget_plan(struct tend *t)
     free(t->made);
     free(t->kept);
     buf_free(&t->text);
+    buf_free(&t->part);
     *t = (struct tend){.looked = t->looked, .txn = t->txn, .due = t->due};
 }
 

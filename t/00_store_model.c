@@ -153,6 +153,12 @@ static void model_delete_project(struct store_txn *t)
         reports[i].there = reports[i].there && (reports[i].workspace != w || reports[i].project != p);
 }
 
+static bool now_and_then(void *arg)
+{
+    (void)arg;
+    return pick(3) == 0;
+}
+
 static void model_purge(struct store_txn *t)
 {
     struct store_answer a;
@@ -184,6 +190,8 @@ static void batch(void)
 {
     struct store_txn *t;
     store_read_end(k.s);
+    if (pick(2)) /* what it prepares is put by this batch, or a later one */
+        store_purge_ahead(k.s, 20, now_and_then, NULL);
     ck_status(store_begin(k.s, &t), STORE_OK);
     for (int i = 0; i < PER_BATCH; i++) {
         uint32_t dice = pick(100);
@@ -248,12 +256,6 @@ static void same(const struct store_report *got, const struct model_report *want
 }
 
 static const char *const needles[] = {"", "", "COM/s", "xx", "g/1", "//e.io/shop/", "/", "3", "pricing/2", "no such thing", "https://", "ABOUT-us/39"};
-
-static bool now_and_then(void *arg)
-{
-    (void)arg;
-    return pick(3) == 0;
-}
 
 static struct store_list_query any_query(int *w, int *p)
 {
