@@ -98,6 +98,7 @@ struct store {
     struct view *views; /* of workspaces' indexes: see view.h */
     size_t view_count;
     uint64_t view_clock;
+    struct names *names; /* of workspaces' projects, the latest asked for first: see names.h */
     struct found *found; /* what searches found, the latest first: see found.h */
     size_t found_bytes;
     unsigned good, decent; /* the bounds that results are brought to; both 0: whatever they are */
