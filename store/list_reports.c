@@ -14,7 +14,7 @@ struct report_list {
     struct page page;
     struct search search;
     struct found *found; /* NULL: nothing is searched */
-    bool searched;       /* a chunk was: some of the work is done, so it may pause */
+    bool worked;         /* a chunk was searched, or rows put in order: some of it is done, so it may pause */
     struct view *view;
     struct run *runs;
     uint64_t *matches; /* of all segments, one behind the other */
@@ -81,10 +81,10 @@ static enum store_status search_chunks(struct report_list *l, const struct segme
 {
     uint32_t words = 1u << (g->chunk_shift - 6);
     for (; found->chunks < g->chunk_count; found->chunks++) {
-        if (l->searched && store_paused(l->q))
+        if (l->worked && store_paused(l->q))
             return STORE_AGAIN;
         chunk_match(&g->chunks[found->chunks], &l->search, found->bits + found->chunks * words);
-        l->searched = true;
+        l->worked = true;
     }
     return STORE_OK;
 }
@@ -137,6 +137,7 @@ static enum store_status match_own(struct report_list *l, struct run *run)
     uint64_t *bits = NULL;
     if (v->row_count == 0)
         return STORE_OK;
+    l->worked = l->worked || v->orders[l->q->sort].moved_count != 0;
     enum store_status status = view_order(l->s, v, l->q->sort, l->q, &order);
     if (status != STORE_OK)
         return status;
@@ -303,7 +304,7 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     if ((l->q->search.n != 0 && l->found == NULL) || !make_room(l))
         return store_fail(l->s, ENOMEM, "list reports");
     status = match_all(l, total);
-    if (status == STORE_OK && l->searched && store_paused(l->q))
+    if (status == STORE_OK && l->worked && store_paused(l->q))
         return STORE_AGAIN;
     if (status == STORE_OK && l->page.skip < *total)
         status = take_page(l, *total);

@@ -29,7 +29,7 @@ static int compare_rows(const void *a, const void *b)
  * Rows that moved leave the order first, all of them, so that what stays is in order by what the rows are now. Then they come back at their
  * new places, some at a time.
  */
-#define ORDER_STEP 1024
+#define ORDER_STEP 512
 
 static bool lift(struct view *v, struct view_order *o)
 {

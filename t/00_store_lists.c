@@ -525,7 +525,7 @@ START_TEST(a_list_that_pauses_wherever_it_may_ends_with_the_same_answer)
     unsigned turns = list_in_turns(&q, &reports, paused[_i].meanwhile, paused[_i].merging, &l);
     ck_assert_uint_gt(turns, 1);
     if (pauses.every == 1) /* a chunk, or a step of an order, is the most for one */
-        ck_assert_uint_ge(turns, merged / 64 + tail / 1024);
+        ck_assert_uint_ge(turns, merged / 64 + tail / 512);
     uint64_t ids[100], total = l.total;
     size_t count = l.count;
     ck_assert_uint_eq(total, paused[_i].needle[0] == '\0' ? reports : (reports + 2) / 3);
