@@ -4,24 +4,64 @@
 #include "http/request.h"
 
 #include <stdlib.h>
+#include <time.h>
+
+#define SLICE_US 2000
+#define SLICES_PATIENT 32 /* more than so many become longer, so that work ends that others' changes add to all the time */
 
 struct later {
     struct pending pending;
     struct later *next;
-    request_fn *done;
+    request_fn *work;
 };
 
-void request_later(struct request *r, request_fn *done)
+static uint64_t clock_us(clockid_t clock)
 {
+    struct timespec ts;
+    clock_gettime(clock, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static void note_longest(_Atomic uint64_t *longest, uint64_t us)
+{
+    if (us > score_get(*longest))
+        score_set(*longest, us);
+}
+
+/* The request may be gone when its work has been done. */
+void request_slice(struct request *r, request_fn *work)
+{
+    struct score *score = r->worker->process->score;
+    uint64_t began = clock_us(CLOCK_MONOTONIC), cpu = clock_us(CLOCK_THREAD_CPUTIME_ID);
+    unsigned doublings = r->slices++ / SLICES_PATIENT;
+    r->slice_until_us = began + ((uint64_t)SLICE_US << (doublings < 10 ? doublings : 10));
+    work(r);
+    note_longest(&score->stretch_us, clock_us(CLOCK_MONOTONIC) - began);
+    note_longest(&score->stretch_cpu_us, clock_us(CLOCK_THREAD_CPUTIME_ID) - cpu);
+}
+
+bool request_pause(void *arg)
+{
+    const struct request *r = arg;
+    return clock_us(CLOCK_MONOTONIC) >= r->slice_until_us;
+}
+
+/*
+ * What goes on goes on to its end before the next one does: what it was about to read again lies in memory, and what it keeps for itself
+ * between turns is not crowded out by others'.
+ */
+void request_later(struct request *r, request_fn *work)
+{
+    struct worker *w = r->worker;
     struct later *later = malloc(sizeof(*later));
     if (later == NULL) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return;
     }
-    *later = (struct later){.pending = {r}, .done = done};
-    struct later **at = &r->worker->later;
-    while (*at != NULL)
+    struct later **at = &w->later;
+    while (*at != NULL && !w->going_on)
         at = &(*at)->next;
+    *later = (struct later){.pending = {r}, .next = *at, .work = work};
     *at = later;
     r->pending = &later->pending;
 }
@@ -32,13 +72,15 @@ void later_run(struct worker *w)
     if (later == NULL)
         return;
     struct request *r = later->pending.request;
-    request_fn *done = later->done;
+    request_fn *work = later->work;
     w->later = later->next;
     free(later);
     if (r == NULL)
         return;
     r->pending = NULL;
-    done(r);
+    w->going_on = true;
+    request_slice(r, work);
+    w->going_on = false;
     store_read_end(w->store);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Requests whose work is cut into slices, so that none holds the loop for long: each goes on in a later turn, one a turn, in the order in
- * which they asked. Worker processes only.
+ * Requests whose work is cut into slices, so that none holds the loop for long: each goes on in later turns, one slice a turn, one request
+ * after the other, in the order in which they asked. Worker processes only.
  */
 #ifndef ASSAY_LATER_H
 #define ASSAY_LATER_H

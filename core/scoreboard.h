@@ -34,6 +34,11 @@ struct score {
     _Atomic uint64_t batches;       /* writer: commits; auditor: pages that failed */
     _Atomic uint64_t pending;       /* worker: held requests; writer: queued jobs; auditor: pages running */
     _Atomic uint64_t upkeep;        /* writer: records left of what it does in the background */
+    /*
+     * worker: the longest that one request's work held its loop; writer: the longest slice of work in the background, to its commit. By the
+     * clock, and of the processor.
+     */
+    _Atomic uint64_t stretch_us, stretch_cpu_us;
 } __attribute__((aligned(128)));
 
 struct scoreboard {

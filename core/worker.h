@@ -31,6 +31,7 @@ struct worker {
     struct link *link;     /* to the writer */
     struct hasher *hasher; /* password hashes */
     struct later *later;   /* requests that go on in later turns, the first of them */
+    bool going_on;         /* one of them does */
     struct doors *doors;   /* listeners and connections */
     struct access_log *access_log;
     struct str base_url;

@@ -9,6 +9,7 @@
 #include "writer.h"
 
 #include "log.h"
+#include "slice.h"
 #include "traffic.h"
 #include "api/render.h"
 
@@ -20,7 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PURGE_SLICE 200
+#define PURGE_HOLD_US 10000 /* that work in the background should hold a transaction, beside what a commit of next to nothing takes */
+#define PURGE_AHEAD_US 4000 /* what is read for it between two transactions, in up to so many turns */
+#define PURGE_AHEAD_TURNS 16
 #define GATHER_MAX_US 2000
 #define TRAVEL_US 16 /* a caller's answer there and its next change back, workers and callers on the cores beside */
 #define SMALL_BATCH 4
@@ -432,7 +435,7 @@ static void retain(struct writer *w)
             w->retaining &= ~rows[i].what;
         if ((w->retaining & rows[i].what) != 0)
             writer_batch_add(w, NULL, 0)->change = (struct store_change){
-                .kind = CHANGE_RETAIN, .fields = rows[i].what, .expires_at = clock_wall_ms() - (int64_t)rows[i].age_ms, .limit = PURGE_SLICE};
+                .kind = CHANGE_RETAIN, .fields = rows[i].what, .expires_at = clock_wall_ms() - (int64_t)rows[i].age_ms, .limit = w->purge_slice};
     }
 }
 
@@ -458,13 +461,41 @@ static void on_time(struct writer *w)
     }
 }
 
+static bool is_over(void *until_us)
+{
+    return mono_us() >= *(const uint64_t *)until_us;
+}
+
+/* while no transaction is under way. What a slow disk has not brought yet may come in the next turns, and all of it is deleted at once. */
+static void look_ahead(struct writer *w)
+{
+    uint64_t until_us = mono_us() + PURGE_AHEAD_US;
+    w->purge_ready = w->purging ? store_purge_ahead(w->store, w->purge_slice, is_over, &until_us) : 0;
+    if (w->purge_ready == w->purge_slice || !w->purging)
+        w->purge_waited = 0;
+    else if (w->purge_waited++ % PURGE_AHEAD_TURNS != 0)
+        w->purge_ready = 0;
+}
+
 /* last in a batch, and none that others are waited for */
 static void add_purge(struct writer *w)
 {
-    if (w->purging)
-        writer_batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = PURGE_SLICE};
+    w->upkeeping = w->purge_ready != 0 || w->retaining != 0;
+    if (w->purge_ready != 0)
+        writer_batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = w->purge_ready};
     if (w->retaining != 0)
         retain(w);
+}
+
+/* ${us}, ${cpu_us}: what the transaction took after the last of its callers' changes, the commit included */
+static void note_hold(struct writer *w, uint64_t us, uint64_t cpu_us)
+{
+    struct score *score = w->process->score;
+    if (us > score_get(score->stretch_us))
+        score_set(score->stretch_us, us);
+    if (cpu_us > score_get(score->stretch_cpu_us))
+        score_set(score->stretch_cpu_us, cpu_us);
+    w->purge_slice = slice_next(w->purge_slice, us, w->small_commit_us + PURGE_HOLD_US);
 }
 
 /* what goes on in the background: on the scoreboard, and in the log when it begins, every few seconds, and at its end */
@@ -550,15 +581,24 @@ static void gather(struct writer *w)
     }
 }
 
+static uint64_t cpu_us(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
 static void work(struct writer *w)
 {
     size_t size = w->batch_count;
-    uint64_t began = mono_us();
+    uint64_t began = mono_us(), cpu = cpu_us();
     apply_batch(w);
     if (size == 0)
         return;
     w->commit_us = mono_us() - began;
-    if (size <= SMALL_BATCH) /* one that had to wait for a core or a busy disk says little */
+    if (w->upkeeping)
+        note_hold(w, w->commit_us, cpu_us() - cpu);
+    else if (size <= SMALL_BATCH) /* one that had to wait for a core or a busy disk says little */
         w->small_commit_us =
             w->commit_us < w->small_commit_us ? w->commit_us : w->small_commit_us + (w->commit_us - w->small_commit_us) / 8;
     w->last_size = size;
@@ -611,6 +651,7 @@ int writer_run(struct process *p)
                        .queue = queue_new(p->conf->auditors, p->conf->audit_concurrency),
                        .epoll = epoll_create1(EPOLL_CLOEXEC),
                        .upkeep = "",
+                       .purge_slice = SLICE_RECORDS_MAX,
                        .purging = true};
     struct epoll_event listen = {.events = EPOLLIN, .data.ptr = NULL};
     if (w.queue == NULL || w.epoll < 0 || epoll_ctl(w.epoll, EPOLL_CTL_ADD, p->writer_fd, &listen) != 0) {
@@ -626,6 +667,7 @@ int writer_run(struct process *p)
         wait_and_read(&w);
         on_time(&w);
         held_retry(&w);
+        look_ahead(&w);
         gather(&w);
         add_purge(&w);
         work(&w);

@@ -164,39 +164,39 @@ static bool letters_exact(const struct search *s)
     return true;
 }
 
-static size_t look(const struct chunk *c, const struct search *s, const uint64_t *maybe, uint32_t count, uint64_t *bits)
+static void look(const struct chunk *c, const struct search *s, const uint64_t *maybe, uint32_t count, uint64_t *bits)
 {
-    enum { ALL_FROM = 4, ROW_COST = 512 }; /* when a quarter has to be looked at, all are, in one go */
+    enum { ALL_FROM = 4 }; /* when a quarter has to be looked at, all are, in one go */
     uint16_t rows[(1u << CHUNK_ROWS_SHIFT) / ALL_FROM];
     uint32_t n = 0;
     if (count > c->head->rows / ALL_FROM) {
         search_rows(s, c->text, c->offset, 0, c->head->rows, bits);
-        return c->head->text_bytes;
+        return;
     }
     for (uint32_t word = 0; word < c->bitmap; word++)
         for (uint64_t left = maybe[word]; left != 0; left &= left - 1)
             rows[n++] = (uint16_t)(word * 64 + (uint32_t)__builtin_ctzll(left));
     search_some(s, c->text, c->offset, rows, n, bits);
-    return (size_t)n * ROW_COST;
 }
 
-size_t chunk_match(const struct chunk *c, const struct search *s, uint64_t *bits)
+void chunk_match(const struct chunk *c, const struct search *s, uint64_t *bits)
 {
-    enum { FEW = 32, COST = 32768 }; /* so many are looked at sooner than the words; what it takes to see that there is nothing */
+    enum { FEW = 32 }; /* so many are looked at sooner than the words */
     uint64_t maybe[CHUNK_WORDS];
     if (s->never)
-        return 0;
+        return;
     if (s->needle.n == 2 && c->head->short_rows == 0 && letters_exact(s)) {
         match_two(c, s, bits);
-        return COST;
+        return;
     }
     uint32_t count = candidates(c, s, maybe);
     if (s->needle.n == 3 && letters_exact(s)) {
         for (uint32_t i = 0; i < c->bitmap && count != 0; i++)
             bits[i] |= maybe[i];
-        return COST;
+        return;
     }
     if (count > FEW)
         count = settle(c, s, maybe, bits);
-    return COST + (count == 0 ? 0 : look(c, s, maybe, count, bits));
+    if (count != 0)
+        look(c, s, maybe, count, bits);
 }

@@ -49,8 +49,8 @@ void part_put(struct buf *out, const void *p, size_t n);
 bool chunk_read(struct part_reader *r, struct chunk *out);
 void chunk_make(const struct str *urls, uint32_t count, size_t stride, struct buf *out);
 
-/* chunk_match(c, s, bits): set the bit of each row that has the needle. What that cost: bytes of text that one goes through as fast. */
-size_t chunk_match(const struct chunk *c, const struct search *s, uint64_t *bits);
+/* chunk_match(c, s, bits): set the bit of each row that has the needle. */
+void chunk_match(const struct chunk *c, const struct search *s, uint64_t *bits);
 
 /* chunk_has(c, gram, row): do the grams know of those three letters in that row? For store_check. */
 bool chunk_has(const struct chunk *c, uint32_t gram, uint32_t row);

@@ -4,11 +4,6 @@
 
 #define KEPT_BYTES ((size_t)32 << 20)
 
-struct found_segment {
-    uint64_t part;
-    uint64_t *bits;
-};
-
 struct found {
     struct found *next;
     uint64_t workspace;
@@ -85,15 +80,15 @@ struct found *found_needle(struct store *s, uint64_t workspace, struct str needl
     return found_new(s, workspace, needle);
 }
 
-const uint64_t *found_bits(const struct found *f, uint64_t part)
+struct found_segment *found_segment(const struct found *f, uint64_t part)
 {
     for (size_t i = 0; i < f->count; i++)
         if (f->segments[i].part == part)
-            return f->segments[i].bits;
+            return &f->segments[i];
     return NULL;
 }
 
-uint64_t *found_add(struct store *s, struct found *f, uint64_t part, uint32_t words)
+struct found_segment *found_add(struct store *s, struct found *f, uint64_t part, uint32_t words)
 {
     if (f->count == f->cap) {
         size_t cap = f->cap == 0 ? 32 : f->cap * 2;
@@ -106,9 +101,9 @@ uint64_t *found_add(struct store *s, struct found *f, uint64_t part, uint32_t wo
     uint64_t *bits = calloc(words, sizeof(*bits));
     if (bits == NULL)
         return NULL;
-    f->segments[f->count++] = (struct found_segment){part, bits};
+    f->segments[f->count++] = (struct found_segment){.part = part, .bits = bits};
     f->bytes += words * sizeof(*bits);
     s->found_bytes += words * sizeof(*bits);
     make_room(s);
-    return bits;
+    return &f->segments[f->count - 1];
 }

@@ -12,11 +12,18 @@ struct found; /* what one needle found in one workspace */
 /* found_needle(s, workspace, needle): its entry, made where there is none; NULL when memory is short. Good until the next call. */
 struct found *found_needle(struct store *s, uint64_t workspace, struct str needle);
 
-/* found_bits(s, f, part): what it found in the segment of that fixed part; NULL: not looked for yet. */
-const uint64_t *found_bits(const struct found *f, uint64_t part);
+/* What it found in a segment: a bit for each row of those of its chunks that were looked at. */
+struct found_segment {
+    uint64_t part; /* the segment's fixed one */
+    uint32_t chunks;
+    uint64_t *bits;
+};
 
-/* found_add(s, f, part, words): room for it, all zero, to be filled at once; NULL when memory is short. */
-uint64_t *found_add(struct store *s, struct found *f, uint64_t part, uint32_t words);
+/* found_segment(f, part): what it found in the segment of that fixed part; NULL: not looked for yet. Good until the next found_add. */
+struct found_segment *found_segment(const struct found *f, uint64_t part);
+
+/* found_add(s, f, part, words): room for it, no chunk looked at; NULL when memory is short. */
+struct found_segment *found_add(struct store *s, struct found *f, uint64_t part, uint32_t words);
 
 void found_forget(struct store *s);
 

@@ -103,6 +103,7 @@ struct store {
     struct view *views; /* of workspaces' indexes: see view.h */
     size_t view_count;
     uint64_t view_clock;
+    struct names *names; /* of workspaces' projects, the latest asked for first: see names.h */
     struct found *found; /* what searches found, the latest first: see found.h */
     size_t found_bytes;
     unsigned good, decent; /* the bounds that results are brought to; both 0: whatever they are */
@@ -145,6 +146,12 @@ enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out);
 static inline const void *store_record(MDB_val value, size_t size)
 {
     return value.mv_size == size ? value.mv_data : NULL;
+}
+
+/* store_paused(q): should the caller's loop turn now? */
+static inline bool store_paused(const struct store_list_query *q)
+{
+    return q != NULL && q->pause != NULL && q->pause(q->pause_arg);
 }
 
 /* store_dying(s, txn, workspace, project): is that workspace, or (project not 0) that project, being deleted? */

@@ -1,3 +1,4 @@
+#include "names.h"
 #include "page.h"
 #include "search.h"
 
@@ -38,70 +39,71 @@ struct project_list {
     struct search search;
 };
 
-/* The project an index entry leads to. By name the value says which, by date the key. */
-static enum store_status project_at(struct project_list *l, struct walk *w, struct store_project *out)
-{
-    uint64_t id = 0;
-    bool good;
-    if (l->q->sort == PROJECT_BY_NAME) {
-        good = w->v.mv_size == sizeof(id);
-        if (good)
-            memcpy(&id, w->v.mv_data, sizeof(id));
-    } else {
-        good = walk_u64(w, 2, &id);
-    }
-    enum store_status status = good ? project_read(l->s, l->txn, l->q->workspace, id, out, NULL) : STORE_NOT_FOUND;
-    return status == STORE_NOT_FOUND ? store_corrupt(l->s, "an index of projects") : status;
-}
-
-static enum store_status project_step(struct project_list *l, struct walk *w)
+static enum store_status take_project(struct project_list *l, uint64_t id)
 {
     struct store *s = l->s;
-    bool searching = l->q->search.n != 0;
-    bool wanted = l->page.count < l->page.want;
-    if (!searching && (l->page.total < l->page.skip || !wanted)) {
-        l->page.total++;
-        return STORE_OK;
-    }
-    struct store_project p;
-    enum store_status status = project_at(l, w, &p);
-    if (status != STORE_OK || (searching && !search_matches(&l->search, p.name)))
-        return status;
-    l->page.total++;
-    if (l->page.total <= l->page.skip || !wanted)
-        return STORE_OK;
     void *items = s->projects;
     if (!page_room(s, &items, &s->project_cap, l->page.count, sizeof(*s->projects)))
         return STORE_IO;
     s->projects = items;
-    s->projects[l->page.count++] = p;
-    return STORE_OK;
+    enum store_status status = project_read(s, l->txn, l->q->workspace, id, &s->projects[l->page.count], NULL);
+    l->page.count += status == STORE_OK;
+    return status == STORE_NOT_FOUND ? store_corrupt(s, "an index of projects") : status;
+}
+
+/* The ${at}-th of the order, in the direction of the list. */
+static uint32_t row_at(const struct project_list *l, const struct names *n, uint64_t at)
+{
+    const uint32_t *order = (const uint32_t *)(const void *)n->orders[l->q->sort].p;
+    return order[l->q->ascending ? at : names_count(n) - 1 - at];
+}
+
+static uint64_t id_of(const struct names *n, uint32_t row)
+{
+    return ((const struct names_row *)(const void *)n->rows.p)[row].id;
+}
+
+static enum store_status take_all(struct project_list *l, const struct names *n)
+{
+    enum store_status status = STORE_OK;
+    for (uint64_t at = l->page.skip; status == STORE_OK && l->page.count < l->page.want && at < names_count(n); at++)
+        status = take_project(l, id_of(n, row_at(l, n, at)));
+    return status;
+}
+
+static enum store_status take_matching(struct project_list *l, const struct names *n, uint64_t *total)
+{
+    enum store_status status = STORE_OK;
+    uint32_t rows = (uint32_t)(n->rows.n / sizeof(struct names_row)), count = names_count(n);
+    uint64_t *bits = calloc(rows / 64 + 1, sizeof(*bits));
+    if (bits == NULL)
+        return store_fail(l->s, ENOMEM, "search");
+    search_rows(&l->search, (const uint8_t *)n->text.p, (const uint32_t *)(const void *)n->offset.p, 0, rows, bits);
+    *total = 0;
+    for (uint32_t at = 0; at < count && status == STORE_OK; at++) {
+        uint32_t row = row_at(l, n, at);
+        if (!bit_test(bits, row))
+            continue;
+        if ((*total)++ >= l->page.skip && l->page.count < l->page.want)
+            status = take_project(l, id_of(n, row));
+    }
+    free(bits);
+    return status;
 }
 
 static enum store_status project_list(struct project_list *l, uint64_t *total)
 {
-    const struct store_list_query *q = l->q;
     struct store_workspace workspace;
     struct counts counts;
-    enum store_status status = workspace_read(l->s, l->txn, q->workspace, &workspace, &counts);
+    const struct names *n;
+    enum store_status status = workspace_read(l->s, l->txn, l->q->workspace, &workspace, &counts);
     if (status != STORE_OK)
         return status == STORE_NOT_FOUND ? STORE_OK : status;
+    status = names_get(l->s, l->txn, l->q, workspace.projects, &n);
     *total = workspace.projects;
-    if (q->search.n == 0 && l->page.skip >= *total)
-        return STORE_OK;
-    struct walk w = {0};
-    enum space space = q->sort == PROJECT_BY_NAME ? SPACE_PROJECT_NAME : SPACE_PROJECT_DATE;
-    key_id(&w.prefix, space, q->workspace);
-    status = walk_prefix(l->s, l->txn, &w, DB_BASE, !q->ascending);
-    for (; status == STORE_OK && (q->search.n != 0 || l->page.count < l->page.want); status = walk_next(&w)) {
-        status = project_step(l, &w);
-        if (status != STORE_OK)
-            break;
-    }
-    walk_end(&w);
-    if (q->search.n != 0)
-        *total = l->page.total;
-    return status == STORE_NOT_FOUND ? STORE_OK : status;
+    if (status != STORE_OK)
+        return status;
+    return l->q->search.n == 0 ? take_all(l, n) : take_matching(l, n, total);
 }
 
 void store_project_list(struct store *s, const struct store_list_query *query, store_project_list_fn *done, void *arg)

@@ -14,7 +14,7 @@ struct report_list {
     struct page page;
     struct search search;
     struct found *found; /* NULL: nothing is searched */
-    uint64_t searched;   /* what it cost: see chunk.h */
+    bool worked;         /* a chunk was searched, or rows put in order: some of it is done, so it may pause */
     struct view *view;
     struct run *runs;
     uint64_t *matches; /* of all segments, one behind the other */
@@ -76,22 +76,17 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
 
 /* ---- searching a segment ---- */
 
-/* Letters of the needle come nowhere in the segment. */
-static bool ruled_out(const struct search *search, const struct segment *g)
+/* The chunks that were not looked at yet. */
+static enum store_status search_chunks(struct report_list *l, const struct segment *g, struct found_segment *found)
 {
-    for (size_t i = 0; i < search->gram_count; i++)
-        if (!bit_test(g->grams, search->grams[i]))
-            return true;
-    return false;
-}
-
-static uint64_t search_all(const struct search *search, const struct segment *g, uint64_t *bits)
-{
-    uint64_t bytes = 0;
     uint32_t words = 1u << (g->chunk_shift - 6);
-    for (uint32_t i = 0; i < g->chunk_count; i++)
-        bytes += chunk_match(&g->chunks[i], search, bits + i * words);
-    return bytes;
+    for (; found->chunks < g->chunk_count; found->chunks++) {
+        if (l->worked && store_paused(l->q))
+            return STORE_AGAIN;
+        chunk_match(&g->chunks[found->chunks], &l->search, found->bits + found->chunks * words);
+        l->worked = true;
+    }
+    return STORE_OK;
 }
 
 static void search_few(const struct search *search, const struct segment *g, uint64_t *bits)
@@ -111,20 +106,16 @@ static enum store_status search_segment(struct report_list *l, const struct view
     const struct segment *g = &in->segment;
     if (l->found == NULL || *count == 0)
         return STORE_OK;
-    const uint64_t *known = found_bits(l->found, in->fixed);
+    struct found_segment *known = found_segment(l->found, in->fixed);
     if (known == NULL && *count <= FEW_ROWS) {
         search_few(&l->search, g, bits);
     } else {
-        if (known == NULL) {
-            if (l->q->search_bytes != 0 && l->searched >= l->q->search_bytes)
-                return STORE_AGAIN;
-            uint64_t *made = found_add(l->s, l->found, in->fixed, g->words);
-            if (made == NULL)
-                return store_fail(l->s, ENOMEM, "search");
-            l->searched += search_all(&l->search, g, made);
-            known = made;
-        }
-        and_bits(bits, known, g->words);
+        if (known == NULL && (known = found_add(l->s, l->found, in->fixed, g->words)) == NULL)
+            return store_fail(l->s, ENOMEM, "search");
+        enum store_status status = search_chunks(l, g, known);
+        if (status != STORE_OK)
+            return status;
+        and_bits(bits, known->bits, g->words);
     }
     *count = count_bits(bits, g->words);
     return STORE_OK;
@@ -146,8 +137,10 @@ static enum store_status match_own(struct report_list *l, struct run *run)
     uint64_t *bits = NULL;
     if (v->row_count == 0)
         return STORE_OK;
-    if (!view_order(v, l->q->sort, &order))
-        return store_fail(l->s, ENOMEM, "list reports");
+    l->worked = l->worked || v->orders[l->q->sort].moved_count != 0;
+    enum store_status status = view_order(l->s, v, l->q->sort, l->q, &order);
+    if (status != STORE_OK)
+        return status;
     if (l->found != NULL) {
         bits = calloc((v->row_count + 63) / 64, sizeof(*bits));
         if (bits == NULL)
@@ -275,7 +268,7 @@ static enum store_status match_all(struct report_list *l, uint64_t *total)
     enum store_status status = STORE_OK;
     for (size_t i = 0; i < v->segment_count && status == STORE_OK; i++) {
         struct run *run = &l->runs[i];
-        if (l->found == NULL || !ruled_out(&l->search, run->segment)) {
+        if (l->found == NULL || !search_lacks(&l->search, run->segment->grams)) {
             run->count = filter_segment(l->q, &v->segments[i], bits);
             status = search_segment(l, &v->segments[i], bits, &run->count);
         }
@@ -303,12 +296,16 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     enum store_status status = owner_look(l);
     if (status != STORE_OK)
         return status == STORE_NOT_FOUND ? STORE_OK : status;
-    status = view_get(l->s, l->txn, l->q->workspace, &l->view);
-    if (status != STORE_OK)
+    status = view_get_some(l->s, l->txn, l->q, &l->view);
+    if (status != STORE_OK || (l->q->search.n != 0 && search_lacks(&l->search, l->view->grams)))
         return status;
-    if (!make_room(l))
+    if (l->q->search.n != 0)
+        l->found = found_needle(l->s, l->q->workspace, l->search.needle);
+    if ((l->q->search.n != 0 && l->found == NULL) || !make_room(l))
         return store_fail(l->s, ENOMEM, "list reports");
     status = match_all(l, total);
+    if (status == STORE_OK && l->worked && store_paused(l->q))
+        return STORE_AGAIN;
     if (status == STORE_OK && l->page.skip < *total)
         status = take_page(l, *total);
     return status;
@@ -320,12 +317,8 @@ void store_report_list(struct store *s, const struct store_list_query *query, st
     uint64_t total = 0;
     bool valid = query->sort <= REPORT_BY_SCORE && query->result <= RESULT_BAD && query->per_page <= STORE_PER_PAGE_MAX;
     enum store_status status = valid ? store_snapshot(s, &l.txn) : STORE_INVALID;
-    if (status == STORE_OK && query->search.n != 0) {
-        if (search_begin(&l.search, query->search))
-            l.found = found_needle(s, query->workspace, l.search.needle);
-        if (l.found == NULL)
-            status = store_fail(s, ENOMEM, "search");
-    }
+    if (status == STORE_OK && !search_begin(&l.search, query->search))
+        status = store_fail(s, ENOMEM, "search");
     if (status == STORE_OK)
         status = report_list(&l, &total);
     if (status == STORE_OK)

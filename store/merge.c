@@ -86,11 +86,11 @@ static bool merges(const struct tend *tend, const struct view *v, uint64_t id)
 }
 
 /* The view's own rows that go into new segments, ascending by id, with a copy of their URLs. */
-static bool take_own(struct tend *tend, struct view *v, uint32_t *to)
+static bool take_own(struct store *s, struct tend *tend, struct view *v, uint32_t *to)
 {
     uint32_t begun = tend->count;
     const struct view_order *order;
-    if (!view_order(v, REPORT_BY_ID, &order))
+    if (view_order(s, v, REPORT_BY_ID, NULL, &order) != STORE_OK)
         return false;
     for (size_t i = 0; i < order->count; i++) {
         uint32_t row = order->rows[i];
@@ -115,13 +115,13 @@ static bool take_own(struct tend *tend, struct view *v, uint32_t *to)
 }
 
 /* All rows of the plan, ascending by id, and an order of their URLs for each place they come from. */
-static bool gather(struct tend *tend, struct view *v)
+static bool gather(struct store *s, struct tend *tend, struct view *v)
 {
     size_t sources = tend->last - tend->first + 1;
     uint32_t *maps[sources], lengths[sources];
     uint64_t most = v->row_count;
     const struct view_order *own;
-    bool good = view_order(v, REPORT_BY_URL, &own);
+    bool good = view_order(s, v, REPORT_BY_URL, NULL, &own) == STORE_OK;
     for (size_t i = 0; i < sources; i++) {
         lengths[i] = i + 1 < sources ? v->segments[tend->first + i].segment.rows : v->row_count;
         most += i + 1 < sources ? lengths[i] : 0;
@@ -133,7 +133,7 @@ static bool gather(struct tend *tend, struct view *v)
     for (size_t i = 0; good && i + 1 < sources; i++)
         take_segment(tend, &v->segments[tend->first + i], maps[i]);
     uint32_t begun = tend->count;
-    good = good && take_own(tend, v, maps[sources - 1]) && join_rows(tend, begun, maps, lengths, sources);
+    good = good && take_own(s, tend, v, maps[sources - 1]) && join_rows(tend, begun, maps, lengths, sources);
     for (size_t i = 0; good && i + 1 < sources; i++)
         good = sequence_map(tend, NULL, v->segments[tend->first + i].segment.url.row, lengths[i], maps[i]);
     good = good && sequence_map(tend, own->rows, NULL, own->count, maps[sources - 1]);
@@ -200,12 +200,28 @@ static enum store_status plan_make(struct store_txn *t, struct tend *tend, const
     choose(t->s, tend, v);
     tend->kept_count = m->count;
     tend->kept = malloc((m->count + 1) * sizeof(*tend->kept));
-    if (tend->kept == NULL || !gather(tend, v))
+    if (tend->kept == NULL || !gather(t->s, tend, v))
         return txn_fail(t, ENOMEM, "merge the reports' index");
     if (m->count != 0)
         memcpy(tend->kept, m->segments, m->count * sizeof(*m->segments));
     tend->made = calloc(tend->count / t->s->segment_rows + 1, sizeof(*tend->made));
     return tend->made == NULL ? txn_fail(t, ENOMEM, "merge the reports' index") : STORE_OK;
+}
+
+bool merge_ahead(struct store *s, MDB_txn *txn, const struct store_list_query *q)
+{
+    struct manifest m;
+    struct log_head head;
+    uint64_t next;
+    struct view *v;
+    const struct view_order *order;
+    if (index_manifest(s, txn, q->workspace, &m) != STORE_OK || index_log(s, txn, q->workspace, &m, &next, &head) != STORE_OK ||
+        !index_due(s, &m, &head))
+        return true; /* what is wrong, the transaction says */
+    enum store_status status = view_get_some(s, txn, q, &v);
+    if (status == STORE_OK)
+        status = view_order(s, v, REPORT_BY_URL, q, &order);
+    return status != STORE_AGAIN;
 }
 
 /* Everything that the log has at this moment will be in the segments. */
@@ -236,26 +252,25 @@ void merge_plan(struct store_txn *t, struct tend *tend)
 
 /* ---- carrying it out ---- */
 
-static void piece_put(struct store_txn *t, struct tend *tend, uint64_t part, uint64_t piece, struct buf *b)
+/* Put what was prepared. */
+static void piece_put(struct store_txn *t, struct tend *tend, uint64_t part, uint64_t piece)
 {
     MDB_stat stat;
     struct key k;
+    struct buf *b = &tend->part;
     mdb_env_stat(t->s->env, &stat);
     size_t n = b->n < stat.ms_psize ? stat.ms_psize : b->n; /* on pages of its own, where it never moves */
     tend->cramped = tend->cramped || !txn_upkeep_fits(t, n);
-    if (tend->cramped) {
-        buf_free(b);
-        return;
-    }
     segment_part_key(&k, tend->workspace, part, piece);
-    char *to = buf_ok(b) ? txn_reserve(t, SPACE_PART, &k, n) : NULL;
+    char *to = buf_ok(b) && !tend->cramped ? txn_reserve(t, SPACE_PART, &k, n) : NULL;
     if (to != NULL) {
         memcpy(to, b->p, b->n);
         memset(to + b->n, 0, n - b->n);
-    } else {
+    } else if (!tend->cramped) {
         txn_fail(t, ENOMEM, "make a segment");
     }
     buf_free(b);
+    tend->prepared = false;
 }
 
 static bool url_below(const struct segment_row *a, const struct segment_row *b)
@@ -270,19 +285,14 @@ static int compare_lengths(const void *a, const void *b)
     return x->count > y->count ? -1 : x->count < y->count;
 }
 
-void merge_order(struct store_txn *t, struct tend *tend)
+/* The shortest two become one; false when memory is short. */
+static bool order_some(struct tend *tend)
 {
-    if (tend->sequence_count == 1) {
-        tend->phase = TEND_CHUNKS;
-        return;
-    }
     qsort(tend->sequences, tend->sequence_count, sizeof(*tend->sequences), compare_lengths);
     struct sequence *a = &tend->sequences[tend->sequence_count - 2], *b = a + 1;
     uint32_t *rows = malloc((a->count + b->count + 1) * sizeof(*rows)), n = 0;
-    if (rows == NULL) {
-        txn_fail(t, ENOMEM, "merge the reports' index");
-        return;
-    }
+    if (rows == NULL)
+        return false;
     for (uint32_t i = 0, j = 0; i < a->count || j < b->count;) {
         bool first = j == b->count || (i < a->count && url_below(&tend->rows[a->rows[i]], &tend->rows[b->rows[j]]));
         rows[n++] = first ? a->rows[i++] : b->rows[j++];
@@ -291,6 +301,17 @@ void merge_order(struct store_txn *t, struct tend *tend)
     free(b->rows);
     *a = (struct sequence){rows, n};
     tend->sequence_count--;
+    return true;
+}
+
+void merge_order(struct store_txn *t, struct tend *tend)
+{
+    if (tend->prepared)
+        tend->prepared = false;
+    else if (tend->sequence_count > 1 && !order_some(tend))
+        txn_fail(t, ENOMEM, "merge the reports' index");
+    else if (tend->sequence_count == 1)
+        tend->phase = TEND_CHUNKS;
 }
 
 static uint32_t present_rows(const struct store *s, const struct tend *tend)
@@ -316,27 +337,37 @@ static void note_grams(struct store_txn *t, struct tend *tend, const struct buf 
         tend->grams[i] |= c.present[i];
 }
 
+static uint32_t chunk_rows(const struct store *s, const struct tend *tend)
+{
+    uint32_t left = present_rows(s, tend) - (tend->chunk << s->chunk_shift), size = 1u << s->chunk_shift;
+    return left < size ? left : size;
+}
+
+static void make_chunk(struct store *s, struct tend *tend)
+{
+    uint32_t from = tend->done + (tend->chunk << s->chunk_shift);
+    chunk_make(&tend->rows[from].url, chunk_rows(s, tend), sizeof(*tend->rows), &tend->part);
+}
+
 void merge_chunk(struct store_txn *t, struct tend *tend)
 {
-    uint32_t rows = present_rows(t->s, tend), size = 1u << t->s->chunk_shift, from = tend->chunk * size;
-    uint32_t count = rows - from < size ? rows - from : size;
-    struct buf b = {0};
+    uint32_t upto = (tend->chunk << t->s->chunk_shift) + chunk_rows(t->s, tend);
+    if (!tend->prepared)
+        make_chunk(t->s, tend);
     if (tend->chunk == 0)
         tend->made[tend->made_count].fixed = tend->head.next_part++;
-    chunk_make(&tend->rows[tend->done + from].url, count, sizeof(*tend->rows), &b);
-    note_grams(t, tend, &b);
-    piece_put(t, tend, tend->made[tend->made_count].fixed, ++tend->chunk, &b);
-    if (from + count == rows)
+    note_grams(t, tend, &tend->part);
+    piece_put(t, tend, tend->made[tend->made_count].fixed, ++tend->chunk);
+    if (upto == present_rows(t->s, tend))
         tend->phase = TEND_FIXED;
 }
 
-void merge_fixed(struct store_txn *t, struct tend *tend)
+static void make_fixed(struct store *s, struct tend *tend)
 {
-    uint32_t rows = present_rows(t->s, tend), n = 0;
+    uint32_t rows = present_rows(s, tend), n = 0;
     uint16_t *order = malloc(rows * sizeof(*order));
-    struct buf b = {0};
     if (order == NULL) {
-        txn_fail(t, ENOMEM, "make a segment");
+        tend->part.failed = true;
         return;
     }
     for (uint32_t i = 0; i < tend->count; i++) {
@@ -344,23 +375,34 @@ void merge_fixed(struct store_txn *t, struct tend *tend)
         if (at >= tend->done && at - tend->done < rows)
             order[n++] = (uint16_t)(at - tend->done);
     }
-    segment_make_fixed(tend->rows + tend->done, rows, order, tend->grams, t->s->chunk_shift, &b);
-    piece_put(t, tend, tend->made[tend->made_count].fixed, 0, &b);
+    segment_make_fixed(tend->rows + tend->done, rows, order, tend->grams, s->chunk_shift, &tend->part);
     free(order);
+}
+
+void merge_fixed(struct store_txn *t, struct tend *tend)
+{
+    if (!tend->prepared)
+        make_fixed(t->s, tend);
+    piece_put(t, tend, tend->made[tend->made_count].fixed, 0);
     tend->phase = TEND_MOVING;
+}
+
+static void make_moving(struct store *s, struct tend *tend)
+{
+    segment_make_moving(tend->rows + tend->done, present_rows(s, tend), &tend->part);
 }
 
 void merge_moving(struct store_txn *t, struct tend *tend)
 {
     uint32_t rows = present_rows(t->s, tend);
     struct manifest_segment *m = &tend->made[tend->made_count++];
-    struct buf b = {0};
+    if (!tend->prepared)
+        make_moving(t->s, tend);
     m->moving = tend->head.next_part++;
     m->first_id = tend->rows[tend->done].id;
     m->last_id = tend->rows[tend->done + rows - 1].id;
     m->rows = m->live = rows;
-    segment_make_moving(tend->rows + tend->done, rows, &b);
-    piece_put(t, tend, m->moving, 0, &b);
+    piece_put(t, tend, m->moving, 0);
     tend->done += rows;
     tend->chunk = 0;
     tend->phase = tend->done < tend->count ? TEND_CHUNKS : TEND_TOUCHED;
@@ -385,41 +427,77 @@ static uint32_t rows_now(const struct view *v, const struct view_segment *in, st
     return live;
 }
 
-static void rewrite_moving(struct store_txn *t, struct tend *tend, const struct view *v, const struct view_segment *in)
+/* The next segment that the log touched and that is not merged; false: there is none. */
+static bool next_touched(struct tend *tend, const struct view *v)
 {
+    for (; tend->touched < v->segment_count; tend->touched++)
+        if (v->segments[tend->touched].masked_count != 0 && (tend->touched < tend->first || tend->touched >= tend->last))
+            return true;
+    return false;
+}
+
+static void make_touched(struct tend *tend, const struct view *v)
+{
+    const struct view_segment *in = &v->segments[tend->touched];
     struct segment_row *rows = malloc(in->segment.rows * sizeof(*rows));
-    struct manifest_segment *m = &tend->kept[tend->touched];
-    struct buf b = {0};
     if (rows == NULL) {
-        txn_fail(t, ENOMEM, "make a segment");
+        tend->part.failed = true;
         return;
     }
-    m->live = rows_now(v, in, rows);
-    m->moving = tend->head.next_part++;
-    if (m->live != 0) {
-        segment_make_moving(rows, in->segment.rows, &b);
-        piece_put(t, tend, m->moving, 0, &b);
-    }
+    tend->part_live = rows_now(v, in, rows);
+    segment_make_moving(rows, in->segment.rows, &tend->part);
     free(rows);
 }
 
-/* One segment that the log touched and that is not merged. What the log got since the plan was made may be in it: it is said twice. */
+/* What the log got since the plan was made may be in the part: it is said twice. */
 void merge_touched(struct store_txn *t, struct tend *tend)
 {
     struct view *v;
-    if (view_get(t->s, t->mdb, tend->workspace, &v) != STORE_OK) {
+    if (!tend->prepared && view_get(t->s, t->mdb, tend->workspace, &v) != STORE_OK) {
         txn_fail(t, 0, "the reports' index");
         return;
     }
-    for (; tend->touched < v->segment_count; tend->touched++) {
-        const struct view_segment *g = &v->segments[tend->touched];
-        if (g->masked_count == 0 || (tend->touched >= tend->first && tend->touched < tend->last))
-            continue;
-        rewrite_moving(t, tend, v, g);
-        tend->touched++;
+    if (!tend->prepared && !next_touched(tend, v)) {
+        tend->phase = TEND_INSTALL;
         return;
     }
-    tend->phase = TEND_INSTALL;
+    if (!tend->prepared)
+        make_touched(tend, v);
+    struct manifest_segment *m = &tend->kept[tend->touched++];
+    m->live = tend->part_live;
+    m->moving = tend->head.next_part++;
+    piece_put(t, tend, m->moving, 0); /* where nothing is left of it, it is swept with what the manifest does not name */
+}
+
+void merge_prepare(struct store *s, MDB_txn *txn, struct tend *tend)
+{
+    struct view *v;
+    if (tend->prepared)
+        return;
+    switch (tend->phase) {
+    case TEND_ORDER:
+        tend->prepared = tend->sequence_count > 1 && order_some(tend);
+        return;
+    case TEND_CHUNKS:
+        make_chunk(s, tend);
+        break;
+    case TEND_FIXED:
+        make_fixed(s, tend);
+        break;
+    case TEND_MOVING:
+        make_moving(s, tend);
+        break;
+    case TEND_TOUCHED:
+        if (view_get(s, txn, tend->workspace, &v) != STORE_OK || !next_touched(tend, v))
+            return;
+        make_touched(tend, v);
+        break;
+    default:
+        return;
+    }
+    tend->prepared = buf_ok(&tend->part);
+    if (!tend->prepared)
+        buf_free(&tend->part);
 }
 
 void merge_install(struct store_txn *t, struct tend *tend)

@@ -1,5 +1,6 @@
-#include "view.h"
 #include "synced_parts.h"
+#include "tend.h"
+#include "widget_parts.h"
 
 /*
  * What was deleted as a whole is gone for everybody at once, by its row among the dying; here its records follow, some at a time. Each
@@ -16,11 +17,11 @@ static bool dying_at(struct walk *w, struct dying *out)
 }
 
 /* The projects of a workspace go before the workspace itself. */
-static bool dying_first(struct store_txn *t, struct dying *out)
+static bool dying_first(struct store *s, MDB_txn *txn, struct dying *out)
 {
     struct walk w = {0};
     struct dying next;
-    bool found = walk_begin(t->s, t->mdb, &w, SPACE_DYING) == STORE_OK && dying_at(&w, out);
+    bool found = walk_begin(s, txn, &w, SPACE_DYING) == STORE_OK && dying_at(&w, out);
     if (found && out->project == 0 && walk_next(&w) == STORE_OK && dying_at(&w, &next) && next.workspace == out->workspace)
         *out = next;
     walk_end(&w);
@@ -51,20 +52,25 @@ static bool take_id(void *arg, const struct segment_row *row)
 }
 
 /* Reports of the project, or (0) of the whole workspace. */
+static void first_reports(const struct view *v, const struct dying *d, uint64_t most, struct found_ids *found)
+{
+    found->count = 0;
+    found->most = most < PURGE_STEP ? (size_t)most : PURGE_STEP;
+    if (d->project != 0)
+        view_each_of_project(v, d->project, take_id, found);
+    else
+        view_each(v, 0, UINT64_MAX, take_id, found);
+}
+
 static bool next_reports(struct store_txn *t, const struct dying *d, uint64_t left, struct found_ids *found)
 {
     struct view *v;
-    found->count = 0;
-    found->most = left < PURGE_STEP ? (size_t)left : PURGE_STEP;
     index_write(t);
     if (t->error != STORE_OK || view_get(t->s, t->mdb, d->workspace, &v) != STORE_OK) {
         txn_fail(t, 0, "the reports' index");
         return false;
     }
-    if (d->project != 0)
-        view_each_of_project(v, d->project, take_id, found);
-    else
-        view_each(v, 0, UINT64_MAX, take_id, found);
+    first_reports(v, d, left, found);
     return found->count != 0;
 }
 
@@ -201,7 +207,7 @@ enum store_status purge_slice(struct store_txn *t, const struct store_change *c,
     uint64_t limit = txn_slice(t, c->limit == 0 ? UINT64_MAX : c->limit);
     uint64_t left = limit;
     struct dying d;
-    while (left > 0 && t->error == STORE_OK && t->counters.dying > 0 && dying_first(t, &d)) {
+    while (left > 0 && t->error == STORE_OK && t->counters.dying > 0 && dying_first(t->s, t->mdb, &d)) {
         if (!purge_one(t, &d, &left))
             continue;
         struct key k;
@@ -219,6 +225,57 @@ enum store_status purge_slice(struct store_txn *t, const struct store_change *c,
     answer->id = limit - left;
     return left == limit && !tended ? STORE_NOT_FOUND : STORE_OK;
 }
+
+/* ---- before the transaction ---- */
+
+/* A page that is not in memory is waited for here. */
+static void touch(struct store *s, MDB_txn *txn, enum space space, uint64_t id)
+{
+    struct key k;
+    MDB_val v;
+    key_id(&k, space, id);
+    if (store_get(s, txn, space, &k, &v) == STORE_OK && v.mv_size > 0)
+        (void)*(const volatile char *)v.mv_data;
+}
+
+/* How many of the reports that go next are in memory; 0: not even their index is. */
+static size_t reports_ahead(struct store *s, MDB_txn *txn, const struct store_list_query *q, const struct dying *d, size_t limit)
+{
+    struct view *v;
+    struct found_ids found;
+    enum store_status status = view_get_some(s, txn, q, &v);
+    if (status != STORE_OK)
+        return status == STORE_AGAIN ? 0 : limit; /* the transaction says what is wrong */
+    first_reports(v, d, limit, &found);
+    for (size_t i = 0; i < found.count; i++) {
+        touch(s, txn, SPACE_REPORT, found.ids[i]);
+        touch(s, txn, SPACE_RESULT, found.ids[i]);
+        if (i + 1 < found.count && store_paused(q))
+            return i + 1;
+    }
+    return limit;
+}
+
+size_t store_purge_ahead(struct store *s, size_t limit, store_pause_fn *pause, void *arg)
+{
+    MDB_txn *txn;
+    struct dying d;
+    struct store_list_query q = {.pause = pause, .pause_arg = arg};
+    if (store_snapshot(s, &txn) != STORE_OK)
+        return limit;
+    if (store_any_dying(s, txn) && dying_first(s, txn, &d)) {
+        q.workspace = d.workspace;
+        limit = reports_ahead(s, txn, &q, &d, limit);
+    }
+    if (limit != 0 && (q.workspace = tend_next(s)) != 0 && !merge_ahead(s, txn, &q))
+        limit = 0;
+    if (limit != 0 && s->tend != NULL)
+        merge_prepare(s, txn, s->tend);
+    store_read_end(s);
+    return limit;
+}
+
+/* ---- how far it is ---- */
 
 /* Reports of dying projects, by what their records counted when they were marked; of the index, what is left of them. */
 static void purge_progress(struct store *s, MDB_txn *txn, uint64_t *done, uint64_t *total)

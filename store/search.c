@@ -236,6 +236,20 @@ void search_some(const struct search *s, const uint8_t *text, const uint32_t *of
     }
 }
 
+void search_note_grams(struct str text, uint64_t *grams)
+{
+    for (size_t i = 0; i + 3 <= text.n; i++)
+        bit_set(grams, search_gram((const uint8_t *)text.p + i));
+}
+
+bool search_lacks(const struct search *s, const uint64_t *grams)
+{
+    for (size_t i = 0; i < s->gram_count; i++)
+        if (!bit_test(grams, s->grams[i]))
+            return true;
+    return false;
+}
+
 bool search_matches(const struct search *s, struct str text)
 {
     for (size_t at = 0; !s->never && at + s->needle.n <= text.n; at++)

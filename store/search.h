@@ -22,6 +22,9 @@ static inline uint32_t search_gram(const uint8_t *p)
     return (uint32_t)search_sorts[p[0]] << 12 | (uint32_t)search_sorts[p[1]] << 6 | search_sorts[p[2]];
 }
 
+/* search_note_grams(text, grams): set the bit of each three letters that come in the text. */
+void search_note_grams(struct str text, uint64_t *grams);
+
 struct search {
     struct str needle;    /* folded; into ${folded} or allocated */
     const uint8_t *masks; /* 0x20 for a letter: what makes its two cases one */
@@ -36,6 +39,9 @@ struct search {
 /* search_begin(s, needle): false when memory is short. */
 bool search_begin(struct search *s, struct str needle);
 bool search_matches(const struct search *s, struct str text);
+
+/* search_lacks(s, grams): are there three letters of the needle that do not come in what ${grams} was noted of? */
+bool search_lacks(const struct search *s, const uint64_t *grams);
 
 /*
  * search_rows(s, text, offset, from, to, bits): set the bit of each row from..to (not included) that has the needle. Row r's text is

@@ -61,20 +61,16 @@ static bool read_moving(struct part_reader *r, struct segment *g)
     return !r->bad;
 }
 
-static enum store_status open_chunks(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t part, struct segment *g)
+static enum store_status open_chunk(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t part, struct segment *g)
 {
-    g->chunks = calloc(g->chunk_count, sizeof(*g->chunks));
-    if (g->chunks == NULL)
-        return store_fail(s, ENOMEM, "hold a segment");
-    for (uint32_t i = 0; i < g->chunk_count; i++) {
-        struct part_reader r;
-        enum store_status status = part_get(s, txn, workspace, part, i + 1, &r);
-        if (status != STORE_OK)
-            return status;
-        uint32_t rows = g->rows - (i << g->chunk_shift), most = 1u << g->chunk_shift;
-        if (!chunk_read(&r, &g->chunks[i]) || g->chunks[i].head->rows != (rows < most ? rows : most))
-            return store_corrupt(s, "a segment of the reports' index");
-    }
+    struct part_reader r;
+    uint32_t i = g->chunks_open, rows = g->rows - (i << g->chunk_shift), most = 1u << g->chunk_shift;
+    enum store_status status = part_get(s, txn, workspace, part, i + 1, &r);
+    if (status != STORE_OK)
+        return status;
+    if (!chunk_read(&r, &g->chunks[i]) || g->chunks[i].head->rows != (rows < most ? rows : most))
+        return store_corrupt(s, "a segment of the reports' index");
+    g->chunks_open++;
     return STORE_OK;
 }
 
@@ -85,7 +81,9 @@ enum store_status segment_open_moving(struct store *s, MDB_txn *txn, uint64_t wo
     return status == STORE_OK && !read_moving(&r, out) ? store_corrupt(s, "a segment of the reports' index") : status;
 }
 
-enum store_status segment_open(struct store *s, MDB_txn *txn, uint64_t workspace, const struct manifest_segment *m, struct segment *out)
+/* All but the chunks. */
+static enum store_status open_columns(struct store *s, MDB_txn *txn, uint64_t workspace, const struct manifest_segment *m,
+                                      struct segment *out)
 {
     struct part_reader r;
     *out = (struct segment){0};
@@ -94,8 +92,20 @@ enum store_status segment_open(struct store *s, MDB_txn *txn, uint64_t workspace
         status = store_corrupt(s, "a segment of the reports' index");
     if (status == STORE_OK)
         status = segment_open_moving(s, txn, workspace, m->moving, out);
-    if (status == STORE_OK)
-        status = open_chunks(s, txn, workspace, m->fixed, out);
+    if (status == STORE_OK && (out->chunks = calloc(out->chunk_count, sizeof(*out->chunks))) == NULL)
+        status = store_fail(s, ENOMEM, "hold a segment");
+    return status;
+}
+
+enum store_status segment_open(struct store *s, MDB_txn *txn, const struct store_list_query *q, uint64_t workspace,
+                               const struct manifest_segment *m, struct segment *out)
+{
+    enum store_status status = out->chunks != NULL ? STORE_OK : open_columns(s, txn, workspace, m, out);
+    for (bool worked = false; status == STORE_OK && out->chunks_open < out->chunk_count; worked = true) {
+        if (worked && store_paused(q))
+            return STORE_AGAIN;
+        status = open_chunk(s, txn, workspace, m->fixed, out);
+    }
     if (status != STORE_OK)
         segment_close(out);
     return status;

@@ -46,10 +46,15 @@ struct segment {
     const uint64_t *class_bits[CLASSES];
     const uint64_t *live_bits;
     struct chunk *chunks; /* allocated */
+    uint32_t chunks_open; /* the first so many are */
 };
 
-/* segment_open(s, txn, workspace, m, out): borrow all of it. segment_close frees what is allocated; safe on a zeroed one. */
-enum store_status segment_open(struct store *s, MDB_txn *txn, uint64_t workspace, const struct manifest_segment *m, struct segment *out);
+/*
+ * segment_open(s, txn, q, workspace, m, out): borrow all of it; ${out} is zeroed, or what an earlier call left that answered STORE_AGAIN,
+ * for a pause of ${q} (or NULL) came between. segment_close frees what is allocated; safe on a zeroed one.
+ */
+enum store_status segment_open(struct store *s, MDB_txn *txn, const struct store_list_query *q, uint64_t workspace,
+                               const struct manifest_segment *m, struct segment *out);
 enum store_status segment_open_moving(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t part, struct segment *out);
 void segment_close(struct segment *g);
 

@@ -1,4 +1,5 @@
 #include "found.h"
+#include "names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -225,6 +226,7 @@ void store_close(struct store *s)
     tend_free(s);
     view_forget(s);
     found_forget(s);
+    names_forget(s);
     buf_free(&s->scratch);
     free(s->events);
     free(s->reports);

@@ -215,6 +215,12 @@ void store_project_find(struct store *s, uint64_t workspace, struct str name, st
 enum report_sort { REPORT_BY_ID, REPORT_BY_GENERATED_AT, REPORT_BY_URL, REPORT_BY_SCORE };
 enum project_sort { PROJECT_BY_CREATED_AT, PROJECT_BY_NAME };
 
+/*
+ * store_pause_fn(arg): should the caller's loop turn now? Asked between parts of the work, each of well under a millisecond where what it
+ * reads is in memory.
+ */
+typedef bool store_pause_fn(void *arg);
+
 struct store_list_query {
     uint64_t workspace;
     struct str search;        /* case-insensitive substring of the URL or name; empty: all */
@@ -225,7 +231,8 @@ struct store_list_query {
     uint64_t page;            /* from 1 */
     unsigned per_page;
     bool with_results;        /* reports only */
-    uint64_t search_bytes;    /* reports only: search no more text at a time, then STORE_AGAIN; 0: all at once */
+    store_pause_fn *pause;    /* where it says true, the answer is STORE_AGAIN: the same query, asked again, goes on; NULL: all at once */
+    void *pause_arg;
 };
 
 #define STORE_PER_PAGE_MAX 1000
@@ -295,6 +302,13 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
 enum store_status store_txn_error(const struct store_txn *t);
 enum store_status store_commit(struct store_txn *t) __attribute__((warn_unused_result));
 void store_abort(struct store_txn *t);
+
+/*
+ * store_purge_ahead(s, limit, pause, arg): between transactions, read what the next CHANGE_PURGE takes, so that it does not wait for the disk
+ * or make up for a long log while it holds one. How many records, up to ${limit}, it should be told to delete; 0: a pause came before that
+ * was known, ask again first.
+ */
+size_t store_purge_ahead(struct store *s, size_t limit, store_pause_fn *pause, void *arg);
 
 /* store_events(s, count): what the last commit changed; borrowed until the next store_begin. */
 const struct store_event *store_events(const struct store *s, size_t *count);

@@ -27,6 +27,7 @@ void tend_forget_plan(struct tend *t)
     free(t->made);
     free(t->kept);
     buf_free(&t->text);
+    buf_free(&t->part);
     *t = (struct tend){.looked = t->looked, .txn = t->txn, .due = t->due};
 }
 
@@ -69,6 +70,17 @@ static bool due_take(struct tend *t, uint64_t *out)
     t->due.n -= sizeof(*out);
     memcpy(out, t->due.p + t->due.n, sizeof(*out));
     return true;
+}
+
+uint64_t tend_next(const struct store *s)
+{
+    const struct tend *tend = s->tend;
+    uint64_t workspace = 0;
+    if (tend != NULL && tend->phase == TEND_SWEEP)
+        workspace = tend->workspace;
+    else if (tend != NULL && tend->phase == TEND_IDLE && tend->due.n != 0)
+        memcpy(&workspace, tend->due.p + tend->due.n - sizeof(workspace), sizeof(workspace));
+    return workspace;
 }
 
 void tend_due(struct store_txn *t, uint64_t workspace)

@@ -35,11 +35,24 @@ struct tend {
     size_t made_count;
     struct manifest_segment *kept; /* all the old ones, moving parts replaced as they come */
     size_t kept_count, touched;
+    /* what the next step puts, where it was made before the transaction */
+    bool prepared;
+    struct buf part;
+    uint32_t part_live; /* of a moving part: its rows that are there */
 };
 
 /* tend_forget_plan(t): the phase is TEND_IDLE again. tend_due_add(t, workspace): false when it was due already. */
 void tend_forget_plan(struct tend *t);
 bool tend_due_add(struct tend *t, uint64_t workspace);
+
+/*
+ * Outside of a transaction, so that it is held for as short a time as can be. tend_next(s): the workspace that the next step looks at first,
+ * 0: none, or its merge is under way. merge_ahead(s, txn, q): read what planning its merge takes, if it is due; false where a pause came
+ * between. merge_prepare(s, txn, tend): make what the next step puts; what cannot be made is made, or fails, in the step.
+ */
+uint64_t tend_next(const struct store *s);
+void merge_prepare(struct store *s, MDB_txn *txn, struct tend *tend);
+bool merge_ahead(struct store *s, MDB_txn *txn, const struct store_list_query *q);
 
 /* merge_plan(t, tend): what to merge of tend->workspace; the phase tells what is next, TEND_IDLE: nothing. */
 void merge_plan(struct store_txn *t, struct tend *tend);

@@ -85,6 +85,7 @@ static bool row_add(struct view *v, const struct segment_row *r)
     v->rows[v->row_count] = (struct view_row){r->id, r->project, r->date, r->score, r->class};
     v->slots[slot_of(v, r->id)] = v->row_count + 1;
     v->row_count++;
+    search_note_grams(r->url, v->grams);
     for (int i = 0; i < 4; i++)
         if (!moved(&v->orders[i], v->row_count - 1))
             return false;
@@ -187,7 +188,7 @@ static bool replay_record(struct view *v, MDB_val record)
     return true;
 }
 
-static enum store_status replay(struct store *s, MDB_txn *txn, struct view *v)
+static enum store_status replay(struct store *s, MDB_txn *txn, struct view *v, const struct store_list_query *q)
 {
     struct walk w = {0};
     struct key from;
@@ -195,8 +196,12 @@ static enum store_status replay(struct store *s, MDB_txn *txn, struct view *v)
     key_id(&w.prefix, SPACE_LOG, v->workspace);
     key_u64(&from, v->next_log);
     enum store_status status = walk_from(s, txn, &w, DB_LIST, &from);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    for (bool worked = false; status == STORE_OK; status = walk_next(&w), worked = true) {
         uint64_t sequence;
+        if (worked && store_paused(q)) {
+            status = STORE_AGAIN;
+            break;
+        }
         if (!walk_u64(&w, 1, &sequence) || !replay_record(v, w.v)) {
             status = store_corrupt(s, "the log of the reports' index");
             break;
@@ -263,8 +268,8 @@ static bool same_bytes(const struct buf *a, const struct buf *b)
     return a->n == b->n && (a->p == NULL || b->p == NULL || memcmp(a->p, b->p, a->n) == 0);
 }
 
-/* ${anew}: the segments are others than before. The keys of the dying are short before they are long, so their order is the numbers'. */
-static enum store_status hide_dying(struct store *s, MDB_txn *txn, struct view *v, bool anew)
+/* The keys of the dying are short before they are long, so their order is the numbers'. */
+static enum store_status hide_dying(struct store *s, MDB_txn *txn, struct view *v)
 {
     struct buf dying = {0};
     enum store_status status = gather_dying(s, txn, v->workspace, &dying);
@@ -272,24 +277,23 @@ static enum store_status hide_dying(struct store *s, MDB_txn *txn, struct view *
     struct buf old = v->dying;
     v->dying = same ? v->dying : dying;
     buf_free(same ? &dying : &old);
-    for (size_t i = 0; status == STORE_OK && (anew || !same) && i < v->segment_count; i++)
+    for (size_t i = 0; status == STORE_OK && (v->anew || !same) && i < v->segment_count; i++)
         if (!hide(v, &v->segments[i]))
             status = store_fail(s, ENOMEM, "list reports");
+    v->anew = v->anew && status != STORE_OK;
     return status;
 }
 
 /* ---- its life ---- */
 
-static void segments_free(struct view *v)
+static void segments_free(struct view_segment *segments, size_t count)
 {
-    for (size_t i = 0; i < v->segment_count; i++) {
-        segment_close(&v->segments[i].segment);
-        free(v->segments[i].masked);
-        free(v->segments[i].hidden);
+    for (size_t i = 0; i < count; i++) {
+        segment_close(&segments[i].segment);
+        free(segments[i].masked);
+        free(segments[i].hidden);
     }
-    free(v->segments);
-    v->segments = NULL;
-    v->segment_count = 0;
+    free(segments);
 }
 
 static bool rows_clear(struct view *v)
@@ -304,19 +308,20 @@ static bool rows_clear(struct view *v)
     buf_add(&v->text, pad, sizeof(pad));
     buf_add(&v->offset, &zero, sizeof(zero));
     for (int i = 0; i < 4; i++)
-        v->orders[i].count = v->orders[i].moved_count = 0;
+        v->orders[i].count = v->orders[i].moved_count = v->orders[i].lifted = 0;
     return buf_ok(&v->text) && buf_ok(&v->offset);
 }
 
 static void view_free(struct view *v)
 {
-    segments_free(v);
+    segments_free(v->segments, v->segment_count);
     for (int i = 0; i < 4; i++) {
         free(v->orders[i].rows);
         free(v->orders[i].moved);
     }
     free(v->rows);
     free(v->slots);
+    free(v->grams);
     buf_free(&v->text);
     buf_free(&v->offset);
     buf_free(&v->manifest);
@@ -353,27 +358,60 @@ void view_undo(struct store *s)
     }
 }
 
-/* Segments and log from nothing. */
-static enum store_status load(struct store *s, MDB_txn *txn, struct view *v, const struct manifest *m)
+/* The segment of these parts that the view has open already goes over to ${to}. */
+static void keep_open(struct view *v, struct view_segment *to)
 {
-    segments_free(v);
-    if (!rows_clear(v))
-        return store_fail(s, ENOMEM, "hold a view");
+    for (size_t i = 0; i < v->segment_count && !v->dangling; i++) {
+        struct view_segment *from = &v->segments[i];
+        if (from->fixed != to->fixed || from->moving != to->moving)
+            continue;
+        to->segment = from->segment;
+        from->segment = (struct segment){0};
+    }
+}
+
+/* What the manifest names, to be opened, and nothing of the log. */
+static enum store_status begin_anew(struct store *s, struct view *v, const struct manifest *m)
+{
+    struct view_segment *segments = calloc(m->count + 1, sizeof(*segments));
+    if (v->grams == NULL)
+        v->grams = malloc(GRAM_CODES / 8);
     buf_reset(&v->manifest);
     buf_add(&v->manifest, &m->head, sizeof(m->head));
     buf_add(&v->manifest, m->segments, m->count * sizeof(*m->segments));
-    v->next_log = m->head.log_from;
-    v->segments = m->count == 0 ? NULL : calloc(m->count, sizeof(*v->segments));
-    if ((m->count != 0 && v->segments == NULL) || !buf_ok(&v->manifest))
+    if (segments == NULL || v->grams == NULL || !rows_clear(v) || !buf_ok(&v->manifest)) {
+        free(segments);
         return store_fail(s, ENOMEM, "hold a view");
-    enum store_status status = STORE_OK;
-    for (; v->segment_count < m->count && status == STORE_OK; v->segment_count++) {
-        const struct manifest_segment *from = &m->segments[v->segment_count];
-        struct view_segment *to = &v->segments[v->segment_count];
-        *to = (struct view_segment){.fixed = from->fixed, .moving = from->moving, .first_id = from->first_id, .last_id = from->last_id};
-        status = segment_open(s, txn, v->workspace, from, &to->segment);
     }
-    return status;
+    for (size_t i = 0; i < m->count; i++) {
+        const struct manifest_segment *from = &m->segments[i];
+        segments[i] =
+            (struct view_segment){.fixed = from->fixed, .moving = from->moving, .first_id = from->first_id, .last_id = from->last_id};
+        keep_open(v, &segments[i]);
+    }
+    segments_free(v->segments, v->segment_count);
+    v->segments = segments;
+    v->segment_count = m->count;
+    v->opened = 0;
+    v->next_log = m->head.log_from;
+    v->anew = true;
+    memset(v->grams, 0, GRAM_CODES / 8);
+    return STORE_OK;
+}
+
+static enum store_status open_segments(struct store *s, MDB_txn *txn, struct view *v, const struct manifest *m,
+                                       const struct store_list_query *q)
+{
+    while (v->opened < v->segment_count) {
+        struct segment *g = &v->segments[v->opened].segment;
+        enum store_status status = segment_open(s, txn, q, v->workspace, &m->segments[v->opened], g);
+        if (status != STORE_OK)
+            return status;
+        for (uint32_t i = 0; i < GRAM_CODES / 64; i++)
+            v->grams[i] |= g->grams[i];
+        v->opened++;
+    }
+    return STORE_OK;
 }
 
 static bool same_manifest(const struct view *v, const struct manifest *m)
@@ -383,23 +421,25 @@ static bool same_manifest(const struct view *v, const struct manifest *m)
            (bytes == 0 || memcmp(v->manifest.p + sizeof(m->head), m->segments, bytes) == 0);
 }
 
-static enum store_status bring_up(struct store *s, MDB_txn *txn, struct view *v)
+static enum store_status bring_up(struct store *s, MDB_txn *txn, struct view *v, const struct store_list_query *q)
 {
     struct manifest m;
     size_t snapshot = mdb_txn_id(txn);
-    if (v->snapshot == snapshot && !v->writing)
+    if (v->snapshot == snapshot && !v->writing && !v->partial)
         return STORE_OK;
     enum store_status status = index_manifest(s, txn, v->workspace, &m);
-    bool anew = v->dangling || v->snapshot > snapshot || !same_manifest(v, &m);
-    if (status == STORE_OK && anew)
-        status = load(s, txn, v, &m);
-    if (status == STORE_OK)
-        status = replay(s, txn, v);
-    if (status == STORE_OK)
-        status = hide_dying(s, txn, v, anew);
+    if (status == STORE_OK && (v->dangling || v->snapshot > snapshot || !same_manifest(v, &m)))
+        status = begin_anew(s, v, &m);
     v->snapshot = snapshot;
     v->writing = txn == s->txn.mdb;
     v->dangling = v->writing && s->txn.installed;
+    if (status == STORE_OK)
+        status = open_segments(s, txn, v, &m, q);
+    if (status == STORE_OK)
+        status = replay(s, txn, v, q);
+    if (status == STORE_OK)
+        status = hide_dying(s, txn, v);
+    v->partial = status == STORE_AGAIN;
     return status;
 }
 
@@ -429,17 +469,27 @@ static struct view *find(struct store *s, uint64_t workspace)
     return add(s, workspace);
 }
 
-enum store_status view_get(struct store *s, MDB_txn *txn, uint64_t workspace, struct view **out)
+static enum store_status get(struct store *s, MDB_txn *txn, uint64_t workspace, const struct store_list_query *q, struct view **out)
 {
     struct view *v = find(s, workspace);
     *out = v;
     if (v == NULL)
         return store_fail(s, ENOMEM, "hold a view");
     v->used = ++s->view_clock;
-    enum store_status status = bring_up(s, txn, v);
-    if (status != STORE_OK) {
-        drop(s, v);
+    enum store_status status = bring_up(s, txn, v, q);
+    if (status != STORE_OK)
         *out = NULL;
-    }
+    if (status != STORE_OK && status != STORE_AGAIN)
+        drop(s, v);
     return status;
+}
+
+enum store_status view_get(struct store *s, MDB_txn *txn, uint64_t workspace, struct view **out)
+{
+    return get(s, txn, workspace, NULL, out);
+}
+
+enum store_status view_get_some(struct store *s, MDB_txn *txn, const struct store_list_query *q, struct view **out)
+{
+    return get(s, txn, q->workspace, q, out);
 }

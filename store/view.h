@@ -29,9 +29,10 @@ struct view_segment {
 /* The view's own rows in the order of a sort, ascending; brought up to date when it is asked for. */
 struct view_order {
     uint32_t *rows;
-    size_t count, cap;
+    size_t count;
     uint32_t *moved; /* rows that are new to it, or whose place changed */
     size_t moved_count, moved_cap;
+    size_t lifted; /* so many of them are not in it, and no two are the same */
 };
 
 struct view {
@@ -40,10 +41,13 @@ struct view {
     size_t snapshot;     /* LMDB's number of the transaction it shows */
     bool writing;        /* that is the one being written, which may have grown since */
     bool dangling;       /* and its parts are that transaction's memory: they are looked up again */
+    bool partial;        /* what is to be read is not read to its end: a pause came between */
+    bool anew;           /* segments came since the hidden rows were looked up */
     struct buf manifest; /* as it was read */
     uint64_t next_log;   /* the first record of the log not in it */
     struct view_segment *segments;
-    size_t segment_count;
+    size_t segment_count, opened; /* the first so many are open */
+    uint64_t *grams; /* a bit for each code of three letters that comes in any of its texts; those of rows that went stay */
     struct view_row *rows;
     uint32_t row_count, row_cap;
     struct buf text;   /* the rows' URLs, each ending in a NUL, and TEXT_PAD bytes */
@@ -54,8 +58,12 @@ struct view {
     struct buf dying;            /* of uint64_t: projects being deleted, ascending */
 };
 
-/* view_get(s, txn, workspace, out): the view that ${txn} shows; good until the next view_get, and borrowed no longer than ${txn}. */
+/*
+ * view_get(s, txn, workspace, out): the view that ${txn} shows; good until the next view_get, and borrowed no longer than ${txn}.
+ * view_get_some(…, q, …): likewise, with the query's pauses: STORE_AGAIN when one came between.
+ */
 enum store_status view_get(struct store *s, MDB_txn *txn, uint64_t workspace, struct view **out);
+enum store_status view_get_some(struct store *s, MDB_txn *txn, const struct store_list_query *q, struct view **out);
 
 /* view_forget(s): all of them: the map was made anew. view_undo(s): those of a transaction that was aborted. */
 void view_forget(struct store *s);
@@ -64,8 +72,12 @@ void view_undo(struct store *s);
 struct str view_url(const struct view *v, uint32_t row);
 bool view_is_dying(const struct view *v, uint64_t project);
 
-/* view_order(v, sort, order): its rows (deleted ones too) in that order; false when memory is short. */
-bool view_order(struct view *v, unsigned sort, const struct view_order **out);
+/*
+ * view_order(s, v, sort, q, order): its rows (deleted ones too) in that order, with the pauses of ${q}, unless NULL: STORE_AGAIN when one
+ * came between.
+ */
+enum store_status view_order(struct store *s, struct view *v, unsigned sort, const struct store_list_query *q,
+                             const struct view_order **out);
 
 /*
  * For view.c and view_look.c. view_own_row(v, id): the view's own row of that id, deleted or not; row_count when there is none.

@@ -1,5 +1,6 @@
 #include "view.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 /* ---- its orders ---- */
@@ -24,46 +25,92 @@ static int compare_rows(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Those that moved leave the order, and are merged into it again at their new places. */
-static bool order_merge(struct view *v, struct view_order *o)
+/*
+ * Rows that moved leave the order first, all of them, so that what stays is in order by what the rows are now. Then they come back at their
+ * new places, some at a time.
+ */
+#define ORDER_STEP 512
+
+static bool lift(struct view *v, struct view_order *o)
 {
     uint64_t *out = calloc((v->row_count + 63) / 64, sizeof(*out));
-    uint32_t *rows = malloc((o->count + o->moved_count) * sizeof(*rows));
-    size_t come = 0, n = 0;
-    if (out == NULL || rows == NULL) {
-        free(out);
-        free(rows);
+    size_t n = 0;
+    if (out == NULL)
         return false;
-    }
     for (size_t i = 0; i < o->moved_count; i++) {
         if (!bit_test(out, o->moved[i]))
-            o->moved[come++] = o->moved[i];
+            o->moved[n++] = o->moved[i];
         bit_set(out, o->moved[i]);
     }
-    qsort(o->moved, come, sizeof(*o->moved), compare_rows);
-    for (size_t i = 0, j = 0; i < o->count || j < come;) {
-        if (i < o->count && bit_test(out, o->rows[i]))
-            i++;
-        else if (j == come || (i < o->count && compare_rows(&o->rows[i], &o->moved[j]) < 0))
-            rows[n++] = o->rows[i++];
-        else
-            rows[n++] = o->moved[j++];
-    }
-    free(out);
-    free(o->rows);
-    o->rows = rows;
+    o->moved_count = o->lifted = n;
+    n = 0;
+    for (size_t i = 0; i < o->count; i++)
+        if (!bit_test(out, o->rows[i]))
+            o->rows[n++] = o->rows[i];
     o->count = n;
-    o->moved_count = 0;
+    free(out);
     return true;
 }
 
-bool view_order(struct view *v, unsigned sort, const struct view_order **out)
+/* The first place from ${from} on whose row is not below ${row}: it is near, as places of many rows are looked for in their order. */
+static size_t place_of(const struct view_order *o, size_t from, const uint32_t *row)
+{
+    size_t step = 1, low = from, high = from;
+    while (high < o->count && compare_rows(&o->rows[high], row) < 0) {
+        low = high + 1;
+        high += step;
+        step *= 2;
+    }
+    high = high < o->count ? high : o->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_rows(&o->rows[middle], row) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool order_step(struct view_order *o)
+{
+    size_t come = o->moved_count < ORDER_STEP ? o->moved_count : ORDER_STEP, n = 0, from = 0;
+    uint32_t *moved = o->moved + (o->moved_count - come);
+    uint32_t *rows = malloc((o->count + come) * sizeof(*rows));
+    if (rows == NULL)
+        return false;
+    qsort(moved, come, sizeof(*moved), compare_rows);
+    for (size_t i = 0; i <= come; i++) {
+        size_t upto = i == come ? o->count : place_of(o, from, &moved[i]);
+        if (upto > from)
+            memcpy(rows + n, o->rows + from, (upto - from) * sizeof(*rows));
+        n += upto - from;
+        from = upto;
+        if (i < come)
+            rows[n++] = moved[i];
+    }
+    free(o->rows);
+    o->rows = rows;
+    o->count = n;
+    o->moved_count -= come;
+    o->lifted -= come;
+    return true;
+}
+
+enum store_status view_order(struct store *s, struct view *v, unsigned sort, const struct store_list_query *q,
+                             const struct view_order **out)
 {
     struct view_order *o = &v->orders[sort];
     sorting = v;
     sorting_by = sort;
     *out = o;
-    return o->moved_count == 0 || order_merge(v, o);
+    bool good = o->lifted == o->moved_count || lift(v, o);
+    while (good && o->moved_count > 0) {
+        good = order_step(o);
+        if (good && o->moved_count > 0 && store_paused(q))
+            return STORE_AGAIN;
+    }
+    return good ? STORE_OK : store_fail(s, ENOMEM, "order reports");
 }
 
 /* ---- looking at rows one by one ---- */

@@ -441,6 +441,237 @@ START_TEST(new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_o
 }
 END_TEST
 
+struct pauses {
+    unsigned asked, every;
+};
+
+static bool pause_now(void *arg)
+{
+    struct pauses *p = arg;
+    return ++p->asked % p->every == 0;
+}
+
+/* In one transaction. A URL of its own for each, none in the order of the numbers. */
+static void create_many(unsigned from, unsigned to)
+{
+    char url[64];
+    struct store_txn *t;
+    struct store_answer a;
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (unsigned i = from; i < to; i++) {
+        snprintf(url, sizeof(url), "https://a.com/%u/%s", i * 7919 % 10007, i % 3 == 0 ? "needle" : "hay");
+        struct store_change create = kit_create_change(w, url, "a.com");
+        store_apply(t, &create, k.now, &a);
+        ck_status(a.status, STORE_OK);
+        struct store_change done = kit_done_change(a.id, 1, (int)(i % 100));
+        store_apply(t, &done, k.now, &a);
+        ck_status(a.status, STORE_OK);
+    }
+    ck_status(store_commit(t), STORE_OK);
+}
+
+/* Turns until the list is there; between two of them ${meanwhile} more reports come, and (${merging}) a step of the upkeep. */
+static unsigned list_in_turns(const struct store_list_query *q, unsigned *reports, unsigned meanwhile, bool merging, struct kit_list *out)
+{
+    unsigned turns = 1;
+    for (; (*out = kit_reports(k.s, q)).status == STORE_AGAIN; turns++) {
+        ck_assert_uint_lt(turns, 1000);
+        store_read_end(k.s);
+        create_many(*reports, *reports + meanwhile);
+        *reports += meanwhile;
+        if (merging)
+            one_step();
+    }
+    ck_status(out->status, STORE_OK);
+    return turns;
+}
+
+/* Columns: sort, needle, how many times it is asked for a pause to get one, reports that come between two turns, and are merged. */
+static const struct {
+    unsigned sort;
+    const char *needle;
+    unsigned every, meanwhile;
+    bool merging;
+} paused[] = {
+    {REPORT_BY_ID, "", 1, 0, false},        {REPORT_BY_URL, "", 1, 0, false},   {REPORT_BY_URL, "needle", 1, 0, false},
+    {REPORT_BY_SCORE, "eedl", 1, 0, false}, {REPORT_BY_URL, "", 3, 1, true},    {REPORT_BY_ID, "n", 4, 1, true},
+    {REPORT_BY_URL, "needle", 3, 1, true},  {REPORT_BY_SCORE, "", 3, 2, false}, {REPORT_BY_GENERATED_AT, "needle", 3, 2, false},
+};
+
+START_TEST(a_list_that_pauses_wherever_it_may_ends_with_the_same_answer)
+{
+    static const unsigned merged = 1500, tail = 2500, batch = 250;
+    unsigned reports = 0;
+    struct pauses pauses = {.every = paused[_i].every};
+    struct kit_list l;
+    kit_segment_rows = 512;
+    kit_chunk_shift = 6;
+    kit_log_entries = 8;
+    kit_reopen(&k);
+    for (; reports < merged + tail; reports += batch) {
+        if (reports == merged)
+            kit_purge(&k, 10);
+        create_many(reports, reports + batch);
+    }
+    kit_reopen(&k);
+    struct store_list_query q = {.workspace = w,
+                                 .sort = paused[_i].sort,
+                                 .ascending = true,
+                                 .search = str_of(paused[_i].needle),
+                                 .page = 3,
+                                 .per_page = 100,
+                                 .pause = pause_now,
+                                 .pause_arg = &pauses};
+    unsigned turns = list_in_turns(&q, &reports, paused[_i].meanwhile, paused[_i].merging, &l);
+    ck_assert_uint_gt(turns, 1);
+    if (pauses.every == 1) /* a chunk, or a step of an order, is the most for one */
+        ck_assert_uint_ge(turns, merged / 64 + tail / 512);
+    uint64_t ids[100], total = l.total;
+    size_t count = l.count;
+    ck_assert_uint_eq(total, paused[_i].needle[0] == '\0' ? reports : (reports + 2) / 3);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = l.reports[i].id;
+    unsigned again = list_in_turns(&q, &reports, 0, false, &l); /* what was done is kept; a manifest may have been replaced at last */
+    ck_assert_uint_le(again, paused[_i].meanwhile == 0 ? 1 : turns);
+    store_read_end(k.s);
+    kit_reopen(&k);
+    q.pause = NULL;
+    l = kit_reports(k.s, &q);
+    ck_assert_uint_eq(l.total, total);
+    ck_assert_uint_eq(l.count, count);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_uint_eq(l.reports[i].id, ids[i]);
+    store_read_end(k.s);
+    kit_check_clean(k.s);
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+}
+END_TEST
+
+/* ---- projects that come and go ---- */
+
+#define MODEL_PROJECTS 4000
+static struct model_project {
+    char name[32];
+    uint64_t id; /* 0: not there */
+    int64_t created_at;
+} model[MODEL_PROJECTS];
+static uint32_t model_seed;
+static unsigned model_sort;
+
+static uint32_t pick(uint32_t below)
+{
+    model_seed = model_seed * 1664525 + 1013904223;
+    return (model_seed >> 8) % below;
+}
+
+/* ${count} of those that are not there, in one transaction, in another workspace too. The clock goes back at times. */
+static void make_projects(unsigned count, uint64_t other)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    k.now += (int64_t)pick(3000) - 1000;
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (unsigned i = 0; i < count; i++) {
+        struct model_project *p = &model[pick(MODEL_PROJECTS)];
+        if (p->id != 0)
+            continue;
+        struct store_change c = kit_create_change(w, "https://x/", p->name);
+        store_apply(t, &c, k.now, &a);
+        ck_status(a.status, STORE_OK);
+        p->id = 1; /* which it is, is asked below */
+        p->created_at = k.now;
+        c = kit_create_change(other, "https://x/", p->name);
+        store_apply(t, &c, k.now, &a);
+        ck_status(a.status, STORE_OK);
+    }
+    ck_status(store_commit(t), STORE_OK);
+    for (size_t i = 0; i < MODEL_PROJECTS; i++) {
+        struct store_project p;
+        if (model[i].id != 1)
+            continue;
+        ck_status(kit_project(k.s, w, model[i].name, &p), STORE_OK);
+        model[i].id = p.id;
+    }
+    store_read_end(k.s);
+}
+
+static void delete_projects(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct model_project *p = &model[pick(MODEL_PROJECTS)];
+        if (p->id == 0)
+            continue;
+        ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = p->id}), STORE_OK);
+        p->id = 0;
+    }
+    one_step();
+}
+
+static int model_order(const void *a, const void *b)
+{
+    const struct model_project *x = *(struct model_project *const *)a, *y = *(struct model_project *const *)b;
+    if (model_sort == PROJECT_BY_NAME)
+        return strcmp(x->name, y->name);
+    if (x->created_at != y->created_at)
+        return x->created_at < y->created_at ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void expect_model(const struct store_list_query *q, const struct kit_list *l)
+{
+    static struct model_project *there[MODEL_PROJECTS];
+    size_t count = 0, from = (size_t)(q->page - 1) * q->per_page;
+    for (size_t i = 0; i < MODEL_PROJECTS; i++)
+        if (model[i].id != 0 && (q->search.n == 0 || strstr(model[i].name, q->search.p) != NULL))
+            there[count++] = &model[i];
+    model_sort = q->sort;
+    qsort(there, count, sizeof(*there), model_order);
+    ck_assert_uint_eq(l->total, count);
+    ck_assert_uint_eq(l->count, from >= count ? 0 : count - from < q->per_page ? count - from : q->per_page);
+    for (size_t i = 0; i < l->count; i++)
+        ck_assert_uint_eq(l->projects[i].id, there[q->ascending ? from + i : count - 1 - from - i]->id);
+}
+
+START_TEST(a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns)
+{
+    static const char *const sought[] = {"", "", "7", "p1", ".net", "nothing"};
+    uint64_t other = kit_workspace(&k, "other");
+    unsigned again = 0;
+    model_seed = (uint32_t)_i + 1;
+    for (unsigned i = 0; i < MODEL_PROJECTS; i++)
+        snprintf(model[i].name, sizeof(model[i].name), "p%u.%s", i * 7919 % 100003, i % 3 ? "com" : "net");
+    make_projects(2500, other);
+    for (int round = 0; round < 40; round++) {
+        struct pauses pauses = {.every = 1 + pick(4)};
+        struct store_list_query q = {.workspace = w,
+                                     .sort = pick(2),
+                                     .ascending = pick(2),
+                                     .search = str_of(sought[pick(6)]),
+                                     .page = 1 + pick(5),
+                                     .per_page = 1 + pick(100),
+                                     .pause = pick(4) ? pause_now : NULL,
+                                     .pause_arg = &pauses};
+        struct kit_list l = kit_projects(k.s, &q);
+        for (unsigned turns = 0; l.status == STORE_AGAIN; again++, turns++) {
+            ck_assert_uint_lt(turns, 1000);
+            store_read_end(k.s);
+            if (turns < 20)
+                make_projects(pick(4), other);
+            if (turns < 20 && pick(2))
+                delete_projects(pick(3));
+            l = kit_projects(k.s, &q);
+        }
+        ck_status(l.status, STORE_OK);
+        expect_model(&q, &l);
+        store_read_end(k.s);
+        make_projects(pick(3) == 0 ? pick(1500) : pick(3), other);
+        delete_projects(pick(3));
+    }
+    ck_assert_uint_gt(again, 20);
+    kit_check_clean(k.s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store lists");
@@ -459,6 +690,8 @@ int main(void)
     tcase_add_test(tc, projects_are_listed_by_date_or_by_name_and_searched);
     tcase_add_test(tc, another_workspaces_reports_and_projects_are_in_no_list);
     tcase_add_test(tc, every_reading_of_one_snapshot_agrees_and_a_new_one_sees_what_came);
+    tcase_add_loop_test(tc, a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns, 0, 4);
+    tcase_add_loop_test(tc, a_list_that_pauses_wherever_it_may_ends_with_the_same_answer, 0, COUNT(paused));
     tcase_add_test(tc, new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_off);
     suite_add_tcase(suite, tc);
     return kit_run(suite);

@@ -153,6 +153,12 @@ static void model_delete_project(struct store_txn *t)
         reports[i].there = reports[i].there && (reports[i].workspace != w || reports[i].project != p);
 }
 
+static bool now_and_then(void *arg)
+{
+    (void)arg;
+    return pick(3) == 0;
+}
+
 static void model_purge(struct store_txn *t)
 {
     struct store_answer a;
@@ -184,6 +190,8 @@ static void batch(void)
 {
     struct store_txn *t;
     store_read_end(k.s);
+    if (pick(2)) /* what it prepares is put by this batch, or a later one */
+        store_purge_ahead(k.s, 20, now_and_then, NULL);
     ck_status(store_begin(k.s, &t), STORE_OK);
     for (int i = 0; i < PER_BATCH; i++) {
         uint32_t dice = pick(100);
@@ -260,7 +268,7 @@ static struct store_list_query any_query(int *w, int *p)
                                  .page = 1 + (pick(2) ? pick(4) : pick(40)),
                                  .per_page = 1 + pick(60),
                                  .search = str_of(needles[pick(12)]),
-                                 .search_bytes = pick(2) ? 1 + pick(2000) : 0};
+                                 .pause = pick(2) ? now_and_then : NULL};
     if (*p < PROJECTS && projects[*w][*p] != 0)
         q.project = projects[*w][*p];
     return q;

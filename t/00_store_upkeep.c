@@ -144,6 +144,43 @@ START_TEST(a_full_store_deletes_whatever_its_upkeep_is_at)
 }
 END_TEST
 
+static bool pause_always(void *arg)
+{
+    ++*(unsigned *)arg;
+    return true;
+}
+
+START_TEST(what_is_read_ahead_of_a_purge_is_what_it_deletes_and_pauses_end)
+{
+    enum { REPORTS = 300, LIMIT = 50 };
+    unsigned pauses = 0, turns = 0, slices = 0;
+    uint64_t w = kit_workspace(&k, "acme");
+    for (int i = 0; i < REPORTS; i++)
+        kit_create(&k, w, "https://a.com/x", i % 3 == 0 ? "stays.com" : "goes.com");
+    kit_reopen(&k);
+    ck_assert_uint_eq(store_purge_ahead(k.s, LIMIT, NULL, NULL), LIMIT);
+    struct store_project p;
+    ck_status(kit_project(k.s, w, "goes.com", &p), STORE_OK);
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = p.id}), STORE_OK);
+    kit_reopen(&k);
+    for (bool more = true; more; slices++) {
+        size_t ready = 0;
+        for (; ready == 0; turns++)
+            ready = store_purge_ahead(k.s, LIMIT, pause_always, &pauses);
+        ck_assert_uint_le(ready, LIMIT);
+        ck_assert_uint_lt(turns, 10 * REPORTS);
+        more = one_slice(ready);
+    }
+    ck_assert_uint_gt(pauses, 0);
+    ck_assert_uint_gt(turns, slices); /* its index first */
+    ck_assert_uint_gt(slices, REPORTS / 3);
+    struct store_list_query q = {.workspace = w, .sort = REPORT_BY_ID, .page = 1, .per_page = 10};
+    ck_assert_uint_eq(kit_reports(k.s, &q).total, REPORTS / 3);
+    store_read_end(k.s);
+    kit_check_clean(k.s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store upkeep");
@@ -152,6 +189,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere, 0, 5);
     tcase_add_test(tc, a_grade_by_the_bounds_of_before_is_brought_to_those_of_now);
+    tcase_add_test(tc, what_is_read_ahead_of_a_purge_is_what_it_deletes_and_pauses_end);
     tcase_add_test(tc, rating_that_was_undone_is_not_taken_for_done);
     tcase_add_loop_test(tc, a_full_store_deletes_whatever_its_upkeep_is_at, 0, (int)(sizeof(maps) / sizeof(*maps)));
     suite_add_tcase(suite, tc);

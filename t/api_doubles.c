@@ -215,10 +215,20 @@ void request_await(struct request *r, uint64_t report, unsigned timeout_ms, requ
     done(r);
 }
 
-void request_later(struct request *r, request_fn *done)
+void request_slice(struct request *r, request_fn *work)
+{
+    work(r);
+}
+
+void request_later(struct request *r, request_fn *work)
 {
     played.laters++;
-    done(r);
+    work(r);
+}
+
+bool request_pause(void *r)
+{
+    return r == NULL;
 }
 
 void request_hash(struct request *r, struct str password, request_hash_fn *done)

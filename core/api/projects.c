@@ -4,10 +4,16 @@
 
 /* ---- list ---- */
 
+static void list_begin(struct request *r);
+
 static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_project *items, size_t count)
 {
     struct request *r = arg;
     struct parts parts;
+    if (status == STORE_AGAIN) {
+        request_later(r, list_begin);
+        return;
+    }
     if (status != STORE_OK) {
         reply_store_error(r, status);
         return;
@@ -30,6 +36,12 @@ static void list_workspace_found(void *arg, enum store_status status, const stru
         store_project_list(r->store, r->state, list_found, r);
 }
 
+/* A later slice begins here, too: the store may have moved on. */
+static void list_begin(struct request *r)
+{
+    store_workspace_get(r->store, r->workspace, list_workspace_found, r);
+}
+
 void projects_list(struct request *r)
 {
     struct store_list_query *query = request_alloc(r, sizeof(*query));
@@ -41,9 +53,11 @@ void projects_list(struct request *r)
         .ascending = v[PROJECTS_SORT].number == 1,
         .page = v[PROJECTS_PAGE].number,
         .per_page = api_per_page[v[PROJECTS_PER_PAGE].number],
+        .pause = request_pause,
+        .pause_arg = r,
     };
     r->state = query;
-    store_workspace_get(r->store, r->workspace, list_workspace_found, r);
+    request_slice(r, list_begin);
 }
 
 /* ---- one ---- */

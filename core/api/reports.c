@@ -84,10 +84,7 @@ void reports_get(struct request *r)
         store_report_get(r->store, r->workspace, id, false, version_found, r);
 }
 
-/* What a turn of the loop may search: some milliseconds. */
-#define SEARCH_BYTES (16 << 20)
-
-static void list_more(struct request *r);
+static void list_begin(struct request *r);
 
 static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count)
 {
@@ -95,7 +92,7 @@ static void list_found(void *arg, enum store_status status, uint64_t total, cons
     const struct store_list_query *query = r->state;
     struct parts parts;
     if (status == STORE_AGAIN) {
-        request_later(r, list_more);
+        request_later(r, list_begin);
         return;
     }
     if (status != STORE_OK) {
@@ -110,11 +107,6 @@ static void list_found(void *arg, enum store_status status, uint64_t total, cons
         api_report_add(&parts, &items[i], base_url, query->with_results);
     }
     api_list_reply(r, &parts, STR("/api/v1/reports"), query, total, count);
-}
-
-static void list_more(struct request *r)
-{
-    store_report_list(r->store, r->state, list_found, r);
 }
 
 static void list_project_found(void *arg, enum store_status status, const struct store_project *project)
@@ -150,6 +142,12 @@ static void list_workspace_found(void *arg, enum store_status status, const stru
         list_project_found(r, STORE_NOT_FOUND, NULL);
 }
 
+/* A later slice begins here, too: the store may have moved on. */
+static void list_begin(struct request *r)
+{
+    store_workspace_get(r->store, r->workspace, list_workspace_found, r);
+}
+
 void reports_list(struct request *r)
 {
     struct store_list_query *query = request_alloc(r, sizeof(*query));
@@ -163,8 +161,9 @@ void reports_list(struct request *r)
         .page = v[REPORTS_PAGE].number,
         .per_page = api_per_page[v[REPORTS_PER_PAGE].number],
         .with_results = v[REPORTS_INCLUDE].sent,
-        .search_bytes = SEARCH_BYTES,
+        .pause = request_pause,
+        .pause_arg = r,
     };
     r->state = query;
-    store_workspace_get(r->store, r->workspace, list_workspace_found, r);
+    request_slice(r, list_begin);
 }

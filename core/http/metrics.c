@@ -165,6 +165,11 @@ static uint64_t heartbeat_age_ms(const struct score *s)
     return beat != 0 && now > beat ? now - beat : 0;
 }
 
+static uint64_t stretch_us(const struct score *s)
+{
+    return score_get(s->stretch_us);
+}
+
 static const enum role roles[] = {ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR};
 
 static void processes(struct worker *w, const struct metric *m, struct buf *out)
@@ -178,6 +183,16 @@ static void heartbeats(struct worker *w, const struct metric *m, struct buf *out
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
         buf_printf(out, "%s{role=\"%s\"} ", m->name, role_name(roles[i]));
         seconds(out, over_role(w, roles[i], true, heartbeat_age_ms) * 1000);
+        buf_adds(out, "\n");
+    }
+}
+
+static void stretches(struct worker *w, const struct metric *m, struct buf *out)
+{
+    static const enum role loops[] = {ROLE_WORKER, ROLE_WRITER};
+    for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
+        buf_printf(out, "%s{role=\"%s\"} ", m->name, role_name(loops[i]));
+        seconds(out, over_role(w, loops[i], true, stretch_us));
         buf_adds(out, "\n");
     }
 }
@@ -295,6 +310,8 @@ const struct metric metrics[] = {
     {"assay_processes", "gauge", "Live processes by role, those that drain included.", processes},
     {"assay_process_restarts_total", "counter", "Processes replaced after a death that nobody asked for.", restarts},
     {"assay_heartbeat_age_seconds", "gauge", "How long ago the process of a role that is last to do so has moved.", heartbeats},
+    {"assay_stretch_max_seconds", "gauge", "The longest that a list held a live worker, or work in the background the writer, without a break.",
+     stretches},
     {"assay_connections", "gauge", "Connections that are open.", connections},
     {"assay_connections_max", "gauge", "Connections that are let in, max_connections.", connections_max},
     {"assay_http_requests_held", "gauge", "Requests that wait for a grade.", held},

@@ -130,6 +130,8 @@ struct request {
     uint64_t started_us;
     struct conn *conn;
     struct pending *pending; /* the continuation it waits for, or NULL */
+    unsigned slices;         /* turns of the loop that its work took: see request_slice */
+    uint64_t slice_until_us; /* CLOCK_MONOTONIC */
     struct str etag;
     struct {
         struct ratelimit_state state;
@@ -214,8 +216,14 @@ void request_change(struct request *r, const struct store_change *change, reques
  */
 void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done);
 
-/* request_later(r, done): ${done} in a later turn of the loop, since there is more to do than one may hold it for. */
-void request_later(struct request *r, request_fn *done);
+/*
+ * Work that may be more than one turn of the loop should hold it for. request_slice(r, work): do ${work}, which ends in a reply, or in
+ * request_later where request_pause said that the loop should turn. request_later(r, work): ${work}, as another slice, in a later turn.
+ * How long slices were is seen in the worker's score.
+ */
+void request_slice(struct request *r, request_fn *work);
+void request_later(struct request *r, request_fn *work);
+store_pause_fn request_pause; /* its argument: the request */
 
 /*
  * request_hash(r, password, done): scrypt on the hash thread; ${done} gets the text to store, p NULL when the queue was full (answer 503).

@@ -1,10 +1,10 @@
 /*
- * The data set of t/bench/lists: `run_lists_data DATA-DIR REPORTS ROWS-FILE` fills a new store as a server would have, with its own
+ * The data set of t/bench/lists: `run_lists_data DATA-DIR REPORTS ROWS-FILE [graded]` fills a new store as a server would have, with its own
  * renderer, and writes the same reports to ROWS-FILE for other databases: id, workspace, project, url, result, score, generated_at (empty:
  * null), separated by tabs.
  *
  * Workspace 1 has REPORTS reports, workspace 2 a tenth as many. 2,000 projects of uneven size; URLs of 40 to 120 characters made of shared
- * words and numbers; one report in ten waits for its grade. The same seed always, so the same data.
+ * words and numbers; one report in ten waits for its grade, or (graded) none. The same seed always, so the same data.
  */
 #include "core/api/render.h"
 
@@ -20,6 +20,7 @@ static uint64_t seed = 20261122;
 static struct store *s;
 static FILE *rows;
 static int64_t now = NOW;
+static bool graded;
 
 static uint32_t pick(uint32_t below)
 {
@@ -102,7 +103,7 @@ static void batch(int workspace, unsigned count)
     }
     for (unsigned i = 0; i < count; i++) {
         struct waiting *w = &waiting[(i * 7919u) % count];
-        int score = pick(10) == 0 ? -1 : (int)(20 + pick(41) + pick(41));
+        int score = pick(10) == 0 && !graded ? -1 : (int)(20 + pick(41) + pick(41));
         now += pick(30) == 0 ? 1000 : 0;
         row(w->id, workspace, w->host, w->url, score);
         if (score < 0)
@@ -159,10 +160,11 @@ static void fill(int workspace, unsigned reports)
 int main(int argc, char **argv)
 {
     char why[512];
-    if (argc != 4) {
-        fprintf(stderr, "usage: run_lists_data DATA-DIR REPORTS ROWS-FILE\n");
+    if (argc != 4 && argc != 5) {
+        fprintf(stderr, "usage: run_lists_data DATA-DIR REPORTS ROWS-FILE [graded]\n");
         return 2;
     }
+    graded = argc == 5;
     const struct store_options o = {
         .dir = argv[1], .map_size = 16ull << 30, .max_readers = 256, .mode = STORE_WRITE, .renderer = &render_records};
     unsigned reports = (unsigned)strtoul(argv[2], NULL, 10);

@@ -1,0 +1,19 @@
+/*
+ * How much work in the background goes into a transaction of the writer, by how long the last one held it. A pure function.
+ */
+#ifndef ASSAY_SLICE_H
+#define ASSAY_SLICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SLICE_RECORDS_MIN 25 /* so that it ends one day, however slow the disk */
+#define SLICE_RECORDS_MAX 200
+
+/*
+ * slice_next(records, us, most_us): how many records the next one should take, when one of ${records} took ${us} and ${most_us} is the most
+ * it should: half as many where it was over, a quarter more where it was under half of it.
+ */
+size_t slice_next(size_t records, uint64_t us, uint64_t most_us);
+
+#endif
