@@ -1,9 +1,11 @@
 /* The limiter's table in one process, with the time as an argument. Links libratelimit.a and Check alone. */
+#include "ratelimit/hash.h"
 #include "ratelimit/ratelimit.h"
 #include "ratelimit/siphash.h"
 
 #include <check.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +77,61 @@ START_TEST(hash_agrees_with_the_papers_vector)
     for (unsigned char i = 0; i < 15; i++)
         input[i] = i;
     ck_assert_uint_eq(siphash(SIPHASH_2_4, key, input, 15), 0xa129ca6149be45e5);
+}
+END_TEST
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* the hash of ${size} bytes of 0, with one bit turned: of what they belong to, or, from 64 on, of theirs; none for UINT_MAX */
+static uint64_t hash_with_bit(const struct hash_keys *keys, unsigned size, unsigned bit)
+{
+    unsigned char key[HASH_KEY_MAX] = {0};
+    uint64_t what = 0x1234567890abcdef + ((uint64_t)size << 56);
+    if (bit < 64)
+        what ^= 1ull << bit;
+    else if (bit < 64 + 8 * HASH_KEY_MAX)
+        key[(bit - 64) / 8] = (unsigned char)(1u << bit % 8);
+    return hash_key(keys, what, key, size);
+}
+
+START_TEST(every_bit_of_keys_of_every_size_changes_half_of_the_hash)
+{
+    const enum hash_kind kinds[] = {HASH_SIPHASH, hash_kind_here()};
+    uint64_t seed[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908}, hashes[64 + 8 * HASH_KEY_MAX + 1];
+    struct hash_keys keys;
+    hash_keys_make(&keys, kinds[_i], seed);
+    for (unsigned size = 0; size <= HASH_KEY_MAX; size++) {
+        unsigned bits = 64 + 8 * size, changed = 0;
+        hashes[bits] = hash_with_bit(&keys, size, UINT_MAX);
+        for (unsigned bit = 0; bit < bits; bit++) {
+            hashes[bit] = hash_with_bit(&keys, size, bit);
+            changed += (unsigned)__builtin_popcountll(hashes[bit] ^ hashes[bits]);
+        }
+        ck_assert_msg(changed > bits * 30 && changed < bits * 34, "size %u: %u of %u bits", size, changed, bits * 64);
+        qsort(hashes, bits + 1, sizeof(hashes[0]), by_value);
+        for (unsigned i = 0; i < bits; i++)
+            ck_assert_msg(hashes[i] != hashes[i + 1], "size %u: two have one hash", size);
+        ck_assert(size == 0 || hash_with_bit(&keys, size, UINT_MAX) != hash_with_bit(&keys, size - 1, UINT_MAX));
+    }
+}
+END_TEST
+
+START_TEST(short_keys_have_the_same_hash_in_one_line)
+{
+    uint64_t seed[2] = {1, 2};
+    unsigned char key[HASH_SHORT_MAX];
+    struct hash_keys keys;
+    hash_keys_make(&keys, hash_kind_here(), seed);
+    for (unsigned char i = 0; i < sizeof(key); i++)
+        key[i] = (unsigned char)(i * 37 + 1);
+    for (size_t size = 0; size <= HASH_KEY_MAX; size++)
+        if (hash_is_short(&keys, size))
+            ck_assert_uint_eq(hash_short(&keys, size << 56, key, size), hash_key(&keys, size << 56, key, size));
+    ck_assert(!hash_is_short(&keys, HASH_SHORT_MIN - 1) && !hash_is_short(&keys, HASH_SHORT_MAX + 1));
 }
 END_TEST
 
@@ -413,7 +470,8 @@ static const struct {
     {24, "\0\0\0\0\0\0\0\0", 8},
     {32, "\1", 1},
     {40, "\1", 1},
-    {48, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16},
+    {48, "\7", 1},
+    {56, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16},
 };
 
 START_TEST(damaged_header_is_made_anew)
@@ -562,6 +620,8 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, hash_agrees_with_the_papers_vector);
     tcase_add_test(t, as_many_as_the_limit_are_admitted_and_told_so);
+    tcase_add_loop_test(t, every_bit_of_keys_of_every_size_changes_half_of_the_hash, 0, 2);
+    tcase_add_test(t, short_keys_have_the_same_hash_in_one_line);
     tcase_add_loop_test(t, window_goes_by_the_clock, 0, sizeof(clocks) / sizeof(clocks[0]));
     tcase_add_test(t, nobody_is_locked_out_longer_than_a_window_and_two_seconds);
     tcase_add_test(t, reading_of_before_a_jump_is_refused);
