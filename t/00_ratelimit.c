@@ -237,6 +237,20 @@ START_TEST(refused_request_charges_no_window)
 }
 END_TEST
 
+START_TEST(refused_request_makes_no_slot)
+{
+    /* charging the first window and giving it back would leave one, and for that moment stand in another's way */
+    struct ratelimit_window both[2] = {window("agent", 10, 60), window("address", 1, 3600)};
+    struct ratelimit_usage usage;
+    struct ratelimit_state s;
+    ck_assert_uint_eq(admitted(both[1], NOW, 1), 1);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(take(both, 2, NOW, &s), 1);
+    ratelimit_usage(rl, NOW, &usage);
+    ck_assert_uint_eq(usage.used, 1);
+}
+END_TEST
+
 START_TEST(headers_tell_of_the_window_with_the_fewest_remaining)
 {
     struct ratelimit_window both[2] = {window("narrow", 3, 60), window("wide", 5, 3600)};
@@ -627,6 +641,7 @@ int main(void)
     tcase_add_test(t, reading_of_before_a_jump_is_refused);
     tcase_add_test(t, reading_that_grew_old_is_refused);
     tcase_add_test(t, refused_request_charges_no_window);
+    tcase_add_test(t, refused_request_makes_no_slot);
     tcase_add_test(t, headers_tell_of_the_window_with_the_fewest_remaining);
     tcase_add_test(t, where_two_windows_refuse_the_later_reset_counts);
     tcase_add_test(t, used_is_kept_so_a_changed_limit_applies_at_once);
