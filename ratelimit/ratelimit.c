@@ -171,8 +171,7 @@ static bool look(const struct ratelimit *rl, const struct ratelimit_window *wind
 
 /*
  * What nearly every decision is: of a known key, in its first bucket, by the time that the table has already, in the window that goes on;
- * that has used less than a quarter of its limit, or all of it. Its answer, or NOT_SETTLED: it is not that, or another process came
- * between, and nothing is done.
+ * that has used less than a quarter of its limit, or all of it. Its answer, or NOT_SETTLED: it is not that, and nothing is done.
  */
 enum { NOT_SETTLED = 2 };
 
@@ -180,20 +179,26 @@ static inline __attribute__((always_inline)) int settle(struct ratelimit *rl, co
                                                         struct ratelimit_time time, struct ratelimit_state *out)
 {
     struct pair *slot = bucket_slot(table_bucket(rl, bucket_first(rl, hash)), hash);
-    if (word_load(&slot->key) != hash)
-        return NOT_SETTLED;
-    struct pair is = {hash, word_load(&slot->state)};
-    if (!table_has_time(rl, &time) || state_end(is.state) - (uint32_t)time.now - 1 >= w->seconds)
-        return NOT_SETTLED;
-    *out = (struct ratelimit_state){.limit = w->limit, .reset = state_end(is.state)};
-    if (state_used(is.state) >= w->limit)
-        return still_is(slot, &is) ? 1 : NOT_SETTLED;
-    /* of another heat or tag, it is larger than any limit */
-    uint32_t used = (uint32_t)is.state - (w->tag << STATE_TAG);
-    if ((uint64_t)used * 4 + 4 >= w->limit)
-        return NOT_SETTLED;
-    out->remaining = w->limit - used - 1;
-    return pair_swap(slot, &is, (struct pair){hash, is.state + 1}) ? 0 : NOT_SETTLED;
+    struct pair is = {word_load(&slot->key), 0};
+    if (is.key == hash)
+        is.state = word_load(&slot->state);
+    while (is.key == hash) {
+        if (!table_has_time(rl, &time) || state_end(is.state) - (uint32_t)time.now - 1 >= w->seconds)
+            return NOT_SETTLED;
+        *out = (struct ratelimit_state){.limit = w->limit, .reset = state_end(is.state)};
+        if (state_used(is.state) >= w->limit)
+            return still_is(slot, &is) ? 1 : NOT_SETTLED;
+        /* of another heat or tag, it is larger than any limit */
+        uint32_t used = (uint32_t)is.state - (w->tag << STATE_TAG);
+        if ((uint64_t)used * 4 + 4 >= w->limit)
+            return NOT_SETTLED;
+        out->remaining = w->limit - used - 1;
+        if (pair_swap(slot, &is, (struct pair){hash, is.state + 1}))
+            return 0;
+        pair_give_way();
+        is = (struct pair){word_load(&slot->key), word_load(&slot->state)};
+    }
+    return NOT_SETTLED;
 }
 
 /* most limiters have one window, and need none of what several do */
@@ -211,8 +216,8 @@ static __attribute__((noinline)) int take_single(struct ratelimit *rl, const str
     return charged == CHARGED ? 0 : 1;
 }
 
-static int take_several(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count,
-                                                  struct ratelimit_time time, struct ratelimit_state *out)
+static int take_several(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, struct ratelimit_time time,
+                        struct ratelimit_state *out)
 {
     struct found found[RATELIMIT_WINDOWS_MAX];
     uint64_t hashes[RATELIMIT_WINDOWS_MAX];

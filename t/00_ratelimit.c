@@ -208,6 +208,20 @@ START_TEST(reading_of_before_a_jump_is_refused)
 }
 END_TEST
 
+START_TEST(reading_of_before_a_jump_is_refused_though_the_key_is_there_and_its_window_goes_on)
+{
+    static const uint32_t limits[] = {100, 4, 2, 1}; /* used a little, a quarter, half, all */
+    struct ratelimit_state s;
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        struct ratelimit_window w = window("k", limits[i], 60 + (uint32_t)i);
+        ck_assert_uint_eq(admitted(w, NOW, 1), 1);
+        struct ratelimit_time old = {ratelimit_token(rl), NOW};
+        ck_assert_uint_eq(admitted(window("other", 100, 60), NOW - 3600, 1), 1);
+        ck_assert_int_eq(ratelimit_take(rl, &w, 1, old, &s), -1);
+    }
+}
+END_TEST
+
 START_TEST(reading_that_grew_old_is_refused)
 {
     /* the process slept for three seconds after it read the clock: its window is no longer the others' */
@@ -413,6 +427,21 @@ START_TEST(saturated_keys_outlive_a_flood_of_cold_ones)
             ck_abort_msg("saturated key %llu was evicted", (unsigned long long)key);
     ratelimit_usage(rl, NOW, &usage);
     ck_assert_uint_gt(usage.evicted_alive, 100000);
+}
+END_TEST
+
+START_TEST(saturated_keys_of_a_small_limit_outlive_cold_ones_that_used_more)
+{
+    struct ratelimit_usage usage;
+    ratelimit_usage(rl, NOW, &usage);
+    uint64_t hot = usage.slots / 8, lost = 0;
+    for (uint64_t key = 0; key < hot; key++)
+        ck_assert_uint_eq(admitted(numbered(&key, 9), NOW, 20), 9);
+    for (uint64_t key = 1000000; key < 1030000; key++)
+        admitted(numbered(&key, 1000), NOW, 20);
+    for (uint64_t key = 0; key < hot; key++)
+        lost += admitted(numbered(&key, 9), NOW, 1);
+    ck_assert_uint_eq(lost, 0);
 }
 END_TEST
 
@@ -639,6 +668,7 @@ int main(void)
     tcase_add_loop_test(t, window_goes_by_the_clock, 0, sizeof(clocks) / sizeof(clocks[0]));
     tcase_add_test(t, nobody_is_locked_out_longer_than_a_window_and_two_seconds);
     tcase_add_test(t, reading_of_before_a_jump_is_refused);
+    tcase_add_test(t, reading_of_before_a_jump_is_refused_though_the_key_is_there_and_its_window_goes_on);
     tcase_add_test(t, reading_that_grew_old_is_refused);
     tcase_add_test(t, refused_request_charges_no_window);
     tcase_add_test(t, refused_request_makes_no_slot);
@@ -653,6 +683,7 @@ int main(void)
     tcase_add_test(t, ended_windows_make_room_without_evicting);
     tcase_add_test(t, use_and_evictions_are_told_by_tag);
     tcase_add_test(t, saturated_keys_outlive_a_flood_of_cold_ones);
+    tcase_add_test(t, saturated_keys_of_a_small_limit_outlive_cold_ones_that_used_more);
     tcase_add_test(t, of_two_cold_keys_the_one_that_used_less_goes);
     tcase_add_test(t, table_of_saturated_keys_still_takes_a_new_one);
     tcase_add_test(t, file_keeps_its_counts);

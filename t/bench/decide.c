@@ -278,10 +278,11 @@ struct meeting {
     uint64_t there;
     double ns[2][2]; /* of a process, of a loop */
 };
-typedef void hot_fn(uint64_t *word);
+typedef void hot_fn(uint64_t *word, unsigned slice);
 
-static void hot_word(uint64_t *word)
+static void hot_word(uint64_t *word, unsigned slice)
 {
+    (void)slice;
     for (unsigned i = 0; i < HOT_SLICE; i++) {
         uint64_t is = __atomic_load_n(word, __ATOMIC_ACQUIRE);
         while (!__atomic_compare_exchange_n(word, &is, is + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
@@ -289,15 +290,20 @@ static void hot_word(uint64_t *word)
     }
 }
 
-/* a caller that comes again and again keeps its key's hash */
-static void hot_key(uint64_t *word)
+/*
+ * A caller that comes again and again keeps its key's hash. Each slice has a key of its own, far from its limit when it ends: a refused
+ * decision writes nothing, and would be far too cheap.
+ */
+static void hot_key(uint64_t *word, unsigned slice)
 {
-    struct ratelimit_window w = {.salt = 2, .seconds = 3600, .limit = RATELIMIT_COUNT_MAX, .key = &key, .key_size = sizeof(key)};
+    struct key of = {2, slice};
+    struct ratelimit_window w = {.salt = 2, .seconds = 3600, .limit = RATELIMIT_COUNT_MAX, .key = &of, .key_size = sizeof(of)};
     struct ratelimit_state state;
     (void)word;
     w.hash = ratelimit_hash(rl, &w);
     for (unsigned i = 0; i < HOT_SLICE; i++)
-        ratelimit_take(rl, &w, 1, (struct ratelimit_time){token, NOW}, &state);
+        if (ratelimit_take(rl, &w, 1, (struct ratelimit_time){token, NOW}, &state) != 0)
+            _exit(1);
 }
 
 static void meet(struct meeting *meeting, uint64_t number)
@@ -307,7 +313,7 @@ static void meet(struct meeting *meeting, uint64_t number)
         ;
 }
 
-static void run_slices(unsigned self, struct meeting *meeting, uint64_t *word)
+static void run_slices(unsigned self, unsigned pair, struct meeting *meeting, uint64_t *word)
 {
     static hot_fn *const loops[2] = {hot_word, hot_key};
     cpu_set_t cpu;
@@ -317,22 +323,28 @@ static void run_slices(unsigned self, struct meeting *meeting, uint64_t *word)
     for (unsigned i = 0; i < 2 * HOT_SLICES; i++) {
         meet(meeting, i + 1);
         double began = now_ns();
-        loops[i % 2](word);
+        loops[i % 2](word, pair * 2 * HOT_SLICES + i);
         meeting->ns[self][i % 2] += (now_ns() - began) / (HOT_SLICE * HOT_SLICES);
     }
 }
 
-static void time_two(struct meeting *meeting, uint64_t *word)
+static void time_two(unsigned pair, struct meeting *meeting, uint64_t *word)
 {
     pid_t pids[2];
     memset(meeting, 0, sizeof(*meeting));
     for (unsigned i = 0; i < 2; i++)
         if ((pids[i] = fork()) == 0) {
-            run_slices(i, meeting, word);
+            run_slices(i, pair, meeting, word);
             _exit(0);
         }
-    for (unsigned i = 0; i < 2; i++)
-        waitpid(pids[i], NULL, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        int status;
+        waitpid(pids[i], &status, 0);
+        if (status != 0) {
+            fprintf(stderr, "run_decide: a hot key was refused\n");
+            exit(2);
+        }
+    }
 }
 
 static void bench_hot_key(void)
@@ -341,7 +353,7 @@ static void bench_hot_key(void)
     char *shared = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct meeting *meeting = (struct meeting *)(void *)shared;
     for (unsigned i = 0; i < pairs; i++) {
-        time_two(meeting, (uint64_t *)(void *)(shared + 4096));
+        time_two(i, meeting, (uint64_t *)(void *)(shared + 4096));
         p.peer[i] = (meeting->ns[0][0] + meeting->ns[1][0]) / 2;
         p.ours[i] = (meeting->ns[0][1] + meeting->ns[1][1]) / 2;
     }
