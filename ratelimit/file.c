@@ -1,4 +1,3 @@
-#include "siphash.h"
 #include "table.h"
 
 #include <errno.h>
@@ -19,7 +18,7 @@ static const char magic[8] = "assayrl";
 /* room for ${slots} keys with half of it free: then no neighbourhood of four buckets is full */
 static struct table_header geometry(uint64_t slots)
 {
-    struct table_header h = {.version = VERSION, .buckets = BUCKETS_MIN, .claims = CLAIMS, .notes = NOTES};
+    struct table_header h = {.version = VERSION, .buckets = BUCKETS_MIN, .claims = CLAIMS, .notes = NOTES, .hash = hash_kind_here()};
     memcpy(h.magic, magic, sizeof(magic));
     while (h.buckets * BUCKET_SLOTS / 2 < slots)
         h.buckets *= 2;
@@ -50,6 +49,7 @@ static int map(int fd, const struct table_header *shape, bool write, struct rate
     rl->slots = (struct pair *)(void *)(rl->notes + NOTES);
     rl->mask = shape->buckets - 1;
     rl->bytes = shape->bytes;
+    hash_keys_make(&rl->hash_keys, (enum hash_kind)shape->hash, shape->seed);
     *out = rl;
     return 0;
 }

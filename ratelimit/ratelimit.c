@@ -16,20 +16,23 @@ uint64_t ratelimit_salt(const struct ratelimit *rl, const char *name)
     return siphash(SIPHASH_1_3, rl->header->seed, name, strlen(name));
 }
 
-uint64_t ratelimit_hash(const struct ratelimit *rl, const struct ratelimit_window *window)
+/* what tells a window's keys from others; with the key's size */
+static inline uint64_t what_of(const struct ratelimit_window *w)
 {
-    unsigned char input[8 + RATELIMIT_KEY_MAX];
-    uint64_t what = window->salt + ((uint64_t)window->seconds << 32);
-    assert(window->key_size <= RATELIMIT_KEY_MAX);
-    memcpy(input, &what, 8);
-    memcpy(input + 8, window->key, window->key_size);
-    uint64_t hash = siphash(SIPHASH_1_3, rl->header->seed, input, 8 + window->key_size);
-    return hash == 0 ? 1 : hash; /* 0: an empty slot */
+    return w->salt + ((uint64_t)w->seconds << 32) + ((uint64_t)w->key_size << 56);
 }
 
-static inline uint64_t hash_of(const struct ratelimit *rl, const struct ratelimit_window *window)
+static uint64_t hash_of(const struct ratelimit *rl, const struct ratelimit_window *w)
 {
-    return window->hash != 0 ? window->hash : ratelimit_hash(rl, window);
+    assert(w->key_size <= RATELIMIT_KEY_MAX);
+    return w->hash != 0 ? w->hash : hash_key(&rl->hash_keys, what_of(w), w->key, w->key_size);
+}
+
+uint64_t ratelimit_hash(const struct ratelimit *rl, const struct ratelimit_window *window)
+{
+    struct ratelimit_window anew = *window;
+    anew.hash = 0;
+    return hash_of(rl, &anew);
 }
 
 /* ---- one window ---- */
@@ -51,6 +54,15 @@ static inline bool is_key(const struct pair *is, uint64_t hash)
     return is->key == hash && !state_reserved(is->state);
 }
 
+/* what was full and still is what it was, was full at one moment: a refused request writes nothing. Else ${is} becomes what it is. */
+static inline bool still_is(struct pair *slot, struct pair *is)
+{
+    struct pair seen = {word_load(&slot->key), word_load(&slot->state)};
+    bool same = seen.key == is->key && seen.state == is->state;
+    *is = seen;
+    return same;
+}
+
 /* ${is}: what the slot was when it was last looked at */
 static inline enum charged charge(struct ratelimit *rl, struct pair *slot, struct pair is, const struct ratelimit_window *w,
                                   const struct ratelimit_time *time, struct found *out)
@@ -63,20 +75,14 @@ static inline enum charged charge(struct ratelimit *rl, struct pair *slot, struc
         out->end = end;
         out->used = window_used(is.state, time->now, w->seconds, &out->end);
         out->full = out->used >= w->limit;
-        if (out->full) { /* so it is, if it still is what it was: a refused request writes nothing */
-            struct pair seen = {word_load(&slot->key), word_load(&slot->state)};
-            if (seen.key == hash && seen.state == is.state)
+        if (out->full) {
+            if (still_is(slot, &is))
                 return REFUSED;
-            is = seen;
             continue;
         }
         struct pair next = {hash, state_make(out->end, heat_of(out->used + 1, w->limit), w->tag, out->used + 1)};
-        if (pair_swap(slot, &is, next)) {
-            rl->last.slot = slot;
-            rl->last.is = next;
-            rl->last.jumps = (uint32_t)time->token;
+        if (pair_swap(slot, &is, next))
             return CHARGED;
-        }
     }
     return GONE;
 }
@@ -84,12 +90,9 @@ static inline enum charged charge(struct ratelimit *rl, struct pair *slot, struc
 static enum charged take_one(struct ratelimit *rl, uint64_t hash, const struct ratelimit_window *w, const struct ratelimit_time *time,
                              struct found *out)
 {
-    struct pair *slot, is = rl->last.is;
-    if (is.key == hash && rl->last.jumps == (uint32_t)time->token) {
-        slot = rl->last.slot;
-    } else if ((slot = table_find(rl, hash)) != NULL) {
+    struct pair *slot = table_look(rl, hash), is = {0, 0};
+    if (slot != NULL)
         is = (struct pair){hash, word_load(&slot->state)};
-    }
     for (;;) {
         enum charged charged = slot == NULL ? GONE : charge(rl, slot, is, w, time, out);
         if (charged != GONE)
@@ -147,7 +150,7 @@ static bool tell(const struct ratelimit_window *windows, const struct found *fou
             best = i;
     }
     uint32_t remaining = left(&windows[best], found[best].used);
-    *out = (struct ratelimit_state){(unsigned)best, windows[best].limit, remaining > 0 ? remaining - charged : 0, found[best].end, 0};
+    *out = (struct ratelimit_state){(unsigned)best, 0, windows[best].limit, remaining > 0 ? remaining - charged : 0, found[best].end};
     return found[best].full;
 }
 
@@ -166,31 +169,67 @@ static bool look(const struct ratelimit *rl, const struct ratelimit_window *wind
     return tell(windows, found, count, 0, out);
 }
 
+/*
+ * What nearly every decision is: of a known key, in its first bucket, by the time that the table has already, in the window that goes on;
+ * that has used less than a quarter of its limit, or all of it. Its answer, or NOT_SETTLED: it is not that, and nothing is done.
+ */
+enum { NOT_SETTLED = 2 };
+
+static inline __attribute__((always_inline)) int settle(struct ratelimit *rl, const struct ratelimit_window *w, uint64_t hash,
+                                                        struct ratelimit_time time, struct ratelimit_state *out)
+{
+    struct pair *slot = bucket_slot(table_bucket(rl, bucket_first(rl, hash)), hash);
+    struct pair is = {word_load(&slot->key), 0};
+    if (is.key == hash)
+        is.state = word_load(&slot->state);
+    while (is.key == hash) {
+        if (!table_has_time(rl, &time) || state_end(is.state) - (uint32_t)time.now - 1 >= w->seconds)
+            return NOT_SETTLED;
+        *out = (struct ratelimit_state){.limit = w->limit, .reset = state_end(is.state)};
+        if (state_used(is.state) >= w->limit)
+            return still_is(slot, &is) ? 1 : NOT_SETTLED;
+        /* of another heat or tag, it is larger than any limit */
+        uint32_t used = (uint32_t)is.state - (w->tag << STATE_TAG);
+        if ((uint64_t)used * 4 + 4 >= w->limit)
+            return NOT_SETTLED;
+        out->remaining = w->limit - used - 1;
+        if (pair_swap(slot, &is, (struct pair){hash, is.state + 1}))
+            return 0;
+        pair_give_way();
+        is = (struct pair){word_load(&slot->key), word_load(&slot->state)};
+    }
+    return NOT_SETTLED;
+}
+
 /* most limiters have one window, and need none of what several do */
-static int take_single(struct ratelimit *rl, const struct ratelimit_window *w, const struct ratelimit_time *time,
-                       struct ratelimit_state *out)
+static __attribute__((noinline)) int take_single(struct ratelimit *rl, const struct ratelimit_window *w, uint64_t hash,
+                                                 struct ratelimit_time time, struct ratelimit_state *out)
 {
     struct found found;
-    enum charged charged = take_one(rl, hash_of(rl, w), w, time, &found);
+    if (!table_tell_time(rl, &time))
+        return -1;
+    enum charged charged = take_one(rl, hash + (hash == 0), w, &time, &found);
     uint32_t used = found.used + (charged == CHARGED);
     if (charged == OUTDATED)
         return -1;
-    *out = (struct ratelimit_state){0, w->limit, left(w, used), found.end, charged == CHARGED && is_near(w, used)};
+    *out = (struct ratelimit_state){0, charged == CHARGED && is_near(w, used), w->limit, left(w, used), found.end};
     return charged == CHARGED ? 0 : 1;
 }
 
-static int take_several(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, const struct ratelimit_time *time,
+static int take_several(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, struct ratelimit_time time,
                         struct ratelimit_state *out)
 {
     struct found found[RATELIMIT_WINDOWS_MAX];
     uint64_t hashes[RATELIMIT_WINDOWS_MAX];
+    if (!table_tell_time(rl, &time))
+        return -1;
     for (size_t i = 0; i < count; i++)
         hashes[i] = hash_of(rl, &windows[i]);
     /* a request that is refused writes nothing, so all are looked at first */
-    if (look(rl, windows, hashes, count, time->now, out))
-        return table_time_holds(rl, time) ? 1 : -1;
+    if (look(rl, windows, hashes, count, time.now, out))
+        return table_time_holds(rl, &time) ? 1 : -1;
     for (size_t i = 0; i < count; i++) {
-        enum charged charged = take_one(rl, hashes[i], &windows[i], time, &found[i]);
+        enum charged charged = take_one(rl, hashes[i], &windows[i], &time, &found[i]);
         if (charged == CHARGED)
             continue;
         for (size_t k = 0; k < i; k++) /* the last of it went this moment */
@@ -207,13 +246,31 @@ static int take_several(struct ratelimit *rl, const struct ratelimit_window *win
     return 0;
 }
 
+/* several windows, or a key that takes more to hash */
+static __attribute__((noinline)) int take_any(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count,
+                                              struct ratelimit_time time, struct ratelimit_state *out)
+{
+    assert(count > 0 && count <= RATELIMIT_WINDOWS_MAX);
+    if (count > 1)
+        return take_several(rl, windows, count, time, out);
+    uint64_t hash = hash_of(rl, windows);
+    int settled = settle(rl, windows, hash, time, out);
+    return settled != NOT_SETTLED ? settled : take_single(rl, windows, hash, time, out);
+}
+
 int ratelimit_take(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, struct ratelimit_time time,
                    struct ratelimit_state *out)
 {
-    assert(count > 0 && count <= RATELIMIT_WINDOWS_MAX);
-    if (!table_tell_time(rl, &time))
-        return -1;
-    return count == 1 ? take_single(rl, windows, &time, out) : take_several(rl, windows, count, &time, out);
+    uint64_t hash = windows->hash;
+    if (count != 1)
+        return take_any(rl, windows, count, time, out);
+    if (hash == 0) {
+        if (!hash_is_short(&rl->hash_keys, windows->key_size))
+            return take_any(rl, windows, count, time, out);
+        hash = hash_short(&rl->hash_keys, what_of(windows), windows->key, windows->key_size);
+    }
+    int settled = settle(rl, windows, hash, time, out);
+    return settled != NOT_SETTLED ? settled : take_single(rl, windows, hash, time, out);
 }
 
 uint64_t ratelimit_token(const struct ratelimit *rl)

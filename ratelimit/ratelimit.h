@@ -82,10 +82,10 @@ uint64_t ratelimit_token(const struct ratelimit *rl);
 /* What headers tell. */
 struct ratelimit_state {
     unsigned window;    /* index of the window told of: the one with the fewest remaining, or that refused (of several, the last to end) */
-    uint32_t limit;     /* of that window */
+    uint32_t near;      /* bit i: this request took the use of windows[i] to half of its limit, or to all of it */
+    uint32_t limit;     /* of the window told of */
     uint32_t remaining; /* 0 when refused */
     int64_t reset;      /* its end, seconds since the epoch */
-    uint32_t near;      /* bit i: this request took the use of windows[i] to half of its limit, or to all of it */
 };
 
 /*

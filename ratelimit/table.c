@@ -66,15 +66,11 @@ static inline uint64_t reservation_of(const struct ratelimit *rl, const struct p
 
 static void buckets_of(const struct ratelimit *rl, uint64_t hash, struct pair *out[BUCKETS_OF_KEY])
 {
-    uint64_t mixed = hash * 0x9e3779b97f4a7c15,
-             index[BUCKETS_OF_KEY] = {bucket_first(rl, hash), bucket_second(rl, hash), mixed >> 8, mixed >> 32};
+    uint64_t first = bucket_first(rl, hash), other = hash >> 32 & rl->mask;
+    if ((first ^ other) <= 1)
+        other ^= 2; /* not the same two again */
+    uint64_t index[BUCKETS_OF_KEY] = {first, first ^ 1, other, other ^ 1};
     for (unsigned i = 0; i < BUCKETS_OF_KEY; i++) {
-        index[i] &= rl->mask;
-        for (unsigned k = 0; k < i; k++)
-            if (index[k] == index[i]) {
-                index[i] = (index[i] + 1) & rl->mask;
-                k = (unsigned)-1; /* it may now be another one's */
-            }
         out[i] = table_bucket(rl, index[i]);
         __builtin_prefetch(out[i]);
     }
@@ -229,10 +225,12 @@ static void consider(struct choice *best, uint64_t *best_rank, unsigned target, 
     }
 }
 
-/* a free slot of the buckets ${from} and ${from} + 1: of the first while it has more than one, else of the emptier */
-static bool choose_free(unsigned from, const unsigned used[], const unsigned free_at[], struct choice *out)
+/* a free slot: of the first two buckets unless they are nearly full and the other two less so; of two, of the first that has one */
+static bool choose_free(const unsigned used[BUCKETS_OF_KEY], const unsigned free_at[BUCKETS_OF_KEY], struct choice *out)
 {
-    unsigned bucket = used[from] + 1 >= BUCKET_SLOTS && used[from + 1] < used[from] ? from + 1 : from;
+    enum { NEARLY_FULL = 2 * BUCKET_SLOTS - 2 };
+    unsigned own = used[0] + used[1], other = used[2] + used[3], bucket = own >= NEARLY_FULL && other < own ? 2 : 0;
+    bucket += used[bucket] == BUCKET_SLOTS;
     if (used[bucket] == BUCKET_SLOTS)
         return false;
     *out = (struct choice){bucket * BUCKET_SLOTS + free_at[bucket], 0, OPEN_FREE};
@@ -263,8 +261,7 @@ static struct choice choose(struct ratelimit *rl, struct pair *const buckets[BUC
             consider(&best, &rank, target, is.state, hash);
         }
     }
-    if (!choose_free(0, used, free_at, &best))
-        choose_free(2, used, free_at, &best);
+    choose_free(used, free_at, &best);
     return best;
 }
 

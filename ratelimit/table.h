@@ -3,16 +3,18 @@
  *
  *   header | claims | notes | buckets of four slots, a cache line each
  *
- * A key may lie in any of four buckets that its hash names: in the first while that has two free slots, so that most are found at once;
- * else in the emptier of the first two or, where both are full, of the others. With half of all slots used, no neighbourhood is full.
+ * A key may lie in any of four buckets: the two of an aligned pair of lines that its hash names, which processors fetch together, and two
+ * of such another. In the first bucket while that has room, so that nearly all are found at once; in the other pair only where the first is
+ * nearly full, and fuller. With half of all slots used, no neighbourhood is full.
  */
 #ifndef ASSAY_RATELIMIT_TABLE_H
 #define ASSAY_RATELIMIT_TABLE_H
 
+#include "hash.h"
 #include "pair.h"
 #include "ratelimit.h"
 
-#define BUCKET_SLOTS 4
+#define BUCKET_SLOTS 4 /* bucket_slot names them */
 #define BUCKETS_OF_KEY 4
 #define BUCKETS_MIN 8
 #define CLAIMS 16384
@@ -21,7 +23,7 @@
 
 struct table_header {
     char magic[8];
-    uint64_t version, bytes, buckets, claims, notes;
+    uint64_t version, bytes, buckets, claims, notes, hash; /* hash: enum hash_kind */
     uint64_t seed[2];                                              /* the hash's key: random, made with the file */
     uint64_t nonce __attribute__((aligned(64)));                   /* the next reservation's number */
     uint64_t evicted[RATELIMIT_TAGS] __attribute__((aligned(64))); /* keys that lost a count alive, by tag */
@@ -35,28 +37,17 @@ struct ratelimit {
     struct pair *slots;
     uint64_t mask;  /* buckets - 1 */
     uint64_t bytes; /* of the mapping */
-    /*
-     * This process's last charge: who comes again right away needs no look at a word that other processes fight for before it swaps it. Only
-     * while the clock has not jumped, or the word might be the same again in another time.
-     */
-    struct {
-        struct pair *slot;
-        struct pair is;
-        uint32_t jumps;
-    } last;
+    struct hash_keys hash_keys;
 };
 
-/* table_find(rl, hash): the slot of the key with that hash where it is one of its first two buckets, where nearly all are; else NULL. */
-static inline struct pair *table_find(const struct ratelimit *rl, uint64_t hash);
+/* table_look(rl, hash): the slot of the key with that hash in any bucket, or NULL. Makes none. */
+struct pair *table_look(const struct ratelimit *rl, uint64_t hash);
 
 /*
- * table_slot(rl, hash, time): its slot in any bucket, made where there is none (evicting the coldest of a full neighbourhood). NULL:
+ * table_slot(rl, hash, time): the same, made where there is none (evicting the coldest of a full neighbourhood). NULL:
  * ${time} no longer holds; or other processes undid it again and again, or the memory is damaged.
  */
 struct pair *table_slot(struct ratelimit *rl, uint64_t hash, const struct ratelimit_time *time);
-
-/* table_look(rl, hash): its slot in any bucket, or NULL. Makes none. */
-struct pair *table_look(const struct ratelimit *rl, uint64_t hash);
 
 /*
  * table_advance(rl, time): let the table's clock be ${time}'s, and ${time}'s token the clock's. A jump by more than processes may lag
@@ -90,32 +81,39 @@ static inline uint64_t bucket_first(const struct ratelimit *rl, uint64_t hash)
     return hash & rl->mask;
 }
 
-static inline uint64_t bucket_second(const struct ratelimit *rl, uint64_t hash)
+/* table_has_time(rl, time): the clock of the table is ${time}'s already, as it is but for once a second. Then that holds, too. */
+static inline bool table_has_time(const struct ratelimit *rl, const struct ratelimit_time *time)
 {
-    uint64_t index = hash >> 32 & rl->mask;
-    return index ^ (uint64_t)(index == bucket_first(rl, hash));
+    return word_load(&rl->header->clock) == time->token && time->token >> 32 == (uint64_t)time->now;
 }
 
-/* table_tell_time(rl, time): table_advance where the clock of the table is not ${time}'s already, as it is but for once a second. */
 static inline bool table_tell_time(struct ratelimit *rl, struct ratelimit_time *time)
 {
-    uint64_t clock = word_load(&rl->header->clock);
-    return (clock == time->token && clock >> 32 == (uint64_t)time->now) || table_advance(rl, time);
+    return table_has_time(rl, time) || table_advance(rl, time);
 }
 
-/* all four are compared before anything is decided: which of them it is, no processor can guess */
+/* ${other} where it is the slot of that key, else ${slot}: without a branch, since no processor can guess which slot of a bucket it is */
+static inline struct pair *slot_either(struct pair *slot, struct pair *other, uint64_t hash)
+{
+#if defined(__x86_64__)
+    RATELIMIT_STEP();
+    __asm__ volatile("cmpq %1, %2\n\tcmove %3, %0" : "+r"(slot) : "m"(other->key), "r"(hash), "r"(other) : "cc");
+    return slot;
+#else
+    return word_load(&other->key) == hash ? other : slot;
+#endif
+}
+
+/* bucket_slot(bucket, hash): the slot of the key with that hash, if it is there: whether it is, ask the slot. */
+static inline struct pair *bucket_slot(struct pair *bucket, uint64_t hash)
+{
+    return slot_either(slot_either(slot_either(bucket, bucket + 1, hash), bucket + 2, hash), bucket + 3, hash);
+}
+
 static inline struct pair *bucket_find(struct pair *bucket, uint64_t hash)
 {
-    unsigned found = 0;
-    for (unsigned i = 0; i < BUCKET_SLOTS; i++)
-        found |= (unsigned)(word_load(&bucket[i].key) == hash) << i;
-    return found == 0 ? NULL : &bucket[__builtin_ctz(found)];
-}
-
-static inline struct pair *table_find(const struct ratelimit *rl, uint64_t hash)
-{
-    struct pair *slot = bucket_find(table_bucket(rl, bucket_first(rl, hash)), hash);
-    return slot != NULL ? slot : bucket_find(table_bucket(rl, bucket_second(rl, hash)), hash);
+    struct pair *slot = bucket_slot(bucket, hash);
+    return word_load(&slot->key) == hash ? slot : NULL;
 }
 
 #endif

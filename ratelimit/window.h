@@ -11,11 +11,12 @@ enum {
     HEAT_FULL = 4,   /* used up; below it, quarters of the limit */
     HEAT_UNBORN = 7, /* made and not charged yet: its end is only how long it is kept for that */
 };
+#define STATE_TAG 23
 #define STATE_RESERVED_END 0xffffffffu /* not a key's: see table.c */
 
 static inline uint64_t state_make(uint32_t end, unsigned heat, unsigned tag, uint32_t used)
 {
-    return (uint64_t)end << 32 | (uint64_t)heat << 29 | (uint64_t)(tag % RATELIMIT_TAGS) << 23 | used;
+    return (uint64_t)end << 32 | (uint64_t)heat << 29 | (uint64_t)(tag % RATELIMIT_TAGS) << STATE_TAG | used;
 }
 
 static inline uint32_t state_end(uint64_t state)
@@ -30,7 +31,7 @@ static inline unsigned state_heat(uint64_t state)
 
 static inline unsigned state_tag(uint64_t state)
 {
-    return state >> 23 & (RATELIMIT_TAGS - 1);
+    return state >> STATE_TAG & (RATELIMIT_TAGS - 1);
 }
 
 static inline uint32_t state_used(uint64_t state)

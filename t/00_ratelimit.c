@@ -1,9 +1,11 @@
 /* The limiter's table in one process, with the time as an argument. Links libratelimit.a and Check alone. */
+#include "ratelimit/hash.h"
 #include "ratelimit/ratelimit.h"
 #include "ratelimit/siphash.h"
 
 #include <check.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +80,61 @@ START_TEST(hash_agrees_with_the_papers_vector)
 }
 END_TEST
 
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* the hash of ${size} bytes of 0, with one bit turned: of what they belong to, or, from 64 on, of theirs; none for UINT_MAX */
+static uint64_t hash_with_bit(const struct hash_keys *keys, unsigned size, unsigned bit)
+{
+    unsigned char key[HASH_KEY_MAX] = {0};
+    uint64_t what = 0x1234567890abcdef + ((uint64_t)size << 56);
+    if (bit < 64)
+        what ^= 1ull << bit;
+    else if (bit < 64 + 8 * HASH_KEY_MAX)
+        key[(bit - 64) / 8] = (unsigned char)(1u << bit % 8);
+    return hash_key(keys, what, key, size);
+}
+
+START_TEST(every_bit_of_keys_of_every_size_changes_half_of_the_hash)
+{
+    const enum hash_kind kinds[] = {HASH_SIPHASH, hash_kind_here()};
+    uint64_t seed[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908}, hashes[64 + 8 * HASH_KEY_MAX + 1];
+    struct hash_keys keys;
+    hash_keys_make(&keys, kinds[_i], seed);
+    for (unsigned size = 0; size <= HASH_KEY_MAX; size++) {
+        unsigned bits = 64 + 8 * size, changed = 0;
+        hashes[bits] = hash_with_bit(&keys, size, UINT_MAX);
+        for (unsigned bit = 0; bit < bits; bit++) {
+            hashes[bit] = hash_with_bit(&keys, size, bit);
+            changed += (unsigned)__builtin_popcountll(hashes[bit] ^ hashes[bits]);
+        }
+        ck_assert_msg(changed > bits * 30 && changed < bits * 34, "size %u: %u of %u bits", size, changed, bits * 64);
+        qsort(hashes, bits + 1, sizeof(hashes[0]), by_value);
+        for (unsigned i = 0; i < bits; i++)
+            ck_assert_msg(hashes[i] != hashes[i + 1], "size %u: two have one hash", size);
+        ck_assert(size == 0 || hash_with_bit(&keys, size, UINT_MAX) != hash_with_bit(&keys, size - 1, UINT_MAX));
+    }
+}
+END_TEST
+
+START_TEST(short_keys_have_the_same_hash_in_one_line)
+{
+    uint64_t seed[2] = {1, 2};
+    unsigned char key[HASH_SHORT_MAX];
+    struct hash_keys keys;
+    hash_keys_make(&keys, hash_kind_here(), seed);
+    for (unsigned char i = 0; i < sizeof(key); i++)
+        key[i] = (unsigned char)(i * 37 + 1);
+    for (size_t size = 0; size <= HASH_KEY_MAX; size++)
+        if (hash_is_short(&keys, size))
+            ck_assert_uint_eq(hash_short(&keys, size << 56, key, size), hash_key(&keys, size << 56, key, size));
+    ck_assert(!hash_is_short(&keys, HASH_SHORT_MIN - 1) && !hash_is_short(&keys, HASH_SHORT_MAX + 1));
+}
+END_TEST
+
 START_TEST(as_many_as_the_limit_are_admitted_and_told_so)
 {
     struct ratelimit_window w = window("a", 3, 60);
@@ -115,9 +172,12 @@ static const struct {
 
 START_TEST(window_goes_by_the_clock)
 {
-    struct ratelimit_window w = window("clock", 10, 60);
-    ck_assert_uint_eq(admitted(w, NOW + clocks[_i].first, 4), 4);
-    ck_assert_msg(admitted(w, NOW + clocks[_i].then, 20) == (clocks[_i].same_window ? 6 : 10), "%s", clocks[_i].why);
+    /* the second finds a table that has been told the time already, by the first */
+    struct ratelimit_window keys[2] = {window("tells", 100, 60), window("is told", 100, 60)};
+    for (int i = 0; i < 2; i++)
+        ck_assert_uint_eq(admitted(keys[i], NOW + clocks[_i].first, 2), 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(admitted(keys[i], NOW + clocks[_i].then, 120) == (clocks[_i].same_window ? 98 : 100), "%s", clocks[_i].why);
 }
 END_TEST
 
@@ -151,6 +211,20 @@ START_TEST(reading_of_before_a_jump_is_refused)
 }
 END_TEST
 
+START_TEST(reading_of_before_a_jump_is_refused_though_the_key_is_there_and_its_window_goes_on)
+{
+    static const uint32_t limits[] = {100, 4, 2, 1}; /* used a little, a quarter, half, all */
+    struct ratelimit_state s;
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        struct ratelimit_window w = window("k", limits[i], 60 + (uint32_t)i);
+        ck_assert_uint_eq(admitted(w, NOW, 1), 1);
+        struct ratelimit_time old = {ratelimit_token(rl), NOW};
+        ck_assert_uint_eq(admitted(window("other", 100, 60), NOW - 3600, 1), 1);
+        ck_assert_int_eq(ratelimit_take(rl, &w, 1, old, &s), -1);
+    }
+}
+END_TEST
+
 START_TEST(reading_that_grew_old_is_refused)
 {
     /* the process slept for three seconds after it read the clock: its window is no longer the others' */
@@ -177,6 +251,20 @@ START_TEST(refused_request_charges_no_window)
         ck_assert_int_eq(s.reset, NOW + 3600);
     }
     ck_assert_uint_eq(admitted(both[0], NOW, 20), 6);
+}
+END_TEST
+
+START_TEST(refused_request_makes_no_slot)
+{
+    /* charging the first window and giving it back would leave one, and for that moment stand in another's way */
+    struct ratelimit_window both[2] = {window("agent", 10, 60), window("address", 1, 3600)};
+    struct ratelimit_usage usage;
+    struct ratelimit_state s;
+    ck_assert_uint_eq(admitted(both[1], NOW, 1), 1);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(take(both, 2, NOW, &s), 1);
+    ratelimit_usage(rl, NOW, &usage);
+    ck_assert_uint_eq(usage.used, 1);
 }
 END_TEST
 
@@ -345,6 +433,21 @@ START_TEST(saturated_keys_outlive_a_flood_of_cold_ones)
 }
 END_TEST
 
+START_TEST(saturated_keys_of_a_small_limit_outlive_cold_ones_that_used_more)
+{
+    struct ratelimit_usage usage;
+    ratelimit_usage(rl, NOW, &usage);
+    uint64_t hot = usage.slots / 8, lost = 0;
+    for (uint64_t key = 0; key < hot; key++)
+        ck_assert_uint_eq(admitted(numbered(&key, 9), NOW, 20), 9);
+    for (uint64_t key = 1000000; key < 1030000; key++)
+        admitted(numbered(&key, 1000), NOW, 20);
+    for (uint64_t key = 0; key < hot; key++)
+        lost += admitted(numbered(&key, 9), NOW, 1);
+    ck_assert_uint_eq(lost, 0);
+}
+END_TEST
+
 START_TEST(of_two_cold_keys_the_one_that_used_less_goes)
 {
     /* every slot: half of them used twice of a hundred, half once; as many new ones come */
@@ -413,7 +516,8 @@ static const struct {
     {24, "\0\0\0\0\0\0\0\0", 8},
     {32, "\1", 1},
     {40, "\1", 1},
-    {48, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16},
+    {48, "\7", 1},
+    {56, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16},
 };
 
 START_TEST(damaged_header_is_made_anew)
@@ -562,11 +666,15 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, hash_agrees_with_the_papers_vector);
     tcase_add_test(t, as_many_as_the_limit_are_admitted_and_told_so);
+    tcase_add_loop_test(t, every_bit_of_keys_of_every_size_changes_half_of_the_hash, 0, 2);
+    tcase_add_test(t, short_keys_have_the_same_hash_in_one_line);
     tcase_add_loop_test(t, window_goes_by_the_clock, 0, sizeof(clocks) / sizeof(clocks[0]));
     tcase_add_test(t, nobody_is_locked_out_longer_than_a_window_and_two_seconds);
     tcase_add_test(t, reading_of_before_a_jump_is_refused);
+    tcase_add_test(t, reading_of_before_a_jump_is_refused_though_the_key_is_there_and_its_window_goes_on);
     tcase_add_test(t, reading_that_grew_old_is_refused);
     tcase_add_test(t, refused_request_charges_no_window);
+    tcase_add_test(t, refused_request_makes_no_slot);
     tcase_add_test(t, headers_tell_of_the_window_with_the_fewest_remaining);
     tcase_add_test(t, where_two_windows_refuse_the_later_reset_counts);
     tcase_add_test(t, used_is_kept_so_a_changed_limit_applies_at_once);
@@ -578,6 +686,7 @@ int main(void)
     tcase_add_test(t, ended_windows_make_room_without_evicting);
     tcase_add_test(t, use_and_evictions_are_told_by_tag);
     tcase_add_test(t, saturated_keys_outlive_a_flood_of_cold_ones);
+    tcase_add_test(t, saturated_keys_of_a_small_limit_outlive_cold_ones_that_used_more);
     tcase_add_test(t, of_two_cold_keys_the_one_that_used_less_goes);
     tcase_add_test(t, table_of_saturated_keys_still_takes_a_new_one);
     tcase_add_test(t, file_keeps_its_counts);

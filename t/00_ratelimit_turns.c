@@ -14,6 +14,7 @@ static void step(void);
 #include "ratelimit/ratelimit.c"
 #include "ratelimit/table.c"
 #include "ratelimit/file.c"
+#include "ratelimit/hash.c"
 
 #include <check.h>
 #include <ucontext.h>
@@ -24,7 +25,7 @@ static void step(void);
 #define STACK 65536
 
 struct caller {
-    struct ratelimit rl; /* as a process has it: the mapping is shared, what it remembers of its last charge is its own */
+    struct ratelimit rl; /* as a process has it: the mapping is shared */
     ucontext_t context;
     char stack[STACK];
     bool ended;
@@ -190,7 +191,6 @@ static void forget(void)
     memset(taken, 0, sizeof(taken));
     memset(in_window, 0, sizeof(in_window));
     memset(resets, 0, sizeof(resets));
-    memset(&rl->last, 0, sizeof(rl->last));
     rl->header->evicted[0] = rl->header->clock = 0;
     rl->header->seed[0] = chance_state; /* where keys lie is the seed's too */
 }

@@ -374,13 +374,28 @@ END_TEST
 /* ---- the clock ---- */
 
 #define STEPPERS 3
+#define CROWD 2
+
+/*
+ * Columns: what; the limit of the keys that are counted: small where there is a crowd, so that one request makes them warmer than it; whether
+ * new keys keep the table full all the time; whether processes are killed after each step.
+ */
+static const struct {
+    const char *what;
+    uint32_t limit;
+    bool crowd, kill;
+} step_plans[] = {
+    {"alone", 25, false, false},
+    {"in a full table, beside kills", 3, true, true},
+};
+static uint32_t step_limit;
 
 static void ask_through_steps(unsigned self)
 {
     while (get(&shared->stop) == 0) {
         add(&shared->began[self]);
         for (uint64_t key = 0; key < 8; key++) {
-            struct ratelimit_window w = key_window(&key, 25, 60);
+            struct ratelimit_window w = key_window(&key, step_limit, 60);
             struct ratelimit_state state;
             struct ratelimit_time time;
             int got;
@@ -397,6 +412,14 @@ static void ask_through_steps(unsigned self)
     }
 }
 
+static void crowd_through_steps(unsigned self)
+{
+    uint64_t luck = self + 99;
+    int64_t end;
+    while (get(&shared->stop) == 0)
+        ask_by_clock(KEYS + chance(&luck, 1000000), 1000, &end);
+}
+
 /* every process has begun and ended requests since */
 static void let_all_ask(void)
 {
@@ -408,31 +431,46 @@ static void let_all_ask(void)
 static const int64_t clock_steps[] = {1,     -1,     3,           -3,           59, -59, 61, -61, 3600, -3600,
                                       86400, -86400, 400 * 86400, -400 * 86400, 2,  -2,  30, -30, 7200, -7190};
 
+static void copy_admitted(uint32_t out[8])
+{
+    for (unsigned k = 0; k < 8; k++)
+        out[k] = __atomic_load_n(&shared->admitted[0][k], __ATOMIC_ACQUIRE);
+}
+
 START_TEST(clock_steps_give_one_window_each_at_most)
 {
+    uint32_t before[8], after[8];
+    uint64_t luck = 4711;
+    unsigned processes = STEPPERS + (step_plans[_i].crowd ? CROWD : 0);
+    step_limit = step_plans[_i].limit;
     shared->now = NOW + 30;
-    spawn_all(ask_through_steps, STEPPERS);
+    for (unsigned i = 0; i < processes; i++)
+        spawn(i, i < STEPPERS ? ask_through_steps : crowd_through_steps);
     let_all_ask();
     for (size_t i = 0; i < sizeof(clock_steps) / sizeof(clock_steps[0]); i++) {
-        uint32_t before[8];
-        for (unsigned k = 0; k < 8; k++)
-            before[k] = shared->admitted[0][k];
+        copy_admitted(before);
         __atomic_fetch_add(&shared->now, clock_steps[i], __ATOMIC_ACQ_REL);
+        for (unsigned k = 0; step_plans[_i].kill && k < 20; k++) {
+            unsigned victim = (unsigned)chance(&luck, processes);
+            kill_one(victim);
+            spawn(victim, victim < STEPPERS ? ask_through_steps : crowd_through_steps);
+        }
         let_all_ask();
+        copy_admitted(after);
         for (unsigned k = 0; k < 8; k++)
-            ck_assert_msg(shared->admitted[0][k] - before[k] <= 25, "step %lld: %u admitted", (long long)clock_steps[i],
-                          shared->admitted[0][k] - before[k]);
+            ck_assert_msg(after[k] - before[k] <= step_limit, "%s, step %lld: %u admitted", step_plans[_i].what, (long long)clock_steps[i],
+                          after[k] - before[k]);
     }
     /* and a minute later everybody has a budget again */
-    uint32_t before[8];
-    for (unsigned k = 0; k < 8; k++)
-        before[k] = shared->admitted[0][k];
+    copy_admitted(before);
     __atomic_fetch_add(&shared->now, 62, __ATOMIC_ACQ_REL);
     let_all_ask();
+    copy_admitted(after);
     for (unsigned k = 0; k < 8; k++)
-        ck_assert_uint_ge(shared->admitted[0][k] - before[k], 25);
+        ck_assert_uint_ge(after[k] - before[k], step_limit);
     __atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
-    wait_all(STEPPERS);
+    wait_all(processes);
+    use_everything(shared->now + 600);
 }
 END_TEST
 
@@ -449,7 +487,7 @@ int main(void)
     tcase_add_test(t, full_table_never_admits_more_of_a_key_whose_slot_lives);
     tcase_add_loop_test(t, killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_most, 0,
                         sizeof(kill_plans) / sizeof(kill_plans[0]));
-    tcase_add_test(t, clock_steps_give_one_window_each_at_most);
+    tcase_add_loop_test(t, clock_steps_give_one_window_each_at_most, 0, sizeof(step_plans) / sizeof(step_plans[0]));
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

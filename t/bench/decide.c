@@ -5,7 +5,9 @@
  *
  * Columns: what | measured | ratio (least-most) | target | verdict. Exit status 1 when a target is missed.
  */
+#include "ratelimit/pair.h"
 #include "ratelimit/ratelimit.h"
+#include "ratelimit/siphash.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -21,7 +23,8 @@
 #define SLOTS 1048576 /* the default */
 #define KEYS 1000000
 #define ROUND 2000000     /* decisions in a pair's half */
-#define HOT_ROUND 5000000 /* of each of two processes */
+#define HOT_SLICE 250000  /* decisions of each of two processes before the other loop has its turn */
+#define HOT_SLICES 20     /* of each loop, in a pair */
 #define FLOOD 50000000
 #define HEAVY 1000 /* keys that must keep their counts in the flood */
 #define PAIRS_MAX 99
@@ -49,14 +52,47 @@ static inline uint64_t chance(void)
 struct key {
     uint64_t network, host;
 };
+static struct key key = {0x20010db8, 0};
 
-static inline int decide(uint64_t n, uint32_t limit)
+/* as a worker has it: a limiter's window, and a token of the table's clock that it reads now and then */
+static struct ratelimit_window window = {.salt = 1, .seconds = 3600, .key = &key, .key_size = sizeof(key)};
+static uint64_t token;
+
+static inline int decide(uint64_t n, uint32_t limit, struct ratelimit_state *state)
 {
-    struct key key = {0x20010db8, n};
-    struct ratelimit_window w = {.salt = 1, .seconds = 3600, .limit = limit, .key = &key, .key_size = sizeof(key)};
-    struct ratelimit_time time = {ratelimit_token(rl), NOW};
+    key.host = n;
+    window.limit = limit;
+    return ratelimit_take(rl, &window, 1, (struct ratelimit_time){token, NOW}, state);
+}
+
+static int decide_only(uint64_t n, uint32_t limit)
+{
     struct ratelimit_state state;
-    return ratelimit_take(rl, &w, 1, time, &state);
+    return decide(n, limit, &state);
+}
+
+/*
+ * ---- what it is compared with beside the bare instruction ----
+ *
+ * The simplest table that could do: open addressing, SipHash of the key, one compare-and-swap of 16 bytes. It never gives a slot up, so it
+ * is no limiter: two processes may give one key two slots, and it fills up.
+ */
+static struct pair *naive;
+static uint64_t naive_mask;
+
+static inline uint64_t decide_naive(uint64_t n)
+{
+    static const uint64_t seed[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
+    struct key of = {0x20010db8, n};
+    uint64_t hash = siphash(SIPHASH_1_3, seed, &of, sizeof(of));
+    for (uint64_t at = hash & naive_mask;; at = (at + 1) & naive_mask) {
+        struct pair is = {word_load(&naive[at].key), word_load(&naive[at].state)};
+        while (is.key == hash || is.key == 0) {
+            struct pair next = {hash, (is.state >> 32 == NOW / 3600 ? is.state : (uint64_t)(NOW / 3600) << 32) + 1};
+            if (pair_swap(&naive[at], &is, next))
+                return next.state;
+        }
+    }
 }
 
 /* ---- rows ---- */
@@ -97,22 +133,36 @@ static void row(const char *what, const char *peer, struct pairs *p, double targ
 /*
  * ---- one process, many keys ----
  *
- * A server decides once in thousands of instructions, so what a decision costs is the time from its beginning to its end: each of a round
- * begins when the one before has ended, since its number depends on that one's result. Beside it the free-running loop, in which a
- * processor may work on several at once: it tells how small the code is, and depends on how much of it fits the processor's window.
+ * In two kinds of loop, both of them for both sides. Chained: each decision begins when the one before has ended, since its number depends
+ * on what that one found; as in a server, which decides once in thousands of instructions. Free-running: a processor works on as many at
+ * once as it has room for, so that the memory's latency counts for little, and the number of instructions for much.
  */
 
-/* inlined with a constant ${chained}: a condition on it would chain both */
+/* inlined with constants: a condition on ${chained} would chain both */
 #define ROUND_LOOP static inline __attribute__((always_inline)) double
 
 ROUND_LOOP decisions(uint64_t keys, uint32_t limit, bool chained)
 {
     double began = now_ns();
     uint64_t before = 0;
+    token = ratelimit_token(rl);
     for (unsigned i = 0; i < ROUND; i++) {
-        uint64_t result = (uint64_t)decide((chance() + before) % keys, limit);
+        struct ratelimit_state state;
+        decide((chance() + before) % keys, limit, &state);
         if (chained)
-            before = result >> 1; /* 0, but not known to be until it is there */
+            before = (uint64_t)state.reset >> 40; /* 0, but not known to be until the slot is read */
+    }
+    return (now_ns() - began) / ROUND;
+}
+
+ROUND_LOOP naive_decisions(bool chained)
+{
+    double began = now_ns();
+    uint64_t before = 0;
+    for (unsigned i = 0; i < ROUND; i++) {
+        uint64_t state = decide_naive((chance() + before) % KEYS);
+        if (chained)
+            before = state >> 60;
     }
     return (now_ns() - began) / ROUND;
 }
@@ -120,41 +170,56 @@ ROUND_LOOP decisions(uint64_t keys, uint32_t limit, bool chained)
 ROUND_LOOP xadds(char *memory, uint64_t lines, bool chained)
 {
     double began = now_ns();
-    uint64_t before = 0;
+    uint64_t before = 0, sum = 0;
     for (unsigned i = 0; i < ROUND; i++) {
         uint64_t *at = (uint64_t *)(void *)(memory + (chance() + before) % lines * 64);
         uint64_t result = __atomic_fetch_add(at, 1, __ATOMIC_SEQ_CST);
         if (chained)
             before = result >> 40;
+        sum += result; /* used, or it would be no xadd */
     }
+    __asm__ volatile("" : : "r"(sum));
     return (now_ns() - began) / ROUND;
 }
 
-static double time_decisions(uint64_t keys, uint32_t limit)
+/* each a function of its own, so that no loop is compiled into another */
+#define ALONE static __attribute__((noinline)) double
+
+ALONE chained_decisions(uint64_t keys, uint32_t limit)
 {
     return decisions(keys, limit, true);
 }
 
-static double time_free_decisions(uint64_t keys, uint32_t limit)
+ALONE free_decisions(uint64_t keys, uint32_t limit)
 {
     return decisions(keys, limit, false);
 }
 
-static double time_xadd(char *memory, uint64_t lines)
+ALONE chained_naive(void)
+{
+    return naive_decisions(true);
+}
+
+ALONE free_naive(void)
+{
+    return naive_decisions(false);
+}
+
+ALONE chained_xadds(char *memory, uint64_t lines)
 {
     return xadds(memory, lines, true);
 }
 
-static double time_free_xadd(char *memory, uint64_t lines)
+ALONE free_xadds(char *memory, uint64_t lines)
 {
     return xadds(memory, lines, false);
 }
 
-static void bench_many_keys(const char *dir)
+/* as the table has it: a file of its size in the same directory, all its room taken */
+static char *map_as_large(const char *dir)
 {
-    struct pairs known, free, refused;
     char path[4100];
-    snprintf(path, sizeof(path), "%s/xadd", dir);
+    snprintf(path, sizeof(path), "%s/beside", dir);
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     if (fd < 0 || posix_fallocate(fd, 0, (off_t)usage.bytes) != 0) {
         perror(path);
@@ -167,86 +232,130 @@ static void bench_many_keys(const char *dir)
         perror("mmap");
         exit(2);
     }
-    for (uint64_t k = 0; k < KEYS; k++)
-        decide(k, RATELIMIT_COUNT_MAX);
-    time_xadd(memory, usage.bytes / 64);
-    for (unsigned i = 0; i < pairs; i++) {
-        known.peer[i] = time_xadd(memory, usage.bytes / 64);
-        known.ours[i] = time_decisions(KEYS, RATELIMIT_COUNT_MAX);
-        free.peer[i] = time_free_xadd(memory, usage.bytes / 64);
-        free.ours[i] = time_free_decisions(KEYS, RATELIMIT_COUNT_MAX);
-        refused.peer[i] = time_decisions(KEYS, RATELIMIT_COUNT_MAX);
-        refused.ours[i] = time_decisions(KEYS, 1); /* all have used one */
+    return memory;
+}
+
+static void bench_many_keys(const char *dir)
+{
+    struct pairs chained, free, plain, plain_free, refused, refused_free;
+    uint64_t lines = usage.bytes / 64;
+    char *memory = map_as_large(dir);
+    naive = (struct pair *)(void *)map_as_large(dir);
+    for (naive_mask = 1; (naive_mask * 2 + 1) * sizeof(struct pair) < usage.bytes;)
+        naive_mask = naive_mask * 2 + 1;
+    for (uint64_t k = 0; k < KEYS; k++) {
+        decide_only(k, RATELIMIT_COUNT_MAX);
+        decide_naive(k);
     }
-    row("one decision, 1 M keys / lock xadd", "xadd", &known, 2.5);
-    row("  the same, free-running", "xadd", &free, 2.5);
-    row("a refused decision / an admitted one", "admitted", &refused, 1);
+    chained_xadds(memory, lines);
+    for (unsigned i = 0; i < pairs; i++) {
+        plain.peer[i] = chained.peer[i] = chained_xadds(memory, lines);
+        refused.peer[i] = chained.ours[i] = chained_decisions(KEYS, RATELIMIT_COUNT_MAX);
+        refused.ours[i] = chained_decisions(KEYS, 1); /* all have used one */
+        plain.ours[i] = chained_naive();
+        plain_free.peer[i] = free.peer[i] = free_xadds(memory, lines);
+        refused_free.peer[i] = free.ours[i] = free_decisions(KEYS, RATELIMIT_COUNT_MAX);
+        refused_free.ours[i] = free_decisions(KEYS, 1);
+        plain_free.ours[i] = free_naive();
+    }
+    row("one decision, 1 M keys / lock xadd", "xadd", &chained, 2.5);
+    row("  a naive table's", "xadd", &plain, 0);
+    row("  refused / admitted", "admitted", &refused, 1);
+    row("the same free-running", "xadd", &free, 2.5);
+    row("  a naive table's", "xadd", &plain_free, 0);
+    row("  refused / admitted", "admitted", &refused_free, 1);
     munmap(memory, usage.bytes);
+    munmap(naive, usage.bytes);
 }
 
 /* ---- two processes, one word ---- */
 
-struct start {
-    uint64_t there, go;
-    double ns[2];
+/*
+ * Two processes, a processor each, and the two loops in turn, slice by slice, so that what else the machine does falls on both alike. Both
+ * processes begin each slice together.
+ */
+struct meeting {
+    uint64_t there;
+    double ns[2][2]; /* of a process, of a loop */
 };
-typedef void hot_fn(uint64_t *word);
+typedef void hot_fn(uint64_t *word, unsigned slice);
 
-static void hot_word(uint64_t *word)
+static void hot_word(uint64_t *word, unsigned slice)
 {
-    for (unsigned i = 0; i < HOT_ROUND; i++) {
+    (void)slice;
+    for (unsigned i = 0; i < HOT_SLICE; i++) {
         uint64_t is = __atomic_load_n(word, __ATOMIC_ACQUIRE);
         while (!__atomic_compare_exchange_n(word, &is, is + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
             ;
     }
 }
 
-/* a caller that comes again and again keeps its key's hash */
-static void hot_key(uint64_t *word)
+/*
+ * A caller that comes again and again keeps its key's hash. Each slice has a key of its own, far from its limit when it ends: a refused
+ * decision writes nothing, and would be far too cheap.
+ */
+static void hot_key(uint64_t *word, unsigned slice)
 {
-    struct key key = {1, 1};
-    struct ratelimit_window w = {.salt = 2, .seconds = 3600, .limit = RATELIMIT_COUNT_MAX, .key = &key, .key_size = sizeof(key)};
+    struct key of = {2, slice};
+    struct ratelimit_window w = {.salt = 2, .seconds = 3600, .limit = RATELIMIT_COUNT_MAX, .key = &of, .key_size = sizeof(of)};
     struct ratelimit_state state;
     (void)word;
     w.hash = ratelimit_hash(rl, &w);
-    for (unsigned i = 0; i < HOT_ROUND; i++) {
-        struct ratelimit_time time = {ratelimit_token(rl), NOW};
-        ratelimit_take(rl, &w, 1, time, &state);
+    for (unsigned i = 0; i < HOT_SLICE; i++)
+        if (ratelimit_take(rl, &w, 1, (struct ratelimit_time){token, NOW}, &state) != 0)
+            _exit(1);
+}
+
+static void meet(struct meeting *meeting, uint64_t number)
+{
+    __atomic_fetch_add(&meeting->there, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&meeting->there, __ATOMIC_ACQUIRE) < 2 * number)
+        ;
+}
+
+static void run_slices(unsigned self, unsigned pair, struct meeting *meeting, uint64_t *word)
+{
+    static hot_fn *const loops[2] = {hot_word, hot_key};
+    cpu_set_t cpu;
+    CPU_ZERO(&cpu);
+    CPU_SET(self, &cpu);
+    sched_setaffinity(0, sizeof(cpu), &cpu);
+    for (unsigned i = 0; i < 2 * HOT_SLICES; i++) {
+        meet(meeting, i + 1);
+        double began = now_ns();
+        loops[i % 2](word, pair * 2 * HOT_SLICES + i);
+        meeting->ns[self][i % 2] += (now_ns() - began) / (HOT_SLICE * HOT_SLICES);
     }
 }
 
-static double time_two(struct start *start, uint64_t *word, hot_fn *loop)
+static void time_two(unsigned pair, struct meeting *meeting, uint64_t *word)
 {
     pid_t pids[2];
-    start->there = start->go = 0;
-    for (int i = 0; i < 2; i++)
+    memset(meeting, 0, sizeof(*meeting));
+    for (unsigned i = 0; i < 2; i++)
         if ((pids[i] = fork()) == 0) {
-            cpu_set_t cpu;
-            CPU_ZERO(&cpu);
-            CPU_SET((size_t)i, &cpu);
-            sched_setaffinity(0, sizeof(cpu), &cpu);
-            __atomic_fetch_add(&start->there, 1, __ATOMIC_SEQ_CST);
-            while (__atomic_load_n(&start->there, __ATOMIC_ACQUIRE) < 2)
-                ;
-            double began = now_ns();
-            loop(word);
-            start->ns[i] = (now_ns() - began) / HOT_ROUND;
+            run_slices(i, pair, meeting, word);
             _exit(0);
         }
-    for (int i = 0; i < 2; i++)
-        waitpid(pids[i], NULL, 0);
-    return (start->ns[0] + start->ns[1]) / 2;
+    for (unsigned i = 0; i < 2; i++) {
+        int status;
+        waitpid(pids[i], &status, 0);
+        if (status != 0) {
+            fprintf(stderr, "run_decide: a hot key was refused\n");
+            exit(2);
+        }
+    }
 }
 
 static void bench_hot_key(void)
 {
     struct pairs p;
     char *shared = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    struct start *start = (struct start *)(void *)shared;
-    uint64_t *word = (uint64_t *)(void *)(shared + 4096);
+    struct meeting *meeting = (struct meeting *)(void *)shared;
     for (unsigned i = 0; i < pairs; i++) {
-        p.peer[i] = time_two(start, word, hot_word);
-        p.ours[i] = time_two(start, word, hot_key);
+        time_two(i, meeting, (uint64_t *)(void *)(shared + 4096));
+        p.peer[i] = (meeting->ns[0][0] + meeting->ns[1][0]) / 2;
+        p.ours[i] = (meeting->ns[0][1] + meeting->ns[1][1]) / 2;
     }
     row("two processes, one key / one word", "swap loop", &p, 1.5);
     munmap(shared, 8192);
@@ -258,7 +367,7 @@ static double time_new_keys(uint64_t from, uint64_t count)
 {
     double began = now_ns();
     for (uint64_t i = 0; i < count; i++)
-        decide(from + i, 1000);
+        decide_only(from + i, 1000);
     return (now_ns() - began) / (double)count;
 }
 
@@ -269,16 +378,16 @@ static void bench_flood(void)
     uint64_t flood = 1u << 30, kept = 0, slice = FLOOD / pairs;
     for (uint64_t k = 0; k < HEAVY; k++)
         for (unsigned i = 0; i < 500; i++)
-            decide((1ull << 40) + k, 1000);
+            decide_only((1ull << 40) + k, 1000);
     for (unsigned i = 0; i < pairs; i++) {
-        p.peer[i] = time_decisions(KEYS, RATELIMIT_COUNT_MAX); /* unloaded: keys that are there */
+        p.peer[i] = chained_decisions(KEYS, RATELIMIT_COUNT_MAX); /* unloaded: keys that are there */
         p.ours[i] = time_new_keys(flood + i * slice, slice);
         for (uint64_t k = 0; k < KEYS; k++) /* the known ones, which the flood took the place of */
-            decide(k, RATELIMIT_COUNT_MAX);
+            decide_only(k, RATELIMIT_COUNT_MAX);
     }
     for (uint64_t k = 0; k < HEAVY; k++)
         for (unsigned i = 0; i <= 500; i++)
-            kept += decide((1ull << 40) + k, 1000) == 0;
+            kept += decide_only((1ull << 40) + k, 1000) == 0;
     ratelimit_usage(rl, NOW, &after);
     row("flood of 50 M new keys / known keys", "known", &p, 3);
     printf("%-42s | %llu of %u heavy keys' counts exact; file %llu bytes before, %llu after; %llu evicted alive\n", "  what the flood left",
@@ -301,6 +410,10 @@ int main(int argc, char **argv)
         return 2;
     }
     ratelimit_usage(rl, NOW, &usage);
+    token = ratelimit_token(rl);
+    while (decide_only(0, 1) < 0) /* the table takes the time from us */
+        token = ratelimit_token(rl);
+    token = ratelimit_token(rl);
     printf("%-42s | %-58s | %-22s | %-12s | %s\n", "what", "measured", "ratio (min-max)", "target", "verdict");
     bench_many_keys(argv[1]);
     bench_hot_key();
