@@ -42,6 +42,7 @@ struct doors {
     struct worker *worker;
     struct door *doors;
     size_t count, connections, max_connections;
+    unsigned slots; /* the first: those whose sockets we have a copy of */
     struct conn conns; /* ring's anchor */
     struct lingering *lingering;
     h2o_accept_ctx_t accept[LISTENERS_MAX];
@@ -390,13 +391,32 @@ static bool orphaned(const struct doors *d, const struct door *door)
     return score_get(sb->listener[door->slot].pid) == 0 && now > since && now - since > ADOPT_AFTER_MS;
 }
 
+/* of the sockets of removed slots; the master's is the last copy, or closing them would reset what waits there */
+static void let_go(struct doors *d, unsigned slots)
+{
+    if (slots >= d->slots)
+        return;
+    for (size_t i = 0; i < d->count; i++) {
+        struct door *door = &d->doors[i];
+        if (door->listener->shared || door->slot < slots || door->slot >= d->slots)
+            continue;
+        leave(door);
+        close(door->listener->fds[door->slot]);
+    }
+    d->slots = slots;
+    score_set(d->worker->process->score->slots, slots);
+}
+
 void doors_tick(struct doors *d)
 {
     uint64_t now = d->worker->now_ms;
     if (d->full && d->connections < d->max_connections)
         let_in(d, true);
+    let_go(d, score_get(d->worker->process->scoreboard->listener_slots));
     for (size_t i = 0; d->open && i < d->count; i++) {
         struct door *door = &d->doors[i];
+        if (!door->listener->shared && door->slot >= d->slots)
+            continue;
         if (door->own || door->listener->shared) {
             if (door->socket == NULL)
                 serve(door);
@@ -430,6 +450,7 @@ void doors_close(struct doors *d)
             on_accept(d->doors[i].socket, NULL);
             leave(&d->doors[i]);
         }
+    let_go(d, 0);
     score_set(p->scoreboard->listener[p->index].unserved_since_ms, d->worker->now_ms);
     atomic_compare_exchange_strong(&p->scoreboard->listener[p->index].pid, &mine, 0);
     d->sweep_at_ms = 0;
@@ -464,6 +485,7 @@ struct doors *doors_new(struct worker *w)
     }
     d->worker = w;
     d->conns.prev = d->conns.next = &d->conns;
+    d->slots = score_get(p->score->slots);
     d->max_connections = w->conf->max_connections / w->conf->workers + 1;
     for (size_t i = 0; i < p->listeners_count; i++)
         for (size_t k = 0; k < p->listeners[i].count; k++)

@@ -86,6 +86,7 @@ struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned i
         score_set(s->batches, 0);
         score_set(s->pending, 0);
         score_set(s->upkeep, 0);
+        score_set(s->slots, 0);
         return s;
     }
     return NULL;

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SCOREBOARD_VERSION 2
+#define SCOREBOARD_VERSION 3
 #define SCOREBOARD_SLOTS 1984
 #define SCOREBOARD_AUDITORS 64
 #define SCOREBOARD_LISTENER_SLOTS 512
@@ -34,6 +34,7 @@ struct score {
     _Atomic uint64_t batches;       /* writer: commits; auditor: pages that failed */
     _Atomic uint64_t pending;       /* worker: held requests; writer: queued jobs; auditor: pages running */
     _Atomic uint64_t upkeep;        /* writer: records left of what it does in the background */
+    _Atomic uint32_t slots;         /* worker slots whose sockets it has a copy of: the first */
 } __attribute__((aligned(128)));
 
 struct scoreboard {
@@ -43,6 +44,7 @@ struct scoreboard {
     _Atomic uint32_t workers, auditors;
     _Atomic uint32_t restarts;     /* children replaced after an unexpected death */
     _Atomic uint64_t started_at_s; /* wall clock, seconds since the epoch */
+    _Atomic uint32_t listener_slots; /* worker slots whose sockets are in use: a worker lets go of the others' */
     /* which worker serves listener slot i: its pid, or 0, and since when nobody does */
     struct {
         _Atomic int32_t pid;
