@@ -75,7 +75,7 @@ static enum store_status project_step(struct project_list *l, struct walk *w)
         return STORE_IO;
     s->projects = items;
     s->projects[l->page.count++] = p;
-    return STORE_OK;
+    return render_read_project(s, &s->projects[l->page.count - 1]);
 }
 
 static enum store_status project_list(struct project_list *l, uint64_t *total)

@@ -225,6 +225,7 @@ void store_close(struct store *s)
     tend_free(s);
     view_forget(s);
     found_forget(s);
+    render_forget(s);
     buf_free(&s->scratch);
     free(s->events);
     free(s->reports);
@@ -303,6 +304,7 @@ void store_read_end(struct store *s)
         return;
     mdb_txn_reset(s->read);
     s->reading = false;
+    render_forget(s);
 }
 
 enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out)

@@ -483,7 +483,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
 static void undo_index(struct store_txn *t, size_t txn)
 {
     t->batch_count = 0;
-    t->s->rated = false; /* looked up again */
+    t->s->rated = t->s->rendered = false; /* looked up again */
     if (t->upkept)
         txn_upkeep_fails(t);
     tend_aborted(t->s, txn);
