@@ -19,6 +19,7 @@
 #define ACCEPTS_PER_WAKE 32
 #define ADOPT_AFTER_MS 250
 #define SWEEP_MS 1000
+#define TRY_EVERY_MS 250
 #define HEAD_MAX (32u << 10)
 /* bodies being received, of all connections of a worker: past it the largest are closed first */
 #define BUFFERED_MAX (256u << 20)
@@ -46,9 +47,9 @@ struct doors {
     struct conn conns; /* ring's anchor */
     struct lingering *lingering;
     h2o_accept_ctx_t accept[LISTENERS_MAX];
-    uint64_t sweep_at_ms, opened_ms, warned_ms;
+    uint64_t sweep_at_ms, opened_ms, warned_ms, try_at_ms;
     bool open;
-    bool full; /* nobody is let in until a connection ends, or the next tick finds descriptors free */
+    bool full; /* nobody is let in until a connection ends, or the next try finds that descriptors or memory are free again */
 };
 
 static void on_accept(h2o_socket_t *listener, const char *err);
@@ -72,6 +73,7 @@ void conn_linger(struct conn *c)
 static void let_in(struct doors *d, bool allowed)
 {
     d->full = !allowed;
+    d->try_at_ms = d->worker->now_ms + TRY_EVERY_MS;
     for (size_t i = 0; i < d->count; i++) {
         h2o_socket_t *socket = d->doors[i].socket;
         if (socket != NULL && h2o_socket_is_reading(socket) != allowed) {
@@ -410,7 +412,7 @@ static void let_go(struct doors *d, unsigned slots)
 void doors_tick(struct doors *d)
 {
     uint64_t now = d->worker->now_ms;
-    if (d->full && d->connections < d->max_connections)
+    if (d->full && d->connections < d->max_connections && now >= d->try_at_ms)
         let_in(d, true);
     let_go(d, score_get(d->worker->process->scoreboard->listener_slots));
     for (size_t i = 0; d->open && i < d->count; i++) {
