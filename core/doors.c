@@ -22,7 +22,9 @@
 #define TRY_EVERY_MS 250
 #define HEAD_MAX (32u << 10)
 /* bodies being received, of all connections of a worker: past it the largest are closed first */
+#ifndef BUFFERED_MAX
 #define BUFFERED_MAX (256u << 20)
+#endif
 /* time for the PROXY protocol's header to arrive */
 #define GREETING_MS 5000
 #define WARN_EVERY_MS 60000
@@ -340,14 +342,35 @@ static void sweep_conn(struct conn *c, uint64_t now)
         sweep_idle(c, now);
 }
 
-static void end_largest(struct doors *d)
+/* what is being received on it; what a handler has is not its to give up */
+static size_t receiving(const struct conn *c)
 {
-    struct conn *largest = NULL;
-    for (struct conn *c = d->conns.next; c != &d->conns; c = c->next)
-        if (!c->ended && c->request == NULL && (largest == NULL || c->socket->input->size > largest->socket->input->size))
-            largest = c;
-    if (largest != NULL)
-        end(largest);
+    return c->ended || c->request != NULL ? 0 : c->socket->input->size;
+}
+
+static unsigned class_of(size_t size)
+{
+    return size == 0 ? 0 : 64 - (unsigned)__builtin_clzll(size);
+}
+
+/* the largest first, by powers of two, until ${excess} bytes are given back: two looks at every connection, however many must go */
+static void end_largest(struct doors *d, size_t excess)
+{
+    size_t bytes[65] = {0}, freed = 0;
+    unsigned class = 64;
+    for (const struct conn *c = d->conns.next; c != &d->conns; c = c->next)
+        bytes[class_of(receiving(c))] += receiving(c);
+    for (size_t above = 0; class > 1 && above + bytes[class] < excess; class--)
+        above += bytes[class];
+    /* all of the classes above that one, and of it as many as it takes */
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (struct conn *c = d->conns.next; c != &d->conns && freed < excess; c = c->next) {
+            unsigned its = class_of(receiving(c));
+            if (pass == 0 ? its <= class : its != class)
+                continue;
+            freed += receiving(c);
+            end(c);
+        }
 }
 
 static void sweep(struct doors *d)
@@ -358,10 +381,10 @@ static void sweep(struct doors *d)
     for (struct conn *c = d->conns.next, *next; c != &d->conns; c = next) {
         next = c->next;
         sweep_conn(c, now);
-        buffered += c->socket->input->size;
+        buffered += receiving(c);
     }
     if (buffered > BUFFERED_MAX)
-        end_largest(d);
+        end_largest(d, buffered - BUFFERED_MAX);
 }
 
 /* ---- listeners ---- */
