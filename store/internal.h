@@ -215,6 +215,13 @@ void txn_gone(struct store_txn *t, struct cached *c);
 /* txn_ulid(t, out): the next ULID; false after an error. */
 bool txn_ulid(struct store_txn *t, struct ulid *out);
 
+void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
+bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
+/* txn_match(match, version): does If-Match let that version through? */
+bool txn_match(struct str match, uint64_t version);
+
+/* ---- room.c ---- */
+
 /* txn_is_full(t): have creates to be refused? */
 bool txn_is_full(struct store_txn *t);
 /* txn_slice(t, limit): how many records, up to ${limit}, there is room to delete in one transaction; at least one. */
@@ -230,10 +237,6 @@ void txn_upkeep_fails(struct store_txn *t);
 bool txn_upkeep_rests(struct store_txn *t);
 /* txn_results_fit(t, results_bytes): may results of that size be put? They leave what deletes and revocations need. */
 bool txn_results_fit(struct store_txn *t, size_t results_bytes);
-void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
-bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
-/* txn_match(match, version): does If-Match let that version through? */
-bool txn_match(struct str match, uint64_t version);
 
 /* ---- one file per record type: what store_apply calls. They judge first and write after; all but STORE_OK wrote nothing. ---- */
 
