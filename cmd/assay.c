@@ -3,6 +3,7 @@
 #include "config.h"
 #include "http/route.h"
 
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,6 +229,7 @@ static int run(struct arguments *a)
 
 int main(int argc, char **argv)
 {
+    setlocale(LC_CTYPE, "C.UTF-8"); /* for the columns that text takes, see cmd_print_plain */
     struct arguments a = {
         .conf_path = CONF_PATH,
         .sets = calloc((size_t)argc, sizeof(*a.sets)),

@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "cmd.h"
 
 #include <inttypes.h>
@@ -7,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 const char *cmd_value(const struct cmd *cmd, const char *name)
 {
@@ -104,19 +107,23 @@ bool cmd_name_valid(const char *text)
 size_t cmd_print_plain(FILE *out, struct str text, size_t max)
 {
     const unsigned char *p = (const unsigned char *)text.p;
-    size_t left = text.n, count = 0;
-    for (; left > 0 && count < max; count++) {
+    size_t left = text.n, columns = 0;
+    while (left > 0) {
         uint32_t c = 0;
         size_t n = code_point(p, left, &c);
-        if (n == 0 || steers(c))
-            fputs("\xef\xbf\xbd", out);
-        else
-            fwrite(p, 1, n, out);
+        bool plain = n > 0 && !steers(c);
+        int width = plain ? wcwidth((wchar_t)c) : 1;
+        size_t next = columns + (width < 0 ? 1 : (size_t)width); /* of a character newer than the system 1 is as good a guess as any */
+        if (next > max)
+            break;
+        columns = next;
         n = n == 0 ? 1 : n;
+        if (out != NULL)
+            fwrite(plain ? (const char *)p : "\xef\xbf\xbd", 1, plain ? n : 3, out);
         p += n;
         left -= n;
     }
-    return count;
+    return columns;
 }
 
 bool cmd_program_beside(const char *name, char *out, size_t size)

@@ -115,13 +115,9 @@ void records_end_row(struct records *records)
     }
 }
 
-/* Characters, not bytes: near enough to columns for aligning names. */
 static size_t width_of(const char *text)
 {
-    size_t width = 0;
-    for (; *text != '\0'; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
+    return cmd_print_plain(NULL, str_of(text), SIZE_MAX);
 }
 
 void records_finish(struct records *records)

@@ -48,13 +48,9 @@ static void styled(const struct printer *p, const char *numbers, const char *tex
     style(p, NULL);
 }
 
-/* How many columns ${n} bytes of ${text} take: characters, near enough. */
 static size_t columns_of(const char *text, size_t n)
 {
-    size_t columns = 0;
-    for (size_t i = 0; i < n; i++)
-        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return columns;
+    return cmd_print_plain(NULL, (struct str){text, n}, SIZE_MAX);
 }
 
 /* ${text} in words between ${indent} and the look's width; the cursor stands at ${at} when it begins. Returns where it ends. */

@@ -7,6 +7,7 @@
 #include "log.h"
 #include "process.h"
 #include "audit/audit.h"
+#include "audit/last_words.h"
 #include "../store/change.h"
 
 #include <errno.h>
@@ -131,6 +132,13 @@ static void give_back(struct auditor *a)
         poll(&(struct pollfd){a->channel.fd, POLLOUT, 0}, 1, 100);
 }
 
+static struct channel *last_channel;
+
+static void name_suspect(uint64_t report)
+{
+    channel_last_word(last_channel, FRAME_SUSPECT, report);
+}
+
 /* Workers and the writer are to run as soon as they have something to do, and grading goes on with what they leave. */
 static void give_way(void)
 {
@@ -151,6 +159,8 @@ int auditor_run(struct process *p)
     p->scoreboard = NULL;
     if (a.audit == NULL || !connect_writer(&a))
         return EXIT_START;
+    last_channel = &a.channel;
+    last_words_hear(name_suspect);
     if (audit_sandbox(p->conf, &why) != 0) {
         log_error("the auditor cannot give up its privileges: %s", why);
         return EXIT_START;

@@ -10,6 +10,7 @@
  *   JOB      writer→   a: report, b: attempt                 payload: URL; to auditors only
  *   FINDINGS →writer   a: report, b: attempt                 payload: change_encode of a CHANGE_REPORT_FINISH; from auditors only
  *   BACK     →writer   a: report, b: attempt                 a job given back by an auditor that drains
+ *   SUSPECT  →writer   a: report                             an auditor's last words: it dies while it reads this one
  */
 #ifndef ASSAY_CHANNEL_H
 #define ASSAY_CHANNEL_H
@@ -25,6 +26,7 @@ enum frame_type {
     FRAME_JOB,
     FRAME_FINDINGS,
     FRAME_BACK,
+    FRAME_SUSPECT,
     FRAME_TYPES
 };
 
@@ -61,6 +63,12 @@ int channel_listen(const char *path);
 
 /* channel_put(c, type, a, b, payload): queue a frame; nothing is sent before channel_flush. */
 void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b, struct str payload);
+
+/*
+ * channel_last_word(c, type, a): send a frame at once, past what is queued, from a signal's handler of a process that dies; nothing where the
+ * socket is full or a frame is half sent.
+ */
+void channel_last_word(const struct channel *c, enum frame_type type, uint64_t a);
 
 /* channel_flush(c): send what can be sent. 0: all gone; 1: the socket is full, wait until it is writable; -1: the peer is gone. */
 int channel_flush(struct channel *c);

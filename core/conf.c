@@ -332,6 +332,10 @@ static void check_listeners(struct conf_build *build)
         struct conf_place place = build->listen_places[i];
         if ((listener->tls_certificate[0] == '\0') != (listener->tls_key[0] == '\0'))
             conf_mistake(build, place, "listen.%zu.tls: certificate and key belong together; give both or neither", i);
+        if ((listener->tls_second_certificate[0] == '\0') != (listener->tls_second_key[0] == '\0'))
+            conf_mistake(build, place, "listen.%zu.tls: second_certificate and second_key belong together; give both or neither", i);
+        if (listener->tls_second_certificate[0] != '\0' && listener->tls_certificate[0] == '\0')
+            conf_mistake(build, place, "listen.%zu.tls: a second_certificate stands beside a certificate; give that too", i);
         const char *port = strrchr(listener->address, ':');
         for (size_t j = 0; j < i && strcmp(port, ":0") != 0; j++)
             if (!place.mistaken && !build->listen_places[j].mistaken && strcmp(listener->address, conf->listen[j].address) == 0)

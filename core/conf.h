@@ -23,6 +23,7 @@ struct conf_listen {
     char *address;                   /* host:port, [v6]:port or unix:/path */
     bool proxy_protocol;             /* every connection begins with the PROXY protocol's header */
     char *tls_certificate, *tls_key; /* "" without TLS */
+    char *tls_second_certificate, *tls_second_key; /* of another kind of key, "" for none */
 };
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };

@@ -22,6 +22,7 @@ static const struct err_row rows[ERRS] = {
     [ERR_INVALID_COUPON] = {400, "Bad Request", "invalid_coupon", "This code cannot be used: check its spelling."},
     [ERR_ORIGIN_FORBIDDEN] = {403, "Forbidden", "origin_forbidden", "This agent is not shown on this site: add its origin to the agent's allowed origins."},
     [ERR_AGENT_NOT_FOUND] = {404, "Not Found", "agent_not_found", "There is no such agent, or it is not published: check agent_id."},
+    [ERR_LEAD_REQUIRED] = {403, "Forbidden", "lead_required", "This agent wants an address before it chats: send one by POST /api/v1/widget/leads."},
 };
 
 /* What the caller of the API is told. A status that only a mistake of ours can bring about is ERR_INTERNAL. */

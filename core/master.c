@@ -5,6 +5,8 @@
 #include "log.h"
 #include "secrets.h"
 #include "slots.h"
+#include "systemd.h"
+#include "traffic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +20,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,6 +123,10 @@ static int make_run_files(struct master *m)
     m->writer_fd = channel_listen(path);
     if (m->writer_fd < 0 || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
+    snprintf(path, sizeof(path), "%s/traffic", conf->run_dir);
+    m->traffic = traffic_create(path);
+    if (m->traffic == NULL || give_file(m, path) != 0)
+        return refuse("run_dir", path, strerror(errno));
     m->typing = typing_new();
     if (m->typing == NULL)
         return refuse("cannot start", "shared memory", strerror(errno));
@@ -196,24 +201,6 @@ static int prepare(struct master *m)
     return make_run_files(m);
 }
 
-/* sd_notify(3): one datagram to the socket systemd named */
-static void tell_systemd(const char *state)
-{
-    const char *path = getenv("NOTIFY_SOCKET");
-    struct sockaddr_un sa = {.sun_family = AF_UNIX};
-    if (path == NULL || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(sa.sun_path))
-        return;
-    memcpy(sa.sun_path, path, strlen(path));
-    if (path[0] == '@')
-        sa.sun_path[0] = '\0';
-    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&sa, len) < 0)
-        log_warn("systemd was not told %s: %s", state, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-}
-
 static void say_ready(struct master *m)
 {
     if (m->ready_said || !seats_ready(m, ROLE_WRITER) || !seats_ready(m, ROLE_AUDITOR) || !seats_ready(m, ROLE_WORKER))
@@ -222,7 +209,26 @@ static void say_ready(struct master *m)
     for (size_t i = 0; i < m->listeners_count; i++)
         printf("ready %s workers=%u auditors=%u\n", m->listeners[i].url, master_conf(m)->workers, master_conf(m)->auditors);
     fflush(stdout);
-    tell_systemd("READY=1");
+    systemd_tell("READY=1");
+}
+
+/* a reload is over when everybody of the new generation serves */
+static void say_reloaded(struct master *m)
+{
+    if (!m->reloading || seats_changing(m))
+        return;
+    m->reloading = false;
+    systemd_tell("READY=1");
+}
+
+/* The service manager's watchdog is fed while nobody has stopped moving; whoever does is replaced long before it would act, unless the master is stuck too. */
+static void feed_watchdog(struct master *m)
+{
+    uint64_t now = clock_mono_ms(), every = systemd_watchdog_ms();
+    if (every == 0 || now < m->watchdog_at_ms || !seats_move(m, every))
+        return;
+    m->watchdog_at_ms = now + every / 2;
+    systemd_tell("WATCHDOG=1");
 }
 
 /* ---- signals ---- */
@@ -281,6 +287,8 @@ static void reload(struct master *m)
     score_set(m->scoreboard->workers, conf->workers);
     score_set(m->scoreboard->auditors, conf->auditors);
     seats_succeed(m);
+    m->reloading = true;
+    systemd_reloading(clock_mono_ms());
     log_info("reloading: generation %u", m->generation->number);
 }
 
@@ -288,7 +296,7 @@ static void stop(struct master *m, bool at_once)
 {
     bool again = m->stopping;
     m->stopping = true;
-    tell_systemd("STOPPING=1");
+    systemd_tell("STOPPING=1");
     for (struct child *c = m->children; c != NULL; c = c->next)
         if (at_once || again)
             kill(c->pid, SIGKILL);
@@ -368,6 +376,7 @@ static void tidy(struct master *m)
     limiters_board_close(m->limiters);
     ratelimit_close(m->ratelimit);
     typing_free(m->typing);
+    traffic_close(m->traffic);
     free(m->seats);
     int fds[] = {m->signal_fd, m->notify_fd, m->data_lock, m->run_lock};
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
@@ -396,6 +405,8 @@ int master_run(const struct master_options *options)
         }
         seats_relieve(&m);
         say_ready(&m);
+        say_reloaded(&m);
+        feed_watchdog(&m);
         seats_watch(&m);
         slots_tick(&m);
         if (m.hup_waits)

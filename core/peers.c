@@ -203,6 +203,7 @@ static void on_findings(struct writer *w, struct peer *p, const struct frame *f)
     change.status = change.error_code.n > 0 ? REPORT_FAILED : REPORT_DONE;
     change.result = change.status == REPORT_DONE ? (uint32_t)audit_result(change.score, w->process->conf) : RESULT_NONE;
     item->change = change;
+    item->handed_us = job->handed_us;
     queue_remove(w->queue, job);
 }
 
@@ -254,6 +255,10 @@ static bool dispatch(struct writer *w, struct peer *p, const struct frame *f)
             return false;
         on_back(w, p, f);
         return true;
+    case FRAME_SUSPECT:
+        if (auditor)
+            queue_suspect(w->queue, p->index, f->head.a);
+        return auditor;
     default:
         return false;
     }

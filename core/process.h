@@ -31,6 +31,7 @@ struct listener {
 
 struct limiters_board;
 struct ratelimit;
+struct traffic;
 struct typing;
 
 struct process {
@@ -48,6 +49,7 @@ struct process {
     struct limiters_board *limiters; /* workers' */
     struct ratelimit *ratelimit;     /* workers' */
     struct typing *typing;           /* workers' */
+    struct traffic *traffic;         /* workers' and the writer's */
     int notify_fd; /* eventfd: tells the master that a phase changed */
     pid_t master;
 };

@@ -24,6 +24,7 @@ struct queue {
     struct {
         bool there;
         bool alone;             /* holds a job that runs alone */
+        bool named;             /* said which of its jobs it dies of */
         unsigned alone_waiting; /* such jobs that wait: the others let it run empty first */
         unsigned running;
     } auditor[QUEUE_AUDITORS];
@@ -231,10 +232,20 @@ void queue_back(struct queue *q, struct queue_job *job)
         queue_remove(q, job);
 }
 
+void queue_suspect(struct queue *q, unsigned index, uint64_t report)
+{
+    struct queue_job *job = queue_find(q, report);
+    if (job == NULL || job->auditor != (int)index)
+        return;
+    job->named = true;
+    q->auditor[index].named = true;
+}
+
 struct queue_job *queue_auditor_went(struct queue *q, unsigned index, bool blame)
 {
     struct queue_job *guilty = NULL;
-    bool was_alone = q->auditor[index].alone;
+    bool was_alone = q->auditor[index].alone, named = q->auditor[index].named;
+    q->auditor[index].named = false;
     q->auditor[index].there = false;
     for (size_t i = 0; i < BUCKETS && q->auditor[index].running > 0; i++)
         for (struct queue_job *job = q->bucket[i], *next; job != NULL; job = next) {
@@ -242,7 +253,10 @@ struct queue_job *queue_auditor_went(struct queue *q, unsigned index, bool blame
             if (job->auditor != (int)index)
                 continue;
             come_in(q, job);
-            job->alone = job->alone || blame;
+            bool spared = blame && named && !job->named && !job->shaken;
+            job->shaken = job->shaken || spared;
+            job->alone = job->alone || (blame && !spared);
+            job->named = false;
             if (!wait_in_lane(q, job))
                 queue_remove(q, job);
             else if (blame && was_alone)

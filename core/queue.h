@@ -3,7 +3,7 @@
  *
  * Fair: workspaces take turns, and jobs somebody waits for go before the others. A host has at most two jobs out at once and its jobs
  * always go to the same auditor, so that the two hold over all auditors. A job whose auditor died is run again alone: nothing else is out
- * at that auditor meanwhile, so a second death is its own.
+ * at that auditor meanwhile, so a second death is its own. Where the auditor could say which page it was reading, only that one is.
  */
 #ifndef ASSAY_QUEUE_H
 #define ASSAY_QUEUE_H
@@ -19,7 +19,10 @@ struct queue_job {
     uint32_t host; /* hash of the URL's host */
     int auditor;   /* index, or -1 while it waits */
     bool hurried;  /* somebody waits for it */
+    uint64_t handed_us; /* the caller's note of when its auditor got it, of CLOCK_MONOTONIC; 0: not yet */
     bool alone;    /* an auditor died while it held this and others */
+    bool named;    /* its auditor said that it dies of this one */
+    bool shaken;   /* an auditor died of another while it held this */
     struct queue_job *next_same, *prev, *next;
     struct queue_lane *lane;
     size_t url_size;
@@ -53,6 +56,11 @@ void queue_auditor_came(struct queue *q, unsigned index);
  * otherwise NULL.
  */
 struct queue_job *queue_auditor_went(struct queue *q, unsigned index, bool blame);
+/*
+ * queue_suspect(q, index, report): that auditor is about to die while it reads this one. When it went, this one is marked alone, and what it
+ * held besides waits as before; but a job that was spared so once is marked by the next death, whatever is named then.
+ */
+void queue_suspect(struct queue *q, unsigned index, uint64_t report);
 /* queue_back(q, job): given back by an auditor that drains; no blame. */
 void queue_back(struct queue *q, struct queue_job *job);
 

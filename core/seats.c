@@ -1,6 +1,7 @@
 #include "seats.h"
 
 #include "log.h"
+#include "traffic.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -126,6 +127,8 @@ static void close_masters(struct master *m, enum role role, struct score *score)
         ratelimit_close(m->ratelimit);
         typing_free(m->typing);
     }
+    if (role == ROLE_AUDITOR)
+        traffic_close(m->traffic);
 }
 
 static struct child *fork_child(struct master *m, const struct seat *seat)
@@ -153,6 +156,7 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
                                   .limiters = m->limiters,
                                   .ratelimit = m->ratelimit,
                                   .typing = m->typing,
+                                  .traffic = m->traffic,
                                   .listeners = m->listeners,
                                   .listeners_count = m->listeners_count,
                                   .writer_fd = m->writer_fd,
@@ -360,6 +364,18 @@ void seats_watch(struct master *m)
     uint64_t now = clock_mono_ms();
     for (struct child *c = m->children; c != NULL; c = c->next)
         watch_one(m, c, now);
+}
+
+bool seats_move(const struct master *m, uint64_t within_ms)
+{
+    uint64_t now = clock_mono_ms();
+    for (const struct child *c = m->children; c != NULL; c = c->next) {
+        uint64_t beat = score_get(c->score->heartbeat_ms);
+        bool syncing = c->process.role == ROLE_WRITER && score_get(c->score->phase) == PHASE_SYNCING;
+        if (c->process.role != ROLE_AUDITOR && !syncing && now > beat && now - beat > within_ms && now - c->born_ms > within_ms)
+            return false;
+    }
+    return true;
 }
 
 /* ---- a reload ---- */

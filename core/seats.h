@@ -51,6 +51,7 @@ struct master {
     struct limiters_board *limiters;
     struct ratelimit *ratelimit;
     struct typing *typing;
+    struct traffic *traffic;
     struct listener listeners[LISTENERS_MAX];
     size_t listeners_count;
     /* the slots that have sockets; those new connections go to, the first, or 0: all; from when on none of before steering is under way */
@@ -61,9 +62,9 @@ struct master {
     struct child *children;
     char writer_path[108];
     int writer_fd, notify_fd, signal_fd, data_lock, run_lock;
-    bool ready_said, hup_waits, stopping;
+    bool ready_said, hup_waits, reloading, stopping;
     int exit_status;
-    uint64_t stop_at_ms;
+    uint64_t stop_at_ms, watchdog_at_ms;
 };
 
 /* master_conf(m): the configuration of the newest generation. */
@@ -91,6 +92,9 @@ void seats_reap(struct master *m);
 
 /* seats_watch(m): kill whoever has not moved or not drained in time; an alarm where the disk keeps the writer waiting. */
 void seats_watch(struct master *m);
+
+/* seats_move(m, within_ms): every worker there is has moved in the last ${within_ms}, and the writer too, whom only the disk may keep longer. */
+bool seats_move(const struct master *m, uint64_t within_ms);
 
 /* seats_ready(m, role): everybody of ${role} is. seats_changing(m): somebody is just starting. seats_draining(m): generations that are. */
 bool seats_ready(const struct master *m, enum role role);

@@ -12,13 +12,23 @@
 #include <unistd.h>
 
 #define FILE_MAX_BYTES ((size_t)256 * 1024)
+#define PAIRS 2 /* certificates with keys of two kinds */
 #define TICKET_KEYS_BYTES 80 /* OpenSSL's name and two keys: the same in all workers, so that a session goes on at any */
+
+/* What a client of TLS 1.2 may choose from: keys of one connection open no other, and what is sent cannot be changed. TLS 1.3 has no others. */
+#define CIPHERS_1_2 "ECDHE+AESGCM:ECDHE+CHACHA20"
+
+struct pem {
+    size_t size;
+    unsigned char bytes[FILE_MAX_BYTES];
+};
 
 struct tls_secrets {
     struct {
         unsigned char ticket_keys[TICKET_KEYS_BYTES];
-        size_t certificate_size, key_size;
-        unsigned char certificate[FILE_MAX_BYTES], key[FILE_MAX_BYTES];
+        struct {
+            struct pem certificate, key;
+        } pair[PAIRS];
     } listen[CONF_LISTEN_MAX];
 };
 
@@ -29,15 +39,25 @@ static bool has_tls(const struct conf *conf, size_t i)
 
 /* ---- the master's part: bytes ---- */
 
+/* the files of a listener's certificates; "" where there is no second */
+struct paths {
+    const char *certificate, *key;
+};
+
+static struct paths paths_of(const struct conf_listen *l, size_t pair)
+{
+    return pair == 0 ? (struct paths){l->tls_certificate, l->tls_key} : (struct paths){l->tls_second_certificate, l->tls_second_key};
+}
+
 /* The whole file, straight to where it stays. */
-static bool read_file(const char *path, unsigned char *to, size_t *size)
+static bool read_file(const char *path, struct pem *to)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t got = fd < 0 ? -1 : 1;
-    *size = 0;
-    while (got > 0 && *size < FILE_MAX_BYTES) {
-        got = read(fd, to + *size, FILE_MAX_BYTES - *size);
-        *size += got > 0 ? (size_t)got : 0;
+    to->size = 0;
+    while (got > 0 && to->size < FILE_MAX_BYTES) {
+        got = read(fd, to->bytes + to->size, FILE_MAX_BYTES - to->size);
+        to->size += got > 0 ? (size_t)got : 0;
     }
     if (got > 0)
         errno = EFBIG;
@@ -48,19 +68,32 @@ static bool read_file(const char *path, unsigned char *to, size_t *size)
     return got == 0;
 }
 
-static bool read_pair(const struct conf *conf, size_t i, struct tls_secrets *to, FILE *mistakes)
+static bool read_pair(const struct conf *conf, size_t i, size_t pair, struct tls_secrets *to, FILE *mistakes)
 {
-    const struct conf_listen *l = &conf->listen[i];
+    struct paths paths = paths_of(&conf->listen[i], pair);
     const char *what = NULL;
-    if (!read_file(l->tls_certificate, to->listen[i].certificate, &to->listen[i].certificate_size))
+    if (paths.certificate[0] == '\0')
+        return true;
+    if (!read_file(paths.certificate, &to->listen[i].pair[pair].certificate))
         what = "the certificate cannot be read";
-    else if (!read_file(l->tls_key, to->listen[i].key, &to->listen[i].key_size))
+    else if (!read_file(paths.key, &to->listen[i].pair[pair].key))
         what = "the key cannot be read";
-    else if (getrandom(to->listen[i].ticket_keys, TICKET_KEYS_BYTES, 0) != TICKET_KEYS_BYTES)
-        what = "there is no randomness";
     if (what != NULL)
-        fprintf(mistakes, "listen %s: %s (%s, %s): %s\n", l->address, what, l->tls_certificate, l->tls_key, strerror(errno));
+        fprintf(mistakes, "listen %s: %s (%s, %s): %s\n", conf->listen[i].address, what, paths.certificate, paths.key, strerror(errno));
     return what == NULL;
+}
+
+/* how many of a listener's files cannot be used */
+static int read_listener(const struct conf *conf, size_t i, struct tls_secrets *to, FILE *mistakes)
+{
+    int wrong = 0;
+    if (getrandom(to->listen[i].ticket_keys, TICKET_KEYS_BYTES, 0) != TICKET_KEYS_BYTES) {
+        fprintf(mistakes, "listen %s: there is no randomness: %s\n", conf->listen[i].address, strerror(errno));
+        return 1;
+    }
+    for (size_t pair = 0; pair < PAIRS; pair++)
+        wrong += !read_pair(conf, i, pair, to, mistakes);
+    return wrong;
 }
 
 /* Keys are made of them in a child, with whose memory they go. How many cannot be. */
@@ -114,7 +147,7 @@ int tls_load(const struct conf *conf, struct tls *out, FILE *mistakes)
         wrong = 1;
     }
     for (size_t i = 0; wrong == 0 && i < conf->listen_count; i++)
-        wrong += has_tls(conf, i) && !read_pair(conf, i, out->secrets, mistakes);
+        wrong += has_tls(conf, i) ? read_listener(conf, i, out->secrets, mistakes) : 0;
     if (wrong == 0)
         wrong = try_in_child(conf, out, mistakes);
     if (wrong > 0)
@@ -169,34 +202,75 @@ static bool use_key(SSL_CTX *ctx, BIO *bio)
     return ok;
 }
 
-static bool use_bytes(SSL_CTX *ctx, const unsigned char *bytes, size_t size, bool (*use)(SSL_CTX *ctx, BIO *bio))
+static bool use_bytes(SSL_CTX *ctx, const struct pem *pem, bool (*use)(SSL_CTX *ctx, BIO *bio))
 {
-    BIO *bio = BIO_new_mem_buf(bytes, (int)size);
+    BIO *bio = BIO_new_mem_buf(pem->bytes, (int)pem->size);
     bool ok = bio != NULL && use(ctx, bio);
     BIO_free(bio);
     return ok;
 }
 
+/* HTTP/1.1 is all there is; who offers only others is told so */
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_size, const unsigned char *in, unsigned in_size, void *arg)
+{
+    static const unsigned char ours[] = "\x08http/1.1";
+    unsigned char *chosen;
+    (void)ssl, (void)arg;
+    if (SSL_select_next_proto(&chosen, out_size, ours, sizeof(ours) - 1, in, in_size) != OPENSSL_NPN_NEGOTIATED)
+        return SSL_TLSEXT_ERR_ALERT_FATAL;
+    *out = chosen;
+    return SSL_TLSEXT_ERR_OK;
+}
+
+static bool set_up(SSL_CTX *ctx, const struct tls_secrets *secrets, size_t i)
+{
+    unsigned char ticket_keys[TICKET_KEYS_BYTES];
+    memcpy(ticket_keys, secrets->listen[i].ticket_keys, sizeof(ticket_keys)); /* OpenSSL does not take const */
+    SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA | SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
+    bool ok = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 && SSL_CTX_set_cipher_list(ctx, CIPHERS_1_2) == 1 &&
+              SSL_CTX_set_tlsext_ticket_keys(ctx, ticket_keys, sizeof(ticket_keys)) == 1;
+    OPENSSL_cleanse(ticket_keys, sizeof(ticket_keys));
+    return ok;
+}
+
+/* what is wrong with a listener's pair, or NULL */
+static const char *use_pair(SSL_CTX *ctx, const struct tls_secrets *secrets, size_t i, size_t pair)
+{
+    if (!use_bytes(ctx, &secrets->listen[i].pair[pair].certificate, use_chain))
+        return "the certificate cannot be used";
+    if (!use_bytes(ctx, &secrets->listen[i].pair[pair].key, use_key))
+        return "the key cannot be used, or is not the certificate's";
+    return NULL;
+}
+
+static int kind_of_key(const SSL_CTX *ctx)
+{
+    const X509 *cert = SSL_CTX_get0_certificate(ctx);
+    return cert == NULL ? EVP_PKEY_NONE : EVP_PKEY_get_base_id(X509_get0_pubkey(cert));
+}
+
 static SSL_CTX *open_one(const struct conf_listen *l, const struct tls_secrets *secrets, size_t i, FILE *mistakes)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
-    unsigned char ticket_keys[TICKET_KEYS_BYTES];
-    const char *what = NULL;
-    memcpy(ticket_keys, secrets->listen[i].ticket_keys, sizeof(ticket_keys)); /* OpenSSL does not take const */
-    if (ctx == NULL || SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1 ||
-        SSL_CTX_set_tlsext_ticket_keys(ctx, ticket_keys, sizeof(ticket_keys)) != 1)
-        what = "TLS cannot be set up";
-    else if (!use_bytes(ctx, secrets->listen[i].certificate, secrets->listen[i].certificate_size, use_chain))
-        what = "the certificate cannot be used";
-    else if (!use_bytes(ctx, secrets->listen[i].key, secrets->listen[i].key_size, use_key))
-        what = "the key cannot be used, or is not the certificate's";
-    OPENSSL_cleanse(ticket_keys, sizeof(ticket_keys));
+    struct paths paths = paths_of(l, 0);
+    const char *what = ctx == NULL || !set_up(ctx, secrets, i) ? "TLS cannot be set up" : NULL;
+    int first = EVP_PKEY_NONE;
+    for (size_t pair = 0; what == NULL && pair < PAIRS && paths_of(l, pair).certificate[0] != '\0'; pair++) {
+        paths = paths_of(l, pair);
+        what = use_pair(ctx, secrets, i, pair);
+        if (what == NULL && pair > 0 && kind_of_key(ctx) == first)
+            what = "its key is of the same kind as the first certificate's, which it would replace";
+        first = kind_of_key(ctx);
+    }
     if (what == NULL)
         return ctx;
-    char reason[256];
-    ERR_error_string_n(ERR_get_error(), reason, sizeof(reason));
+    char reason[256] = "";
+    unsigned long code = ERR_get_error();
+    if (code != 0)
+        ERR_error_string_n(code, reason, sizeof(reason));
     ERR_clear_error();
-    fprintf(mistakes, "listen %s: %s (%s, %s): %s\n", l->address, what, l->tls_certificate, l->tls_key, reason);
+    fprintf(mistakes, "listen %s: %s (%s, %s)%s%s\n", l->address, what, paths.certificate, paths.key, code == 0 ? "" : ": ", reason);
     SSL_CTX_free(ctx);
     return NULL;
 }

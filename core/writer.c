@@ -9,6 +9,7 @@
 #include "writer.h"
 
 #include "log.h"
+#include "traffic.h"
 #include "api/render.h"
 
 #include <errno.h>
@@ -31,6 +32,13 @@
 #define SWEEP_EVERY_MS 30000
 #define SWEEP_FULL_MS 300000
 #define STALE_CHANNEL_MS 60000
+
+static uint64_t mono_us(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
 
 /* ---- the batch ---- */
 
@@ -133,7 +141,9 @@ static void settle_channels(struct writer *w, bool committed)
 static enum store_status commit(struct writer *w, struct store_txn *t)
 {
     score_set(w->process->score->phase, PHASE_SYNCING);
+    uint64_t began = mono_us();
     enum store_status status = store_commit(t);
+    traffic_committed(w->process->traffic, w->applied > 0 ? w->applied : 1, mono_us() - began);
     process_beat(w->process); /* before it counts as busy again: the disk's time is not ours */
     score_set(w->process->score->phase, PHASE_READY);
     score_add(w->process->score->batches, 1);
@@ -299,6 +309,18 @@ static void job_added(struct writer *w, const struct store_event *e, const struc
     store_read_end(w->store);
 }
 
+/* findings that were kept; an auditor that died over a page left none */
+static void note_graded(struct writer *w, const struct store_event *e, const struct item *items, size_t items_count)
+{
+    const struct item *at = items, *end = items + items_count;
+    while (at < end && (at->change.kind != CHANGE_REPORT_FINISH || at->change.id != e->id))
+        at++;
+    if (at < end)
+        traffic_graded(w->process->traffic, at->change.status == REPORT_DONE, mono_us() - at->handed_us);
+    else
+        traffic_graded(w->process->traffic, false, TRAFFIC_UNTIMED);
+}
+
 static void tell_workers(struct writer *w, const struct store_event *e)
 {
     for (size_t k = 0; k < w->peers_count; k++)
@@ -324,6 +346,8 @@ static void after_commit(struct writer *w, const struct item *items, size_t item
             w->purging = true;
         if (e->kind == EVENT_REPORT_DELETED || e->kind == EVENT_REPORT_FINISHED) {
             struct queue_job *job = queue_find(w->queue, e->id);
+            if (e->kind == EVENT_REPORT_FINISHED)
+                note_graded(w, e, items, items_count);
             if (job != NULL)
                 queue_remove(w->queue, job);
         }
@@ -351,6 +375,7 @@ static void hand_out(struct writer *w)
             queue_auditor_went(w->queue, index, false);
             continue;
         }
+        job->handed_us = mono_us();
         channel_put(&p->channel, FRAME_JOB, job->report, job->attempt, (struct str){job->url, job->url_size});
     }
     score_set(w->process->score->pending, queue_size(w->queue));
@@ -501,13 +526,6 @@ static void wait_and_read(struct writer *w)
     if (!w->purging && w->retaining == 0 && w->batch_count == 0)
         read_ready(w, 250000);
     process_beat(w->process);
-}
-
-static uint64_t mono_us(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
 /*

@@ -34,6 +34,7 @@ struct item {
     struct store_change change;
     char *payload; /* what the strings of ${change} point at; the item's own, since a channel's buffer moves with the next read */
     struct store_answer answer;
+    uint64_t handed_us; /* findings: when their auditor got the page */
 };
 
 struct writer {

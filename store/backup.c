@@ -185,7 +185,7 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
     mdb_env_stat(s->env, &stat_env);
     mdb_env_info(s->env, &info);
     struct progress p = {
-        .fn = progress, .arg = arg, .total = usage.used_bytes, .page_bytes = stat_env.ms_psize, .last_page = info.me_last_pgno};
+        .fn = progress, .arg = arg, .total = usage.room.used_bytes, .page_bytes = stat_env.ms_psize, .last_page = info.me_last_pgno};
     return copy_to(s, dir, &p);
 }
 

@@ -175,21 +175,18 @@ void check_once(struct check *c, const struct walk *w)
 
 void check_lead(struct check *c, const struct walk *w)
 {
-    const struct lead_record *r = w->v.mv_data;
-    struct ulid agent, visitor;
-    struct str json;
+    struct lead_at lead;
     struct key k;
     MDB_val v;
-    if (!lead_json(w->v, &agent, &visitor, &json) || !own_key(w, &r->id)) {
+    if (!lead_look(w->v, &lead) || !own_key(w, &lead.id)) {
         check_say(c, "a lead's record is malformed");
         return;
     }
-    const struct ulid id = r->id;
-    check_owned(c, "lead", LISTED_LEAD, r->workspace, &agent, &visitor, &id);
-    key_of(&k, SPACE_LEAD_EMAIL, &agent);
-    key_bytes(&k, r->hash, sizeof(r->hash));
-    if (!check_get(c, SPACE_LEAD_EMAIL, &k, &v) || v.mv_size != ULID_BYTES || memcmp(v.mv_data, id.b, ULID_BYTES) != 0)
-        check_say(c, "lead %s cannot be found by its address", id_text(&id));
+    check_owned(c, "lead", LISTED_LEAD, lead.workspace, &lead.agent, &lead.visitor, &lead.id);
+    key_of(&k, SPACE_LEAD_EMAIL, &lead.agent);
+    key_bytes(&k, lead.hash, sizeof(lead.hash));
+    if (!check_get(c, SPACE_LEAD_EMAIL, &k, &v) || v.mv_size != ULID_BYTES || memcmp(v.mv_data, lead.id.b, ULID_BYTES) != 0)
+        check_say(c, "lead %s cannot be found by its address", id_text(&lead.id));
 }
 
 void check_lead_email(struct check *c, const struct walk *w)

@@ -13,14 +13,15 @@ void erase_mark(struct store_txn *t, const struct ulid *scope)
     txn_put(t, SPACE_ERASING, &k, "", 0);
 }
 
-static void remove_one(struct store_txn *t, enum listed_kind kind, const struct ulid *id, uint64_t *left)
+/* ${scope}: in whose list it was found, and which goes. */
+static void remove_one(struct store_txn *t, enum listed_kind kind, const struct ulid *scope, const struct ulid *id, uint64_t *left)
 {
     switch (kind) {
     case LISTED_CONVERSATION:
         conversation_remove(t, id, left); /* counts what it takes */
         return;
     case LISTED_LEAD:
-        lead_remove(t, id);
+        lead_remove(t, id, scope);
         break;
     case LISTED_VISITOR:
         visitor_remove(t, id);
@@ -39,7 +40,7 @@ bool erase_scope(struct store_txn *t, const struct ulid *scope, uint64_t *left)
         while (listed_first(t, kinds[i], scope, &id)) {
             if (*left == 0)
                 return false;
-            remove_one(t, kinds[i], &id, left);
+            remove_one(t, kinds[i], scope, &id, left);
         }
     return *left > 0 && t->error == STORE_OK;
 }
@@ -116,7 +117,7 @@ static void retain_workspace(struct store_txn *t, enum listed_kind kind, uint64_
             txn_fail(t, 0, "a list of the widget's records");
             return;
         }
-        remove_one(t, kind, &id, left);
+        remove_one(t, kind, &scope, &id, left);
         if (*left > 0)
             forget_visitor(t, &visitor);
     }

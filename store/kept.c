@@ -221,9 +221,16 @@ bool rows_json(enum store_rows rows, MDB_val value, struct ulid *agent, struct u
 {
     const struct kept_record *r;
     struct store_conversation c;
+    struct lead_at lead;
     struct str text;
-    if (rows == ROWS_LEADS)
-        return lead_json(value, agent, visitor, out);
+    if (rows == ROWS_LEADS) {
+        if (!lead_look(value, &lead))
+            return false;
+        *agent = lead.agent;
+        *visitor = lead.visitor;
+        *out = lead.json;
+        return true;
+    }
     if (rows == ROWS_CONVERSATIONS) {
         if (!schema_read_conversation(value, &c))
             return false;

@@ -2,52 +2,103 @@
 
 #include <errno.h>
 
-#define HASH_BYTES 32
-#define OWNERS_MAX 64 /* visitors that sent one address; beyond them the lead goes to the last ones */
+#define HASH_BYTES LEAD_HASH_BYTES
+#define SENDERS_READ 64 /* in a record */
+#define SENDERS_MAX 8   /* that are kept: past them the first stays, since others could push it out, and of these the oldest goes */
 
 /* A lead with what its record has beside what is rendered. */
 struct lead {
     struct store_lead l;
-    uint64_t workspace;
-    uint8_t hash[HASH_BYTES];
-    struct ulid owners[OWNERS_MAX];
-    size_t owners_n;
+    struct lead_at at;
+    struct store_sender senders[SENDERS_READ];
 };
 
-static bool lead_read(MDB_val value, struct lead *out, struct str *json)
+/* the next ${n} bytes of a record */
+static struct str taken(const char **at, size_t n)
 {
-    const struct lead_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != STORE_FORMAT_VERSION || r->owners_n == 0 || r->owners_n > OWNERS_MAX ||
-        value.mv_size != sizeof(*r) + (size_t)r->owners_n * ULID_BYTES + r->email_n + r->name_n + r->phone_n + r->fields_n + r->json_n)
+    struct str s = {*at, n};
+    *at += n;
+    return s;
+}
+
+static bool read_senders(MDB_val value, const struct lead_record *r, struct lead *out)
+{
+    struct sender_record senders[SENDERS_READ];
+    size_t all = sizeof(*r) + (size_t)r->senders_n * sizeof(senders[0]), n = all + r->json_n;
+    if (r->senders_n == 0 || r->senders_n > SENDERS_READ || value.mv_size < all)
         return false;
-    const char *p = (const char *)(r + 1) + (size_t)r->owners_n * ULID_BYTES;
-    out->l = (struct store_lead){
-        .id = r->id,
-        .agent = r->agent,
-        .visitor = r->visitor,
-        .conversation = r->conversation,
-        .created_at = r->created_at,
-        .updated_at = r->updated_at,
-        .email = {p, r->email_n},
-        .name = {p + r->email_n, r->name_n},
-        .phone = {p + r->email_n + r->name_n, r->phone_n},
-        .fields = {p + r->email_n + r->name_n + r->phone_n, r->fields_n},
-    };
-    *json = (struct str){p + r->email_n + r->name_n + r->phone_n + r->fields_n, r->json_n};
-    out->workspace = r->workspace;
-    memcpy(out->hash, r->hash, HASH_BYTES);
-    out->owners_n = r->owners_n;
-    memcpy(out->owners, r + 1, (size_t)r->owners_n * ULID_BYTES);
+    memcpy(senders, r + 1, r->senders_n * sizeof(senders[0]));
+    for (size_t i = 0; i < r->senders_n; i++)
+        n += (size_t)senders[i].email_n + senders[i].name_n + senders[i].phone_n + senders[i].fields_n;
+    if (value.mv_size != n)
+        return false;
+    const char *at = (const char *)value.mv_data + all;
+    for (size_t i = 0; i < r->senders_n; i++) {
+        const struct sender_record *from = &senders[i];
+        out->senders[i] = (struct store_sender){.visitor = from->visitor,
+                                                .conversation = from->conversation,
+                                                .created_at = from->created_at,
+                                                .updated_at = from->updated_at,
+                                                .email = taken(&at, from->email_n),
+                                                .name = taken(&at, from->name_n),
+                                                .phone = taken(&at, from->phone_n),
+                                                .fields = taken(&at, from->fields_n)};
+    }
+    out->l = (struct store_lead){.id = r->id, .agent = r->agent, .senders_n = r->senders_n};
+    out->at = (struct lead_at){.agent = r->agent, .workspace = r->workspace, .json = {at, r->json_n}};
+    memcpy(out->at.hash, r->hash, HASH_BYTES);
     return true;
 }
 
-bool lead_json(MDB_val value, struct ulid *agent, struct ulid *visitor, struct str *out)
+/* What was told is the last one's that told something; of the others only that they sent the address is known. */
+static bool read_2(MDB_val value, const struct lead_record_2 *r, struct lead *out)
+{
+    struct ulid owners[SENDERS_READ];
+    size_t all = sizeof(*r) + (size_t)r->owners_n * ULID_BYTES;
+    if (value.mv_size < sizeof(*r) || r->owners_n == 0 || r->owners_n > SENDERS_READ ||
+        value.mv_size != all + r->email_n + r->name_n + r->phone_n + r->fields_n + r->json_n)
+        return false;
+    memcpy(owners, r + 1, r->owners_n * ULID_BYTES);
+    const struct ulid last = r->visitor;
+    const char *at = (const char *)value.mv_data + all;
+    struct store_sender told = {.visitor = last, .conversation = r->conversation, .created_at = r->created_at, .updated_at = r->updated_at};
+    told.email = taken(&at, r->email_n);
+    told.name = taken(&at, r->name_n);
+    told.phone = taken(&at, r->phone_n);
+    told.fields = taken(&at, r->fields_n);
+    size_t n = 0;
+    out->senders[n++] = told;
+    for (size_t i = 0; i < r->owners_n; i++)
+        if (!ulid_eq(&owners[i], &last) && n < SENDERS_READ)
+            out->senders[n++] = (struct store_sender){.visitor = owners[i],
+                                                      .conversation = r->conversation,
+                                                      .created_at = r->created_at,
+                                                      .updated_at = r->created_at,
+                                                      .email = told.email};
+    out->l = (struct store_lead){.id = r->id, .agent = r->agent, .senders_n = n};
+    out->at = (struct lead_at){.agent = r->agent, .workspace = r->workspace, .json = {at, r->json_n}};
+    memcpy(out->at.hash, r->hash, HASH_BYTES);
+    return true;
+}
+
+static bool lead_decode(MDB_val value, struct lead *out)
+{
+    const struct lead_record *r = value.mv_data;
+    bool good = value.mv_size >= sizeof(*r) && (r->format == LEAD_FORMAT            ? read_senders(value, r, out)
+                                                : r->format == STORE_FORMAT_VERSION ? read_2(value, value.mv_data, out)
+                                                                                    : false);
+    out->l.senders = out->senders;
+    return good;
+}
+
+bool lead_look(MDB_val value, struct lead_at *out)
 {
     struct lead lead;
-    if (!lead_read(value, &lead, out))
+    if (!lead_decode(value, &lead))
         return false;
-    *agent = lead.l.agent;
-    *visitor = lead.l.visitor;
+    *out = lead.at;
+    out->id = lead.l.id;
+    out->visitor = lead.senders[0].visitor;
     return true;
 }
 
@@ -56,7 +107,6 @@ static enum store_status lead_load(struct store_txn *t, const struct ulid *id, s
 {
     struct key k;
     MDB_val v;
-    struct str json;
     key_of(&k, SPACE_LEAD, id);
     enum store_status status = txn_get(t, SPACE_LEAD, &k, &v);
     if (status != STORE_OK)
@@ -65,10 +115,28 @@ static enum store_status lead_load(struct store_txn *t, const struct ulid *id, s
     buf_add(&t->copy, v.mv_data, v.mv_size);
     if (!buf_ok(&t->copy))
         return txn_fail(t, ENOMEM, "hold a lead");
-    return lead_read((MDB_val){t->copy.n, t->copy.p}, out, &json) ? STORE_OK : txn_fail(t, 0, "a lead's record");
+    return lead_decode((MDB_val){t->copy.n, t->copy.p}, out) ? STORE_OK : txn_fail(t, 0, "a lead's record");
 }
 
-static void lead_write(struct store_txn *t, struct lead *lead)
+static size_t size_of(const struct store_sender *s)
+{
+    return s->email.n + s->name.n + s->phone.n + s->fields.n;
+}
+
+static char *put_sender(char *to, const struct store_sender *s)
+{
+    const struct sender_record r = {.visitor = s->visitor,
+                                    .conversation = s->conversation,
+                                    .created_at = s->created_at,
+                                    .updated_at = s->updated_at,
+                                    .email_n = (uint16_t)s->email.n,
+                                    .name_n = (uint16_t)s->name.n,
+                                    .phone_n = (uint16_t)s->phone.n,
+                                    .fields_n = (uint32_t)s->fields.n};
+    return append_str(to, (struct str){(const char *)&r, sizeof(r)});
+}
+
+static void lead_write(struct store_txn *t, const struct lead *lead)
 {
     const struct store_lead *l = &lead->l;
     struct key k;
@@ -78,35 +146,28 @@ static void lead_write(struct store_txn *t, struct lead *lead)
         txn_fail(t, ENOMEM, "render a lead");
         return;
     }
-    struct lead_record r = {
-        .format = STORE_FORMAT_VERSION,
-        .renderer = t->s->renderer->version,
-        .id = l->id,
-        .agent = l->agent,
-        .visitor = l->visitor,
-        .conversation = l->conversation,
-        .workspace = lead->workspace,
-        .created_at = l->created_at,
-        .updated_at = l->updated_at,
-        .owners_n = (uint16_t)lead->owners_n,
-        .email_n = (uint16_t)l->email.n,
-        .name_n = (uint16_t)l->name.n,
-        .phone_n = (uint16_t)l->phone.n,
-        .fields_n = (uint32_t)l->fields.n,
-        .json_n = (uint32_t)t->json.n,
-    };
-    memcpy(r.hash, lead->hash, HASH_BYTES);
-    const struct str owners = {(const char *)lead->owners, lead->owners_n * ULID_BYTES};
+    struct lead_record r = {.format = LEAD_FORMAT,
+                            .renderer = t->s->renderer->version,
+                            .id = l->id,
+                            .agent = l->agent,
+                            .workspace = lead->at.workspace,
+                            .senders_n = (uint16_t)l->senders_n,
+                            .json_n = (uint32_t)t->json.n};
+    memcpy(r.hash, lead->at.hash, HASH_BYTES);
+    size_t n = sizeof(r) + t->json.n;
+    for (size_t i = 0; i < l->senders_n; i++)
+        n += sizeof(struct sender_record) + size_of(&lead->senders[i]);
     key_of(&k, SPACE_LEAD, &l->id);
-    char *to = txn_reserve(t, SPACE_LEAD, &k, sizeof(r) + owners.n + l->email.n + l->name.n + l->phone.n + l->fields.n + t->json.n);
+    char *to = txn_reserve(t, SPACE_LEAD, &k, n);
     if (to == NULL)
         return;
     to = append_str(to, (struct str){(const char *)&r, sizeof(r)});
-    to = append_str(to, owners);
-    to = append_str(to, l->email);
-    to = append_str(to, l->name);
-    to = append_str(to, l->phone);
-    to = append_str(to, l->fields);
+    for (size_t i = 0; i < l->senders_n; i++)
+        to = put_sender(to, &lead->senders[i]);
+    for (size_t i = 0; i < l->senders_n; i++) {
+        const struct store_sender *s = &lead->senders[i];
+        to = append_str(append_str(append_str(append_str(to, s->email), s->name), s->phone), s->fields);
+    }
     append_str(to, buf_view(&t->json));
 }
 
@@ -116,19 +177,33 @@ static void email_key(struct key *k, const struct ulid *agent, const void *hash)
     key_bytes(k, hash, HASH_BYTES);
 }
 
-/* Who sends an address is one of those whose erasure takes the lead along. */
-static void add_owner(struct store_txn *t, struct lead *lead, const struct ulid *visitor)
+static void drop_sender(struct store_txn *t, struct lead *lead, size_t i)
 {
-    for (size_t i = 0; i < lead->owners_n; i++)
-        if (ulid_eq(&lead->owners[i], visitor))
-            return;
-    if (lead->owners_n == OWNERS_MAX) {
-        listed_drop(t, LISTED_LEAD, &lead->owners[0], 0, &lead->l.id);
-        memmove(&lead->owners[0], &lead->owners[1], (OWNERS_MAX - 1) * sizeof(lead->owners[0]));
-        lead->owners_n--;
-    }
-    lead->owners[lead->owners_n++] = *visitor;
+    listed_drop(t, LISTED_LEAD, &lead->senders[i].visitor, 0, &lead->l.id);
+    lead->l.senders_n--;
+    memmove(&lead->senders[i], &lead->senders[i + 1], (lead->l.senders_n - i) * sizeof(lead->senders[0]));
+}
+
+/* Which of its senders that visitor is; senders_n: none. */
+static size_t sender_at(const struct lead *lead, const struct ulid *visitor)
+{
+    size_t i = 0;
+    while (i < lead->l.senders_n && !ulid_eq(&lead->senders[i].visitor, visitor))
+        i++;
+    return i;
+}
+
+/* What that visitor said before, or nothing yet. */
+static struct store_sender *sender_for(struct store_txn *t, struct lead *lead, const struct ulid *visitor)
+{
+    size_t i = sender_at(lead, visitor);
+    if (i < lead->l.senders_n)
+        return &lead->senders[i];
+    while (lead->l.senders_n >= SENDERS_MAX)
+        drop_sender(t, lead, 1);
     listed_put(t, LISTED_LEAD, visitor, 0, &lead->l.id);
+    lead->senders[lead->l.senders_n] = (struct store_sender){.visitor = *visitor, .created_at = t->now};
+    return &lead->senders[lead->l.senders_n++];
 }
 
 static bool well_formed(const struct store_change *c)
@@ -159,8 +234,8 @@ static enum store_status lead_for(struct store_txn *t, const struct store_change
         return status;
     if (txn_is_full(t))
         return STORE_FULL;
-    *out = (struct lead){.l = {.agent = v->agent, .created_at = t->now}, .workspace = v->workspace};
-    memcpy(out->hash, c->hash.p, HASH_BYTES);
+    *out = (struct lead){.l = {.agent = v->agent, .senders = out->senders}, .at = {.agent = v->agent, .workspace = v->workspace}};
+    memcpy(out->at.hash, c->hash.p, HASH_BYTES);
     if (!txn_ulid(t, &out->l.id))
         return t->error;
     txn_put(t, SPACE_LEAD_EMAIL, &k, &out->l.id, ULID_BYTES);
@@ -198,14 +273,13 @@ enum store_status lead_put(struct store_txn *t, const struct store_change *c, st
         status = lead_for(t, c, &v, &lead, &made);
     if (status != STORE_OK)
         return status;
-    lead.l.visitor = c->visitor;
-    lead.l.conversation = c->conversation;
-    lead.l.updated_at = t->now;
-    lead.l.email = c->text;
-    lead.l.name = c->name.n > 0 ? c->name : lead.l.name;
-    lead.l.phone = c->url.n > 0 ? c->url : lead.l.phone;
-    lead.l.fields = c->data.n > 0 ? c->data : lead.l.fields;
-    add_owner(t, &lead, &c->visitor);
+    struct store_sender *said = sender_for(t, &lead, &c->visitor);
+    said->conversation = c->conversation;
+    said->updated_at = t->now;
+    said->email = c->text;
+    said->name = c->name.n > 0 ? c->name : said->name;
+    said->phone = c->url.n > 0 ? c->url : said->phone;
+    said->fields = c->data.n > 0 ? c->data : said->fields;
     lead_write(t, &lead);
     note_captured(t, c);
     answer->first = lead.l.id;
@@ -214,21 +288,32 @@ enum store_status lead_put(struct store_txn *t, const struct store_change *c, st
     return STORE_OK;
 }
 
-void lead_remove(struct store_txn *t, const struct ulid *id)
+static void remove_whole(struct store_txn *t, struct lead *lead)
+{
+    struct key k;
+    const struct ulid scope = scope_of_workspace(lead->at.workspace);
+    listed_drop(t, LISTED_LEAD, &scope, 0, &lead->l.id);
+    listed_drop(t, LISTED_LEAD, &lead->l.agent, 0, &lead->l.id);
+    while (lead->l.senders_n > 0)
+        drop_sender(t, lead, lead->l.senders_n - 1);
+    email_key(&k, &lead->l.agent, lead->at.hash);
+    txn_del(t, SPACE_LEAD_EMAIL, &k);
+    key_of(&k, SPACE_LEAD, &lead->l.id);
+    txn_del(t, SPACE_LEAD, &k);
+}
+
+void lead_remove(struct store_txn *t, const struct ulid *id, const struct ulid *scope)
 {
     struct lead lead;
-    struct key k;
     if (lead_load(t, id, &lead) != STORE_OK) {
         txn_fail(t, 0, "a list of leads");
         return;
     }
-    const struct ulid scope = scope_of_workspace(lead.workspace);
-    listed_drop(t, LISTED_LEAD, &scope, 0, id);
-    listed_drop(t, LISTED_LEAD, &lead.l.agent, 0, id);
-    for (size_t i = 0; i < lead.owners_n; i++)
-        listed_drop(t, LISTED_LEAD, &lead.owners[i], 0, id);
-    email_key(&k, &lead.l.agent, lead.hash);
-    txn_del(t, SPACE_LEAD_EMAIL, &k);
-    key_of(&k, SPACE_LEAD, id);
-    txn_del(t, SPACE_LEAD, &k);
+    size_t i = sender_at(&lead, scope);
+    if (i == lead.l.senders_n || lead.l.senders_n == 1) {
+        remove_whole(t, &lead);
+        return;
+    }
+    drop_sender(t, &lead, i);
+    lead_write(t, &lead);
 }

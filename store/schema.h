@@ -253,14 +253,35 @@ struct PACKED once_record {
     uint32_t code;
 };
 
+#define LEAD_FORMAT 3 /* of a lead's record */
+
+/* Its senders, first come first; then of each, one after the other, the address, name, phone and fields; then the JSON. */
 struct PACKED lead_record {
+    uint8_t format;
+    uint32_t renderer;
+    struct ulid id, agent;
+    uint64_t workspace;
+    uint8_t hash[32];
+    uint16_t senders_n;
+    uint32_t json_n;
+};
+
+struct PACKED sender_record {
+    struct ulid visitor, conversation;
+    int64_t created_at, updated_at;
+    uint16_t email_n, name_n, phone_n;
+    uint32_t fields_n;
+};
+
+/* A lead of STORE_FORMAT_VERSION 2: all that sent it shared one record. Owners: oldest first; ${visitor} is the last that said something. */
+struct PACKED lead_record_2 {
     uint8_t format;
     uint32_t renderer;
     struct ulid id, agent, visitor, conversation;
     uint64_t workspace;
     int64_t created_at, updated_at;
     uint8_t hash[32];
-    uint16_t owners_n, email_n, name_n, phone_n; /* owners: visitors it was sent by, oldest first; ${visitor} is the last */
+    uint16_t owners_n, email_n, name_n, phone_n;
     uint32_t fields_n, json_n;
 };
 

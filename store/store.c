@@ -480,27 +480,44 @@ static int count_reader(const char *line, void *arg)
     return 0;
 }
 
-enum store_status store_usage(struct store *s, struct store_usage *out)
+/* in the snapshot that is open */
+static enum store_status measure_room(struct store *s, MDB_txn *txn, struct store_room *out)
 {
-    MDB_txn *txn;
     MDB_envinfo info;
     MDB_stat stat;
     uint64_t free_pages;
-    *out = (struct store_usage){0};
-    enum store_status status = store_snapshot(s, &txn);
-    if (status == STORE_OK)
-        status = store_free_pages(s, txn, &free_pages);
+    enum store_status status = store_free_pages(s, txn, &free_pages);
     if (status != STORE_OK)
         return status;
     mdb_env_info(s->env, &info);
     mdb_env_stat(s->env, &stat);
-    out->map_bytes = info.me_mapsize;
     uint64_t pages = (uint64_t)info.me_last_pgno + 1;
-    out->used_bytes = pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0;
-    out->last_transaction = info.me_last_txnid;
+    *out = (struct store_room){.map_bytes = info.me_mapsize,
+                               .used_bytes = pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0,
+                               .max_readers = info.me_maxreaders,
+                               .last_transaction = info.me_last_txnid};
     mdb_reader_list(s->env, count_reader, &out->readers);
-    out->max_readers = info.me_maxreaders;
-    status = count_space(s, txn, SPACE_WORKSPACE, &out->workspaces);
+    return STORE_OK;
+}
+
+enum store_status store_room(struct store *s, struct store_room *out)
+{
+    MDB_txn *txn;
+    *out = (struct store_room){0};
+    enum store_status status = store_snapshot(s, &txn);
+    return status == STORE_OK ? measure_room(s, txn, out) : status;
+}
+
+enum store_status store_usage(struct store *s, struct store_usage *out)
+{
+    MDB_txn *txn;
+    MDB_stat stat;
+    *out = (struct store_usage){0};
+    enum store_status status = store_snapshot(s, &txn);
+    if (status == STORE_OK)
+        status = measure_room(s, txn, &out->room);
+    if (status == STORE_OK)
+        status = count_space(s, txn, SPACE_WORKSPACE, &out->workspaces);
     if (status == STORE_OK)
         status = count_space(s, txn, SPACE_KEY_ID, &out->keys);
     if (status == STORE_OK)

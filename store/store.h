@@ -312,13 +312,21 @@ void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg);
 
 /* ---- keeping ---- */
 
-struct store_usage {
+/*
+ * store_room(s, out): how much of the map and of the readers' table is in use; cheap. store_usage(s, out): that, and how many records there are, which walks
+ * the smaller spaces.
+ */
+struct store_room {
     uint64_t map_bytes;  /* size of the map */
     uint64_t used_bytes; /* pages in use, free ones within not counted */
     uint64_t last_transaction;
     unsigned readers, max_readers;
+};
+struct store_usage {
+    struct store_room room;
     uint64_t workspaces, keys, projects, reports, jobs;
 };
+enum store_status store_room(struct store *s, struct store_room *out);
 enum store_status store_usage(struct store *s, struct store_usage *out);
 
 /*

@@ -60,10 +60,20 @@ struct store_message {
     struct str client_id, page_url, page_context; /* a visitor's; empty: none; page_context is JSON */
 };
 
-struct store_lead {
-    struct ulid id, agent, visitor, conversation; /* visitor, conversation: where it was sent last */
+/*
+ * What one visitor said of itself under a lead's address. Nobody has proved that an address is theirs, so nothing that one visitor sends
+ * changes, shows or takes away what another did.
+ */
+struct store_sender {
+    struct ulid visitor, conversation; /* conversation: the one it was sent in last */
     int64_t created_at, updated_at;
-    struct str email, name, phone, fields; /* fields: JSON object, empty: none */
+    struct str email, name, phone, fields; /* email: as this one spells it; fields: JSON object, empty: none */
+};
+
+struct store_lead {
+    struct ulid id, agent;
+    const struct store_sender *senders; /* who sent the address, first come first; at least one */
+    size_t senders_n;
 };
 
 struct store_event_row {

@@ -95,8 +95,17 @@ void once_put(struct store_txn *t, const struct store_change *c, enum once_kind 
 
 /* ---- lead.c, kept.c ---- */
 
-void lead_remove(struct store_txn *t, const struct ulid *id);
-bool lead_json(MDB_val value, struct ulid *agent, struct ulid *visitor, struct str *out);
+/* What the store itself asks of a lead's record. ${visitor}: its first sender. ${hash}: of the lower-cased address. */
+#define LEAD_HASH_BYTES 32
+struct lead_at {
+    struct ulid id, agent, visitor;
+    uint64_t workspace;
+    uint8_t hash[LEAD_HASH_BYTES];
+    struct str json;
+};
+bool lead_look(MDB_val value, struct lead_at *out);
+/* lead_remove(t, id, scope): what the visitor ${scope} said, and the lead with its last sender; any other scope: the lead as a whole. */
+void lead_remove(struct store_txn *t, const struct ulid *id, const struct ulid *scope);
 void kept_remove(struct store_txn *t, enum listed_kind kind, const struct ulid *id);
 /* rows_json(rows, value, agent, visitor, out): the JSON and the owners in a listed record; false when it is malformed. */
 bool rows_json(enum store_rows rows, MDB_val value, struct ulid *agent, struct ulid *visitor, struct str *out);

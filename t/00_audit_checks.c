@@ -13,15 +13,13 @@ static const struct conf conf = {.reports_weight_high = 10, .reports_weight_medi
 
 #define URL "https://example.com/"
 #define T60 "123456789 123456789 123456789 123456789 123456789 1234567890"
+#define T500 T60 T60 T60 T60 T60 T60 T60 T60 "12345678901234567890"
+#define T5000 T500 T500 T500 T500 T500 T500 T500 T500 T500 T500
 #define VIEWPORT(content) "<meta name=viewport content='" content "'>"
 #define D(n) "<!DOCTYPE html><title>t</title><body>" n
 
 /* check, outcome, what value, message or details must hold (NULL: anything); URL; headers; HTML */
-static const struct {
-    const char *id;
-    enum expected outcome;
-    const char *says, *url, *headers, *html;
-} cases[] = {
+static const struct audit_case cases[] = {
     {"title", PASS, "6 characters", URL, "Content-Type: text/html; charset=utf-8", "<title> Good\n\xC3\xA4 </title>"},
     {"title", PASS, "60 characters", URL, "", "<title>" T60 "</title>"},
     {"title", FAIL, "61 characters", URL, "", "<title>" T60 "x</title>"},
@@ -241,6 +239,11 @@ static const struct {
     {"social", PASS, "2", URL, "", "<a href=//x.com/me>x</a><a href=https://uk.linkedin.com/company/y>l</a>"},
     {"social", FAIL, NULL, URL, "",
      "<a href=https://facebook.com/>a</a><a href=https://www.facebook.com/sharer/sharer.php?u=x>b</a><a href=https://notx.com/me>c</a>"},
+    {"content_length", FAIL, "3 words", URL, "", "one</p>two</br>three"},
+    {"content_length", FAIL, "1 word.", URL, "", "o</div>n</i>e"},
+    {"content_length", FAIL, "2 words", URL, "", "<p>one</p>two"},
+    {"dom_size", PASS, "4", URL, "", "<html><body>a</br>b<br>"},
+    {"title", FAIL, "5002 characters", URL, "", "<title> " T5000 " \n x</title>"},
     {"text_html_ratio", PASS, NULL, URL, "", "<p>All of this is text and hardly anything is markup, so the ratio is good."},
     {"text_html_ratio", FAIL, NULL, URL, "",
      "<p>x<script>var x = 'a long script that is no text at all, and goes on for quite a while to be longer';</script>"},
@@ -248,10 +251,7 @@ static const struct {
 
 START_TEST(a_page_gets_its_verdict)
 {
-    struct facts f;
-    audit_kit_facts(&f, cases[_i].url, cases[_i].headers, cases[_i].html);
-    audit_kit_expect(&f, cases[_i].id, cases[_i].outcome, cases[_i].says);
-    facts_free(&f);
+    audit_kit_judge(&cases[_i]);
 }
 END_TEST
 
@@ -422,6 +422,127 @@ START_TEST(counts_are_held_to_their_limits)
 }
 END_TEST
 
+/* ${count} times ${piece} as a page; what ${id} says of it */
+static void expect_of_many(const char *id, const char *piece, unsigned count, enum expected outcome, const char *says)
+{
+    struct facts f;
+    struct buf html = {0};
+    for (unsigned i = 0; i < count; i++)
+        buf_adds(&html, piece);
+    buf_add(&html, "", 1);
+    audit_kit_facts(&f, URL, "", html.p);
+    audit_kit_expect(&f, id, outcome, says);
+    facts_free(&f);
+    buf_free(&html);
+}
+
+/* check, what makes one of what it counts, the most (or, of words, the fewest) it passes */
+static const struct {
+    const char *id, *piece;
+    unsigned bound;
+    bool at_least;
+} bounds[] = {
+    {"in_page_links", "<a href=/x>x</a><a href=#y>y</a><a href=''>z</a>", 150, false},
+    {"http_requests", "<img src=a><img src=b loading=lazy>", 50, false},
+    {"http_requests", "<link rel=stylesheet href=a>", 50, false},
+    {"content_length", "word ", 500, true},
+    {"content_length", "<p>word", 500, true},
+    {"render_blocking_css", "<link rel=stylesheet href=a>", 3, false},
+    {"defer_javascript", "<script src=a></script>", 0, false},
+    {"inline_css", "<p style=x>", 1, false},
+    {"headings", "<h1>x</h1>", 1, false},
+    {"mixed_content", "<img src=http://a/>", 0, false},
+};
+
+START_TEST(a_count_passes_up_to_its_bound)
+{
+    unsigned bound = bounds[_i].bound;
+    bool least = bounds[_i].at_least;
+    expect_of_many(bounds[_i].id, bounds[_i].piece, bound, PASS, NULL);
+    expect_of_many(bounds[_i].id, bounds[_i].piece, least ? bound - 1 : bound + 1, FAIL, NULL);
+}
+END_TEST
+
+START_TEST(a_description_is_advised_on_outside_120_to_160_characters)
+{
+    static const struct {
+        int points;
+        bool advised;
+    } lengths[] = {{119, true}, {120, false}, {160, false}, {161, true}};
+    for (int i = 0; i < COUNT(lengths); i++) {
+        struct facts f;
+        struct verdict v = {.outcome = OUTCOME_FAIL};
+        char html[256];
+        snprintf(html, sizeof(html), "<meta name=description content='%0*d'>", lengths[i].points, 0);
+        audit_kit_facts(&f, URL, "", html);
+        v.arena = &f.arena;
+        check_meta_description(&f, &v);
+        ck_assert_int_eq(v.outcome, OUTCOME_PASS);
+        ck_assert_msg((v.message.n > 0) == lengths[i].advised, "%d", lengths[i].points);
+        facts_free(&f);
+    }
+}
+END_TEST
+
+START_TEST(deep_or_long_json_ld_is_json_all_the_same)
+{
+    static const struct {
+        const char *piece, *end;
+        unsigned count;
+        enum expected outcome;
+    } blocks[] = {{"[", "]", 200, PASS}, {"[", "]", 300, FAIL}, {"1,", "1", 100000, PASS}, {"1,", "1", 140000, PASS}};
+    for (int b = 0; b < COUNT(blocks); b++) {
+        struct facts f;
+        struct buf html = {0};
+        buf_adds(&html, "<script type=application/ld+json>[");
+        for (unsigned i = 0; i < blocks[b].count; i++)
+            buf_adds(&html, blocks[b].piece);
+        for (unsigned i = 0; i < (blocks[b].piece[0] == '[' ? blocks[b].count : 1); i++)
+            buf_adds(&html, blocks[b].end);
+        buf_adds(&html, "]</script>");
+        buf_add(&html, "", 1);
+        audit_kit_facts(&f, URL, "", html.p);
+        audit_kit_expect(&f, "structured_data", blocks[b].outcome, NULL);
+        facts_free(&f);
+        buf_free(&html);
+    }
+}
+END_TEST
+
+/* A tenth of the bytes are text, or one byte less. */
+START_TEST(a_tenth_of_the_html_is_text)
+{
+    char html[101];
+    for (int text = 9; text <= 10; text++) {
+        struct facts f;
+        snprintf(html, sizeof(html), "<p>%0*d<!--%*s-->", text, 0, 90 - text, "");
+        ck_assert_uint_eq(strlen(html), 100);
+        audit_kit_facts(&f, URL, "", html);
+        audit_kit_expect(&f, "text_html_ratio", text == 10 ? PASS : FAIL, text == 10 ? "10" : "9");
+        facts_free(&f);
+    }
+}
+END_TEST
+
+START_TEST(affected_elements_are_fifty_at_most_and_their_texts_cut_at_200_characters)
+{
+    struct facts f;
+    struct verdict v = {.outcome = OUTCOME_PASS};
+    struct buf html = {0};
+    for (unsigned i = 0; i < 60; i++)
+        buf_printf(&html, "<img src='%0300u'>", i);
+    buf_add(&html, "", 1);
+    audit_kit_facts(&f, URL, "", html.p);
+    v.arena = &f.arena;
+    check_image_alt(&f, &v);
+    ck_assert_double_eq(v.number, 60);
+    ck_assert_uint_eq(v.detail_count, 50);
+    ck_assert_uint_eq(v.details[49].n, 200);
+    facts_free(&f);
+    buf_free(&html);
+}
+END_TEST
+
 /* ---- the table and the results ---- */
 
 START_TEST(every_check_has_an_id_of_its_own_and_a_function)
@@ -565,6 +686,11 @@ int main(void)
     tcase_add_test(t, robots_txt_is_held_to_its_syntax);
     tcase_add_test(t, probes_of_the_site_get_their_verdicts);
     tcase_add_test(t, counts_are_held_to_their_limits);
+    tcase_add_loop_test(t, a_count_passes_up_to_its_bound, 0, COUNT(bounds));
+    tcase_add_test(t, a_description_is_advised_on_outside_120_to_160_characters);
+    tcase_add_test(t, deep_or_long_json_ld_is_json_all_the_same);
+    tcase_add_test(t, a_tenth_of_the_html_is_text);
+    tcase_add_test(t, affected_elements_are_fifty_at_most_and_their_texts_cut_at_200_characters);
     tcase_add_test(t, every_check_has_an_id_of_its_own_and_a_function);
     tcase_add_test(t, every_check_is_tested_with_a_pass_and_a_fail);
     tcase_add_test(t, results_are_json_with_a_member_per_check_and_a_score_of_them);

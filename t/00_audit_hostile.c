@@ -119,6 +119,8 @@ static const char *const busy[] = {
     "<a href='http://x y' onclick>here</a>",
     "<a href=/x>here</a>",
     "<a href=//x.com/y target=_blank>z</a>",
+    "<a href='//\xE4\xBE\x8B.\xE4\xBE\x8B.\xE4\xBE\x8B.\xE4\xBE\x8B.jp/'>here</a>",
+    "<link rel=alternate hreflang=en href='//\xE4\xBE\x8B.jp/'><link rel=canonical href='//\xE4\xBE\x8B.\xE4\xBE\x8B.jp/'>",
     "<link rel=canonical href=/x>",
     "<link rel=alternate hreflang=en href=http://a.b>",
     "<p style='a:url(b'>",
@@ -144,7 +146,7 @@ START_TEST(busy_pages_are_judged_in_time)
     buf_adds(&html, "<title>word \xE5\x92\x97</title>");
     while (html.n < BUSY_BYTES)
         buf_adds(&html, busy[_i]);
-    audit_kit_facts(&f, URL "page", "X-Robots-Tag: all\nContent-Encoding: gzip", "");
+    audit_kit_facts(&f, URL "page", "X-Robots-Tag: all\nContent-Encoding: gzip\nContent-Type: text/html; charset=utf-8", "");
     page_free(&f.page);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
     enum page_status status = facts_read(&f, buf_view(&html), 1000);

@@ -4,6 +4,7 @@
 #include "audit/url.h"
 
 #include <check.h>
+#include <locale.h>
 #include <stdlib.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -68,7 +69,8 @@ static void append_good_label(struct text *text)
 static void generate_good(struct text *text)
 {
     static const char *const prefixes[] = {"", "", "www.", "www.www.", "1.2.3.", "a-.", "-."};
-    static const char *const ports[] = {"", "", "", "", ":8080", ":8080", ":1", ":65535", ":65536", ":080", ":80", ":443", ":0", ":", ":99999", ":8080x", ":80800"};
+    static const char *const ports[] = {"",     "",    "",     "",   ":8080", ":8080",  ":1",     ":65535", ":65536",
+                                        ":080", ":80", ":443", ":0", ":",     ":99999", ":8080x", ":80800"};
     static const char *const tops[] = {"com", "de", "x", "local", "localhost", "internal", "c0", "f-", "x0", "e9"};
     append(text, random_below(2) == 0 ? "http://" : "https://");
     append(text, ONE_OF(prefixes));
@@ -295,8 +297,85 @@ START_TEST(the_limits_of_labels_names_and_urls_are_the_same)
 }
 END_TEST
 
+/* ---- links of a page, as browsers read them (what WHATWG's URL makes of each): the link, what it leads to; NULL: it is no URL ---- */
+
+#define PAGE "https://example.com/dir/page"
+
+static const char *const links[][2] = {
+    {"x", "https://example.com/dir/x"},
+    {"/x", "https://example.com/x"},
+    {"?x", PAGE "?x"},
+    {"#x", PAGE "#x"},
+    {"", PAGE},
+    {" \n ", PAGE},
+    {"/a\tb\nc", "https://example.com/abc"},
+    {"../../../x/./y/..", "https://example.com/x/"},
+    {"//a.com", "https://a.com/"},
+    {"///a.com/x", "https://a.com/x"},
+    {"\\\\a.com\\x?\\#\\", "https://a.com/x?\\#\\"},
+    {"\\x", "https://example.com/x"},
+    {"https:", PAGE},
+    {"https:x", "https://example.com/dir/x"},
+    {"https:/x", "https://example.com/x"},
+    {"HTTPS:///A.com", "https://a.com/"},
+    {"http:x", "http://x/"},
+    {"http:/x/y", "http://x/y"},
+    {"http:\\\\x", "http://x/"},
+    {"https://A.com:443/%aa", "https://a.com/%aa"},
+    {"https://\xE4\xBE\x8B.jp/", "https://xn--fsq.jp/"},
+    {"https://1.2.3/", "https://1.2.0.3/"},
+    {"http://", NULL},
+    {"https://256.1.1.1/", NULL},
+    {"https://a.1/", NULL},
+    {"https://1.2.3.4.5/", NULL},
+    {"https://a b/", NULL},
+    {"https://a%/", NULL},
+    {"https://%zz/", NULL},
+    {"https://a|b/", NULL},
+    {"https://[x/", NULL},
+    {"https://a.com:99999/", NULL},
+};
+
+START_TEST(a_link_leads_where_browsers_take_it)
+{
+    struct buf out = {0};
+    bool ok = url_resolve(str_of(links[_i][0]), PAGE, &out);
+    const char *expected = links[_i][1];
+    bool same = ok == (expected != NULL) && (!ok || url_same(buf_view(&out), str_of(expected)));
+    ck_assert_msg(same, "%s: %.*s, not %s", links[_i][0], ok ? (int)out.n : 6, ok ? out.p : "no URL", expected == NULL ? "none" : expected);
+    buf_free(&out);
+}
+END_TEST
+
+START_TEST(urls_are_the_same_whatever_the_case_of_their_escapes)
+{
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } pairs[] = {
+        {"https://a.com/%c3%A4", "https://a.com/%C3%a4", true},
+        {"https://a.com/%c3a", "https://a.com/%c3A", false},
+        {"https://a.com/A", "https://a.com/a", false},
+        {"https://a.com/a", "https://a.com/ab", false},
+    };
+    for (size_t i = 0; i < COUNT(pairs); i++)
+        ck_assert(url_same(str_of(pairs[i].a), str_of(pairs[i].b)) == pairs[i].same);
+}
+END_TEST
+
+START_TEST(a_redirect_to_a_fragment_leads_to_the_same_page)
+{
+    struct url url;
+    const char *why;
+    ck_assert(url_judge(str_of("#x"), PAGE, &confs[0], &url, &why));
+    ck_assert_str_eq(url.text, PAGE);
+    url_free(&url);
+}
+END_TEST
+
 int main(void)
 {
+    setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
     Suite *s = suite_create("audit_url");
     TCase *t = tcase_create("plain");
     tcase_set_timeout(t, 60);
@@ -305,6 +384,9 @@ int main(void)
     tcase_add_loop_test(t, a_url_in_normal_form_is_plain, 0, (int)COUNT(plain_ones));
     tcase_add_loop_test(t, a_url_that_has_to_be_read_closely_is_not_plain, 0, (int)COUNT(other_ones));
     tcase_add_test(t, the_limits_of_labels_names_and_urls_are_the_same);
+    tcase_add_loop_test(t, a_link_leads_where_browsers_take_it, 0, (int)COUNT(links));
+    tcase_add_test(t, urls_are_the_same_whatever_the_case_of_their_escapes);
+    tcase_add_test(t, a_redirect_to_a_fragment_leads_to_the_same_page);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -202,6 +202,42 @@ START_TEST(members_are_typed_as_json_types_them)
 }
 END_TEST
 
+static const struct {
+    const char *json;
+    enum fields_status status; /* FIELDS_MALFORMED: a tree is wanted */
+} flat_cases[] = {
+    {"{\"name\":\"äöü\"}", FIELDS_OK},
+    {"{\"unknown\":\"\",\"size\":\"50\",\"name\":\"a\"}", FIELDS_OK},
+    {"{\"unknown\":\"x\"}", FIELDS_OK},
+    {"{\"size\":\"11\",\"name\":\"abcd\"}", FIELDS_INVALID}, /* two messages, in the table's order */
+    {"{\"name\":\"\"}", FIELDS_INVALID},
+    {"{\"page\":\"5\"}", FIELDS_MALFORMED},
+    {"{\"name\":\"abcd\",\"any\":\"x\"}", FIELDS_MALFORMED},
+};
+
+START_TEST(what_is_read_flat_comes_out_as_from_a_tree)
+{
+    struct json_member flat[4];
+    struct value other[4];
+    struct buf said = {0};
+    const struct str text = str_of(flat_cases[_i].json);
+    struct json_object *tree = json_tokener_parse(flat_cases[_i].json);
+    int count = json_scan_flat(text, flat, 4);
+    buf_free(&errors);
+    memset(values, 0xff, sizeof(values));
+    ck_assert_int_eq(fields_of_flat(members, flat, count, values, &errors), flat_cases[_i].status);
+    enum fields_status status = fields_of_json(members, tree, other, &said);
+    if (flat_cases[_i].status != FIELDS_MALFORMED) {
+        ck_assert_int_eq(status, flat_cases[_i].status);
+        ck_assert_msg(str_eq(buf_view(&errors), buf_view(&said)), "%.*s\n%.*s", (int)errors.n, errors.p, (int)said.n, said.p);
+        for (size_t i = 0; i < 4; i++)
+            ck_assert(values[i].sent == other[i].sent && values[i].number == other[i].number && str_eq(values[i].text, other[i].text));
+    }
+    buf_free(&said);
+    json_object_put(tree);
+}
+END_TEST
+
 START_TEST(a_nested_value_is_kept_without_its_spaces)
 {
     struct json_object *tree = json_tokener_parse(json_cases[1].json);
@@ -228,6 +264,7 @@ int main(void)
     tcase_add_test(tc, a_route_without_fields_still_refuses_what_does_not_decode);
     tcase_add_test(tc, plain_text_needs_no_scratch);
     tcase_add_loop_test(tc, members_are_typed_as_json_types_them, 0, sizeof(json_cases) / sizeof(json_cases[0]));
+    tcase_add_loop_test(tc, what_is_read_flat_comes_out_as_from_a_tree, 0, sizeof(flat_cases) / sizeof(flat_cases[0]));
     tcase_add_test(tc, a_nested_value_is_kept_without_its_spaces);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

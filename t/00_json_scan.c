@@ -138,6 +138,58 @@ START_TEST(values_survive_the_way_through_both)
 }
 END_TEST
 
+static const struct {
+    struct str text;
+    int members; /* -1: it is not read that way */
+} flats[] = {
+    {STR("{\"a\":\"b\"}"), 1},
+    {STR(" \t\r\n{ \"a\" : \"\" , \"\":\"\xc3\xa4\" } "), 2},
+    {STR("{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"}"), 3},
+    {STR("{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\",\"d\":\"4\"}"), -1}, /* more than there is room for */
+    {STR("{}"), -1},
+    {STR("{\"a\":\"b\",\"a\":\"c\"}"), -1},
+    {STR("{\"a\":\"\\u0061\"}"), -1},
+    {STR("{\"\\u0061\":\"b\"}"), -1},
+    {STR("{\"a\":1}"), -1},
+    {STR("{\"a\":null}"), -1},
+    {STR("{\"a\":{}}"), -1},
+    {STR("{\"a\":\"b\",}"), -1},
+    {STR("{\"a\":\"b\"}}"), -1},
+    {STR("{\"a\":\"b\"}x"), -1},
+    {STR("{\"a\":\"b\""), -1},
+    {STR("{\"a\":\"b"), -1},
+    {STR("{\"a\":"), -1},
+    {STR("{\"a\""), -1},
+    {STR("{\"a\" \"b\"}"), -1},
+    {STR("{\"a\":\"\n\"}"), -1},
+    {STR("{\"a\":\"\xff\"}"), -1},
+    {STR("{\"a\":\"b\"}\xff"), -1},
+    {STR("[\"a\"]"), -1},
+    {STR("\"a\""), -1},
+    {STR("{"), -1},
+    {STR(""), -1},
+};
+
+START_TEST(what_is_read_flat_is_what_the_tree_holds)
+{
+    struct json_member members[3];
+    enum json_verdict verdict;
+    int count = json_scan_flat(flats[_i].text, members, 3);
+    ck_assert_int_eq(count, flats[_i].members);
+    if (count < 0)
+        return;
+    struct json_object *tree = json_scan_parse(flats[_i].text, JSON_SCAN_DEPTH, &verdict), *value = NULL;
+    ck_assert_int_eq(json_object_object_length(tree), count);
+    for (int i = 0; i < count; i++) {
+        char name[8] = "";
+        memcpy(name, members[i].name.p, members[i].name.n);
+        ck_assert(json_object_object_get_ex(tree, name, &value));
+        ck_assert(str_eq(members[i].text, str_of(json_object_get_string(value))));
+    }
+    json_object_put(tree);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("json_scan");
@@ -145,6 +197,7 @@ int main(void)
     const int n = (int)(sizeof(cases) / sizeof(cases[0]));
     tcase_add_loop_test(tc, each_text_gets_its_verdict, 0, n);
     tcase_add_loop_test(tc, what_is_let_through_json_c_takes_and_nothing_else_reaches_it, 0, n);
+    tcase_add_loop_test(tc, what_is_read_flat_is_what_the_tree_holds, 0, (int)(sizeof(flats) / sizeof(flats[0])));
     tcase_add_test(tc, depth_is_counted_in_levels);
     tcase_add_test(tc, a_hundred_thousand_brackets_are_refused_at_once);
     tcase_add_test(tc, values_survive_the_way_through_both);

@@ -1,4 +1,4 @@
-/* The man pages and the sample file against the tables, by what the programs themselves print. */
+/* The man pages, the sample file, completion and the packages against the tables, by what the programs themselves print. */
 #include "conf.h"
 
 #include <check.h>
@@ -113,6 +113,59 @@ START_TEST(every_option_of_assayd_is_in_assayd_8)
 }
 END_TEST
 
+/* Every command of the help, word by word, and every option of it is offered; what is missing is printed. */
+START_TEST(completion_offers_every_command_and_option)
+{
+    char *missing = output_of("PATH=$PWD:$PATH bash -c '. " SRCDIR "/packaging/assay.bash-completion\n"
+                              "offered() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _assay; }\n"
+                              "lacks() { [[ \" ${COMPREPLY[*]} \" == *\" $1 \"* ]] || echo \"${COMP_WORDS[*]}: $1\"; }\n"
+                              "commands=0 typed=()\n"
+                              "while IFS= read -r line; do\n"
+                              "    case $line in\n"
+                              "    Options*) break ;;\n"
+                              "    \"      \"--*) line=${line#\"      \"} line=${line%%:*} option=${line%% *}; offered assay \"${typed[@]}\" --; lacks $option ;;\n"
+                              "    \"  \"[a-z]*)\n"
+                              "        typed=()\n"
+                              "        for word in $line; do\n"
+                              "            [[ $word != *[!a-z]* ]] || break\n"
+                              "            offered assay \"${typed[@]}\" \"\"; lacks $word; typed+=($word)\n"
+                              "        done\n"
+                              "        ((++commands)) ;;\n"
+                              "    esac\n"
+                              "done < <(assay -h)\n"
+                              "((commands > 10)) || echo \"only $commands commands\"'");
+    ck_assert_str_eq(missing, "");
+    free(missing);
+}
+END_TEST
+
+/* what bootstrap installs to build with, a package asks for to build with; a compiler is there anyway */
+static const struct {
+    const char *list, *packaging, *before;
+} builds[] = {{"DEBIAN=\"", "packaging/debian/control", "\n "}, {"FEDORA=\"", "packaging/assay.spec.in", "\nBuildRequires:  "}};
+
+START_TEST(packages_are_built_with_what_bootstrap_installs)
+{
+    char *bootstrap = source_file("bootstrap", false), *asked = source_file(builds[_i].packaging, false), *rest = NULL, text[128];
+    char *list = strstr(bootstrap, builds[_i].list);
+    unsigned found = 0;
+    ck_assert_ptr_nonnull(list);
+    list += strlen(builds[_i].list);
+    list[strcspn(list, "\"")] = '\0';
+    for (char *name = strtok_r(list, " \n", &rest); name != NULL; name = strtok_r(NULL, " \n", &rest)) {
+        bool library = strstr(name, "-dev") != NULL && strcmp(name, "libc6-dev") != 0 && strcmp(name, "glibc-devel") != 0;
+        if (!library)
+            continue;
+        snprintf(text, sizeof(text), "%s%s", builds[_i].before, name);
+        assert_has(asked, text);
+        found++;
+    }
+    ck_assert_uint_gt(found, 8);
+    free(bootstrap);
+    free(asked);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("man");
@@ -121,6 +174,9 @@ int main(void)
     tcase_add_test(tcase, the_packages_configuration_is_the_sample);
     tcase_add_test(tcase, every_sub_command_and_option_is_in_assay_1);
     tcase_add_loop_test(tcase, every_option_of_assayd_is_in_assayd_8, 0, (int)(sizeof(assayd_options) / sizeof(assayd_options[0])));
+    tcase_add_test(tcase, completion_offers_every_command_and_option);
+    tcase_add_loop_test(tcase, packages_are_built_with_what_bootstrap_installs, 0, (int)(sizeof(builds) / sizeof(builds[0])));
+    tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -3,6 +3,7 @@
 #include "../cmd/report_print.h"
 
 #include <check.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,8 +26,7 @@ static char *printed(bool colour, unsigned width, const char *verdict, const cha
     FILE *out = open_memstream(&text, &size);
     struct report_look look = {.colour = colour, .width = width};
     struct json *read = json == NULL ? NULL : json_read(str_of(json));
-    struct report_print report = {
-        .url = "https://a.example/\x1b[2J\xc2\x9b", .verdict = verdict, .score = 42, .results = read};
+    struct report_print report = {.url = "https://a.example/\x1b[2J\xc2\x9b", .verdict = verdict, .score = 42, .results = read};
     if (verdict == NULL) {
         report.error_code = "dns_failed";
         report.error_message = "The host name could not be found.";
@@ -127,6 +127,48 @@ START_TEST(lines_keep_to_the_width)
 }
 END_TEST
 
+/* columns: a text, how much room it has, what is shown of it, the columns it takes */
+static const struct {
+    const char *text;
+    size_t room;
+    const char *shown;
+    size_t columns;
+} fits[] = {
+    {"abc", 2, "ab", 2},
+    {"日本語", 80, "日本語", 6},
+    {"日本語", 5, "日本", 4},
+    {"日本語", 1, "", 0},
+    {"a\xf0\x9f\x98\x80z", 3, "a\xf0\x9f\x98\x80", 3},
+    {"e\xcc\x81z", 1, "e\xcc\x81", 1},
+    {"한글 x", 6, "한글 x", 6},
+    {"\x1b[m\xff", 9, "\xef\xbf\xbd[m\xef\xbf\xbd", 4},
+};
+
+START_TEST(wide_characters_take_two_columns)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    size_t columns = cmd_print_plain(out, str_of(fits[_i].text), fits[_i].room);
+    fclose(out);
+    ck_assert_str_eq(text, fits[_i].shown);
+    ck_assert_uint_eq(columns, fits[_i].columns);
+    free(text);
+}
+END_TEST
+
+START_TEST(wide_text_keeps_to_the_width)
+{
+    static const char wide[] = "{\"title\":{\"category\":\"seo\",\"importance\":\"high\",\"passed\":false,\"message\":\"Shorten it.\","
+                               "\"value\":\"日本語の長い題名がここにあります。とても長いので短くしましょう。\",\"details\":["
+                               "\"日本語の長い題名がここにあります。とても長いので短くしましょう。\"]}}";
+    char *text = printed(false, 50, "bad", wide), *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        ck_assert_msg(cmd_print_plain(NULL, str_of(line), SIZE_MAX) <= 50 || strstr(line, "100  ") != NULL, "%s", line);
+    free(text);
+}
+END_TEST
+
 START_TEST(a_page_that_could_not_be_graded_says_why)
 {
     char *text = printed(false, 80, NULL, "null");
@@ -197,7 +239,7 @@ static void print_two(bool json)
     const char *const words[] = {"a:read", "a:write"};
     records_start(&records, json);
     records_number(&records, "id", 1);
-    records_text(&records, "name", STR("ünï/\"x\""));
+    records_text(&records, "name", STR("ünï/\"日\""));
     records_list(&records, "scopes", words, 2);
     records_time(&records, "at", 1700000000123);
     records_end_row(&records);
@@ -212,9 +254,9 @@ static void print_two(bool json)
 START_TEST(records_are_a_table_for_people)
 {
     char *text = standard_output(print_two, false);
-    ck_assert_str_eq(text, "id  name     scopes          at\n"
-                           "1   ünï/\"x\"  a:read a:write  2023-11-14T22:13:20Z\n"
-                           "20  -        -               -\n");
+    ck_assert_str_eq(text, "id  name      scopes          at\n"
+                           "1   ünï/\"日\"  a:read a:write  2023-11-14T22:13:20Z\n"
+                           "20  -         -               -\n");
     free(text);
 }
 END_TEST
@@ -222,7 +264,7 @@ END_TEST
 START_TEST(records_are_an_object_a_line_as_json)
 {
     char *text = standard_output(print_two, true);
-    ck_assert_str_eq(text, "{\"id\":1,\"name\":\"ünï/\\\"x\\\"\",\"scopes\":[\"a:read\",\"a:write\"],\"at\":\"2023-11-14T22:13:20Z\"}\n"
+    ck_assert_str_eq(text, "{\"id\":1,\"name\":\"ünï/\\\"日\\\"\",\"scopes\":[\"a:read\",\"a:write\"],\"at\":\"2023-11-14T22:13:20Z\"}\n"
                            "{\"id\":20,\"name\":null,\"scopes\":[],\"at\":null}\n");
     free(text);
 }
@@ -232,6 +274,7 @@ END_TEST
 
 int main(void)
 {
+    setlocale(LC_CTYPE, "C.UTF-8"); /* as assay does */
     Suite *suite = suite_create("print");
     TCase *tcase = tcase_create("print");
     tcase_add_test(tcase, a_report_says_score_and_verdict_then_what_to_mend_by_category);
@@ -241,6 +284,8 @@ int main(void)
     tcase_add_test(tcase, nothing_from_the_page_steers_the_terminal);
     tcase_add_test(tcase, colour_comes_only_where_it_is_asked_for);
     tcase_add_test(tcase, lines_keep_to_the_width);
+    tcase_add_loop_test(tcase, wide_characters_take_two_columns, 0, (int)(sizeof(fits) / sizeof(*fits)));
+    tcase_add_test(tcase, wide_text_keeps_to_the_width);
     tcase_add_test(tcase, a_page_that_could_not_be_graded_says_why);
     tcase_add_loop_test(tcase, odd_results_are_survived, 0, COUNT(odd_results));
     tcase_add_loop_test(tcase, names_are_utf_8_without_control_characters, 0, COUNT(names));

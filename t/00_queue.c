@@ -151,6 +151,46 @@ START_TEST(jobs_of_a_dead_auditor_run_again_one_at_a_time)
 }
 END_TEST
 
+START_TEST(only_the_job_that_is_named_runs_alone)
+{
+    uint64_t got[4];
+    add(1, 1, "http://a/");
+    add(1, 2, "http://b/");
+    add(2, 3, "http://c/");
+    ck_assert_uint_eq(drain(got, 4), 3);
+    queue_suspect(q, 1, 1); /* another auditor's word counts for nothing */
+    queue_suspect(q, 0, 2);
+    ck_assert_ptr_null(queue_auditor_went(q, 0, true));
+    queue_auditor_came(q, 0);
+    ck_assert_uint_eq(drain(got, 4), 1);
+    ck_assert_uint_eq(got[0], 2);
+    queue_remove(q, queue_find(q, 2));
+    ck_assert_uint_eq(drain(got, 4), 2);
+    ck_assert(!queue_find(q, 1)->alone && !queue_find(q, 3)->alone);
+}
+END_TEST
+
+START_TEST(a_job_is_spared_once_whatever_is_named)
+{
+    uint64_t got[4];
+    for (uint64_t round = 0; round < 2; round++) {
+        add(1, 1, "http://a/");
+        add(1, 10 + round, "http://b/");
+        ck_assert_uint_eq(drain(got, 4), 2);
+        queue_suspect(q, 0, 10 + round);
+        ck_assert_ptr_null(queue_auditor_went(q, 0, true));
+        queue_auditor_came(q, 0);
+        ck_assert(queue_find(q, 10 + round)->alone);
+        ck_assert(queue_find(q, 1)->alone == (round == 1));
+        queue_remove(q, queue_find(q, 10 + round));
+    }
+    ck_assert_uint_eq(drain(got, 4), 1);
+    struct queue_job *guilty = queue_auditor_went(q, 0, true);
+    ck_assert_ptr_nonnull(guilty);
+    ck_assert_uint_eq(guilty->report, 1);
+}
+END_TEST
+
 START_TEST(suspected_jobs_are_found_behind_any_backlog)
 {
     uint64_t got[200];
@@ -269,6 +309,8 @@ int main(void)
     tcase_add_test(t, host_always_goes_to_the_same_auditor);
     tcase_add_test(t, nothing_goes_out_without_an_auditor);
     tcase_add_test(t, jobs_of_a_dead_auditor_run_again_one_at_a_time);
+    tcase_add_test(t, only_the_job_that_is_named_runs_alone);
+    tcase_add_test(t, a_job_is_spared_once_whatever_is_named);
     tcase_add_test(t, suspected_jobs_are_found_behind_any_backlog);
     tcase_add_test(t, only_a_death_while_alone_is_blamed_on_the_job);
     tcase_add_test(t, auditor_that_drains_is_blamed_for_nothing);

@@ -68,9 +68,11 @@ static void render_message(const struct store_message *m, struct buf *out, size_
 
 static void render_lead(const struct store_lead *l, struct buf *out)
 {
-    const struct str parts[] = {l->email, STR(" "), l->name, STR(" "), l->phone, STR(" "), l->fields};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        buf_str(out, parts[i]);
+    for (const struct store_sender *s = l->senders; s < l->senders + l->senders_n; s++) {
+        const struct str parts[] = {STR(", "), s->email, STR(" "), s->name, STR(" "), s->phone, STR(" "), s->fields};
+        for (size_t i = s == l->senders ? 1 : 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+            buf_str(out, parts[i]);
+    }
 }
 
 static void render_event(const struct store_event_row *e, struct buf *out)

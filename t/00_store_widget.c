@@ -103,7 +103,7 @@ static struct store_answer lead(const struct visitor *v, const char *email, cons
 /* ---- what is there ---- */
 
 struct texts {
-    char text[64][80];
+    char text[64][320];
     struct ulid id[64];
     size_t count;
     enum store_status end;
@@ -392,22 +392,11 @@ START_TEST(an_address_makes_one_lead_an_agent)
     ck_assert(a.code == 201 && b.code == 200 && ulid_eq(&a.first, &b.first) && c.code == 201);
     struct texts t = rows(ROWS_LEADS, (struct store_rows_query){.limit = 10});
     ck_assert_uint_eq(t.count, 2);
-    ck_assert_str_eq(t.text[1], "a@b Ann 555-walrus {\"x\":1}");
+    ck_assert_str_eq(t.text[1], "a@b Ann 555-walrus {\"x\":1}, a@b  555-walrus {\"x\":1}");
     ck_assert(conversation(&w.conversation).lead_captured);
     kit.now += 2 * DAY;
     struct store_answer later = init_try(&agent, w.secret, next);
     ck_assert(conversation(&later.first).lead_captured);
-}
-END_TEST
-
-START_TEST(a_shared_lead_goes_with_any_of_its_senders)
-{
-    struct visitor v = visitor_new(), w = visitor_new();
-    lead(&v, "a@b", "Ann");
-    lead(&w, "a@b", "Bea");
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&v)}), STORE_OK);
-    ck_assert_uint_eq(rows(ROWS_LEADS, (struct store_rows_query){.limit = 10}).count, 0);
-    ck_assert_uint_eq(lead(&w, "a@b", "Bea").code, 201);
 }
 END_TEST
 
@@ -541,6 +530,132 @@ static size_t bytes_found(const char *needle, size_t n)
     kit.s = kit_store(kit.dir, STORE_WRITE, MAP_BYTES);
     return found;
 }
+
+/* what an operator sees of the only lead */
+static const char *only_lead(void)
+{
+    static struct texts t;
+    t = rows(ROWS_LEADS, (struct store_rows_query){.limit = 10});
+    ck_assert_uint_eq(t.count, 1);
+    return t.text[0];
+}
+
+START_TEST(a_shared_lead_tells_its_senders_apart)
+{
+    struct visitor v = visitor_new(), w = visitor_new();
+    ck_assert_uint_eq(lead(&v, "a@b", "Ann").code, 201);
+    ck_assert_uint_eq(lead(&w, "a@b", "Bea").code, 200);
+    ck_assert_str_eq(only_lead(), "a@b Ann 555-walrus {\"x\":1}, a@b Bea 555-walrus {\"x\":1}");
+    lead(&w, "a@b", "Cleo"); /* each changes what it said itself */
+    ck_assert_str_eq(only_lead(), "a@b Ann 555-walrus {\"x\":1}, a@b Cleo 555-walrus {\"x\":1}");
+    lead(&v, "a@b", "Anna");
+    ck_assert_str_eq(only_lead(), "a@b Anna 555-walrus {\"x\":1}, a@b Cleo 555-walrus {\"x\":1}");
+    kit_check_clean(kit.s);
+}
+END_TEST
+
+START_TEST(a_shared_lead_loses_what_an_erased_sender_said)
+{
+    struct visitor both[] = {visitor_new(), visitor_new()};
+    lead(&both[0], "a@b", "Ann");
+    lead(&both[1], "a@b", "Bea");
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&both[_i])}), STORE_OK);
+    ck_assert_str_eq(only_lead(), _i == 0 ? "a@b Bea 555-walrus {\"x\":1}" : "a@b Ann 555-walrus {\"x\":1}");
+    ck_assert_uint_eq(bytes_found(_i == 0 ? "Ann" : "Bea", 3), 0);
+    ck_assert_uint_eq(bytes_found((const char *)both[_i].id.b, ULID_BYTES), 0);
+    kit_check_clean(kit.s);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&both[1 - _i])}), STORE_OK);
+    ck_assert_uint_eq(rows(ROWS_LEADS, (struct store_rows_query){.limit = 10}).count, 0);
+    struct visitor next = visitor_new();
+    ck_assert_uint_eq(lead(&next, "a@b", "Eve").code, 201);
+    kit_check_clean(kit.s);
+}
+END_TEST
+
+/* Put ${n} bytes in the place of the lead's record. */
+static void lead_overwrite(const struct ulid *id, void *bytes, size_t n)
+{
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    struct key k;
+    MDB_val v = {n, bytes};
+    store_close(kit.s);
+    key_space(&k, SPACE_LEAD);
+    key_bytes(&k, id->b, ULID_BYTES);
+    MDB_val key = key_val(&k);
+    ck_assert_int_eq(mdb_env_create(&env), 0);
+    mdb_env_set_maxdbs(env, DB_COUNT);
+    ck_assert_int_eq(mdb_env_open(env, kit.dir, 0, 0600), 0);
+    ck_assert_int_eq(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    ck_assert_int_eq(mdb_dbi_open(txn, schema_db_names[schema_space_db[SPACE_LEAD]], 0, &dbi), 0);
+    ck_assert_int_eq(mdb_put(txn, dbi, &key, &v, 0), 0);
+    ck_assert_int_eq(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+    kit.s = kit_store(kit.dir, STORE_WRITE, MAP_BYTES);
+}
+
+START_TEST(a_lead_of_the_form_of_before_is_read_and_goes_on)
+{
+    struct visitor v = visitor_new(), w = visitor_new();
+    lead(&v, "a@b", "Ann");
+    struct ulid id = lead(&w, "a@b", "Bea").first;
+    struct PACKED {
+        struct lead_record_2 r;
+        struct ulid owners[2];
+        char texts[16];
+    } before = {.r = {.format = STORE_FORMAT_VERSION,
+                      .id = id,
+                      .agent = agent,
+                      .visitor = w.id,
+                      .conversation = w.conversation,
+                      .workspace = workspace,
+                      .hash = "a@b",
+                      .owners_n = 2,
+                      .email_n = 3,
+                      .name_n = 3,
+                      .phone_n = 1,
+                      .fields_n = 2,
+                      .json_n = 7},
+                .owners = {v.id, w.id},
+                .texts = "a@bBea5{}A JSON."};
+    before.texts[15] = '.';
+    for (size_t n = 0; n < sizeof(before); n++) { /* cut short anywhere it is no lead */
+        lead_overwrite(&id, &before, n);
+        ck_assert_uint_eq(rows(ROWS_LEADS, (struct store_rows_query){.limit = 10}).count, 0);
+    }
+    lead_overwrite(&id, &before, sizeof(before));
+    ck_assert_str_eq(only_lead(), "A JSON.");
+    kit_check_clean(kit.s);
+    ck_assert_uint_eq(lead(&v, "a@b", "Ann").code, 200);
+    ck_assert_str_eq(only_lead(), "a@b Bea 5 {}, a@b Ann 555-walrus {\"x\":1}");
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&w)}), STORE_OK);
+    ck_assert_str_eq(only_lead(), "a@b Ann 555-walrus {\"x\":1}");
+    kit_check_clean(kit.s);
+}
+END_TEST
+
+START_TEST(many_senders_do_not_push_the_first_out)
+{
+    struct visitor first = visitor_new(), last = first;
+    lead(&first, "a@b", "Ann");
+    for (int i = 0; i < 20; i++) {
+        char name[8];
+        last = visitor_new();
+        snprintf(name, sizeof(name), "n%d.", i);
+        ck_assert_uint_eq(lead(&last, "a@b", name).code, 200);
+    }
+    const char *shown = only_lead();
+    size_t senders = 0;
+    for (const char *at = shown; (at = strstr(at, "a@b")) != NULL; at++)
+        senders++;
+    ck_assert_msg(strncmp(shown, "a@b Ann ", 8) == 0 && strstr(shown, " n19. ") && senders == 8, "%s", shown);
+    kit_check_clean(kit.s);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = agent}), STORE_OK);
+    kit_purge(&kit, 3);
+    ck_assert_uint_eq(bytes_found("a@b", 3), 0);
+}
+END_TEST
 
 /* A visitor who left something of everything. */
 static struct visitor talkative(void)
@@ -718,7 +833,10 @@ int main(void)
     tcase_add_test(tc, nobody_answers_for_a_human);
     tcase_add_test(tc, changes_of_a_conversation_are_idempotent_and_listed_by_status);
     tcase_add_test(tc, an_address_makes_one_lead_an_agent);
-    tcase_add_test(tc, a_shared_lead_goes_with_any_of_its_senders);
+    tcase_add_test(tc, a_shared_lead_tells_its_senders_apart);
+    tcase_add_loop_test(tc, a_shared_lead_loses_what_an_erased_sender_said, 0, 2);
+    tcase_add_test(tc, a_lead_of_the_form_of_before_is_read_and_goes_on);
+    tcase_add_test(tc, many_senders_do_not_push_the_first_out);
     tcase_add_test(tc, events_are_listed_newest_first_by_agent_and_time);
     tcase_add_test(tc, malformed_events_are_refused_whole);
     tcase_add_test(tc, the_first_rating_stays_and_its_comment_changes);

@@ -9,6 +9,7 @@
 
 #include <check.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,56 +103,104 @@ static void many_attributes(struct origin_answer *a)
             return;
 }
 
-/* columns: path, what is repeated or NULL, how many bytes of it, what else makes the page, codes it may end with ("": graded) */
+static void header_lines(struct origin_answer *a)
+{
+    numbered(a, "X-%u: y\r\n", 1000);
+    numbered(a, "Set-Cookie: c%u=x\r\n", 2000);
+    origin_puts(a, "\r\n<p>x");
+}
+
+#define STATUS "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+#define CHUNKS STATUS "Transfer-Encoding: chunked\r\n\r\n"
+#define WITHOUT_END ((size_t)1 << 40)
+
+/*
+ * columns: path, what is repeated or NULL, how many bytes of it, what else makes the page, codes it may end with ("": graded), what it begins
+ * with where that is no head of a page
+ */
 static const struct {
     const char *name, *piece;
     size_t bytes;
     void (*make)(struct origin_answer *a);
-    const char *ends;
+    const char *ends, *begins;
 } hostile[] = {
-    {"nested-b", "<b>", 100 * 1024, NULL, "|too_complex|"},
-    {"nested-div", "<div>", 100 * 1024, NULL, "|too_complex|"},
-    {"nested-div-large", "<div>", LARGE, NULL, "|too_complex|"},
-    {"nested-table", "<table><tr><td>", MIB, NULL, "|too_complex|"},
-    {"nested-svg", "<svg><g><title>", MIB, NULL, "|too_complex|"},
-    {"nested-a", "<a href=x><p>", MIB, NULL, "|too_complex|"},
-    {"misnested", "<b><i></b></i>", LARGE, NULL, "|too_complex|"},
-    {"one-tag", NULL, 0, large_tag, "|too_complex|"},
-    {"million-attributes", NULL, 0, many_attributes, "|too_complex|"},
-    {"open-quote", "<p title=\"x ", LARGE, NULL, "|too_complex|"},
-    {"less-than", "<", LARGE, NULL, "|too_complex|"},
-    {"nul", "\x01\x02\xFF\xFE", LARGE, NULL, "|too_complex|not_html|"},
-    {"comments", "<!--", LARGE, NULL, "|too_complex|"},
-    {"comments-closed", "<!-- -- -->", LARGE, NULL, "|too_complex|"},
-    {"cdata", "<![CDATA[", LARGE, NULL, "|too_complex|"},
-    {"entities", "&amp;", LARGE, NULL, "|too_complex|"},
-    {"entities-odd", "&#x0;&#1114112;&nosuch;&", LARGE, NULL, "|too_complex|"},
-    {"instructions", "<?php ?>", LARGE, NULL, "|too_complex|"},
-    {"links", "<a href=/a/b?c target=_blank>here</a>", LARGE, NULL, "|too_complex|"},
-    {"headings", "<h1>x</h1>", LARGE, NULL, "|too_complex|"},
-    {"words", "word ", LARGE, NULL, "|too_complex|"},
-    {"one-word", "word", LARGE, NULL, "|too_complex|"},
-    {"e-mails", "a@b.example,", LARGE, NULL, "|too_complex|"},
-    {"metas", "<meta name=robots content=noindex>", LARGE, NULL, "|too_complex|"},
-    {"images", "<img src=x.png srcset='a 1x, b 2x'>", LARGE, NULL, "|too_complex|"},
-    {"json", NULL, 0, nested_json, "|too_complex|"},
-    {"endless", "<p>endless", (size_t)1 << 40, NULL, "too_large|"},
+    {"nested-b", "<b>", 100 * 1024, NULL, "|too_complex|", NULL},
+    {"nested-div", "<div>", 100 * 1024, NULL, "|too_complex|", NULL},
+    {"nested-div-large", "<div>", LARGE, NULL, "|too_complex|", NULL},
+    {"nested-table", "<table><tr><td>", MIB, NULL, "|too_complex|", NULL},
+    {"nested-svg", "<svg><g><title>", MIB, NULL, "|too_complex|", NULL},
+    {"nested-a", "<a href=x><p>", MIB, NULL, "|too_complex|", NULL},
+    {"misnested", "<b><i></b></i>", LARGE, NULL, "|too_complex|", NULL},
+    {"one-tag", NULL, 0, large_tag, "|too_complex|", NULL},
+    {"million-attributes", NULL, 0, many_attributes, "|too_complex|", NULL},
+    {"open-quote", "<p title=\"x ", LARGE, NULL, "|too_complex|", NULL},
+    {"less-than", "<", LARGE, NULL, "|too_complex|", NULL},
+    {"nul", "\x01\x02\xFF\xFE", LARGE, NULL, "|too_complex|not_html|", NULL},
+    {"comments", "<!--", LARGE, NULL, "|too_complex|", NULL},
+    {"comments-closed", "<!-- -- -->", LARGE, NULL, "|too_complex|", NULL},
+    {"cdata", "<![CDATA[", LARGE, NULL, "|too_complex|", NULL},
+    {"entities", "&amp;", LARGE, NULL, "|too_complex|", NULL},
+    {"entities-odd", "&#x0;&#1114112;&nosuch;&", LARGE, NULL, "|too_complex|", NULL},
+    {"instructions", "<?php ?>", LARGE, NULL, "|too_complex|", NULL},
+    {"links", "<a href=/a/b?c target=_blank>here</a>", LARGE, NULL, "|too_complex|", NULL},
+    {"headings", "<h1>x</h1>", LARGE, NULL, "|too_complex|", NULL},
+    {"words", "word ", LARGE, NULL, "|too_complex|", NULL},
+    {"one-word", "word", LARGE, NULL, "|too_complex|", NULL},
+    {"e-mails", "a@b.example,", LARGE, NULL, "|too_complex|", NULL},
+    {"metas", "<meta name=robots content=noindex>", LARGE, NULL, "|too_complex|", NULL},
+    {"images", "<img src=x.png srcset='a 1x, b 2x'>", LARGE, NULL, "|too_complex|", NULL},
+    {"json", NULL, 0, nested_json, "|too_complex|", NULL},
+    {"endless", "<p>endless", WITHOUT_END, NULL, "too_large|", NULL},
+    {"early-hints", "HTTP/1.1 103 Early Hints\r\n\r\n", WITHOUT_END, NULL, "too_large|", ""},
+    {"header-lines", NULL, 0, header_lines, "|", STATUS},
+    {"chunk-extension", "x", WITHOUT_END, NULL, "too_large|", CHUNKS "1;"},
+    {"chunks-of-one", "1;xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\nx\r\n", WITHOUT_END, NULL, "too_large|", CHUNKS},
+    {"trailers", "X: y\r\n", WITHOUT_END, NULL, "too_large|", CHUNKS "1\r\nx\r\n0\r\n"},
     /* these never end, and are the last */
-    {"drip", NULL, 0, drip, "timeout|"},
-    {"silent", NULL, 0, origin_hold, "timeout|"},
+    {"drip", NULL, 0, drip, "timeout|", NULL},
+    {"silent", NULL, 0, origin_hold, "timeout|", NULL},
 };
 #define ENDLESS 2
+#define MIX 7 /* a prime: the pages are added in steps of it, so that the good ones are among the others */
+_Static_assert((COUNT(hostile) + GOOD) % MIX != 0, "each is added once");
 
 #define HTML "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n"
 #define BEGIN "<!DOCTYPE html><html lang=en><title>A page</title><body>"
 
+/* The beginning of a page in zstd whose window is of the largest size that its decoder takes (RFC 8878, 3.1.1.1.2), and no end of it. */
+static void window(struct origin_answer *a)
+{
+    static const unsigned char frame[] = {0x28, 0xB5, 0x2F, 0xFD, 0, 17 << 3, 3 << 3, 0, 0, '<', 'p', '>'};
+    origin_puts(a, STATUS "Content-Encoding: zstd\r\n\r\n");
+    origin_send(a, frame, sizeof(frame));
+    origin_hold(a);
+}
+
+/* HTTP/2's SETTINGS, then PRIORITY frames that mean nothing (RFC 9113, 6.3), as long as they are read. */
+static void flood(struct origin_answer *a)
+{
+    static const unsigned char settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0}, priority[] = {0, 0, 5, 2, 0, 0, 0, 0, 3, 0, 0, 0, 0, 16};
+    char many[1024 * sizeof(priority)];
+    for (size_t at = 0; at < sizeof(many); at += sizeof(priority))
+        memcpy(many + at, priority, sizeof(priority));
+    for (bool there = origin_send(a, settings, sizeof(settings)); there;)
+        there = origin_send(a, many, sizeof(many));
+}
+
 static void answer(struct origin_answer *a, const char *path)
 {
+    if (strcmp(path, "*") == 0) {
+        flood(a);
+        return;
+    }
+    if (strcmp(path, "/window") == 0)
+        window(a);
+
     for (size_t i = 0; i < COUNT(hostile); i++) {
         if (strcmp(path + 1, hostile[i].name) != 0)
             continue;
         if (hostile[i].make != origin_hold)
-            origin_puts(a, HTML BEGIN);
+            origin_puts(a, hostile[i].begins == NULL ? HTML BEGIN : hostile[i].begins);
         if (hostile[i].piece != NULL)
             repeat(a, hostile[i].piece, hostile[i].bytes);
         else
@@ -238,7 +287,7 @@ static int grade_all(void)
     struct rusage used = {.ru_maxrss = 0};
     struct audit *audit = lock_in();
     for (size_t k = 0; k < COUNT(hostile) + GOOD; k++)
-        add(audit, (k * 8) % (COUNT(hostile) + GOOD)); /* mixed */
+        add(audit, (k * MIX) % (COUNT(hostile) + GOOD));
     wait_until_pending(audit, ENDLESS);
     getrusage(RUSAGE_SELF, &used);
     fprintf(stderr, "%u hostile and %u good pages in %llu ms, %llu of the processor; at most %ld KiB resident\n", seen.hostile, seen.good,
@@ -264,11 +313,76 @@ static int grade_endless(void)
     return took < SHORT_MS || took > LATE_MS ? LATE : FINE;
 }
 
-static void grade_locked_in(int (*grade)(void), unsigned timeout_ms)
+#define WINDOWS 30
+
+static void keep_window(void *arg, const struct audit_findings *f)
+{
+    (void)arg;
+    bool as_expected = strcmp(f->error_code == NULL ? "" : f->error_code, f->id < WINDOWS ? "timeout" : "") == 0;
+    if (!as_expected)
+        fprintf(stderr, "%s ended with %s\n", f->id < WINDOWS ? "a window" : "the good page",
+                f->error_code == NULL ? "a report" : f->error_code);
+    seen.mistakes += !as_expected;
+}
+
+static int grade_windows(void)
+{
+    char url[128];
+    struct audit *audit = lock_in();
+    for (unsigned i = 0; i <= WINDOWS; i++) {
+        snprintf(url, sizeof(url), "http://h%u.localhost:%u/%s", i, origin_port(origin), i < WINDOWS ? "window" : "words");
+        audit_add(audit, i, str_of(url), keep_window, NULL);
+    }
+    wait_until_pending(audit, 0);
+    audit_free(audit);
+    return seen.mistakes > 0 ? MISTAKES : FINE;
+}
+
+#define FLOODED_CPU_MS (8000 * (SANITIZED ? 4 : 1)) /* of two connections, the second one without verification */
+
+static void keep_flood(void *arg, const struct audit_findings *f)
+{
+    (void)arg;
+    seen.mistakes += f->error_code == NULL || strcmp(f->error_code, "too_large") != 0;
+}
+
+/* From here on all runs on one processor, so that a flood comes no slower than it is read by who is to give way. */
+static void share_a_processor(void)
+{
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
+static int grade_flood(void)
+{
+    struct rusage used;
+    char url[128];
+    if (nice(10) == -1)
+        return BROKEN;
+    struct audit *audit = lock_in();
+    snprintf(url, sizeof(url), "https://flood.localhost:%u/", origin_port(origin));
+    audit_add(audit, 0, str_of(url), keep_flood, NULL);
+    wait_until_pending(audit, 0);
+    getrusage(RUSAGE_SELF, &used);
+    fprintf(stderr, "a flood of frames took %llu ms of the processor\n", (unsigned long long)cpu_ms(&used));
+    audit_free(audit);
+    return seen.mistakes > 0 ? MISTAKES : cpu_ms(&used) > FLOODED_CPU_MS ? BUSY : FINE;
+}
+
+static void grade_locked_in(int (*grade)(void), unsigned timeout_ms, bool h2)
 {
     signal(SIGPIPE, SIG_IGN);
     ck_assert(cidr_parse("127.0.0.0/8", &loopback));
-    origin = origin_open(answer, false);
+    origin = origin_open(answer, h2);
+    if (h2) {
+        origin_claim_h2(origin);
+        share_a_processor();
+    }
     conf = (struct conf){
         .audit_allow_private = {&loopback, 1},
         .audit_ports = {origin_port(origin)},
@@ -295,13 +409,25 @@ static void grade_locked_in(int (*grade)(void), unsigned timeout_ms)
 
 START_TEST(hostile_pages_end_within_bounds_and_good_ones_are_graded_meanwhile)
 {
-    grade_locked_in(grade_all, LONG_MS);
+    grade_locked_in(grade_all, LONG_MS, false);
 }
 END_TEST
 
 START_TEST(pages_that_never_end_are_given_up_when_their_time_is_over)
 {
-    grade_locked_in(grade_endless, SHORT_MS);
+    grade_locked_in(grade_endless, SHORT_MS, false);
+}
+END_TEST
+
+START_TEST(what_some_pages_reserve_is_not_taken_from_others)
+{
+    grade_locked_in(grade_windows, SHORT_MS, false);
+}
+END_TEST
+
+START_TEST(frames_that_mean_nothing_are_not_read_without_end)
+{
+    grade_locked_in(grade_flood, LONG_MS, true);
 }
 END_TEST
 
@@ -311,6 +437,8 @@ int main(void)
     TCase *t = tcase_create("hostile");
     tcase_set_timeout(t, 120);
     tcase_add_test(t, hostile_pages_end_within_bounds_and_good_ones_are_graded_meanwhile);
+    tcase_add_test(t, frames_that_mean_nothing_are_not_read_without_end);
+    tcase_add_test(t, what_some_pages_reserve_is_not_taken_from_others);
     tcase_add_test(t, pages_that_never_end_are_given_up_when_their_time_is_over);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

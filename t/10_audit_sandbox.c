@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "audit/audit.h"
+#include "audit/last_words.h"
 #include "audit_origin.h"
 
 #include <check.h>
@@ -299,6 +300,74 @@ START_TEST(in_the_sandbox_a_certificate_is_judged_and_the_page_graded)
 }
 END_TEST
 
+/* ---- the last words of a process that dies of a page ---- */
+
+static int words[2];
+
+static void say(uint64_t id)
+{
+    if (write(words[1], &id, sizeof(id)) != sizeof(id))
+        _exit(INSIDE_FAILED);
+}
+
+static int fault(struct audit *audit)
+{
+    *(volatile int *)(uintptr_t)((uintptr_t)audit & 1) = 1;
+    return INSIDE_LET_THROUGH;
+}
+
+static volatile bool deeper = true;
+
+static int overflow(struct audit *audit)
+{
+    volatile char room[65536];
+    room[0] = 1;
+    return deeper ? overflow(audit) + room[0] : INSIDE_LET_THROUGH;
+}
+
+static int give_up(struct audit *audit)
+{
+    (void)audit;
+    abort();
+}
+
+static int end_well(struct audit *audit)
+{
+    (void)audit;
+    return INSIDE_OK;
+}
+
+static const struct {
+    int (*act)(struct audit *audit);
+    int end;
+    uint64_t page, heard;
+} deaths[] = {
+    {fault, -SIGSEGV, 42, 42}, {overflow, -SIGSEGV, 42, 42}, {give_up, -SIGABRT, 42, 42},
+    {hang, -SIGALRM, 42, 42},  {fault, -SIGSEGV, 0, 0},      {end_well, INSIDE_OK, 42, 0},
+};
+
+static unsigned death; /* which of them */
+
+static int die(struct audit *audit)
+{
+    last_words_hear(say);
+    last_words_page(deaths[death].page);
+    return deaths[death].act(audit);
+}
+
+START_TEST(a_process_that_dies_of_a_page_names_it)
+{
+    uint64_t heard = 0;
+    ck_assert_int_eq(pipe2(words, O_NONBLOCK), 0);
+    death = (unsigned)_i;
+    ck_assert_int_eq(inside(die, false), deaths[_i].end);
+    ssize_t n = read(words[0], &heard, sizeof(heard));
+    ck_assert_uint_eq(n < 0 ? 0 : heard, deaths[_i].heard);
+    close(words[0]);
+    close(words[1]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("audit_sandbox");
@@ -306,6 +375,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, in_the_sandbox_a_page_is_graded_and_nothing_else_is_done, 0, sizeof(acts) / sizeof(*acts));
     tcase_add_test(t, in_the_sandbox_a_certificate_is_judged_and_the_page_graded);
+    tcase_add_loop_test(t, a_process_that_dies_of_a_page_names_it, 0, SANITIZED ? 0 : sizeof(deaths) / sizeof(*deaths));
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -266,7 +266,7 @@ START_TEST(a_full_store_refuses_creates_while_everything_else_goes_on)
     ck_assert_ptr_nonnull(strstr(store_why(k.s), "map"));
     struct store_usage u;
     ck_status(store_usage(k.s, &u), STORE_OK);
-    ck_assert_uint_ge(u.used_bytes * 100, u.map_bytes * 94);
+    ck_assert_uint_ge(u.room.used_bytes * 100, u.room.map_bytes * 94);
     store_read_end(k.s);
     char hash[32] = {9};
     ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = STR("b")}), STORE_FULL);
@@ -409,7 +409,7 @@ START_TEST(a_smaller_configured_map_does_not_shrink_the_stored_one)
     store_close(k.s);
     k.s = store_of(STORE_WRITE, 1 << 20, 16);
     ck_status(store_usage(k.s, &u), STORE_OK);
-    ck_assert_uint_eq(u.map_bytes, 16 << 20);
+    ck_assert_uint_eq(u.room.map_bytes, 16 << 20);
 }
 END_TEST
 

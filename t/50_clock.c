@@ -166,6 +166,26 @@ START_TEST(a_key_expires_by_the_clock_and_is_good_again_when_it_goes_back)
 }
 END_TEST
 
+START_TEST(a_visitors_token_ends_with_its_hour_and_the_leeway_of_other_clocks)
+{
+    static const struct {
+        int64_t step_s;
+        int status;
+    } moments[] = {{0, 200}, {-20, 200}, {HOUR + 20, 200}, {HOUR + 40, 401}, {25 * HOUR, 401}, {0, 200}};
+    step_to(0);
+    char *agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Clock", "--origin", "*", NULL);
+    struct response *init = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
+                                 .headers = {"Content-Type: application/json"}, .body = text("{\"agent_id\":\"%s\"}", agent));
+    expect_int(init, "data.expires_in", HOUR);
+    for (size_t i = 0; i < COUNT(moments); i++) {
+        step_to(moments[i].step_s);
+        for (int k = 0; k < 4; k++) /* on whichever worker */
+            expect_status(http(server, .path = "/api/v1/widget/conversation/messages", .key = str_at(init, "data.jwt")), moments[i].status);
+    }
+    step_to(0);
+}
+END_TEST
+
 START_TEST(a_key_revoked_after_a_step_is_refused_within_a_second)
 {
     step_to(0);
@@ -252,6 +272,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_head_that_does_not_end_is_cut_off_in_its_time, 0, COUNT(steps_s));
     tcase_add_loop_test(tcase, a_held_post_hears_of_its_report_after_a_step, 0, COUNT(steps_s));
     tcase_add_loop_test(tcase, a_key_expires_by_the_clock_and_is_good_again_when_it_goes_back, 0, COUNT(steps_s));
+    tcase_add_test(tcase, a_visitors_token_ends_with_its_hour_and_the_leeway_of_other_clocks);
     tcase_add_loop_test(tcase, a_key_revoked_after_a_step_is_refused_within_a_second, 0, COUNT(steps_s));
     tcase_add_loop_test(tcase, a_step_gives_a_window_more_at_most_and_locks_nobody_out, 0, COUNT(steps_s));
     tcase_add_test(tcase, a_store_written_through_all_steps_is_sound);

@@ -29,13 +29,9 @@ static char *with_api(const char *api)
 
 static void start_with(const char *api)
 {
-    char line[256] = "", url[128];
     server_configure(server, with_api(api));
     server_start(server);
-    ck_assert_int_gt(read(server->output, line, sizeof(line) - 1), 0);
-    ck_assert_msg(sscanf(line, "ready %100s workers=", url) == 1, "second line: %s", line);
-    internal = *server;
-    internal.url = text("%s", url);
+    internal = server_internal(server);
 }
 
 static void ask(int times, const char *key)
@@ -174,22 +170,6 @@ END_TEST
 
 /* ---- /metrics ---- */
 
-static long metric(const char *name)
-{
-    struct response *r = http(&internal, .path = "/metrics", .key = "");
-    expect_status(r, 200);
-    const char *at = r->body;
-    size_t n = strlen(name);
-    while (at != NULL && (strncmp(at, name, n) != 0 || at[n] != ' ')) {
-        at = strchr(at, '\n');
-        at = at == NULL ? NULL : at + 1;
-    }
-    ck_assert_msg(at != NULL, "no %s in\n%s", name, r->body);
-    long value = strtol(at + n, NULL, 10);
-    response_free(r);
-    return value;
-}
-
 static bool worker_is_other(void *arg)
 {
     pid_t now = server_process(server, "assayd: worker 0");
@@ -206,22 +186,22 @@ START_TEST(metrics_count_over_workers_deaths_and_reloads)
 {
     start_with(WINDOW("4"));
     ask(10, NULL);
-    ck_assert_int_eq(metric("assay_limiter_admitted_total{limiter=\"api\"}"), 4);
-    ck_assert_int_eq(metric("assay_limiter_refused_total{limiter=\"api\"}"), 6);
-    ck_assert_int_eq(metric("assay_limiter_refused_total{limiter=\"bulk-sync\"}"), 0);
+    ck_assert_int_eq(metric(&internal, "assay_limiter_admitted_total{limiter=\"api\"}"), 4);
+    ck_assert_int_eq(metric(&internal, "assay_limiter_refused_total{limiter=\"api\"}"), 6);
+    ck_assert_int_eq(metric(&internal, "assay_limiter_refused_total{limiter=\"bulk-sync\"}"), 0);
     pid_t worker = server_process(server, "assayd: worker 0");
     kill(worker, SIGKILL);
     ck_assert(wait_until(worker_is_other, &worker, 10000));
     server_configure(server, with_api("dry_run: true, " WINDOW("4")));
     server_signal(server, SIGHUP);
     ck_assert(wait_until(is_in_dry_run, NULL, 10000));
-    long refused = metric("assay_limiter_refused_total{limiter=\"api\"}"), would = metric("assay_limiter_dry_run_refused_total{limiter=\"api\"}");
+    long refused = metric(&internal, "assay_limiter_refused_total{limiter=\"api\"}"), would = metric(&internal, "assay_limiter_dry_run_refused_total{limiter=\"api\"}");
     ck_assert_int_ge(refused, 6);
     ck_assert_int_ge(would, 1);
-    ck_assert_int_eq(metric("assay_limiter_admitted_total{limiter=\"api\"}"), 4);
-    ck_assert_int_ge(metric("assay_limiter_slots"), 1048576);
-    ck_assert_int_eq(metric("assay_limiter_evicted_alive_total{limiter=\"api\"}"), 0);
-    ck_assert_int_ge(metric("assay_limiter_slots_used{limiter=\"api\"}"), 0);
+    ck_assert_int_eq(metric(&internal, "assay_limiter_admitted_total{limiter=\"api\"}"), 4);
+    ck_assert_int_ge(metric(&internal, "assay_limiter_slots"), 1048576);
+    ck_assert_int_eq(metric(&internal, "assay_limiter_evicted_alive_total{limiter=\"api\"}"), 0);
+    ck_assert_int_ge(metric(&internal, "assay_limiter_slots_used{limiter=\"api\"}"), 0);
     kill(server->pid, SIGKILL);
     server_wait(server, 5000);
 }
@@ -231,15 +211,11 @@ START_TEST(occupancy_of_a_small_table_is_counted)
 {
     server_configure(server, "internal_listen: 127.0.0.1:0\nlimits: { slots: 1024 }");
     server_start(server);
-    char line[256] = "", url[128];
-    ck_assert_int_gt(read(server->output, line, sizeof(line) - 1), 0);
-    ck_assert_int_eq(sscanf(line, "ready %100s workers=", url), 1);
-    internal = *server;
-    internal.url = text("%s", url);
-    ck_assert_int_eq(metric("assay_limiter_slots_used{limiter=\"bulk-sync\"}"), 0);
+    internal = server_internal(server);
+    ck_assert_int_eq(metric(&internal, "assay_limiter_slots_used{limiter=\"bulk-sync\"}"), 0);
     expect_status(http_get(server, "/v1/wp/none"), 404);
-    ck_assert_int_le(metric("assay_limiter_slots_used{limiter=\"bulk-sync\"}"), 1); /* 0 only where the minute has just turned */
-    ck_assert_int_eq(metric("assay_limiter_slots_used{limiter=\"api\"}"), 0);
+    ck_assert_int_le(metric(&internal, "assay_limiter_slots_used{limiter=\"bulk-sync\"}"), 1); /* 0 only where the minute has just turned */
+    ck_assert_int_eq(metric(&internal, "assay_limiter_slots_used{limiter=\"api\"}"), 0);
     server_stop(server);
 }
 END_TEST

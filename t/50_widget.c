@@ -307,6 +307,11 @@ START_TEST(an_agent_that_is_unpublished_stops_within_a_second)
     for (int i = 0; i < 4; i++) /* on whichever worker */
         expect_error(post(&v, "typing", NULL), 404, "agent_not_found");
     expect_error(init_with(own, ""), 404, "agent_not_found");
+    for (size_t i = 1; i < COUNT(surface) - 1; i++) {
+        struct response *r = as(&v, surface[i].method, surface[i].path, NULL);
+        expect_error(r, 404, "agent_not_found");
+        expect(r, header(r, "X-RateLimit-Limit") && header(r, "Access-Control-Allow-Origin"));
+    }
     assay_ok(server, "agent", "update", own, "--published", NULL);
     expect_status(post(&v, "typing", NULL), 200);
     assay_ok(server, "agent", "delete", own, NULL);
@@ -439,6 +444,57 @@ START_TEST(an_answer_comes_as_events_too)
 END_TEST
 
 static const struct {
+    const char *method, *path, *body;
+    bool chats; /* refused until there is a lead */
+} before_lead[] = {
+    {"POST", "messages", "{\"message\":\"x\"}", true},
+    {"POST", "messages", "{\"message\":\"\"}", true},
+    {"POST", "messages/stream", "{\"message\":\"x\"}", true},
+    {"POST", "request-human", NULL, true},
+    {"GET", "conversation/messages", NULL, false},
+    {"POST", "conversation/read", NULL, false},
+    {"POST", "conversation/clear", NULL, false},
+    {"POST", "conversation/close", NULL, false},
+    {"POST", "events", "{\"event\":\"opened\"}", false},
+    {"POST", "typing", NULL, false},
+    {"POST", "satisfaction", "{\"rating\":5}", false},
+    {"DELETE", "me", NULL, false},
+};
+
+START_TEST(an_agent_may_want_a_lead_before_it_chats)
+{
+    char *own = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "L", "--origin", SHOP, "--require-lead", NULL);
+    struct response *init = init_with(own, "");
+    struct visitor v = visitor_of(init);
+    const char *method = before_lead[_i].method, *path = before_lead[_i].path, *body = before_lead[_i].body;
+    expect(init, bool_at(init, "data.agent.require_lead_before_chat") && !bool_at(init, "data.lead_captured"));
+    struct response *r = as(&v, method, path, body);
+    if (!before_lead[_i].chats) {
+        expect(r, r->status == 200 || r->status == 202);
+        return;
+    }
+    expect_error(r, 403, "lead_required");
+    expect(r, header(r, "X-RateLimit-Limit") && header(r, "Access-Control-Allow-Origin"));
+    struct response *list = as(&v, "GET", "conversation/messages", NULL);
+    expect(list, len_at(list, "data.messages") == 0);
+    expect_str(operate("GET", text("conversations/%s", v.conversation), NULL), "data.status", "open");
+    expect_status(post(&v, "leads", "{\"email\":\"nobody\"}"), 422); /* none yet */
+    expect_error(as(&v, method, path, body), 403, "lead_required");
+    expect_status(post(&v, "leads", text("{\"email\":\"l%d@example.com\"}", _i)), 201);
+    for (int i = 0; i < 4; i++) { /* on whichever worker */
+        r = as(&v, method, path, body);
+        expect(r, r->status == 200 || (body != NULL && strstr(body, "\"\"") && r->status == 422));
+    }
+    init = init_with(own, text(",\"anon_id\":\"%s\"", v.secret));
+    expect(init, bool_at(init, "data.lead_captured"));
+    struct visitor other = visitor_of(init_with(own, ""));
+    expect_error(as(&other, method, path, body), 403, "lead_required");
+    assay_ok(server, "agent", "update", own, "--no-require-lead", NULL);
+    expect(init, as(&other, method, path, body)->status != 403);
+}
+END_TEST
+
+static const struct {
     const char *path, *body;
     int status;
     const char *code, *field;
@@ -532,6 +588,42 @@ START_TEST(repeats_get_the_first_answer_and_nothing_is_kept_twice)
 }
 END_TEST
 
+static const struct {
+    const char *path, *body, *other;
+    int status;
+} idempotent[] = {
+    {"messages", "{\"message\":\"two\"}", "{\"message\":\"three\"}", 200},
+    {"messages/stream", "{\"message\":\"two\"}", "{\"message\":\"three\"}", 200},
+    {"leads", "{\"email\":\"idem@example.com\"}", "{\"email\":\"other@example.com\"}", 201},
+};
+
+static struct response *under_key(const struct visitor *v, const char *path, const char *key, const char *body)
+{
+    return http(server, .method = "POST", .path = text("/api/v1/widget/%s", path), .key = v->jwt,
+                .headers = {JSON, FROM_SHOP, text("Idempotency-Key: %s", key)}, .body = body);
+}
+
+START_TEST(an_idempotency_key_is_good_for_one_body_of_one_visitor)
+{
+    struct visitor v = visitor_new(), w = visitor_new();
+    const char *path = idempotent[_i].path;
+    struct response *first = under_key(&v, path, "key", idempotent[_i].body);
+    expect_status(first, idempotent[_i].status);
+    expect(first, header(first, "Idempotent-Replayed") == NULL);
+    struct response *again = under_key(&v, path, "key", idempotent[_i].body);
+    expect_status(again, idempotent[_i].status);
+    expect(again, header(again, "Idempotent-Replayed") && !strcmp(again->body, first->body));
+    expect_error(under_key(&v, path, "key", idempotent[_i].other), 422, "idempotency_key_reused");
+    struct response *others = under_key(&w, path, "key", idempotent[_i].other);
+    expect(others, others->status == idempotent[_i].status && header(others, "Idempotent-Replayed") == NULL);
+    expect_error(under_key(&v, path, text("%0256d", 1), idempotent[_i].body), 400, "bad_request");
+    expect_error(under_key(&v, path, "once", "{}"), 422, "validation_failed"); /* what was refused is not kept */
+    expect_status(under_key(&v, path, "once", idempotent[_i].body), 200);
+    struct response *list = as(&v, "GET", "conversation/messages", NULL);
+    expect(list, len_at(list, "data.messages") == (_i == 2 ? 0 : 4));
+}
+END_TEST
+
 START_TEST(pages_of_messages_follow_cursors_and_304_without_news)
 {
     struct visitor v = visitor_new();
@@ -608,6 +700,37 @@ START_TEST(a_lead_is_new_once_and_then_brought_up_to_date)
     expect_str(list, "data.0.fields.company", "X");
     expect(list, header(list, "X-RateLimit-Limit") == NULL);
     expect(first, !strcmp(header(first, "X-RateLimit-Limit"), "30"));
+}
+END_TEST
+
+START_TEST(who_knows_an_address_reads_changes_and_erases_nothing_of_its_lead)
+{
+    struct visitor ann = visitor_new(), eve = visitor_new();
+    expect_status(post(&ann, "leads", "{\"email\":\"ann@safe.example\",\"name\":\"Ann\",\"phone\":\"555\",\"fields\":{\"vat\":\"7\"}}"),
+                  201);
+    struct response *r =
+        post(&eve, "leads", "{\"email\":\"ANN@safe.example\",\"name\":\"Eve\",\"phone\":\"666\",\"fields\":{\"vat\":\"8\"}}");
+    expect_status(r, 200);
+    expect(r, has_exactly(r, "data", "lead_id conversation_id email lead_captured") && strstr(r->body, "ann@") == NULL);
+    expect_str(r, "data.conversation_id", eve.conversation);
+    expect_str(r, "data.email", "ANN@safe.example");
+    struct response *list = operate("GET", "leads?per_page=10", NULL);
+    expect_str(list, "data.0.email", "ann@safe.example");
+    expect_str(list, "data.0.name", "Ann");
+    expect_str(list, "data.0.phone", "555");
+    expect_str(list, "data.0.fields.vat", "7");
+    expect_str(list, "data.0.visitor_id", ann.id);
+    expect_str(list, "data.0.conversation_id", ann.conversation);
+    expect_str(list, "data.0.others.0.visitor_id", eve.id); /* and the operator is told who said what */
+    expect_str(list, "data.0.others.0.phone", "666");
+    expect_status(as(&eve, "DELETE", "me", NULL), 200);
+    list = operate("GET", "leads?per_page=10", NULL);
+    expect_str(list, "data.0.name", "Ann");
+    expect(list, len_at(list, "data.0.others") == 0 && strstr(list->body, "Eve") == NULL && strstr(list->body, eve.id) == NULL);
+    expect_status(as(&ann, "DELETE", "me", NULL), 200);
+    list = operate("GET", "leads?per_page=10", NULL);
+    expect(list, strcasestr(list->body, "ann@safe.example") == NULL);
+    assay_ok(server, "check", NULL);
 }
 END_TEST
 
@@ -946,12 +1069,15 @@ int main(void)
     tcase_add_test(tc, rotating_the_secrets_logs_nobody_out);
     tcase_add_test(tc, a_message_is_answered_honestly_and_kept);
     tcase_add_test(tc, an_answer_comes_as_events_too);
+    tcase_add_loop_test(tc, an_agent_may_want_a_lead_before_it_chats, 0, (int)COUNT(before_lead));
     tcase_add_loop_test(tc, a_bad_body_is_refused_and_names_the_field, 0, (int)COUNT(bad_bodies));
     tcase_add_test(tc, a_text_is_measured_in_characters);
     tcase_add_test(tc, repeats_get_the_first_answer_and_nothing_is_kept_twice);
+    tcase_add_loop_test(tc, an_idempotency_key_is_good_for_one_body_of_one_visitor, 0, (int)COUNT(idempotent));
     tcase_add_test(tc, pages_of_messages_follow_cursors_and_304_without_news);
     tcase_add_test(tc, marks_are_idempotent);
     tcase_add_test(tc, a_lead_is_new_once_and_then_brought_up_to_date);
+    tcase_add_test(tc, who_knows_an_address_reads_changes_and_erases_nothing_of_its_lead);
     tcase_add_test(tc, events_are_kept_as_a_batch_or_alone);
     tcase_add_loop_test(tc, a_time_is_what_RFC_3339_says, 0, (int)COUNT(times));
     tcase_add_test(tc, the_first_rating_stays);

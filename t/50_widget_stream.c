@@ -149,6 +149,22 @@ START_TEST(the_head_says_what_it_is)
 }
 END_TEST
 
+START_TEST(a_stream_is_charged_once_whatever_it_tells)
+{
+    struct visitor v = visitor_new();
+    struct response *before = http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
+    struct reader *reader = stream_of(&v, NULL);
+    expect_comes(reader, ": here", 2000);
+    for (int i = 0; i < 5; i++) {
+        expect_status(operate(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
+        expect_comes(reader, text("\"m%d.\"", i), 1000);
+    }
+    struct response *after = http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
+    if (!strcmp(header(before, "X-RateLimit-Reset"), header(after, "X-RateLimit-Reset"))) /* else a window ended meanwhile */
+        ck_assert_int_eq(atoi(header(before, "X-RateLimit-Remaining")) - atoi(header(after, "X-RateLimit-Remaining")), 2);
+}
+END_TEST
+
 START_TEST(claims_typing_and_the_close_are_told)
 {
     struct visitor v = visitor_new();
@@ -275,19 +291,80 @@ START_TEST(a_quiet_stream_beats_every_15_seconds)
 }
 END_TEST
 
+/*
+ * As a client comes again that was told to: a stream that stays. What waited at the door of another worker that is to go is taken in by it
+ * and told once more, but by none twice: ${others} of them may.
+ */
+static struct reader *come_again(const struct visitor *v, const char *last, int others)
+{
+    for (;;) {
+        struct reader *reader = stream_of(v, last);
+        int64_t deadline = now_ms() + 5000;
+        while (strstr(reader->seen, ": here") == NULL && strstr(reader->seen, "event: reconnect\n") == NULL && now_ms() < deadline)
+            take(reader, (int)(deadline - now_ms()));
+        if (strstr(reader->seen, ": here") != NULL)
+            return reader;
+        expect_comes(reader, "event: reconnect\n", 0);
+        ck_assert_msg(others-- > 0, "told to come again, and again:\n%s", reader->seen);
+    }
+}
+
 START_TEST(a_drain_asks_to_come_again)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
     expect_comes(reader, ": here", 2000);
     struct response *last = post(&v, "messages", "{\"message\":\"before\"}");
+    expect_status(last, 200);
     expect_comes(reader, "\"assistant\"", 1000);
     server_signal(server, SIGHUP);
     expect_comes(reader, "event: reconnect\n", 5000);
     ck_assert(ends(reader, 1000));
-    struct reader *again = stream_of(&v, str_at(last, "data.message_id"));
+    struct reader *again = come_again(&v, str_at(last, "data.message_id"), 1);
     expect_comes(again, "\"assistant\"", 5000);
     ck_assert_ptr_null(strstr(again->seen, "\"before\""));
+}
+END_TEST
+
+/* the workers of before: gone, or at it */
+static bool drains(void *unused)
+{
+    struct json_object *rows = assay_list(server, "stats", NULL), *process = NULL, *phase = NULL, *generation = NULL;
+    size_t draining = 0;
+    (void)unused;
+    for (size_t i = 0; i < json_object_array_length(rows); i++) {
+        struct json_object *row = json_object_array_get_idx(rows, i);
+        ck_assert(json_object_object_get_ex(row, "process", &process) && json_object_object_get_ex(row, "phase", &phase) &&
+                  json_object_object_get_ex(row, "generation", &generation));
+        bool at_it = !strcmp(json_object_get_string(phase), "draining");
+        if (!strcmp(json_object_get_string(process), "worker") && json_object_get_int(generation) == 0 && !at_it)
+            return false;
+        draining += at_it;
+    }
+    return draining > 0;
+}
+
+START_TEST(a_stream_asked_for_while_its_worker_drains_is_told_to_come_again)
+{
+    struct visitor v = visitor_new();
+    struct response *last = post(&v, "messages", "{\"message\":\"before\"}");
+    struct raw *begun[4]; /* a drain waits for requests that have begun */
+    for (size_t i = 0; i < COUNT(begun); i++) {
+        begun[i] = raw_open(server);
+        raw_text(begun[i], "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); /* so that a worker of before has it */
+        expect_status(raw_response(begun[i], false, 5000), 200);
+        raw_text(begun[i], "GET /api/v1/widget/conversation/stream HTTP/1.1\r\n");
+    }
+    server_signal(server, SIGHUP);
+    ck_assert(wait_until(drains, NULL, 5000));
+    for (size_t i = 0; i < COUNT(begun); i++) {
+        raw_text(begun[i], "Host: x\r\nAuthorization: Bearer %s\r\nLast-Event-ID: %s\r\n\r\n", v.jwt, str_at(last, "data.message_id"));
+        struct response *r = raw_response(begun[i], false, 5000);
+        expect(r, r->status == 200 && !strcmp(r->body, "event: reconnect\ndata: {}\n\n"));
+        ck_assert(raw_closed(begun[i], 1000));
+    }
+    struct reader *again = come_again(&v, str_at(last, "data.message_id"), 0);
+    expect_comes(again, "\"assistant\"", 1000);
 }
 END_TEST
 
@@ -337,6 +414,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, an_operators_answer_reaches_every_stream_within_200_ms);
     tcase_add_test(tc, the_head_says_what_it_is);
+    tcase_add_test(tc, a_stream_is_charged_once_whatever_it_tells);
     tcase_add_test(tc, claims_typing_and_the_close_are_told);
     tcase_add_test(tc, a_stream_that_comes_back_misses_and_repeats_nothing);
     tcase_add_test(tc, an_id_from_beyond_the_end_hides_nothing);
@@ -345,6 +423,7 @@ int main(void)
     tcase_add_test(tc, it_ends_with_its_token);
     tcase_add_test(tc, a_quiet_stream_beats_every_15_seconds);
     tcase_add_test(tc, a_drain_asks_to_come_again);
+    tcase_add_test(tc, a_stream_asked_for_while_its_worker_drains_is_told_to_come_again);
     tcase_add_test(tc, a_writer_that_dies_loses_no_event);
     tcase_add_test(tc, a_bad_token_opens_nothing);
     tcase_add_test(tc, a_client_that_goes_away_is_let_go);

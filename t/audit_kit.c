@@ -70,3 +70,11 @@ void audit_kit_expect(struct facts *f, const char *id, enum expected outcome, co
     found = found || (v.value_kind == VALUE_NUMBER && strcmp(number, says) == 0);
     ck_assert_msg(found, "%s does not say %s", id, says);
 }
+
+void audit_kit_judge(const struct audit_case *c)
+{
+    struct facts f;
+    audit_kit_facts(&f, c->url, c->headers, c->html);
+    audit_kit_expect(&f, c->id, c->outcome, c->says);
+    facts_free(&f);
+}

@@ -15,4 +15,14 @@ void audit_kit_facts(struct facts *f, const char *url, const char *headers, cons
 /* audit_kit_expect(f, id, outcome, says): the check ${id} comes to ${outcome}, and its value, message or details hold ${says} (NULL: anything). */
 void audit_kit_expect(struct facts *f, const char *id, enum expected outcome, const char *says);
 
+/* A page and what a check says of it. audit_kit_judge(c): it does. */
+struct audit_case {
+    const char *id; /* the check */
+    enum expected outcome;
+    const char *says; /* what value, message or details must hold; NULL: anything */
+    const char *url, *headers, *html;
+};
+
+void audit_kit_judge(const struct audit_case *c);
+
 #endif

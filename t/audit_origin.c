@@ -220,6 +220,19 @@ static void *accept_all(void *arg)
     }
 }
 
+static int choose_h2(SSL *ssl, const unsigned char **out, unsigned char *out_n, const unsigned char *in, unsigned in_n, void *arg)
+{
+    (void)ssl, (void)in, (void)in_n, (void)arg;
+    *out = (const unsigned char *)"h2";
+    *out_n = 2;
+    return SSL_TLSEXT_ERR_OK;
+}
+
+void origin_claim_h2(struct origin *o)
+{
+    SSL_CTX_set_alpn_select_cb(o->tls, choose_h2, NULL);
+}
+
 void origin_start(struct origin *o)
 {
     o->started = pthread_create(&o->thread, NULL, accept_all, o) == 0;

@@ -24,6 +24,8 @@ struct origin *origin_open(origin_fn *answer, bool tls);
 struct ssl_ctx_st;
 struct origin *origin_open_everywhere(origin_fn *answer, uint16_t port, struct ssl_ctx_st *tls);
 void origin_start(struct origin *o);
+/* origin_claim_h2(o): agree to HTTP/2 over TLS; the client's preface is then the request, of path "*", and its answer are frames. */
+void origin_claim_h2(struct origin *o);
 void origin_close(struct origin *o);
 
 uint16_t origin_port(const struct origin *o);

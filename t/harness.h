@@ -171,6 +171,13 @@ struct response {
 struct response *http_call(const struct server *s, const struct call *call);
 void response_free(struct response *r);
 
+/*
+ * server_internal(s): the same server at its internal listener, whose ready line comes after the first. metric(internal, name): a number of /metrics, by
+ * name and labels as they stand there; -1: no such line.
+ */
+struct server server_internal(const struct server *s);
+long metric(const struct server *internal, const char *name);
+
 /* A form's POST or PUT, a GET, a DELETE with the server's key. */
 struct response *http_get(const struct server *s, const char *path);
 struct response *http_post(const struct server *s, const char *path, const char *form);

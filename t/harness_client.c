@@ -383,6 +383,33 @@ struct response *http_delete(const struct server *s, const char *path)
     return http(s, .method = "DELETE", .path = path);
 }
 
+/* ---- /metrics ---- */
+
+struct server server_internal(const struct server *s)
+{
+    struct server internal = *s;
+    char line[256] = "", url[128];
+    ck_assert_int_gt(read(s->output, line, sizeof(line) - 1), 0);
+    ck_assert_msg(sscanf(line, "ready %100s workers=", url) == 1, "second line: %s", line);
+    internal.url = text("%s", url);
+    return internal;
+}
+
+long metric(const struct server *internal, const char *name)
+{
+    struct response *r = http(internal, .path = "/metrics", .key = "");
+    expect_status(r, 200);
+    const char *at = r->body;
+    size_t n = strlen(name);
+    while (at != NULL && (strncmp(at, name, n) != 0 || at[n] != ' ')) {
+        at = strchr(at, '\n');
+        at = at == NULL ? NULL : at + 1;
+    }
+    long value = at == NULL ? -1 : strtol(at + n, NULL, 10);
+    response_free(r);
+    return value;
+}
+
 /* ---- forms ---- */
 
 char *encode(const char *value)

@@ -113,10 +113,7 @@ static void show(void *arg, enum store_status status, const struct store_convers
     buf_printf(&body, ",\"visitor_typing\":%s,\"operator_typing\":%s,", visitor ? "true" : "false", operated ? "true" : "false");
     if (widget_page(r, &id, &all, r->values, &body)) {
         buf_adds(&body, "}");
-        if (buf_ok(&body))
-            widget_reply(r, 200, buf_view(&body));
-        else
-            reply_error(r, ERR_UNAVAILABLE, NULL);
+        widget_send(r, 200, &body);
     }
     buf_free(&body);
 }
@@ -148,30 +145,18 @@ static struct store_change *change_new(struct request *r, enum store_change_kind
     return change;
 }
 
-struct told {
-    struct request *r;
-    const struct store_answer *answer;
-};
-
-static void show_message(void *arg, enum store_status status, const struct store_kept_message *m)
+static void show_message(struct request *r, const struct store_answer *answer, const struct store_kept_message *m)
 {
-    const struct told *told = arg;
-    if (status != STORE_OK) {
-        reply_store_error(told->r, status);
-        return;
-    }
-    widget_replayed(told->r, told->answer);
-    widget_reply(told->r, 201, m->json);
+    (void)answer;
+    widget_reply(r, 201, m->json);
 }
 
 static void replied(struct request *r, const struct store_answer *answer)
 {
-    const struct store_change *change = r->state;
-    struct told told = {r, answer};
     if (answer->status != STORE_OK)
         widget_refuse(r, answer->status);
     else
-        store_message_get(r->store, &change->conversation, &answer->first, show_message, &told);
+        widget_kept(r, answer, &answer->first, show_message);
 }
 
 void conversations_reply(struct request *r)

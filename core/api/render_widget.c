@@ -126,16 +126,32 @@ static void member_source(struct buf *out, const struct ulid *id, const struct u
     member_id(out, ",\"conversation_id\":", conversation);
 }
 
+static void sender_members(struct buf *out, const struct store_sender *s)
+{
+    member_text(out, "\"email\":", s->email);
+    member_text(out, ",\"name\":", s->name);
+    member_text(out, ",\"phone\":", s->phone);
+    member_json(out, ",\"fields\":", s->fields, "{}");
+    member_time(out, ",\"created_at\":", s->created_at);
+    member_time(out, ",\"updated_at\":", s->updated_at);
+}
+
 void render_lead(const struct store_lead *l, struct buf *out)
 {
-    member_source(out, &l->id, &l->agent, &l->visitor, &l->conversation);
-    member_text(out, ",\"email\":", l->email);
-    member_text(out, ",\"name\":", l->name);
-    member_text(out, ",\"phone\":", l->phone);
-    member_json(out, ",\"fields\":", l->fields, "{}");
-    member_time(out, ",\"created_at\":", l->created_at);
-    member_time(out, ",\"updated_at\":", l->updated_at);
-    buf_adds(out, "}");
+    const struct store_sender *first = &l->senders[0];
+    member_source(out, &l->id, &l->agent, &first->visitor, &first->conversation);
+    buf_adds(out, ",");
+    sender_members(out, first);
+    buf_adds(out, ",\"others\":[");
+    for (size_t i = 1; i < l->senders_n; i++) {
+        const struct store_sender *s = &l->senders[i];
+        member_id(out, i == 1 ? "{\"visitor_id\":" : ",{\"visitor_id\":", &s->visitor);
+        member_id(out, ",\"conversation_id\":", &s->conversation);
+        buf_adds(out, ",");
+        sender_members(out, s);
+        buf_adds(out, "}");
+    }
+    buf_adds(out, "]}");
 }
 
 void render_event(const struct store_event_row *e, struct buf *out)

@@ -33,6 +33,14 @@ void widget_reply(struct request *r, int status, struct str body)
     reply_json(r, status, parts, 3);
 }
 
+void widget_send(struct request *r, int status, const struct buf *body)
+{
+    if (buf_ok(body))
+        widget_reply(r, status, buf_view(body));
+    else
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+}
+
 void widget_refuse(struct request *r, enum store_status status)
 {
     if (status == STORE_NOT_FOUND && r->route->auth == AUTH_JWT) {
@@ -48,6 +56,30 @@ void widget_replayed(struct request *r, const struct store_answer *answer)
 {
     if (answer->replayed == 1)
         reply_header(r, "idempotent-replayed", STR("true"));
+}
+
+struct keeping {
+    struct request *r;
+    const struct store_answer *answer;
+    widget_kept_fn *done;
+};
+
+static void message_read(void *arg, enum store_status status, const struct store_kept_message *m)
+{
+    const struct keeping *k = arg;
+    if (status != STORE_OK) {
+        widget_refuse(k->r, status);
+        return;
+    }
+    widget_replayed(k->r, k->answer);
+    k->done(k->r, k->answer, m);
+}
+
+void widget_kept(struct request *r, const struct store_answer *answer, const struct ulid *id, widget_kept_fn *done)
+{
+    const struct store_change *change = r->state;
+    struct keeping k = {r, answer, done};
+    store_message_get(r->store, &change->conversation, id, message_read, &k);
 }
 
 void widget_id(struct buf *out, const char *name, const struct ulid *id)

@@ -33,9 +33,18 @@ struct store_change *widget_change(struct request *r, enum store_change_kind kin
 
 /* widget_reply(r, status, body): {"data":${body}}, no-store. */
 void widget_reply(struct request *r, int status, struct str body);
+/* widget_send: the same of a buffer, which stays the caller's; 503 where it could not grow. */
+void widget_send(struct request *r, int status, const struct buf *body);
 
 /* widget_refuse(r, status): the answer to a refused change: a visitor that is gone meanwhile gets 401. */
 void widget_refuse(struct request *r, enum store_status status);
+
+/*
+ * widget_kept(r, answer, id, done): read back the message ${id} of the conversation that the change in r->state was about: of a repeat, it
+ * is the one the first request got, and the header says so. ${done} replies; where it cannot be read, an error is replied here.
+ */
+typedef void widget_kept_fn(struct request *r, const struct store_answer *answer, const struct store_kept_message *m);
+void widget_kept(struct request *r, const struct store_answer *answer, const struct ulid *id, widget_kept_fn *done);
 
 /* widget_replayed(r, answer): the header that says so. */
 void widget_replayed(struct request *r, const struct store_answer *answer);

@@ -12,11 +12,6 @@
 
 /* ---- a message ---- */
 
-struct told {
-    struct request *r;
-    const struct store_answer *answer;
-};
-
 /* The object that tells what became of the message. */
 static void result_put(struct buf *body, const struct store_change *change, const struct store_answer *answer, struct str result)
 {
@@ -91,39 +86,30 @@ static void events_reply(struct request *r, const struct store_answer *answer, s
 static void message_body(struct request *r, const struct store_answer *answer, struct str result)
 {
     struct buf body = {0};
-    widget_replayed(r, answer);
     if ((r->route->flags & ROUTE_TEXT) != 0) {
         events_reply(r, answer, result, &body);
     } else {
         result_put(&body, r->state, answer, result);
-        if (buf_ok(&body))
-            widget_reply(r, 200, buf_view(&body));
-        else
-            reply_error(r, ERR_UNAVAILABLE, NULL);
+        widget_send(r, 200, &body);
     }
     buf_free(&body);
 }
 
-static void answer_read(void *arg, enum store_status status, const struct store_kept_message *m)
+static void answered(struct request *r, const struct store_answer *answer, const struct store_kept_message *m)
 {
-    const struct told *told = arg;
-    if (status == STORE_OK)
-        message_body(told->r, told->answer, m->result);
-    else
-        widget_refuse(told->r, status);
+    message_body(r, answer, m->result);
 }
 
-/* The answer is read back: of a repeat, it is the one the first request got. */
 static void posted(struct request *r, const struct store_answer *answer)
 {
-    const struct store_change *change = r->state;
-    struct told told = {r, answer};
     if (answer->status != STORE_OK)
         widget_refuse(r, answer->status);
-    else if (ulid_none(&answer->second))
+    else if (!ulid_none(&answer->second))
+        widget_kept(r, answer, &answer->second, answered);
+    else {
+        widget_replayed(r, answer);
         message_body(r, answer, (struct str){NULL, 0});
-    else
-        store_message_get(r->store, &change->conversation, &answer->second, answer_read, &told);
+    }
 }
 
 static struct str sent_text(const struct value *v)
@@ -172,10 +158,7 @@ static void look(void *arg, enum store_status status, const struct store_agent *
     buf_adds(&body, "{");
     if (widget_page(r, &id, &cleared, r->values, &body)) {
         buf_printf(&body, ",\"is_claimed\":%s,\"operator_typing\":%s}", claimed ? "true" : "false", typing ? "true" : "false");
-        if (buf_ok(&body))
-            widget_reply(r, 200, buf_view(&body));
-        else
-            reply_error(r, ERR_UNAVAILABLE, NULL);
+        widget_send(r, 200, &body);
     }
     buf_free(&body);
 }
@@ -229,10 +212,7 @@ static void show_state(void *arg, enum store_status status, const struct store_a
                c->claimed_by != 0 ? "true" : "false");
     widget_id(&body, ",\"read_up_to\":", &c->read);
     buf_adds(&body, "}");
-    if (buf_ok(&body))
-        widget_reply(r, 200, buf_view(&body));
-    else
-        reply_error(r, ERR_UNAVAILABLE, NULL);
+    widget_send(r, 200, &body);
     buf_free(&body);
 }
 
@@ -278,10 +258,7 @@ static void show_erased(struct request *r)
     struct buf body = {0};
     widget_id(&body, "{\"visitor_id\":", &r->session.visitor);
     buf_adds(&body, ",\"deleted\":true}");
-    if (buf_ok(&body))
-        widget_reply(r, 200, buf_view(&body));
-    else
-        reply_error(r, ERR_UNAVAILABLE, NULL);
+    widget_send(r, 200, &body);
     buf_free(&body);
 }
 

@@ -90,10 +90,7 @@ static void show(struct request *r)
         buf_adds(&shown.body, ",");
         if (widget_page(r, &o->conversation, &shown.cleared, NULL, &shown.body)) {
             buf_adds(&shown.body, shown.lead_captured ? ",\"lead_captured\":true}" : ",\"lead_captured\":false}");
-            if (buf_ok(&shown.body))
-                widget_reply(r, 200, buf_view(&shown.body));
-            else
-                reply_error(r, ERR_UNAVAILABLE, NULL);
+            widget_send(r, 200, &shown.body);
         }
     }
     buf_free(&shown.body);

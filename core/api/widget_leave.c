@@ -134,10 +134,7 @@ static void lead_kept(struct request *r, const struct store_answer *answer)
     buf_adds(&body, ",\"email\":");
     json_string(&body, r->values[LEAD_EMAIL].text);
     buf_adds(&body, ",\"lead_captured\":true}");
-    if (buf_ok(&body))
-        widget_reply(r, (int)answer->code, buf_view(&body));
-    else
-        reply_error(r, ERR_UNAVAILABLE, NULL);
+    widget_send(r, (int)answer->code, &body);
     buf_free(&body);
 }
 
@@ -198,10 +195,7 @@ static void rating_kept(struct request *r, const struct store_answer *answer)
     widget_id(&body, "{\"rating_id\":", &answer->first);
     widget_id(&body, ",\"conversation_id\":", &r->session.conversation);
     buf_printf(&body, ",\"rating\":%" PRIu32 "}", answer->code);
-    if (buf_ok(&body))
-        widget_reply(r, 200, buf_view(&body));
-    else
-        reply_error(r, ERR_UNAVAILABLE, NULL);
+    widget_send(r, 200, &body);
     buf_free(&body);
 }
 

@@ -1,9 +1,11 @@
 #include "audit.h"
 #include "fetch.h"
+#include "last_words.h"
 #include "places.h"
 #include "results.h"
 #include "robots.h"
 #include "sandbox.h"
+#include "stall.h"
 #include "text.h"
 
 #include <libxml/parser.h>
@@ -126,7 +128,7 @@ struct audit *audit_new(const struct conf *conf)
     audit->guard = guard_new(conf);
     audit->places = audit->own_places = calloc(1, sizeof(*audit->places));
     audit->pid = getpid();
-    if (audit->multi == NULL || audit->guard == NULL || audit->places == NULL) {
+    if (audit->multi == NULL || audit->guard == NULL || audit->places == NULL || !stall_start()) {
         audit_free(audit);
         return NULL;
     }
@@ -166,6 +168,7 @@ void audit_free(struct audit *audit)
 {
     if (audit == NULL)
         return;
+    stall_stop();
     struct queue *const queues[] = {&audit->waiting, &audit->running, &audit->finished};
     for (size_t i = 0; i < sizeof(queues) / sizeof(*queues); i++)
         while (queues[i]->first != NULL)
@@ -267,10 +270,18 @@ static void others_waited(struct audit *audit, const struct job *but, int64_t si
 }
 
 /* Reading and judging give up by themselves; should a step of them never end, the process does. */
-static void watch(unsigned seconds)
+static void watch(const struct job *job)
+{
+    last_words_page(job->id);
+    if (sandbox_is_on())
+        alarm(WATCHDOG_SECONDS);
+}
+
+static void watch_end(void)
 {
     if (sandbox_is_on())
-        alarm(seconds);
+        alarm(0);
+    last_words_page(0);
 }
 
 static void job_grade(struct audit *audit, struct job *job)
@@ -281,9 +292,9 @@ static void job_grade(struct audit *audit, struct job *job)
     clock_gettime(CLOCK_REALTIME, &now);
     job->facts.now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
     int64_t began_ms = mono_ms();
-    watch(WATCHDOG_SECONDS);
+    watch(job);
     bool made = results_make(&job->facts, audit->conf, &findings, &json);
-    watch(0);
+    watch_end();
     others_waited(audit, job, began_ms);
     if (made) {
         job->done(job->arg, &findings);
@@ -414,9 +425,9 @@ static bool page_read_in_time(struct audit *audit, struct job *job, struct str b
 {
     int64_t began_ms = mono_ms(), left_ms = job->deadline_ms - began_ms;
     unsigned limit_ms = left_ms < 0 ? 0 : left_ms < PARSE_DEADLINE_MS ? (unsigned)left_ms : PARSE_DEADLINE_MS;
-    watch(WATCHDOG_SECONDS);
+    watch(job);
     enum page_status status = facts_read(&job->facts, body, limit_ms);
-    watch(0);
+    watch_end();
     others_waited(audit, job, began_ms);
     if (status == PAGE_OK)
         return true;
@@ -733,7 +744,10 @@ static void schedule(struct audit *audit)
 static int perform(struct audit *audit)
 {
     int running, left;
-    if (curl_multi_perform(audit->multi, &running) != CURLM_OK)
+    stall_enter();
+    CURLMcode code = curl_multi_perform(audit->multi, &running);
+    stall_leave();
+    if (code != CURLM_OK)
         return -1;
     int64_t until = mono_ms() + TURN_MS;
     audit->more = false;

@@ -8,6 +8,7 @@
 #define CONTENT_MIN_WORDS 500
 #define TEXT_MIN_PERCENT 10
 #define TITLE_WORDS_MAX 512
+#define IDEOGRAPHS_MAX 64 /* words that are looked for by a search of the whole text each; a title that passes has no more */
 
 /* ---- words of the title ---- */
 
@@ -76,8 +77,9 @@ static void find_word(struct words *words, struct str word, struct buf *scratch)
 static void find_ideographs(struct words *words, struct str text, struct buf *scratch)
 {
     bool folded = false;
+    size_t searched = 0;
     for (size_t i = 0; i < words->count; i++) {
-        if (words->found[i] || !text_is_ideographic(words->list[i]))
+        if (words->found[i] || !text_is_ideographic(words->list[i]) || ++searched > IDEOGRAPHS_MAX)
             continue;
         if (!folded) {
             buf_reset(scratch);

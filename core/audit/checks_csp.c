@@ -31,41 +31,110 @@ static bool is_any(struct str source, const char *const *list)
     return false;
 }
 
+/* What a list of sources lets in, as CSP 3 reads it: what a nonce, a hash or 'strict-dynamic' makes void is left out. */
 struct sources {
-    bool nonce, hash, strict_dynamic, unsafe_inline;
+    bool nonce, hash, strict_dynamic, unsafe_inline, unsafe_hashes;
     struct str open; /* one that lets any host in; empty for none */
+    struct str host; /* one that lets a host in by its name or scheme */
 };
 
 static struct sources sources_of(struct str list)
 {
     static const char *const open[] = {"*", "http:", "https:", "data:", "http://*", "https://*", NULL};
-    struct sources out = {.open = STR("")};
+    struct sources out = {.open = STR(""), .host = STR("")};
     for (struct str one; text_token(&list, separators, &one);) {
         out.nonce = out.nonce || text_starts(one, "'nonce-");
         out.hash = out.hash || text_starts(one, "'sha256-") || text_starts(one, "'sha384-") || text_starts(one, "'sha512-");
         out.strict_dynamic = out.strict_dynamic || text_eq(one, "'strict-dynamic'");
         out.unsafe_inline = out.unsafe_inline || text_eq(one, "'unsafe-inline'");
+        out.unsafe_hashes = out.unsafe_hashes || text_eq(one, "'unsafe-hashes'");
         if (is_any(one, open))
             out.open = one;
+        if (one.p[0] != '\'')
+            out.host = one;
     }
+    if (out.nonce || out.hash || out.strict_dynamic)
+        out.unsafe_inline = false;
+    if (out.strict_dynamic)
+        out.open = out.host = STR("");
     return out;
 }
 
-/* Tell what is weak about ${policy}. */
-static void tell_weaknesses(struct str policy, struct verdict *v)
+/* What CSP Evaluator calls a bypass, and the words for it after the source that is meant, if it is one. */
+enum weakness { NO_SCRIPTS, INLINE, HASHES, ANY_SCRIPT, HOSTS, NO_OBJECTS, ANY_OBJECT, NO_BASE, ANY_BASE, WEAKNESSES };
+
+static const char *const sentences[WEAKNESSES] = {
+    [NO_SCRIPTS] = "No script-src: scripts may come from anywhere",
+    [INLINE] = "'unsafe-inline': scripts in the page may run",
+    [HASHES] = "'unsafe-hashes': event handlers in the page may run",
+    [ANY_SCRIPT] = " lets scripts come from any host",
+    [HOSTS] = " may lend attackers a script: use nonces or hashes with 'strict-dynamic'",
+    [NO_OBJECTS] = "No object-src: plugins may run scripts",
+    [ANY_OBJECT] = " lets plugins come from any host",
+    [NO_BASE] = "No base-uri: an injected base may lead scripts elsewhere",
+    [ANY_BASE] = " lets an injected base lead scripts to any host",
+};
+
+struct weaknesses {
+    bool has[WEAKNESSES];
+    struct str source[WEAKNESSES];
+    bool needs_base; /* NO_BASE is one only then */
+};
+
+static void note(struct weaknesses *w, enum weakness weakness, bool there, struct str source)
+{
+    w->has[weakness] = w->has[weakness] || there;
+    if (source.n > 0)
+        w->source[weakness] = source;
+}
+
+static void note_scripts(struct weaknesses *w, struct str list)
+{
+    struct sources from = sources_of(list);
+    note(w, INLINE, from.unsafe_inline, STR(""));
+    note(w, HASHES, from.unsafe_hashes, STR(""));
+    note(w, ANY_SCRIPT, from.open.n > 0, from.open);
+}
+
+static struct weaknesses weaknesses_of(struct str policy)
 {
     struct str scripts = directive_or_default(policy, "script-src"), objects = directive_or_default(policy, "object-src");
+    struct str base = directive(policy, "base-uri");
     struct sources from = sources_of(scripts);
-    if (scripts.p == NULL)
-        verdict_detail(v, "No script-src: scripts may come from anywhere");
-    else if (from.unsafe_inline && !from.nonce && !from.hash)
-        verdict_detail(v, "'unsafe-inline': scripts in the page may run");
-    if (from.open.n > 0 && !from.strict_dynamic)
-        verdict_detail(v, "%.*s lets scripts come from any host", STR_ARG(from.open));
-    if (objects.p == NULL)
-        verdict_detail(v, "No object-src: plugins may run scripts");
-    if ((from.nonce || (from.hash && from.strict_dynamic)) && directive(policy, "base-uri").p == NULL)
-        verdict_detail(v, "No base-uri: an injected base may lead scripts elsewhere");
+    struct weaknesses w = {.needs_base = from.nonce || (from.hash && from.strict_dynamic)};
+    note(&w, NO_SCRIPTS, scripts.p == NULL, STR(""));
+    note(&w, HOSTS, from.host.n > 0, from.host);
+    note_scripts(&w, scripts);
+    note_scripts(&w, directive(policy, "script-src-elem"));
+    note_scripts(&w, directive(policy, "script-src-attr"));
+    note(&w, NO_OBJECTS, objects.p == NULL, STR(""));
+    note(&w, ANY_OBJECT, sources_of(objects).open.n > 0, sources_of(objects).open);
+    note(&w, NO_BASE, base.p == NULL, STR(""));
+    note(&w, ANY_BASE, sources_of(base).open.n > 0, sources_of(base).open);
+    return w;
+}
+
+/* Each of several policies applies, so that one without a weakness is enough; but one that says nothing of scripts helps no other. */
+static void join(struct weaknesses *all, const struct weaknesses *one)
+{
+    bool silent = all->has[NO_SCRIPTS];
+    for (unsigned k = 0; k < WEAKNESSES; k++) {
+        bool is_script = k == INLINE || k == HASHES || k == HOSTS;
+        if (is_script && silent)
+            all->has[k] = one->has[k];
+        else if (!(is_script && one->has[NO_SCRIPTS]))
+            all->has[k] = all->has[k] && one->has[k];
+        if (all->source[k].n == 0)
+            all->source[k] = one->source[k];
+    }
+    all->needs_base = all->needs_base || one->needs_base;
+}
+
+static void tell(const struct weaknesses *w, struct verdict *v)
+{
+    for (unsigned k = 0; k < WEAKNESSES; k++)
+        if (w->has[k] && (k != NO_BASE || w->needs_base) && (k != HOSTS || !w->has[ANY_SCRIPT]))
+            verdict_detail(v, "%.*s%s", STR_ARG(w->source[k]), sentences[k]);
 }
 
 static bool has_directive(struct str policy)
@@ -115,14 +184,16 @@ static bool next_policy(struct policies *all, struct str *out)
 void check_csp(struct facts *f, struct verdict *v)
 {
     struct policies all = {.facts = f};
+    struct weaknesses together = {0};
     struct str first = STR("");
-    bool strong = false;
     for (struct str policy; next_policy(&all, &policy);) {
-        struct verdict told = {.arena = v->arena};
-        tell_weaknesses(policy, &told);
-        strong = strong || told.detail_count == 0;
-        if (first.n == 0)
+        struct weaknesses one = weaknesses_of(policy);
+        if (first.n == 0) {
             first = policy;
+            together = one;
+        } else {
+            join(&together, &one);
+        }
     }
     if (first.n == 0) {
         verdict_fail(v, "No Content-Security-Policy guards the page against injected scripts. Send one.");
@@ -130,8 +201,7 @@ void check_csp(struct facts *f, struct verdict *v)
     }
     verdict_text(v, first);
     verdict_pass(v);
-    if (strong)
-        return;
-    tell_weaknesses(first, v);
-    verdict_advise(v, "The Content-Security-Policy does not stop all injected scripts. See the details.");
+    tell(&together, v);
+    if (v->detail_count > 0)
+        verdict_advise(v, "The Content-Security-Policy does not stop all injected scripts. See the details.");
 }

@@ -5,6 +5,7 @@
 #include "url.h"
 
 #define LINKS_MAX 150
+#define RESOLVED_MAX 10000 /* by libcurl, which takes microseconds for each; further ones of a page are taken for good */
 
 /* ${url} up to its fragment. */
 static struct str without_fragment(struct str url)
@@ -50,6 +51,15 @@ static bool is_external(const struct facts *f, struct str href)
     return other.n > 0 && !(other.n == own.n && strncasecmp(other.p, own.p, own.n) == 0);
 }
 
+/* Where a link leads: its href, or xlink:href within SVG. False: it has neither. */
+static bool href_of(const struct page_element *a, struct str *out)
+{
+    bool has = page_attribute(a, "href", out) || ((a->flags & ELEMENT_IN_SVG) != 0 && page_attribute(a, "xlink:href", out));
+    if (out->p == NULL)
+        *out = STR("");
+    return has;
+}
+
 /* ---- generic link texts ---- */
 
 static bool is_generic(const struct page_element *a)
@@ -76,31 +86,34 @@ static size_t plain_absolute(const struct facts *f, struct str href, char *out, 
     return url_plain((struct str){out, origin + href.n}, &host, &port) ? origin + href.n : 0;
 }
 
-static bool leads_here(const struct facts *f, struct str href)
+static bool leads_here(const struct facts *f, struct str href, size_t *resolved)
 {
     char plain[URL_MAX_BYTES];
     struct str here = without_fragment(f->response.url);
-    if (href.n == 0)
-        return str_eq(without_fragment(f->base_url), here);
+    if (href.n == 0 || href.p[0] == '#')
+        return url_same(without_fragment(f->base_url), here);
     size_t n = plain_absolute(f, without_fragment(href), plain, sizeof(plain));
     if (n > 0)
         return str_eq((struct str){plain, n}, here);
+    if (++*resolved > RESOLVED_MAX)
+        return true;
     struct buf url = {0};
-    bool same = url_resolve(href, f->base_url.p, &url) && buf_ok(&url) && str_eq(without_fragment(buf_view(&url)), here);
+    bool same = url_resolve(href, f->base_url.p, &url) && buf_ok(&url) && url_same(without_fragment(buf_view(&url)), here);
     buf_free(&url);
     return same;
 }
 
 void check_link_text(struct facts *f, struct verdict *v)
 {
-    size_t count = 0, generic = 0, at = 0;
+    size_t count = 0, generic = 0, resolved = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_A, &at)) != NULL;) {
-        struct str href = page_value(e, "href"), attribute;
-        if (!page_attribute(e, "href", &attribute) || text_has(page_value(e, "rel"), "nofollow") || text_starts(href, "javascript:") ||
-            text_starts(href, "mailto:"))
+        struct str href;
+        bool has_href = href_of(e, &href);
+        href = text_trim(href);
+        if (!has_href || text_has(page_value(e, "rel"), "nofollow") || text_starts(href, "javascript:") || text_starts(href, "mailto:"))
             continue;
         count++;
-        if (e->text.n == 0 || !is_generic(e) || leads_here(f, href))
+        if (e->text.n == 0 || !is_generic(e) || leads_here(f, href, &resolved))
             continue;
         generic++;
         verdict_detail(v, "%.*s: %.*s", STR_ARG(e->text), STR_ARG(href));
@@ -115,15 +128,6 @@ void check_link_text(struct facts *f, struct verdict *v)
 }
 
 /* ---- anchors a crawler can follow ---- */
-
-/* Where a link leads: its href, or xlink:href within SVG. False: it has neither. */
-static bool href_of(const struct page_element *a, struct str *out)
-{
-    bool has = page_attribute(a, "href", out) || ((a->flags & ELEMENT_IN_SVG) != 0 && page_attribute(a, "xlink:href", out));
-    if (out->p == NULL)
-        *out = STR("");
-    return has;
-}
 
 /* An anchor with none of these is no link, but may act as one by scripts; those of the markup can be seen. */
 static bool is_placeholder(const struct page_element *e, bool *acts)
@@ -151,7 +155,7 @@ static struct str tight(struct str href, char *out, size_t size)
 }
 
 /* Whether no URL comes of ${href}. Those of the schemes with hosts can be broken; a plain one is not, and that is quickly seen. */
-static bool is_broken_url(const struct facts *f, struct str href)
+static bool is_broken_url(const struct facts *f, struct str href, size_t *resolved)
 {
     static const char *const schemes[] = {"http:", "https:", "ftp:", "ws:", "wss:", "//"};
     struct str host;
@@ -159,6 +163,8 @@ static bool is_broken_url(const struct facts *f, struct str href)
     for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++) {
         if (!text_starts(href, schemes[i]) || url_plain(href, &host, &port))
             continue;
+        if (++*resolved > RESOLVED_MAX)
+            return false;
         struct buf unused = {0};
         bool broken = !url_resolve(href, f->base_url.p, &unused);
         buf_free(&unused);
@@ -172,7 +178,7 @@ static bool voids(struct str href)
     return text_has(href, "javascript:void(0") || text_has(href, "javascript:void0");
 }
 
-static bool is_uncrawlable(const struct facts *f, const struct page_element *e)
+static bool is_uncrawlable(const struct facts *f, const struct page_element *e, size_t *resolved)
 {
     char space[URL_MAX_BYTES];
     struct str written;
@@ -188,14 +194,14 @@ static bool is_uncrawlable(const struct facts *f, const struct page_element *e)
         return false;
     if (!has_href)
         return is_placeholder(e, &acts) ? acts : true;
-    return voids(href) || is_broken_url(f, href);
+    return voids(href) || is_broken_url(f, href, resolved);
 }
 
 void check_crawlable_links(struct facts *f, struct verdict *v)
 {
-    size_t count = 0, at = 0;
+    size_t count = 0, resolved = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_A, &at)) != NULL;) {
-        if (!is_uncrawlable(f, e))
+        if (!is_uncrawlable(f, e, &resolved))
             continue;
         count++;
         verdict_detail(v, "<a href=\"%.*s\">%.*s</a>", STR_ARG(page_value(e, "href")), STR_ARG(e->text));
@@ -254,7 +260,7 @@ void check_unsafe_cross_origin_links(struct facts *f, struct verdict *v)
 
 struct link {
     struct str rel, href, hreflang;
-    bool has_hreflang;
+    bool has_href, has_hreflang; /* and not empty */
     bool of_header;
 };
 
@@ -307,6 +313,7 @@ static bool header_link(struct links *all, struct link *out)
                     out->has_hreflang = value.n > 0;
                 }
             }
+            out->has_href = out->href.n > 0;
             out->of_header = true;
             return true;
         }
@@ -323,7 +330,8 @@ static bool next_link(struct links *all, struct link *out)
         if ((e->flags & ELEMENT_IN_HEAD) == 0)
             continue;
         out->rel = page_value(e, "rel");
-        out->href = page_value(e, "href");
+        out->has_href = page_attribute(e, "href", &out->href) && out->href.n > 0;
+        out->href = text_trim(out->href);
         page_attribute(e, "hreflang", &out->hreflang); /* as it stands: white space makes it no language */
         out->has_hreflang = out->hreflang.n > 0;
         return true;
@@ -337,25 +345,37 @@ static bool is_rel(const struct link *link, const char *rel)
     return link->of_header ? text_has_token(link->rel, rel) : text_eq(link->rel, rel);
 }
 
+/* A link of the header is relative to the response, whatever base the page sets. Empty: no URL. */
+static struct str resolve(struct facts *f, const struct link *link)
+{
+    if (!link->of_header)
+        return facts_resolve(f, link->href);
+    struct str page = f->base_url;
+    f->base_url = f->response.url;
+    struct str url = facts_resolve(f, link->href);
+    f->base_url = page;
+    return url;
+}
+
 struct canonical {
     struct str url; /* the first, resolved */
     size_t distinct;
-    struct str invalid, relative; /* as written */
+    bool invalid, relative; /* one of them is */
 };
 
 static void find_canonical(struct facts *f, struct verdict *v, struct canonical *out)
 {
     struct links all = {.facts = f};
     for (struct link link; next_link(&all, &link);) {
-        if (!is_rel(&link, "canonical") || link.href.n == 0)
+        if (!is_rel(&link, "canonical") || !link.has_href)
             continue;
-        struct str url = facts_resolve(f, link.href);
+        struct str url = resolve(f, &link);
         verdict_detail(v, "%.*s", STR_ARG(link.href));
         if (url.n == 0) {
-            out->invalid = link.href;
+            out->invalid = true;
         } else if (!has_scheme(link.href)) {
-            out->relative = link.href;
-        } else if (out->distinct == 0 || !str_eq(out->url, url)) {
+            out->relative = true;
+        } else if (out->distinct == 0 || !url_same(out->url, url)) {
             out->url = out->distinct == 0 ? url : out->url;
             out->distinct++;
         }
@@ -370,11 +390,11 @@ static bool leads_to_another_language(struct facts *f, struct str canonical)
     for (struct link link; next_link(&all, &link);) {
         if (!is_rel(&link, "alternate") || link.href.n == 0 || !link.has_hreflang)
             continue;
-        struct str url = facts_resolve(f, link.href);
-        has_page = has_page || str_eq(url, f->response.url);
-        has_canonical = has_canonical || str_eq(url, canonical);
+        struct str url = resolve(f, &link);
+        has_page = has_page || url_same(url, f->response.url);
+        has_canonical = has_canonical || url_same(url, canonical);
     }
-    return has_page && has_canonical && !str_eq(canonical, f->response.url);
+    return has_page && has_canonical && !url_same(canonical, f->response.url);
 }
 
 static bool is_root(struct str url, struct str origin)
@@ -388,13 +408,13 @@ void check_canonical(struct facts *f, struct verdict *v)
 {
     struct canonical canonical = {0};
     find_canonical(f, v, &canonical);
-    if (canonical.distinct == 0 && canonical.invalid.n == 0 && canonical.relative.n == 0)
+    if (canonical.distinct == 0 && !canonical.invalid && !canonical.relative)
         return;
     if (canonical.url.n > 0)
         verdict_text(v, canonical.url);
-    if (canonical.invalid.n > 0)
+    if (canonical.invalid)
         verdict_fail(v, "The canonical link is no valid URL. Write it out in full.");
-    else if (canonical.relative.n > 0)
+    else if (canonical.relative)
         verdict_fail(v, "The canonical link is relative. Write its URL out in full, with https://.");
     else if (canonical.distinct > 1)
         verdict_fail(v, "The page has canonical links that contradict each other. Keep one.");

@@ -4,9 +4,13 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 
+#define JSON_DEPTH_MAX 256 /* the library's own bound is 32, and JSON-LD has none */
+
 static bool parses(struct str json)
 {
-    struct json_tokener *tokener = json_tokener_new();
+    if (json.n > PAGE_RAW_BYTES - 4)
+        return true; /* the page may have cut it there; what stands is not judged by its missing end */
+    struct json_tokener *tokener = json_tokener_new_ex(JSON_DEPTH_MAX);
     if (tokener == NULL)
         return false;
     json = text_trim(json);
@@ -99,11 +103,13 @@ static struct viewport parse_viewport(struct str content)
             memcpy(number, value.p, value.n);
         char *end;
         double n = strtod(number, &end);
+        bool of_device = text_eq(value, "device-width") || text_eq(value, "device-height");
+        bool is_scale = end != number || of_device || text_eq(value, "yes"); /* CSS Device Adaptation, 9.2: 10 and 1 */
         if (text_eq(name, "width"))
-            out.has_width = text_eq(value, "device-width") || text_eq(value, "device-height") || (end != number && n > 0);
-        if (text_eq(name, "initial-scale") && end != number) {
+            out.has_width = of_device || (end != number && n > 0);
+        if (text_eq(name, "initial-scale") && is_scale) {
             out.has_scale = true;
-            out.scale = n;
+            out.scale = end != number ? n : of_device ? 10 : 1;
         }
     }
     return out;

@@ -260,7 +260,7 @@ void check_unsized_images(struct facts *f, struct verdict *v)
 {
     size_t count = 0, unsized = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_IMG, &at)) != NULL;) {
-        if (text_starts(page_value(e, "src"), "data:image/svg"))
+        if ((e->flags & ELEMENT_HIDDEN) != 0 || text_starts(page_value(e, "src"), "data:image/svg"))
             continue;
         count++;
         if (is_sized(e))

@@ -15,8 +15,10 @@
 
 void check_title(struct facts *f, struct verdict *v)
 {
+    const struct page_element *first = facts_title_element(f);
     struct str title = text_trim_wide(facts_title(f));
-    size_t count = 0, at = 0, points = text_points(title);
+    size_t cut = first == NULL ? 0 : first->points - text_points(first->text);
+    size_t count = 0, at = 0, points = text_points(title) + cut;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_TITLE, &at)) != NULL;) {
         if ((e->flags & ELEMENT_IN_SVG) != 0)
             continue;
@@ -94,11 +96,14 @@ void check_headings(struct facts *f, struct verdict *v)
         verdict_pass(v);
 }
 
-/* What no screen reader comes to is not held to have a name (axe leaves it out). */
-static bool is_hidden(const struct page_element *img)
+/* Whether its role says that it only decorates: what can be focused or has properties for screen readers is no decoration (WAI-ARIA 1.2, 7.4). */
+static bool only_decorates(const struct page_element *img)
 {
-    struct str unused;
-    return page_attribute(img, "hidden", &unused) || text_eq(page_value(img, "aria-hidden"), "true");
+    struct str role = page_value(img, "role");
+    bool stands = text_eq(role, "none") || text_eq(role, "presentation");
+    for (size_t i = 0; stands && i < img->attribute_count; i++)
+        stands = !text_starts(img->attributes[i].name, "aria-") && !text_eq(img->attributes[i].name, "tabindex");
+    return stands;
 }
 
 static bool has_name(const struct page_element *img)
@@ -106,18 +111,16 @@ static bool has_name(const struct page_element *img)
     struct str alt;
     if (page_attribute(img, "alt", &alt))
         return alt.n == 0 || text_trim_wide(alt).n > 0; /* a blank one is wrong, whatever else stands there (axe: alt-space-value) */
-    if (page_value(img, "aria-label").n > 0 || page_value(img, "aria-labelledby").n > 0 || page_value(img, "title").n > 0)
-        return true;
-    struct str role = page_value(img, "role");
-    return text_eq(role, "none") || text_eq(role, "presentation");
+    return page_value(img, "aria-label").n > 0 || page_value(img, "aria-labelledby").n > 0 || page_value(img, "title").n > 0 ||
+           only_decorates(img);
 }
 
 void check_image_alt(struct facts *f, struct verdict *v)
 {
     size_t count = 0, missing = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_IMG, &at)) != NULL;) {
-        if (is_hidden(e))
-            continue;
+        if ((e->flags & (ELEMENT_HIDDEN | ELEMENT_UNREAD)) != 0)
+            continue; /* what no screen reader comes to is not held to have a name (axe) */
         count++;
         if (has_name(e))
             continue;
@@ -174,8 +177,13 @@ static bool parse_date(struct str text, int64_t *out_s)
     const char *rest = strptime(copy, "%Y-%m-%d", &tm);
     if (rest != NULL) {
         if (*rest == 'T' || *rest == 't' || *rest == ' ')
-            strptime(rest + 1, "%H:%M:%S", &tm);
-        *out_s = timegm(&tm);
+            rest = strptime(rest + 1, "%H:%M:%S", &tm);
+        if (rest != NULL && *rest == '.')
+            rest += 1 + strspn(rest + 1, "0123456789");
+        if (rest != NULL)
+            strptime(rest, "%z", &tm);
+        int64_t offset = tm.tm_gmtoff;
+        *out_s = timegm(&tm) - offset;
         return true;
     }
     *out_s = curl_getdate(copy, NULL);
@@ -228,43 +236,60 @@ static struct str header_bot(struct str value, struct str *directives)
     return text_trim(name);
 }
 
-/* Where ${bot} is kept out; an empty str where it is not. */
-static struct str blocked_by(struct facts *f, const char *bot)
+/* A reading of all that keeps a bot out: the meta tag first, then the headers. */
+struct blocks {
+    struct facts *facts;
+    const char *bot;
+    bool meta_read;
+    size_t header;
+};
+
+/* The next of them in words; ${own}: it is for this bot alone. */
+static bool next_block(struct blocks *all, struct str *words, bool *own)
 {
+    struct facts *f = all->facts;
     struct str directive, directives;
-    const struct page_element *meta = robots_meta(&f->page, bot);
+    const struct page_element *meta = all->meta_read ? NULL : robots_meta(&f->page, all->bot);
+    all->meta_read = true;
     if (meta != NULL && find_blocking(page_value(meta, "content"), f->now_ms, &directive)) {
         struct str name = page_value(meta, "name");
-        return arena_printf(&f->arena, "%.*s in <meta name=\"%.*s\">", STR_ARG(text_trim(directive)), STR_ARG(name));
+        *own = !text_eq(name, "robots");
+        *words = arena_printf(&f->arena, "%.*s in <meta name=\"%.*s\">", STR_ARG(text_trim(directive)), STR_ARG(name));
+        return true;
     }
-    size_t from = 0;
-    for (struct str value; (value = facts_header(f, "x-robots-tag", &from)).p != NULL;) {
+    for (struct str value; (value = facts_header(f, "x-robots-tag", &all->header)).p != NULL;) {
         struct str for_bot = header_bot(value, &directives);
-        if (for_bot.n > 0 && !text_eq(for_bot, bot))
+        if ((for_bot.n > 0 && !text_eq(for_bot, all->bot)) || !find_blocking(directives, f->now_ms, &directive))
             continue;
-        if (find_blocking(directives, f->now_ms, &directive))
-            return arena_printf(&f->arena, "%.*s in X-Robots-Tag: %.*s", STR_ARG(text_trim(directive)), STR_ARG(value));
+        *own = for_bot.n > 0;
+        *words = arena_printf(&f->arena, "%.*s in X-Robots-Tag: %.*s", STR_ARG(text_trim(directive)), STR_ARG(value));
+        return true;
     }
-    return STR("");
+    return false;
+}
+
+/* Whether ${bot} is kept out. What is for any bot is told once, of "". */
+static bool is_blocked(struct facts *f, struct verdict *v, const char *bot)
+{
+    struct blocks all = {.facts = f, .bot = bot};
+    struct str words;
+    bool blocked = false;
+    for (bool own; next_block(&all, &words, &own);) {
+        blocked = true;
+        if (v->value_kind == VALUE_NULL)
+            verdict_text(v, words);
+        if (own || bot[0] == '\0')
+            verdict_detail(v, "%s: %.*s", bot[0] == '\0' ? "any bot" : bot, STR_ARG(words));
+    }
+    return blocked;
 }
 
 void check_noindex(struct facts *f, struct verdict *v)
 {
     size_t blocked = 0;
     size_t bots = sizeof(noindex_bots) / sizeof(*noindex_bots);
-    struct str any = {0};
-    for (size_t i = 0; i < bots; i++) {
-        struct str source = blocked_by(f, noindex_bots[i]);
-        if (source.n == 0)
-            continue;
-        blocked++;
-        if (v->value_kind == VALUE_NULL)
-            verdict_text(v, source);
-        if (i == 0 || !str_eq(source, any)) /* what is for any bot is said once */
-            verdict_detail(v, "%s: %.*s", i == 0 ? "any bot" : noindex_bots[i], STR_ARG(source));
-        if (i == 0)
-            any = source;
-    }
+    for (size_t i = 0; i < bots; i++)
+        blocked += is_blocked(f, v, noindex_bots[i]);
     if (blocked == bots) {
         verdict_fail(v, "The page tells search engines not to show it. Remove the noindex directive if it should be found.");
         return;

@@ -87,13 +87,19 @@ struct str facts_header_first(const struct facts *facts, const char *name)
     return value.p == NULL ? STR("") : value;
 }
 
-struct str facts_title(const struct facts *facts)
+const struct page_element *facts_title_element(const struct facts *facts)
 {
     size_t at = 0;
     for (const struct page_element *e; (e = page_next(&facts->page, TAG_TITLE, &at)) != NULL;)
         if ((e->flags & ELEMENT_IN_SVG) == 0)
-            return e->text;
-    return STR("");
+            return e;
+    return NULL;
+}
+
+struct str facts_title(const struct facts *facts)
+{
+    const struct page_element *title = facts_title_element(facts);
+    return title == NULL ? STR("") : title->text;
 }
 
 bool facts_wants_favicon(const struct facts *facts)

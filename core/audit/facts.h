@@ -81,7 +81,8 @@ enum page_status facts_read(struct facts *facts, struct str body, unsigned deadl
 struct str facts_header(const struct facts *facts, const char *name, size_t *from);
 struct str facts_header_first(const struct facts *facts, const char *name);
 
-/* facts_title(facts): the text of the first title outside SVG; empty without one. */
+/* facts_title_element(facts): the first title outside SVG; NULL without one. facts_title(facts): its text; empty without one. */
+const struct page_element *facts_title_element(const struct facts *facts);
 struct str facts_title(const struct facts *facts);
 
 /* facts_wants_favicon(facts): no icon link stands in the page. */

@@ -1,9 +1,12 @@
 #include "config.h"
 
 #include "fetch.h"
+#include "stall.h"
 #include "text.h"
 
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509.h>
 #include <stdlib.h>
@@ -14,6 +17,9 @@
 #define CONNECT_TIMEOUT_MS 5000L
 #define LOW_SPEED_BYTES 32L /* a second, over LOW_SPEED_SECONDS */
 #define LOW_SPEED_SECONDS 10L
+#define SOCKETS_KEPT 4
+#define RECEIVED_POLL_MS 100
+#define FRAMING_BYTES ((uint64_t)16 * 1024 * 1024) /* of TLS, HTTP/2 or chunks, and what waits in the kernel */
 #define USER_AGENT "Mozilla/5.0 (compatible; Assay/" PACKAGE_VERSION "; +%s)"
 #define HOME_PAGE "https://assay.example/bot" /* where base_url does not say whose server this is */
 
@@ -31,11 +37,14 @@ struct fetch {
     uint64_t decoded_bytes;
     long status;
     bool head_whole, body_begun;
-    bool enough;      /* we ended it, having what we wanted */
-    unsigned sockets; /* that the guard let through */
-    int socket;       /* the last of them, while it is connecting */
-    bool connected;   /* one of them, though TLS may not stand yet */
+    bool enough;              /* we ended it, having what we wanted */
+    unsigned sockets;         /* that the guard let through */
+    int socket;               /* the last of them, while it is connecting */
+    int opened[SOCKETS_KEPT]; /* the last ones; libcurl closes them */
+    bool connected;           /* one of them, though TLS may not stand yet */
     bool refused_by_guard, too_large, not_html;
+    volatile bool cut;      /* it kept libcurl busy without end, see stall.h */
+    int64_t received_at_ms; /* when received_bytes was looked at */
     char reason[160];
     bool verified;
 };
@@ -55,8 +64,9 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
         f->refused_by_guard = true;
         return CURL_SOCKET_BAD;
     }
-    f->sockets++;
     f->socket = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    f->opened[f->sockets++ % SOCKETS_KEPT] = f->socket;
+    stall_add(f->socket, &f->cut);
     return f->socket;
 }
 
@@ -173,13 +183,51 @@ static size_t on_body(char *p, size_t size, size_t count, void *arg)
     return buf_ok(&f->body) ? n : 0;
 }
 
+static unsigned local_port(int socket)
+{
+    struct sockaddr_storage own = {.ss_family = AF_UNSPEC};
+    socklen_t n = sizeof(own);
+    if (getsockname(socket, (struct sockaddr *)&own, &n) != 0)
+        return 0;
+    return ntohs(own.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&own)->sin6_port : ((struct sockaddr_in *)&own)->sin_port);
+}
+
+/*
+ * What the kernel took in for this transfer, framing and all; 0 where it does not say. Of the sockets that were opened for it libcurl keeps
+ * one, known by its port: the number of another may be a stranger's by now.
+ */
+static uint64_t received_bytes(const struct fetch *f)
+{
+    long port = 0;
+    struct tcp_info info = {0};
+    socklen_t n = sizeof(info);
+    if (curl_easy_getinfo(f->easy, CURLINFO_LOCAL_PORT, &port) != CURLE_OK || port <= 0)
+        return 0;
+    for (unsigned i = 0; i < f->sockets && i < SOCKETS_KEPT; i++)
+        if (local_port(f->opened[i]) == (unsigned)port && getsockopt(f->opened[i], IPPROTO_TCP, TCP_INFO, &info, &n) == 0)
+            return info.tcpi_bytes_received;
+    return 0;
+}
+
+/* Chunk extensions and the like are read and thrown away by libcurl, which would go on with them until the time is over. */
+static bool is_all_framing(struct fetch *f)
+{
+    int64_t now = now_ms();
+    if (now - f->received_at_ms < RECEIVED_POLL_MS)
+        return false;
+    bool first = f->received_at_ms == 0;
+    f->received_at_ms = now;
+    return !first && received_bytes(f) > 2 * f->request.max_body + HEAD_MAX_BYTES + FRAMING_BYTES;
+}
+
 /* What is sent without end may decode to nothing, which on_body never sees. */
 static int on_progress(void *arg, curl_off_t total, curl_off_t received, curl_off_t to_send, curl_off_t sent)
 {
     struct fetch *f = arg;
     (void)total, (void)to_send, (void)sent;
+    stall_step();
     look_if_connected(f);
-    if ((uint64_t)received <= f->request.max_body || f->enough || f->not_html)
+    if (f->enough || f->not_html || ((uint64_t)received <= f->request.max_body && !is_all_framing(f)))
         return 0;
     f->too_large = f->request.body == FETCH_BODY_HTML;
     f->enough = !f->too_large;
@@ -245,6 +293,7 @@ void fetch_free(struct fetch *f)
 {
     if (f == NULL)
         return;
+    stall_remove(&f->cut);
     curl_easy_cleanup(f->easy);
     curl_slist_free_all(f->request_headers);
     buf_free(&f->head);
@@ -266,7 +315,8 @@ bool fetch_start(struct fetch *f, CURLM *multi, const struct fetch_request *requ
     f->sockets = 0;
     f->socket = -1;
     f->connected = false;
-    f->head_whole = f->body_begun = f->enough = f->refused_by_guard = f->too_large = f->not_html = false;
+    f->received_at_ms = 0;
+    f->head_whole = f->body_begun = f->enough = f->refused_by_guard = f->too_large = f->not_html = f->cut = false;
     f->verified = request->verify;
     f->reason[0] = '\0';
 #define SET(option, value) (ok = curl_easy_setopt(e, option, value) == CURLE_OK && ok)
@@ -284,8 +334,10 @@ void fetch_cancel(struct fetch *f, CURLM *multi)
 {
     if (f != NULL && f->running)
         curl_multi_remove_handle(multi, f->easy);
-    if (f != NULL)
+    if (f != NULL) {
         f->running = false;
+        stall_remove(&f->cut);
+    }
 }
 
 static void find_reason(struct fetch *f)
@@ -357,7 +409,7 @@ static bool has_more_than_it_coded(const struct fetch *f, CURLcode code)
 enum fetch_error fetch_end(struct fetch *f, CURLM *multi, CURLcode code)
 {
     fetch_cancel(f, multi);
-    if (f->too_large)
+    if (f->too_large || f->cut)
         return FETCH_TOO_LARGE;
     if (f->not_html)
         return FETCH_NOT_HTML;

@@ -42,7 +42,7 @@ struct reading {
     struct timespec deadline;
     bool too_complex;
     size_t depth;
-    size_t inert_depth, svg_depth, picture_depth, media_depth; /* depth of the outermost one that is open; 0 none */
+    size_t inert_depth, svg_depth, picture_depth, media_depth, hidden_depth, unread_depth; /* of the outermost one that is open; 0 none */
     bool head_over;
     bool spaced; /* white space is due before the next text */
     struct page_runs runs;
@@ -146,7 +146,8 @@ static struct page_element *keep(struct reading *r, enum page_tag tag, const cha
     page->elements[page->count++] = e;
     e->tag = tag;
     e->flags = (!r->head_over ? ELEMENT_IN_HEAD : 0) | (r->svg_depth > 0 && r->svg_depth < r->depth ? ELEMENT_IN_SVG : 0) |
-               (r->picture_depth > 0 ? ELEMENT_IN_PICTURE : 0) | (r->media_depth > 0 ? ELEMENT_IN_MEDIA : 0);
+               (r->picture_depth > 0 ? ELEMENT_IN_PICTURE : 0) | (r->media_depth > 0 ? ELEMENT_IN_MEDIA : 0) |
+               (r->hidden_depth > 0 ? ELEMENT_HIDDEN : 0) | (r->unread_depth > 0 ? ELEMENT_UNREAD : 0);
     if (r->lang_count > 0)
         e->lang = r->langs[r->lang_count - 1].lang;
     return e;
@@ -177,6 +178,7 @@ static void end_capture(struct reading *r)
     const struct buf *from = c->is_aside ? &r->aside : &r->page->text;
     struct str text = text_from(buf_view(from), c->from);
     bool as_it_is = c->element->tag == TAG_SCRIPT || c->element->tag == TAG_STYLE;
+    c->element->points = c->element->tag == TAG_TITLE ? page_points(text) : 0;
     c->element->text = as_it_is ? arena_copy(&r->page->arena, text) : page_collapse(&r->page->arena, text);
 }
 
@@ -207,6 +209,14 @@ static void note_lang(struct reading *r, struct str lang)
     c->has_own_lang = true;
 }
 
+static bool hides(struct str style)
+{
+    for (struct str one, name, value; text_token(&style, ";", &one);)
+        if (text_split(one, ':', &name, &value) && text_eq(text_trim(name), "display") && text_starts(text_trim(value), "none"))
+            return true;
+    return false;
+}
+
 /* What is noted of every element. */
 static void count(struct reading *r, const struct page_name *known, const char *name, const xmlChar **atts)
 {
@@ -220,6 +230,10 @@ static void count(struct reading *r, const struct page_name *known, const char *
     if (known->deprecated > 0)
         page->deprecated[known->deprecated - 1]++;
     note_lang(r, value_of(atts, "lang"));
+    if (value_of(atts, "hidden").p != NULL || (style.p != NULL && hides(style)))
+        enter(&r->hidden_depth, r->depth);
+    if (text_eq(text_trim(value_of(atts, "aria-hidden")), "true"))
+        enter(&r->unread_depth, r->depth);
     if (known->tag == TAG_OTHER && style.p != NULL && strstr(style.p, "(") != NULL)
         keep(r, TAG_OTHER, name, atts); /* it may load something */
 }
@@ -265,7 +279,7 @@ static void end_element(void *arg, const xmlChar *name)
         end_capture(r);
     while (r->lang_count > 0 && r->langs[r->lang_count - 1].depth >= r->depth)
         r->lang_count--;
-    size_t *const kinds[] = {&r->inert_depth, &r->svg_depth, &r->picture_depth, &r->media_depth};
+    size_t *const kinds[] = {&r->inert_depth, &r->svg_depth, &r->picture_depth, &r->media_depth, &r->hidden_depth, &r->unread_depth};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         leave(kinds[i], r->depth);
     r->depth--;

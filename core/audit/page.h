@@ -25,6 +25,8 @@ enum {
     ELEMENT_IN_SVG = 1 << 1, /* within <svg>, the <svg> itself not */
     ELEMENT_IN_PICTURE = 1 << 2,
     ELEMENT_IN_MEDIA = 1 << 3, /* within <video> or <audio> */
+    ELEMENT_HIDDEN = 1 << 4,   /* not shown, itself or what it is in, by hidden or display:none in a style attribute */
+    ELEMENT_UNREAD = 1 << 5,   /* kept from screen readers, likewise, by aria-hidden=true */
 };
 
 struct page_attribute {
@@ -37,13 +39,14 @@ struct page_attribute {
 #define PAGE_RAW_BYTES (256 * 1024) /* of one title, style or JSON-LD */
 
 struct page_element {
-    enum page_tag tag; /* TAG_OTHER: kept for its style alone, with style and lang only */
+    enum page_tag tag; /* TAG_OTHER: kept for its style alone, with few other attributes */
     unsigned flags;
     const char *name;
     size_t attribute_count;
     struct page_attribute *attributes;
     struct str
         text; /* title, a, button, h1–h6: white space collapsed, cut at PAGE_TEXT_BYTES; script[type=application/ld+json] and style: as it is */
+    size_t points; /* title: code points of its text before it was cut */
     /*
      * The language of the text: the nearest lang attribute, itself included; for a whose elements have languages of their own, theirs. Empty
      * without one, or where they differ.
@@ -96,7 +99,7 @@ enum page_mode page_mode_of(struct str doctype);
 /*
  * page_scan(html, doctype, sink):
  * What the parser shall see of ${html}: comments, declarations and the insides of scripts (but JSON-LD), noscript and frames are left out,
- * and so are attributes of elements that are not kept, but for style and lang. A tag is cut at PAGE_TAG_BYTES or PAGE_TAG_ATTRIBUTES, since
+ * and so are attributes of elements that are not kept, but for those that hide it, style and lang. A tag is cut at PAGE_TAG_BYTES or PAGE_TAG_ATTRIBUTES, since
  * the parser's cost there is quadratic. Text does not go through the parser, whose cost is by the character: each run of it goes to
  * sink->text, and a comment with the mark it returns stands in its place. A comment with PAGE_MARK_BODY stands where the head is over.
  * ${doctype} and the runs borrow from ${html}. sink->feed gets the markup in pieces and returns false to stop; then so does page_scan.

@@ -35,6 +35,8 @@ const struct page_name *page_name_find(struct str name);
 
 /* page_collapse(arena, text): ${text} trimmed, white space runs one space, as on the screen; cut at PAGE_TEXT_BYTES. */
 struct str page_collapse(struct arena *arena, struct str text);
+/* page_points(text): how many code points ${text} has so trimmed and collapsed, uncut. */
+size_t page_points(struct str text);
 
 /* page_same_language(a, b): two language tags begin with the same language. */
 bool page_same_language(struct str a, struct str b);

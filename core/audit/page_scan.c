@@ -12,6 +12,7 @@ struct scan {
     size_t n;
     bool stopped;
     bool begun;       /* something that is no comment, doctype or white space was seen */
+    bool started;     /* an element was */
     bool head_over;   /* and said so */
     bool spaced;      /* white space was seen since the last text */
     size_t templates; /* open ones */
@@ -101,7 +102,7 @@ static void skip_comment(struct scan *s)
 }
 
 /* The attributes of an element that is only counted which the parser shall see all the same. */
-static const char *const counted_attributes[] = {"style", "lang"};
+static const char *const counted_attributes[] = {"style", "lang", "hidden", "aria-hidden"};
 #define COUNTED_ATTRIBUTES (sizeof(counted_attributes) / sizeof(*counted_attributes))
 
 struct tag {
@@ -274,6 +275,7 @@ static void start_tag(struct scan *s, const struct tag *tag)
     if (tag->known == NULL || (tag->known->flags & NAME_IN_HEAD) == 0)
         end_head(s);
     put_start_tag(s, tag);
+    s->started = true;
     skip(s, tag->end);
     if (tag->known == NULL)
         return;
@@ -286,8 +288,14 @@ static void end_tag(struct scan *s, const struct tag *tag)
 {
     /* What comes after </body> and </html> is the body's all the same, but the parser would take it for the end. */
     bool is_end = tag->known != NULL && (tag->known->tag == TAG_BODY || tag->known->tag == TAG_HTML);
-    if (tag->name.n <= PAGE_TAG_BYTES && !is_end)
-        put_end_tag(s, tag->name);
+    if (text_eq(tag->name, "br")) { /* so it is read, as is an end of p without its start: for an empty paragraph, which parts words too */
+        end_head(s);
+        put(s, "<br>", 4);
+        s->started = true;
+    } else if (s->started && tag->name.n <= PAGE_TAG_BYTES && !is_end) {
+        put_end_tag(s, tag->name); /* before anything began, the parser would take one for the end of the document */
+    }
+    s->spaced = s->spaced || text_eq(tag->name, "p");
     if (tag->known != NULL && tag->known->tag == TAG_TEMPLATE && s->templates > 0)
         s->templates--;
     skip(s, tag->end);

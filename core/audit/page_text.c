@@ -96,6 +96,15 @@ struct str page_collapse(struct arena *arena, struct str s)
     return arena_copy(arena, (struct str){kept, n});
 }
 
+size_t page_points(struct str s)
+{
+    size_t points = 0;
+    s = text_trim(s);
+    for (size_t i = 0; i < s.n; i++)
+        points += text_is_space(s.p[i]) ? !text_is_space(s.p[i - 1]) : ((unsigned char)s.p[i] & 0xC0) != 0x80;
+    return points;
+}
+
 bool page_same_language(struct str a, struct str b)
 {
     struct str first, second, rest;

@@ -23,20 +23,10 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 #define THREAD_STACK_BYTES ((size_t)512 * 1024)
 #define BASE_BYTES ((rlim_t)512 * 1024 * 1024) /* parser, facts, TLS and the like, over what is mapped already */
 #define PAGE_COPIES 4                          /* of a body: received, growing, as UTF-8, as text */
+#define WINDOW_BYTES ((rlim_t)128 * 1024 * 1024) /* of zstd, the largest its decoder takes; only what is decoded is ever touched */
 #define SPARE_TASKS 1024                       /* over all that run on this machine now: RLIMIT_NPROC counts the whole user's */
 #define OUTPUT_BYTES ((rlim_t)1 << 30)         /* that a log or a file of reports may grow by and still take our lines */
 
@@ -97,7 +87,7 @@ static bool limit_resources(const struct conf *conf)
         return false;
     if (SANITIZED)
         return true; /* shadow memory alone is terabytes of address space */
-    rlim_t per_page = PAGE_COPIES * (rlim_t)conf->audit_max_bytes + 2 * THREAD_STACK_BYTES;
+    rlim_t per_page = PAGE_COPIES * (rlim_t)conf->audit_max_bytes + 2 * THREAD_STACK_BYTES + WINDOW_BYTES;
     return bound_threads() && set_limit(RLIMIT_AS, mapped_bytes() + BASE_BYTES + conf->audit_concurrency * per_page);
 }
 

@@ -144,6 +144,8 @@ static char *normalise(CURLU *u, struct str text, const char *base, char **host,
         *why = "The URL is malformed.";
         return NULL;
     }
+    if (base != NULL && text.p[0] == '#')
+        text = str_of(base); /* libcurl 7.88 would take the last step of its path away */
     char *now = strndup(text.p, text.n);
     for (unsigned i = 0; now != NULL && i < ROUNDS; i++) {
         free(*host);
@@ -241,28 +243,6 @@ void url_free(struct url *url)
     free(url->target);
     free(url->origin);
     *url = (struct url){0};
-}
-
-bool url_resolve(struct str text, const char *base, struct buf *out)
-{
-    char *absolute = NULL;
-    CURLU *u = curl_url();
-    text = text_trim(text);
-    char *copy = strndup(text.p, text.n);
-    bool ok = u != NULL && copy != NULL && memchr(text.p, '\0', text.n) == NULL &&
-              curl_url_set(u, CURLUPART_URL, base, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
-              curl_url_set(u, CURLUPART_URL, copy, CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE | CURLU_ALLOW_SPACE) == CURLUE_OK &&
-              curl_url_get(u, CURLUPART_URL, &absolute, CURLU_NO_DEFAULT_PORT) == CURLUE_OK;
-    if (ok) {
-        char *host = strstr(absolute, "://");
-        for (char *at = absolute; host != NULL && *at != '\0' && (at < host + 3 || strchr("/?#", *at) == NULL); at++)
-            *at = text_lower(*at);
-        buf_adds(out, absolute);
-    }
-    curl_free(absolute);
-    free(copy);
-    curl_url_cleanup(u);
-    return ok;
 }
 
 /* What a byte may be part of in a plain URL. The dot and the question mark are looked at on their own. */

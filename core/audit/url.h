@@ -31,9 +31,13 @@ void url_free(struct url *url);
 
 /*
  * url_resolve(text, base, out): ${text} resolved against ${base}, absolute, without judging it and with any scheme; false when it is no
- * URL. ${out} is appended to. For reading links of a page.
+ * URL. ${out} is appended to. For reading links of a page: what browsers forgive (backslashes, too many or too few slashes) is forgiven.
+ * The process' LC_CTYPE is UTF-8, see audit_new.
+ *
+ * url_same(a, b): whether two absolute URLs are the same but for the case of their escapes' digits.
  */
 bool url_resolve(struct str text, const char *base, struct buf *out);
+bool url_same(struct str a, struct str b);
 
 /*
  * url_plain(text, host, port): whether ${text} is an http or https URL of the plainest kind, one that url_judge (which has the last word on any

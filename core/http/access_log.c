@@ -93,19 +93,16 @@ static void add_combined(struct buf *b, const struct request *r, struct str agen
     buf_adds(b, "\"\n");
 }
 
-void access_log_add(struct access_log *log, const struct request *r)
+void access_log_add(struct access_log *log, const struct request *r, uint64_t took_us)
 {
     if (log->fd < 0)
         return;
     char text[INET6_ADDRSTRLEN];
     ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_USER_AGENT, -1);
     struct str agent = at < 0 ? (struct str){"", 0} : token(r->h2o->headers.entries[at].value);
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    uint64_t now_us = (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
     ip_text(&r->client_ip, text);
     if (log->conf->log_format == LOG_FORMAT_JSON)
-        add_json(&log->out, r, agent, str_of(text), now_us - r->started_us);
+        add_json(&log->out, r, agent, str_of(text), took_us);
     else
         add_combined(&log->out, r, agent, str_of(text));
     if (log->out.n > FLUSH_BYTES)

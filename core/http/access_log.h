@@ -12,10 +12,10 @@ struct access_log *access_log_open(const struct conf *conf);
 void access_log_close(struct access_log *log);
 void access_log_reopen(struct access_log *log);
 /*
- * access_log_add(log, r): when the request is over. access_log_flush(log, all): write what is buffered if it is much or ${all}, or a second
+ * access_log_add(log, r, took_us): when the request is over. access_log_flush(log, all): write what is buffered if it is much or ${all}, or a second
  * old.
  */
-void access_log_add(struct access_log *log, const struct request *r);
+void access_log_add(struct access_log *log, const struct request *r, uint64_t took_us);
 void access_log_flush(struct access_log *log, bool all);
 
 #endif

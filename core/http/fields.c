@@ -199,6 +199,30 @@ static void member_set(const struct field *f, struct json_object *value, struct 
         value_set(f, number ? str_of(json_object_get_string(value)) : string_of(value), v, errors);
 }
 
+static const struct json_member *member_of(const struct json_member *members, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (str_eq(members[i].name, str_of(name)))
+            return &members[i];
+    return NULL;
+}
+
+enum fields_status fields_of_flat(const struct field *fields, const struct json_member *members, int count, struct value *values,
+                                  struct buf *errors)
+{
+    initials_fill(fields, values, errors);
+    for (size_t i = 0; fields != NULL && fields[i].name != NULL; i++) {
+        const struct json_member *m = member_of(members, count, fields[i].name);
+        if (m == NULL)
+            continue;
+        if (fields[i].type == FIELD_JSON || fields[i].type == FIELD_NUMBER)
+            return FIELDS_MALFORMED;
+        values[i].sent = true;
+        value_set(&fields[i], m->text, &values[i], errors);
+    }
+    return errors->n == 0 && buf_ok(errors) ? FIELDS_OK : FIELDS_INVALID;
+}
+
 enum fields_status fields_of_json(const struct field *fields, struct json_object *object, struct value *values, struct buf *errors)
 {
     struct json_object *value = NULL;

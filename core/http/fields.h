@@ -5,6 +5,7 @@
 #ifndef ASSAY_HTTP_FIELDS_H
 #define ASSAY_HTTP_FIELDS_H
 
+#include "json_scan.h"
 #include "request.h"
 
 enum fields_status {
@@ -27,6 +28,13 @@ enum fields_status fields_decode(const struct field *fields, struct str encoded,
  * string, a number an integer, a choice either. ${text} of each value is borrowed from ${object}.
  */
 enum fields_status fields_of_json(const struct field *fields, struct json_object *object, struct value *values, struct buf *errors);
+
+/*
+ * fields_of_flat(fields, members, count, values, errors): the same for what json_scan_flat read; FIELDS_MALFORMED: one of them is a field
+ * that is no text, which only a tree can fill.
+ */
+enum fields_status fields_of_flat(const struct field *fields, const struct json_member *members, int count, struct value *values,
+                                  struct buf *errors);
 
 /*
  * fields_error(errors, name, format, …): note what is wrong with a field: the members of the contract's `errors` object, in the order

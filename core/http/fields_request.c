@@ -52,9 +52,34 @@ static void tree_put(void *arg)
     json_object_put(((struct tree *)arg)->object);
 }
 
+/* most bodies are a few plain strings, which need no tree */
+static bool parse_flat(struct request *r, struct str text, enum fields_status *status, struct buf *errors)
+{
+    struct json_member members[FIELDS_MAX];
+    int count = json_scan_flat(text, members, FIELDS_MAX);
+    *status = count < 0 ? FIELDS_MALFORMED : fields_of_flat(r->route->fields, members, count, r->values, errors);
+    if (*status != FIELDS_MALFORMED)
+        return true;
+    buf_free(errors);
+    return false;
+}
+
+static bool told(struct request *r, enum fields_status status, struct buf *errors)
+{
+    if (status != FIELDS_OK) {
+        reply_fields_error(r, errors);
+        return false;
+    }
+    buf_free(errors);
+    return true;
+}
+
 bool fields_parse_json(struct request *r, struct str text)
 {
     struct buf errors = {0};
+    enum fields_status status;
+    if (parse_flat(r, text, &status, &errors))
+        return told(r, status, &errors);
     enum json_verdict verdict;
     struct tree *tree = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*tree), tree_put);
     tree->object = json_scan_parse(text, JSON_SCAN_DEPTH, &verdict);
@@ -66,10 +91,5 @@ bool fields_parse_json(struct request *r, struct str text)
         reply_error(r, ERR_BAD_REQUEST, "%s", verdict != JSON_SCAN_OK ? json_scan_text(verdict) : "The body must be a JSON object.");
         return false;
     }
-    if (fields_of_json(r->route->fields, tree->object, r->values, &errors) == FIELDS_OK) {
-        buf_free(&errors);
-        return true;
-    }
-    reply_fields_error(r, &errors);
-    return false;
+    return told(r, fields_of_json(r->route->fields, tree->object, r->values, &errors), &errors);
 }

@@ -325,3 +325,57 @@ struct json_object *json_scan_parse(struct str text, unsigned depth, enum json_v
     json_tokener_free(tokener);
     return tree;
 }
+
+/* ---- flat objects ---- */
+
+static const char *behind_space(const char *p, const char *end)
+{
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r'))
+        p++;
+    return p;
+}
+
+/* A string without escapes into ${out}; what stands behind it, NULL when there is none. */
+static const char *plain_string(const char *p, const char *end, struct str *out)
+{
+    if (p == end || *p != '"')
+        return NULL;
+    const char *from = ++p;
+    while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= 0x20)
+        p++;
+    *out = (struct str){from, (size_t)(p - from)};
+    return p < end && *p == '"' ? p + 1 : NULL;
+}
+
+static const char *plain_member(const char *p, const char *end, struct json_member *out)
+{
+    p = plain_string(behind_space(p, end), end, &out->name);
+    p = p == NULL ? NULL : behind_space(p, end);
+    if (p == NULL || p == end || *p != ':')
+        return NULL;
+    p = plain_string(behind_space(p + 1, end), end, &out->text);
+    return p == NULL ? NULL : behind_space(p, end);
+}
+
+static bool named_before(const struct json_member *members, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (str_eq(members[i].name, members[count].name))
+            return true;
+    return false;
+}
+
+int json_scan_flat(struct str text, struct json_member *members, int most)
+{
+    const char *end = text.p + text.n, *p = behind_space(text.p, end);
+    int count = 0;
+    if (p == end || *p != '{')
+        return -1;
+    do {
+        p = count < most ? plain_member(p + 1, end, &members[count]) : NULL;
+        if (p == NULL || p == end || named_before(members, count))
+            return -1;
+        count++;
+    } while (*p == ',');
+    return *p == '}' && behind_space(p + 1, end) == end && utf8_valid(text) ? count : -1;
+}

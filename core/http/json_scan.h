@@ -28,4 +28,13 @@ const char *json_scan_text(enum json_verdict verdict);
 /* json_scan_parse(text, depth, verdict): scan, then json-c's tree, to be put back by the caller; NULL where it was refused (or is null). */
 struct json_object *json_scan_parse(struct str text, unsigned depth, enum json_verdict *verdict);
 
+/*
+ * json_scan_flat(text, members, most): the members of an object that holds plain strings alone (no escape in them, no other type, no name
+ * twice), borrowed from ${text}; how many. -1: it is anything else, or malformed: json_scan tells. Most bodies are such, and need no tree.
+ */
+struct json_member {
+    struct str name, text;
+};
+int json_scan_flat(struct str text, struct json_member *members, int most);
+
 #endif

@@ -1,7 +1,10 @@
 #include "metrics.h"
 
 #include "limit.h"
+#include "route.h"
 #include "../limiters_board.h"
+#include "../traffic.h"
+#include "config.h"
 #include "../../ratelimit/ratelimit.h"
 
 /* ---- limits ---- */
@@ -60,8 +63,255 @@ static void evicted_alive(struct worker *w, const struct metric *m, struct buf *
     limiter_tags(w, m, out, all.evicted_by);
 }
 
+/* ---- answers ---- */
+
+#define LABELS_MAX 256
+
+/* routes are ours to name: nothing in them needs escaping */
+static void route_labels(size_t route, char labels[LABELS_MAX])
+{
+    bool none = route == routes_count;
+    snprintf(labels, LABELS_MAX, "method=\"%s\",route=\"%s\"", none ? "" : routes[route].method, none ? "" : routes[route].path);
+}
+
+static void answers(struct worker *w, const struct metric *m, struct buf *out)
+{
+    for (size_t route = 0; route <= routes_count; route++)
+        for (size_t i = 0; traffic_status(i) >= 0; i++) {
+            char labels[LABELS_MAX], status[16] = "other";
+            uint64_t count = traffic_answers(w->process->traffic, route, i);
+            if (count == 0)
+                continue;
+            route_labels(route, labels);
+            if (traffic_status(i) > 0)
+                snprintf(status, sizeof(status), "%d", traffic_status(i));
+            buf_printf(out, "%s{%s,status=\"%s\"} %llu\n", m->name, labels, status, (unsigned long long)count);
+        }
+}
+
+static void seconds(struct buf *out, uint64_t us)
+{
+    buf_printf(out, "%llu.%06u", (unsigned long long)(us / 1000000), (unsigned)(us % 1000000));
+}
+
+/* a histogram's lines; nothing where nothing was timed */
+static void times(const struct metric *m, struct buf *out, const char *labels, const struct traffic_times *t)
+{
+    uint64_t count = 0;
+    const char *comma = labels[0] == '\0' ? "" : ",", *open = labels[0] == '\0' ? "" : "{", *close = labels[0] == '\0' ? "" : "}";
+    for (size_t i = 0; i < TRAFFIC_BOUNDS; i++) {
+        count += t->count[i];
+        buf_printf(out, "%s_bucket{%s%sle=\"", m->name, labels, comma);
+        seconds(out, traffic_bounds[i]);
+        buf_printf(out, "\"} %llu\n", (unsigned long long)count);
+    }
+    count += t->count[TRAFFIC_BOUNDS];
+    buf_printf(out, "%s_bucket{%s%sle=\"+Inf\"} %llu\n%s_sum%s%s%s ", m->name, labels, comma, (unsigned long long)count, m->name, open, labels, close);
+    seconds(out, t->sum);
+    buf_printf(out, "\n%s_count%s%s%s %llu\n", m->name, open, labels, close, (unsigned long long)count);
+}
+
+static void answer_times(struct worker *w, const struct metric *m, struct buf *out)
+{
+    for (size_t route = 0; route <= routes_count; route++) {
+        char labels[LABELS_MAX];
+        struct traffic_times t = traffic_route_times(w->process->traffic, route);
+        bool any = t.sum > 0;
+        for (size_t i = 0; i <= TRAFFIC_BOUNDS; i++)
+            any = any || t.count[i] > 0;
+        route_labels(route, labels);
+        if (any)
+            times(m, out, labels, &t);
+    }
+}
+
+/* ---- processes ---- */
+
+/* the sum, or the largest, of a member over a role's processes */
+static uint64_t over_role(struct worker *w, enum role role, bool largest, uint64_t (*member)(const struct score *s))
+{
+    uint64_t result = 0, value;
+    const struct score *s;
+    for (size_t i = 0; (s = scoreboard_at(w->process->scoreboard, i)) != NULL; i++)
+        if (score_get(s->pid) != 0 && score_get(s->role) == role && ((value = member(s)) > result || !largest))
+            result = largest ? value : result + value;
+    return result;
+}
+
+static uint64_t one(const struct score *s)
+{
+    (void)s;
+    return 1;
+}
+
+static uint64_t open_connections(const struct score *s)
+{
+    return score_get(s->connections);
+}
+
+static uint64_t pending(const struct score *s)
+{
+    return score_get(s->pending);
+}
+
+static uint64_t upkeep(const struct score *s)
+{
+    return score_get(s->upkeep);
+}
+
+static uint64_t heartbeat_age_ms(const struct score *s)
+{
+    uint64_t now = clock_mono_ms(), beat = score_get(s->heartbeat_ms);
+    return beat != 0 && now > beat ? now - beat : 0;
+}
+
+static const enum role roles[] = {ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR};
+
+static void processes(struct worker *w, const struct metric *m, struct buf *out)
+{
+    for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
+        metrics_sample(out, m, "role", role_name(roles[i]), over_role(w, roles[i], false, one));
+}
+
+static void heartbeats(struct worker *w, const struct metric *m, struct buf *out)
+{
+    for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
+        buf_printf(out, "%s{role=\"%s\"} ", m->name, role_name(roles[i]));
+        seconds(out, over_role(w, roles[i], true, heartbeat_age_ms) * 1000);
+        buf_adds(out, "\n");
+    }
+}
+
+static void restarts(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, score_get(w->process->scoreboard->restarts));
+}
+
+static void generation(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, score_get(w->process->scoreboard->generation));
+}
+
+static void started(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, score_get(w->process->scoreboard->started_at_s));
+}
+
+static void build(struct worker *w, const struct metric *m, struct buf *out)
+{
+    (void)w;
+    metrics_sample(out, m, "version", PACKAGE_VERSION, 1);
+}
+
+static void connections(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WORKER, false, open_connections));
+}
+
+static void connections_max(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, w->conf->max_connections);
+}
+
+static void held(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WORKER, false, pending));
+}
+
+/* ---- writer, store, auditors ---- */
+
+static void changes(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, traffic_work(w->process->traffic).changes);
+}
+
+static void commit_times(struct worker *w, const struct metric *m, struct buf *out)
+{
+    struct traffic_work work = traffic_work(w->process->traffic);
+    times(m, out, "", &work.commits);
+}
+
+static void upkeep_left(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WRITER, false, upkeep));
+}
+
+static struct store_room room(struct worker *w)
+{
+    struct store_room room;
+    if (store_room(w->store, &room) != STORE_OK)
+        room = (struct store_room){0};
+    return room;
+}
+
+static void map_used(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, room(w).used_bytes);
+}
+
+static void map_size(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, room(w).map_bytes);
+}
+
+static void readers(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, room(w).readers);
+}
+
+static void readers_max(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, room(w).max_readers);
+}
+
+static void queued(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WRITER, false, pending));
+}
+
+static void grading(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_AUDITOR, false, pending));
+}
+
+static void graded(struct worker *w, const struct metric *m, struct buf *out)
+{
+    struct traffic_work work = traffic_work(w->process->traffic);
+    metrics_sample(out, m, "outcome", "done", work.done);
+    metrics_sample(out, m, "outcome", "failed", work.failed);
+}
+
+static void page_times(struct worker *w, const struct metric *m, struct buf *out)
+{
+    struct traffic_work work = traffic_work(w->process->traffic);
+    times(m, out, "", &work.pages);
+}
+
 /* Columns: name, type, help, what writes its samples. */
 const struct metric metrics[] = {
+    {"assay_build_info", "gauge", "The server's version; always 1.", build},
+    {"assay_start_time_seconds", "gauge", "When the server started, in seconds since 1970.", started},
+    {"assay_generation", "gauge", "How many configurations were put in force since; each reload is one.", generation},
+    {"assay_processes", "gauge", "Live processes by role, those that drain included.", processes},
+    {"assay_process_restarts_total", "counter", "Processes replaced after a death that nobody asked for.", restarts},
+    {"assay_heartbeat_age_seconds", "gauge", "How long ago the process of a role that is last to do so has moved.", heartbeats},
+    {"assay_connections", "gauge", "Connections that are open.", connections},
+    {"assay_connections_max", "gauge", "Connections that are let in, max_connections.", connections_max},
+    {"assay_http_requests_held", "gauge", "Requests that wait for a grade.", held},
+    {"assay_http_requests_total", "counter", "Requests answered, by route and status; without a route where the path has none.", answers},
+    {"assay_http_request_duration_seconds", "histogram", "Time from a request's head to the end of its answer; event streams are left out.",
+     answer_times},
+    {"assay_writer_changes_total", "counter", "Changes that were made durable; with the commits' count, how large a batch is.", changes},
+    {"assay_writer_commit_duration_seconds", "histogram", "Time of one commit, the disk's included.", commit_times},
+    {"assay_writer_upkeep_records", "gauge", "Records that the writer has left to rate, purge or merge in the background.", upkeep_left},
+    {"assay_store_used_bytes", "gauge", "Bytes of the store in use, free pages within it not counted.", map_used},
+    {"assay_store_map_bytes", "gauge", "Bytes that the store may grow to, store.map_size.", map_size},
+    {"assay_store_readers", "gauge", "Slots of the store's readers' table in use.", readers},
+    {"assay_store_readers_max", "gauge", "Slots of the store's readers' table.", readers_max},
+    {"assay_audit_jobs_queued", "gauge", "Pages that wait for an auditor or are with one.", queued},
+    {"assay_audit_pages_running", "gauge", "Pages that auditors fetch and grade at the moment.", grading},
+    {"assay_audit_pages_total", "counter", "Pages that ended: graded, or failed.", graded},
+    {"assay_audit_page_duration_seconds", "histogram", "Time of one page, from when an auditor got it to when its findings were kept.", page_times},
     {"assay_limiter_admitted_total", "counter", "Requests that a limiter counted and let through.", admitted},
     {"assay_limiter_refused_total", "counter", "Requests that a limiter refused with 429.", refused},
     {"assay_limiter_dry_run_refused_total", "counter", "Requests that a limiter in dry run would have refused.", dry_run_refused},

@@ -14,6 +14,7 @@
 #include "access_log.h"
 #include "../doors.h"
 #include "../link.h"
+#include "../traffic.h"
 
 #include <strings.h>
 #include <sys/random.h>
@@ -215,6 +216,9 @@ static enum step find_session(struct request *r, struct str token)
         return STEP_DONE;
     case SESSION_UNPUBLISHED:
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
+        return STEP_DONE;
+    case SESSION_LEAD_WANTED:
+        reply_error(r, ERR_LEAD_REQUIRED, NULL);
         return STEP_DONE;
     case SESSION_UNAVAILABLE:
         reply_error(r, ERR_UNAVAILABLE, NULL);
@@ -460,6 +464,21 @@ void pipeline_finish(struct worker *w)
     streams_free(w->streams);
 }
 
+static uint64_t mono_us(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static void note_answer(const struct request *r, bool streamed)
+{
+    const struct process *p = r->worker->process;
+    uint64_t took_us = mono_us() - r->started_us;
+    traffic_answered(p->traffic, p->index, r->route == NULL ? routes_count : (size_t)(r->route - routes), r->status, streamed ? TRAFFIC_UNTIMED : took_us);
+    access_log_add(r->worker->access_log, r, took_us);
+}
+
 static void on_request_end(void *arg)
 {
     struct request *r = arg;
@@ -469,10 +488,11 @@ static void on_request_end(void *arg)
     c->request = NULL;
     c->requests++;
     c->since_ms = r->worker->now_ms;
+    bool streamed = c->streaming;
     c->receiving = c->head_done = c->sending = c->streaming = false;
     score_add(r->worker->process->score->requests, 1);
     if (r->replied)
-        access_log_add(r->worker->access_log, r);
+        note_answer(r, streamed);
 }
 
 struct pipeline_handler {
@@ -484,7 +504,6 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
 {
     struct worker *w = ((struct pipeline_handler *)self)->worker;
     struct request *r = h2o_mem_alloc_shared(&req->pool, sizeof(*r), on_request_end);
-    struct timespec ts = {0};
     memset(r, 0, offsetof(struct request, values)); /* fields_parse fills those, find_credential and others what is behind them */
     r->h2o = req;
     r->worker = w;
@@ -494,9 +513,7 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     r->conn = conn_of(req);
     r->conn->request = r;
     r->id = request_id(w, req);
-    if (w->conf->log_access[0] != '\0')
-        clock_gettime(CLOCK_MONOTONIC, &ts);
-    r->started_us = (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+    r->started_us = mono_us();
     h2o_vector_reserve(&req->pool, &req->res.headers, 8);
     pipeline_resume(r);
     return 0;
@@ -563,6 +580,7 @@ static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t 
     struct str id = request_id(w, req);
     h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL, H2O_STRLIT("application/json"));
     h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, id.p, id.n);
+    h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-content-type-options"), 0, NULL, H2O_STRLIT("nosniff"));
     limit_headers(r);
     cors_headers(r);
     h2o_setup_next_ostream(req, &answer->super.next);

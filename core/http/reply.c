@@ -95,12 +95,13 @@ static h2o_iovec_t refusal(struct request *r)
 /* the head of an answer that is ${length} bytes long; SIZE_MAX: not known, or none */
 static void start_reply(struct request *r, int status, size_t length, h2o_generator_t *generator)
 {
-    static h2o_iovec_t request_id = {H2O_STRLIT("x-request-id")};
+    static h2o_iovec_t request_id = {H2O_STRLIT("x-request-id")}, sniffing = {H2O_STRLIT("x-content-type-options")};
     h2o_req_t *req = r->h2o;
     req->res.status = status;
     req->res.reason = reason_of(status);
     req->res.content_length = length;
     reply_push(r, &request_id, NULL, r->id);
+    reply_push(r, &sniffing, NULL, STR("nosniff")); /* what callers sent is in our answers, and never a page */
     if (r->etag.p != NULL)
         add(r, H2O_TOKEN_ETAG, r->etag);
     limit_headers(r);

@@ -34,6 +34,7 @@ enum route_flag {
     ROUTE_PRIVATE = 8,    /* on internal_listen alone; with ROUTE_INTERNAL */
     ROUTE_TEXT = 16,      /* answers text, whatever Accept says */
     ROUTE_ERASED = 32,    /* AUTH_JWT: answers a visitor who is erased already, too */
+    ROUTE_CHAT = 64,      /* AUTH_JWT: not for a visitor whose agent wants a lead first, and has none of it */
 };
 
 /* Fields of a query (BODY_NONE), a form (BODY_FORM) or the members of an object (BODY_JSON, where null is as good as not sent). */

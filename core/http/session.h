@@ -17,7 +17,8 @@ enum session_verdict {
     SESSION_GOOD,
     SESSION_BAD, /* no token of ours, expired, or whom it names is gone */
     SESSION_UNPUBLISHED,
-    SESSION_FORBIDDEN, /* the origin */
+    SESSION_FORBIDDEN,   /* the origin */
+    SESSION_LEAD_WANTED, /* the route is a chat's, and the agent wants a lead before one */
     SESSION_UNAVAILABLE,
 };
 

@@ -5,63 +5,47 @@
  *                                                       prints: seconds, answers by class (2xx other)
  *                                                       ######## in a file becomes the number of a page, another one in each request;
  *                                                       one request in EVERY is the other file's
+ *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE each WORDS
+ *                                                       the same; each connection sends another line of the file WORDS where the request has
+ *                                                       the first one; all are of one length
  *   run_load PORT RATE pace SECONDS REQUEST-FILE            RATE requests a second, each at its time whether the one before was late or not,
  *                                                           over one connection; prints: median and 99th percentile of the time from when each
  *                                                           was due to its answer, in microseconds, and how many answers
  *   run_load PORT CONNECTIONS hold                      opens the connections, one request each, says "open" and keeps them until standard input ends
  */
 #include "bench.h"
+#include "client.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 struct client {
     int fd;
     size_t have;
     char in[65536];
+    const char *word; /* NULL: the file's own */
 };
 
 struct request {
     char bytes[65536];
     size_t size;
     char *number_at; /* NULL: all are the same */
+    char *word_at;   /* where each connection has a word of its own */
 };
+
+static struct {
+    char text[65536]; /* lines */
+    size_t size;      /* of one, without its end */
+    size_t count;
+} words;
 
 static struct request usual, other;
 static size_t every; /* 0: none is the other */
 static uint16_t port;
-
-static double now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static void die(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
-static int dial(void)
-{
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&sa, sizeof(sa)) != 0)
-        die("connect");
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    return fd;
-}
 
 static void ask(struct client *c)
 {
@@ -74,8 +58,10 @@ static void ask(struct client *c)
         snprintf(digits, sizeof(digits), "%08u", bench_page(number++));
         memcpy(r->number_at, digits, 8);
     }
+    if (c->word != NULL && r->word_at != NULL)
+        memcpy(r->word_at, c->word, words.size);
     if (write(c->fd, r->bytes, r->size) != (ssize_t)r->size)
-        die("write");
+        client_die("write");
 }
 
 /* the status once the whole response is there, else 0 */
@@ -83,7 +69,7 @@ static int answered(struct client *c)
 {
     ssize_t n = read(c->fd, c->in + c->have, sizeof(c->in) - 1 - c->have);
     if (n <= 0)
-        die("the server closed a connection");
+        client_die("the server closed a connection");
     c->have += (size_t)n;
     c->in[c->have] = '\0';
     const char *end = strstr(c->in, "\r\n\r\n");
@@ -96,13 +82,10 @@ static int answered(struct client *c)
 static int hold(size_t count)
 {
     static struct client c;
-    struct rlimit limit;
-    getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
+    client_most_files();
     usual.size = (size_t)sprintf(usual.bytes, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
     for (size_t i = 0; i < count; i++) {
-        c.fd = dial();
+        c.fd = client_dial(port);
         ask(&c);
         while (answered(&c) == 0)
             ;
@@ -114,36 +97,24 @@ static int hold(size_t count)
     return 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void wait_till(double due)
-{
-    struct timespec ts = {.tv_sec = (time_t)due, .tv_nsec = (long)((due - (double)(time_t)due) * 1e9)};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
-}
-
 static int pace(double rate, double seconds)
 {
     size_t count = (size_t)(rate * seconds);
     static struct client c;
-    double *took = calloc(count, sizeof(*took)), began = now();
+    double *took = calloc(count, sizeof(*took)), began = client_now();
     int status;
-    c.fd = dial();
+    c.fd = client_dial(port);
     for (size_t i = 0; i < count; i++) {
         double due = began + (double)i / rate;
-        wait_till(due);
+        client_wait_till(due);
         ask(&c);
         while ((status = answered(&c)) == 0)
             ;
         if (status < 200 || status >= 300)
-            die("an answer was not 2xx");
-        took[i] = (now() - due) * 1e6;
+            client_die("an answer was not 2xx");
+        took[i] = (client_now() - due) * 1e6;
     }
-    qsort(took, count, sizeof(*took), by_value);
+    client_sort(took, count);
     printf("%.0f %.0f %zu\n", took[count / 2], took[count * 99 / 100], count);
     return 0;
 }
@@ -152,15 +123,27 @@ static void read_request(struct request *r, const char *path)
 {
     FILE *f = fopen(path, "r");
     if (f == NULL || (r->size = fread(r->bytes, 1, sizeof(r->bytes), f)) == 0)
-        die(path);
+        client_die(path);
     fclose(f);
     r->number_at = memmem(r->bytes, r->size, "########", 8);
+}
+
+static void read_words(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    size_t n = f == NULL ? 0 : fread(words.text, 1, sizeof(words.text) - 1, f);
+    words.size = strcspn(words.text, "\n");
+    words.count = n / (words.size + 1);
+    usual.word_at = n == 0 ? NULL : memmem(usual.bytes, usual.size, words.text, words.size);
+    if (usual.word_at == NULL || n % (words.size + 1) != 0)
+        client_die(path);
+    fclose(f);
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fprintf(stderr, "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE [OTHER-FILE EVERY] | PORT RATE pace SECONDS REQUEST-FILE | PORT CONNECTIONS hold\n");
+        fprintf(stderr, "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE [OTHER-FILE EVERY | each WORDS] | PORT RATE pace SECONDS REQUEST-FILE | PORT CONNECTIONS hold\n");
         return 2;
     }
     port = (uint16_t)atoi(argv[1]);
@@ -172,25 +155,29 @@ int main(int argc, char **argv)
         return pace(strtod(argv[2], NULL), strtod(argv[4], NULL));
     }
     read_request(&usual, argv[4]);
-    if (argc > 6) {
+    if (argc > 6 && strcmp(argv[5], "each") == 0) {
+        read_words(argv[6]);
+    } else if (argc > 6) {
         read_request(&other, argv[5]);
         every = strtoul(argv[6], NULL, 10);
     }
     struct client *clients = calloc(connections, sizeof(*clients));
     int ep = epoll_create1(0);
     for (size_t i = 0; i < connections; i++) {
-        clients[i].fd = dial();
+        clients[i].fd = client_dial(port);
+        if (words.count > 0)
+            clients[i].word = words.text + i % words.count * (words.size + 1);
         struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &clients[i]};
         epoll_ctl(ep, EPOLL_CTL_ADD, clients[i].fd, &ev);
     }
-    double began = now(); /* the connections stand: it is the requests that are timed */
+    double began = client_now(); /* the connections stand: it is the requests that are timed */
     for (size_t i = 0; i < connections && asked < total; i++, asked++)
         ask(&clients[i]);
     while (done < total) {
         struct epoll_event events[64];
         int n = epoll_wait(ep, events, 64, 60000);
         if (n <= 0)
-            die("no answer for a minute");
+            client_die("no answer for a minute");
         for (int i = 0; i < n; i++) {
             int status = answered(events[i].data.ptr);
             if (status == 0)
@@ -203,6 +190,6 @@ int main(int argc, char **argv)
             }
         }
     }
-    printf("%.6f %zu %zu\n", now() - began, good, done - good);
+    printf("%.6f %zu %zu\n", client_now() - began, good, done - good);
     return 0;
 }

@@ -1,0 +1,179 @@
+#include "traffic.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC 0x41737466u
+#define VERSION 1u
+#define WORKERS 32 /* rows of counters; workers beyond share them */
+#define ROUTES 128 /* ROUTES_MAX and what met none */
+
+static const int statuses[] = {0,   200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 406, 408,
+                               409, 412, 413, 415, 417, 422, 429, 431, 500, 503, 507};
+#define STATUSES (sizeof(statuses) / sizeof(statuses[0]))
+
+const uint64_t traffic_bounds[TRAFFIC_BOUNDS] = {100,   250,    500,    1000,   2500,    5000,    10000,   25000,
+                                                 50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000};
+
+struct times {
+    _Atomic uint64_t count[TRAFFIC_BOUNDS + 1], sum;
+};
+
+struct route_row {
+    _Atomic uint64_t answers[STATUSES];
+    struct times times;
+} __attribute__((aligned(64)));
+
+struct traffic {
+    _Atomic uint32_t magic, version;
+    struct {
+        _Atomic uint64_t changes, done, failed;
+        struct times commits, pages;
+    } work __attribute__((aligned(64))); /* the writer's alone */
+    struct route_row rows[WORKERS][ROUTES];
+};
+
+/* ---- the file ---- */
+
+static struct traffic *map(int fd, int protection)
+{
+    void *p = mmap(NULL, sizeof(struct traffic), protection, MAP_SHARED, fd, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+struct traffic *traffic_create(const char *path)
+{
+    if (unlink(path) != 0 && errno != ENOENT)
+        return NULL;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return NULL;
+    /* all its room is taken now: a page that a full file system cannot give later kills whoever counts in it */
+    struct traffic *t = NULL;
+    int error = posix_fallocate(fd, 0, sizeof(struct traffic));
+    if (error == 0 && (t = map(fd, PROT_READ | PROT_WRITE)) == NULL)
+        error = errno;
+    close(fd);
+    if (t == NULL) {
+        unlink(path);
+        errno = error;
+        return NULL;
+    }
+    atomic_store(&t->version, VERSION);
+    atomic_store(&t->magic, MAGIC);
+    return t;
+}
+
+const struct traffic *traffic_open(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    bool whole = fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct traffic);
+    struct traffic *t = whole ? map(fd, PROT_READ) : NULL;
+    close(fd);
+    if (t != NULL && atomic_load(&t->magic) == MAGIC && atomic_load(&t->version) == VERSION)
+        return t;
+    traffic_close(t);
+    errno = EPROTO;
+    return NULL;
+}
+
+void traffic_close(const struct traffic *t)
+{
+    if (t != NULL)
+        munmap((void *)t, sizeof(*t));
+}
+
+/* ---- counting ---- */
+
+static void add(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+static void add_time(struct times *times, uint64_t took)
+{
+    size_t i = 0;
+    while (i < TRAFFIC_BOUNDS && took > traffic_bounds[i])
+        i++;
+    add(&times->count[i], 1);
+    add(&times->sum, took);
+}
+
+static size_t place_of(int status)
+{
+    for (size_t i = 1; i < STATUSES; i++)
+        if (statuses[i] == status)
+            return i;
+    return 0;
+}
+
+void traffic_answered(struct traffic *t, unsigned worker, size_t route, int status, uint64_t took)
+{
+    struct route_row *row = &t->rows[worker % WORKERS][route < ROUTES ? route : ROUTES - 1];
+    add(&row->answers[place_of(status)], 1);
+    if (took != TRAFFIC_UNTIMED)
+        add_time(&row->times, took);
+}
+
+void traffic_committed(struct traffic *t, uint64_t changes, uint64_t took)
+{
+    add(&t->work.changes, changes);
+    add_time(&t->work.commits, took);
+}
+
+void traffic_graded(struct traffic *t, bool done, uint64_t took)
+{
+    add(done ? &t->work.done : &t->work.failed, 1);
+    if (took != TRAFFIC_UNTIMED)
+        add_time(&t->work.pages, took);
+}
+
+/* ---- reading ---- */
+
+static uint64_t get(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static void sum_times(struct traffic_times *sum, const struct times *times)
+{
+    for (size_t i = 0; i <= TRAFFIC_BOUNDS; i++)
+        sum->count[i] += get(&times->count[i]);
+    sum->sum += get(&times->sum);
+}
+
+int traffic_status(size_t i)
+{
+    return i < STATUSES ? statuses[i] : -1;
+}
+
+uint64_t traffic_answers(const struct traffic *t, size_t route, size_t i)
+{
+    uint64_t sum = 0;
+    for (size_t w = 0; w < WORKERS; w++)
+        sum += get(&t->rows[w][route].answers[i]);
+    return sum;
+}
+
+struct traffic_times traffic_route_times(const struct traffic *t, size_t route)
+{
+    struct traffic_times sum = {.sum = 0};
+    for (size_t w = 0; w < WORKERS; w++)
+        sum_times(&sum, &t->rows[w][route].times);
+    return sum;
+}
+
+struct traffic_work traffic_work(const struct traffic *t)
+{
+    struct traffic_work work = {.changes = get(&t->work.changes), .done = get(&t->work.done), .failed = get(&t->work.failed)};
+    sum_times(&work.commits, &t->work.commits);
+    sum_times(&work.pages, &t->work.pages);
+    return work;
+}
