@@ -19,9 +19,12 @@
 #define ACCEPTS_PER_WAKE 32
 #define ADOPT_AFTER_MS 250
 #define SWEEP_MS 1000
+#define TRY_EVERY_MS 250
 #define HEAD_MAX (32u << 10)
 /* bodies being received, of all connections of a worker: past it the largest are closed first */
+#ifndef BUFFERED_MAX
 #define BUFFERED_MAX (256u << 20)
+#endif
 /* time for the PROXY protocol's header to arrive */
 #define GREETING_MS 5000
 #define WARN_EVERY_MS 60000
@@ -42,12 +45,13 @@ struct doors {
     struct worker *worker;
     struct door *doors;
     size_t count, connections, max_connections;
+    unsigned slots; /* the first: those whose sockets we have a copy of */
     struct conn conns; /* ring's anchor */
     struct lingering *lingering;
     h2o_accept_ctx_t accept[LISTENERS_MAX];
-    uint64_t sweep_at_ms, opened_ms, warned_ms;
+    uint64_t sweep_at_ms, opened_ms, warned_ms, try_at_ms;
     bool open;
-    bool full; /* nobody is let in until a connection ends, or the next tick finds descriptors free */
+    bool full; /* nobody is let in until a connection ends, or the next try finds that descriptors or memory are free again */
 };
 
 static void on_accept(h2o_socket_t *listener, const char *err);
@@ -71,6 +75,7 @@ void conn_linger(struct conn *c)
 static void let_in(struct doors *d, bool allowed)
 {
     d->full = !allowed;
+    d->try_at_ms = d->worker->now_ms + TRY_EVERY_MS;
     for (size_t i = 0; i < d->count; i++) {
         h2o_socket_t *socket = d->doors[i].socket;
         if (socket != NULL && h2o_socket_is_reading(socket) != allowed) {
@@ -337,14 +342,35 @@ static void sweep_conn(struct conn *c, uint64_t now)
         sweep_idle(c, now);
 }
 
-static void end_largest(struct doors *d)
+/* what is being received on it; what a handler has is not its to give up */
+static size_t receiving(const struct conn *c)
 {
-    struct conn *largest = NULL;
-    for (struct conn *c = d->conns.next; c != &d->conns; c = c->next)
-        if (!c->ended && c->request == NULL && (largest == NULL || c->socket->input->size > largest->socket->input->size))
-            largest = c;
-    if (largest != NULL)
-        end(largest);
+    return c->ended || c->request != NULL ? 0 : c->socket->input->size;
+}
+
+static unsigned class_of(size_t size)
+{
+    return size == 0 ? 0 : 64 - (unsigned)__builtin_clzll(size);
+}
+
+/* the largest first, by powers of two, until ${excess} bytes are given back: two looks at every connection, however many must go */
+static void end_largest(struct doors *d, size_t excess)
+{
+    size_t bytes[65] = {0}, freed = 0;
+    unsigned class = 64;
+    for (const struct conn *c = d->conns.next; c != &d->conns; c = c->next)
+        bytes[class_of(receiving(c))] += receiving(c);
+    for (size_t above = 0; class > 1 && above + bytes[class] < excess; class--)
+        above += bytes[class];
+    /* all of the classes above that one, and of it as many as it takes */
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (struct conn *c = d->conns.next; c != &d->conns && freed < excess; c = c->next) {
+            unsigned its = class_of(receiving(c));
+            if (pass == 0 ? its <= class : its != class)
+                continue;
+            freed += receiving(c);
+            end(c);
+        }
 }
 
 static void sweep(struct doors *d)
@@ -355,10 +381,10 @@ static void sweep(struct doors *d)
     for (struct conn *c = d->conns.next, *next; c != &d->conns; c = next) {
         next = c->next;
         sweep_conn(c, now);
-        buffered += c->socket->input->size;
+        buffered += receiving(c);
     }
     if (buffered > BUFFERED_MAX)
-        end_largest(d);
+        end_largest(d, buffered - BUFFERED_MAX);
 }
 
 /* ---- listeners ---- */
@@ -390,13 +416,32 @@ static bool orphaned(const struct doors *d, const struct door *door)
     return score_get(sb->listener[door->slot].pid) == 0 && now > since && now - since > ADOPT_AFTER_MS;
 }
 
+/* of the sockets of removed slots; the master's is the last copy, or closing them would reset what waits there */
+static void let_go(struct doors *d, unsigned slots)
+{
+    if (slots >= d->slots)
+        return;
+    for (size_t i = 0; i < d->count; i++) {
+        struct door *door = &d->doors[i];
+        if (door->listener->shared || door->slot < slots || door->slot >= d->slots)
+            continue;
+        leave(door);
+        close(door->listener->fds[door->slot]);
+    }
+    d->slots = slots;
+    score_set(d->worker->process->score->slots, slots);
+}
+
 void doors_tick(struct doors *d)
 {
     uint64_t now = d->worker->now_ms;
-    if (d->full && d->connections < d->max_connections)
+    if (d->full && d->connections < d->max_connections && now >= d->try_at_ms)
         let_in(d, true);
+    let_go(d, score_get(d->worker->process->scoreboard->listener_slots));
     for (size_t i = 0; d->open && i < d->count; i++) {
         struct door *door = &d->doors[i];
+        if (!door->listener->shared && door->slot >= d->slots)
+            continue;
         if (door->own || door->listener->shared) {
             if (door->socket == NULL)
                 serve(door);
@@ -430,6 +475,7 @@ void doors_close(struct doors *d)
             on_accept(d->doors[i].socket, NULL);
             leave(&d->doors[i]);
         }
+    let_go(d, 0);
     score_set(p->scoreboard->listener[p->index].unserved_since_ms, d->worker->now_ms);
     atomic_compare_exchange_strong(&p->scoreboard->listener[p->index].pid, &mine, 0);
     d->sweep_at_ms = 0;
@@ -464,6 +510,7 @@ struct doors *doors_new(struct worker *w)
     }
     d->worker = w;
     d->conns.prev = d->conns.next = &d->conns;
+    d->slots = score_get(p->score->slots);
     d->max_connections = w->conf->max_connections / w->conf->workers + 1;
     for (size_t i = 0; i < p->listeners_count; i++)
         for (size_t k = 0; k < p->listeners[i].count; k++)

@@ -1,6 +1,7 @@
 #include "listen.h"
 
 #include <errno.h>
+#include <linux/filter.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -71,11 +72,16 @@ static int add_slot(struct listener *l, const struct sockaddr_storage *sa, sockl
     int fd = bind_one(sa, len, true);
     if (fd < 0)
         return -1;
-    if (listen(fd, BACKLOG) != 0) {
-        close(fd);
-        return -1;
-    }
     l->fds[l->count++] = fd;
+    return 0;
+}
+
+/* in the slots' order, so that the kernel numbers the sockets of a port as we do */
+int listen_hear(struct listener *l)
+{
+    for (; l->heard < l->count; l->heard++)
+        if (listen(l->fds[l->heard], BACKLOG) != 0)
+            return -1;
     return 0;
 }
 
@@ -103,6 +109,8 @@ static int open_tcp(struct listener *l, const char *address, size_t slots, char 
     while (l->count < slots)
         if (add_slot(l, &sa, len) != 0)
             return refuse(why, why_size, address, strerror(errno));
+    if (listen_hear(l) != 0)
+        return refuse(why, why_size, address, strerror(errno));
     name_tcp(l, &sa, len);
     return 0;
 }
@@ -126,7 +134,7 @@ static int open_unix(struct listener *l, const char *address, char *why, size_t 
     if (lstat(path, &st) == 0 && (!S_ISSOCK(st.st_mode) || unlink(path) != 0))
         return refuse(why, why_size, address, S_ISSOCK(st.st_mode) ? strerror(errno) : "something else than a socket is there");
     l->bound = bind(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0;
-    if (!l->bound || chmod(path, 0666) != 0 || listen(fd, BACKLOG) != 0)
+    if (!l->bound || chmod(path, 0666) != 0 || listen_hear(l) != 0)
         return refuse(why, why_size, address, strerror(errno));
     snprintf(l->url, sizeof(l->url), "unix:%s", path);
     return 0;
@@ -174,14 +182,62 @@ int listen_grow(struct listener *l, size_t slots)
     return 0;
 }
 
+/* the last first: the kernel fills the gap of one in the middle with the last, and then numbers them otherwise than we do */
+void listen_shrink(struct listener *l, size_t slots)
+{
+    while (l->count > slots)
+        close(l->fds[--l->count]);
+    if (l->heard > l->count)
+        l->heard = l->count;
+}
+
+/* by chance and not by the packet's hash, which some network cards do not give */
+int listen_steer(const struct listener *l, size_t slots)
+{
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_RANDOM)),
+        BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, (uint32_t)slots),
+        BPF_STMT(BPF_RET | BPF_A, 0),
+    };
+    struct sock_fprog filter = {.len = sizeof(program) / sizeof(program[0]), .filter = program};
+    return setsockopt(l->fds[0], SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &filter, sizeof(filter));
+}
+
+/*
+ * The kernel repeats the answer to a SYN after 1, 2, 4, … s (120 at most), net.ipv4.tcp_synack_retries times, and then forgets it; twice
+ * that, since a client that repeats its SYN makes it start waiting anew.
+ */
+uint64_t listen_handshake_ms(void)
+{
+    unsigned retries = 5, ms = 0;
+    FILE *file = fopen("/proc/sys/net/ipv4/tcp_synack_retries", "re");
+    if (file != NULL && fscanf(file, "%u", &retries) != 1)
+        retries = 5;
+    if (file != NULL)
+        fclose(file);
+    for (unsigned i = 0; i <= retries && i < 256; i++)
+        ms += i < 7 ? 1000u << i : 120000;
+    return 2 * (uint64_t)ms;
+}
+
+bool listen_quiet(const struct listener *l, size_t from)
+{
+    for (size_t i = from; i < l->heard; i++) {
+        struct tcp_info info = {0};
+        socklen_t size = sizeof(info);
+        /* of a listening socket: the connections nobody has accepted yet */
+        if (getsockopt(l->fds[i], IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_unacked != 0)
+            return false;
+    }
+    return true;
+}
+
 void listen_close(struct listener *listeners, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < listeners[i].count; k++)
-            close(listeners[i].fds[k]);
+        listen_shrink(&listeners[i], 0);
         free(listeners[i].fds);
         listeners[i].fds = NULL;
-        listeners[i].count = 0;
     }
 }
 

@@ -16,10 +16,25 @@
 int listen_open(const struct conf *conf, struct listener *out, size_t *count, char *why, size_t why_size);
 
 /*
- * listen_grow(l, slots): sockets for more worker slots (a reload); those of removed slots stay, and the workers left adopt them. 0 or -1
- * with errno.
+ * listen_grow(l, slots): sockets for more worker slots (a reload); bound, but nobody gets through to them before listen_hear(l). Both: 0 or
+ * -1 with errno. listen_shrink(l, slots): close the sockets of the slots from ${slots} on; what waits in their queues is reset.
  */
 int listen_grow(struct listener *l, size_t slots);
+int listen_hear(struct listener *l);
+void listen_shrink(struct listener *l, size_t slots);
+
+/*
+ * listen_steer(l, slots): from now on new connections go to the sockets of the first ${slots} slots alone (SO_ATTACH_REUSEPORT_CBPF, Linux
+ * 4.5), until the next call; handshakes under way still end where they began. 0, or -1 with errno: they go to all as before.
+ */
+int listen_steer(const struct listener *l, size_t slots);
+
+/*
+ * listen_handshake_ms(): so long after a steering no handshake from before is under way. listen_quiet(l, from): no connection waits in the
+ * queues of slot ${from} and the later ones.
+ */
+uint64_t listen_handshake_ms(void);
+bool listen_quiet(const struct listener *l, size_t from);
 
 void listen_close(struct listener *listeners, size_t count);
 

@@ -4,6 +4,7 @@
 #include "client.h"
 #include "log.h"
 #include "secrets.h"
+#include "slots.h"
 #include "systemd.h"
 #include "traffic.h"
 
@@ -113,6 +114,8 @@ static int make_run_files(struct master *m)
         return refuse("run_dir", path, strerror(errno));
     score_set(m->scoreboard->workers, conf->workers);
     score_set(m->scoreboard->auditors, conf->auditors);
+    m->slots = conf->workers;
+    score_set(m->scoreboard->listener_slots, m->slots);
     snprintf(path, sizeof(path), "%s/writer.sock", conf->run_dir);
     if (strlen(path) >= sizeof(m->writer_path))
         return refuse("run_dir", conf->run_dir, "the path is too long for a socket in it (94 bytes at most)");
@@ -263,17 +266,17 @@ static void reload(struct master *m)
     struct conf *conf = read_again(m);
     if (conf == NULL)
         return;
-    for (size_t i = 0; i < m->listeners_count; i++)
-        if (listen_grow(&m->listeners[i], m->listeners[i].shared ? 1 : conf->workers) != 0) {
-            log_error("reload refused: no sockets for %u workers: %s", conf->workers, strerror(errno));
-            conf_free(conf);
-            return;
-        }
-    if (generation_new(m, conf) == NULL) {
-        log_error("reload refused: see above; the old configuration goes on");
+    bool bound = slots_bind(m, conf->workers) == 0;
+    if (!bound)
+        log_error("reload refused: no sockets for %u workers: %s", conf->workers, strerror(errno));
+    if (!bound || generation_new(m, conf) == NULL) {
+        if (bound)
+            log_error("reload refused: see above; the old configuration goes on");
+        slots_unbind(m);
         conf_free(conf);
         return;
     }
+    slots_change(m);
     if (seats_make(m) != 0) {
         log_error("reload failed: out of memory");
         return;
@@ -405,6 +408,7 @@ int master_run(const struct master_options *options)
         say_reloaded(&m);
         feed_watchdog(&m);
         seats_watch(&m);
+        slots_tick(&m);
         if (m.hup_waits)
             reload(&m);
     }

@@ -93,6 +93,7 @@ void peer_free(struct peer *p)
 
 void peers_remove_gone(struct writer *w)
 {
+    bool readers = false; /* one that read the store may have died over it, and pages that it saw would stay */
     for (size_t i = 0; i < w->peers_count;) {
         struct peer *p = w->peers[i];
         if (!p->gone) {
@@ -109,9 +110,12 @@ void peers_remove_gone(struct writer *w)
                 item->change = (struct store_change){.kind = CHANGE_REPORT_DIED, .id = guilty->report, .attempt = guilty->attempt};
             }
         }
+        readers = readers || p->role != ROLE_AUDITOR;
         peer_free(p);
         w->peers[i] = w->peers[--w->peers_count];
     }
+    if (readers)
+        store_reader_check(w->store);
 }
 
 void peer_flush(struct writer *w, struct peer *p)

@@ -19,6 +19,7 @@ enum { EXIT_STOPPED = 0, EXIT_CONFIGURATION = 1, EXIT_START = 2, EXIT_GAVE_UP = 
 struct listener {
     int *fds;
     size_t count; /* slots: workers, or 1 where it is shared */
+    size_t heard; /* those of them that listen: the first */
     bool shared;
     bool internal;
     bool tls;

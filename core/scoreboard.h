@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SCOREBOARD_VERSION 2
+#define SCOREBOARD_VERSION 3
 #define SCOREBOARD_SLOTS 1984
 #define SCOREBOARD_AUDITORS 64
 #define SCOREBOARD_LISTENER_SLOTS 512
@@ -39,6 +39,7 @@ struct score {
      * clock, and of the processor.
      */
     _Atomic uint64_t stretch_us, stretch_cpu_us;
+    _Atomic uint32_t slots;         /* worker slots whose sockets it has a copy of: the first */
 } __attribute__((aligned(128)));
 
 struct scoreboard {
@@ -48,6 +49,7 @@ struct scoreboard {
     _Atomic uint32_t workers, auditors;
     _Atomic uint32_t restarts;     /* children replaced after an unexpected death */
     _Atomic uint64_t started_at_s; /* wall clock, seconds since the epoch */
+    _Atomic uint32_t listener_slots; /* worker slots whose sockets are in use: a worker lets go of the others' */
     /* which worker serves listener slot i: its pid, or 0, and since when nobody does */
     struct {
         _Atomic int32_t pid;

@@ -113,7 +113,7 @@ static int run_child(struct process *p)
 }
 
 /* in the child: nothing of the master's that it does not need stays open */
-static void close_masters(struct master *m, enum role role)
+static void close_masters(struct master *m, enum role role, struct score *score)
 {
     close(m->signal_fd);
     close(m->data_lock);
@@ -122,6 +122,7 @@ static void close_masters(struct master *m, enum role role)
         close(m->writer_fd);
     if (role != ROLE_WORKER) {
         listen_close(m->listeners, m->listeners_count);
+        score_set(score->slots, 0);
         limiters_board_close(m->limiters);
         ratelimit_close(m->ratelimit);
         typing_free(m->typing);
@@ -141,6 +142,7 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
         free(c);
         return NULL;
     }
+    score_set(c->score->slots, m->slots);
     c->born_ms = now;
     c->conf = master_conf(m);
     c->process = (struct process){.role = seat->role,
@@ -177,7 +179,7 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
         return NULL;
     }
     if (c->pid == 0) {
-        close_masters(m, seat->role);
+        close_masters(m, seat->role, c->score);
         int status = run_child(&c->process);
         if (seat->role == ROLE_AUDITOR)
             _exit(status); /* it has nothing to flush, and its sandbox is no place for exit handlers */
@@ -251,6 +253,15 @@ static void describe_death(const struct child *c, int status)
         log_warn("%s %u (pid %d) ended with status %d", role, c->process.index, c->pid, WEXITSTATUS(status));
 }
 
+/* somebody of the generation before goes on, since its successor has not come up */
+static bool is_half_succeeded(const struct master *m)
+{
+    for (size_t i = 0; i < m->seats_count; i++)
+        if (m->seats[i].role == ROLE_WORKER && m->seats[i].old != NULL)
+            return true;
+    return false;
+}
+
 static void seat_emptied(struct master *m, struct seat *s, const struct child *c, int status)
 {
     uint64_t now = clock_mono_ms(), delay = 0;
@@ -273,7 +284,7 @@ static void seat_emptied(struct master *m, struct seat *s, const struct child *c
     s->fill_at_ms = now + delay;
     bool cannot_start = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_START && !m->ready_said;
     /* without auditors or a writer (a dead disk) the server still serves what it has */
-    if (cannot_start || (s->role == ROLE_WORKER && s->old == NULL && s->short_lives >= GIVE_UP_DEATHS)) {
+    if (cannot_start || (s->role == ROLE_WORKER && !is_half_succeeded(m) && s->short_lives >= GIVE_UP_DEATHS)) {
         log_error(cannot_start ? "cannot start: the %s said why" : "giving up: the %s keeps dying", role_name(c->process.role));
         m->exit_status = cannot_start ? EXIT_START : EXIT_GAVE_UP;
         m->stopping = true;

@@ -54,6 +54,9 @@ struct master {
     struct traffic *traffic;
     struct listener listeners[LISTENERS_MAX];
     size_t listeners_count;
+    /* the slots that have sockets; those new connections go to, the first, or 0: all; from when on none of before steering is under way */
+    unsigned slots, steered;
+    uint64_t quiet_from_ms;
     struct seat *seats;
     size_t seats_count;
     struct child *children;

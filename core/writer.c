@@ -28,7 +28,7 @@
 #define TRAVEL_US 16 /* a caller's answer there and its next change back, workers and callers on the cores beside */
 #define SMALL_BATCH 4
 #define FULL_EVERY_MS 60000
-#define RENDERING_EVERY_MS 5000
+#define BROUGHT_UP_EVERY_MS 5000
 #define UPKEEP_SAID_MS 5000
 #define UPKEEP_EVERY_MS 1000
 #define PURGE_EVERY_MS 60000
@@ -604,8 +604,8 @@ static void work(struct writer *w)
     w->last_size = size;
 }
 
-/* A newer version renders every report again before it serves: minutes for millions, so it is seen in `assay stats` and in the log. */
-static bool rendered(void *arg, uint64_t done, uint64_t total)
+/* What an older format lacks is made before anybody can be served: minutes for millions, so it is seen in `assay stats` and in the log. */
+static bool brought_up(void *arg, uint64_t done, uint64_t total)
 {
     static uint64_t said_ms;
     struct process *p = arg;
@@ -613,9 +613,9 @@ static bool rendered(void *arg, uint64_t done, uint64_t total)
     process_beat(p);
     score_set(p->score->requests, done);
     score_set(p->score->pending, total - done);
-    if (now >= said_ms + RENDERING_EVERY_MS)
+    if (now >= said_ms + BROUGHT_UP_EVERY_MS)
         log_info("bringing reports to this version: %llu of about %llu", (unsigned long long)done, (unsigned long long)total);
-    said_ms = now >= said_ms + RENDERING_EVERY_MS ? now : said_ms;
+    said_ms = now >= said_ms + BROUGHT_UP_EVERY_MS ? now : said_ms;
     return !process_stopping;
 }
 
@@ -631,7 +631,7 @@ static struct store *open_store(struct process *p)
                                     .renderer = &render_records,
                                     .good = p->conf->reports_good,
                                     .decent = p->conf->reports_decent,
-                                    .progress = rendered,
+                                    .progress = brought_up,
                                     .progress_arg = p};
     if (store_open(&options, &store, why, sizeof(why)) != STORE_OK) {
         if (process_stopping)

@@ -108,6 +108,8 @@ struct store {
     size_t found_bytes;
     unsigned good, decent; /* the bounds that results are brought to; both 0: whatever they are */
     bool rated;            /* all were */
+    bool rendered;         /* every record is by this renderer */
+    struct fresh *fresh;   /* what was rendered for the snapshot: see render.c */
     struct tend *tend;     /* writer: the upkeep of indexes: see tend.c */
     bool upkeep_failed;    /* writer: and when: see txn_upkeep_fails */
     int64_t upkeep_failed_at;
@@ -189,6 +191,9 @@ void walk_end(struct walk *w);
 /* walk_u64(w, skip, out): the number that lies ${skip} numbers after the tag of the present key. */
 bool walk_u64(const struct walk *w, unsigned skip, uint64_t *out);
 
+/* record_ids(t, space, after, most, ids): up to ${most} ids above ${after} of the records of ${space}, dying ones too; how many. */
+size_t record_ids(struct store_txn *t, enum space space, uint64_t after, size_t most, uint64_t *ids);
+
 /* ---- txn.c: the write transaction ---- */
 
 /* txn_keep_file_ahead(s): make data.mdb long enough for what the next transactions take. */
@@ -222,6 +227,13 @@ void txn_gone(struct store_txn *t, struct cached *c);
 /* txn_ulid(t, out): the next ULID; false after an error. */
 bool txn_ulid(struct store_txn *t, struct ulid *out);
 
+void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
+bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
+/* txn_match(match, version): does If-Match let that version through? */
+bool txn_match(struct str match, uint64_t version);
+
+/* ---- room.c ---- */
+
 /* txn_is_full(t): have creates to be refused? */
 bool txn_is_full(struct store_txn *t);
 /* txn_slice(t, limit): how many records, up to ${limit}, there is room to delete in one transaction; at least one. */
@@ -237,10 +249,6 @@ void txn_upkeep_fails(struct store_txn *t);
 bool txn_upkeep_rests(struct store_txn *t);
 /* txn_results_fit(t, results_bytes): may results of that size be put? They leave what deletes and revocations need. */
 bool txn_results_fit(struct store_txn *t, size_t results_bytes);
-void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
-bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
-/* txn_match(match, version): does If-Match let that version through? */
-bool txn_match(struct str match, uint64_t version);
 
 /* ---- one file per record type: what store_apply calls. They judge first and write after; all but STORE_OK wrote nothing. ---- */
 
@@ -266,8 +274,6 @@ void report_write(struct store_txn *t, struct store_report *r);
 enum store_status report_results(struct store *s, MDB_txn *txn, struct store_report *r);
 /* report_replace(t, old, new): ${old} becomes ${new}: version, time, head, index and counters. */
 void report_replace(struct store_txn *t, const struct store_report *old, struct store_report *new);
-/* report_ids(t, after, most, ids): the ids of up to ${most} reports above ${after}, dying ones too; how many. */
-size_t report_ids(struct store_txn *t, uint64_t after, size_t most, uint64_t *ids);
 /* report_remove(t, r): the head, results, index entries and job of it. Counters are the caller's. */
 void report_remove(struct store_txn *t, const struct store_report *r);
 
@@ -321,6 +327,19 @@ bool rate_step(struct store_txn *t);
 enum report_result rate_result(const struct store *s, int score, enum report_result sent);
 bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after);
 
+/* ---- render.c ---- */
+
+/*
+ * render_read_report(s, r), render_read_project(s, p): what another renderer made is replaced by what ours makes of it, good as long as the
+ * snapshot. render_forget(s): at its end.
+ */
+enum store_status render_read_report(struct store *s, struct store_report *r);
+enum store_status render_read_project(struct store *s, struct store_project *p);
+void render_forget(struct store *s);
+/* render_step(t): render some more again; false when there is nothing left. render_progress: as rate_progress. */
+bool render_step(struct store_txn *t);
+bool render_progress(struct store *s, MDB_txn *txn, uint64_t *after);
+
 /* ---- job.c ---- */
 
 void job_put(struct store_txn *t, uint64_t report, const struct job_record *job);
@@ -351,10 +370,11 @@ void synced_write_back(struct store_txn *t);
 /* migrate_look(s, o, why, why_size): may this process use what is there? STORE_NEWER or STORE_CORRUPT where not, and nothing was touched. */
 enum store_status migrate_look(struct store *s, const struct store_options *o, char *why, size_t why_size);
 
-/*
- * migrate_open(s, o, why, why_size): the writer makes a new store's first records, migrates an older format's, and renders again what an
- * older renderer made.
- */
+/* format_read(s, txn, out), format_write(t, f): the store's own record. */
+enum store_status format_read(struct store *s, MDB_txn *txn, struct format_record *out);
+void format_write(struct store_txn *t, const struct format_record *f);
+
+/* migrate_open(s, o, why, why_size): the writer makes a new store's first records and migrates an older format's. */
 enum store_status migrate_open(struct store *s, const struct store_options *o, char *why, size_t why_size);
 
 #endif

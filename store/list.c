@@ -47,6 +47,8 @@ static enum store_status take_project(struct project_list *l, uint64_t id)
         return STORE_IO;
     s->projects = items;
     enum store_status status = project_read(s, l->txn, l->q->workspace, id, &s->projects[l->page.count], NULL);
+    if (status == STORE_OK)
+        status = render_read_project(s, &s->projects[l->page.count]);
     l->page.count += status == STORE_OK;
     return status == STORE_NOT_FOUND ? store_corrupt(s, "an index of projects") : status;
 }

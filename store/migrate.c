@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#define SLICE 1000 /* records a transaction renders again */
+#define SLICE 1000 /* records of a transaction */
 
 /*
  * Steps from one format to the next. Columns: from, to, what brings the records up to date in transactions of its own and ends with one
@@ -23,7 +23,7 @@ static void format_key(struct key *k)
     key_bytes(k, "f", 1);
 }
 
-static enum store_status format_read(struct store *s, MDB_txn *txn, struct format_record *out)
+enum store_status format_read(struct store *s, MDB_txn *txn, struct format_record *out)
 {
     struct key k;
     MDB_val v;
@@ -38,7 +38,7 @@ static enum store_status format_read(struct store *s, MDB_txn *txn, struct forma
     return STORE_OK;
 }
 
-static void format_write(struct store_txn *t, const struct format_record *f)
+void format_write(struct store_txn *t, const struct format_record *f)
 {
     struct key k;
     format_key(&k);
@@ -170,7 +170,7 @@ static void indexed_key(struct key *k)
 static size_t index_slice(struct store_txn *t, uint64_t *after)
 {
     uint64_t ids[SLICE];
-    size_t count = report_ids(t, *after, SLICE, ids);
+    size_t count = record_ids(t, SPACE_REPORT, *after, SLICE, ids);
     struct key k;
     for (size_t i = 0; i < count && t->error == STORE_OK; i++) {
         struct store_report r;
@@ -245,81 +245,6 @@ static enum store_status index_reports(struct store *s, const struct store_optio
     return index_end(s, f);
 }
 
-/* ---- rendering again ---- */
-
-/* Up to SLICE reports above f->rendering_after; how many. */
-static size_t render_reports(struct store_txn *t, struct format_record *f)
-{
-    uint64_t ids[SLICE];
-    size_t count = report_ids(t, f->rendering_after, SLICE, ids);
-    for (size_t i = 0; i < count; i++) {
-        struct store_report r;
-        if (report_load(t, ids[i], &r) != STORE_OK)
-            break;
-        report_write(t, &r);
-        f->rendering_after = ids[i];
-    }
-    return count;
-}
-
-/* Projects are few enough for one transaction each thousand reports of them; their versions and times stay. */
-static void render_projects(struct store_txn *t)
-{
-    struct walk w = {0};
-    struct buf ids = {0};
-    enum store_status status = walk_begin(t->s, t->mdb, &w, SPACE_PROJECT);
-    for (; status == STORE_OK; status = walk_next(&w)) {
-        uint64_t id;
-        if (walk_u64(&w, 0, &id))
-            buf_add(&ids, &id, sizeof(id));
-    }
-    walk_end(&w);
-    for (size_t at = 0; at < ids.n && t->error == STORE_OK; at += sizeof(uint64_t)) {
-        uint64_t id;
-        memcpy(&id, ids.p + at, sizeof(id));
-        struct cached *p = txn_project(t, id);
-        if (p != NULL)
-            project_write(t, p);
-    }
-    buf_free(&ids);
-}
-
-static enum store_status render_slice(struct store *s, struct format_record *f, size_t *count)
-{
-    struct store_txn *t;
-    enum store_status status = store_begin(s, &t);
-    if (status != STORE_OK)
-        return status;
-    *count = render_reports(t, f);
-    if (*count == 0) {
-        render_projects(t);
-        f->renderer = f->rendering;
-        f->rendering = 0;
-    }
-    format_write(t, f);
-    return store_commit(t);
-}
-
-/* Render again what an older renderer made, a slice a transaction; the place reached is committed with the slice. */
-static enum store_status render(struct store *s, const struct store_options *o, struct format_record *f)
-{
-    uint64_t done = 0, total = reports_about(s);
-    size_t count = 1;
-    if (f->rendering != s->renderer->version) {
-        f->rendering = s->renderer->version;
-        f->rendering_after = 0;
-    }
-    while (count != 0) {
-        enum store_status status = render_slice(s, f, &count);
-        if (status != STORE_OK)
-            return status;
-        done += count;
-        if (count != 0 && !go_on(s, o, done, total))
-            return STORE_IO;
-    }
-    return STORE_OK;
-}
-
 static enum store_status bring_up(struct store *s, const struct store_options *o)
 {
     MDB_txn *txn;
@@ -334,8 +259,6 @@ static enum store_status bring_up(struct store *s, const struct store_options *o
         if (steps[i].from == f.format)
             status = steps[i].fn(s, o, &f);
     }
-    if (status == STORE_OK && f.renderer < s->renderer->version)
-        status = render(s, o, &f);
     return status;
 }
 

@@ -43,6 +43,8 @@ void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_p
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = project_read(s, txn, workspace, id, &p, NULL);
+    if (status == STORE_OK)
+        status = render_read_project(s, &p);
     done(arg, status, status == STORE_OK ? &p : NULL);
 }
 
@@ -71,6 +73,8 @@ void store_project_find(struct store *s, uint64_t workspace, struct str name, st
 {
     struct store_project p;
     enum store_status status = find(s, workspace, name, &p);
+    if (status == STORE_OK)
+        status = render_read_project(s, &p);
     done(arg, status, status == STORE_OK ? &p : NULL);
 }
 

@@ -220,7 +220,7 @@ enum store_status purge_slice(struct store_txn *t, const struct store_change *c,
     erase_slice(t, &left);
     unseen_slice(t, &left);
     left -= idem_purge(t, left);
-    bool tended = rate_step(t);
+    bool tended = rate_step(t) || render_step(t);
     tended = tend_step(t) || tended;
     answer->id = limit - left;
     return left == limit && !tended ? STORE_NOT_FOUND : STORE_OK;
@@ -317,6 +317,9 @@ enum store_status store_upkeep(struct store *s, struct store_upkeep *out)
         return store_corrupt(s, "the record of counters");
     if (rate_progress(s, txn, &out->done)) {
         out->what = "rating";
+        out->total = counters->report;
+    } else if (render_progress(s, txn, &out->done)) {
+        out->what = "rendering";
         out->total = counters->report;
     } else if (counters->dying != 0) {
         out->what = "purging";

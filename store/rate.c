@@ -73,7 +73,7 @@ bool rate_step(struct store_txn *t)
         return false;
     }
     t->upkept = true;
-    size_t count = report_ids(t, r.after, SLICE, ids);
+    size_t count = record_ids(t, SPACE_REPORT, r.after, SLICE, ids);
     for (size_t i = 0; i < count && t->error == STORE_OK; i++)
         rate(t, ids[i]);
     r.after = count < SLICE ? RATED : ids[count - 1];

@@ -22,6 +22,9 @@ static enum store_status get(struct store *s, uint64_t workspace, uint64_t id, b
         return store_corrupt(s, "a report's record");
     if (out->workspace != workspace || store_dying(s, txn, workspace, out->project))
         return STORE_NOT_FOUND;
+    status = render_read_report(s, out);
+    if (status != STORE_OK)
+        return status;
     /* one that waits for its first grade has no results to look for */
     bool graded = out->status != REPORT_PENDING || out->attempt > 1;
     return with_results && graded ? report_results(s, txn, out) : STORE_OK;
@@ -67,20 +70,6 @@ enum store_status report_load(struct store_txn *t, uint64_t id, struct store_rep
 bool report_living(struct store_txn *t, const struct store_report *r)
 {
     return !store_dying(t->s, t->mdb, r->workspace, r->project);
-}
-
-size_t report_ids(struct store_txn *t, uint64_t after, size_t most, uint64_t *ids)
-{
-    size_t count = 0;
-    struct walk w = {0};
-    struct key from;
-    key_id(&from, SPACE_REPORT, after + 1);
-    key_space(&w.prefix, SPACE_REPORT);
-    enum store_status status = walk_from(t->s, t->mdb, &w, DB_RECORD, &from);
-    for (; status == STORE_OK && count < most; status = walk_next(&w))
-        count += walk_u64(&w, 0, &ids[count]);
-    walk_end(&w);
-    return count;
 }
 
 static char *append(char *to, struct str s)

@@ -41,6 +41,7 @@ bool schema_read_report(MDB_val value, struct store_report *out)
     out->workspace = r->workspace;
     out->project = r->project;
     out->version = r->version;
+    out->renderer = r->renderer;
     out->status = r->status;
     out->privacy = r->privacy;
     out->result = r->result;
@@ -81,6 +82,7 @@ bool schema_read_project(MDB_val value, struct store_project *out)
         .id = r->id,
         .workspace = r->workspace,
         .version = r->version,
+        .renderer = r->renderer,
         .reports = reports,
         .scored = reports - r->counts.by[RESULT_NONE],
         .score_total = r->score_total,

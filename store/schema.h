@@ -160,9 +160,10 @@ static inline uint64_t counts_sum(const struct counts *c)
 
 struct PACKED format_record {
     uint32_t format;
-    uint32_t renderer;        /* every rendered value is at least of this version */
-    uint32_t rendering;       /* the version a pass under way renders for, 0: none */
-    uint64_t rendering_after; /* it has done everything up to this report; then come the projects */
+    uint32_t renderer;          /* every report and project is rendered by this version, but what an older Assay wrote since */
+    uint32_t rendering;         /* the version a pass under way renders for, 0: none */
+    uint64_t rendered_reports;  /* it has done every report up to this one */
+    uint64_t rendered_projects; /* likewise; they come after the reports */
 };
 
 struct PACKED rating_record {

@@ -227,6 +227,7 @@ void store_close(struct store *s)
     view_forget(s);
     found_forget(s);
     names_forget(s);
+    render_forget(s);
     buf_free(&s->scratch);
     free(s->events);
     free(s->reports);
@@ -305,6 +306,7 @@ void store_read_end(struct store *s)
         return;
     mdb_txn_reset(s->read);
     s->reading = false;
+    render_forget(s);
 }
 
 enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out)

@@ -96,12 +96,14 @@ struct store_project {
     uint64_t score_total; /* sum of their scores */
     int64_t created_at, updated_at;
     struct str json; /* the list item as rendered; never has a link, so it is served as it is */
+    uint32_t renderer; /* that rendered it into the store */
     uint64_t version; /* 1 when created, one more with every transaction that changed it; CHANGE_PROJECT_DELETE matches against it */
 };
 
 struct store_report {
     uint64_t id, workspace, project;
     uint64_t version; /* 1 when created, one more with every change */
+    uint32_t renderer; /* that rendered it into the store */
     enum report_status status;
     enum report_privacy privacy;
     enum report_result result;
@@ -123,7 +125,7 @@ struct store_report {
 
 /*
  * What core gives the store so that it can store what is served. Pure functions: same record, same bytes. ${version} is stored with every
- * rendered value and is part of the ETag; a higher one makes the migration render again.
+ * rendered value and is part of the ETag: what another one made is rendered as it is read, and again for good by CHANGE_PURGE.
  */
 struct store_renderer {
     uint32_t version;
@@ -146,7 +148,7 @@ struct store_options {
     bool must_exist; /* with STORE_WRITE: an empty directory is a lost disk, not a new store */
     bool *old; /* with STORE_READ: becomes true where an old format is why it is refused; or NULL */
     const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
-    store_progress_fn *progress; /* STORE_WRITE, or NULL: of reports brought to this version on opening, after each transaction */
+    store_progress_fn *progress; /* STORE_WRITE, or NULL: of reports of an older format indexed on opening, after each transaction */
     void *progress_arg;
     /*
      * the scores from which a result is good, or decent: reports that were graded by others are brought to these by CHANGE_PURGE; both 0:

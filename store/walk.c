@@ -107,3 +107,17 @@ bool walk_u64(const struct walk *w, unsigned skip, uint64_t *out)
     } while (skip-- > 0);
     return true;
 }
+
+size_t record_ids(struct store_txn *t, enum space space, uint64_t after, size_t most, uint64_t *ids)
+{
+    size_t count = 0;
+    struct walk w = {0};
+    struct key from;
+    key_id(&from, space, after + 1);
+    key_space(&w.prefix, space);
+    enum store_status status = walk_from(t->s, t->mdb, &w, (enum db)schema_space_db[space], &from);
+    for (; status == STORE_OK && count < most; status = walk_next(&w))
+        count += walk_u64(&w, 0, &ids[count]);
+    walk_end(&w);
+    return count;
+}

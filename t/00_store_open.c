@@ -302,88 +302,150 @@ static void render_project_again(const struct store_project *p, struct buf *out)
 
 static const struct store_renderer newer_renderer = {.version = 2, .report = render_again, .project = render_project_again};
 
-static struct store *open_newer(void)
+static struct store *open_newer(enum store_mode mode)
 {
     char why[512];
     struct store *s;
-    const struct store_options o = {
-        .dir = k.dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = STORE_WRITE, .renderer = &newer_renderer};
+    const struct store_options o = {.dir = k.dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = mode, .renderer = &newer_renderer};
     enum store_status status = store_open(&o, &s, why, sizeof(why));
     ck_assert_msg(status == STORE_OK, "%s", why);
     return s;
 }
 
-static uint64_t progress_done, progress_calls, stops_at;
-
-static bool note_progress(void *arg, uint64_t done, uint64_t total)
+static bool renders_some(void)
 {
-    ck_assert_ptr_eq(arg, &progress_done);
-    ck_assert_uint_gt(done, progress_done);
-    ck_assert_uint_ge(total, done);
-    progress_done = done;
-    return ++progress_calls != stops_at;
+    return kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = 1}) == STORE_OK;
 }
 
-START_TEST(rendering_again_tells_how_far_it_is_and_stops_when_told)
+/* ${count} reports, half of them of a.com, by whichever reader: every answer is the newer renderer's */
+static void all_is_new(struct store *s, uint64_t w, uint64_t count)
 {
-    char why[512];
-    struct store *s;
-    fill(2500);
-    close_store();
-    const struct store_options o = {.dir = k.dir,
-                                    .map_size = MAP_BYTES,
-                                    .max_readers = 16,
-                                    .mode = STORE_WRITE,
-                                    .renderer = &newer_renderer,
-                                    .progress = note_progress,
-                                    .progress_arg = &progress_done};
-    renders = 0;
-    stops_at = 2;
-    ck_status(store_open(&o, &s, why, sizeof(why)), STORE_IO);
-    ck_assert_ptr_nonnull(strstr(why, "goes on from there"));
-    ck_assert_uint_eq(progress_done, 2000);
-    progress_done = progress_calls = stops_at = 0;
-    ck_status(store_open(&o, &k.s, why, sizeof(why)), STORE_OK);
-    ck_assert_uint_eq(progress_done, 500);
-    ck_assert_uint_eq(renders, 2500);
-}
-END_TEST
-
-START_TEST(a_newer_renderer_renders_everything_again_and_goes_on_where_it_was_cut_off)
-{
-    uint64_t w = fill(2500);
-    struct store_report before, r;
+    struct store_report r;
     struct store_project p;
-    int status;
+    char json[32];
+    for (uint64_t id = 1; id <= count; id++) {
+        ck_status(kit_report(s, w, id, &r), STORE_OK);
+        snprintf(json, sizeof(json), "v2 %llu", (unsigned long long)id);
+        ck_assert(str_eq(r.json, str_of(json)));
+        ck_assert_uint_eq(r.link_at, r.json.n);
+        store_read_end(s);
+    }
+    struct store_list_query q = {.workspace = w, .sort = REPORT_BY_ID, .ascending = true, .page = 1, .per_page = 100};
+    for (uint64_t id = 1; id <= count; q.page++) {
+        struct kit_list page = kit_reports(s, &q);
+        ck_assert_uint_eq(page.total, count);
+        for (size_t i = 0; i < page.count; i++, id++) {
+            snprintf(json, sizeof(json), "v2 %llu", (unsigned long long)id);
+            ck_assert(str_eq(page.reports[i].json, str_of(json)));
+        }
+        store_read_end(s);
+    }
+    snprintf(json, sizeof(json), "v2 %llu", (unsigned long long)count / 2);
+    ck_status(kit_project(s, w, "a.com", &p), STORE_OK);
+    ck_assert(str_eq(p.json, str_of(json)));
+    store_read_end(s);
+}
+
+static void reader_sees_new(uint64_t w, uint64_t count)
+{
+    struct store *reader = open_newer(STORE_READ);
+    all_is_new(reader, w, count);
+    store_close(reader);
+}
+
+static void upkeep_is(struct store *s, const char *what, uint64_t done)
+{
+    struct store_upkeep upkeep;
+    ck_status(store_upkeep(s, &upkeep), STORE_OK);
+    ck_assert_str_eq(upkeep.what, what);
+    ck_assert_uint_eq(upkeep.done, done);
+    store_read_end(s);
+}
+
+START_TEST(a_newer_renderer_answers_at_once_and_renders_all_again_in_slices_cut_off_anywhere)
+{
+    enum { REPORTS = 2600 };
+    uint64_t w = fill(REPORTS);
+    struct store_report before, r;
     ck_status(kit_report(k.s, w, 17, &before), STORE_OK);
     uint64_t version = before.version;
     close_store();
-    pid_t pid = fork();
-    if (pid == 0) {
-        dies_at = 1700;
-        open_newer();
-        _exit(0);
+    reader_sees_new(w, REPORTS);
+    for (unsigned dies = 200; dies < REPORTS; dies += 700) {
+        int status;
+        pid_t pid = fork();
+        if (pid == 0) {
+            k.s = open_newer(STORE_WRITE);
+            renders = 0;
+            dies_at = dies;
+            while (renders_some())
+                ;
+            _exit(0);
+        }
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(WEXITSTATUS(status), dies <= REPORTS - 500 ? 7 : 0);
+        reader_sees_new(w, REPORTS);
     }
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ck_assert_int_eq(WEXITSTATUS(status), 7);
+    k.s = open_newer(STORE_WRITE);
     renders = 0;
-    k.s = open_newer();
-    ck_assert_uint_eq(renders, 1500);
-    for (uint64_t id = 1; id <= 2500; id++) {
-        char json[16];
-        ck_status(kit_report(k.s, w, id, &r), STORE_OK);
-        snprintf(json, sizeof(json), "v2 %llu", (unsigned long long)id);
-        ck_assert(str_eq(r.json, str_of(json)));
-    }
+    while (renders_some())
+        ;
+    upkeep_is(k.s, "", 0);
+    all_is_new(k.s, w, REPORTS);
+    ck_assert_uint_eq(renders, 0); /* they lie there as they are served */
     ck_status(kit_report(k.s, w, 17, &r), STORE_OK);
     ck_assert_uint_eq(r.version, version);
-    ck_status(kit_project(k.s, w, "a.com", &p), STORE_OK);
-    ck_assert(str_eq(p.json, STR("v2 1250")));
     kit_check_clean(k.s);
-    store_close(k.s);
+}
+END_TEST
+
+START_TEST(rendering_again_tells_how_far_it_is_and_passes_over_what_is_new)
+{
+    uint64_t w = fill(1200);
+    close_store();
+    k.s = open_newer(STORE_WRITE);
+    upkeep_is(k.s, "rendering", 0);
+    const struct store_change change = {
+        .kind = CHANGE_REPORT_UPDATE, .workspace = w, .id = 400, .fields = CHANGE_HAS_PRIVACY, .privacy = PRIVACY_PRIVATE};
+    ck_status(kit_status(&k, &change), STORE_OK);
     renders = 0;
-    k.s = open_newer();
+    ck_assert(renders_some());
+    ck_assert_uint_eq(renders, 499); /* one of the first was new */
+    upkeep_is(k.s, "rendering", 500);
+    store_close(k.s);
+    k.s = open_newer(STORE_WRITE);
+    upkeep_is(k.s, "rendering", 500);
+    while (renders_some())
+        ;
+    ck_assert_uint_eq(renders, 1199);
+    upkeep_is(k.s, "", 0);
+}
+END_TEST
+
+START_TEST(an_older_renderer_that_comes_back_has_all_as_it_renders)
+{
+    struct store_report r;
+    uint64_t w = fill(700);
+    ck_status(kit_report(k.s, w, 50, &r), STORE_OK);
+    char *before = strndup(r.json.p, r.json.n);
+    close_store();
+    k.s = open_newer(STORE_WRITE);
+    ck_assert(renders_some());
+    close_store();
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    ck_status(kit_report(k.s, w, 50, &r), STORE_OK);
+    ck_assert(str_eq(r.json, str_of(before)));
+    store_read_end(k.s);
+    upkeep_is(k.s, "rendering", 0);
+    ck_assert(renders_some());
+    close_store();
+    k.s = open_newer(STORE_WRITE); /* half is of the one, half of the other */
+    while (renders_some())
+        ;
+    renders = 0;
+    all_is_new(k.s, w, 700);
     ck_assert_uint_eq(renders, 0);
+    free(before);
 }
 END_TEST
 
@@ -584,8 +646,9 @@ int main(void)
     tcase_add_loop_test(tc, bytes_gone_bad_anywhere_are_found_or_harmless_and_never_a_crash, 0, 8);
     tcase_add_test(tc, a_newer_format_is_refused_and_nothing_is_touched);
     tcase_add_test(tc, an_unknown_old_format_is_refused);
-    tcase_add_test(tc, rendering_again_tells_how_far_it_is_and_stops_when_told);
-    tcase_add_test(tc, a_newer_renderer_renders_everything_again_and_goes_on_where_it_was_cut_off);
+    tcase_add_test(tc, a_newer_renderer_answers_at_once_and_renders_all_again_in_slices_cut_off_anywhere);
+    tcase_add_test(tc, rendering_again_tells_how_far_it_is_and_passes_over_what_is_new);
+    tcase_add_test(tc, an_older_renderer_that_comes_back_has_all_as_it_renders);
     tcase_add_test(tc, a_store_of_format_1_is_indexed_anew_and_goes_on_where_it_was_cut_off);
     tcase_add_test(tc, a_backup_of_an_old_format_is_put_in_place);
     tcase_add_loop_test(tc, check_finds_a_lost_record_of_any_kind, 0, COUNT(losses));

@@ -7,7 +7,9 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -226,6 +228,48 @@ START_TEST(connections_beyond_the_whole_limit_do_not_harm_the_others)
 }
 END_TEST
 
+static double seconds_used(pid_t pid)
+{
+    unsigned long user = 0, system = 0;
+    FILE *file = fopen(text("/proc/%d/stat", (int)pid), "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system), 2);
+    fclose(file);
+    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+}
+
+static bool answers(void *arg)
+{
+    (void)arg;
+    struct response *r = http(server, .path = "/healthz", .may_fail = true, .timeout_ms = 500);
+    return r->status == 200;
+}
+
+START_TEST(a_worker_without_descriptors_waits_for_one_instead_of_trying_all_the_time)
+{
+    struct raw *raws[100];
+    server->options.workers = 1;
+    server_configure(server, "");
+    server_start(server);
+    pid_t worker = server_process(server, "assayd: worker 0");
+    ck_assert_int_eq(prlimit(worker, RLIMIT_NOFILE, &(struct rlimit){48, 48}, NULL), 0);
+    for (size_t i = 0; i < COUNT(raws); i++)
+        raws[i] = raw_open(server);
+    struct response *r = http(server, .path = "/healthz", .may_fail = true, .timeout_ms = 1000);
+    ck_assert_msg(r->status == 0, "there are descriptors left");
+    double before = seconds_used(worker);
+    int64_t until = now_ms() + 2000;
+    while (now_ms() < until)
+        poll(NULL, 0, 100);
+    double used = seconds_used(worker) - before;
+    ck_assert_msg(used < 0.5, "%.2f s of 2 s", used);
+    for (size_t i = 0; i < COUNT(raws); i++)
+        raw_close(raws[i]);
+    ck_assert_msg(wait_until(answers, NULL, 10000), "it lets nobody in any more");
+    server_stop(server);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("listeners");
@@ -237,5 +281,6 @@ int main(void)
     tcase_add_test(tcase, a_certificate_that_is_none_is_refused_with_its_name);
     tcase_add_loop_test(tcase, the_client_is_the_right_most_untrusted_address, 0, COUNT(forwards));
     tcase_add_test(tcase, connections_beyond_the_whole_limit_do_not_harm_the_others);
+    tcase_add_test(tcase, a_worker_without_descriptors_waits_for_one_instead_of_trying_all_the_time);
     return harness_main(suite);
 }

@@ -1,6 +1,7 @@
 /* The processes: starting, signals, deaths and reloads. design.md §2, operating.md. */
 #include "harness.h"
 
+#include <lmdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -164,6 +165,42 @@ START_TEST(a_killed_process_is_replaced_and_the_service_goes_on)
     }
     ck_assert_uint_eq(server_children(server, NULL, 0), COUNT(mortals));
     server_stop(server);
+}
+END_TEST
+
+/* ${arg} becomes 0 where its slot is listed */
+static int is_listed(const char *line, void *arg)
+{
+    pid_t *pid = arg;
+    if (atoi(line) == *pid)
+        *pid = 0;
+    return 0;
+}
+
+static bool reads_no_more(void *arg)
+{
+    pid_t pid = *(pid_t *)arg;
+    MDB_env *env;
+    ck_assert_int_eq(mdb_env_create(&env), 0);
+    ck_assert_int_eq(mdb_env_set_maxdbs(env, 8), 0);
+    ck_assert_int_eq(mdb_env_open(env, server->data, MDB_RDONLY, 0600), 0);
+    ck_assert_int_ge(mdb_reader_list(env, is_listed, &pid), 0);
+    mdb_env_close(env);
+    return pid != 0;
+}
+
+START_TEST(what_a_killed_worker_was_reading_is_let_go_at_once)
+{
+    server_start(server);
+    expect_status(http_get(server, "/api/v1/reports"), 200);
+    pid_t worker[2] = {server_process(server, "assayd: worker 0"), server_process(server, "assayd: worker 1")};
+    bool first = !reads_no_more(&worker[0]);
+    ck_assert(first || !reads_no_more(&worker[1]));
+    pid_t *reader = first ? &worker[0] : &worker[1];
+    ck_assert_int_eq(kill(*reader, SIGKILL), 0);
+    ck_assert_msg(wait_until(reads_no_more, reader, 5000), "%s", server_log(server));
+    server_signal(server, SIGTERM);
+    ck_assert_int_eq(server_wait(server, 10000), 0);
 }
 END_TEST
 
@@ -431,6 +468,7 @@ int main(void)
     tcase_add_test(tcase, process_titles_tell_who_is_who);
     tcase_add_loop_test(tcase, a_second_server_on_the_same_port_or_directory_is_refused, 0, COUNT(shared_keys));
     tcase_add_loop_test(tcase, a_killed_process_is_replaced_and_the_service_goes_on, 0, COUNT(mortals));
+    tcase_add_test(tcase, what_a_killed_worker_was_reading_is_let_go_at_once);
     tcase_add_test(tcase, a_write_in_flight_outlives_its_writer);
     tcase_add_test(tcase, a_page_in_the_works_outlives_its_auditor);
     tcase_add_test(tcase, a_page_that_kills_its_auditor_again_and_again_fails_alone);

@@ -8,7 +8,9 @@
 #include "../../store/store.h"
 
 /* Part of every ETag. One more whenever the same record comes out as other bytes, so that the store renders its records again. */
+#ifndef RENDER_VERSION
 #define RENDER_VERSION 1
+#endif
 
 extern const struct store_renderer render_records;
 

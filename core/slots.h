@@ -1,0 +1,22 @@
+/*
+ * The worker slots' sockets when a reload changes `workers`; the master's.
+ *
+ * New slots: connections are steered to those there were until a worker sits in every new one, so that none waits for a worker that does not
+ * come up. Removed slots: connections are steered to those that stay; what had begun is served on (workers adopt the slot); then, when
+ * nothing waits there and nothing can come any more, every worker lets go of its copy of the sockets, and the master closes them last. So
+ * until that moment another reload may take them into use again. Where the kernel cannot steer, removed slots are served for ever.
+ */
+#ifndef ASSAY_SLOTS_H
+#define ASSAY_SLOTS_H
+
+#include "seats.h"
+
+/* slots_bind(m, workers): what a reload may fail at: 0 or -1 with errno. slots_unbind(m): undo it, since the reload is refused. */
+int slots_bind(struct master *m, unsigned workers);
+void slots_unbind(struct master *m);
+
+/* slots_change(m): the newest generation, whose slots are bound, is about to be seated. slots_tick(m): in the master's loop. */
+void slots_change(struct master *m);
+void slots_tick(struct master *m);
+
+#endif

@@ -1,0 +1,105 @@
+#include "internal.h"
+
+#include <stdio.h>
+
+/* What room there is in the map, and who may have it: creates first go without, then results and upkeep; deletes always have some. */
+
+/* Pages of the map: all, those behind the end of the file, those free within it (looked up only where the others are few). */
+struct room {
+    uint64_t map, behind, free, reserve;
+    bool known; /* free is */
+};
+
+/* ${more_pages}: as if these were taken already. Free pages are looked up where no more than ${reserves} times the reserve is behind. */
+static struct room look_room(struct store *s, uint64_t more_pages, unsigned reserves)
+{
+    enum { RESERVE_PAGES = 48 };
+    MDB_envinfo info;
+    MDB_stat stat;
+    MDB_txn *txn;
+    mdb_env_info(s->env, &info);
+    mdb_env_stat(s->env, &stat);
+    struct room r = {.map = info.me_mapsize / stat.ms_psize};
+    uint64_t end = (uint64_t)info.me_last_pgno + 1 + more_pages;
+    r.behind = r.map > end ? r.map - end : 0;
+    r.reserve = r.map / 20 > RESERVE_PAGES ? r.map / 20 : RESERVE_PAGES; /* what deletes and finishes of a small map take */
+    if (r.behind > reserves * r.reserve || mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
+        return r; /* MDB_MAP_FULL will tell */
+    r.known = true;
+    if (store_usable_pages(s, txn, &r.free) != STORE_OK)
+        r.free = 0;
+    mdb_txn_abort(txn);
+    return r;
+}
+
+/*
+ * Under 95 % of the map by the end of the file alone, creates go on. Near the end of the map free pages lie scattered, and results need some
+ * side by side: so that generations can still be finished, more of them must be free then.
+ */
+static bool is_full(const struct room *r)
+{
+    return r->known && r->behind <= r->reserve &&
+           (r->behind + r->free <= r->reserve || (r->behind <= r->map / 50 && r->free <= r->map / 5));
+}
+
+/* the reserve that creates leave is for finishes and deletes, and its second half for deletes alone */
+static void look_at_room(struct store_txn *t)
+{
+    struct room r = look_room(t->s, 0, 2);
+    uint64_t room = r.behind + r.free;
+    t->full = is_full(&r);
+    t->spare_pages = !r.known ? r.behind : room > r.reserve / 2 ? room - r.reserve / 2 : 0;
+}
+
+uint64_t txn_slice(struct store_txn *t, uint64_t limit)
+{
+    enum { PAGES_A_RECORD = 8 };
+    struct room r = look_room(t->s, 0, 1);
+    uint64_t most = (r.behind + r.free) / PAGES_A_RECORD + 1;
+    return most < limit ? most : limit;
+}
+
+bool txn_is_full(struct store_txn *t)
+{
+    if (t->full < 0)
+        look_at_room(t);
+    if (t->full)
+        snprintf(t->s->why, sizeof(t->s->why), "the map is nearly used up: raise store.map_size, or delete reports");
+    return t->full != 0;
+}
+
+bool txn_results_fit(struct store_txn *t, size_t results_bytes)
+{
+    enum { PAGE = 4096, INDEX_PAGES = 8 }; /* the head and its indexes, copied as they are written */
+    uint64_t pages = results_bytes / PAGE + 1 + INDEX_PAGES;
+    if (t->full < 0)
+        look_at_room(t);
+    if (t->spare_pages < pages) {
+        snprintf(t->s->why, sizeof(t->s->why), "what is left of the map is kept for deletes: raise store.map_size, or delete reports");
+        return false;
+    }
+    t->spare_pages -= pages;
+    return true;
+}
+
+bool txn_upkeep_fits(struct store_txn *t, size_t bytes)
+{
+    MDB_stat stat;
+    mdb_env_stat(t->s->env, &stat);
+    struct room r = look_room(t->s, bytes / stat.ms_psize + 1, 1);
+    return !is_full(&r);
+}
+
+void txn_upkeep_fails(struct store_txn *t)
+{
+    t->s->upkeep_failed = true;
+    t->s->upkeep_failed_at = t->now;
+}
+
+bool txn_upkeep_rests(struct store_txn *t)
+{
+    enum { REST_MS = 60000 };
+    const struct store *s = t->s;
+    bool rests = s->upkeep_failed && t->now >= s->upkeep_failed_at && t->now - s->upkeep_failed_at < REST_MS;
+    return rests || txn_is_full(t);
+}

@@ -1,0 +1,145 @@
+/*
+ * An update that renders reports anew, by a server whose renderer is the next version's (t/newer_render.c): every answer is the new one's
+ * from the first moment, while the store is rendered again in the background and the writer is killed over it.
+ */
+#include "harness.h"
+
+#include "core/api/render.h"
+#include "store/change.h"
+
+#include <signal.h>
+
+enum { REPORTS = 20000, SLICE = 1000, KILLS = 3 };
+
+static struct server *server;
+
+static void setup(void)
+{
+    server = server_new(&(struct server_options){0});
+}
+
+static void teardown(void)
+{
+    if (server->pid > 0) {
+        kill(server->pid, SIGKILL);
+        server_wait(server, 5000);
+    }
+    server_free(server);
+}
+
+static void stop(void)
+{
+    server_signal(server, SIGTERM);
+    ck_assert_int_eq(server_wait(server, 20000), 0);
+}
+
+static void add_done(struct store_txn *t, unsigned number)
+{
+    struct store_answer answer;
+    const struct store_change create = {.kind = CHANGE_REPORT_CREATE,
+                                        .workspace = 1,
+                                        .url = str_of(text("https://site-%u.test/%u", number % 50, number)),
+                                        .name = str_of(text("site-%u.test", number % 50)),
+                                        .code = 201};
+    store_apply(t, &create, 1000 + number, &answer);
+    int score = (int)(number % 101);
+    const struct store_change done = {.kind = CHANGE_REPORT_FINISH,
+                                      .id = answer.id,
+                                      .attempt = 1,
+                                      .status = REPORT_DONE,
+                                      .score = score,
+                                      .result = score >= 80   ? RESULT_GOOD
+                                                : score >= 50 ? RESULT_DECENT
+                                                              : RESULT_BAD,
+                                      .results = STR("{}")};
+    store_apply(t, &done, 1000 + number, &answer);
+    ck_assert_uint_eq(answer.status, STORE_OK);
+}
+
+/* as a server of this version left them */
+static void fill(void)
+{
+    char why[512];
+    struct store *s;
+    const struct store_options options = {
+        .dir = server->data, .map_size = (uint64_t)64 << 30, .max_readers = 64, .mode = STORE_WRITE, .renderer = &render_records};
+    ck_assert_msg(store_open(&options, &s, why, sizeof(why)) == STORE_OK, "%s", why);
+    for (unsigned i = 0; i < REPORTS; i += SLICE) {
+        struct store_txn *t;
+        ck_assert_int_eq(store_begin(s, &t), STORE_OK);
+        for (unsigned k = i; k < i + SLICE; k++)
+            add_done(t, k);
+        ck_assert_int_eq(store_commit(t), STORE_OK);
+    }
+    store_close(s);
+}
+
+static unsigned times(const char *body, const char *words)
+{
+    unsigned n = 0;
+    for (const char *at = strstr(body, words); at != NULL; at = strstr(at + 1, words))
+        n++;
+    return n;
+}
+
+static void expect_all_by(const char *name, const char *other, const char *tag_ends, unsigned turn)
+{
+    unsigned id = turn * 997 % REPORTS + 1;
+    struct response *r = http_get(server, text("/api/v1/reports/%u", id));
+    expect_status(r, 200);
+    expect(r, times(r->body, name) == 1 && times(r->body, other) == 0);
+    expect(r, strstr(header(r, "ETag"), tag_ends) != NULL);
+    response_free(r);
+    r = http_get(server, text("/api/v1/reports?per_page=100&sort_by=%s&page=%u", turn % 2 ? "score" : "url", turn % 200 + 1));
+    expect_status(r, 200);
+    expect_int(r, "meta.total", REPORTS);
+    expect(r, times(r->body, name) == 100 && times(r->body, other) == 0);
+    response_free(r);
+}
+
+static bool has_said(const char *words)
+{
+    char *log = server_log(server);
+    bool said = strstr(log, words) != NULL;
+    free(log);
+    return said;
+}
+
+START_TEST(a_new_renderer_answers_at_once_and_the_store_follows_through_kills_of_the_writer)
+{
+    unsigned turn = 0, kills = 0;
+    server_start(server);
+    server_stop(server);
+    fill();
+    ck_assert_int_eq(setenv("ASSAYD", "./t/newer_assayd", 1), 0);
+    server_spawn(server, NULL);
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    for (int64_t deadline = now_ms() + 60000; !has_said("rendering reports: done") && now_ms() < deadline; turn++) {
+        pid_t writer = server_process(server, "assayd: writer");
+        if (writer != 0 && kills < KILLS && turn % 4 == 0)
+            kills += kill(writer, SIGKILL) == 0;
+        expect_all_by("\"URL\":", "\"url\":", "-2\"", turn);
+    }
+    ck_assert_msg(has_said("rendering reports: done") && has_said(text(" of %d\"", REPORTS)), "%s", server_log(server));
+    ck_assert_uint_ge(kills, 1);
+    for (unsigned i = 0; i < 20; i++)
+        expect_all_by("\"URL\":", "\"url\":", "-2\"", i * 31);
+    assay_ok(server, "check", NULL);
+    stop();
+    ck_assert_int_eq(unsetenv("ASSAYD"), 0); /* the version before comes back */
+    server_spawn(server, NULL);
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    for (unsigned i = 0; i < 20; i++)
+        expect_all_by("\"url\":", "\"URL\":", "-1\"", i * 31);
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("render");
+    TCase *tcase = harness_case(suite, "a server each");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_new_renderer_answers_at_once_and_the_store_follows_through_kills_of_the_writer);
+    return harness_main(suite);
+}
