@@ -223,7 +223,7 @@ enum fields_status fields_of_flat(const struct field *fields, const struct json_
         const struct json_member *m = member_of(members, count, fields[i].name);
         if (m == NULL)
             continue;
-        if (fields[i].type == FIELD_JSON || fields[i].type == FIELD_NUMBER)
+        if (fields[i].type != FIELD_TEXT && fields[i].type != FIELD_CHARS && fields[i].type != FIELD_CHOICE)
             return FIELDS_MALFORMED;
         values[i].sent = true;
         value_set(&fields[i], m->text, &values[i], errors);
