@@ -81,6 +81,8 @@ class Live {
                     this.on.gone(e);
                     return;
                 }
+                if (!polling && e.status >= 400 && e.status < 500 && e.status !== 401 && e.status !== 429)
+                    this.pollUntil = Date.now() + STREAM_AGAIN_MS; /* something on the way forbids streams */
                 failures++;
                 this.on.link(e.status === 429 || failures < 2);
                 wait = e.status === 429 ? e.retryAfter * 1000 : Math.min(1000 * 2 ** (failures - 1), 30000) * (0.75 + Math.random() / 2);

@@ -51,13 +51,13 @@ class Log {
 
     /* Show a message as the server tells it; false: it was there. */
     add(message) {
-        if (this.byId.has(message.id))
-            return false;
         const waiting = this.pending.get(message.client_message_id);
         if (waiting !== undefined) {
             waiting.remove();
             this.pending.delete(message.client_message_id);
         }
+        if (this.byId.has(message.id))
+            return false;
         const node = this.entry(message.role, String(message.content), this.time(message.created_at), ...this.sources(message));
         const next = this.following(message.id);
         this.byId.set(message.id, node);

@@ -39,8 +39,9 @@ class Outbox {
             } catch (e) {
                 if (!(e instanceof Refused))
                     throw e;
-                if (e.status === 0 || (e.passing && ++tries < 5))
-                    await this.pause(Math.min(1000 * 2 ** tries, 30000));
+                tries++;
+                if (e.status === 0 || (e.passing && tries < 6))
+                    await this.pause(Math.min(500 * 2 ** tries, 30000));
                 else {
                     this.remove(item.id);
                     this.on.failed(item, e);

@@ -6,7 +6,7 @@ const STYLE = `
 :host([hidden]) { display: none; }
 * { box-sizing: border-box; font: inherit; }
 [hidden] { display: none !important; }
-.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; user-select: none; }
 svg { width: 22px; height: 22px; fill: currentColor; display: block; }
 button { border: 0; border-radius: 8px; padding: 8px 14px; min-height: 44px; min-width: 44px; background: var(--pale); color: var(--ink); cursor: pointer; }
 button:hover { filter: brightness(.95); }

@@ -1,6 +1,6 @@
 /* What visitors read. Any of them gives way to data-text-NAME of the script element: data-text-send="Senden". */
 const TEXTS = {
-    open: 'Open chat',
+    launcher: 'Chat',
     close: 'Close chat',
     unread: '{n} unread',
     title: 'Chat',

@@ -15,7 +15,7 @@ class Widget {
         const {texts} = config;
         Object.assign(this, {
             config, texts, names: {operator: texts.operator}, listeners: {}, conversation: null, agent: {}, unread: 0, pingAt: 0, events: [],
-            claimed: false, closed: false, leadNeeded: false, shown: null, spoke: false, sheets: this.sheetTable(),
+            claimed: false, closed: false, leadNeeded: false, shown: null, spoke: false,
         });
         this.session = new Session(config, {opened: (data) => this.opened(data), wait: (n) => this.waits(n)});
         this.live = new Live(this.session, {
@@ -45,7 +45,7 @@ class Widget {
         this.host = element('assay-widget', {position: config.position, hidden: config.launcher === 'none', lang: config.language});
         this.root = this.host.attachShadow({mode: 'open'});
         dress(this.root, config.nonce);
-        this.launcher = this.button(texts.open, () => this.toggle(), {className: 'launcher', picture: ICONS.chat});
+        this.launcher = this.button(texts.launcher, () => this.toggle(), {className: 'launcher', picture: ICONS.chat});
         this.launcher.setAttribute('aria-haspopup', 'dialog');
         this.launcher.setAttribute('aria-expanded', 'false');
         this.launcher.setAttribute('aria-controls', 'panel');
@@ -130,7 +130,7 @@ class Widget {
     /* ---- sheets ---- */
 
     sheetTable() {
-        const {texts} = this.config;
+        const {texts} = this;
         return {
             lead: () => ({
                 title: texts.lead, intro: this.leadNeeded ? texts.leadFirst : '', submit: texts.send, fields: this.leadFields(), back: !this.leadNeeded,
@@ -167,7 +167,7 @@ class Widget {
 
     show(name) {
         this.hideSheet();
-        this.shown = sheet(this.texts, {...this.sheets[name](), done: () => this.leave()});
+        this.shown = sheet(this.texts, {...this.sheetTable()[name](), done: () => this.leave()});
         this.talk.forEach((node) => {
             node.hidden = true;
         });
@@ -267,7 +267,7 @@ class Widget {
         const count = unread > 0 ? fill(texts.unread, {n: unread}) : '';
         this.badge.hidden = unread === 0;
         this.badge.textContent = unread > 99 ? '99+' : String(unread);
-        this.launcher.setAttribute('aria-label', this.panel.hidden ? (count === '' ? texts.open : `${texts.open} (${count})`) : texts.close);
+        this.launcher.setAttribute('aria-label', count === '' ? texts.launcher : `${texts.launcher} (${count})`);
         this.say(this.told, this.panel.hidden ? count : '');
     }
 
@@ -326,7 +326,8 @@ class Widget {
             this.log.clear();
             this.log.note(this.config.greeting || data.agent.theme.greeting || this.texts.greeting);
             data.messages.forEach((message) => this.log.add(message));
-            this.outbox.items.forEach((item) => this.log.wait(item));
+            const arrived = new Set(data.messages.map((message) => message.client_message_id));
+            this.outbox.items.filter((item) => !arrived.has(item.id)).forEach((item) => this.log.wait(item));
         });
         this.prompts.replaceChildren(...(this.spoke ? [] : data.agent.starter_prompts).map((text) => this.button(text, () => this.send(text))));
         this.seen();
