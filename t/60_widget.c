@@ -34,7 +34,7 @@ static const struct {
     {"weather", NULL},
     {"server", NULL},
     {"pages", NULL},
-    {"limits", "limits: { limiters: { widget-session: { windows: [ { limit: 8, seconds: 3, key: jwt } ] } } }\n"},
+    {"limits", "limits: { limiters: { widget-session: { windows: [ { limit: 10, seconds: 2, key: jwt } ] } } }\n"},
 };
 
 static void setenv_text(const char *name, const char *value)
