@@ -1,4 +1,5 @@
 /* agent embed: the element that brings an agent's chat to a page, its script pinned by version and digest. */
+#include "cmd_embed.h"
 #include "cmd_store.h"
 
 #include "api/script.h"
@@ -31,38 +32,66 @@ static int agent_known(struct cmd *cmd, const char *text)
     return status;
 }
 
-static void print(const struct cmd *cmd, const char *id, const char *src, const char *integrity)
+struct pinned {
+    char src[4096], integrity[SCRIPT_INTEGRITY_SIZE];
+};
+
+static bool pin(const char *base, struct pinned *out)
 {
-    if (!cmd->json) {
-        printf("<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\" async></script>\n", src, integrity, id);
-        return;
-    }
+    char version[SCRIPT_VERSION_SIZE];
+    script_version_text(version);
+    return strpbrk(base, "\"<>&") == NULL && script_integrity(out->integrity) &&
+           (size_t)snprintf(out->src, sizeof(out->src), "%s/widget/%s/widget.js", base, version) < sizeof(out->src);
+}
+
+bool embed_element(const char *base, const char *agent, struct buf *out)
+{
+    struct pinned pinned;
+    if (!pin(base, &pinned))
+        return false;
+    buf_printf(out, "<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\" async></script>", pinned.src,
+               pinned.integrity, agent);
+    return buf_ok(out);
+}
+
+static int print_element(const char *base, const char *agent)
+{
+    struct buf element = {0};
+    bool good = embed_element(base, agent, &element);
+    if (good)
+        printf("%.*s\n", (int)element.n, element.p);
+    buf_free(&element);
+    return good ? CMD_DONE : cmd_refuse("the element cannot be made: base_url does not fit into an attribute");
+}
+
+static int print_record(const char *base, const char *agent)
+{
+    struct pinned pinned;
     struct records records;
+    if (!pin(base, &pinned))
+        return cmd_refuse("the element cannot be made: base_url does not fit into an attribute");
     records_start(&records, true);
-    records_text(&records, "agent_id", str_of(id));
-    records_text(&records, "src", str_of(src));
-    records_text(&records, "integrity", str_of(integrity));
+    records_text(&records, "agent_id", str_of(agent));
+    records_text(&records, "src", str_of(pinned.src));
+    records_text(&records, "integrity", str_of(pinned.integrity));
     records_end_row(&records);
     records_finish(&records);
+    return CMD_DONE;
 }
 
 int cmd_agent_embed(struct cmd *cmd)
 {
-    char src[4096], version[SCRIPT_VERSION_SIZE], integrity[SCRIPT_INTEGRITY_SIZE];
+    char base[4096];
     const struct conf *conf = cmd->conf;
-    bool known = conf->base_url[0] != '\0';
-    const char *base = known ? conf->base_url : conf->listen[0].address;
+    const struct conf_listen *first = &conf->listen[0];
     int status = agent_known(cmd, cmd->words[0]);
     if (status != CMD_DONE)
         return status;
-    if (!script_integrity(integrity))
-        return cmd_refuse("the script's digest could not be made");
-    if (!known)
+    if (conf->base_url[0] != '\0')
+        snprintf(base, sizeof(base), "%s", conf->base_url);
+    else {
+        snprintf(base, sizeof(base), "%s%s", first->tls_certificate[0] != '\0' ? "https://" : "http://", first->address);
         cmd_say("base_url is not set, so this names the first listener; pages of others need the public address there.");
-    script_version_text(version);
-    const char *scheme = known ? "" : conf->listen[0].tls_certificate[0] != '\0' ? "https://" : "http://";
-    if (strpbrk(base, "\"<>&") != NULL || (size_t)snprintf(src, sizeof(src), "%s%s/widget/%s/widget.js", scheme, base, version) >= sizeof(src))
-        return cmd_refuse("base_url does not fit into an attribute");
-    print(cmd, cmd->words[0], src, integrity);
-    return CMD_DONE;
+    }
+    return (cmd->json ? print_record : print_element)(base, cmd->words[0]);
 }

@@ -77,7 +77,10 @@ START_TEST(compressed_it_is_at_most_15_KiB_and_the_same)
 {
     struct response *plain = ask(path_of(_i), NULL), *r = ask(path_of(_i), "Accept-Encoding: br, gzip;q=0.5");
     unsigned char *out = malloc(plain->body_size + 1);
-    z_stream z = {.next_in = (unsigned char *)r->body, .avail_in = (unsigned)r->body_size, .next_out = out, .avail_out = (unsigned)plain->body_size + 1};
+    z_stream z = {.next_in = (unsigned char *)r->body,
+                  .avail_in = (unsigned)r->body_size,
+                  .next_out = out,
+                  .avail_out = (unsigned)plain->body_size + 1};
     expect_header(r, "Content-Encoding", "gzip");
     expect_header(r, "Vary", "accept-encoding");
     ck_assert_msg(r->body_size <= SIZE_MAX_BYTES, "%zu bytes", r->body_size);
@@ -96,7 +99,8 @@ START_TEST(a_copy_that_is_still_good_is_not_sent_again)
     const char *codings[] = {"Accept-Encoding: gzip", "Accept-Encoding: identity"};
     for (size_t i = 0; i < COUNT(codings); i++) {
         struct response *first = ask(path_of(_i), codings[i]);
-        struct response *r = http(server, .path = path_of(_i), .key = "", .headers = {codings[i], text("If-None-Match: %s", header(first, "ETag"))});
+        struct response *r =
+            http(server, .path = path_of(_i), .key = "", .headers = {codings[i], text("If-None-Match: %s", header(first, "ETag"))});
         expect_status(r, 304);
         ck_assert_uint_eq(r->body_size, 0);
         ck_assert_str_eq(header(r, "ETag"), header(first, "ETag"));
@@ -137,8 +141,8 @@ START_TEST(the_printed_element_pins_these_bytes)
     ck_assert_str_eq(embedded("integrity"), text("sha384-%s", (char *)base64));
     ck_assert_str_eq(ask("/widget.js", NULL)->body, r->body);
     ck_assert_str_eq(assay_ok(server, "agent", "embed", agent, NULL),
-                     text("<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\" async></script>", embedded("src"),
-                          embedded("integrity"), agent));
+                     text("<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\" async></script>",
+                          embedded("src"), embedded("integrity"), agent));
     ck_assert_int_eq(assay(server, "agent", "embed", "01ARZ3NDEKTSV4RRFFQ69G5FAV", NULL).status, 1);
     ck_assert_int_eq(assay(server, "agent", "embed", "x", NULL).status, 1);
 }

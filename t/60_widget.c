@@ -1,6 +1,6 @@
 /*
- * The chat widget in a browser: headless Chromium, driven by npm's playwright-core (t/60_widget.mjs), on pages of other origins under a strict
- * Content-Security-Policy. Skipped with exit status 77 where either is missing: set ASSAY_NPM to the directory that holds node_modules.
+ * The chat widget in a browser: headless Chromium, driven by npm's playwright-core (t/60_widget.mjs), on pages of other origins under a
+ * strict Content-Security-Policy. Skipped with exit status 77 where either is missing: set ASSAY_NPM to the directory that holds node_modules.
  */
 #include "harness.h"
 
@@ -29,12 +29,9 @@ static void teardown(void)
 static const struct {
     const char *name, *yaml;
 } scenes[] = {
-    {"chat", NULL},
-    {"leave", NULL},
-    {"weather", NULL},
-    {"server", NULL},
-    {"pages", NULL},
-    {"limits", "limits: { limiters: { widget-session: { windows: [ { limit: 10, seconds: 2, key: jwt } ] } } }\n"},
+    {"chat", NULL},    {"leave", NULL},
+    {"weather", NULL}, {"server", NULL},
+    {"pages", NULL},   {"limits", "limits: { limiters: { widget-session: { windows: [ { limit: 10, seconds: 2, key: jwt } ] } } }\n"},
 };
 
 static void setenv_text(const char *name, const char *value)
@@ -48,8 +45,9 @@ START_TEST(a_visitor_can)
     if (only != NULL && strcmp(only, scenes[_i].name) != 0)
         return;
     begin(scenes[_i].yaml);
-    char *agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Harbour <b>Shop</b>", "--prompt", "Are you open?", "--theme",
-                           "{\"color\":\"#0b6e4f\"}", "--lead-fields", "[{\"name\":\"company\",\"label\":\"Company\",\"required\":true}]", NULL);
+    char *agent =
+        assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Harbour <b>Shop</b>", "--prompt", "Are you open?", "--theme",
+                 "{\"color\":\"#0b6e4f\"}", "--lead-fields", "[{\"name\":\"company\",\"label\":\"Company\",\"required\":true}]", NULL);
     setenv_text("API", server->url);
     setenv_text("AGENT", agent);
     setenv_text("KEY", key_new(server, "main", "conversations:read", "conversations:write", NULL));

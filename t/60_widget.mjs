@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
 import {createServer} from 'node:http';
 import {createRequire} from 'node:module';
+import {resolve} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
 
 const {API, AGENT, KEY, MASTER, ASSAY_PROGRAM, CONF, ASSAY_NPM, ASSAY_CHROMIUM} = process.env;
@@ -22,7 +23,7 @@ function chromiumPath() {
 
 function findPlaywright() {
     try {
-        return createRequire(`${ASSAY_NPM || process.cwd()}/`)('playwright-core');
+        return createRequire(`${resolve(ASSAY_NPM || '.')}/`)('playwright-core');
     } catch {
         return null;
     }
@@ -30,7 +31,7 @@ function findPlaywright() {
 
 const playwright = findPlaywright(), executablePath = chromiumPath();
 if (playwright === null || executablePath === null) {
-    console.error('skipped: Chromium or npm\'s playwright-core is not here; npm install --prefix DIR playwright-core, and set ASSAY_NPM=DIR');
+    console.error('skipped: Chromium or npm\'s playwright-core is not here; npm install --prefix DIR playwright-core, ASSAY_NPM=DIR');
     process.exit(1);
 }
 if (scene === 'probe')
@@ -42,7 +43,8 @@ const assay = (...words) => execFileSync(ASSAY_PROGRAM, ['-c', CONF, '--set', `b
 
 async function operate(method, path, body) {
     const response = await fetch(`${API}/api/v1/${path}`, {
-        method, headers: {Authorization: `Bearer ${KEY}`, ...(body ? {'Content-Type': 'application/json'} : {})}, body: body && JSON.stringify(body),
+        method, headers: {Authorization: `Bearer ${KEY}`, ...(body ? {'Content-Type': 'application/json'} : {})},
+        body: body && JSON.stringify(body),
     });
     const answer = await response.json();
     assert.ok(response.ok, `${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
@@ -70,7 +72,8 @@ const site = createServer((request, response) => {
     const element = snippet.replace(' async', `${searchParams.get('attributes') || ''} async`);
     response.writeHead(pathname === '/' ? 200 : 404, {
         'Content-Type': 'text/html; charset=utf-8',
-        'Content-Security-Policy': `default-src 'none'; script-src ${API}; connect-src ${API}; style-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'`,
+        'Content-Security-Policy': `default-src 'none'; script-src ${API}; connect-src ${API}; style-src 'none'; ` +
+            "require-trusted-types-for 'script'; trusted-types 'none'",
         'Cross-Origin-Embedder-Policy': 'require-corp',
     });
     response.end(`<!doctype html><html lang=en><title>A <site></title><p>Text with <a href="#x">a link</a>.</p>${element}</html>`);
@@ -102,6 +105,7 @@ async function visit(context, url = `${ORIGIN}/`) {
     return page;
 }
 
+const withAttributes = (text) => `${ORIGIN}/?attributes=${encodeURIComponent(text)}`;
 const said = (page, text) => page.locator('.bubble', {hasText: text});
 const input = (page) => page.getByRole('textbox', {name: 'Your message'});
 const open = (page) => page.getByRole('button', {name: /^Chat/}).click();
@@ -138,7 +142,8 @@ const scenes = {
         assert.equal(await focused(page), 'textarea message');
         await page.getByRole('heading', {name: 'Harbour <b>Shop</b>'}).waitFor();
         const tree = await page.locator('body').ariaSnapshot();
-        for (const part of ['button "Chat" [expanded]', 'button "Close chat"', 'dialog "Harbour <b>Shop</b>"', 'heading "Harbour <b>Shop</b>" [level=2]', 'button "More options"',
+        for (const part of ['button "Chat" [expanded]', 'button "Close chat"', 'dialog "Harbour <b>Shop</b>"',
+            'heading "Harbour <b>Shop</b>" [level=2]', 'button "More options"',
             'log "Conversation"', 'button "Are you open?"', 'textbox "Your message"', 'button "Send"'])
             assert.ok(tree.includes(part), `${part} is not in\n${tree}`);
         await page.keyboard.press('Escape');
@@ -167,7 +172,8 @@ const scenes = {
         assert.ok(Date.now() - sent < 1000, `an operator's answer took ${Date.now() - sent} ms`);
         assert.equal(await page.getByText('is typing').count(), 0);
         assert.equal(await page.locator('.bubble').count(), 3, await page.locator('.log').innerText());
-        assert.equal(await page.locator('.message.visitor .bubble').textContent(), `You: one\n${HOSTILE.slice(0, -1)} (opens in a new window).`);
+        assert.equal(await page.locator('.message.visitor .bubble').textContent(),
+            `You: one\n${HOSTILE.slice(0, -1)} (opens in a new window).`);
 
         /* a text is a text; of what is in it, the web's addresses alone become links */
         assert.equal(await page.evaluate(() => window.broken), undefined);
@@ -187,10 +193,11 @@ const scenes = {
 
     /* what visitors leave: an address, a rating, a coupon's code; and then nothing */
     async leave() {
-        const page = await visit(await visitor(), `${ORIGIN}/?attributes=${encodeURIComponent('data-features="human lead rating coupon end erase" data-load="eager"')}`);
+        const page = await visit(await visitor(), withAttributes('data-features="human lead rating coupon end erase" data-load="eager"'));
         await open(page);
         const {id} = await onlyConversation();
-        await until('the page view is kept', async () => (await operate('GET', 'events')).some((e) => e.kind === 'page.viewed' && e.payload.url.startsWith(ORIGIN)));
+        await until('the page view is kept', async () =>
+            (await operate('GET', 'events')).some((e) => e.kind === 'page.viewed' && e.payload.url.startsWith(ORIGIN)));
 
         await choose(page, 'Leave your details');
         assert.equal(await focused(page), 'input email');
@@ -295,7 +302,8 @@ const scenes = {
         await open(again);
         await said(again, 'written before the reload').waitFor();
         await until('it is sent', async () => (await messagesOf(id)).some((m) => m.content === 'written before the reload'));
-        for (const text of ['first', 'from the tunnel', 'only once', 'while you were away', 'taken before the reload', 'written before the reload']) {
+        for (const text of ['first', 'from the tunnel', 'only once', 'while you were away', 'taken before the reload',
+            'written before the reload']) {
             await until(`${text} once`, async () => (await said(again, text).count()) === 1);
             assert.equal((await messagesOf(id)).filter((m) => m.content === text).length, 1, text);
         }
@@ -306,7 +314,8 @@ const scenes = {
     /* a way that lets no stream through; a new generation of workers; a token that ended */
     async server() {
         const other = await visitor(), looks = [];
-        await other.route('**/conversation/stream', (route) => route.fulfill({status: 400, body: 'no', headers: {'Access-Control-Allow-Origin': ORIGIN}}));
+        await other.route('**/conversation/stream', (route) =>
+            route.fulfill({status: 400, body: 'no', headers: {'Access-Control-Allow-Origin': ORIGIN}}));
         const plain = await visit(other);
         plain.on('response', (r) => r.url().includes('/conversation/messages') && looks.push(r.status()));
         await open(plain);
@@ -335,7 +344,9 @@ const scenes = {
 
         /* a token that is not good any more is renewed, and the message arrives */
         let refused = 0;
-        await again.route('**/widget/messages', (route) => (refused++ > 0 ? route.fallback() : route.fulfill({status: 401, json: {error: {code: 'unauthorized', message: ''}}, headers: {'Access-Control-Allow-Origin': ORIGIN}})));
+        await again.route('**/widget/messages', (route) => (refused++ > 0 ? route.fallback() : route.fulfill({
+            status: 401, json: {error: {code: 'unauthorized', message: ''}}, headers: {'Access-Control-Allow-Origin': ORIGIN},
+        })));
         await say(again, 'after the token');
         await until('it is kept', async () => (await messagesOf(id)).some((m) => m.content === 'after the token'));
         assert.equal((await conversations()).length, 2);
@@ -369,7 +380,9 @@ const scenes = {
         await said(bare, 'I found nothing').waitFor();
         await blocked.close();
 
-        const phone = await visit(await visitor({viewport: {width: 360, height: 640}, hasTouch: true, reducedMotion: 'reduce', colorScheme: 'dark'}));
+        const phone = await visit(await visitor({
+            viewport: {width: 360, height: 640}, hasTouch: true, reducedMotion: 'reduce', colorScheme: 'dark',
+        }));
         await open(phone);
         const panel = phone.getByRole('dialog');
         assert.deepEqual(await panel.boundingBox(), {x: 0, y: 0, width: 360, height: 640});
@@ -406,7 +419,8 @@ const scenes = {
 
         /* the program's own page events and methods */
         assay('agent', 'update', AGENT, '--published', '--no-require-lead');
-        const scripted = await visit(await visitor(), `${ORIGIN}/?attributes=${encodeURIComponent('data-launcher="none" data-text-send="Los" data-position="left" data-color="#ff0"')}`);
+        const scripted = await visit(await visitor(),
+            withAttributes('data-launcher="none" data-text-send="Los" data-position="left" data-color="#ff0"'));
         assert.equal(await scripted.getByRole('button', {name: /^Chat/}).count(), 0);
         const got = await scripted.evaluate(async (agent) => {
             const chat = window.AssayWidget.get(agent), sent = new Promise((done) => chat.on('sent', done));
@@ -431,10 +445,12 @@ const scenes = {
             await say(page, text);
         await page.getByRole('status').filter({hasText: /Trying again in \d seconds/}).waitFor();
         const {id} = await onlyConversation();
-        await until('all have arrived', async () => (await messagesOf(id)).filter((m) => m.role === 'visitor').length >= texts.length, 12000);
-        assert.deepEqual((await messagesOf(id)).filter((m) => m.role === 'visitor').map((m) => m.content), texts);
+        const arrived = async () => (await messagesOf(id)).filter((m) => m.role === 'visitor').map((m) => m.content);
+        await until('all have arrived', async () => (await arrived()).length >= texts.length, 12000);
+        assert.deepEqual(await arrived(), texts);
         assert.ok(refusals.some((url) => url.endsWith('/widget/messages')));
-        await until('the page shows them', async () => (await page.locator('.message.visitor').count()) === texts.length && (await page.getByText('Sending…').count()) === 0);
+        await until('the page shows them', async () => (await page.locator('.message.visitor').count()) === texts.length);
+        await until('nothing is on its way', async () => (await page.getByText('Sending…').count()) === 0);
         assert.equal(await page.getByText('Not sent').count(), 0);
     },
 };

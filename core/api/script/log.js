@@ -67,11 +67,15 @@ class Log {
 
     time(at) {
         const when = at ? new Date(at) : new Date();
-        return element('time', {datetime: when.toISOString()}, when.toLocaleTimeString(this.texts.locale, {hour: '2-digit', minute: '2-digit'}));
+        const text = when.toLocaleTimeString(this.texts.locale, {hour: '2-digit', minute: '2-digit'});
+        return element('time', {datetime: when.toISOString()}, text);
     }
 
     sources({citations, low_confidence}) {
-        const links = (citations || []).map((c) => linkTo(c.permalink || c.url, String(c.title || c.permalink || c.url), this.texts.newWindow));
+        const links = (citations || []).map((c) => {
+            const url = c.permalink || c.url;
+            return linkTo(url, String(c.title || url), this.texts.newWindow);
+        });
         if (low_confidence && this.on.human)
             links.push(element('button', {type: 'button', onclick: () => this.on.human()}, this.texts.human));
         return links;

@@ -105,15 +105,16 @@ class Session {
     }
 
     /*
-     * One call; its response, or Refused. A token that is not good any more is renewed once. Where a limit is full it waits for Retry-After,
-     * once, since the window is deterministic; ${hasty} calls do not.
+     * One call; its response, or Refused. A token that is not good any more is renewed once. Where a limit is full it waits for
+     * Retry-After, once, since the window is deterministic; ${hasty} calls do not.
      */
     async call(method, path, {body, headers = {}, hasty = false, keepalive = false, signal} = {}) {
         let waited = hasty, renewed = path === 'init';
         for (;;) {
             if (this.jwt === null && path !== 'init')
                 await this.open();
-            const jwt = this.jwt, response = await this.ask(method, path, jwt, {body, headers, keepalive, signal});
+            const jwt = this.jwt;
+            const response = await this.ask(method, path, jwt, {body, headers, keepalive, signal});
             if (response.ok || response.status === 304)
                 return response;
             const error = await refusalOf(response);

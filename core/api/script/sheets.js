@@ -10,7 +10,8 @@ function field(texts, {name, label, type = 'text', required = false, autocomplet
         type: type === 'textarea' ? null : type, name, required, autocomplete, maxlength, rows: type === 'textarea' ? 3 : null,
         'aria-describedby': `mistake-${at}`,
     });
-    const box = element('label', {}, element('span', {}, required ? label : `${label} (${texts.optional})`), control, mistake);
+    const title = element('span', {}, required ? label : `${label} (${texts.optional})`);
+    const box = element('label', {}, title, control, mistake);
     return {
         name, box, control,
         get value() {
@@ -29,10 +30,11 @@ function field(texts, {name, label, type = 'text', required = false, autocomplet
 /* 1 to 5, as buttons of which one is chosen. */
 function scale(texts, label) {
     const mistake = element('span', {class: 'mistake', id: 'mistake-scale'});
-    const inputs = [1, 2, 3, 4, 5].map((n) => element('input', {type: 'radio', name: 'rating', value: n, 'aria-label': fill(texts.rating, {n})}));
+    const inputs = [1, 2, 3, 4, 5].map((n) =>
+        element('input', {type: 'radio', name: 'rating', value: n, 'aria-label': fill(texts.rating, {n})}));
+    const faces = inputs.map((input) => element('label', {}, input, element('span', {'aria-hidden': 'true'}, input.value)));
     const box = element('fieldset', {'aria-describedby': 'mistake-scale'}, element('legend', {}, label),
-        element('div', {class: 'scale'}, ...inputs.map((input) => element('label', {}, input, element('span', {'aria-hidden': 'true'}, input.value)))),
-        mistake);
+        element('div', {class: 'scale'}, ...faces), mistake);
     return {
         name: 'rating', box, control: inputs[0],
         get value() {
@@ -48,15 +50,16 @@ function scale(texts, label) {
 }
 
 /*
- * A form of ${fields}. ${send}(values) does what it is for; its result is a sentence that takes the form's place. ${done}() when the visitor
- * goes back.
+ * A form of ${fields}. ${send}(values) does what it is for; its result is a sentence that takes the form's place. ${done}() when the
+ * visitor goes back.
  */
 function sheet(texts, {title, intro, fields, submit, send, done, back = true}) {
     const heading = element('h3', {id: 'sheet-title', tabindex: '-1'}, title);
     const trouble = element('p', {class: 'mistake', role: 'alert'});
     const go = element('button', {class: 'main', type: 'submit'}, submit);
-    const leave = back ? element('button', {type: 'button', onclick: done}, texts.back) : null;
-    const form = element('form', {novalidate: true, onsubmit: onSubmit}, ...fields.map((f) => f.box), trouble, element('div', {class: 'row'}, go, leave));
+    const leaving = () => element('button', {type: 'button', onclick: done}, texts.back);
+    const form = element('form', {novalidate: true, onsubmit: onSubmit}, ...fields.map((f) => f.box), trouble,
+        element('div', {class: 'row'}, go, back ? leaving() : null));
     const box = element('div', {class: 'sheet', role: 'group', 'aria-labelledby': 'sheet-title'}, heading,
         intro ? element('p', {}, intro) : null, form);
 
@@ -82,7 +85,7 @@ function sheet(texts, {title, intro, fields, submit, send, done, back = true}) {
         go.disabled = true;
         try {
             const text = await send(Object.fromEntries(fields.map((f) => [f.name, f.value])));
-            form.replaceWith(element('p', {role: 'status'}, text), element('div', {class: 'row'}, element('button', {type: 'button', onclick: done}, texts.back)));
+            form.replaceWith(element('p', {role: 'status'}, text), element('div', {class: 'row'}, leaving()));
             heading.focus();
         } catch (e) {
             if (!(e instanceof Refused))

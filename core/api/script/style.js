@@ -1,14 +1,18 @@
 /* The looks, in a sheet of the shadow tree: a page's own do not reach in, and none of these reach out. */
 const STYLE = `
 :host { all: initial; --accent: #1d4ed8; --on-accent: #fff; --back: #fff; --ink: #1a1a1a; --soft: #595959; --pale: #f1f3f5; --line: #8a8f98;
-  position: fixed; inset-block-end: 20px; inset-inline-end: 20px; z-index: 2147483000; font: 15px/1.45 system-ui, sans-serif; color: var(--ink); }
+  position: fixed; inset-block-end: 20px; inset-inline-end: 20px; z-index: 2147483000; font: 15px/1.45 system-ui, sans-serif;
+  color: var(--ink); }
 :host([position=left]) { inset-inline-end: auto; inset-inline-start: 20px; }
 :host([hidden]) { display: none; }
 * { box-sizing: border-box; font: inherit; }
 [hidden] { display: none !important; }
-.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; user-select: none; }
+fieldset, legend { border: 0; margin: 0; padding: 0; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
+  user-select: none; }
 svg { width: 22px; height: 22px; fill: currentColor; display: block; }
-button { border: 0; border-radius: 8px; padding: 8px 14px; min-height: 44px; min-width: 44px; background: var(--pale); color: var(--ink); cursor: pointer; }
+button { border: 0; border-radius: 8px; padding: 8px 14px; min-height: 44px; min-width: 44px; background: var(--pale); color: var(--ink);
+  cursor: pointer; }
 button:hover { filter: brightness(.95); }
 button:disabled { opacity: .6; cursor: default; }
 :focus-visible { outline: 3px solid var(--ink); outline-offset: 2px; box-shadow: 0 0 0 2px var(--back); }
@@ -16,11 +20,11 @@ button:disabled { opacity: .6; cursor: default; }
 .launcher { position: relative; width: 60px; height: 60px; border-radius: 50%; display: grid; place-items: center; padding: 0;
   box-shadow: 0 2px 12px #0006; }
 .launcher svg { width: 28px; height: 28px; }
-.badge { position: absolute; inset-block-start: -4px; inset-inline-end: -4px; min-width: 22px; border-radius: 11px; padding: 0 6px; background: #b00020; color: #fff;
-  font-size: 13px; font-weight: 700; }
-.panel { position: absolute; inset-block-end: 76px; inset-inline-end: 0; width: 370px; height: min(600px, calc(100vh - 120px)); display: flex;
-  flex-direction: column; overflow: hidden; border: 1px solid var(--line); border-radius: 14px; background: var(--back); box-shadow: 0 8px 40px #0005;
-  animation: rise .15s ease-out; }
+.badge { position: absolute; inset-block-start: -4px; inset-inline-end: -4px; min-width: 22px; border-radius: 11px; padding: 0 6px;
+  background: #b00020; color: #fff; font-size: 13px; font-weight: 700; }
+.panel { position: absolute; inset-block-end: 76px; inset-inline-end: 0; width: 370px; height: min(600px, calc(100vh - 120px));
+  display: flex; flex-direction: column; overflow: hidden; border: 1px solid var(--line); border-radius: 14px; background: var(--back);
+  box-shadow: 0 8px 40px #0005; animation: rise .15s ease-out; }
 :host([position=left]) .panel { inset-inline-end: auto; inset-inline-start: 0; }
 @keyframes rise { from { opacity: 0; transform: translateY(12px); } }
 header { display: flex; align-items: center; gap: 4px; padding: 8px 8px 8px 16px; background: var(--accent); color: var(--on-accent); }
@@ -46,14 +50,16 @@ header :focus-visible { outline-color: currentColor; outline-offset: -3px; box-s
 form { margin: 0; }
 .composer { display: flex; gap: 8px; align-items: flex-end; padding: 10px; border-block-start: 1px solid var(--line); }
 .composer textarea { flex: 1; resize: none; height: 44px; max-height: 132px; }
-input, textarea { width: 100%; min-height: 44px; padding: 9px 10px; border: 1px solid var(--line); border-radius: 8px; background: var(--back); color: var(--ink); }
+input, textarea { width: 100%; min-height: 44px; padding: 9px 10px; border: 1px solid var(--line); border-radius: 8px;
+  background: var(--back); color: var(--ink); }
+::placeholder { color: var(--soft); opacity: 1; }
 [aria-invalid=true] { border-color: #b00020; border-width: 2px; }
 .sheet { flex: 1; overflow-y: auto; padding: 16px; display: grid; gap: 12px; align-content: start; }
 .sheet h3 { margin: 0; font-size: 17px; font-weight: 600; }
 .sheet p { margin: 0; }
+.sheet form { display: grid; gap: 12px; }
 label span { display: block; }
 .mistake { color: #b00020; }
-fieldset { border: 0; margin: 0; padding: 0; }
 .scale { display: flex; gap: 6px; margin-block-start: 6px; }
 .scale label { flex: 1; position: relative; }
 .scale input { position: absolute; inset: 0; opacity: 0; height: 100%; min-height: 0; margin: 0; cursor: pointer; }
@@ -68,7 +74,7 @@ fieldset { border: 0; margin: 0; padding: 0; }
   .launcher[aria-expanded=true] { display: none; }
 }
 @media (prefers-color-scheme: dark) {
-  :host { --back: #1b1d21; --ink: #f2f2f2; --soft: #b9bec6; --pale: #2d3138; }
+  :host { color-scheme: dark; --back: #1b1d21; --ink: #f2f2f2; --soft: #b9bec6; --pale: #2d3138; }
   .mistake { color: #ff9a9a; }
   [aria-invalid=true] { border-color: #ff9a9a; }
 }

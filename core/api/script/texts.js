@@ -28,6 +28,7 @@ const TEXTS = {
     phone: 'Telephone',
     optional: 'optional',
     rate: 'Rate this chat',
+    rateScale: 'From 1, bad, to 5, good',
     rating: '{n} of 5',
     ratingNeeded: 'Choose a number from 1 to 5.',
     comment: 'What should we know?',

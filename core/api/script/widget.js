@@ -14,8 +14,8 @@ class Widget {
     constructor(config) {
         const {texts} = config;
         Object.assign(this, {
-            config, texts, names: {operator: texts.operator}, listeners: {}, conversation: null, agent: {}, unread: 0, pingAt: 0, events: [],
-            claimed: false, closed: false, leadNeeded: false, shown: null, spoke: false,
+            config, texts, names: {operator: texts.operator}, listeners: {}, conversation: null, agent: {}, unread: 0, pingAt: 0,
+            events: [], claimed: false, closed: false, leadNeeded: false, shown: null, spoke: false,
         });
         this.session = new Session(config, {opened: (data) => this.opened(data), wait: (n) => this.waits(n)});
         this.live = new Live(this.session, {
@@ -25,7 +25,10 @@ class Widget {
             link: (good) => this.linked(good),
             gone: (e) => this.gone(e),
         });
-        this.outbox = new Outbox(this.session, {sent: (item, result) => this.sent(item, result), failed: (item, e) => this.failed(item, e)});
+        this.outbox = new Outbox(this.session, {
+            sent: (item, result) => this.sent(item, result),
+            failed: (item, e) => this.failed(item, e),
+        });
         this.log = new Log(texts, this.names, {
             again: (item) => this.deliver(item),
             human: config.features.includes('human') ? () => unasked(this.human()) : null,
@@ -37,7 +40,8 @@ class Widget {
     /* ---- elements ---- */
 
     button(label, work, {className, picture} = {}) {
-        return element('button', {type: 'button', class: className, 'aria-label': picture ? label : null, onclick: work}, picture ? icon(picture) : label);
+        return element('button', {type: 'button', class: className, 'aria-label': picture ? label : null, onclick: work},
+            picture ? icon(picture) : label);
     }
 
     build() {
@@ -74,7 +78,8 @@ class Widget {
         this.talk = [this.log.box, this.typing, this.state, this.prompts, this.composer];
         this.panel = element('section', {class: 'panel', id: 'panel', role: 'dialog', 'aria-labelledby': 'title', hidden: true,
             onkeydown: (e) => this.pressed(e)},
-        element('header', {}, this.title, this.more, this.button(texts.close, () => this.close(), {picture: ICONS.close})), this.menu, ...this.talk);
+        element('header', {}, this.title, this.more, this.button(texts.close, () => this.close(), {picture: ICONS.close})),
+        this.menu, ...this.talk);
         return this.panel;
     }
 
@@ -133,16 +138,18 @@ class Widget {
         const {texts} = this;
         return {
             lead: () => ({
-                title: texts.lead, intro: this.leadNeeded ? texts.leadFirst : '', submit: texts.send, fields: this.leadFields(), back: !this.leadNeeded,
+                title: texts.lead, intro: this.leadNeeded ? texts.leadFirst : '', submit: texts.send,
+                fields: this.leadFields(), back: !this.leadNeeded,
                 send: (values) => this.lead(values).then(() => texts.leadKept),
             }),
             coupon: () => ({
-                title: texts.coupon, submit: texts.apply, fields: [field(texts, {name: 'code', label: texts.code, required: true, maxlength: 64}, 0)],
+                title: texts.coupon, submit: texts.apply,
+                fields: [field(texts, {name: 'code', label: texts.code, required: true, maxlength: 64}, 0)],
                 send: ({code}) => this.coupon(code).then((data) => data.message || fill(texts.couponGood, {code: data.code || code})),
             }),
             rate: () => ({
                 title: texts.rate, submit: texts.send,
-                fields: [scale(texts, texts.rate), field(texts, {name: 'comment', label: texts.comment, type: 'textarea'}, 1)],
+                fields: [scale(texts, texts.rateScale), field(texts, {name: 'comment', label: texts.comment, type: 'textarea'}, 1)],
                 send: ({rating, comment}) => this.rate(rating, comment).then(() => texts.rated),
             }),
             erase: () => ({
@@ -236,7 +243,8 @@ class Widget {
 
     /* A touch screen's keyboard would cover what there is to read. */
     focus() {
-        (this.shown !== null ? this.shown.first : matchMedia('(pointer: coarse)').matches || this.input.disabled ? this.title : this.input).focus();
+        const silent = matchMedia('(pointer: coarse)').matches || this.input.disabled;
+        (this.shown !== null ? this.shown.first : silent ? this.title : this.input).focus();
     }
 
     pressed(event) {
@@ -254,7 +262,8 @@ class Widget {
 
     /* On a phone the panel is all there is: Tab goes round in it. */
     turn(event) {
-        const stops = Array.from(this.panel.querySelectorAll('button, input, textarea, a, [tabindex="0"]')).filter((node) => !node.disabled && node.getClientRects().length > 0);
+        const stops = Array.from(this.panel.querySelectorAll('button, input, textarea, a, [tabindex="0"]'))
+            .filter((node) => !node.disabled && node.getClientRects().length > 0);
         const ends = event.shiftKey ? [stops[0], stops[stops.length - 1]] : [stops[stops.length - 1], stops[0]];
         if (this.root.activeElement === ends[0]) {
             event.preventDefault();
@@ -329,7 +338,8 @@ class Widget {
             const arrived = new Set(data.messages.map((message) => message.client_message_id));
             this.outbox.items.filter((item) => !arrived.has(item.id)).forEach((item) => this.log.wait(item));
         });
-        this.prompts.replaceChildren(...(this.spoke ? [] : data.agent.starter_prompts).map((text) => this.button(text, () => this.send(text))));
+        const prompts = this.spoke ? [] : data.agent.starter_prompts;
+        this.prompts.replaceChildren(...prompts.map((text) => this.button(text, () => this.send(text))));
         this.seen();
     }
 
@@ -449,8 +459,9 @@ class Widget {
 
     async lead(values) {
         const {email, name, phone, ...fields} = values;
-        const body = {email, name: name || undefined, phone: phone || undefined, fields: Object.keys(fields).length > 0 ? fields : undefined};
-        const data = await this.session.post('leads', body, {headers: {'Idempotency-Key': randomId()}});
+        const data = await this.session.post('leads', {
+            email, name: name || undefined, phone: phone || undefined, fields: Object.keys(fields).length > 0 ? fields : undefined,
+        }, {headers: {'Idempotency-Key': randomId()}});
         this.leadNeeded = false;
         this.emit('lead', data);
         return data;
