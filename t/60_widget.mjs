@@ -1,6 +1,7 @@
 /*
- * node 60_widget.mjs SCENE: one scene of the chat widget in headless Chromium, against the server that t/60_widget.c started; `probe` says
- * by its exit status whether a browser and playwright-core are here. Where something is not as it should be, the scene ends with an error.
+ * node 60_widget.mjs SCENE…: scenes of the chat widget in headless Chromium, one after another, against the server that t/60_widget.c
+ * started; `probe` says by its exit status whether a browser and playwright-core are here. Where something is not as it should be, it ends
+ * with an error.
  */
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
@@ -10,7 +11,7 @@ import {resolve} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
 
 const {API, AGENT, KEY, MASTER, ASSAY_PROGRAM, CONF, ASSAY_NPM, ASSAY_CHROMIUM} = process.env;
-const scene = process.argv[2];
+const wanted = process.argv.slice(2);
 const HOSTILE = '<img src=x onerror="window.broken=1"><script>window.broken=2</script> javascript:alert(1) https://example.com/a?b=1.';
 
 function chromiumPath() {
@@ -34,7 +35,7 @@ if (playwright === null || executablePath === null) {
     console.error('skipped: Chromium or npm\'s playwright-core is not here; npm install --prefix DIR playwright-core, ASSAY_NPM=DIR');
     process.exit(1);
 }
-if (scene === 'probe')
+if (wanted[0] === 'probe')
     process.exit(0);
 
 /* ---- the server, from outside ---- */
@@ -253,6 +254,8 @@ const scenes = {
         await page.getByRole('status').filter({hasText: 'is deleted'}).waitFor();
         assert.equal((await conversations()).length + (await operate('GET', 'leads')).length + (await operate('GET', 'ratings')).length, 0);
         assert.equal(await page.evaluate(() => localStorage.length), 0);
+        await page.waitForTimeout(500); /* a stream that came again would make a new visitor */
+        assert.equal((await conversations()).length, 0);
     },
 
     /* offline and back, an answer that gets lost, a page that is loaded again */
@@ -286,6 +289,15 @@ const scenes = {
         await until('nothing is on its way', async () => (await page.getByText('Sending…').count()) === 0);
         await page.unroute('**/widget/messages');
 
+        /* something on the way answers in the server's place, as networks do that want a password first */
+        let portal = 0;
+        await page.route('**/widget/messages', (route) => (portal++ > 0 ? route.fallback() : route.fulfill({
+            status: 200, body: '<html>Welcome</html>', headers: {'Access-Control-Allow-Origin': ORIGIN},
+        })));
+        await say(page, 'past the portal');
+        await until('it has arrived', async () => (await messagesOf(id)).some((m) => m.content === 'past the portal'));
+        await page.unroute('**/widget/messages');
+
         /* what was written offline outlives its page, and so does what was taken without the page hearing of it */
         let taken = 0;
         await page.route('**/widget/messages', async (route) => {
@@ -314,6 +326,7 @@ const scenes = {
     /* a way that lets no stream through; a new generation of workers; a token that ended */
     async server() {
         const other = await visitor(), looks = [];
+        await other.clock.install();
         await other.route('**/conversation/stream', (route) =>
             route.fulfill({status: 400, body: 'no', headers: {'Access-Control-Allow-Origin': ORIGIN}}));
         const plain = await visit(other);
@@ -322,7 +335,8 @@ const scenes = {
         await say(plain, 'hello');
         await said(plain, 'I found nothing').waitFor();
         await answer((await onlyConversation()).id, 'by looking');
-        await said(plain, 'by looking').waitFor();
+        await until('it is seen', async () => (await other.clock.fastForward(3100), await said(plain, 'by looking').count() === 1));
+        await until('an unchanged conversation is a 304', async () => (await other.clock.fastForward(3100), looks.includes(304)));
         const [{id: first}] = await conversations();
 
         const context = await visitor(), again = await visit(context), streams = [];
@@ -350,7 +364,40 @@ const scenes = {
         await say(again, 'after the token');
         await until('it is kept', async () => (await messagesOf(id)).some((m) => m.content === 'after the token'));
         assert.equal((await conversations()).length, 2);
-        await until('an unchanged conversation is a 304', () => looks.includes(304), 8000);
+    },
+
+    /* a tab that is hidden gives its connection back, and looks now and then; a stream that is held back gives way to looking */
+    async hidden() {
+        const context = await visitor();
+        await context.clock.install();
+        const page = await visit(context), streams = [], looks = [];
+        page.on('request', (r) => r.url().endsWith('/conversation/stream') && streams.push(r));
+        page.on('response', (r) => r.url().includes('/conversation/messages') && looks.push(r.status()));
+        const hide = (hidden) => page.evaluate((yes) => {
+            Object.defineProperty(document, 'hidden', {configurable: true, get: () => yes});
+            document.dispatchEvent(new Event('visibilitychange'));
+        }, hidden);
+        await open(page);
+        await until('a stream', () => streams.length === 1);
+        await page.waitForTimeout(200);
+        await hide(true);
+        await context.clock.fastForward(21000);
+        await until('a look', () => looks.length === 1);
+        assert.ok(streams[0].failure() !== null, 'the stream was given up');
+        await answer((await onlyConversation()).id, 'while hidden');
+        await context.clock.fastForward(61000);
+        await said(page, 'while hidden').waitFor();
+        assert.equal(streams.length, 1);
+        await hide(false);
+        await until('a stream again', () => streams.length === 2);
+
+        await page.waitForTimeout(200);
+        await page.route('**/conversation/stream', () => {}); /* held back */
+        await page.evaluate(() => dispatchEvent(new Event('online')));
+        await until('a third', () => streams.length === 3);
+        looks.length = 0;
+        await context.clock.fastForward(11000);
+        await until('a look', () => looks.length > 0);
     },
 
     /* phones, several tabs, no storage, a page that may not show it, an agent that ends, a form before the chat */
@@ -368,6 +415,17 @@ const scenes = {
         await one.bringToFront();
         await answer(id, 'for both');
         await said(one, 'for both').waitFor();
+
+        /* the last thirty come with the page, those before when asked for */
+        for (let i = 0; i < 40; i++)
+            await answer(id, `line ${i}.`);
+        await one.reload();
+        await open(one);
+        await said(one, 'line 39.').waitFor();
+        assert.equal(await one.locator('.bubble').count(), 30);
+        await one.getByRole('button', {name: 'Earlier messages'}).click();
+        await said(one, 'in the first tab').waitFor();
+        assert.deepEqual((await one.locator('.message.other .bubble').allTextContents()).slice(-40), Array.from({length: 40}, (_, i) => `Support: line ${i}.`));
         await context.close();
 
         const blocked = await visitor();
@@ -376,8 +434,9 @@ const scenes = {
         }}));
         const bare = await visit(blocked);
         await open(bare);
-        await say(bare, 'without storage');
+        await bare.getByRole('button', {name: 'Are you open?'}).click();
         await said(bare, 'I found nothing').waitFor();
+        assert.equal(await focused(bare), 'textarea message', 'the button is gone, the focus is not');
         await blocked.close();
 
         const phone = await visit(await visitor({
@@ -452,14 +511,30 @@ const scenes = {
         await until('the page shows them', async () => (await page.locator('.message.visitor').count()) === texts.length);
         await until('nothing is on its way', async () => (await page.getByText('Sending…').count()) === 0);
         assert.equal(await page.getByText('Not sent').count(), 0);
+
+        /* full again after the wait: it says so, and the visitor may try again */
+        let full = 0;
+        await page.route('**/widget/messages', (route) => (full++ > 1 ? route.fallback() : route.fulfill({
+            status: 429, json: {error: {code: 'rate_limited', message: 'Wait a little.'}},
+            headers: {'Access-Control-Allow-Origin': ORIGIN, 'Access-Control-Expose-Headers': 'Retry-After', 'Retry-After': '1'},
+        })));
+        await say(page, 'one more');
+        await page.getByRole('alert').filter({hasText: 'Not sent. Wait a little.'}).waitFor();
+        assert.equal(full, 2, 'it waits once');
+        await page.getByRole('button', {name: 'Try again'}).click();
+        await until('it has arrived', async () => (await arrived()).at(-1) === 'one more');
+        assert.equal(await said(page, 'one more').count(), 1);
     },
 };
 
 try {
-    const started = Date.now();
-    await scenes[scene]();
-    assert.deepEqual(troubles, []);
-    console.log(`ok in ${Date.now() - started} ms`);
+    for (const name of wanted) {
+        const started = Date.now();
+        await scenes[name]();
+        assert.deepEqual(troubles, []);
+        console.log(`${name}: ok in ${Date.now() - started} ms`);
+        await Promise.all(browser.contexts().map((context) => context.close()));
+    }
 } catch (e) {
     console.error(e, troubles, heard);
     process.exitCode = 1;

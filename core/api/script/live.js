@@ -75,7 +75,7 @@ class Live {
                 if (!this.running)
                     return;
                 if (!(e instanceof Refused))
-                    throw e;
+                    reportError(e); /* ours; the page may know, and the chat goes on */
                 if (e.status === 403 || e.status === 404) {
                     this.end();
                     this.on.gone(e);
@@ -117,7 +117,7 @@ class Live {
             }
             const reader = response.body.getReader(), parser = new EventParser((event) => this.told(event));
             for (;;) {
-                const {value, done} = await reader.read();
+                const {value, done} = await reader.read().catch(() => Promise.reject(new Refused(0, '')));
                 if (done)
                     return;
                 watch(SILENCE_MS);
@@ -129,8 +129,8 @@ class Live {
         } catch (e) {
             if (stop.signal.aborted && !heard && this.running && !document.hidden && navigator.onLine)
                 this.pollUntil = Date.now() + STREAM_AGAIN_MS;
-            if (!stop.signal.aborted)
-                throw e instanceof Refused ? e : new Refused(0, '');
+            if (!stop.signal.aborted || !(e instanceof Refused))
+                throw e;
         } finally {
             clearTimeout(timer);
             stop.abort();
@@ -155,9 +155,10 @@ class Live {
             this.on.link(true);
             if (response.status === 304)
                 return;
-            const {data} = await response.json();
+            const data = await dataOf(response);
             data.messages.forEach((message) => this.took(message));
             this.on.typing(data.operator_typing);
+            this.on.event(data.is_claimed ? 'claimed' : 'released');
             more = data.has_more;
             this.tag = more ? null : response.headers.get('ETag');
         }

@@ -14,17 +14,19 @@ class Log {
 
     /* Work that screen readers need not follow: what was said before. */
     quietly(work) {
+        const fromEnd = this.box.scrollHeight - this.box.scrollTop;
         this.box.setAttribute('aria-live', 'off');
         work();
+        this.box.scrollTop = this.box.scrollHeight - fromEnd;
         requestAnimationFrame(() => this.box.removeAttribute('aria-live'));
     }
 
-    at_end() {
+    get atEnd() {
         return this.box.scrollHeight - this.box.scrollTop - this.box.clientHeight < 80;
     }
 
     insert(node, before = null) {
-        const follow = this.at_end() || node.classList.contains('visitor');
+        const follow = this.atEnd || node.classList.contains('visitor');
         this.box.insertBefore(node, before);
         if (follow)
             this.box.scrollTop = this.box.scrollHeight;
@@ -97,6 +99,10 @@ class Log {
             return;
         node.lastChild.replaceChildren(element('span', {role: 'alert'}, `${this.texts.failed} ${why}`),
             element('button', {type: 'button', onclick: () => this.on.again(item)}, this.texts.again));
+    }
+
+    get first() {
+        return [...this.byId.keys()].sort()[0];
     }
 
     note(text) {

@@ -28,28 +28,33 @@ class Outbox {
         if (this.flushing)
             return;
         this.flushing = true;
-        for (let item, tries = 0; (item = this.items[0]) !== undefined && this.onOnline;) {
-            try {
-                const result = await this.session.post('messages', {
-                    message: item.text, client_message_id: item.id, page_url: pageUrl(),
-                });
-                this.remove(item.id);
-                this.on.sent(item, result);
-                tries = 0;
-            } catch (e) {
-                if (!(e instanceof Refused))
-                    throw e;
-                tries++;
-                if (e.status === 0 || (e.passing && tries < 6))
-                    await this.pause(Math.min(500 * 2 ** tries, 30000));
-                else {
-                    this.remove(item.id);
-                    this.on.failed(item, e);
-                    tries = 0;
-                }
-            }
+        try {
+            for (let item, tries = 0; (item = this.items[0]) !== undefined && this.onOnline !== null;)
+                tries = await this.sendOne(item) ? 0 : await this.later(tries + 1);
+        } finally {
+            this.flushing = false;
         }
-        this.flushing = false;
+    }
+
+    /* False: it stays, for another try. */
+    async sendOne(item) {
+        try {
+            const result = await this.session.post('messages', {message: item.text, client_message_id: item.id, page_url: pageUrl()});
+            this.remove(item.id);
+            this.on.sent(item, result);
+        } catch (e) {
+            if (!(e instanceof Refused))
+                throw e;
+            if (e.passing)
+                return false;
+            this.remove(item.id);
+            this.on.failed(item, e);
+        }
+        return true;
+    }
+
+    later(tries) {
+        return this.pause(Math.min(500 * 2 ** tries, 30000)).then(() => tries);
     }
 
     pause(ms) {

@@ -17,8 +17,11 @@ class Kept {
     constructor(key) {
         this.key = key;
         this.memory = {};
+        this.refused = false;
     }
     read() {
+        if (this.refused)
+            return this.memory;
         try {
             const found = JSON.parse(localStorage.getItem(this.key));
             return found !== null && typeof found === 'object' ? found : this.memory;
@@ -31,7 +34,9 @@ class Kept {
         this.memory = {...this.read(), ...changes};
         try {
             localStorage.setItem(this.key, JSON.stringify(this.memory));
-        } catch (e) { /* kept in memory */ }
+        } catch (e) {
+            this.refused = true;
+        }
     }
     forget() {
         this.memory = {};
@@ -51,6 +56,16 @@ async function refusalOf(response) {
         fields: error.errors || {},
         retryAfter: Math.min(Math.max(Number(response.headers.get('Retry-After')) || 1, 1), 3600),
     });
+}
+
+/* What the server says; what something on the way says in its place is as good as nothing. */
+async function dataOf(response) {
+    try {
+        const {data} = await response.json();
+        if (data)
+            return data;
+    } catch (e) { /* no JSON, or it broke off */ }
+    throw new Refused(0, '');
 }
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -98,7 +113,7 @@ class Session {
                 locale: clean(this.config.locale, 64),
             },
         });
-        this.data = (await response.json()).data;
+        this.data = await dataOf(response);
         this.jwt = this.data.jwt;
         this.kept.write({anon: this.data.anonymous_id});
         this.on.opened(this.data);
@@ -151,7 +166,7 @@ class Session {
     }
 
     async post(path, body, more) {
-        return (await (await this.call('POST', path, {body, ...more})).json()).data;
+        return dataOf(await this.call('POST', path, {body, ...more}));
     }
 
     async erase() {

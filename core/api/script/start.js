@@ -3,10 +3,13 @@
  * widget", has every attribute, method and event.
  */
 const FEATURES = 'human lead rating end erase';
+const FROM_SERVER = /\/widget(\/[0-9a-f]{16}\/widget)?\.js(\?.*)?$/;
 const widgets = new Map(); /* by agent and server: a script that stands on a page twice is one chat */
 
 function configOf(options, source) {
-    const url = new URL(options.api || source.replace(/\/widget(\/[^/]*\/widget)?\.js(\?.*)?$/, ''), location.href);
+    if (!options.api && !FROM_SERVER.test(source))
+        throw new TypeError('AssayWidget: which server? The script does not come from one; give data-api.');
+    const url = new URL(options.api || source.replace(FROM_SERVER, ''), location.href);
     const texts = {...TEXTS};
     for (const name of Object.keys(TEXTS))
         if (typeof (options.texts || {})[name] === 'string')

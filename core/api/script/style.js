@@ -43,6 +43,7 @@ header :focus-visible { outline-color: currentColor; outline-offset: -3px; box-s
 .under { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; margin-block-start: 2px; font-size: 13px; color: var(--soft); }
 .visitor .under { justify-content: flex-end; }
 .under a { color: inherit; }
+.earlier { align-self: center; }
 .note { align-self: center; text-align: center; font-size: 13px; color: var(--soft); margin: 0; }
 .status { margin: 0; padding: 0 14px; font-size: 13px; color: var(--soft); }
 .status:not(:empty) { padding-block: 6px; }
@@ -73,6 +74,7 @@ label span { display: block; }
   input, textarea { font-size: 16px; }
   .launcher[aria-expanded=true] { display: none; }
 }
+@media print { :host { display: none; } }
 @media (prefers-color-scheme: dark) {
   :host { color-scheme: dark; --back: #1b1d21; --ink: #f2f2f2; --soft: #b9bec6; --pale: #2d3138; }
   .mistake { color: #ff9a9a; }

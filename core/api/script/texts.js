@@ -5,6 +5,7 @@ const TEXTS = {
     unread: '{n} unread',
     title: 'Chat',
     log: 'Conversation',
+    earlier: 'Earlier messages',
     message: 'Your message',
     send: 'Send',
     you: 'You',

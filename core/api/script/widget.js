@@ -1,4 +1,5 @@
 /* One chat on a page: the launcher, the panel, and what ties them to the session. */
+const INIT_MESSAGES = 30; /* at most so many come with a session; there may be more */
 const TYPING_EVERY_MS = 3000; /* the server forgets a ping after 5 s */
 const PHONE = '(max-width: 480px)';
 
@@ -30,8 +31,11 @@ class Widget {
             failed: (item, e) => this.failed(item, e),
         });
         this.log = new Log(texts, this.names, {
-            again: (item) => this.deliver(item),
-            human: config.features.includes('human') ? () => unasked(this.human()) : null,
+            again: (item) => {
+                this.deliver(item);
+                this.focus();
+            },
+            human: config.features.includes('human') ? () => this.attempt(this.human()) : null,
         });
         this.build();
         this.listen();
@@ -100,11 +104,11 @@ class Widget {
     /* Columns: feature it needs, text, what it does. */
     menuItems() {
         return [
-            ['human', 'human', () => unasked(this.human())],
+            ['human', 'human', () => this.attempt(this.human())],
             ['lead', 'lead', () => this.show('lead')],
             ['coupon', 'coupon', () => this.show('coupon')],
             ['rating', 'rate', () => this.show('rate')],
-            ['end', 'end', () => unasked(this.end())],
+            ['end', 'end', () => this.attempt(this.end())],
             ['erase', 'erase', () => this.show('erase')],
         ].filter(([feature]) => this.config.features.includes(feature)).map(([, text, work]) =>
             element('li', {}, this.button(this.texts[text], () => {
@@ -118,6 +122,15 @@ class Widget {
         this.menu.hidden = !open;
         this.more.setAttribute('aria-expanded', String(open));
         (open ? this.menu.querySelector('button') : this.more).focus();
+    }
+
+    /* What the visitor asked for; a refusal is told. */
+    attempt(promise) {
+        promise.catch((e) => {
+            if (!(e instanceof Refused))
+                throw e;
+            this.say(this.state, e.status === 0 ? this.texts.offline : e.message || this.texts.unavailable);
+        });
     }
 
     async human() {
@@ -319,7 +332,6 @@ class Widget {
         if (!this.panel.hidden || this.spoke)
             this.live.start();
         this.flushEvents();
-        this.emit('ready', {conversation_id: data.conversation_id});
     }
 
     /* A conversation this page did not show yet; what was said in it is no news. */
@@ -328,19 +340,32 @@ class Widget {
         this.conversation = data.conversation_id;
         this.live.last = NOTHING_YET;
         this.live.tag = null;
-        this.spoke = data.messages.length > 0;
+        this.spoke = data.messages.length > 0 || this.outbox.items.length > 0;
         this.claimed = this.closed = false;
         this.unread = data.messages.filter((m) => m.role !== 'visitor' && m.id > seen).length;
         this.log.quietly(() => {
             this.log.clear();
             this.log.note(this.config.greeting || data.agent.theme.greeting || this.texts.greeting);
             data.messages.forEach((message) => this.log.add(message));
+            if (data.messages.length === INIT_MESSAGES)
+                this.log.box.prepend(this.button(this.texts.earlier, (e) => this.attempt(this.earlier(e.target)), {className: 'earlier'}));
             const arrived = new Set(data.messages.map((message) => message.client_message_id));
             this.outbox.items.filter((item) => !arrived.has(item.id)).forEach((item) => this.log.wait(item));
         });
         const prompts = this.spoke ? [] : data.agent.starter_prompts;
-        this.prompts.replaceChildren(...prompts.map((text) => this.button(text, () => this.send(text))));
+        this.prompts.replaceChildren(...prompts.map((text) => this.button(text, () => {
+            this.send(text);
+            this.focus();
+        })));
         this.seen();
+        this.emit('ready', {conversation_id: data.conversation_id});
+    }
+
+    async earlier(button) {
+        const data = await dataOf(await this.session.call('GET', `conversation/messages?limit=100&before=${this.log.first}`));
+        this.log.quietly(() => data.messages.forEach((message) => this.log.add(message)));
+        this.log.box.focus();
+        button.hidden = !data.has_more;
     }
 
     gone(error) {
@@ -352,14 +377,17 @@ class Widget {
         this.emit('error', {status: error.status, code: error.code});
     }
 
+    /* ${good}: the server was heard. */
     linked(good) {
+        if (good)
+            this.input.disabled = false;
         this.say(this.state, good ? '' : navigator.onLine ? this.texts.lost : this.texts.offline);
     }
 
     waits(seconds) {
-        this.say(this.state, fill(this.texts.wait, {n: seconds}));
-        clearTimeout(this.waiting);
-        this.waiting = setTimeout(() => this.linked(true), seconds * 1000);
+        const text = fill(this.texts.wait, {n: seconds});
+        this.say(this.state, text);
+        setTimeout(() => this.state.textContent === text && this.say(this.state, ''), seconds * 1000);
     }
 
     /* ---- messages ---- */
@@ -413,7 +441,7 @@ class Widget {
             this.unread = 0;
             if (this.session.data !== null)
                 unasked(this.session.call('POST', 'conversation/read', {hasty: true}));
-            this.session.kept.write({seen: Array.from(this.log.byId.keys()).reduce((a, b) => (a > b ? a : b), '')});
+            this.session.kept.write({seen: [...this.log.byId.keys()].sort().pop() || ''});
         }
         this.label();
         this.emit('unread', {count: this.unread});
@@ -430,7 +458,7 @@ class Widget {
     }
 
     typed(event) {
-        if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
+        if (event.key === 'Enter' && !event.shiftKey && !event.isComposing && event.keyCode !== 229 /* so Safari says it */) {
             event.preventDefault();
             this.composer.requestSubmit();
         }
@@ -458,7 +486,7 @@ class Widget {
     /* ---- what else visitors leave ---- */
 
     async lead(values) {
-        const {email, name, phone, ...fields} = values;
+        const {email, name, phone, ...rest} = values, fields = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== ''));
         const data = await this.session.post('leads', {
             email, name: name || undefined, phone: phone || undefined, fields: Object.keys(fields).length > 0 ? fields : undefined,
         }, {headers: {'Idempotency-Key': randomId()}});
@@ -480,8 +508,11 @@ class Widget {
     }
 
     async erase() {
-        await this.session.erase();
-        this.live.end();
+        this.live.end(); /* else it would begin a new session for the one that ends */
+        await this.session.erase().catch((e) => {
+            this.live.start();
+            throw e;
+        });
         this.conversation = null;
         this.events = [];
         this.unread = 0;
@@ -511,7 +542,6 @@ class Widget {
         this.page = {
             pagehide: () => this.flushEvents(true),
             offline: () => this.panel.hidden || this.linked(false),
-            online: () => this.linked(true),
         };
         for (const [name, work] of Object.entries(this.page))
             addEventListener(name, work);
