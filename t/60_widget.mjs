@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
 import {createServer} from 'node:http';
 import {createRequire} from 'node:module';
+import {connect, createServer as createWire} from 'node:net';
 import {resolve} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
 
@@ -38,9 +39,36 @@ if (playwright === null || executablePath === null) {
 if (wanted[0] === 'probe')
     process.exit(0);
 
+/* ---- the way to the server, which can be cut ---- */
+
+const ends = new Set();
+let whole = true;
+const wire = createWire((near) => {
+    const far = whole ? connect(new URL(API).port, '127.0.0.1') : near;
+    for (const [end, other] of [[near, far], [far, near]]) {
+        ends.add(end);
+        end.on('error', () => {}).on('close', () => ends.delete(end) && other.destroy());
+        if (whole)
+            end.pipe(other);
+        else
+            end.destroy();
+    }
+});
+await new Promise((done) => wire.listen(0, '127.0.0.1', done));
+const PUBLIC = `http://127.0.0.1:${wire.address().port}`;
+
+function cut() {
+    whole = false;
+    ends.forEach((end) => end.destroy());
+}
+
+function mend() {
+    whole = true;
+}
+
 /* ---- the server, from outside ---- */
 
-const assay = (...words) => execFileSync(ASSAY_PROGRAM, ['-c', CONF, '--set', `base_url=${API}`, ...words]).toString();
+const assay = (...words) => execFileSync(ASSAY_PROGRAM, ['-c', CONF, '--set', `base_url=${PUBLIC}`, ...words]).toString();
 
 async function operate(method, path, body) {
     const response = await fetch(`${API}/api/v1/${path}`, {
@@ -73,7 +101,7 @@ const site = createServer((request, response) => {
     const element = snippet.replace(' async', `${searchParams.get('attributes') || ''} async`);
     response.writeHead(pathname === '/' ? 200 : 404, {
         'Content-Type': 'text/html; charset=utf-8',
-        'Content-Security-Policy': `default-src 'none'; script-src ${API}; connect-src ${API}; style-src 'none'; ` +
+        'Content-Security-Policy': `default-src 'none'; script-src ${PUBLIC}; connect-src ${PUBLIC}; style-src 'none'; ` +
             "require-trusted-types-for 'script'; trusted-types 'none'",
         'Cross-Origin-Embedder-Policy': 'require-corp',
     });
@@ -266,15 +294,26 @@ const scenes = {
         await said(page, 'I found nothing').waitFor();
         const {id} = await onlyConversation();
 
+        cut();
         await context.setOffline(true);
         await say(page, 'from the tunnel');
         await page.locator('.message', {hasText: 'from the tunnel'}).getByText('Sending…').waitFor();
         await page.getByRole('status').filter({hasText: 'You are offline'}).waitFor();
         await answer(id, 'while you were away');
+        mend();
         await context.setOffline(false);
         await said(page, 'while you were away').waitFor();
         await until('the message is sent', async () => (await messagesOf(id)).some((m) => m.content === 'from the tunnel'));
         await until('nothing is on its way', async () => (await page.getByText('Sending…').count()) === 0);
+
+        /* the browser thinks all is well, but nobody answers */
+        cut();
+        await say(page, 'into the void');
+        await page.getByRole('status').filter({hasText: 'The connection is lost'}).waitFor();
+        await answer(id, 'from the void');
+        mend();
+        await said(page, 'from the void').waitFor();
+        await until('the message is sent', async () => (await messagesOf(id)).some((m) => m.content === 'into the void'));
 
         /* the answer gets lost after the server took the message: sent again, kept once */
         let lost = 0;
@@ -314,7 +353,7 @@ const scenes = {
         await open(again);
         await said(again, 'written before the reload').waitFor();
         await until('it is sent', async () => (await messagesOf(id)).some((m) => m.content === 'written before the reload'));
-        for (const text of ['first', 'from the tunnel', 'only once', 'while you were away', 'taken before the reload',
+        for (const text of ['first', 'from the tunnel', 'into the void', 'from the void', 'only once', 'while you were away', 'taken before the reload',
             'written before the reload']) {
             await until(`${text} once`, async () => (await said(again, text).count()) === 1);
             assert.equal((await messagesOf(id)).filter((m) => m.content === text).length, 1, text);
@@ -335,8 +374,9 @@ const scenes = {
         await say(plain, 'hello');
         await said(plain, 'I found nothing').waitFor();
         await answer((await onlyConversation()).id, 'by looking');
-        await until('it is seen', async () => (await other.clock.fastForward(3100), await said(plain, 'by looking').count() === 1));
-        await until('an unchanged conversation is a 304', async () => (await other.clock.fastForward(3100), looks.includes(304)));
+        const later = () => other.clock.fastForward(3100);
+        await until('it is seen', async () => (await later(), (await said(plain, 'by looking').count()) === 1));
+        await until('an unchanged conversation is a 304', async () => (await later(), looks.includes(304)));
         const [{id: first}] = await conversations();
 
         const context = await visitor(), again = await visit(context), streams = [];
@@ -425,7 +465,8 @@ const scenes = {
         assert.equal(await one.locator('.bubble').count(), 30);
         await one.getByRole('button', {name: 'Earlier messages'}).click();
         await said(one, 'in the first tab').waitFor();
-        assert.deepEqual((await one.locator('.message.other .bubble').allTextContents()).slice(-40), Array.from({length: 40}, (_, i) => `Support: line ${i}.`));
+        const shown = await one.locator('.message.other .bubble').allTextContents();
+        assert.deepEqual(shown.slice(-40), Array.from({length: 40}, (_, i) => `Support: line ${i}.`));
         await context.close();
 
         const blocked = await visitor();
@@ -541,4 +582,6 @@ try {
 } finally {
     await browser.close();
     site.close();
+    wire.close();
+    cut();
 }
