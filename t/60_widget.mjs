@@ -111,7 +111,7 @@ await new Promise((done) => site.listen(0, '127.0.0.1', done));
 const port = site.address().port, ORIGIN = `http://127.0.0.1:${port}`, FOREIGN = `http://localhost:${port}`;
 assay('agent', 'update', AGENT, '--origin', ORIGIN);
 
-const browser = await playwright.chromium.launch({executablePath, args: ['--no-sandbox', '--disable-gpu']});
+const browser = await playwright.chromium.launch({executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage']});
 
 /* What may have gone wrong in any page: refused by its policy, thrown, or said by the browser of our script. */
 const troubles = [], heard = [];
@@ -353,8 +353,8 @@ const scenes = {
         await open(again);
         await said(again, 'written before the reload').waitFor();
         await until('it is sent', async () => (await messagesOf(id)).some((m) => m.content === 'written before the reload'));
-        for (const text of ['first', 'from the tunnel', 'into the void', 'from the void', 'only once', 'while you were away', 'taken before the reload',
-            'written before the reload']) {
+        for (const text of ['first', 'from the tunnel', 'into the void', 'from the void', 'only once', 'while you were away',
+            'taken before the reload', 'written before the reload']) {
             await until(`${text} once`, async () => (await said(again, text).count()) === 1);
             assert.equal((await messagesOf(id)).filter((m) => m.content === text).length, 1, text);
         }
@@ -420,6 +420,15 @@ const scenes = {
         await open(page);
         await until('a stream', () => streams.length === 1);
         await page.waitForTimeout(200);
+        await page.evaluate(() => {
+            const chat = window.AssayWidget.get();
+            for (let i = 0; i < 4; i++)
+                chat.toggle();
+        });
+        await until('a stream again', () => streams.filter((r) => r.failure() === null).length === 1);
+        await page.waitForTimeout(300);
+        assert.equal(streams.filter((r) => r.failure() === null).length, 1, 'closed and opened at once, it has one stream');
+        streams.splice(0, streams.length - 1);
         await hide(true);
         await context.clock.fastForward(21000);
         await until('a look', () => looks.length === 1);

@@ -12,56 +12,45 @@ const STREAM_AGAIN_MS = 300000;
 class Live {
     /* on.message(m), on.typing(yes), on.event(name), on.link(good), on.gone(error): it has stopped, for good. */
     constructor(session, on) {
-        Object.assign(this, {session, on, running: false, last: NOTHING_YET, tag: null, pollUntil: 0, stop: null, wake: null});
-        this.onVisible = () => {
-            clearTimeout(this.hiding);
-            if (document.hidden)
-                this.hiding = setTimeout(() => this.again(), HIDDEN_MS);
-            else if (this.stop === null)
-                this.again();
-        };
-        this.onOnline = () => this.again();
+        Object.assign(this, {session, on, page: null, last: NOTHING_YET, tag: null, pollUntil: 0, stop: null, wake() {}});
     }
 
     start() {
-        if (this.running)
+        if (this.page !== null)
             return;
-        this.running = true;
-        document.addEventListener('visibilitychange', this.onVisible);
-        addEventListener('online', this.onOnline);
-        this.run();
+        const {signal} = this.page = new AbortController();
+        document.addEventListener('visibilitychange', () => this.seenOrNot(), {signal});
+        addEventListener('online', () => this.again(), {signal});
+        this.run(signal);
     }
 
     end() {
-        this.running = false;
-        document.removeEventListener('visibilitychange', this.onVisible);
-        removeEventListener('online', this.onOnline);
+        if (this.page === null)
+            return;
+        this.page.abort();
+        this.page = null;
         clearTimeout(this.hiding);
         this.again();
+    }
+
+    seenOrNot() {
+        clearTimeout(this.hiding);
+        if (document.hidden)
+            this.hiding = setTimeout(() => this.again(), HIDDEN_MS);
+        else if (this.stop === null)
+            this.again();
     }
 
     /* Give up what is under way or waited for, and begin the next round. */
     again() {
         if (this.stop !== null)
             this.stop.abort();
-        if (this.wake !== null)
-            this.wake();
+        this.wake();
     }
 
-    pause(ms) {
-        return new Promise((done) => {
-            const timer = setTimeout(done, ms);
-            this.wake = () => {
-                clearTimeout(timer);
-                done();
-            };
-        }).finally(() => {
-            this.wake = null;
-        });
-    }
-
-    async run() {
-        for (let failures = 0; this.running;) {
+    /* Until ${ended} is aborted. */
+    async run(ended) {
+        for (let failures = 0; !ended.aborted;) {
             const polling = document.hidden || Date.now() < this.pollUntil;
             let wait;
             try {
@@ -72,7 +61,7 @@ class Live {
                 failures = 0;
                 wait = polling ? (document.hidden ? POLL_MS.hidden : POLL_MS.shown) : Math.random() * 200;
             } catch (e) {
-                if (!this.running)
+                if (ended.aborted)
                     return;
                 if (!(e instanceof Refused))
                     reportError(e); /* ours; the page may know, and the chat goes on */
@@ -87,8 +76,8 @@ class Live {
                 this.on.link(e.status === 429 || failures < 2);
                 wait = e.status === 429 ? e.retryAfter * 1000 : Math.min(1000 * 2 ** (failures - 1), 30000) * (0.75 + Math.random() / 2);
             }
-            if (this.running)
-                await this.pause(wait);
+            if (!ended.aborted)
+                await sleep(wait, this);
         }
     }
 
@@ -101,10 +90,13 @@ class Live {
     /* Returns when the stream has ended in good order; it is opened again then. */
     async stream() {
         const stop = this.stop = new AbortController();
-        let timer, heard = false;
+        let timer, heard = false, silent = false;
         const watch = (ms) => {
             clearTimeout(timer);
-            timer = setTimeout(() => stop.abort(), ms);
+            timer = setTimeout(() => {
+                silent = !heard;
+                stop.abort();
+            }, ms);
         };
         try {
             watch(FIRST_BYTES_MS);
@@ -127,14 +119,15 @@ class Live {
                 parser.take(value);
             }
         } catch (e) {
-            if (stop.signal.aborted && !heard && this.running && !document.hidden && navigator.onLine)
+            if (silent && !document.hidden && navigator.onLine)
                 this.pollUntil = Date.now() + STREAM_AGAIN_MS;
             if (!stop.signal.aborted || !(e instanceof Refused))
                 throw e;
         } finally {
             clearTimeout(timer);
             stop.abort();
-            this.stop = null;
+            if (this.stop === stop)
+                this.stop = null;
         }
     }
 

@@ -5,23 +5,30 @@
 class Outbox {
     /* on.sent(item, result), on.failed(item, error) */
     constructor(session, on) {
-        Object.assign(this, {session, on, flushing: false, wake: null});
-        this.onOnline = () => this.wake && this.wake();
-        addEventListener('online', this.onOnline);
+        Object.assign(this, {session, on, own: [], flushing: false, wake() {}, page: new AbortController()});
+        addEventListener('online', () => this.wake(), {signal: this.page.signal});
     }
 
+    /* What is kept, by this page or others, and of this one what another that wrote at the same moment pushed out. */
     get items() {
         const {out} = this.session.kept.read();
-        return Array.isArray(out) ? out.filter((item) => item && typeof item.id === 'string' && typeof item.text === 'string') : [];
+        const kept = Array.isArray(out) ? out.filter((item) => item && item.id && item.text) : [];
+        return [...kept, ...this.own.filter(({id}) => !kept.some((item) => item.id === id))];
     }
 
     add(item) {
-        this.session.kept.write({out: [...this.items, item].slice(-20)});
+        this.own.push(item);
+        this.session.kept.write({out: this.items});
         this.flush();
     }
 
     remove(id) {
+        this.own = this.own.filter((item) => item.id !== id);
         this.session.kept.write({out: this.items.filter((item) => item.id !== id)});
+    }
+
+    forget() {
+        this.own = [];
     }
 
     async flush() {
@@ -29,7 +36,7 @@ class Outbox {
             return;
         this.flushing = true;
         try {
-            for (let item, tries = 0; (item = this.items[0]) !== undefined && this.onOnline !== null;)
+            for (let item, tries = 0; (item = this.items[0]) !== undefined && !this.page.signal.aborted;)
                 tries = await this.sendOne(item) ? 0 : await this.later(tries + 1);
         } finally {
             this.flushing = false;
@@ -54,18 +61,10 @@ class Outbox {
     }
 
     later(tries) {
-        return this.pause(Math.min(500 * 2 ** tries, 30000)).then(() => tries);
-    }
-
-    pause(ms) {
-        return new Promise((done) => {
-            this.wake = done;
-            setTimeout(done, ms);
-        });
+        return sleep(Math.min(500 * 2 ** tries, 30000), this).then(() => tries);
     }
 
     end() {
-        removeEventListener('online', this.onOnline);
-        this.onOnline = null;
+        this.page.abort();
     }
 }

@@ -68,7 +68,11 @@ async function dataOf(response) {
     throw new Refused(0, '');
 }
 
-const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+/* ${owner}.wake() ends it early. */
+const sleep = (ms, owner = {}) => new Promise((done) => {
+    owner.wake = done;
+    setTimeout(done, ms);
+});
 
 class Session {
     /* on.opened(data) when a conversation begins or goes on, on.wait(seconds) when a limit is full. */
@@ -155,7 +159,7 @@ class Session {
             all['Content-Type'] = 'application/json';
         try {
             return await fetch(`${this.config.api}/api/v1/widget/${path}`, {
-                method, headers: all, keepalive, signal: signal || stop.signal, mode: 'cors', credentials: 'omit', cache: 'no-store',
+                method, headers: all, keepalive, signal: signal || stop.signal, credentials: 'omit', cache: 'no-store',
                 body: body === undefined ? undefined : JSON.stringify(body),
             });
         } catch (e) {

@@ -513,6 +513,7 @@ class Widget {
             this.live.start();
             throw e;
         });
+        this.outbox.forget();
         this.conversation = null;
         this.events = [];
         this.unread = 0;
@@ -539,14 +540,10 @@ class Widget {
     /* ---- the page's side ---- */
 
     listen() {
-        this.page = {
-            pagehide: () => this.flushEvents(true),
-            offline: () => this.panel.hidden || this.linked(false),
-        };
-        for (const [name, work] of Object.entries(this.page))
-            addEventListener(name, work);
-        this.onShown = () => this.seen();
-        document.addEventListener('visibilitychange', this.onShown);
+        const {signal} = this.page = new AbortController();
+        addEventListener('pagehide', () => this.flushEvents(true), {signal});
+        addEventListener('offline', () => this.panel.hidden || this.linked(false), {signal});
+        document.addEventListener('visibilitychange', () => this.seen(), {signal});
     }
 
     on(name, work) {
@@ -562,9 +559,7 @@ class Widget {
     destroy() {
         this.live.end();
         this.outbox.end();
-        for (const [name, work] of Object.entries(this.page))
-            removeEventListener(name, work);
-        document.removeEventListener('visibilitychange', this.onShown);
+        this.page.abort();
         this.host.remove();
     }
 }
