@@ -11,20 +11,20 @@ class Outbox {
 
     /* What is kept, by this page or others, and of this one what another that wrote at the same moment pushed out. */
     get items() {
-        const {out} = this.session.kept.read();
+        const out = this.session.kept.get('out');
         const kept = Array.isArray(out) ? out.filter((item) => item && item.id && item.text) : [];
         return [...kept, ...this.own.filter(({id}) => !kept.some((item) => item.id === id))];
     }
 
     add(item) {
         this.own.push(item);
-        this.session.kept.write({out: this.items});
+        this.session.kept.set('out', this.items);
         this.flush();
     }
 
     remove(id) {
         this.own = this.own.filter((item) => item.id !== id);
-        this.session.kept.write({out: this.items.filter((item) => item.id !== id)});
+        this.session.kept.set('out', this.items.filter((item) => item.id !== id));
     }
 
     forget() {

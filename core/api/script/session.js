@@ -12,36 +12,35 @@ class Refused extends Error {
     }
 }
 
-/* Storage that may be missing, full or forbidden: then the page's memory must do. */
+/*
+ * Storage that may be missing, full or forbidden: then the page's memory must do. An item for each thing, since other tabs write, too: what
+ * one tab changes, no other puts back.
+ */
+const KEPT = ['anon', 'out', 'seen']; /* the visitor's secret, messages on their way, the last message read */
+
 class Kept {
     constructor(key) {
-        this.key = key;
-        this.memory = {};
-        this.refused = false;
+        Object.assign(this, {key, memory: {}});
     }
-    read() {
-        if (this.refused)
-            return this.memory;
+    get(name) {
         try {
-            const found = JSON.parse(localStorage.getItem(this.key));
-            return found !== null && typeof found === 'object' ? found : this.memory;
+            return name in this.memory ? this.memory[name] : JSON.parse(localStorage.getItem(`${this.key}:${name}`));
         } catch (e) {
-            return this.memory;
+            return null;
         }
     }
-    /* Read anew each time: other tabs write too. */
-    write(changes) {
-        this.memory = {...this.read(), ...changes};
+    set(name, value) {
         try {
-            localStorage.setItem(this.key, JSON.stringify(this.memory));
+            localStorage.setItem(`${this.key}:${name}`, JSON.stringify(value));
+            delete this.memory[name];
         } catch (e) {
-            this.refused = true;
+            this.memory[name] = value;
         }
     }
     forget() {
         this.memory = {};
         try {
-            localStorage.removeItem(this.key);
+            KEPT.forEach((name) => localStorage.removeItem(`${this.key}:${name}`));
         } catch (e) { /* it was never there */ }
     }
 }
@@ -82,7 +81,7 @@ class Session {
     }
 
     get known() {
-        return typeof this.kept.read().anon === 'string';
+        return typeof this.kept.get('anon') === 'string';
     }
 
     /* One at a time, in all tabs: tabs that open together are one visitor. */
@@ -106,7 +105,7 @@ class Session {
     }
 
     async init() {
-        const {anon} = this.kept.read();
+        const anon = this.kept.get('anon');
         const response = await this.call('POST', 'init', {
             body: {
                 agent_id: this.config.agent,
@@ -119,7 +118,7 @@ class Session {
         });
         this.data = await dataOf(response);
         this.jwt = this.data.jwt;
-        this.kept.write({anon: this.data.anonymous_id});
+        this.kept.set('anon', this.data.anonymous_id);
         this.on.opened(this.data);
     }
 

@@ -336,7 +336,7 @@ class Widget {
 
     /* A conversation this page did not show yet; what was said in it is no news. */
     enter(data) {
-        const seen = this.session.kept.read().seen || '';
+        const seen = this.session.kept.get('seen') || '';
         this.conversation = data.conversation_id;
         this.live.last = NOTHING_YET;
         this.live.tag = null;
@@ -441,7 +441,7 @@ class Widget {
             this.unread = 0;
             if (this.session.data !== null)
                 unasked(this.session.call('POST', 'conversation/read', {hasty: true}));
-            this.session.kept.write({seen: [...this.log.byId.keys()].sort().pop() || ''});
+            this.session.kept.set('seen', [...this.log.byId.keys()].sort().pop() || '');
         }
         this.label();
         this.emit('unread', {count: this.unread});
