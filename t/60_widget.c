@@ -32,7 +32,7 @@ static const struct {
 } scenes[] = {
     {"leave chat hidden", NULL}, /* the first leaves nothing behind */
     {"weather", NULL},
-    {"server", NULL},
+    {"server rules", NULL},
     {"pages", NULL},
     {"limits", "limits: { limiters: { widget-session: { windows: [ { limit: 10, seconds: 2, key: jwt } ] } } }\n"},
 };

@@ -449,7 +449,7 @@ const scenes = {
         await until('a look', () => looks.length > 0);
     },
 
-    /* phones, several tabs, no storage, a page that may not show it, an agent that ends, a form before the chat */
+    /* several tabs, what was said before, no storage, phones */
     async pages() {
         const context = await visitor(), one = await visit(context), two = await visit(context);
         await open(one);
@@ -505,7 +505,10 @@ const scenes = {
             await phone.keyboard.press('Tab');
             assert.ok(await phone.evaluate(() => document.activeElement.shadowRoot !== null), 'Tab stays in the panel');
         }
+    },
 
+    /* a page that may not show it, a form before the chat, an agent that ends, a page that takes it in hand */
+    async rules() {
         const foreign = await visit(await visitor(), `${FOREIGN}/`);
         await open(foreign);
         await foreign.getByRole('status').filter({hasText: 'not available'}).waitFor();
