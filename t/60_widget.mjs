@@ -211,6 +211,18 @@ const scenes = {
         assert.deepEqual(links, Array(2).fill(['https://example.com/a?b=1', 'noopener noreferrer nofollow ugc', '_blank']));
         assert.ok(reads > 0, 'what is on the screen counts as read');
 
+        /* sources of an answer are links where they are the web's */
+        const permalinks = ['javascript:window.broken=3', 'data:text/html,x', 'nowhere', 'https://example.com/shipping'];
+        await page.route('**/widget/messages', (route) => route.fulfill({
+            headers: {'Access-Control-Allow-Origin': ORIGIN},
+            json: {data: {message_id: '7'.repeat(26), answer_id: '7'.repeat(25) + '8', content: 'By ship.', human_takeover: false,
+                low_confidence: false, citations: permalinks.map((permalink) => ({title: `See ${permalink}`, permalink}))}},
+        }));
+        await say(page, 'How do you ship?');
+        await said(page, 'By ship.').waitFor();
+        assert.deepEqual(await page.locator('.under a').evaluateAll((all) => all.map((a) => a.href)), ['https://example.com/shipping']);
+        await page.unroute('**/widget/messages');
+
         /* while it is closed, the launcher tells what has come */
         await page.keyboard.press('Escape');
         await answer(id, 'Still there?');
