@@ -526,7 +526,14 @@ const scenes = {
         await foreign.getByRole('status').filter({hasText: 'not available'}).waitFor();
         assert.ok(await input(foreign).isDisabled());
 
+        const sudden = await visit(await visitor());
+        await open(sudden);
+        await say(sudden, 'before');
+        await said(sudden, 'I found nothing').waitFor();
         assay('agent', 'update', AGENT, '--require-lead');
+        await say(sudden, 'after');
+        await sudden.getByText('Please leave your details before we begin').waitFor();
+
         const asked = await visit(await visitor());
         await open(asked);
         await asked.getByText('Please leave your details before we begin').waitFor();

@@ -419,6 +419,10 @@ class Widget {
 
     failed(item, error) {
         this.log.fail(item, error.message);
+        if (error.code === 'lead_required') { /* since a moment ago */
+            this.leadNeeded = true;
+            this.show('lead');
+        }
         this.emit('error', {status: error.status, code: error.code});
     }
 
