@@ -36,6 +36,8 @@ const struct cmd_row cmd_rows[] = {
     {"agent list", "", 0, 0, cmd_key_list_options, "List the agents.", cmd_agent_list, false},
     {"agent update", "ID", 1, 1, cmd_agent_update_options, "Change an agent; every worker goes by it within a second.", cmd_agent_update,
      false},
+    {"agent embed", "ID", 1, 1, no_options, "Print the script element that brings an agent to a page, pinned by its digest.", cmd_agent_embed,
+     false},
     {"agent delete", "ID", 1, 1, no_options, "Delete an agent with its conversations, leads, events and ratings.", cmd_agent_delete, false},
     {"secret rotate", "", 0, 0, no_options, "Sign visitors' tokens with a new secret; the old one stays good for one token's life.",
      cmd_secret_rotate, false},

@@ -128,6 +128,7 @@ int cmd_token_rotate(struct cmd *cmd);
 int cmd_agent_create(struct cmd *cmd);
 int cmd_agent_list(struct cmd *cmd);
 int cmd_agent_update(struct cmd *cmd);
+int cmd_agent_embed(struct cmd *cmd);
 int cmd_agent_delete(struct cmd *cmd);
 int cmd_secret_rotate(struct cmd *cmd);
 int cmd_audit(struct cmd *cmd);

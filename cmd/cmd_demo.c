@@ -37,6 +37,9 @@ struct demo {
     size_t set_count;
     struct conf *conf;
     struct demo_server server;
+    int page_fd; /* the port of the demo's own pages; -1: none yet */
+    unsigned page_port;
+    struct ulid agent;
     char page_url[2100];
     char key[CREDENTIAL_SIZE];
 };
@@ -61,9 +64,13 @@ static unsigned free_port(unsigned port)
     return fd >= 0 && taken == port ? port : 0;
 }
 
-/* The page to grade: the one given, or the sample on a port of its own. */
+/* The page to grade: the one given, or the sample. Both on a port of their own: the sample and the chat's page. */
 static int choose_page(struct demo *demo)
 {
+    demo->page_port = PAGE_PORT;
+    demo->page_fd = demo_port(&demo->page_port);
+    if (demo->page_fd < 0)
+        return cmd_refuse("there is no port for the sample page: %s", strerror(errno));
     if (demo->cmd->words_count > 0) {
         const char *url = demo->cmd->words[0];
         if ((size_t)snprintf(demo->page_url, sizeof(demo->page_url), "%s%s", strstr(url, "://") == NULL ? "https://" : "", url) >=
@@ -71,14 +78,9 @@ static int choose_page(struct demo *demo)
             return cmd_refuse("that URL is longer than 2,048 characters");
         return CMD_DONE;
     }
-    unsigned port = PAGE_PORT;
-    int fd = demo_port(&port);
-    if (fd < 0 || demo_page_serve(fd) < 0)
-        return cmd_refuse("the sample page cannot be served: %s", strerror(errno));
-    close(fd);
-    snprintf(demo->page_url, sizeof(demo->page_url), "http://127.0.0.1:%u/", port);
+    snprintf(demo->page_url, sizeof(demo->page_url), "http://127.0.0.1:%u/", demo->page_port);
     add_set(demo, "audit.allow_private=127.0.0.1/32");
-    add_set(demo, "audit.ports=80,443,%u", port);
+    add_set(demo, "audit.ports=80,443,%u", demo->page_port);
     return CMD_DONE;
 }
 
@@ -112,7 +114,8 @@ static bool key_read(struct demo *demo)
     demo->key[read ? strcspn(demo->key, "\n") : 0] = '\0';
     if (!credential_parse(str_of(demo->key), &kind))
         return false;
-    snprintf(url, sizeof(url), "%s/api/v1/projects?per_page=10", demo->server.url);
+    /* what the key of an older version's run does not open */
+    snprintf(url, sizeof(url), "%s/api/v1/conversations?per_page=10", demo->server.url);
     demo_call("GET", url, demo->key, NULL, &answer);
     bool good = answer.status == 200;
     demo_answer_free(&answer);
@@ -156,7 +159,8 @@ static int key_make(struct demo *demo)
     uint8_t hash[CREDENTIAL_HASH];
     struct store_change change = {.kind = CHANGE_KEY_CREATE,
                                   .name = STR("demo"),
-                                  .scopes = SCOPE_REPORTS_READ | SCOPE_REPORTS_WRITE | SCOPE_PROJECTS_READ | SCOPE_PROJECTS_WRITE};
+                                  .scopes = SCOPE_REPORTS_READ | SCOPE_REPORTS_WRITE | SCOPE_PROJECTS_READ | SCOPE_PROJECTS_WRITE |
+                                            SCOPE_CONVERSATIONS_READ | SCOPE_CONVERSATIONS_WRITE};
     struct store_answer answer = {.status = STORE_OK};
     if (!credential_new(credential_prefix(CREDENTIAL_KEY), demo->key) || !credential_hash(str_of(demo->key), hash))
         return cmd_refuse("no secret could be made");
@@ -171,6 +175,34 @@ static int key_make(struct demo *demo)
     if (status == CMD_DONE && !key_write(demo->key))
         status = cmd_refuse("%s cannot be written: %s", KEY_PATH, strerror(errno));
     client_close(client);
+    return status;
+}
+
+/* ---- the demo's pages ---- */
+
+static int agent_have(struct demo *demo)
+{
+    struct client *client = cmd_store_open(demo->cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    uint64_t workspace = workspace_have(client);
+    int status = workspace == 0 ? CMD_REFUSED : demo_agent_have(client, workspace, demo->page_port, &demo->agent);
+    client_close(client);
+    return status;
+}
+
+/* The sample and the chat, by a process of their own. */
+static int serve_pages(struct demo *demo)
+{
+    struct buf chat = {0}, head = {0};
+    int status = agent_have(demo);
+    if (status == CMD_DONE && (!demo_chat_page(demo->server.url, &demo->agent, &chat) || !demo_chat_head(demo->server.url, &head)))
+        status = cmd_refuse("the chat's page cannot be made");
+    if (status == CMD_DONE && demo_page_serve(demo->page_fd, buf_view(&chat), buf_view(&head)) < 0)
+        status = cmd_refuse("the demo's pages cannot be served: %s", strerror(errno));
+    close(demo->page_fd);
+    buf_free(&chat);
+    buf_free(&head);
     return status;
 }
 
@@ -266,6 +298,15 @@ static void show_next(const struct demo *demo, const struct json *data)
     printf("    curl -s -H \"Authorization: Bearer $KEY\" %s/api/v1/reports/%" PRIu64 "\n", api, json_u64(json_member(data, "id")));
     printf("    curl -s -H \"Authorization: Bearer $KEY\" -d url=https://example.com/ %s/api/v1/reports\n", api);
     printf("    curl -s -H \"Authorization: Bearer $KEY\" '%s/api/v1/projects?sort_by=project&sort=asc'\n\n", api);
+    printf("  The chat widget is on http://127.0.0.1:%u/chat, a page of another origin. Write something there, and answer as its "
+           "operator:\n\n",
+           demo->page_port);
+    printf("    ID=$(curl -s -H \"Authorization: Bearer $KEY\" '%s/api/v1/conversations?per_page=10' | sed 's/^[^[]*\\[{\"id\":\"//; "
+           "s/\".*//')\n",
+           api);
+    printf("    curl -s -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' -d '{\"message\":\"Hello, a person here.\"}' "
+           "%s/api/v1/conversations/$ID/messages\n\n",
+           api);
     puts("  Its log is " LOG_PATH ", its store " DIR_VAR "/data. assay -h shows what operators can do.\n");
     fflush(stdout);
 }
@@ -293,6 +334,8 @@ static int work(struct demo *demo)
         status = start_server(demo);
     if (status == CMD_DONE && !key_read(demo))
         status = key_make(demo);
+    if (status == CMD_DONE)
+        status = serve_pages(demo);
     if (status != CMD_DONE)
         return status;
     struct demo_answer answer = {.status = 0};
@@ -309,7 +352,7 @@ static int work(struct demo *demo)
 
 int cmd_demo(struct cmd *cmd)
 {
-    struct demo demo = {.cmd = cmd};
+    struct demo demo = {.cmd = cmd, .page_fd = -1};
     sigset_t signals, before;
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);

@@ -4,6 +4,7 @@
 #ifndef ASSAY_DEMO_H
 #define ASSAY_DEMO_H
 
+#include "client.h"
 #include "conf.h"
 #include "json_in.h"
 
@@ -19,8 +20,21 @@ bool demo_pending(void);
 /* demo_port(port): a loopback socket listening on ${port} or, where that is taken, on any; ${port} becomes what it is. -1 with errno. */
 int demo_port(unsigned *port);
 
-/* demo_page_serve(fd): a process that answers on ${fd} with the sample page until this one ends; its id, or -1. */
-pid_t demo_page_serve(int fd);
+/*
+ * demo_page_serve(fd, chat, chat_head): a process that answers on ${fd} with the sample page, and at /chat with ${chat} under the header
+ * lines ${chat_head}, until this one ends; its id, or -1.
+ */
+pid_t demo_page_serve(int fd, struct str chat, struct str chat_head);
+
+/*
+ * demo_agent_have(client, workspace, port, id): the demo's agent, for pages on ${port} of loopback, made where it is not there. CMD_DONE or
+ * CMD_REFUSED, told.
+ */
+int demo_agent_have(struct client *client, uint64_t workspace, unsigned port, struct ulid *id);
+
+/* demo_chat_page(api, agent, page), demo_chat_head(api, head): append a page that has the agent's chat, and the header lines it wants. */
+bool demo_chat_page(const char *api, const struct ulid *agent, struct buf *page);
+bool demo_chat_head(const char *api, struct buf *head);
 
 struct demo_server {
     pid_t pid;

@@ -1,4 +1,4 @@
-/* The sample page on loopback: one connection at a time, one request a connection. Only the demo's own auditor reads it. */
+/* The demo's pages on loopback: one connection at a time, one request a connection. For the demo's auditor, and a browser beside it. */
 #include "demo.h"
 
 #include <arpa/inet.h>
@@ -54,18 +54,21 @@ static void send_all(int fd, const void *p, size_t n)
     }
 }
 
-static void answer(int fd, const char *status, const char *type, const void *body, size_t n)
+static void answer(int fd, const char *status, const char *type, struct str more, struct str body)
 {
     char head[512];
     int size =
-        snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nServer: demo\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
-                 status, type, n);
+        snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nServer: demo\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n",
+                 status, type, body.n);
     send_all(fd, head, (size_t)size);
-    send_all(fd, body, n);
+    send_all(fd, more.p, more.n);
+    send_all(fd, "\r\n", 2);
+    send_all(fd, body.p, body.n);
 }
 
-static void serve_one(int fd)
+static void serve_one(int fd, struct str chat, struct str chat_head)
 {
+    const struct str none = STR("");
     char head[HEAD_MAX_BYTES + 1];
     size_t n = 0;
     struct timeval limit = {.tv_sec = 2};
@@ -82,14 +85,16 @@ static void serve_one(int fd)
     if (sscanf(head, "%7s %255s", method, path) != 2)
         return;
     if (strcmp(path, "/") == 0)
-        answer(fd, "200 OK", "text/html", demo_page, demo_page_size);
+        answer(fd, "200 OK", "text/html", none, (struct str){(const char *)demo_page, demo_page_size});
     else if (strcmp(path, "/robots.txt") == 0)
-        answer(fd, "200 OK", "text/plain", ROBOTS, sizeof(ROBOTS) - 1);
+        answer(fd, "200 OK", "text/plain", none, STR(ROBOTS));
+    else if (strcmp(path, "/chat") == 0)
+        answer(fd, "200 OK", "text/html; charset=utf-8", chat_head, chat);
     else
-        answer(fd, "404 Not Found", "text/plain", "Not found\n", 10);
+        answer(fd, "404 Not Found", "text/plain", none, STR("Not found\n"));
 }
 
-pid_t demo_page_serve(int fd)
+pid_t demo_page_serve(int fd, struct str chat, struct str chat_head)
 {
     pid_t parent = getpid(), pid = fork();
     if (pid != 0)
@@ -100,7 +105,7 @@ pid_t demo_page_serve(int fd)
         if (connection < 0 && errno != EINTR && errno != ECONNABORTED)
             break;
         if (connection >= 0) {
-            serve_one(connection);
+            serve_one(connection, chat, chat_head);
             close(connection);
         }
     }

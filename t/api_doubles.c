@@ -142,6 +142,16 @@ void reply_shared(struct request *r, int status, h2o_iovec_t body)
     reply_json(r, status, &(struct str){body.base, body.len}, 1);
 }
 
+void reply_fixed(struct request *r, const char *type, struct str body, struct str gzip)
+{
+    (void)gzip;
+    ck_assert_ptr_eq(r, &played.request);
+    ck_assert_str_eq(type, "text/javascript; charset=utf-8");
+    played.replies++;
+    played.status = 200;
+    buf_str(&played.body, body);
+}
+
 /* every look finds a store that has moved on, so nothing remembered is believed unasked */
 uint64_t store_version(struct store *s)
 {

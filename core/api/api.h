@@ -29,6 +29,7 @@ extern const unsigned api_per_page[];
 request_fn projects_list, projects_get, projects_delete;
 request_fn reports_list, reports_get, reports_create, reports_update, reports_delete;
 request_fn platform_openapi, platform_healthz, platform_readyz, platform_metrics;
+request_fn script_newest, script_pinned;
 
 #define API_REPORT_PARTS 6
 struct parts;

@@ -204,6 +204,8 @@ const struct route routes[] = {
     WP_POST("coupons/sync", ROUTE_IDEMPOTENT, coupons_fields, wp_coupons_sync),
     WP_GET("status", status_fields, wp_status),
     WP_GET("coupons/pending", pending_fields, wp_coupons_pending),
+    {"GET", "/widget.js", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_TEXT | ROUTE_PUBLIC, NULL, script_newest},
+    {"GET", "/widget/{version}/widget.js", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_TEXT | ROUTE_PUBLIC, NULL, script_pinned},
     {"GET", "/api/v1/openapi.json", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, 0, NULL, platform_openapi},
     {"GET", "/healthz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_healthz},
     {"GET", "/readyz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_readyz},

@@ -40,8 +40,9 @@ bool reply_etag(struct request *r, uint64_t version)
 {
     enum etag_match match = ETAG_MISS;
     struct str line;
-    if (r->etag.p == NULL) /* else work in slices is at a later version by now */
-        reply_header(r, "cache-control", r->route->auth == AUTH_JWT || r->route->auth == AUTH_WP_TOKEN ? STR("no-store") : STR("private, no-cache"));
+    if (r->etag.p == NULL && (r->route->flags & ROUTE_PUBLIC) == 0) /* a second time: work in slices is at a later version by now */
+        reply_header(r, "cache-control",
+                     r->route->auth == AUTH_JWT || r->route->auth == AUTH_WP_TOKEN ? STR("no-store") : STR("private, no-cache"));
     r->etag = etag_format(version, RENDER_VERSION, request_alloc(r, ETAG_SIZE));
     for (ssize_t cursor = -1; match == ETAG_MISS && token_next(r, H2O_TOKEN_IF_NONE_MATCH, &cursor, &line);)
         match = etag_none_match(line, r->etag);

@@ -20,6 +20,10 @@ struct str cors_origin(struct request *r)
 
 void cors_headers(struct request *r)
 {
+    if (r->route != NULL && (r->route->flags & ROUTE_PUBLIC) != 0) {
+        reply_header(r, "access-control-allow-origin", STR("*"));
+        reply_header(r, "cross-origin-resource-policy", STR("cross-origin")); /* for pages that demand it of what they embed (Fetch, COEP) */
+    }
     if (!on_surface(r))
         return;
     struct str origin = cors_origin(r);

@@ -164,16 +164,21 @@ static bool compress_body(struct request *r, h2o_iovec_t *body)
     return ok;
 }
 
+/* the compressed form of what is about to be sent */
+static void mark_gzip(struct request *r)
+{
+    add(r, H2O_TOKEN_CONTENT_ENCODING, STR("gzip"));
+    if (r->etag.p != NULL)
+        r->etag = etag_compressed(r->etag, request_alloc(r, ETAG_SIZE));
+}
+
 static void negotiate_gzip(struct request *r, h2o_iovec_t *body)
 {
     if (body->len < GZIP_MIN || body->len > GZIP_MAX)
         return;
     add(r, H2O_TOKEN_VARY, STR("accept-encoding"));
-    if (!accepts_gzip(r) || !compress_body(r, body))
-        return;
-    add(r, H2O_TOKEN_CONTENT_ENCODING, STR("gzip"));
-    if (r->etag.p != NULL)
-        r->etag = etag_compressed(r->etag, request_alloc(r, ETAG_SIZE));
+    if (accepts_gzip(r) && compress_body(r, body))
+        mark_gzip(r);
 }
 
 void reply_parts(struct request *r, int status, const char *type, const struct str *parts, size_t count)
@@ -204,6 +209,17 @@ void reply_shared(struct request *r, int status, h2o_iovec_t body)
     add(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
     negotiate_gzip(r, &body);
     send_reply(r, status, body.len, &body);
+}
+
+void reply_fixed(struct request *r, const char *type, struct str body, struct str gzip)
+{
+    bool packed = accepts_gzip(r);
+    h2o_iovec_t sent = {(char *)(uintptr_t)(packed ? gzip : body).p, (packed ? gzip : body).n};
+    add(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
+    add(r, H2O_TOKEN_VARY, STR("accept-encoding"));
+    if (packed)
+        mark_gzip(r);
+    send_reply(r, 200, sent.len, &sent);
 }
 
 void reply_empty(struct request *r, int status)

@@ -40,6 +40,7 @@ enum route_flag {
     ROUTE_TEXT = 16,      /* answers text, whatever Accept says */
     ROUTE_ERASED = 32,    /* AUTH_JWT: answers a visitor who is erased already, too */
     ROUTE_CHAT = 64,      /* AUTH_JWT: not for a visitor whose agent wants a lead first, and has none of it */
+    ROUTE_PUBLIC = 128,   /* the same for everybody: pages of any origin may read it, and the handler says how long it is kept */
 };
 
 /* Fields of a query (BODY_NONE), a form (BODY_FORM) or the members of an object (BODY_JSON, where null is as good as not sent). */
@@ -167,6 +168,8 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
 void reply_json(struct request *r, int status, const struct str *parts, size_t count);
 /* reply_shared(r, status, body): JSON in memory of h2o_mem_alloc_shared, which the request shares until it is sent. */
 void reply_shared(struct request *r, int status, h2o_iovec_t body);
+/* reply_fixed(r, type, body, gzip): 200 with ${body}, or ${gzip}, the same compressed, for who takes it. Both live for ever. */
+void reply_fixed(struct request *r, const char *type, struct str body, struct str gzip);
 /* reply_empty(r, status): no body (204, 304). */
 void reply_empty(struct request *r, int status);
 
@@ -179,7 +182,8 @@ void reply_invalid(struct request *r, const char *field, const char *message);
 
 /*
  * reply_etag(r, version): for GETs. Set the strong ETag of ${version} (an opaque record or list version; the renderer's version is added
- * here) and Cache-Control: private, no-cache; where If-None-Match matches it, send 304 and return true: the handler is done.
+ * here) and Cache-Control: private, no-cache (no-store for visitors; none with ROUTE_PUBLIC); where If-None-Match matches it, send 304 and
+ * return true: the handler is done.
  */
 bool reply_etag(struct request *r, uint64_t version);
 

@@ -1,0 +1,25 @@
+/*
+ * The chat widget's script: the files of core/api/script as one, in the program (made when it is built). The same bytes for everybody until
+ * the program is another, so pages may pin them.
+ */
+#ifndef ASSAY_API_SCRIPT_H
+#define ASSAY_API_SCRIPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+extern const unsigned char script_text[], script_gzip[];
+extern const size_t script_size, script_gzip_size;
+extern const uint64_t script_version; /* the first 64 bits of its SHA-256, never 0 */
+
+#define SCRIPT_VERSION_SIZE 17   /* 16 hexadecimal digits and NUL */
+#define SCRIPT_INTEGRITY_SIZE 72 /* "sha384-", 64 of base64 and NUL */
+
+/* script_version_text(out): as it stands in /widget/{version}/widget.js. */
+void script_version_text(char out[SCRIPT_VERSION_SIZE]);
+
+/* script_integrity(out): what integrity="…" says of it (W3C Subresource Integrity). False: OpenSSL could not. */
+bool script_integrity(char out[SCRIPT_INTEGRITY_SIZE]);
+
+#endif
