@@ -17,7 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NICE 10 /* a page is graded when nobody waits for an answer */
 
 struct auditor {
     struct process *process;
@@ -139,19 +138,10 @@ static void name_suspect(uint64_t report)
     channel_last_word(last_channel, FRAME_SUSPECT, report);
 }
 
-/* Workers and the writer are to run as soon as they have something to do, and grading goes on with what they leave. */
-static void give_way(void)
-{
-    errno = 0;
-    if ((nice(NICE) == -1 && errno != 0) || sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0}) != 0)
-        log_warn("grading cannot give way to answering: %s", strerror(errno));
-}
-
 int auditor_run(struct process *p)
 {
     struct auditor a = {.process = p, .audit = audit_new(p->conf), .channel.fd = -1};
     const char *why = NULL;
-    give_way();
     score_set(p->scoreboard->auditor_pid[p->score - p->scoreboard->auditor_slot], getpid());
     scoreboard_narrow(p->scoreboard);
     if (a.audit != NULL)
