@@ -11,6 +11,7 @@
 #include "../store/change.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -138,6 +139,16 @@ static void name_suspect(uint64_t report)
     channel_last_word(last_channel, FRAME_SUSPECT, report);
 }
 
+/* the guard denies the host's own addresses, and everything where it cannot learn them */
+static void look_at_host(void)
+{
+    struct ifaddrs *all;
+    if (getifaddrs(&all) == 0)
+        freeifaddrs(all);
+    else
+        log_error("the host's own addresses cannot be learnt, so no page is graded: %s", strerror(errno));
+}
+
 int auditor_run(struct process *p)
 {
     struct auditor a = {.process = p, .audit = audit_new(p->conf), .channel.fd = -1};
@@ -151,6 +162,7 @@ int auditor_run(struct process *p)
         return EXIT_START;
     last_channel = &a.channel;
     last_words_hear(name_suspect);
+    look_at_host();
     if (audit_sandbox(p->conf, &why) != 0) {
         log_error("the auditor cannot give up its privileges: %s", why);
         return EXIT_START;

@@ -203,6 +203,12 @@ int listen_steer(const struct listener *l, size_t slots)
     return setsockopt(l->fds[0], SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &filter, sizeof(filter));
 }
 
+void listen_unsteer(const struct listener *l)
+{
+    int none = 0;
+    setsockopt(l->fds[0], SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &none, sizeof(none));
+}
+
 /*
  * The kernel repeats the answer to a SYN after 1, 2, 4, … s (120 at most), net.ipv4.tcp_synack_retries times, and then forgets it; twice
  * that, since a client that repeats its SYN makes it start waiting anew.

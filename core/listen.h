@@ -24,10 +24,12 @@ int listen_hear(struct listener *l);
 void listen_shrink(struct listener *l, size_t slots);
 
 /*
+ * listen_unsteer(l): to those of all slots again.
  * listen_steer(l, slots): from now on new connections go to the sockets of the first ${slots} slots alone (SO_ATTACH_REUSEPORT_CBPF, Linux
  * 4.5), until the next call; handshakes under way still end where they began. 0, or -1 with errno: they go to all as before.
  */
 int listen_steer(const struct listener *l, size_t slots);
+void listen_unsteer(const struct listener *l);
 
 /*
  * listen_handshake_ms(): so long after a steering no handshake from before is under way. listen_quiet(l, from): no connection waits in the

@@ -399,6 +399,7 @@ int master_run(const struct master_options *options)
             seats_fill(&m);
         wait_for_something(&m);
         on_signals(&m);
+        feed_watchdog(&m);
         if (m.stopping) {
             stop_rest(&m);
             continue;
@@ -406,7 +407,6 @@ int master_run(const struct master_options *options)
         seats_relieve(&m);
         say_ready(&m);
         say_reloaded(&m);
-        feed_watchdog(&m);
         seats_watch(&m);
         slots_tick(&m);
         if (m.hup_waits)

@@ -1,6 +1,7 @@
 #include "seats.h"
 
 #include "log.h"
+#include "systemd.h"
 #include "traffic.h"
 
 #include <errno.h>
@@ -288,6 +289,7 @@ static void seat_emptied(struct master *m, struct seat *s, const struct child *c
         log_error(cannot_start ? "cannot start: the %s said why" : "giving up: the %s keeps dying", role_name(c->process.role));
         m->exit_status = cannot_start ? EXIT_START : EXIT_GAVE_UP;
         m->stopping = true;
+        systemd_tell("STOPPING=1");
         m->stop_at_ms = now + master_conf(m)->drain_timeout_ms;
     }
 }

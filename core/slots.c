@@ -33,6 +33,9 @@ static void steer(struct master *m, unsigned slots)
     for (size_t i = 0; i < m->listeners_count; i++)
         if (split(m, i) != NULL && listen_steer(split(m, i), slots) != 0) {
             log_warn("listen: the kernel does not steer connections to %u slots (%s): removed ones are served on", slots, strerror(errno));
+            while (i-- > 0)
+                if (split(m, i) != NULL)
+                    listen_unsteer(split(m, i));
             m->steered = 0;
             return;
         }

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VERSION 1
-#define FILE_NAME "limits-1" /* the version is in the name, so that two versions can stand side by side */
+#define VERSION 2
+#define FILE_NAME "limits-2" /* the version is in the name, so that two versions can stand side by side */
 
 static const char magic[8] = "assayrl";
 

@@ -34,7 +34,7 @@ static void setup(void)
 static const char *table_path(void)
 {
     static char path[128];
-    snprintf(path, sizeof(path), "%s/limits-1", dir);
+    snprintf(path, sizeof(path), "%s/limits-2", dir);
     return path;
 }
 
@@ -510,7 +510,7 @@ static const struct {
     size_t size;
 } damages[] = {
     {0, "x", 1},
-    {8, "\2", 1},
+    {8, "\1", 1},
     {16, "\1", 1},
     {24, "\xff\xff\xff\xff\xff\xff\xff\xff", 8},
     {24, "\0\0\0\0\0\0\0\0", 8},

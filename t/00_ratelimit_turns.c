@@ -207,7 +207,7 @@ static void teardown(void)
 {
     char path[128];
     ratelimit_close(rl);
-    snprintf(path, sizeof(path), "%s/limits-1", dir);
+    snprintf(path, sizeof(path), "%s/limits-2", dir);
     unlink(path);
     rmdir(dir);
 }

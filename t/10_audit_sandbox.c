@@ -81,6 +81,8 @@ static void close_all(void)
     origin_close(origin);
 }
 
+static void (*before_lock)(void); /* what an auditor does before it locks itself in; NULL: nothing */
+
 /* Run ${act} in a process that has locked itself in; its exit status, or minus the signal that ended it. */
 static int inside(int (*act)(struct audit *audit), bool tls)
 {
@@ -90,6 +92,8 @@ static int inside(int (*act)(struct audit *audit), bool tls)
     if (child == 0) {
         const char *why = "no engine";
         struct audit *audit = audit_new(&conf);
+        if (before_lock != NULL)
+            before_lock();
         if (audit == NULL || audit_sandbox(&conf, &why) != 0) {
             fprintf(stderr, "not locked in: %s\n", why);
             _exit(INSIDE_NOT_LOCKED);
@@ -348,9 +352,13 @@ static const struct {
 
 static unsigned death; /* which of them */
 
-static int die(struct audit *audit)
+static void hear(void)
 {
     last_words_hear(say);
+}
+
+static int die(struct audit *audit)
+{
     last_words_page(deaths[death].page);
     return deaths[death].act(audit);
 }
@@ -360,6 +368,7 @@ START_TEST(a_process_that_dies_of_a_page_names_it)
     uint64_t heard = 0;
     ck_assert_int_eq(pipe2(words, O_NONBLOCK), 0);
     death = (unsigned)_i;
+    before_lock = hear;
     ck_assert_int_eq(inside(die, false), deaths[_i].end);
     ssize_t n = read(words[0], &heard, sizeof(heard));
     ck_assert_uint_eq(n < 0 ? 0 : heard, deaths[_i].heard);

@@ -50,7 +50,7 @@ static void teardown(void)
     char path[128];
     munmap(shared, sizeof(*shared));
     ratelimit_close(rl);
-    snprintf(path, sizeof(path), "%s/limits-1", dir);
+    snprintf(path, sizeof(path), "%s/limits-2", dir);
     unlink(path);
     rmdir(dir);
 }

@@ -186,7 +186,7 @@ static bool is_own(struct guard *guard, const struct ip *ip, int64_t now_ms)
     for (size_t i = 0; i < guard->own_count; i++)
         if (memcmp(&guard->own[i], ip, sizeof(*ip)) == 0)
             return true;
-    return false;
+    return guard->own == NULL; /* not known: any might be */
 }
 
 static uint16_t port_of(const struct sockaddr *sa)

@@ -38,6 +38,11 @@ void last_words_hear(void (*say)(uint64_t id))
         sigaction(numbers[i], &action, NULL);
 }
 
+bool last_words_heard(void)
+{
+    return heard != NULL;
+}
+
 void last_words_page(uint64_t id)
 {
     page = id;

@@ -4,6 +4,7 @@
 #ifndef ASSAY_LAST_WORDS_H
 #define ASSAY_LAST_WORDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -12,6 +13,7 @@
  * audit_sandbox. Does nothing under sanitizers, whose own reports tell more.
  */
 void last_words_hear(void (*say)(uint64_t id));
+bool last_words_heard(void); /* somebody asked for them */
 
 /* last_words_page(id): from now on the page ${id} is read; 0: none is. */
 void last_words_page(uint64_t id);

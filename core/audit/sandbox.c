@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "audit.h"
+#include "last_words.h"
 #include "sandbox.h"
 
 #include <errno.h>
@@ -408,13 +409,14 @@ static bool restrict_calls(void)
                   loaded == -EINVAL); /* the latter two where there is no such thing: a kernel without filters, valgrind */
 }
 
-/* The watchdog's signal must end us, whoever we were forked from. */
+/* The watchdog's signal must end us, whoever we were forked from; after the last words, where they are heard, it does. */
 static bool open_alarm(void)
 {
     sigset_t alarm_only;
     sigemptyset(&alarm_only);
     sigaddset(&alarm_only, SIGALRM);
-    return signal(SIGALRM, SIG_DFL) != SIG_ERR && sigprocmask(SIG_UNBLOCK, &alarm_only, NULL) == 0;
+    bool ends = last_words_heard() || signal(SIGALRM, SIG_DFL) != SIG_ERR;
+    return ends && sigprocmask(SIG_UNBLOCK, &alarm_only, NULL) == 0;
 }
 
 static bool is_on;

@@ -8,11 +8,12 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #define SLICE_US 500000 /* of the processor's time */
-#define SOCKETS_MAX 512
+#define SOCKETS_MAX 4096 /* of the pages that one auditor fetches at most, 1,024, two each and more */
 
 static struct {
     volatile int socket; /* -1: none */
@@ -44,7 +45,8 @@ static void cut_busiest(void)
     unsigned busiest = SOCKETS_MAX;
     uint64_t most = 0;
     for (unsigned i = 0; i < SOCKETS_MAX; i++) {
-        uint64_t more = watched[i].socket < 0 ? 0 : received(watched[i].socket) - watched[i].received;
+        uint64_t now = watched[i].socket < 0 ? 0 : received(watched[i].socket);
+        uint64_t more = now > watched[i].received ? now - watched[i].received : 0;
         if (more > most) {
             most = more;
             busiest = i;
@@ -54,6 +56,7 @@ static void cut_busiest(void)
         return;
     *watched[busiest].cut = true;
     dup2(dead, watched[busiest].socket); /* the number stays libcurl's, which finds an end there */
+    watched[busiest].socket = -1;
 }
 
 /* Every slice of the processor's time. Calls nothing but system calls. */
@@ -61,6 +64,8 @@ static void on_slice(int number)
 {
     int kept = errno;
     (void)number;
+    if (syscall(SYS_gettid) != getpid()) /* a resolver's thread: what is watched may be changing under it */
+        return;
     slices = inside != 0 && inside == seen ? slices + 1 : 0;
     seen = inside;
     if (slices == 1)

@@ -419,7 +419,7 @@ int main(int argc, char **argv)
     bench_hot_key();
     bench_flood();
     ratelimit_close(rl);
-    snprintf(path, sizeof(path), "%s/limits-1", argv[1]);
+    snprintf(path, sizeof(path), "%s/limits-2", argv[1]);
     unlink(path);
     return missed;
 }
