@@ -159,8 +159,10 @@ static void apply_arrived(struct writer *w)
     if (w->txn == NULL && w->status == STORE_OK && (w->status = store_begin(w->store, &w->txn)) != STORE_OK)
         w->txn = NULL;
     int64_t now_ms = clock_wall_ms();
-    for (; w->txn != NULL && w->applied < w->batch_count && store_txn_error(w->txn) == STORE_OK; w->applied++)
+    for (; w->txn != NULL && w->applied < w->batch_count && store_txn_error(w->txn) == STORE_OK; w->applied++) {
         apply(w, w->txn, &w->batch[w->applied], now_ms);
+        process_beat(w->process); /* a hundred large documents take a second, and many such may wait */
+    }
 }
 
 /* commit the batch's transaction, or undo it as a whole */

@@ -117,6 +117,23 @@ START_TEST(depth_is_counted_in_levels)
 }
 END_TEST
 
+/* a tree takes many times the bytes of its text */
+START_TEST(values_are_counted)
+{
+    struct buf text = {0};
+    buf_adds(&text, "[1");
+    for (int i = 2; i < JSON_SCAN_VALUES; i++)
+        buf_adds(&text, i % 2 == 0 ? ",{}" : ",0");
+    size_t most = text.n;
+    buf_adds(&text, "]");
+    ck_assert_int_eq(json_scan(buf_view(&text), JSON_SCAN_DEPTH), JSON_SCAN_OK);
+    text.n = most;
+    buf_adds(&text, ",0]");
+    ck_assert_int_eq(json_scan(buf_view(&text), JSON_SCAN_DEPTH), JSON_SCAN_MANY);
+    buf_free(&text);
+}
+END_TEST
+
 START_TEST(a_hundred_thousand_brackets_are_refused_at_once)
 {
     static char text[100000];
@@ -199,6 +216,7 @@ int main(void)
     tcase_add_loop_test(tc, what_is_let_through_json_c_takes_and_nothing_else_reaches_it, 0, n);
     tcase_add_loop_test(tc, what_is_read_flat_is_what_the_tree_holds, 0, (int)(sizeof(flats) / sizeof(flats[0])));
     tcase_add_test(tc, depth_is_counted_in_levels);
+    tcase_add_test(tc, values_are_counted);
     tcase_add_test(tc, a_hundred_thousand_brackets_are_refused_at_once);
     tcase_add_test(tc, values_survive_the_way_through_both);
     suite_add_tcase(suite, tc);

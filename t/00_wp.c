@@ -11,6 +11,7 @@
 #include <check.h>
 #include <json-c/json.h>
 #include <stdlib.h>
+#include <time.h>
 #include <zlib.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -122,7 +123,7 @@ static const char *const htmls[][2] = {
 START_TEST(html_is_reduced_to_what_people_read)
 {
     struct buf out = {0};
-    ck_assert_int_eq(plain_text(str_of(htmls[_i][0]), 1000, &out), PLAIN_OK);
+    ck_assert_int_eq(plain_text(str_of(htmls[_i][0]), 1000, &(uint64_t){PLAIN_BUDGET_US}, &out), PLAIN_OK);
     ck_assert_msg(str_eq(buf_view(&out), str_of(htmls[_i][1])), "%s became %.*s", htmls[_i][0], (int)out.n, out.p);
     buf_free(&out);
 }
@@ -131,7 +132,7 @@ END_TEST
 START_TEST(text_is_cut_between_code_points)
 {
     struct buf out = {0};
-    ck_assert_int_eq(plain_text(STR("a\xc3\xa4\xc3\xa4"), 4, &out), PLAIN_OK);
+    ck_assert_int_eq(plain_text(STR("a\xc3\xa4\xc3\xa4"), 4, &(uint64_t){PLAIN_BUDGET_US}, &out), PLAIN_OK);
     ck_assert_msg(str_eq(buf_view(&out), STR("a\xc3\xa4")), "%.*s", (int)out.n, out.p);
     buf_free(&out);
 }
@@ -143,10 +144,37 @@ START_TEST(hostile_nesting_ends_soon)
     for (int i = 0; i < 100000; i++)
         buf_adds(&html, _i == 0 ? "<div>" : _i == 1 ? "<b>" : "<table><tr><td>");
     buf_adds(&html, "x");
-    enum plain_status status = plain_text(buf_view(&html), 1000, &out);
+    enum plain_status status = plain_text(buf_view(&html), 1000, &(uint64_t){PLAIN_BUDGET_US}, &out);
     ck_assert(status == PLAIN_TOO_COMPLEX || (status == PLAIN_OK && out.n <= 1000));
     buf_free(&html);
     buf_free(&out);
+}
+END_TEST
+
+/* each of them is quick enough alone */
+START_TEST(the_texts_of_an_item_share_their_time)
+{
+    struct buf html = {0}, item = {0}, texts = {0};
+    struct store_synced out;
+    struct wp_mistake mistake = {0};
+    for (int i = 0; i < 5000; i++)
+        buf_adds(&html, "<b>");
+    for (int i = 0; i < 5000; i++)
+        buf_adds(&html, "</i>");
+    buf_adds(&item, "{\"wp_id\":1,\"title\":\"a\",\"content\":\"a\",\"permalink\":\"https://a.example/\",\"post_type\":\"post\",\"taxonomy_terms\":[");
+    for (int i = 0; i < 90; i++)
+        buf_printf(&item, "%s\"%.*s\"", i == 0 ? "" : ",", (int)html.n, html.p);
+    buf_adds(&item, "]}");
+    struct json_object *tree = json_tokener_parse(buf_view(&item).p);
+    ck_assert_ptr_nonnull(tree);
+    clock_t began = clock();
+    ck_assert(!wp_document(SYNCED_POST, tree, &texts, &out, &mistake));
+    ck_assert_str_eq(mistake.code, "too_complex");
+    ck_assert_int_lt((clock() - began) * 1000 / CLOCKS_PER_SEC, 2000);
+    json_object_put(tree);
+    buf_free(&html);
+    buf_free(&item);
+    buf_free(&texts);
 }
 END_TEST
 
@@ -314,6 +342,7 @@ static Suite *suite(void)
     tcase_add_loop_test(c, html_is_reduced_to_what_people_read, 0, COUNT(htmls));
     tcase_add_test(c, text_is_cut_between_code_points);
     tcase_add_loop_test(c, hostile_nesting_ends_soon, 0, 3);
+    tcase_add_test(c, the_texts_of_an_item_share_their_time);
     tcase_add_test(c, a_bomb_is_stopped_at_its_limit);
     tcase_add_loop_test(c, json_is_walked_as_text_as_its_tree_is, 0, COUNT(jsons));
     tcase_add_test(c, an_item_written_with_escapes_is_the_same_item);

@@ -161,6 +161,7 @@ struct draft {
     struct json_object *item;
     struct buf *texts;
     struct wp_mistake *mistake;
+    uint64_t left_us; /* for reading its HTML */
     struct piece title, taxonomy, text, url, language, type, image_url, sku;
 };
 
@@ -220,7 +221,7 @@ static bool address(struct draft *d, const char *name, bool required, struct pie
 
 static bool reduce(struct draft *d, const char *name, struct str html, size_t max)
 {
-    enum plain_status status = plain_text(html, max, d->texts);
+    enum plain_status status = plain_text(html, max, &d->left_us, d->texts);
     if (status == PLAIN_TOO_COMPLEX) {
         wp_wrong(d->mistake, "%s is HTML that takes too long to read: nest less", name);
         d->mistake->code = "too_complex";
@@ -419,7 +420,7 @@ static bool no_memory(struct wp_mistake *mistake)
 
 bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake)
 {
-    struct draft d = {.item = item, .texts = texts, .mistake = mistake};
+    struct draft d = {.item = item, .texts = texts, .mistake = mistake, .left_us = PLAIN_BUDGET_US};
     *out = (struct store_synced){.kind = kind, .price = MONEY_NONE, .regular_price = MONEY_NONE, .sale_price = MONEY_NONE};
     buf_reserve(texts, 1); /* so that there are bytes for empty texts to point at */
     if (item == NULL)

@@ -3,7 +3,7 @@
 #include "page.h"
 #include "page_name.h"
 
-#define DEADLINE_MS 100
+#include <time.h>
 
 struct str plain_cut(struct str s, size_t max)
 {
@@ -41,13 +41,13 @@ static void collapse(struct str s, size_t max, struct buf *out)
 }
 
 /* A fragment is put into an element, or the parser would make paragraphs of what stands bare. */
-static enum plain_status parse(struct str html, size_t max, struct buf *out)
+static enum plain_status parse(struct str html, size_t max, unsigned deadline_ms, struct buf *out)
 {
     struct page page = {0};
     struct buf whole = {0};
     buf_adds(&whole, "<!doctype html><body><div>");
     buf_str(&whole, html);
-    enum page_status status = buf_ok(&whole) ? page_read(&page, buf_view(&whole), DEADLINE_MS) : PAGE_NO_MEMORY;
+    enum page_status status = buf_ok(&whole) ? page_read(&page, buf_view(&whole), deadline_ms) : PAGE_NO_MEMORY;
     if (status == PAGE_OK)
         collapse(buf_view(&page.text), max, out);
     page_free(&page);
@@ -66,14 +66,32 @@ static enum plain_status decode(struct str html, size_t max, struct buf *out)
     return good ? PLAIN_OK : PLAIN_NO_MEMORY;
 }
 
-enum plain_status plain_text(struct str html, size_t max, struct buf *out)
+static uint64_t spent_us(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static enum plain_status parse_within(struct str html, size_t max, uint64_t *left_us, struct buf *out)
+{
+    if (*left_us < 1000) /* the parser's deadline is of milliseconds */
+        return PLAIN_TOO_COMPLEX;
+    uint64_t began = spent_us();
+    enum plain_status status = parse(html, max, (unsigned)(*left_us / 1000), out);
+    uint64_t took = spent_us() - began;
+    *left_us -= took < *left_us ? took : *left_us;
+    return status;
+}
+
+enum plain_status plain_text(struct str html, size_t max, uint64_t *left_us, struct buf *out)
 {
     enum plain_status status = PLAIN_OK;
     html = plain_cut(html, PLAIN_HTML_MAX);
     if (html.n == 0)
         return PLAIN_OK;
     if (memchr(html.p, '<', html.n) != NULL)
-        status = parse(html, max, out);
+        status = parse_within(html, max, left_us, out);
     else if (memchr(html.p, '&', html.n) != NULL)
         status = decode(html, max, out);
     else

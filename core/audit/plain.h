@@ -9,13 +9,16 @@
 
 #define PLAIN_HTML_MAX ((size_t)512 * 1024) /* bytes of HTML that are read; what follows is left out */
 
+#define PLAIN_BUDGET_US 100000 /* of the processor's time for what belongs together: an item's texts */
+
 enum plain_status { PLAIN_OK, PLAIN_TOO_COMPLEX, PLAIN_NO_MEMORY };
 
 /*
- * plain_text(html, max, out): append the text of ${html} (UTF-8, a fragment or a whole page), at most ${max} bytes of it, cut between code
+ * plain_text(html, max, left_us, out): append the text of ${html} (UTF-8, a fragment or a whole page), at most ${max} bytes of it, cut between code
  * points. White space is collapsed, to a line break where it holds one or where blocks meet; other control characters count as white space.
+ * What reading takes is taken off ${left_us}, which the texts of one item share; what would take more is PLAIN_TOO_COMPLEX.
  */
-enum plain_status plain_text(struct str html, size_t max, struct buf *out);
+enum plain_status plain_text(struct str html, size_t max, uint64_t *left_us, struct buf *out);
 
 /* plain_cut(s, max): the first ${max} bytes of UTF-8, or fewer, so that no code point is cut. */
 struct str plain_cut(struct str s, size_t max);

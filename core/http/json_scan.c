@@ -9,7 +9,7 @@
 
 struct scan {
     const char *p, *end;
-    unsigned depth;
+    unsigned depth, values;
     enum json_verdict verdict;
     struct buf names; /* uint64_t digests of the members of every open object, innermost last */
 };
@@ -275,6 +275,8 @@ static bool scan_value(struct scan *s)
     skip_space(s);
     if (s->p == s->end)
         return refuse(s, JSON_SCAN_MALFORMED);
+    if (++s->values > JSON_SCAN_VALUES)
+        return refuse(s, JSON_SCAN_MANY);
     switch (*s->p) {
     case '{':
         return scan_nested(s, scan_object);
@@ -309,6 +311,7 @@ const char *json_scan_text(enum json_verdict verdict)
         [JSON_SCAN_MALFORMED] = "The body is not well-formed JSON (RFC 8259).",
         [JSON_SCAN_ENCODING] = "The JSON must be UTF-8 without NUL and without half surrogate pairs.",
         [JSON_SCAN_DEEP] = "The JSON is nested too deeply.",
+        [JSON_SCAN_MANY] = "The JSON has more than 100,000 values: send less at once.",
         [JSON_SCAN_DUPLICATE] = "An object of the JSON names a member twice.",
         [JSON_SCAN_RANGE] = "A number of the JSON is beyond what can be held: whole numbers have 64 bits.",
         [JSON_SCAN_MEMORY] = "There is no memory for it.",

@@ -10,12 +10,14 @@
 struct json_object;
 
 #define JSON_SCAN_DEPTH 16 /* of nesting, for bodies */
+#define JSON_SCAN_VALUES 100000 /* of a body: a tree of them takes some hundred bytes for each */
 
 enum json_verdict {
     JSON_SCAN_OK,
     JSON_SCAN_MALFORMED, /* not JSON: NaN, single quotes, comments, a trailing comma, something behind it */
     JSON_SCAN_ENCODING,  /* not UTF-8, NUL, or half of a surrogate pair */
     JSON_SCAN_DEEP,      /* nested more than ${depth} levels */
+    JSON_SCAN_MANY,      /* more than JSON_SCAN_VALUES values */
     JSON_SCAN_DUPLICATE, /* an object names a member twice, however it is escaped */
     JSON_SCAN_RANGE,     /* a whole number beyond 64 bits, or any number too large to be one */
     JSON_SCAN_MEMORY,
