@@ -165,7 +165,8 @@ START_TEST(the_texts_of_an_item_share_their_time)
     for (int i = 0; i < 90; i++)
         buf_printf(&item, "%s\"%.*s\"", i == 0 ? "" : ",", (int)html.n, html.p);
     buf_adds(&item, "]}");
-    struct json_object *tree = json_tokener_parse(buf_view(&item).p);
+    enum json_verdict verdict;
+    struct json_object *tree = json_scan_parse(buf_view(&item), JSON_SCAN_DEPTH, &verdict);
     ck_assert_ptr_nonnull(tree);
     clock_t began = clock();
     ck_assert(!wp_document(SYNCED_POST, tree, &texts, &out, &mistake));

@@ -131,7 +131,7 @@ static bool sale_items(struct json_object *item, struct store_coupon *out, struc
 bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts, struct store_coupon *out, struct wp_mistake *mistake)
 {
     struct str label;
-    uint64_t left_us = PLAIN_BUDGET_US / 10; /* it is a line */
+    uint64_t left_us = PLAIN_BUDGET_US;
     size_t named, excluded, at = texts->n;
     buf_reserve(texts, 1);
     *out = (struct store_coupon){0};
