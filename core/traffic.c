@@ -30,10 +30,9 @@ struct route_row {
 
 struct traffic {
     _Atomic uint32_t magic, version;
-    struct {
-        _Atomic uint64_t changes, done, failed;
-        struct times commits, pages;
-    } work __attribute__((aligned(64))); /* the writer's alone */
+    /* the writer's alone */
+    _Atomic uint64_t changes, done, failed;
+    struct times commits, pages;
     struct route_row rows[WORKERS][ROUTES];
 };
 
@@ -124,15 +123,15 @@ void traffic_answered(struct traffic *t, unsigned worker, size_t route, int stat
 
 void traffic_committed(struct traffic *t, uint64_t changes, uint64_t took)
 {
-    add(&t->work.changes, changes);
-    add_time(&t->work.commits, took);
+    add(&t->changes, changes);
+    add_time(&t->commits, took);
 }
 
 void traffic_graded(struct traffic *t, bool done, uint64_t took)
 {
-    add(done ? &t->work.done : &t->work.failed, 1);
+    add(done ? &t->done : &t->failed, 1);
     if (took != TRAFFIC_UNTIMED)
-        add_time(&t->work.pages, took);
+        add_time(&t->pages, took);
 }
 
 /* ---- reading ---- */
@@ -172,8 +171,8 @@ struct traffic_times traffic_route_times(const struct traffic *t, size_t route)
 
 struct traffic_work traffic_work(const struct traffic *t)
 {
-    struct traffic_work work = {.changes = get(&t->work.changes), .done = get(&t->work.done), .failed = get(&t->work.failed)};
-    sum_times(&work.commits, &t->work.commits);
-    sum_times(&work.pages, &t->work.pages);
+    struct traffic_work work = {.changes = get(&t->changes), .done = get(&t->done), .failed = get(&t->failed)};
+    sum_times(&work.commits, &t->commits);
+    sum_times(&work.pages, &t->pages);
     return work;
 }

@@ -234,7 +234,7 @@ static bool manifest_there(struct check *c, const struct ulid *agent, struct tex
 static enum store_status check_agent_texts(struct check *c, const struct ulid *agent)
 {
     struct text_manifest m;
-    enum store_status status;
+    enum store_status status = STORE_OK;
     uint64_t reached = 0;
     while (!c->stopped && manifest_there(c, agent, &m, &status)) {
         size_t i = 0;
@@ -274,7 +274,7 @@ static bool next_agent(struct check *c, struct ulid *after, bool first, enum sto
 enum store_status check_texts(struct check *c)
 {
     struct ulid agent = {{0}};
-    enum store_status status;
+    enum store_status status = STORE_OK;
     for (bool first = true; !c->stopped && next_agent(c, &agent, first, &status) && status == STORE_OK; first = false) {
         status = check_agent_texts(c, &agent);
         if (status != STORE_OK)

@@ -122,7 +122,7 @@ static bool take_date(struct names *n, const struct walk *w)
 
 static bool seen_before(const struct names *n, const struct walk *w)
 {
-    return w->k.mv_size == n->at.n && memcmp(w->k.mv_data, n->at.b, n->at.n) == 0;
+    return w->k.mv_size == n->at.n && n->at.n > 0 && memcmp(w->k.mv_data, n->at.b, n->at.n) == 0;
 }
 
 static enum store_status read_index(struct store *s, MDB_txn *txn, struct names *n, enum space space, const struct store_list_query *q)
@@ -138,7 +138,7 @@ static enum store_status read_index(struct store *s, MDB_txn *txn, struct names 
             status = STORE_AGAIN;
             break;
         }
-        if (!(space == SPACE_PROJECT_NAME ? take_name(n, &w) : take_date(n, &w))) {
+        if (w.k.mv_data == NULL || !(space == SPACE_PROJECT_NAME ? take_name(n, &w) : take_date(n, &w))) {
             status = store_corrupt(s, "an index of projects");
             break;
         }

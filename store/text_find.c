@@ -57,8 +57,10 @@ static enum store_status count_documents(struct store *s, MDB_txn *txn, const st
 static double logarithm(double x)
 {
     double power = 0, sum = 0, term;
-    for (; x > 1.4142135623730951; x /= 2)
+    while (x > 1.4142135623730951) {
+        x /= 2;
         power++;
+    }
     double ratio = (x - 1) / (x + 1);
     term = ratio;
     for (int i = 1; i <= 15; i += 2, term *= ratio * ratio)
