@@ -30,7 +30,7 @@ static void teardown(void)
 static const struct {
     const char *names, *yaml;
 } scenes[] = {
-    {"leave chat hidden", NULL}, /* the first leaves nothing behind */
+    {"leave chat hidden", NULL}, /* the first leaves nothing of a visitor behind */
     {"weather", NULL},
     {"server rules", NULL},
     {"pages", NULL},

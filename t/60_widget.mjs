@@ -70,15 +70,16 @@ function mend() {
 
 const assay = (...words) => execFileSync(ASSAY_PROGRAM, ['-c', CONF, '--set', `base_url=${PUBLIC}`, ...words]).toString();
 
-async function operate(method, path, body) {
-    const response = await fetch(`${API}/api/v1/${path}`, {
-        method, headers: {Authorization: `Bearer ${KEY}`, ...(body ? {'Content-Type': 'application/json'} : {})},
+async function call(credential, method, path, body) {
+    const response = await fetch(`${API}${path}`, {
+        method, headers: {Authorization: `Bearer ${credential}`, ...(body ? {'Content-Type': 'application/json'} : {})},
         body: body && JSON.stringify(body),
     });
     const answer = await response.json();
     assert.ok(response.ok, `${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
     return answer.data;
 }
+const operate = (method, path, body) => call(KEY, method, `/api/v1/${path}`, body);
 const conversations = () => operate('GET', 'conversations');
 const answer = (id, message) => operate('POST', `conversations/${id}/messages`, {message});
 const messagesOf = async (id) => (await operate('GET', `conversations/${id}?limit=100`)).messages;
@@ -232,7 +233,7 @@ const scenes = {
         await said(page, 'Still there?').waitFor();
     },
 
-    /* what visitors leave: an address, a rating, a coupon's code; and then nothing */
+    /* what visitors leave: an address, a rating, the codes of a good and an unknown coupon; and then nothing */
     async leave() {
         const page = await visit(await visitor(), withAttributes('data-features="human lead rating coupon end erase" data-load="eager"'));
         await open(page);
@@ -273,6 +274,17 @@ const scenes = {
         assert.deepEqual((await operate('GET', 'ratings')).map((r) => [r.rating, r.comment]), [[4, 'good']]);
         await page.getByRole('button', {name: 'Back'}).click();
 
+        const token = assay('token', 'create', '--workspace', 'main').trim();
+        const staged = async () => (await call(token, 'GET', `/v1/wp/coupons/pending?conversation_id=${id}`)).coupons.map((c) => c.code);
+        await call(token, 'POST', '/v1/wp/coupons/sync', {agent_id: AGENT, site_url: 'https://shop.example', plugin_version: '1.0',
+            coupons: [{code: 'Harbour10', discount: '10%'}]});
+        await choose(page, 'Enter a coupon code');
+        await page.getByRole('textbox', {name: 'Coupon code'}).fill('harbour10');
+        await page.keyboard.press('Enter');
+        await page.getByRole('status').filter({hasText: 'The coupon will be applied in the cart.'}).waitFor();
+        assert.deepEqual(await staged(), ['Harbour10'], 'the shop is told');
+        await page.getByRole('button', {name: 'Back'}).click();
+
         await choose(page, 'Enter a coupon code');
         await page.getByRole('textbox', {name: 'Coupon code'}).fill('SPRING');
         await page.keyboard.press('Enter');
@@ -293,6 +305,7 @@ const scenes = {
         await page.getByRole('button', {name: 'Delete my data'}).click();
         await page.getByRole('status').filter({hasText: 'is deleted'}).waitFor();
         assert.equal((await conversations()).length + (await operate('GET', 'leads')).length + (await operate('GET', 'ratings')).length, 0);
+        await assert.rejects(staged(), /: 404 /);
         assert.equal(await page.evaluate(() => localStorage.length), 0);
         await page.waitForTimeout(500); /* a stream that came again would make a new visitor */
         assert.equal((await conversations()).length, 0);
