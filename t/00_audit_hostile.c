@@ -137,29 +137,65 @@ static const char *const busy[] = {
     "<b lang=de>x",
 };
 
-START_TEST(busy_pages_are_judged_in_time)
+/* to its verdict or to too_complex, within the time that a page may have */
+static void assert_judged_in_time(const struct buf *html, const char *what)
 {
     struct facts f;
     struct audit_findings findings = {0};
-    struct buf html = {0}, json = {0};
+    struct buf json = {0};
     struct timespec from, to;
-    buf_adds(&html, "<title>word \xE5\x92\x97</title>");
-    while (html.n < BUSY_BYTES)
-        buf_adds(&html, busy[_i]);
     audit_kit_facts(&f, URL "page", "X-Robots-Tag: all\nContent-Encoding: gzip\nContent-Type: text/html; charset=utf-8", "");
     page_free(&f.page);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
-    enum page_status status = facts_read(&f, buf_view(&html), 1000);
+    enum page_status status = facts_read(&f, buf_view(html), 1000);
     bool judged = status == PAGE_OK && results_make(&f, &conf, &findings, &json);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
     double spent = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
     if (getenv("SHOW_TIMES") != NULL)
-        fprintf(stderr, "%-70s %d %d %.3f s\n", busy[_i], status, judged, spent);
+        fprintf(stderr, "%-70s %d %d %.3f s\n", what, status, judged, spent);
     ck_assert(judged || status == PAGE_TOO_COMPLEX);
-    ck_assert_msg(spent < BUSY_SECONDS, "%s: %.1f s", busy[_i], spent);
+    ck_assert_msg(spent < BUSY_SECONDS, "%s: %.1f s", what, spent);
     facts_free(&f);
-    buf_free(&html);
     buf_free(&json);
+}
+
+START_TEST(busy_pages_are_judged_in_time)
+{
+    struct buf html = {0};
+    buf_adds(&html, "<title>word \xE5\x92\x97</title>");
+    while (html.n < BUSY_BYTES)
+        buf_adds(&html, busy[_i]);
+    assert_judged_in_time(&html, busy[_i]);
+    buf_free(&html);
+}
+END_TEST
+
+/* a base is read again for every address that is relative to it */
+static const struct {
+    const char *unit;
+    unsigned units, times;
+    const char *link;
+} based[] = {
+    {"\xE4\xBE\x8B", 1300, 10000, "<a href=a>here</a>"},
+    {"\xE4\xBE\x8B", 1300, 10000, "<a href=http:a\xE4\xBE\x8B>here</a>"},
+    {"a/", 2000, 9900, "<a href=http:a>here</a>"},
+    {"a/", 1000, 9900, "<a href=http:a>here</a>"},
+    {"\xE4\xBE\x8B", 220, 9900, "<a href=http:a\xE4\xBE\x8B>here</a>"},
+    {"\xE4\xBE\x8B", 1300, 30000, "<link rel=alternate hreflang=en href=a>"},
+    {"\xE4\xBE\x8B", 220, 30000, "<link rel=canonical href=a>"},
+};
+
+START_TEST(a_long_base_makes_no_page_dear)
+{
+    struct buf html = {0};
+    buf_adds(&html, "<title>x</title><base href='http://x.example/");
+    for (unsigned i = 0; i < based[_i].units; i++)
+        buf_adds(&html, based[_i].unit);
+    buf_adds(&html, "/'><link rel=canonical href=http://x.y/z>");
+    for (unsigned i = 0; i < based[_i].times; i++)
+        buf_adds(&html, based[_i].link);
+    assert_judged_in_time(&html, based[_i].link);
+    buf_free(&html);
 }
 END_TEST
 
@@ -190,6 +226,7 @@ int main(void)
     tcase_add_loop_test(t, hostile_markup_stays_within_its_bounds, 0, COUNT(hostile));
     tcase_add_test(t, a_parse_past_its_deadline_is_given_up);
     tcase_add_loop_test(t, busy_pages_are_judged_in_time, 0, COUNT(busy));
+    tcase_add_loop_test(t, a_long_base_makes_no_page_dear, 0, COUNT(based));
     tcase_add_test(t, half_a_megabyte_of_robots_rules_is_read_in_time);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

@@ -5,7 +5,6 @@
 #include "url.h"
 
 #define LINKS_MAX 150
-#define RESOLVED_MAX 10000 /* by libcurl, which takes microseconds for each; further ones of a page are taken for good */
 
 /* ${url} up to its fragment. */
 static struct str without_fragment(struct str url)
@@ -95,7 +94,7 @@ static bool leads_here(const struct facts *f, struct str href, size_t *resolved)
     size_t n = plain_absolute(f, without_fragment(href), plain, sizeof(plain));
     if (n > 0)
         return str_eq((struct str){plain, n}, here);
-    if (++*resolved > RESOLVED_MAX)
+    if (!facts_may_resolve(f, resolved))
         return true;
     struct buf url = {0};
     bool same = url_resolve(href, f->base_url.p, &url) && buf_ok(&url) && url_same(without_fragment(buf_view(&url)), here);
@@ -163,7 +162,7 @@ static bool is_broken_url(const struct facts *f, struct str href, size_t *resolv
     for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++) {
         if (!text_starts(href, schemes[i]) || url_plain(href, &host, &port))
             continue;
-        if (++*resolved > RESOLVED_MAX)
+        if (!facts_may_resolve(f, resolved))
             return false;
         struct buf unused = {0};
         bool broken = !url_resolve(href, f->base_url.p, &unused);

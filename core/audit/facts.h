@@ -63,6 +63,7 @@ struct facts {
     struct str base_url; /* what links are relative to: the first base href, else the final URL; zero-terminated */
     struct fact_probe robots, missing, favicon, http_form;
     int64_t now_ms; /* wall clock, epoch */
+    size_t resolved; /* what facts_resolve has spent */
 };
 
 void facts_init(struct facts *facts);
@@ -88,7 +89,13 @@ struct str facts_title(const struct facts *facts);
 /* facts_wants_favicon(facts): no icon link stands in the page. */
 bool facts_wants_favicon(const struct facts *facts);
 
-/* facts_resolve(facts, url): ${url} as the page means it, absolute, in the arena; empty when it is none. */
+/*
+ * facts_may_resolve(facts, spent): count one more address that libcurl makes absolute into ${spent}; a long base weighs more, since it is read again for each.
+ * False once that is more than a page may cost: 10,000 with a usual base.
+ */
+bool facts_may_resolve(const struct facts *facts, size_t *spent);
+
+/* facts_resolve(facts, url): ${url} as the page means it, absolute, in the arena; empty when it is none, or one too many of a page's. */
 struct str facts_resolve(struct facts *facts, struct str url);
 
 #endif
