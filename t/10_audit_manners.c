@@ -121,7 +121,9 @@ static _Atomic unsigned asked_for_page;
 static const char *const first_answers[][2] = {
     {"/page-429", "429 Slow down\r\nRetry-After: 1"}, {"/page-date", "503 Out\r\nRetry-After: Wed, 21 Oct 2015 07:28:00 GMT"},
     {"/page-hour", "503 Out\r\nRetry-After: 3600"},   {"/page-plain", "503 Out\r\nX-None: 0"},
-    {"/page-500", "500 Broken\r\nRetry-After: 0"},
+    {"/page-500", "500 Broken\r\nRetry-After: 0"},  {"/page-soon", "503 Out\r\nRetry-After: soon"},
+    {"/page-less", "503 Out\r\nRetry-After: -5"},    {"/page-much", "503 Out\r\nRetry-After: 99999999999999999999"},
+    {"/page-hex", "503 Out\r\nRetry-After: 0x10"},
 };
 
 static void answer_later(struct origin_answer *a, const char *path)
@@ -153,6 +155,8 @@ static const struct {
 } retries[] = {
     {"/page-429", "", 2, 1000},          {"/page-date", "", 2, 0},          {"/page-hour", "http_error", 1, 0},
     {"/page-plain", "http_error", 1, 0}, {"/page-500", "http_error", 1, 0},
+    {"/page-soon", "http_error", 1, 0},  {"/page-less", "http_error", 1, 0}, {"/page-much", "http_error", 1, 0},
+    {"/page-hex", "http_error", 1, 0},
 };
 
 START_TEST(a_host_that_asks_to_come_again_later_is_obeyed)

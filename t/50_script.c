@@ -102,6 +102,7 @@ START_TEST(a_copy_that_is_still_good_is_not_sent_again)
         struct response *r =
             http(server, .path = path_of(_i), .key = "", .headers = {codings[i], text("If-None-Match: %s", header(first, "ETag"))});
         expect_status(r, 304);
+        expect_header(r, "Vary", "accept-encoding");
         ck_assert_uint_eq(r->body_size, 0);
         ck_assert_str_eq(header(r, "ETag"), header(first, "ETag"));
         ck_assert_str_eq(header(r, "Cache-Control"), header(first, "Cache-Control"));

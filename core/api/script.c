@@ -31,7 +31,6 @@ bool script_integrity(char out[SCRIPT_INTEGRITY_SIZE])
 static void serve(struct request *r, const char *cache_control)
 {
     reply_header(r, "cache-control", str_of(cache_control));
-    reply_header(r, "x-content-type-options", STR("nosniff"));
     if (!reply_etag(r, script_version))
         reply_fixed(r, "text/javascript; charset=utf-8", (struct str){(const char *)script_text, script_size},
                     (struct str){(const char *)script_gzip, script_gzip_size});

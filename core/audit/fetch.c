@@ -460,10 +460,23 @@ const char *fetch_reason(const struct fetch *f)
     return f->reason;
 }
 
+/* A number of seconds, or a date. libcurl takes anything else, and a number that it cannot hold, for "now". */
+static bool is_delay(struct str value)
+{
+    char date[64];
+    size_t digits = 0;
+    while (digits < value.n && value.p[digits] >= '0' && value.p[digits] <= '9')
+        digits++;
+    if (digits == value.n)
+        return digits > 0 && digits <= 18;
+    snprintf(date, sizeof(date), "%.*s", (int)(value.n < sizeof(date) ? value.n : 0), value.p);
+    return strchr(date, ':') != NULL && curl_getdate(date, NULL) != -1;
+}
+
 int64_t fetch_retry_after(const struct fetch *f)
 {
     curl_off_t seconds = 0;
-    if ((f->status != 429 && f->status != 503) || header(f, "retry-after").n == 0 ||
+    if ((f->status != 429 && f->status != 503) || !is_delay(header(f, "retry-after")) ||
         curl_easy_getinfo(f->easy, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK)
         return -1;
     return seconds > 0 ? seconds : 0; /* a date that has passed is now */

@@ -50,6 +50,7 @@ bool reply_etag(struct request *r, uint64_t version)
         return false;
     if (match == ETAG_GZIP)
         r->etag = etag_compressed(r->etag, request_alloc(r, ETAG_SIZE));
+    reply_header(r, "vary", STR("accept-encoding")); /* as the answer it stands for may have it */
     reply_empty(r, 304);
     return true;
 }
