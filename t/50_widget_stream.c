@@ -265,6 +265,68 @@ START_TEST(it_ends_with_its_agent)
 }
 END_TEST
 
+/* Opened from a page of an origin that the agent allows, by ${v}. */
+static struct reader *stream_from(const struct visitor *v, const char *origin)
+{
+    struct raw *raw = raw_open(server);
+    struct reader *reader = calloc(1, sizeof(*reader));
+    raw_text(raw, "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nOrigin: %s\r\n\r\n", v->jwt, origin);
+    reader->fd = raw->fd;
+    reader->seen = calloc(1, 1 << 22);
+    return reader;
+}
+
+START_TEST(it_ends_with_its_origin)
+{
+    assay_ok(server, "agent", "update", agent, "--origin", "https://one.example", "--origin", "https://two.example", NULL);
+    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
+                              .headers = {JSON, "Origin: https://one.example"}, .body = text("{\"agent_id\":\"%s\"}", agent));
+    struct visitor v = {str_at(r, "data.jwt"), str_at(r, "data.conversation_id")};
+    struct reader *ones[4], *two = stream_from(&v, "https://two.example");
+    expect_comes(two, ": here", 2000);
+    for (size_t i = 0; i < COUNT(ones); i++) { /* on both workers */
+        ones[i] = stream_from(&v, "https://one.example");
+        expect_comes(ones[i], ": here", 2000);
+    }
+    assay_ok(server, "agent", "update", agent, "--origin", "https://two.example", NULL);
+    int64_t deadline = now_ms() + 1000;
+    for (size_t i = 0; i < COUNT(ones); i++)
+        ck_assert_msg(ends(ones[i], (int)(deadline - now_ms())), "%s", ones[i]->seen);
+    expect_status(operate(&v, "messages", "{\"message\":\"still\"}"), 201);
+    expect_comes(two, "\"still\"", 1000);
+    ck_assert(!two->closed);
+}
+END_TEST
+
+/* A secret that was found out: its line is taken out of the file. */
+START_TEST(it_ends_with_the_secret_that_signed_its_token)
+{
+    struct visitor before = visitor_new();
+    struct reader *readers[4];
+    for (size_t i = 0; i < COUNT(readers); i++) { /* on both workers */
+        readers[i] = stream_of(&before, NULL);
+        expect_comes(readers[i], ": here", 2000);
+    }
+    assay_ok(server, "secret", "rotate", NULL);
+    for (size_t i = 0; i < COUNT(readers); i++) /* a rotation ends nothing */
+        ck_assert(!comes(readers[i], "\r\n0\r\n\r\n", 300));
+    struct visitor after;
+    do
+        after = visitor_new();
+    while (!strncmp(after.jwt, before.jwt, (size_t)(strchr(after.jwt, '.') - after.jwt)));
+    struct reader *other = stream_of(&after, NULL);
+    expect_comes(other, ": here", 2000);
+    char *path = text("%s/secrets", server->data), *beside = text("%s.other", path);
+    ck_assert_int_eq(system(text("grep '^#' %s >%s && tail -n 1 %s >>%s && chmod 600 %s && mv %s %s", path, beside, path, beside, beside, beside, path)), 0);
+    int64_t deadline = now_ms() + 1000;
+    for (size_t i = 0; i < COUNT(readers); i++)
+        ck_assert_msg(ends(readers[i], (int)(deadline - now_ms())), "%s", readers[i]->seen);
+    expect_status(operate(&after, "messages", "{\"message\":\"still\"}"), 201);
+    expect_comes(other, "\"still\"", 1000);
+    ck_assert(!other->closed);
+}
+END_TEST
+
 START_TEST(it_ends_with_its_token)
 {
     server_free(server);
@@ -420,6 +482,8 @@ int main(void)
     tcase_add_test(tc, an_id_from_beyond_the_end_hides_nothing);
     tcase_add_test(tc, a_slow_reader_misses_nothing_and_holds_up_nobody);
     tcase_add_loop_test(tc, it_ends_with_its_agent, 0, 4);
+    tcase_add_test(tc, it_ends_with_its_origin);
+    tcase_add_test(tc, it_ends_with_the_secret_that_signed_its_token);
     tcase_add_test(tc, it_ends_with_its_token);
     tcase_add_test(tc, a_quiet_stream_beats_every_15_seconds);
     tcase_add_test(tc, a_drain_asks_to_come_again);

@@ -94,6 +94,7 @@ extern const size_t routes_count;
 /* Who a visitor's token is. */
 struct session {
     struct ulid agent, visitor, conversation;
+    struct str token;   /* as sent */
     int64_t expires_at; /* ms since the epoch */
     bool erased;        /* the visitor is not there any more; only with ROUTE_ERASED */
 };

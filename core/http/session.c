@@ -92,6 +92,17 @@ static enum session_verdict judge_agent(struct request *r, const struct store_ag
     return !agent->is_published ? SESSION_UNPUBLISHED : cors_allowed(agent->origins, cors_origin(r)) ? SESSION_GOOD : SESSION_FORBIDDEN;
 }
 
+bool session_allows(struct request *r, const struct store_agent *agent)
+{
+    return judge_agent(r, agent) == SESSION_GOOD;
+}
+
+bool session_signed(struct request *r, int64_t now_ms)
+{
+    struct jwt claims;
+    return jwt_verify(r->worker->secrets, r->session.token, now_ms, r->conf->jwt_ttl_ms, &claims);
+}
+
 static void learn(struct request *r, struct seen *seen, uint64_t workspace)
 {
     struct str origin = cors_origin(r);
@@ -149,6 +160,7 @@ enum session_verdict session_find(struct request *r, struct str token)
         return SESSION_BAD;
     memcpy(r->visitor, seen->claims.visitor.b, ULID_BYTES);
     memcpy(r->agent, seen->claims.agent.b, ULID_BYTES);
+    r->session.token = token;
     r->session.agent = seen->claims.agent;
     r->session.visitor = seen->claims.visitor;
     r->session.conversation = seen->claims.conversation;

@@ -26,6 +26,13 @@ enum session_verdict {
 enum session_verdict session_find(struct request *r, struct str token);
 
 /*
+ * session_allows(r, agent), session_signed(r, now_ms): of a request that was let in and is answered for long: would it still be, by what its
+ * agent is now, and by the secrets that are known now?
+ */
+bool session_allows(struct request *r, const struct store_agent *agent);
+bool session_signed(struct request *r, int64_t now_ms);
+
+/*
  * session_agent_of_body(r): the agent that the first field of the body names, if there is a published one: r->agent. For routes with
  * ROUTE_BODY_FIRST, whose limiter charges by it.
  */

@@ -1,8 +1,10 @@
 #include "stream.h"
 
 #include "reply.h"
+#include "session.h"
 #include "../doors.h"
 #include "../process.h"
+#include "../secrets.h"
 #include "../typing.h"
 #include "../worker.h"
 
@@ -21,6 +23,7 @@ struct stream {
     struct buf out;             /* on its way; empty while nothing is */
     uint64_t beat_at_ms;
     bool sending, again /* something may have come meanwhile */, ended, open;
+    bool over; /* its token is: it ends once the part on its way is taken */
     bool claimed, closed, typing; /* as told */
 };
 
@@ -28,6 +31,7 @@ struct streams {
     struct stream bucket[BUCKETS]; /* heads of rings */
     size_t count;
     uint64_t tick_at_ms, typing_seen;
+    uint64_t secrets; /* the generation that all tokens were looked at with */
 };
 
 struct streams *streams_new(void)
@@ -100,8 +104,8 @@ static void put_message(void *arg, enum store_status status, const struct store_
 static void gather(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
 {
     struct stream *st = arg;
-    if (status != STORE_OK || !agent->is_published) {
-        st->ended = true; /* the visitor, the agent or the workspace is gone */
+    if (status != STORE_OK || !session_allows(st->r, agent)) {
+        st->ended = true; /* the visitor, the agent or the workspace is gone, or the agent is not for this page any more */
         return;
     }
     const struct store_conversation now = *c;
@@ -146,6 +150,12 @@ static void say(struct stream *st, const char *text)
     send_part(st);
 }
 
+static void end_one(struct stream *st)
+{
+    st->ended = !st->sending;
+    say(st, "");
+}
+
 /* whoever comes again finds another worker */
 static void drain_one(struct stream *st)
 {
@@ -162,7 +172,9 @@ static void on_proceed(h2o_generator_t *generator, h2o_req_t *req)
     (void)req;
     st->sending = false;
     buf_free(&st->out);
-    if (st->worker->draining)
+    if (st->over && !st->ended)
+        end_one(st);
+    else if (st->worker->draining)
         drain_one(st);
     else if (st->again && !st->ended) {
         pump(st);
@@ -241,19 +253,29 @@ static void tick_one(struct stream *st)
     const struct session *session = &st->r->session;
     if (st->ended)
         return;
-    if (session->expires_at <= (int64_t)h2o_now(w->ctx.loop)) {
-        st->ended = !st->sending; /* a part on its way goes first */
-        say(st, "");
-    } else if (typing_now(w->process->typing, &session->conversation, TYPIST_OPERATOR, w->now_ms) != st->typing)
+    st->over = st->over || session->expires_at <= (int64_t)h2o_now(w->ctx.loop);
+    if (st->over)
+        end_one(st);
+    else if (typing_now(w->process->typing, &session->conversation, TYPIST_OPERATOR, w->now_ms) != st->typing)
         pump(st);
     else if (w->now_ms >= st->beat_at_ms)
         say(st, ":\n\n");
+}
+
+/* a secret that is gone takes the tokens with it that it signed */
+static void judge_one(struct stream *st)
+{
+    st->over = st->over || !session_signed(st->r, (int64_t)h2o_now(st->worker->ctx.loop));
 }
 
 void streams_tick(struct worker *w)
 {
     if (w->streams->count == 0 || w->now_ms < w->streams->tick_at_ms)
         return;
+    if (w->streams->secrets != secrets_generation(w->secrets)) {
+        w->streams->secrets = secrets_generation(w->secrets);
+        each_of(w, judge_one);
+    }
     w->streams->tick_at_ms = w->now_ms + TICK_MS;
     each_of(w, tick_one);
 }
