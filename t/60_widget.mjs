@@ -217,7 +217,7 @@ const scenes = {
         await page.route('**/widget/messages', (route) => route.fulfill({
             headers: {'Access-Control-Allow-Origin': ORIGIN},
             json: {data: {message_id: '7'.repeat(26), answer_id: '7'.repeat(25) + '8', content: 'By ship.', human_takeover: false,
-                low_confidence: false, citations: permalinks.map((permalink) => ({title: `See ${permalink}`, permalink}))}},
+                low_confidence: false, citations: permalinks.map((url) => ({title: `See ${url}`, url}))}},
         }));
         await say(page, 'How do you ship?');
         await said(page, 'By ship.').waitFor();
@@ -281,7 +281,7 @@ const scenes = {
         await choose(page, 'Enter a coupon code');
         await page.getByRole('textbox', {name: 'Coupon code'}).fill('harbour10');
         await page.keyboard.press('Enter');
-        await page.getByRole('status').filter({hasText: 'The coupon will be applied in the cart.'}).waitFor();
+        await page.getByRole('status').filter({hasText: 'The code Harbour10 is good and waits in your basket.'}).waitFor();
         assert.deepEqual(await staged(), ['Harbour10'], 'the shop is told');
         await page.getByRole('button', {name: 'Back'}).click();
 

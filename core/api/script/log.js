@@ -74,10 +74,7 @@ class Log {
     }
 
     sources({citations, low_confidence}) {
-        const links = (citations || []).map((c) => {
-            const url = c.permalink || c.url;
-            return linkTo(url, String(c.title || url), this.texts.newWindow);
-        });
+        const links = (citations || []).map(({url, title}) => linkTo(url, String(title || url), this.texts.newWindow));
         if (low_confidence && this.on.human)
             links.push(element('button', {type: 'button', onclick: () => this.on.human()}, this.texts.human));
         return links;

@@ -158,7 +158,7 @@ class Widget {
             coupon: () => ({
                 title: texts.coupon, submit: texts.apply,
                 fields: [field(texts, {name: 'code', label: texts.code, required: true, maxlength: 64}, 0)],
-                send: ({code}) => this.coupon(code).then((data) => data.message || fill(texts.couponGood, {code: data.code || code})),
+                send: ({code}) => this.coupon(code).then((data) => fill(texts.couponGood, data)),
             }),
             rate: () => ({
                 title: texts.rate, submit: texts.send,
