@@ -25,6 +25,10 @@
 #ifndef BUFFERED_MAX
 #define BUFFERED_MAX (256u << 20)
 #endif
+/* answers that wait for their clients: past it those that wait longest are ended */
+#ifndef ANSWERS_MAX
+#define ANSWERS_MAX (256u << 20)
+#endif
 /* time for the PROXY protocol's header to arrive */
 #define GREETING_MS 5000
 #define WARN_EVERY_MS 60000
@@ -50,6 +54,7 @@ struct doors {
     struct lingering *lingering;
     h2o_accept_ctx_t accept[LISTENERS_MAX];
     uint64_t sweep_at_ms, opened_ms, warned_ms, try_at_ms;
+    size_t held; /* by answers, on connections that are not ended */
     bool open;
     bool full; /* nobody is let in until a connection ends, or the next try finds that descriptors or memory are free again */
 };
@@ -69,6 +74,18 @@ void conn_linger(struct conn *c)
         return;
     c->linger_fd = dup(h2o_socket_get_fd(c->socket));
     c->lingers = c->linger_fd >= 0;
+}
+
+void conn_hold(struct conn *c, size_t bytes)
+{
+    if (c->ended)
+        return;
+    if (c->socket->ssl != NULL)
+        bytes *= 2; /* as it is, and as it is sent */
+    if (c->held == 0)
+        c->held_ms = c->worker->now_ms;
+    c->worker->doors->held += bytes - c->held;
+    c->held = bytes;
 }
 
 /* a listener that is not read leaves connections in its queue, and the loop asleep */
@@ -91,6 +108,7 @@ static void on_conn_closed(void *data)
 {
     struct conn *c = data;
     struct doors *d = c->worker->doors;
+    conn_hold(c, 0);
     c->prev->next = c->next;
     c->next->prev = c->prev;
     d->connections--;
@@ -236,6 +254,7 @@ static void on_accept(h2o_socket_t *listener, const char *err)
 
 static void end(struct conn *c)
 {
+    conn_hold(c, 0);
     c->ended = true;
     shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
 }
@@ -348,27 +367,50 @@ static size_t receiving(const struct conn *c)
     return c->ended || c->request != NULL ? 0 : c->socket->input->size;
 }
 
-static unsigned class_of(size_t size)
+static size_t answering(const struct conn *c)
 {
-    return size == 0 ? 0 : 64 - (unsigned)__builtin_clzll(size);
+    return c->ended ? 0 : c->held;
 }
 
-/* the largest first, by powers of two, until ${excess} bytes are given back: two looks at every connection, however many must go */
-static void end_largest(struct doors *d, size_t excess)
+static uint64_t waits_ms(const struct conn *c)
+{
+    return c->worker->now_ms - c->held_ms + 1;
+}
+
+static uint64_t is_large(const struct conn *c)
+{
+    return receiving(c);
+}
+
+/* What may be given back: the bytes a connection takes, and which go first: those of which there is more. */
+struct bounded {
+    size_t (*bytes)(const struct conn *c);
+    uint64_t (*first)(const struct conn *c);
+};
+static const struct bounded uploads = {receiving, is_large}, answers = {answering, waits_ms};
+
+static unsigned class_of(const struct bounded *what, const struct conn *c)
+{
+    uint64_t first = what->bytes(c) == 0 ? 0 : what->first(c);
+    return first == 0 ? 0 : 64 - (unsigned)__builtin_clzll(first);
+}
+
+/* the first of them, by powers of two, until ${excess} bytes are given back: two looks at every connection, however many must go */
+static void end_some(struct doors *d, const struct bounded *what, size_t excess)
 {
     size_t bytes[65] = {0}, freed = 0;
     unsigned class = 64;
     for (const struct conn *c = d->conns.next; c != &d->conns; c = c->next)
-        bytes[class_of(receiving(c))] += receiving(c);
+        bytes[class_of(what, c)] += what->bytes(c);
     for (size_t above = 0; class > 1 && above + bytes[class] < excess; class--)
         above += bytes[class];
     /* all of the classes above that one, and of it as many as it takes */
     for (unsigned pass = 0; pass < 2; pass++)
         for (struct conn *c = d->conns.next; c != &d->conns && freed < excess; c = c->next) {
-            unsigned its = class_of(receiving(c));
+            unsigned its = class_of(what, c);
             if (pass == 0 ? its <= class : its != class)
                 continue;
-            freed += receiving(c);
+            freed += what->bytes(c);
             end(c);
         }
 }
@@ -384,7 +426,7 @@ static void sweep(struct doors *d)
         buffered += receiving(c);
     }
     if (buffered > BUFFERED_MAX)
-        end_largest(d, buffered - BUFFERED_MAX);
+        end_some(d, &uploads, buffered - BUFFERED_MAX);
 }
 
 /* ---- listeners ---- */
@@ -450,6 +492,8 @@ void doors_tick(struct doors *d)
         else if (door->socket != NULL && score_get(d->worker->process->scoreboard->listener[door->slot].pid) != 0)
             leave(door);
     }
+    if (d->held > ANSWERS_MAX)
+        end_some(d, &answers, d->held - ANSWERS_MAX);
     if (now >= d->sweep_at_ms) {
         d->sweep_at_ms = now + (d->worker->draining ? SWEEP_MS / 10 : SWEEP_MS);
         sweep(d);

@@ -308,11 +308,14 @@ void store_rows_each(struct store *s, enum store_rows rows, const struct store_r
     struct ulid id;
     struct str json;
     unsigned left = query->limit;
+    size_t room = query->bytes == 0 ? SIZE_MAX : query->bytes;
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = rows_walk(s, txn, &w, rows, query);
-    while (status == STORE_OK && (status = rows_next(&w, txn, rows, query, &id, &json)) == STORE_OK && left > 0) {
+    while (status == STORE_OK && (status = rows_next(&w, txn, rows, query, &id, &json)) == STORE_OK && left > 0 &&
+           (json.n <= room || left == query->limit)) {
         left--;
+        room -= json.n < room ? json.n : room;
         each(arg, STORE_OK, &id, json);
         status = walk_next(&w);
     }

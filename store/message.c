@@ -36,50 +36,50 @@ static enum store_status message_at(const struct walk *w, struct store_kept_mess
     return STORE_OK;
 }
 
-static bool within(const struct ulid *id, const struct ulid *after, const struct ulid *before)
+static bool within(const struct ulid *id, const struct store_messages_query *q)
 {
-    return (after == NULL || memcmp(id->b, after->b, ULID_BYTES) > 0) && (before == NULL || memcmp(id->b, before->b, ULID_BYTES) < 0);
+    return (ulid_none(&q->after) || memcmp(id->b, q->after.b, ULID_BYTES) > 0) &&
+           (ulid_none(&q->before) || memcmp(id->b, q->before.b, ULID_BYTES) < 0);
 }
 
-static enum store_status messages_walk(struct store *s, MDB_txn *txn, struct walk *w, const struct ulid *conversation,
-                                       const struct ulid *after, const struct ulid *before, bool newest)
+static enum store_status messages_walk(struct store *s, MDB_txn *txn, struct walk *w, const struct store_messages_query *q)
 {
     struct key from;
-    key_of(&w->prefix, SPACE_MESSAGE, conversation);
-    if (newest && before != NULL) {
-        message_key(&from, conversation, before);
+    key_of(&w->prefix, SPACE_MESSAGE, &q->conversation);
+    if (q->newest && !ulid_none(&q->before)) {
+        message_key(&from, &q->conversation, &q->before);
         return walk_below(s, txn, w, DB_WIDGET, &from);
     }
-    if (newest || after == NULL)
-        return walk_prefix(s, txn, w, DB_WIDGET, newest);
-    message_key(&from, conversation, after);
+    if (q->newest || ulid_none(&q->after))
+        return walk_prefix(s, txn, w, DB_WIDGET, q->newest);
+    message_key(&from, &q->conversation, &q->after);
     enum store_status status = walk_from(s, txn, w, DB_WIDGET, &from);
     /* the first is ${after} itself, while it is there */
     bool itself = status == STORE_OK && w->k.mv_size == from.n && memcmp(w->k.mv_data, from.b, from.n) == 0;
     return itself ? walk_next(w) : status;
 }
 
-void store_message_each(struct store *s, const struct ulid *conversation, const struct ulid *after, const struct ulid *before, bool newest,
-                        unsigned limit, store_message_fn *each, void *arg)
+void store_message_each(struct store *s, const struct store_messages_query *query, store_message_fn *each, void *arg)
 {
     MDB_txn *txn;
     struct walk w = {0};
     struct store_kept_message m;
-    after = after != NULL && ulid_none(after) ? NULL : after;
-    before = before != NULL && ulid_none(before) ? NULL : before;
+    unsigned left = query->limit;
+    size_t room = query->bytes == 0 ? SIZE_MAX : query->bytes;
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
-        status = messages_walk(s, txn, &w, conversation, after, before, newest);
-    for (; status == STORE_OK && limit > 0; status = walk_next(&w)) {
+        status = messages_walk(s, txn, &w, query);
+    for (; status == STORE_OK && left > 0 && room > 0; status = walk_next(&w)) {
         status = message_at(&w, &m);
-        if (status == STORE_OK && !within(&m.id, after, before))
+        if (status == STORE_OK && !within(&m.id, query))
             status = STORE_NOT_FOUND;
         if (status != STORE_OK)
             break;
-        limit--;
+        left--;
+        room -= m.json.n < room ? m.json.n : room;
         each(arg, STORE_OK, &m);
     }
-    if (status == STORE_OK && (message_at(&w, &m) != STORE_OK || !within(&m.id, after, before)))
+    if (status == STORE_OK && (message_at(&w, &m) != STORE_OK || !within(&m.id, query)))
         status = STORE_NOT_FOUND;
     walk_end(&w);
     each(arg, status, NULL);

@@ -139,12 +139,17 @@ struct store_kept_message {
 typedef void store_message_fn(void *arg, enum store_status status, const struct store_kept_message *message);
 
 /*
- * store_message_each(s, conversation, after, before, newest, limit, each, arg): messages above ${after} and below ${before} (none: no
- * bound), at most ${limit}: the newest of them, newest first, or the oldest of them, oldest first. Then once with STORE_NOT_FOUND (no more
- * there are) or STORE_OK (the limit was reached) and NULL. store_message_get: one.
+ * store_message_each(s, query, each, arg): messages above ${after} and below ${before} (none: no bound), at most ${limit}, and no more behind
+ * that whose JSON reaches ${bytes} (0: no bound): the newest of them, newest first, or the oldest of them, oldest first. Then once with
+ * STORE_NOT_FOUND (no more there are) or STORE_OK (a limit was reached) and NULL. store_message_get: one.
  */
-void store_message_each(struct store *s, const struct ulid *conversation, const struct ulid *after, const struct ulid *before, bool newest,
-                        unsigned limit, store_message_fn *each, void *arg);
+struct store_messages_query {
+    struct ulid conversation, after, before;
+    bool newest;
+    unsigned limit;
+    size_t bytes;
+};
+void store_message_each(struct store *s, const struct store_messages_query *query, store_message_fn *each, void *arg);
 void store_message_get(struct store *s, const struct ulid *conversation, const struct ulid *id, store_message_fn *done, void *arg);
 
 /* What an operator lists. */
@@ -156,6 +161,7 @@ struct store_rows_query {
     struct ulid after;    /* the last id of the page before; none: the first page */
     int64_t since, until; /* made from … up to before …; 0: no bound */
     unsigned limit;
+    size_t bytes; /* of JSON, at most, but one row in any case; 0: no bound */
 };
 
 /* store_rows_each(s, rows, query, each, arg): newest first; then once with STORE_OK or STORE_NOT_FOUND, as store_message_each. */

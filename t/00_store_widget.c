@@ -129,7 +129,10 @@ static struct texts messages(const struct ulid *conversation, const struct ulid 
                              unsigned limit)
 {
     struct texts t = {.count = 0};
-    store_message_each(kit.s, conversation, after, before, newest, limit, note_message, &t);
+    struct store_messages_query q = {.conversation = *conversation, .newest = newest, .limit = limit};
+    q.after = after == NULL ? q.after : *after;
+    q.before = before == NULL ? q.before : *before;
+    store_message_each(kit.s, &q, note_message, &t);
     store_read_end(kit.s);
     return t;
 }

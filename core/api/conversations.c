@@ -9,6 +9,8 @@
 
 /* ---- lists ---- */
 
+#define LIST_BYTES (API_LIST_MAX - 1024) /* of rows; what is left is for what stands around them */
+
 struct listing {
     struct request *r;
     struct parts parts;
@@ -51,7 +53,7 @@ static uint64_t parts_tag(const struct parts *parts, uint64_t tag)
 
 static void list(struct request *r, enum store_rows rows)
 {
-    struct store_rows_query q = {.workspace = r->workspace, .limit = api_per_page[r->values[ROWS_PER_PAGE].number]};
+    struct store_rows_query q = {.workspace = r->workspace, .limit = api_per_page[r->values[ROWS_PER_PAGE].number], .bytes = LIST_BYTES};
     struct listing l = {.r = r};
     if (!widget_ulid(r, ROWS_AGENT, &q.agent) || !widget_ulid(r, ROWS_AFTER, &q.after) || !time_given(r, ROWS_SINCE, &q.since) ||
         !time_given(r, ROWS_UNTIL, &q.until))
@@ -100,7 +102,7 @@ static void show(void *arg, enum store_status status, const struct store_convers
 {
     static const struct ulid all;
     struct request *r = arg;
-    struct buf body = {0};
+    struct buf before = {0}, behind = {0};
     if (status != STORE_OK) {
         reply_store_error(r, status);
         return;
@@ -109,13 +111,10 @@ static void show(void *arg, enum store_status status, const struct store_convers
     const struct ulid id = c->id;
     if (reply_etag(r, widget_tag(c, (visitor ? 1u : 0u) | (operated ? 2u : 0u))))
         return;
-    buf_add(&body, c->json.p, c->json.n - 1); /* without its last brace */
-    buf_printf(&body, ",\"visitor_typing\":%s,\"operator_typing\":%s,", visitor ? "true" : "false", operated ? "true" : "false");
-    if (widget_page(r, &id, &all, r->values, &body)) {
-        buf_adds(&body, "}");
-        widget_send(r, 200, &body);
-    }
-    buf_free(&body);
+    buf_add(&before, c->json.p + 1, c->json.n - 2); /* without its braces */
+    buf_printf(&before, ",\"visitor_typing\":%s,\"operator_typing\":%s,", visitor ? "true" : "false", operated ? "true" : "false");
+    widget_page_reply(r, &id, &all, r->values, &before, &behind);
+    buf_free(&before);
 }
 
 static bool id_given(struct request *r, struct ulid *out)

@@ -108,46 +108,147 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
 
 /* ---- pages of messages ---- */
 
+#define WHOLE_MAX (64u << 10) /* bytes: what is larger is sent in pieces */
+#define FRAME 3               /* parts before and behind the messages */
+
 struct page {
-    struct str *parts; /* newest first or oldest first, as they came */
-    size_t count;
+    struct ulid conversation, ids[WIDGET_MESSAGES_MAX];
+    struct str json[WIDGET_MESSAGES_MAX]; /* borrowed: until the loop turns */
+    size_t count, next;                   /* next: the first that no piece has had yet */
     enum store_status status;
-    struct request *r;
+    struct str before, behind; /* of a body in pieces: what no piece has had yet */
 };
 
 static void add_message(void *arg, enum store_status status, const struct store_kept_message *m)
 {
     struct page *page = arg;
-    if (m == NULL)
+    if (m == NULL) {
         page->status = status;
-    else
-        page->parts[page->count++] = m->json;
+        return;
+    }
+    page->ids[page->count] = m->id;
+    page->json[page->count++] = m->json;
 }
 
-bool widget_page(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
-                 struct buf *out)
+static void turn_round(struct page *page)
 {
-    struct ulid after, before;
-    unsigned limit = values == NULL ? WIDGET_MESSAGES_INIT : (unsigned)values[PAGE_LIMIT].number;
-    struct page page = {.parts = request_alloc(r, WIDGET_MESSAGES_MAX * sizeof(struct str)), .r = r};
-    after = before = (struct ulid){{0}};
-    if (values != NULL && (!widget_ulid(r, PAGE_AFTER, &after) || !widget_ulid(r, PAGE_BEFORE, &before)))
+    for (size_t i = 0, k = page->count; i + 1 < k; i++) {
+        const struct ulid id = page->ids[i];
+        const struct str json = page->json[i];
+        k--;
+        page->ids[i] = page->ids[k];
+        page->json[i] = page->json[k];
+        page->ids[k] = id;
+        page->json[k] = json;
+    }
+}
+
+/* The messages, oldest first; false: 422 or 503 was replied. */
+static bool page_gather(struct request *r, const struct ulid *seen_after, const struct value *values, struct page *page)
+{
+    struct store_messages_query q = {.conversation = page->conversation,
+                                     .limit = values == NULL ? WIDGET_MESSAGES_INIT : (unsigned)values[PAGE_LIMIT].number};
+    if (values != NULL && (!widget_ulid(r, PAGE_AFTER, &q.after) || !widget_ulid(r, PAGE_BEFORE, &q.before)))
         return false;
-    bool newest = ulid_none(&after);
-    if (memcmp(after.b, seen_after->b, ULID_BYTES) < 0)
-        after = *seen_after;
-    store_message_each(r->store, conversation, &after, &before, newest, limit, add_message, &page);
-    if (page.status != STORE_OK && page.status != STORE_NOT_FOUND) {
-        reply_store_error(r, page.status);
+    q.newest = ulid_none(&q.after);
+    if (memcmp(q.after.b, seen_after->b, ULID_BYTES) < 0)
+        q.after = *seen_after;
+    store_message_each(r->store, &q, add_message, page);
+    if (page->status != STORE_OK && page->status != STORE_NOT_FOUND) {
+        reply_store_error(r, page->status);
         return false;
     }
-    buf_adds(out, "\"messages\":[");
-    for (size_t i = 0; i < page.count; i++) {
-        buf_adds(out, i == 0 ? "" : ",");
-        buf_str(out, page.parts[newest ? page.count - 1 - i : i]);
-    }
-    buf_adds(out, page.status == STORE_OK ? "],\"has_more\":true" : "],\"has_more\":false");
+    if (q.newest)
+        turn_round(page);
     return true;
+}
+
+static struct str joined(struct request *r, const struct str *parts, size_t count)
+{
+    struct str all = {NULL, 0};
+    for (size_t i = 0; i < count; i++)
+        all.n += parts[i].n;
+    char *to = request_alloc(r, all.n);
+    all.p = to;
+    for (size_t i = 0; i < count; to += parts[i++].n)
+        if (parts[i].n > 0)
+            memcpy(to, parts[i].p, parts[i].n);
+    return all;
+}
+
+struct piece {
+    struct buf *out;
+    bool good;
+};
+
+static void put_message(void *arg, enum store_status status, const struct store_kept_message *m)
+{
+    struct piece *piece = arg;
+    piece->good = status == STORE_OK;
+    if (piece->good)
+        buf_str(piece->out, m->json);
+}
+
+/* A message is never another one, but may be erased before its reader takes it. */
+static bool page_more(struct request *r, struct buf *out)
+{
+    struct page *page = r->state;
+    struct piece piece = {out, true};
+    buf_str(out, page->before);
+    page->before.n = 0;
+    while (page->next < page->count && out->n < REPLY_PIECE && piece.good) {
+        buf_adds(out, page->next == 0 ? "" : ",");
+        store_message_get(r->store, &page->conversation, &page->ids[page->next++], put_message, &piece);
+    }
+    if (page->next == page->count)
+        buf_str(out, page->behind);
+    return piece.good;
+}
+
+/* ${parts}: the whole body, as page_reply puts it together. */
+static void page_send(struct request *r, struct page *page, const struct str *parts, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += parts[i].n;
+    if (bytes <= WHOLE_MAX) {
+        reply_json(r, 200, parts, count);
+        return;
+    }
+    page->before = joined(r, parts, FRAME);
+    page->behind = joined(r, parts + count - FRAME, FRAME);
+    r->state = page;
+    reply_pieces(r, 200, bytes, page_more);
+}
+
+void widget_page_reply(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
+                       const struct buf *before, const struct buf *behind)
+{
+    struct str parts[2 * WIDGET_MESSAGES_MAX + 2 * FRAME];
+    size_t count = 0;
+    struct page *page = request_alloc(r, sizeof(*page));
+    page->conversation = *conversation;
+    page->count = page->next = 0;
+    if (!page_gather(r, seen_after, values, page))
+        return;
+    if (!buf_ok(before) || !buf_ok(behind)) {
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return;
+    }
+    parts[count++] = STR("{\"data\":{");
+    parts[count++] = buf_view(before);
+    parts[count++] = STR("\"messages\":[");
+    for (size_t i = 0; i < page->count; i++) {
+        if (i > 0)
+            parts[count++] = STR(",");
+        parts[count++] = page->json[i];
+    }
+    parts[count++] = page->status == STORE_OK ? STR("],\"has_more\":true") : STR("],\"has_more\":false");
+    parts[count++] = buf_view(behind);
+    parts[count++] = STR("}}");
+    if (r->etag.p == NULL)
+        reply_header(r, "cache-control", STR("no-store"));
+    page_send(r, page, parts, count);
 }
 
 /* ---- times ---- */

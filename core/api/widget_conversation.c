@@ -148,7 +148,7 @@ void widget_message(struct request *r)
 static void look(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
 {
     struct request *r = arg;
-    struct buf body = {0};
+    struct buf before = {0}, behind = {0};
     (void)agent;
     if (status != STORE_OK) {
         widget_refuse(r, status);
@@ -159,12 +159,9 @@ static void look(void *arg, enum store_status status, const struct store_agent *
     bool claimed = c->claimed_by != 0;
     if (reply_etag(r, widget_tag(c, typing)))
         return;
-    buf_adds(&body, "{");
-    if (widget_page(r, &id, &cleared, r->values, &body)) {
-        buf_printf(&body, ",\"is_claimed\":%s,\"operator_typing\":%s}", claimed ? "true" : "false", typing ? "true" : "false");
-        widget_send(r, 200, &body);
-    }
-    buf_free(&body);
+    buf_printf(&behind, ",\"is_claimed\":%s,\"operator_typing\":%s", claimed ? "true" : "false", typing ? "true" : "false");
+    widget_page_reply(r, &id, &cleared, r->values, &before, &behind);
+    buf_free(&behind);
 }
 
 void widget_messages(struct request *r)

@@ -76,7 +76,7 @@ static void show(struct request *r)
 {
     const struct opening *o = r->state;
     struct shown shown = {.r = r};
-    widget_id(&shown.body, "{\"conversation_id\":", &o->conversation);
+    widget_id(&shown.body, "\"conversation_id\":", &o->conversation);
     widget_id(&shown.body, ",\"visitor_id\":", &o->visitor);
     buf_adds(&shown.body, ",\"anonymous_id\":");
     json_string(&shown.body, o->anonymous_id);
@@ -87,11 +87,12 @@ static void show(struct request *r)
     else if (shown.status != STORE_OK)
         reply_error(r, shown.status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND : err_of_store(shown.status), NULL);
     else {
+        struct buf behind = {0};
+        const struct ulid conversation = o->conversation;
         buf_adds(&shown.body, ",");
-        if (widget_page(r, &o->conversation, &shown.cleared, NULL, &shown.body)) {
-            buf_adds(&shown.body, shown.lead_captured ? ",\"lead_captured\":true}" : ",\"lead_captured\":false}");
-            widget_send(r, 200, &shown.body);
-        }
+        buf_adds(&behind, shown.lead_captured ? ",\"lead_captured\":true" : ",\"lead_captured\":false");
+        widget_page_reply(r, &conversation, &shown.cleared, NULL, &shown.body, &behind);
+        buf_free(&behind);
     }
     buf_free(&shown.body);
 }

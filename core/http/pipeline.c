@@ -595,6 +595,7 @@ static void on_request_end(void *arg)
     c->since_ms = r->worker->now_ms;
     bool streamed = c->streaming;
     c->receiving = c->head_done = c->sending = c->streaming = false;
+    conn_hold(c, 0);
     score_add(r->worker->process->score->requests, 1);
     if (r->replied)
         note_answer(r, streamed);

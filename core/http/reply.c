@@ -133,10 +133,10 @@ static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t
     h2o_send(r->h2o, body, body != NULL && !r->is_head ? 1 : 0, H2O_SEND_STATE_FINAL);
 }
 
-void reply_stream(struct request *r, const char *type, h2o_generator_t *generator)
+void reply_begin(struct request *r, int status, const char *type, size_t length, h2o_generator_t *generator)
 {
     add(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
-    start_reply(r, 200, SIZE_MAX, generator);
+    start_reply(r, status, length, generator);
 }
 
 /* gzip in Accept-Encoding, without q=0 (RFC 9110 §12.5.3) */
@@ -194,6 +194,7 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
         to += parts[i].n;
     }
     add(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
+    conn_hold(r->conn, body.len);
     negotiate_gzip(r, &body);
     send_reply(r, status, body.len, &body);
 }

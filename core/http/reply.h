@@ -23,7 +23,10 @@ static inline void reply_push(struct request *r, h2o_iovec_t *name, const char *
         (h2o_header_t){.name = name, .orig_name = written, .value = {(char *)(uintptr_t)value.p, value.n}};
 }
 
-/* reply_stream(r, type, generator): the head of a 200 whose body ${generator} sends, of any length. Once the limiter was asked. */
-void reply_stream(struct request *r, const char *type, h2o_generator_t *generator);
+/*
+ * reply_begin(r, status, type, length, generator): the head of an answer whose body ${generator} sends: of ${length} bytes, or SIZE_MAX: not
+ * known. Once the limiter was asked.
+ */
+void reply_begin(struct request *r, int status, const char *type, size_t length, h2o_generator_t *generator);
 
 #endif

@@ -169,6 +169,14 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
 void reply_json(struct request *r, int status, const struct str *parts, size_t count);
 /* reply_shared(r, status, body): JSON in memory of h2o_mem_alloc_shared, which the request shares until it is sent. */
 void reply_shared(struct request *r, int status, h2o_iovec_t body);
+/*
+ * reply_pieces(r, status, length, more): JSON of ${length} bytes that is made while its client takes it, so that a slow one keeps little
+ * memory: ${more} appends the next piece, of REPLY_PIECE bytes or what the item takes that reaches them. Where that cannot be made any more
+ * (false), the connection ends, and the client sees that the answer is not whole.
+ */
+#define REPLY_PIECE (32u << 10)
+typedef bool reply_more_fn(struct request *r, struct buf *out);
+void reply_pieces(struct request *r, int status, size_t length, reply_more_fn *more);
 /* reply_fixed(r, type, body, gzip): 200 with ${body}, or ${gzip}, the same compressed, for who takes it. Both live for ever. */
 void reply_fixed(struct request *r, const char *type, struct str body, struct str gzip);
 /* reply_empty(r, status): no body (204, 304). */

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 
 #define BUCKETS 4096
-#define PART_MESSAGES 20 /* in one part; what is left comes with the next */
+/* of one part, which ends with the message that reaches either; what is left comes with the next */
+#define PART_MESSAGES 20
+#define PART_BYTES (32u << 10)
 #define TICK_MS 100
 
 struct stream {
@@ -109,9 +111,11 @@ static void gather(void *arg, enum store_status status, const struct store_agent
         return;
     }
     const struct store_conversation now = *c;
-    struct ulid after = memcmp(st->last.b, c->cleared.b, ULID_BYTES) < 0 ? c->cleared : st->last;
-    if (memcmp(after.b, c->last.b, ULID_BYTES) < 0)
-        store_message_each(st->r->store, &now.id, &after, NULL, false, PART_MESSAGES, put_message, st);
+    struct store_messages_query q = {.conversation = c->id, .after = st->last, .limit = PART_MESSAGES, .bytes = PART_BYTES};
+    if (memcmp(q.after.b, c->cleared.b, ULID_BYTES) < 0)
+        q.after = c->cleared;
+    if (memcmp(q.after.b, c->last.b, ULID_BYTES) < 0)
+        store_message_each(st->r->store, &q, put_message, st);
     put_state(st, &now);
 }
 
@@ -123,6 +127,7 @@ static void send_part(struct stream *st)
     st->sending = true;
     st->beat_at_ms = st->r->worker->now_ms + STREAM_BEAT_MS;
     st->r->sent_bytes += part.len;
+    conn_hold(st->r->conn, st->out.cap);
     h2o_send(st->r->h2o, &part, part.len > 0 ? 1 : 0, st->ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }
 
@@ -172,6 +177,7 @@ static void on_proceed(h2o_generator_t *generator, h2o_req_t *req)
     (void)req;
     st->sending = false;
     buf_free(&st->out);
+    conn_hold(st->r->conn, 0);
     if (st->over && !st->ended)
         end_one(st);
     else if (st->worker->draining)
@@ -206,7 +212,7 @@ void stream_open(struct request *r, const struct ulid *last)
     st->open = true;
     w->streams->count++;
     r->conn->streaming = true;
-    reply_stream(r, "text/event-stream", &st->generator);
+    reply_begin(r, 200, "text/event-stream", SIZE_MAX, &st->generator);
     buf_adds(&st->out, ": here\n\n"); /* so that the client has the head, whatever is between */
     pump(st);
 }
