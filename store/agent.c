@@ -23,6 +23,7 @@ bool schema_read_agent(MDB_val value, struct store_agent *out)
         .origins = {p + r->name_n, r->origins_n},
         .settings = {p + r->name_n + r->origins_n, r->settings_n},
         .json = {p + r->name_n + r->origins_n + r->settings_n, r->json_n},
+        .renderer = r->renderer,
     };
     return true;
 }
@@ -47,6 +48,8 @@ void store_agent_get(struct store *s, const struct ulid *id, store_agent_fn *don
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = agent_read(s, txn, id, &a);
+    if (status == STORE_OK)
+        status = render_read_agent(s, &a);
     done(arg, status, status == STORE_OK ? &a : NULL);
 }
 
@@ -71,6 +74,8 @@ void store_agent_each(struct store *s, uint64_t workspace, store_agent_fn *each,
             break;
         }
         status = agent_read(s, txn, &id, &a);
+        if (status == STORE_OK)
+            status = render_read_agent(s, &a);
         if (status == STORE_OK)
             each(arg, STORE_OK, &a);
         else if (status != STORE_NOT_FOUND)
@@ -116,6 +121,16 @@ static void agent_write(struct store_txn *t, struct store_agent *a)
     to = append_str(to, a->origins);
     to = append_str(to, a->settings);
     append_str(to, buf_view(&t->json));
+}
+
+void agent_again(struct store_txn *t, struct key *k, MDB_val copy)
+{
+    struct store_agent a;
+    (void)k;
+    if (!schema_read_agent(copy, &a))
+        txn_fail(t, 0, "an agent's record");
+    else if (render_is_stale(t->s, a.renderer))
+        agent_write(t, &a);
 }
 
 /* One that may be changed, of that workspace (0: any): a copy that later writes leave alone. */

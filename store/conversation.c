@@ -28,6 +28,7 @@ bool schema_read_conversation(MDB_val value, struct store_conversation *out)
         .closed_at = r->closed_at,
         .page_url = {p, r->url_n},
         .json = {p + r->url_n, r->json_n},
+        .renderer = r->renderer,
     };
     return true;
 }
@@ -58,6 +59,8 @@ void store_conversation_get(struct store *s, uint64_t workspace, const struct ul
         status = conversation_read(s, txn, id, &c);
     if (status == STORE_OK && c.workspace != workspace)
         status = STORE_NOT_FOUND;
+    if (status == STORE_OK)
+        status = render_read_conversation(s, &c);
     done(arg, status, status == STORE_OK ? &c : NULL);
 }
 
@@ -74,6 +77,10 @@ void store_session_get(struct store *s, const struct ulid *agent, const struct u
         status = STORE_NOT_FOUND;
     if (status == STORE_OK)
         status = agent_read(s, txn, agent, &a);
+    if (status == STORE_OK)
+        status = render_read_conversation(s, &c);
+    if (status == STORE_OK)
+        status = render_read_agent(s, &a);
     done(arg, status, status == STORE_OK ? &a : NULL, status == STORE_OK ? &c : NULL);
 }
 
@@ -137,6 +144,16 @@ static void conversation_put(struct store_txn *t, struct store_conversation *c)
     to = append_str(to, (struct str){(const char *)&r, sizeof(r)});
     to = append_str(to, c->page_url);
     append_str(to, buf_view(&t->json));
+}
+
+void conversation_again(struct store_txn *t, struct key *k, MDB_val copy)
+{
+    struct store_conversation c;
+    (void)k;
+    if (!schema_read_conversation(copy, &c))
+        txn_fail(t, 0, "a conversation's record");
+    else if (render_is_stale(t->s, c.renderer))
+        conversation_put(t, &c);
 }
 
 void listed_everywhere(struct store_txn *t, bool put, enum listed_kind kind, uint64_t workspace, const struct ulid *agent,

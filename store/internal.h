@@ -336,6 +336,11 @@ bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after);
 enum store_status render_read_report(struct store *s, struct store_report *r);
 enum store_status render_read_project(struct store *s, struct store_project *p);
 void render_forget(struct store *s);
+/* render_is_stale(s, renderer): that is not ours. render_keep(s, json, out): ${json} is in ${out} for as long as the snapshot, or STORE_IO…. */
+bool render_is_stale(const struct store *s, uint32_t renderer);
+enum store_status render_keep(struct store *s, struct buf *json, struct str *out);
+/* render_widget_slice(t, f): some more of the widget's records again, from where ${f} says; how many were looked at. */
+size_t render_widget_slice(struct store_txn *t, struct format_record *f);
 /* render_step(t): render some more again; false when there is nothing left. render_progress: as rate_progress. */
 bool render_step(struct store_txn *t);
 bool render_progress(struct store *s, MDB_txn *txn, uint64_t *after);

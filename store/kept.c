@@ -162,7 +162,7 @@ static void rating_write(struct store_txn *t, struct store_conversation *v, stru
 }
 
 /* The first rating of a conversation stays; what comes later may only say something else about it. */
-static enum store_status rating_again(struct store_txn *t, const struct store_change *c, struct store_conversation *v)
+static enum store_status rating_comment(struct store_txn *t, const struct store_change *c, struct store_conversation *v)
 {
     struct key k;
     MDB_val value;
@@ -188,7 +188,7 @@ enum store_status rating_put(struct store_txn *t, const struct store_change *c, 
     if (v.rating != 0) {
         answer->first = v.rating_id;
         answer->code = v.rating;
-        return rating_again(t, c, &v);
+        return rating_comment(t, c, &v);
     }
     if (txn_is_full(t))
         return STORE_FULL;
@@ -203,6 +203,56 @@ enum store_status rating_put(struct store_txn *t, const struct store_change *c, 
     answer->first = v.rating_id;
     answer->code = v.rating;
     return STORE_OK;
+}
+
+/* ---- rendered again ---- */
+
+typedef bool kept_again_fn(struct str json, struct buf *out);
+
+static kept_again_fn *again_of(const struct store *s, enum listed_kind kind)
+{
+    return kind == LISTED_EVENT ? s->renderer->widget.event_again : s->renderer->widget.rating_again;
+}
+
+enum store_status kept_render_read(struct store *s, enum store_rows rows, MDB_val value, struct str *json)
+{
+    const struct kept_record *r;
+    struct str text;
+    struct buf again = {0};
+    if (!kept_read(value, &r, &text, json))
+        return store_corrupt(s, "an event or a rating");
+    if (!render_is_stale(s, r->renderer))
+        return STORE_OK;
+    if (again_of(s, rows == ROWS_EVENTS ? LISTED_EVENT : LISTED_RATING)(*json, &again))
+        return render_keep(s, &again, json);
+    buf_free(&again);
+    return STORE_OK;
+}
+
+static void kept_again(struct store_txn *t, enum listed_kind kind, MDB_val copy)
+{
+    const struct kept_record *found;
+    struct str text, json;
+    if (!kept_read(copy, &found, &text, &json)) {
+        txn_fail(t, 0, "an event or a rating");
+        return;
+    }
+    struct kept_record r = *found;
+    buf_reset(&t->json);
+    if (render_is_stale(t->s, r.renderer) && again_of(t->s, kind)(json, &t->json))
+        kept_write(t, kind, &r, text);
+}
+
+void event_again(struct store_txn *t, struct key *k, MDB_val copy)
+{
+    (void)k;
+    kept_again(t, LISTED_EVENT, copy);
+}
+
+void rating_again(struct store_txn *t, struct key *k, MDB_val copy)
+{
+    (void)k;
+    kept_again(t, LISTED_RATING, copy);
 }
 
 /* ---- what operators list ---- */
@@ -246,6 +296,20 @@ bool rows_json(enum store_rows rows, MDB_val value, struct ulid *agent, struct u
     return true;
 }
 
+/* ${json}, or what our renderer makes of the record where another one made it. */
+static enum store_status row_render(struct store *s, enum store_rows rows, MDB_val v, struct str *json)
+{
+    struct store_conversation c;
+    if (rows == ROWS_LEADS)
+        return lead_render_read(s, v, json);
+    if (rows != ROWS_CONVERSATIONS)
+        return kept_render_read(s, rows, v, json);
+    schema_read_conversation(v, &c);
+    enum store_status status = render_read_conversation(s, &c);
+    *json = c.json;
+    return status;
+}
+
 /* The record behind an entry; STORE_NOT_FOUND where its visitor or agent is gone and it waits to be purged. */
 static enum store_status row_at(struct store *s, MDB_txn *txn, enum store_rows rows, const struct ulid *id, struct str *json)
 {
@@ -258,7 +322,9 @@ static enum store_status row_at(struct store *s, MDB_txn *txn, enum store_rows r
     if (status != STORE_OK || !rows_json(rows, v, &agent, &visitor, json))
         return store_corrupt(s, "a list of the widget's records");
     status = agent_read(s, txn, &agent, &a);
-    return status == STORE_OK && !visitor_there(s, txn, &visitor) ? STORE_NOT_FOUND : status;
+    if (status == STORE_OK && !visitor_there(s, txn, &visitor))
+        status = STORE_NOT_FOUND;
+    return status == STORE_OK ? row_render(s, rows, v, json) : status;
 }
 
 static enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w, enum store_rows rows, const struct store_rows_query *q)

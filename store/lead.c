@@ -91,6 +91,12 @@ static bool lead_decode(MDB_val value, struct lead *out)
     return good;
 }
 
+/* in either format it is behind the first byte */
+static uint32_t renderer_of(MDB_val value)
+{
+    return ((const struct lead_record *)value.mv_data)->renderer;
+}
+
 bool lead_look(MDB_val value, struct lead_at *out)
 {
     struct lead lead;
@@ -169,6 +175,28 @@ static void lead_write(struct store_txn *t, const struct lead *lead)
         to = append_str(append_str(append_str(append_str(to, s->email), s->name), s->phone), s->fields);
     }
     append_str(to, buf_view(&t->json));
+}
+
+enum store_status lead_render_read(struct store *s, MDB_val value, struct str *json)
+{
+    struct lead lead;
+    struct buf again = {0};
+    if (!lead_decode(value, &lead))
+        return store_corrupt(s, "a lead's record");
+    if (!render_is_stale(s, renderer_of(value)))
+        return STORE_OK;
+    s->renderer->widget.lead(&lead.l, &again);
+    return render_keep(s, &again, json);
+}
+
+void lead_again(struct store_txn *t, struct key *k, MDB_val copy)
+{
+    struct lead lead;
+    (void)k;
+    if (!lead_decode(copy, &lead))
+        txn_fail(t, 0, "a lead's record");
+    else if (render_is_stale(t->s, renderer_of(copy)))
+        lead_write(t, &lead);
 }
 
 static void email_key(struct key *k, const struct ulid *agent, const void *hash)

@@ -21,6 +21,7 @@ bool schema_read_message(MDB_val value, struct store_kept_message *out)
         return false;
     const char *p = (const char *)(r + 1);
     out->role = r->role;
+    out->renderer = r->renderer;
     out->json = (struct str){p, r->json_n};
     out->result = (struct str){p + r->result_at, r->result_n};
     return true;
@@ -33,7 +34,7 @@ static enum store_status message_at(const struct walk *w, struct store_kept_mess
     if (w->k.mv_size != 1 + 2 * ULID_BYTES || !schema_read_message(w->v, out))
         return store_corrupt(w->s, "a message");
     memcpy(out->id.b, (const uint8_t *)w->k.mv_data + 1 + ULID_BYTES, ULID_BYTES);
-    return STORE_OK;
+    return render_read_message(w->s, out);
 }
 
 static bool within(const struct ulid *id, const struct store_messages_query *q)
@@ -97,7 +98,9 @@ static enum store_status message_get(struct store *s, const struct ulid *convers
     message_key(&k, conversation, id);
     status = store_get(s, txn, SPACE_MESSAGE, &k, &v);
     out->id = *id;
-    return status == STORE_OK && !schema_read_message(v, out) ? store_corrupt(s, "a message") : status;
+    if (status == STORE_OK)
+        status = schema_read_message(v, out) ? render_read_message(s, out) : store_corrupt(s, "a message");
+    return status;
 }
 
 void store_message_get(struct store *s, const struct ulid *conversation, const struct ulid *id, store_message_fn *done, void *arg)
@@ -162,6 +165,27 @@ void once_put(struct store_txn *t, const struct store_change *c, enum once_kind 
 
 /* ---- changing ---- */
 
+/* What was rendered into t->json, under ${k}. */
+static bool message_put(struct store_txn *t, struct key *k, enum message_role role, size_t result_at, size_t result_n)
+{
+    const struct message_record r = {.format = STORE_FORMAT_VERSION,
+                                     .role = (uint8_t)role,
+                                     .renderer = t->s->renderer->version,
+                                     .json_n = (uint32_t)t->json.n,
+                                     .result_at = (uint32_t)result_at,
+                                     .result_n = (uint32_t)result_n};
+    if (!buf_ok(&t->json)) {
+        txn_fail(t, ENOMEM, "render a message");
+        return false;
+    }
+    char *to = txn_reserve(t, SPACE_MESSAGE, k, sizeof(r) + t->json.n);
+    if (to == NULL)
+        return false;
+    to = append_str(to, (struct str){(const char *)&r, sizeof(r)});
+    append_str(to, buf_view(&t->json));
+    return true;
+}
+
 static bool message_write(struct store_txn *t, const struct ulid *conversation, struct store_message *m)
 {
     size_t at = 0, n = 0;
@@ -171,23 +195,21 @@ static bool message_write(struct store_txn *t, const struct ulid *conversation, 
         return false;
     buf_reset(&t->json);
     t->s->renderer->widget.message(m, &t->json, &at, &n);
-    if (!buf_ok(&t->json)) {
-        txn_fail(t, ENOMEM, "render a message");
-        return false;
-    }
-    const struct message_record r = {.format = STORE_FORMAT_VERSION,
-                                     .role = (uint8_t)m->role,
-                                     .renderer = t->s->renderer->version,
-                                     .json_n = (uint32_t)t->json.n,
-                                     .result_at = (uint32_t)at,
-                                     .result_n = (uint32_t)n};
     message_key(&k, conversation, &m->id);
-    char *to = txn_reserve(t, SPACE_MESSAGE, &k, sizeof(r) + t->json.n);
-    if (to == NULL)
-        return false;
-    to = append_str(to, (struct str){(const char *)&r, sizeof(r)});
-    append_str(to, buf_view(&t->json));
-    return true;
+    return message_put(t, &k, m->role, at, n);
+}
+
+void message_again(struct store_txn *t, struct key *k, MDB_val copy)
+{
+    size_t at = 0, n = 0;
+    struct store_kept_message m;
+    if (!schema_read_message(copy, &m)) {
+        txn_fail(t, 0, "a message");
+        return;
+    }
+    buf_reset(&t->json);
+    if (render_is_stale(t->s, m.renderer) && t->s->renderer->widget.message_again(m.role, m.json, &t->json, &at, &n))
+        message_put(t, k, m.role, at, n);
 }
 
 static bool well_formed(const struct store_change *c)

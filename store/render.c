@@ -20,7 +20,7 @@ struct fresh {
     char bytes[];
 };
 
-static enum store_status keep_fresh(struct store *s, struct buf *json, struct str *out)
+enum store_status render_keep(struct store *s, struct buf *json, struct str *out)
 {
     struct fresh *f = buf_ok(json) ? malloc(sizeof(*f) + json->n) : NULL;
     if (f == NULL) {
@@ -36,7 +36,7 @@ static enum store_status keep_fresh(struct store *s, struct buf *json, struct st
     return STORE_OK;
 }
 
-static bool is_stale(const struct store *s, uint32_t renderer)
+bool render_is_stale(const struct store *s, uint32_t renderer)
 {
     return s->renderer != NULL && renderer != s->renderer->version;
 }
@@ -44,19 +44,19 @@ static bool is_stale(const struct store *s, uint32_t renderer)
 enum store_status render_read_report(struct store *s, struct store_report *r)
 {
     struct buf json = {0};
-    if (!is_stale(s, r->renderer))
+    if (!render_is_stale(s, r->renderer))
         return STORE_OK;
     s->renderer->report(r, &json, &r->link_at, &r->results_at);
-    return keep_fresh(s, &json, &r->json);
+    return render_keep(s, &json, &r->json);
 }
 
 enum store_status render_read_project(struct store *s, struct store_project *p)
 {
     struct buf json = {0};
-    if (!is_stale(s, p->renderer))
+    if (!render_is_stale(s, p->renderer))
         return STORE_OK;
     s->renderer->project(p, &json);
-    return keep_fresh(s, &json, &p->json);
+    return render_keep(s, &json, &p->json);
 }
 
 void render_forget(struct store *s)
@@ -75,7 +75,7 @@ static void render_report(struct store_txn *t, uint64_t id)
     struct store_report r;
     if (report_load(t, id, &r) != STORE_OK)
         txn_fail(t, 0, "a report's record");
-    else if (is_stale(t->s, r.renderer))
+    else if (render_is_stale(t->s, r.renderer))
         report_write(t, &r);
 }
 
@@ -83,7 +83,7 @@ static void render_report(struct store_txn *t, uint64_t id)
 static void render_project(struct store_txn *t, uint64_t id)
 {
     struct cached *p = txn_project(t, id);
-    if (p != NULL && is_stale(t->s, p->project.renderer))
+    if (p != NULL && render_is_stale(t->s, p->project.renderer))
         project_write(t, p);
 }
 
@@ -124,6 +124,7 @@ static enum store_status pass_read(struct store *s, MDB_txn *txn, struct format_
     if (status == STORE_OK && f->rendering != version && (f->rendering != 0 || f->renderer != version)) {
         f->rendering = version;
         f->rendered_reports = f->rendered_projects = 0;
+        f->widget_pass = f->widget_after_n = 0;
     }
     return status;
 }
@@ -143,7 +144,7 @@ bool render_step(struct store_txn *t)
         return false;
     }
     t->upkept = true;
-    if (render_slice(t, &f) == 0) {
+    if (render_slice(t, &f) == 0 && render_widget_slice(t, &f) == 0) {
         f.renderer = f.rendering;
         f.rendering = 0;
     }

@@ -160,10 +160,12 @@ static inline uint64_t counts_sum(const struct counts *c)
 
 struct PACKED format_record {
     uint32_t format;
-    uint32_t renderer;          /* every report and project is rendered by this version, but what an older Assay wrote since */
+    uint32_t renderer;          /* every record is rendered by this version, but what an older Assay wrote since */
     uint32_t rendering;         /* the version a pass under way renders for, 0: none */
     uint64_t rendered_reports;  /* it has done every report up to this one */
     uint64_t rendered_projects; /* likewise; they come after the reports */
+    uint8_t widget_pass;        /* and then the widget's: how many kinds are done */
+    uint8_t widget_after_n, widget_after[33]; /* of the next kind, every record up to this key */
 };
 
 struct PACKED rating_record {

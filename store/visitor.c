@@ -66,6 +66,8 @@ void store_visitor_resume(struct store *s, const struct ulid *agent, const uint8
 {
     struct store_conversation c;
     enum store_status status = resume(s, agent, secret, begun_after, &c);
+    if (status == STORE_OK)
+        status = render_read_conversation(s, &c);
     done(arg, status, status == STORE_OK ? &c : NULL);
 }
 

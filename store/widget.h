@@ -25,6 +25,7 @@ struct store_agent {
     struct str origins;  /* allowed ones, one a line, each line ended; "*" is any */
     struct str settings; /* JSON members without braces: "theme":…,"starter_prompts":…,"lead_form_fields":…,"language_default":… */
     struct str json;     /* as rendered for visitors */
+    uint32_t renderer;   /* that rendered it into the store */
 };
 
 struct store_conversation {
@@ -39,6 +40,7 @@ struct store_conversation {
     unsigned rating; /* 1–5; 0: none */
     int64_t created_at, updated_at, closed_at;
     struct str page_url, json;
+    uint32_t renderer; /* that rendered it into the store */
 };
 
 /* conversation_status(c): what its members make of it. */
@@ -98,6 +100,13 @@ struct store_widget_renderer {
     void (*lead)(const struct store_lead *l, struct buf *out);
     void (*event)(const struct store_event_row *e, struct buf *out);
     void (*rating)(const struct store_rating *r, struct buf *out);
+    /*
+     * What is kept of these is their JSON alone, so what an earlier renderer made of one is read in order to render it again. False: none
+     * made that, and it stays as it is.
+     */
+    bool (*message_again)(enum message_role role, struct str json, struct buf *out, size_t *result_at, size_t *result_n);
+    bool (*event_again)(struct str json, struct buf *out);
+    bool (*rating_again)(struct str json, struct buf *out);
 };
 
 struct store;
@@ -135,6 +144,7 @@ struct store_kept_message {
     struct ulid id;
     enum message_role role;
     struct str json, result;
+    uint32_t renderer; /* that rendered it into the store */
 };
 typedef void store_message_fn(void *arg, enum store_status status, const struct store_kept_message *message);
 

@@ -110,6 +110,19 @@ void kept_remove(struct store_txn *t, enum listed_kind kind, const struct ulid *
 /* rows_json(rows, value, agent, visitor, out): the JSON and the owners in a listed record; false when it is malformed. */
 bool rows_json(enum store_rows rows, MDB_val value, struct ulid *agent, struct ulid *visitor, struct str *out);
 
+/* ---- render_widget.c: see render.c ---- */
+
+enum store_status render_read_agent(struct store *s, struct store_agent *a);
+enum store_status render_read_conversation(struct store *s, struct store_conversation *c);
+enum store_status render_read_message(struct store *s, struct store_kept_message *m);
+/* lead_render_read, kept_render_read(s, rows, value, json): *json was found in that record of another renderer's, maybe. */
+enum store_status lead_render_read(struct store *s, MDB_val value, struct str *json);
+enum store_status kept_render_read(struct store *s, enum store_rows rows, MDB_val value, struct str *json);
+
+/* What renders a record again in the background, each in the file of its kind: ${copy} is the record under ${k}, a copy in t->copy. */
+typedef void again_fn(struct store_txn *t, struct key *k, MDB_val copy);
+again_fn agent_again, conversation_again, message_again, lead_again, event_again, rating_again;
+
 /* ---- erase.c: what belongs to a visitor, an agent, a workspace goes ---- */
 
 /* erase_mark(t, scope): everything listed under ${scope} is to be purged, in slices. */

@@ -1,4 +1,5 @@
 #include "core/api/render.h"
+#include "core/api/render_widget.h"
 
 #include <check.h>
 #include <json-c/json.h>
@@ -105,6 +106,75 @@ START_TEST(project_comes_out_with_its_mean_rounded)
 }
 END_TEST
 
+/* ---- what is kept as JSON alone is read back ---- */
+
+#define S(literal) {(literal), sizeof(literal) - 1}
+#define ULID_OF(byte) {{byte, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}}
+
+static const struct store_message messages[] = {
+    {.id = ULID_OF(1), .role = ROLE_OF_VISITOR, .created_at = 1000, .text = S("x")},
+    {.id = ULID_OF(2), .role = ROLE_OF_VISITOR, .created_at = 1794000000000, .text = S("\"q\" \\ / \n\t\x01 <b> ä 😀"),
+     .client_id = S("c\"1"), .page_url = S("https://a/?b=\""), .page_context = S("{\"a\":[1.50,1e3,\"}\\\"\",null],\"content\":{}}")},
+    {.id = ULID_OF(3), .role = ROLE_OF_ASSISTANT, .created_at = 5000, .text = S("found"), .low_confidence = true},
+    {.id = ULID_OF(4), .role = ROLE_OF_ASSISTANT, .created_at = 5000, .text = S("found"),
+     .citations = S("[{\"title\":\"a ] b\",\"wp_id\":12}]")},
+    {.id = ULID_OF(5), .role = ROLE_OF_OPERATOR, .created_at = 5000, .text = S("null")},
+};
+
+START_TEST(a_message_is_rendered_again_to_the_byte)
+{
+    size_t at, n, at_again, n_again;
+    struct buf again = {0};
+    render_message(&messages[_i], &out, &at, &n);
+    buf_adds(&again, "before");
+    ck_assert(render_message_again(messages[_i].role, buf_view(&out), &again, &at_again, &n_again));
+    ck_assert_msg(str_eq((struct str){again.p + 6, again.n - 6}, buf_view(&out)), "%.*s\n%.*s", (int)out.n, out.p, (int)again.n, again.p);
+    ck_assert(at == at_again && n == n_again);
+    buf_free(&again);
+}
+END_TEST
+
+START_TEST(events_and_ratings_are_rendered_again_to_the_byte)
+{
+    static const struct store_event_row events[] = {
+        {.id = ULID_OF(1), .agent = ULID_OF(2), .visitor = ULID_OF(3), .conversation = ULID_OF(4), .created_at = 7000, .kind = S("a.b")},
+        {.id = ULID_OF(1), .agent = ULID_OF(2), .visitor = ULID_OF(3), .conversation = ULID_OF(4), .created_at = 7000, .at = 6000,
+         .kind = S("a"), .payload = S("{\"kind\":[1.0]}")},
+    };
+    static const struct store_rating ratings[] = {
+        {.id = ULID_OF(1), .agent = ULID_OF(2), .visitor = ULID_OF(3), .conversation = ULID_OF(4), .rating = 5, .created_at = 1000, .updated_at = 9000},
+        {.id = ULID_OF(1), .agent = ULID_OF(2), .visitor = ULID_OF(3), .conversation = ULID_OF(4), .rating = 1, .created_at = 1000, .updated_at = 1000,
+         .comment = S("so \"so\"")},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct buf first = {0}, again = {0};
+        render_event(&events[i], &first);
+        ck_assert(render_event_again(buf_view(&first), &again));
+        ck_assert_msg(str_eq(buf_view(&first), buf_view(&again)), "%.*s\n%.*s", (int)first.n, first.p, (int)again.n, again.p);
+        buf_reset(&first);
+        buf_reset(&again);
+        render_rating(&ratings[i], &first);
+        ck_assert(render_rating_again(buf_view(&first), &again));
+        ck_assert_msg(str_eq(buf_view(&first), buf_view(&again)), "%.*s\n%.*s", (int)first.n, first.p, (int)again.n, again.p);
+        buf_free(&first);
+        buf_free(&again);
+    }
+}
+END_TEST
+
+START_TEST(what_no_renderer_made_is_not_rendered_again)
+{
+    static const char *const others[] = {"", "{", "[]", "null", "{}", "{\"id\":\"x\",\"content\":\"y\"}", "{\"id\":7}"};
+    size_t at, n;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        ck_assert(!render_message_again(ROLE_OF_VISITOR, str_of(others[i]), &out, &at, &n));
+        ck_assert(!render_event_again(str_of(others[i]), &out));
+        ck_assert(!render_rating_again(str_of(others[i]), &out));
+    }
+    ck_assert_uint_eq(out.n, 0);
+}
+END_TEST
+
 START_TEST(store_is_given_these_functions)
 {
     ck_assert_uint_eq(render_records.version, RENDER_VERSION);
@@ -122,6 +192,9 @@ int main(void)
     tcase_add_loop_test(tc, report_comes_out_as_the_contract_says, 0, sizeof(report_cases) / sizeof(report_cases[0]));
     tcase_add_test(tc, splice_offsets_count_from_where_the_buffer_stood);
     tcase_add_loop_test(tc, project_comes_out_with_its_mean_rounded, 0, sizeof(project_cases) / sizeof(project_cases[0]));
+    tcase_add_loop_test(tc, a_message_is_rendered_again_to_the_byte, 0, sizeof(messages) / sizeof(messages[0]));
+    tcase_add_test(tc, events_and_ratings_are_rendered_again_to_the_byte);
+    tcase_add_test(tc, what_no_renderer_made_is_not_rendered_again);
     tcase_add_test(tc, store_is_given_these_functions);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -608,6 +608,7 @@ START_TEST(a_lead_of_the_form_of_before_is_read_and_goes_on)
         struct ulid owners[2];
         char texts[16];
     } before = {.r = {.format = STORE_FORMAT_VERSION,
+                      .renderer = 1,
                       .id = id,
                       .agent = agent,
                       .visitor = w.id,

@@ -1,5 +1,5 @@
 /*
- * An update that renders reports anew, by a server whose renderer is the next version's (t/newer_render.c): every answer is the new one's
+ * An update that renders records anew, by a server whose renderer is the next version's (t/newer_render.c): every answer is the new one's
  * from the first moment, while the store is rendered again in the background and the writer is killed over it.
  */
 #include "harness.h"
@@ -97,6 +97,44 @@ static void expect_all_by(const char *name, const char *other, const char *tag_e
     response_free(r);
 }
 
+/* ---- a visitor's conversation ---- */
+
+#define JSON "Content-Type: application/json"
+
+static char *operators;
+static const char *jwt, *conversation;
+
+static void talk(void)
+{
+    operators = key_new(server, "main", "conversations:read", NULL);
+    char *agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin", "*", NULL);
+    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON},
+                              .body = text("{\"agent_id\":\"%s\"}", agent));
+    expect_status(r, 200);
+    jwt = str_at(r, "data.jwt");
+    conversation = str_at(r, "data.conversation_id");
+    for (int i = 0; i < 10; i++)
+        expect_status(http(server, .method = "POST", .path = "/api/v1/widget/messages", .key = jwt, .headers = {JSON},
+                           .body = text("{\"message\":\"m%d\",\"page_context\":{\"content\":1}}", i)),
+                      200);
+}
+
+/* to both sides */
+static void expect_talk_anew(void)
+{
+    struct response *both[] = {
+        http(server, .path = "/api/v1/widget/conversation/messages?limit=100", .key = jwt),
+        http(server, .path = text("/api/v1/conversations/%s?limit=100", conversation), .key = operators),
+    };
+    for (size_t i = 0; i < COUNT(both); i++) {
+        struct response *r = both[i];
+        expect_status(r, 200);
+        expect(r, times(r->body, "\"CONTENT\":") == 20 && times(r->body, "\"page_context\":{\"content\":1}") == 10);
+        expect(r, times(r->body, "\"content\":") == 10 && strstr(header(r, "ETag"), "-2\"") != NULL);
+        response_free(r);
+    }
+}
+
 static bool has_said(const char *words)
 {
     char *log = server_log(server);
@@ -109,6 +147,7 @@ START_TEST(a_new_renderer_answers_at_once_and_the_store_follows_through_kills_of
 {
     unsigned turn = 0, kills = 0;
     server_start(server);
+    talk();
     server_stop(server);
     fill();
     ck_assert_int_eq(setenv("ASSAYD", "./t/newer_assayd", 1), 0);
@@ -119,11 +158,13 @@ START_TEST(a_new_renderer_answers_at_once_and_the_store_follows_through_kills_of
         if (writer != 0 && kills < KILLS && turn % 4 == 0)
             kills += kill(writer, SIGKILL) == 0;
         expect_all_by("\"URL\":", "\"url\":", "-2\"", turn);
+        expect_talk_anew();
     }
     ck_assert_msg(has_said("rendering reports: done") && has_said(text(" of %d\"", REPORTS)), "%s", server_log(server));
     ck_assert_uint_ge(kills, 1);
     for (unsigned i = 0; i < 20; i++)
         expect_all_by("\"URL\":", "\"url\":", "-2\"", i * 31);
+    expect_talk_anew();
     assay_ok(server, "check", NULL);
     stop();
     ck_assert_int_eq(unsetenv("ASSAYD"), 0); /* the version before comes back */

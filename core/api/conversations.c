@@ -4,6 +4,7 @@
 #include "render_widget.h"
 #include "../typing.h"
 #include "../http/json_out.h"
+#include "../http/time_in.h"
 
 #include <inttypes.h>
 
@@ -35,7 +36,7 @@ static void add_row(void *arg, enum store_status status, const struct ulid *id, 
 static bool time_given(struct request *r, unsigned field, int64_t *out)
 {
     const struct value *v = &r->values[field];
-    *out = v->sent ? widget_time(v->text) : 0;
+    *out = v->sent ? time_read(v->text) : 0;
     if (!v->sent || *out > 0)
         return true;
     reply_invalid(r, r->route->fields[field].name, "must be a time as RFC 3339 writes it: 2026-05-07T13:00:00Z");

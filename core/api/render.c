@@ -13,7 +13,10 @@ const struct store_renderer render_records = {
                .message = render_message,
                .lead = render_lead,
                .event = render_event,
-               .rating = render_rating},
+               .rating = render_rating,
+               .message_again = render_message_again,
+               .event_again = render_event_again,
+               .rating_again = render_rating_again},
 };
 
 static const char *const statuses[] = {[REPORT_PENDING] = "\"pending\"", [REPORT_DONE] = "\"done\"", [REPORT_FAILED] = "\"failed\""};

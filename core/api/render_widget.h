@@ -23,6 +23,11 @@ void render_lead(const struct store_lead *l, struct buf *out);
 void render_event(const struct store_event_row *e, struct buf *out);
 void render_rating(const struct store_rating *r, struct buf *out);
 
+/* render_message_again, …: of the JSON that an earlier renderer made; false: none did. See struct store_widget_renderer. */
+bool render_message_again(enum message_role role, struct str json, struct buf *out, size_t *result_at, size_t *result_n);
+bool render_event_again(struct str json, struct buf *out);
+bool render_rating_again(struct str json, struct buf *out);
+
 /* conversation_status_name(status): "open", "waiting", "claimed", "closed". */
 const char *conversation_status_name(enum conversation_status status);
 

@@ -63,9 +63,6 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out);
 void widget_page_reply(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
                        const struct buf *before, const struct buf *behind);
 
-/* widget_time(text): RFC 3339 as milliseconds since the epoch; 0 for anything else. */
-int64_t widget_time(struct str text);
-
 /* widget_tag(c, extra): the version that makes the ETag of what shows ${c}; ${extra}: whatever else it shows. */
 uint64_t widget_tag(const struct store_conversation *c, uint64_t extra);
 

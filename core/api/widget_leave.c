@@ -5,6 +5,7 @@
 #include "../credential.h"
 #include "../typing.h"
 #include "../http/json_out.h"
+#include "../http/time_in.h"
 
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -36,7 +37,7 @@ static struct str text_of(struct json_object *value)
 /* One event into ${out}; a sentence where it cannot be one. */
 static const char *event_add(struct buf *out, struct str kind, struct str payload, struct json_object *at)
 {
-    int64_t at_ms = at == NULL ? 0 : widget_time(text_of(at));
+    int64_t at_ms = at == NULL ? 0 : time_read(text_of(at));
     if (!kind_valid(kind))
         return "each need a kind of 1 to 64 characters of a-z, 0-9, _, . and -";
     if (payload.n > PAYLOAD_MAX)

@@ -1,6 +1,6 @@
 #include "zone.h"
 
-#include "widget.h"
+#include "../http/time_in.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,14 +66,14 @@ bool zone_date(struct str text, struct str name, int64_t *out)
 {
     enum { DATE = 10, WHOLE = 19, MOST = 40 };
     char utc[MOST + 12];
-    *out = widget_time(text);
+    *out = time_read(text);
     if (*out > 0)
         return true;
     if (text.n != DATE && (text.n < WHOLE || text.n > MOST || (text.p[DATE] != 'T' && text.p[DATE] != ' ')))
         return false;
     snprintf(utc, sizeof(utc), "%.*s%s", (int)text.n, text.p, text.n == DATE ? "T00:00:00Z" : "Z");
     utc[DATE] = 'T';
-    int64_t ms = widget_time(str_of(utc));
+    int64_t ms = time_read(str_of(utc));
     if (ms <= 0)
         return false;
     if (name.n == 0 || str_eq(name, STR("UTC"))) {
