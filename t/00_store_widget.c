@@ -298,6 +298,36 @@ START_TEST(pages_of_messages_skip_and_repeat_nothing)
 }
 END_TEST
 
+START_TEST(a_page_ends_with_the_message_that_reaches_its_bytes_and_a_list_before_the_row_that_exceeds_them)
+{
+    struct visitor v = visitor_new();
+    for (int i = 0; i < 5; i++)
+        post(&v, "twenty bytes of text");
+    struct texts all = messages(&v.conversation, NULL, NULL, false, 60);
+    size_t first = strlen(all.text[0]), both = first + strlen(all.text[1]);
+    const struct {
+        size_t bytes, count;
+    } pages[] = {{0, 10}, {1, 1}, {first, 1}, {first + 1, 2}, {both, 2}, {both + 1, 3}, {100000, 10}};
+    for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+        struct texts t = {.count = 0};
+        const struct store_messages_query q = {.conversation = v.conversation, .limit = 60, .bytes = pages[i].bytes};
+        store_message_each(kit.s, &q, note_message, &t);
+        ck_assert_uint_eq(t.count, pages[i].count);
+        ck_assert_int_eq(t.end, t.count < 10 ? STORE_OK : STORE_NOT_FOUND);
+    }
+    store_read_end(kit.s);
+    for (int i = 0; i < 3; i++)
+        visitor_new();
+    size_t row = strlen(rows(ROWS_CONVERSATIONS, (struct store_rows_query){.limit = 1}).text[0]);
+    const size_t bounds[][2] = {{0, 4}, {1, 1}, {row, 1}, {2 * row - 1, 1}, {2 * row, 2}, {3 * row, 3}, {100000, 4}};
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+        struct texts t = rows(ROWS_CONVERSATIONS, (struct store_rows_query){.bytes = bounds[i][0]});
+        ck_assert_uint_eq(t.count, bounds[i][1]);
+        ck_assert_int_eq(t.end, t.count < 4 ? STORE_OK : STORE_NOT_FOUND);
+    }
+}
+END_TEST
+
 START_TEST(a_repeat_under_a_client_id_answers_as_the_first_did)
 {
     struct visitor v = visitor_new(), other = visitor_new();
@@ -834,6 +864,7 @@ int main(void)
     tcase_add_test(tc, a_secret_is_good_for_its_own_agent_alone);
     tcase_add_test(tc, a_message_and_its_answer_are_kept_in_order);
     tcase_add_test(tc, pages_of_messages_skip_and_repeat_nothing);
+    tcase_add_test(tc, a_page_ends_with_the_message_that_reaches_its_bytes_and_a_list_before_the_row_that_exceeds_them);
     tcase_add_test(tc, a_repeat_under_a_client_id_answers_as_the_first_did);
     tcase_add_test(tc, an_idempotency_key_is_good_for_a_day_and_one_body);
     tcase_add_test(tc, nobody_answers_for_a_human);

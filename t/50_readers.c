@@ -126,6 +126,35 @@ START_TEST(who_does_not_read_keeps_a_piece_of_the_page_and_no_more)
 }
 END_TEST
 
+START_TEST(who_does_not_read_a_stream_keeps_a_part_of_it)
+{
+    enum { STREAMS = 100 };
+    struct raw *slow[STREAMS];
+    static char message[3999 * 6 + 1];
+    for (int i = 0; i < 3999; i++)
+        memcpy(message + 6 * i, "\\u0001", 6);
+    for (int i = 0; i < 150; i++) { /* more than the sockets between hold */
+        struct response *r = http(server, .method = "POST", .path = text("/api/v1/conversations/%s/messages", conversation), .key = operators,
+                                  .headers = {JSON}, .body = text("{\"message\":\"%s\"}", message));
+        expect_status(r, 201);
+        response_free(r);
+    }
+    long before = own_memory();
+    for (size_t i = 0; i < STREAMS; i++) {
+        slow[i] = raw_open(server);
+        setsockopt(slow[i]->fd, SOL_SOCKET, SO_RCVBUF, &(int){65536}, sizeof(int));
+        raw_text(slow[i], "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nLast-Event-ID: %026d\r\n\r\n", jwt, 0);
+    }
+    for (size_t i = 0; i < STREAMS; i++)
+        ck_assert(is_answered(slow[i]));
+    expect_status(http_get(server, "/healthz"), 200); /* behind them */
+    long more = own_memory() - before;
+    ck_assert_msg(more < STREAMS * 160, "%d streams keep %ld KiB, %ld each", STREAMS, more, more / STREAMS);
+    for (size_t i = 0; i < STREAMS; i++)
+        raw_close(slow[i]);
+}
+END_TEST
+
 START_TEST(a_large_page_is_the_same_to_everybody)
 {
     const char *path = "/api/v1/widget/conversation/messages?limit=100";
@@ -268,6 +297,7 @@ int main(void)
     tcase_add_test(usual, who_does_not_read_keeps_a_piece_of_the_page_and_no_more);
     tcase_add_test(usual, a_large_page_is_the_same_to_everybody);
     tcase_add_test(usual, a_list_ends_early_where_it_would_be_over_1_MiB);
+    tcase_add_test(usual, who_does_not_read_a_stream_keeps_a_part_of_it);
     tcase_add_test(usual, what_is_erased_while_it_is_read_ends_the_answer);
     tcase_add_unchecked_fixture(small, setup_small, teardown);
     tcase_add_test(small, past_the_bound_of_all_those_go_who_wait_longest);
