@@ -252,6 +252,36 @@ START_TEST(each_session_has_its_own_budget_of_each_limiter)
 }
 END_TEST
 
+/* Agents from one address: each that is shown has a budget, and all others have one together, however many are invented. */
+START_TEST(each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_one)
+{
+    const char *const ids[] = {
+        assay_ok(server, "agent", "create", "--workspace", "main", "--name", "A", "--origin", SHOP, NULL),
+        assay_ok(server, "agent", "create", "--workspace", "main", "--name", "B", "--origin", SHOP, NULL),
+        assay_ok(server, "agent", "create", "--workspace", "main", "--name", "C", "--origin", SHOP, "--unpublished", NULL),
+        "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "01ARZ3NDEKTSV4RRFFQ69G5FAW",
+        "x",
+    };
+    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended meanwhile */
+        struct response *r[2 * COUNT(ids)];
+        for (size_t i = 0; i < COUNT(r); i++) {
+            r[i] = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON, FROM_SHOP},
+                        .body = text("{\"agent_id\":\"%s\"}", ids[i / 2]));
+            expect_status(r[i], i < 4 ? 200 : 404);
+            expect_limit(r[i], "1000");
+        }
+        if (strcmp(header(r[0], "X-RateLimit-Reset"), header(r[COUNT(r) - 1], "X-RateLimit-Reset")) != 0)
+            continue;
+        for (size_t i = 0; i < 4; i += 2) /* up to four requests of each in this window */
+            ck_assert(left(r[i]) >= 997 && left(r[i + 1]) == left(r[i]) - 1);
+        for (size_t i = 5; i < COUNT(r); i++)
+            ck_assert_int_eq(left(r[i]), left(r[i - 1]) - 1);
+        return;
+    }
+}
+END_TEST
+
 START_TEST(preflights_spend_nothing)
 {
     struct visitor v = visitor_new();
@@ -355,6 +385,7 @@ int main(void)
     tcase_add_loop_test(tc, a_hostile_body_is_refused_wherever_one_is_taken, 0, (int)COUNT(routes));
     tcase_add_loop_test(tc, what_is_longest_is_taken_and_a_letter_more_names_its_member, 0, (int)COUNT(lengths));
     tcase_add_test(tc, each_session_has_its_own_budget_of_each_limiter);
+    tcase_add_test(tc, each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_one);
     tcase_add_test(tc, preflights_spend_nothing);
     tcase_add_test(tc, an_operators_message_is_sent_once_under_its_key);
     tcase_add_test(tc, a_304_costs_the_same_whatever_was_said);
