@@ -14,7 +14,7 @@ enum { MESSAGES = 100, SLOW = 150, ANSWERS = 4 /* to each: far more than the soc
 
 static struct server *server;
 static char *operators, *agent;
-static const char *jwt, *conversation;
+static const char *jwt, *conversation, *secret;
 
 static struct response *say(int number, const char *message, const char *context)
 {
@@ -32,6 +32,7 @@ static void fill(void)
                               .body = text("{\"agent_id\":\"%s\"}", agent));
     expect_status(r, 200);
     jwt = str_at(r, "data.jwt");
+    secret = str_at(r, "data.anonymous_id");
     conversation = str_at(r, "data.conversation_id");
     expect_status(http(server, .method = "POST", .path = text("/api/v1/conversations/%s/claim", conversation), .key = operators), 200);
     for (int i = 0; i < 3990; i++)
@@ -172,6 +173,12 @@ START_TEST(a_large_page_is_the_same_to_everybody)
     expect(newest, len_at(newest, "data.messages") == 30 && bool_at(newest, "data.has_more"));
     expect_str(newest, "data.messages.0.id", str_at(page, "data.messages.70.id"));
     expect_str(newest, "data.messages.29.id", str_at(page, "data.messages.99.id"));
+    struct response *init = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON},
+                                 .body = text("{\"agent_id\":\"%s\",\"anon_id\":\"%s\"}", agent, secret));
+    expect(init, init->status == 200 && len_at(init, "data.messages") == 30 && bool_at(init, "data.has_more"));
+    expect(init, !bool_at(init, "data.lead_captured") && header(init, "X-RateLimit-Limit") && !strcmp(header(init, "Cache-Control"), "no-store"));
+    expect_str(init, "data.messages.29.id", str_at(page, "data.messages.99.id"));
+    expect_str(init, "data.conversation_id", conversation);
     struct response *zipped = http(server, .path = path, .key = jwt, .headers = {"Accept-Encoding: gzip"});
     expect(zipped, zipped->status == 200 && zipped->body_size == page->body_size);
 }
