@@ -164,6 +164,7 @@ struct PACKED format_record {
     uint32_t rendering;         /* the version a pass under way renders for, 0: none */
     uint64_t rendered_reports;  /* it has done every report up to this one */
     uint64_t rendered_projects; /* likewise; they come after the reports */
+    uint32_t from;              /* not 0: being brought up from this format to ${format}, half-way and of use to nobody */
 };
 
 struct PACKED rating_record {
