@@ -61,7 +61,7 @@ static void watcher_exec(int out, bool terminal, va_list words)
     _exit(127);
 }
 
-static void watcher_start(bool terminal, ...)
+static void watcher_start(int terminal, ...)
 {
     int ends[2];
     va_list words;
@@ -80,7 +80,7 @@ static void watcher_start(bool terminal, ...)
     va_start(words, terminal);
     watcher.pid = fork();
     if (watcher.pid == 0)
-        watcher_exec(terminal ? watcher.terminal : ends[1], terminal, words);
+        watcher_exec(terminal ? watcher.terminal : ends[1], terminal != 0, words);
     va_end(words);
     ck_assert_int_gt(watcher.pid, 0);
     if (!terminal)
