@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/ioprio.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
@@ -32,6 +35,14 @@ static void catch_interrupts(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
+/* Who serves goes first: a tenth of its turns on a full processor would be felt, a thirtieth is not; and the disk's last place. */
+static void stand_back(void)
+{
+    enum { NICE = 15 };
+    setpriority(PRIO_PROCESS, 0, NICE);
+    syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 7));
+}
+
 int cmd_backup(struct cmd *cmd)
 {
     const char *dir = cmd->words[0];
@@ -46,6 +57,7 @@ int cmd_backup(struct cmd *cmd)
         status = cmd_refuse("%s cannot be made: %s", dir, strerror(errno));
     if (status == CMD_DONE) {
         catch_interrupts();
+        stand_back();
         char what[] = "Copying";
         enum store_status stored = store_backup(client_store(client), dir, show_progress, what);
         cmd_progress_end();

@@ -1,15 +1,21 @@
-#include "cmd.h"
-#include "scoreboard.h"
+#include "stats.h"
+
+#include "conf_value.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WATCH_MS 1000
+#define WATCH_LEAST_MS 100
+#define FIRST_MS 250 /* between the first two looks */
 
-const struct cmd_option cmd_stats_options[] = {{"--watch", NULL, "show it anew every second, until Ctrl-C"}, {.name = NULL}};
+const struct cmd_option cmd_stats_options[] = {
+    {"--watch", NULL, "a live screen of workers, routes, writer, store, auditors and limiters; text that goes on, where there is no terminal"},
+    {"--interval", "TIME", "how often to look with --watch: 2s, 500ms; default 1s"},
+    {.name = NULL},
+};
 
 static void show_process(struct records *records, const struct score *score, uint64_t now_ms)
 {
@@ -23,6 +29,7 @@ static void show_process(struct records *records, const struct score *score, uin
     records_number(records, "heartbeat_ms_ago", heartbeat == 0 || heartbeat > now_ms ? 0 : now_ms - heartbeat);
     records_number(records, "busy_ms", busy == 0 || busy > now_ms ? 0 : now_ms - busy);
     records_number(records, "connections", score_get(score->connections));
+    records_number(records, "streams", score_get(score->streams));
     records_number(records, "done", score_get(score->requests));
     records_number(records, "batches", score_get(score->batches));
     records_number(records, "pending", score_get(score->pending));
@@ -48,7 +55,7 @@ static void show(const struct scoreboard *board, bool json)
     if (!json)
         puts("\ndone: requests of a worker, changes of the writer, pages of an auditor; batches: the writer's commits, an auditor's failed "
              "pages;\n"
-             "pending: a worker's held requests, the writer's jobs, an auditor's running pages;\n"
+             "streams: event streams among the connections; pending: a worker's held requests, the writer's jobs, an auditor's running pages;\n"
              "upkeep: records that the writer has left to rate, render, purge or merge in the background;\n"
              "stretch: microseconds, by the clock and of the processor, that the longest list held its worker's loop without a break, and\n"
              "that the longest slice of work in the background held the writer.\n"
@@ -56,35 +63,118 @@ static void show(const struct scoreboard *board, bool json)
     fflush(stdout);
 }
 
-/* Whether the server that wrote the board is there: the file outlives it. */
-static bool alive(const struct scoreboard *board)
+static int show_once(struct cmd *cmd)
 {
-    pid_t master = score_get(board->master_pid);
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d", master);
-    return master > 0 && access(path, F_OK) == 0;
-}
-
-int cmd_stats(struct cmd *cmd)
-{
-    char path[4096];
+    char path[4200];
     snprintf(path, sizeof(path), "%s/scoreboard", cmd->conf->run_dir);
     const struct scoreboard *board = scoreboard_open(path);
     if (board == NULL)
         return cmd_refuse("%s cannot be read: %s; is the server running?", path, strerror(errno));
-    bool watch = cmd_has(cmd, "--watch"), terminal = isatty(STDOUT_FILENO) != 0;
     int status = CMD_DONE;
-    do {
-        if (!alive(board)) {
-            status = cmd_refuse("no server runs on run_dir %s", cmd->conf->run_dir);
-            break;
-        }
-        if (watch && terminal && !cmd->json)
-            fputs("\033[H\033[2J", stdout);
+    if (stats_alive(board))
         show(board, cmd->json);
-        if (watch)
-            nanosleep(&(struct timespec){.tv_sec = WATCH_MS / 1000, .tv_nsec = WATCH_MS % 1000 * 1000000L}, NULL);
-    } while (watch && ferror(stdout) == 0);
+    else
+        status = cmd_refuse("no server runs on run_dir %s", cmd->conf->run_dir);
     scoreboard_close(board);
     return status;
+}
+
+/* ---- --watch ---- */
+
+struct watch {
+    struct stats *stats;
+    struct stats_look *before, *now;
+    enum stats_order order;
+    bool json, terminal;
+    struct buf out;
+};
+
+static bool print(struct watch *w)
+{
+    size_t rows = 0, columns = 0;
+    buf_reset(&w->out);
+    if (w->json) {
+        stats_json(w->before, w->now, &w->out);
+    } else {
+        if (w->terminal)
+            screen_size(&rows, &columns);
+        stats_text(w->before, w->now, w->order, rows, columns, &w->out);
+    }
+    if (w->terminal)
+        return screen_draw(buf_view(&w->out));
+    fwrite(w->out.p, 1, w->out.n, stdout);
+    if (!w->json)
+        putchar('\n');
+    if (fflush(stdout) == 0)
+        return true;
+    if (errno == EPIPE) /* who read it has gone, and that is how one ends it */
+        clearerr(stdout);
+    return false;
+}
+
+static void look_again(struct watch *w)
+{
+    struct stats_look *spare = w->before;
+    w->before = w->now;
+    w->now = spare;
+    stats_look(w->stats, w->now);
+}
+
+/* False: it was the key to end. */
+static bool take_key(struct watch *w, int key)
+{
+    for (int i = 0; i < STATS_ORDERS; i++)
+        if (key == stats_order_keys[i])
+            w->order = (enum stats_order)i;
+    return key != 'q' && key != 'Q';
+}
+
+/* A key or another size shows the same two looks anew; time brings the next. */
+static void watch(struct watch *w, uint64_t interval_ms)
+{
+    uint64_t next_ms = clock_mono_ms() + (interval_ms < FIRST_MS ? interval_ms : FIRST_MS);
+    stats_look(w->stats, w->now);
+    for (bool on = true, shown = false; on;) {
+        int what = screen_wait(next_ms);
+        on = what != SCREEN_STOP && (what <= 0 || take_key(w, what));
+        if (on && what == SCREEN_TIME) {
+            look_again(w);
+            next_ms = clock_mono_ms() + interval_ms;
+            shown = true;
+        }
+        on = on && (!shown || print(w));
+    }
+}
+
+static int show_on_and_on(struct cmd *cmd, uint64_t interval_ms)
+{
+    struct watch w = {.stats = stats_new(cmd->conf),
+                      .before = calloc(1, sizeof(*w.before)),
+                      .now = calloc(1, sizeof(*w.now)),
+                      .json = cmd->json,
+                      .terminal = !cmd->json && isatty(STDOUT_FILENO) != 0};
+    int status = CMD_DONE;
+    if (w.stats == NULL || w.before == NULL || w.now == NULL) {
+        status = cmd_refuse("out of memory");
+    } else {
+        screen_open(w.terminal);
+        watch(&w, interval_ms);
+        screen_close();
+    }
+    buf_free(&w.out);
+    free(w.before);
+    free(w.now);
+    stats_free(w.stats);
+    return status;
+}
+
+int cmd_stats(struct cmd *cmd)
+{
+    const char *interval = cmd_value(cmd, "--interval");
+    uint64_t interval_ms = WATCH_MS;
+    if (interval != NULL && !cmd_has(cmd, "--watch"))
+        return cmd_misuse(cmd, "--interval is for --watch");
+    if (interval != NULL && (!value_duration(interval, &interval_ms) || interval_ms < WATCH_LEAST_MS))
+        return cmd_misuse(cmd, "--interval %s is no time of at least %dms, such as 2s or 500ms", interval, WATCH_LEAST_MS);
+    return cmd_has(cmd, "--watch") ? show_on_and_on(cmd, interval_ms) : show_once(cmd);
 }

@@ -89,6 +89,7 @@ struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned i
         score_set(s->stretch_us, 0);
         score_set(s->stretch_cpu_us, 0);
         score_set(s->slots, 0);
+        score_set(s->streams, 0);
         return s;
     }
     return NULL;

@@ -40,6 +40,7 @@ struct score {
      */
     _Atomic uint64_t stretch_us, stretch_cpu_us;
     _Atomic uint32_t slots;         /* worker slots whose sockets it has a copy of: the first */
+    _Atomic uint32_t streams;       /* worker: event streams that are open */
 } __attribute__((aligned(128)));
 
 struct scoreboard {

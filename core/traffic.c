@@ -9,12 +9,13 @@
 
 #define MAGIC 0x41737466u
 #define VERSION 1u
-#define WORKERS 32 /* rows of counters; workers beyond share them */
+#define WORKERS TRAFFIC_WORKERS /* rows of counters; workers beyond share them */
 #define ROUTES 128 /* ROUTES_MAX and what met none */
 
 static const int statuses[] = {0,   200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 406, 408,
                                409, 412, 413, 415, 417, 422, 429, 431, 500, 503, 507};
 #define STATUSES (sizeof(statuses) / sizeof(statuses[0]))
+_Static_assert(STATUSES == TRAFFIC_STATUSES, "the header's number");
 
 const uint64_t traffic_bounds[TRAFFIC_BOUNDS] = {100,   250,    500,    1000,   2500,    5000,    10000,   25000,
                                                  50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000};
@@ -166,6 +167,26 @@ struct traffic_times traffic_route_times(const struct traffic *t, size_t route)
     struct traffic_times sum = {.sum = 0};
     for (size_t w = 0; w < WORKERS; w++)
         sum_times(&sum, &t->rows[w][route].times);
+    return sum;
+}
+
+struct traffic_answered traffic_route(const struct traffic *t, size_t route)
+{
+    struct traffic_answered sum = {.times = traffic_route_times(t, route)};
+    for (size_t i = 0; i < STATUSES; i++)
+        sum.by_status[i] = traffic_answers(t, route, i);
+    return sum;
+}
+
+struct traffic_answered traffic_worker(const struct traffic *t, unsigned worker)
+{
+    struct traffic_answered sum = {.by_status = {0}};
+    for (size_t route = 0; route < ROUTES; route++) {
+        const struct route_row *row = &t->rows[worker % WORKERS][route];
+        for (size_t i = 0; i < STATUSES; i++)
+            sum.by_status[i] += get(&row->answers[i]);
+        sum_times(&sum.times, &row->times);
+    }
     return sum;
 }
 

@@ -39,9 +39,19 @@ struct traffic_times {
 };
 
 /* traffic_status(i): the i-th status that is told apart; 0: all others together; -1 past the end. traffic_answers(t, route, i): answers with it, of all workers. */
+#define TRAFFIC_STATUSES 24
 int traffic_status(size_t i);
 uint64_t traffic_answers(const struct traffic *t, size_t route, size_t i);
 struct traffic_times traffic_route_times(const struct traffic *t, size_t route);
+
+/* traffic_worker(t, worker): what it answered over all routes, by status, and how quickly. Workers TRAFFIC_WORKERS apart share their counters. */
+#define TRAFFIC_WORKERS 32
+struct traffic_answered {
+    uint64_t by_status[TRAFFIC_STATUSES];
+    struct traffic_times times;
+};
+struct traffic_answered traffic_worker(const struct traffic *t, unsigned worker);
+struct traffic_answered traffic_route(const struct traffic *t, size_t route);
 
 struct traffic_work {
     uint64_t changes, done, failed;

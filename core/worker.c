@@ -143,6 +143,7 @@ static void turn(struct worker *w)
     limiting_tick(w->limiting, clock_wall_ms());
     score_set(score->connections, doors_connections(w->doors));
     score_set(score->pending, link_waiting(w->link));
+    score_set(score->streams, streams_open(w->streams));
 }
 
 static void finish(struct worker *w)

@@ -606,6 +606,15 @@ static void work(struct writer *w)
     w->last_size = size;
 }
 
+static char stage_now[4300]; /* what is under way before the store can be used */
+
+static void stage_begins(void *arg, const char *what)
+{
+    (void)arg;
+    snprintf(stage_now, sizeof(stage_now), "%s", what);
+    log_info("%s", what);
+}
+
 /* What an older format lacks is made before anybody can be served: minutes for millions, so it is seen in `assay stats` and in the log. */
 static bool brought_up(void *arg, uint64_t done, uint64_t total)
 {
@@ -616,7 +625,7 @@ static bool brought_up(void *arg, uint64_t done, uint64_t total)
     score_set(p->score->requests, done);
     score_set(p->score->pending, total - done);
     if (now >= said_ms + BROUGHT_UP_EVERY_MS)
-        log_info("bringing reports to this version: %llu of about %llu", (unsigned long long)done, (unsigned long long)total);
+        log_info("%s: %llu of about %llu", stage_now, (unsigned long long)done, (unsigned long long)total);
     said_ms = now >= said_ms + BROUGHT_UP_EVERY_MS ? now : said_ms;
     return !process_stopping;
 }
@@ -633,7 +642,10 @@ static struct store *open_store(struct process *p)
                                     .renderer = &render_records,
                                     .good = p->conf->reports_good,
                                     .decent = p->conf->reports_decent,
+                                    .without_copy = !p->conf->store_copy_before_upgrade,
+                                    .now_ms = clock_wall_ms(),
                                     .progress = brought_up,
+                                    .stage = stage_begins,
                                     .progress_arg = p};
     if (store_open(&options, &store, why, sizeof(why)) != STORE_OK) {
         if (process_stopping)

@@ -3,13 +3,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define CHUNK_BYTES ((size_t)256 << 10)
+#define SETTLE_BYTES ((uint64_t)4 << 20)
 #define PATH_BYTES (4096 + 64)
 
 static enum store_status why_errno(struct store *s, const char *what, const char *path)
@@ -96,10 +100,24 @@ static bool write_all(int fd, const char *p, size_t n)
     return true;
 }
 
+/*
+ * What is written goes to the disk as it comes and leaves the page cache: else it would take the room of what readers read, and a commit of
+ * the writer's would wait for all of it.
+ */
+static void settle(int to, uint64_t *from, uint64_t end)
+{
+    if (end - *from < SETTLE_BYTES)
+        return;
+    sync_file_range(to, (off_t)*from, (off_t)(end - *from), SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+    posix_fadvise(to, (off_t)*from, (off_t)(end - *from), POSIX_FADV_DONTNEED);
+    *from = end;
+}
+
 /* Everything ${from} yields, into ${to}. */
 static enum store_status pour(struct store *s, int from, int to, struct progress *p)
 {
     enum store_status status = STORE_OK;
+    uint64_t settled = 0;
     char *chunk = malloc(CHUNK_BYTES);
     if (chunk == NULL)
         return store_fail(s, ENOMEM, "copy the store");
@@ -121,6 +139,7 @@ static enum store_status pour(struct store *s, int from, int to, struct progress
             snprintf(s->why, sizeof(s->why), "the backup was given up: it holds the pages that the writer needs; raise store.map_size");
             status = STORE_FULL;
         }
+        settle(to, &settled, p->done);
     }
     free(chunk);
     return status;
@@ -148,8 +167,11 @@ static enum store_status copy_through_pipe(struct store *s, int to, struct progr
     return status;
 }
 
+/* What puts the store into a file. */
+typedef enum store_status copy_fn(struct store *s, int to, struct progress *p);
+
 /* A copy under another name until it is whole and on the disk. */
-static enum store_status copy_to(struct store *s, const char *dir, struct progress *p)
+static enum store_status copy_to(struct store *s, const char *dir, copy_fn *copy, struct progress *p)
 {
     char part[PATH_BYTES], whole[PATH_BYTES];
     snprintf(part, sizeof(part), "%s/data.mdb.part", dir);
@@ -157,7 +179,7 @@ static enum store_status copy_to(struct store *s, const char *dir, struct progre
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return why_errno(s, "make the copy", part);
-    enum store_status status = copy_through_pipe(s, fd, p);
+    enum store_status status = copy(s, fd, p);
     if (status == STORE_OK && fsync(fd) != 0)
         status = why_errno(s, "sync the copy", part);
     close(fd);
@@ -168,25 +190,80 @@ static enum store_status copy_to(struct store *s, const char *dir, struct progre
     return status;
 }
 
-enum store_status store_backup(struct store *s, const char *dir, store_progress_fn *progress, void *arg)
+static enum store_status progress_of(struct store *s, store_progress_fn *progress, void *arg, struct progress *out)
 {
-    struct store_usage usage;
-    struct stat st;
+    struct store_room room;
     MDB_stat stat_env;
     MDB_envinfo info;
+    enum store_status status = store_room(s, &room);
+    store_read_end(s);
+    mdb_env_stat(s->env, &stat_env);
+    mdb_env_info(s->env, &info);
+    *out = (struct progress){
+        .fn = progress, .arg = arg, .total = room.used_bytes, .page_bytes = stat_env.ms_psize, .last_page = info.me_last_pgno};
+    return status;
+}
+
+enum store_status store_backup(struct store *s, const char *dir, store_progress_fn *progress, void *arg)
+{
+    struct stat st;
+    struct progress p;
     if (strlen(dir) >= 4096 || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode) || !dir_is_empty(dir)) {
         snprintf(s->why, sizeof(s->why), "%.900s is not an empty directory: make one for each backup", dir);
         return STORE_INVALID;
     }
-    enum store_status status = store_usage(s, &usage);
-    store_read_end(s);
+    enum store_status status = progress_of(s, progress, arg, &p);
+    return status == STORE_OK ? copy_to(s, dir, copy_through_pipe, &p) : status;
+}
+
+/* ---- a copy beside the store, before its format changes: by who alone writes to it, so that the file stands still ---- */
+
+/* The file with its free pages, in no time: both share the blocks until one of them changes. */
+static enum store_status copy_by_sharing(struct store *s, int to, struct progress *p)
+{
+    int from = -1;
+    (void)p;
+    bool shared = mdb_env_get_fd(s->env, &from) == 0 && ioctl(to, FICLONE, from) == 0;
+    return shared ? STORE_OK : store_fail(s, errno, "share the store's blocks");
+}
+
+static enum store_status look_for_room(struct store *s, const char *dir, uint64_t bytes)
+{
+    enum { MIB = 1 << 20 };
+    struct statvfs fs;
+    if (statvfs(dir, &fs) != 0)
+        return why_errno(s, "look for room", dir);
+    uint64_t room = (uint64_t)fs.f_bavail * fs.f_frsize;
+    if (room > bytes + bytes / 20)
+        return STORE_OK;
+    snprintf(s->why, sizeof(s->why),
+             "there is no room for that: it takes %llu MiB, and %llu MiB are free; make room, or set store.copy_before_upgrade to false to go without",
+             (unsigned long long)(bytes / MIB + 1), (unsigned long long)(room / MIB));
+    return STORE_FULL;
+}
+
+enum store_status store_copy_beside(struct store *s, const char *dir, store_progress_fn *progress, void *arg)
+{
+    char part[PATH_BYTES], parent[PATH_BYTES];
+    struct progress p;
+    enum store_status status = progress_of(s, progress, arg, &p);
     if (status != STORE_OK)
         return status;
-    mdb_env_stat(s->env, &stat_env);
-    mdb_env_info(s->env, &info);
-    struct progress p = {
-        .fn = progress, .arg = arg, .total = usage.room.used_bytes, .page_bytes = stat_env.ms_psize, .last_page = info.me_last_pgno};
-    return copy_to(s, dir, &p);
+    if (mkdir(dir, 0700) != 0 && errno != EEXIST)
+        return why_errno(s, "make the copy", dir);
+    snprintf(part, sizeof(part), "%s/data.mdb.part", dir);
+    unlink(part); /* of one that was cut off */
+    if (copy_to(s, dir, copy_by_sharing, &p) != STORE_OK) {
+        status = look_for_room(s, dir, p.total);
+        if (status == STORE_OK)
+            status = copy_to(s, dir, copy_through_pipe, &p);
+    }
+    snprintf(parent, sizeof(parent), "%s/..", dir);
+    if (status == STORE_OK && sync_dir(parent) != 0)
+        status = why_errno(s, "sync the directory of", dir);
+    if (status != STORE_OK)
+        rmdir(dir); /* if nothing is in it */
+    return status;
 }
 
 /* ---- restore ---- */

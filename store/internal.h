@@ -372,8 +372,14 @@ void synced_write_back(struct store_txn *t);
 
 /* ---- migrate.c ---- */
 
-/* migrate_look(s, o, why, why_size): may this process use what is there? STORE_NEWER or STORE_CORRUPT where not, and nothing was touched. */
+/*
+ * migrate_look(s, o, why, why_size): may this process use what is there? STORE_NEWER or STORE_CORRUPT where not, and nothing was touched. A
+ * writer copies a store of an older format here, before it changes a byte of it.
+ */
 enum store_status migrate_look(struct store *s, const struct store_options *o, char *why, size_t why_size);
+
+/* store_copy_beside(s, dir, progress, arg): the store as the only file of ${dir}, made where it is missing; at once where the disk can share blocks. */
+enum store_status store_copy_beside(struct store *s, const char *dir, store_progress_fn *progress, void *arg);
 
 /* format_read(s, txn, out), format_write(t, f): the store's own record. */
 enum store_status format_read(struct store *s, MDB_txn *txn, struct format_record *out);

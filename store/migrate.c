@@ -1,12 +1,19 @@
 #include "internal.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #define SLICE 1000 /* records of a transaction */
 
 /*
+ * A store of an older format goes through three states, each left by one commit:
+ *
+ *   format N                  copied first, as a whole, under a name that tells format and day; cut off, it is copied again
+ *   format M, from N          half-way: readers and older versions refuse it; the next start of the writer goes on
+ *   format M                  done
+ *
  * Steps from one format to the next. Columns: from, to, what brings the records up to date in transactions of its own and ends with one
- * that notes ${to}. Cut off, it goes on at the next start where it was.
+ * that notes ${to} by note_step. Cut off, it goes on at the next start where it was.
  */
 typedef enum store_status migrate_fn(struct store *s, const struct store_options *o, struct format_record *f);
 static migrate_fn index_reports;
@@ -45,6 +52,19 @@ void format_write(struct store_txn *t, const struct format_record *f)
     txn_put(t, SPACE_META, &k, f, sizeof(*f));
 }
 
+/* what the records are of: half-way they are still of the format that was */
+static uint32_t level_of(const struct format_record *f)
+{
+    return f->from != 0 ? f->from : f->format;
+}
+
+/* in the transaction that ends a step */
+static void note_step(struct store_txn *t, struct format_record *f, uint32_t to)
+{
+    f->from = to == f->format ? 0 : to;
+    format_write(t, f);
+}
+
 static enum store_status judge(struct store *s, const struct store_options *o, const struct format_record *f, char *why, size_t why_size)
 {
     if (f->format > STORE_FORMAT_VERSION) {
@@ -53,28 +73,28 @@ static enum store_status judge(struct store *s, const struct store_options *o, c
                  f->format, STORE_FORMAT_VERSION);
         return STORE_NEWER;
     }
-    bool known = f->format == STORE_FORMAT_VERSION;
+    uint32_t level = level_of(f);
+    bool known = level == STORE_FORMAT_VERSION;
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
-        known = known || steps[i].from == f->format;
+        known = known || steps[i].from == level;
     if (!known) {
         snprintf(why, why_size, "the store has format %u, which this Assay cannot bring up to date: use the versions in between first",
-                 f->format);
+                 level);
         return STORE_CORRUPT;
     }
-    if (s->mode == STORE_READ && f->format < STORE_FORMAT_VERSION) { /* what lists are answered from is not there yet */
+    if (s->mode == STORE_READ && level < STORE_FORMAT_VERSION) { /* what lists are answered from is not there yet */
         if (o->old != NULL)
             *o->old = true;
-        snprintf(why, why_size, "the store has the old format %u: start assayd once, which brings it up to date", f->format);
+        snprintf(why, why_size, "the store has the old format %u: start assayd once, which brings it up to date", level);
         return STORE_CORRUPT;
     }
     return STORE_OK;
 }
 
 /* An environment without our sub-databases is a new one if it holds nothing at all. */
-static enum store_status look(struct store *s, const struct store_options *o, MDB_txn *txn, char *why, size_t why_size)
+static enum store_status look(struct store *s, const struct store_options *o, MDB_txn *txn, struct format_record *f, char *why, size_t why_size)
 {
     MDB_stat stat;
-    struct format_record f;
     mdb_env_stat(s->env, &stat);
     int rc = mdb_dbi_open(txn, schema_db_names[DB_BASE], 0, &s->dbi[DB_BASE]);
     if (rc == MDB_NOTFOUND && stat.ms_entries == 0) {
@@ -83,7 +103,7 @@ static enum store_status look(struct store *s, const struct store_options *o, MD
         snprintf(why, why_size, "the data directory holds no store yet: start assayd, or create a workspace, once");
         return STORE_NOT_FOUND;
     }
-    enum store_status status = rc == 0 ? format_read(s, txn, &f) : store_fail(s, rc, "open the store");
+    enum store_status status = rc == 0 ? format_read(s, txn, f) : store_fail(s, rc, "open the store");
     if (rc == MDB_NOTFOUND || status == STORE_NOT_FOUND) {
         snprintf(why, why_size, "data.mdb is another program's: set data_dir to a directory of Assay's own");
         return STORE_CORRUPT;
@@ -92,7 +112,31 @@ static enum store_status look(struct store *s, const struct store_options *o, MD
         snprintf(why, why_size, "%s", s->why);
         return status;
     }
-    return judge(s, o, &f, why, why_size);
+    return judge(s, o, f, why, why_size);
+}
+
+static void tell_stage(const struct store_options *o, const char *what)
+{
+    if (o->stage != NULL)
+        o->stage(o->progress_arg, what);
+}
+
+/* Nothing is changed before the copy is on the disk: whatever happens from then on, the store as it was is there. */
+static enum store_status keep_copy(struct store *s, const struct store_options *o, uint32_t format, char *why, size_t why_size)
+{
+    char dir[sizeof(s->dir) + 64], day[32], what[sizeof(dir) + 64];
+    time_t seconds = (time_t)(o->now_ms / 1000);
+    struct tm utc;
+    if (gmtime_r(&seconds, &utc) == NULL || strftime(day, sizeof(day), "%Y-%m-%d", &utc) == 0)
+        snprintf(day, sizeof(day), "undated");
+    snprintf(dir, sizeof(dir), "%s/format-%u-%s", o->dir, format, day);
+    snprintf(what, sizeof(what), "copying the store of format %u to %s", format, dir);
+    tell_stage(o, what);
+    enum store_status status = store_copy_beside(s, dir, o->progress, o->progress_arg);
+    if (status != STORE_OK)
+        snprintf(why, why_size, "the store has the old format %u and is copied before it is brought to %d: %s", format, STORE_FORMAT_VERSION,
+                 s->why);
+    return status;
 }
 
 enum store_status migrate_look(struct store *s, const struct store_options *o, char *why, size_t why_size)
@@ -108,9 +152,11 @@ enum store_status migrate_look(struct store *s, const struct store_options *o, c
         snprintf(why, why_size, "%s", s->why);
         return status;
     }
-    enum store_status status = look(s, o, txn, why, why_size);
+    struct format_record f = {.format = 0};
+    enum store_status status = look(s, o, txn, &f, why, why_size);
     mdb_txn_abort(txn);
-    return status;
+    bool old = status == STORE_OK && f.format != 0 && f.format < STORE_FORMAT_VERSION && f.from == 0;
+    return old && s->mode == STORE_WRITE && !o->without_copy ? keep_copy(s, o, f.format, why, why_size) : status;
 }
 
 /* ---- the writer's part ---- */
@@ -154,7 +200,7 @@ static bool go_on(struct store *s, const struct store_options *o, uint64_t done,
 {
     if (o->progress == NULL || o->progress(o->progress_arg, done, total > done ? total : done))
         return true;
-    snprintf(s->why, sizeof(s->why), "stopped while reports were brought to this version; the next start goes on from there");
+    snprintf(s->why, sizeof(s->why), "stopped while the store was brought to this version; the next start goes on from there");
     return false;
 }
 
@@ -215,8 +261,7 @@ static enum store_status index_end(struct store *s, struct format_record *f)
         rc = mdb_drop(t->mdb, old, 1);
     if (rc != 0 && rc != MDB_NOTFOUND)
         txn_fail(t, rc, "drop the old index");
-    f->format = 2;
-    format_write(t, f);
+    note_step(t, f, 2);
     return store_commit(t);
 }
 
@@ -245,19 +290,38 @@ static enum store_status index_reports(struct store *s, const struct store_optio
     return index_end(s, f);
 }
 
+/* From here on it is half-way. */
+static enum store_status begin(struct store *s, struct format_record *f)
+{
+    struct store_txn *t;
+    enum store_status status = store_begin(s, &t);
+    if (status != STORE_OK)
+        return status;
+    f->from = level_of(f);
+    f->format = STORE_FORMAT_VERSION;
+    format_write(t, f);
+    return store_commit(t);
+}
+
 static enum store_status bring_up(struct store *s, const struct store_options *o)
 {
     MDB_txn *txn;
     struct format_record f;
+    char what[96];
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = format_read(s, txn, &f);
     store_read_end(s);
     if (status == STORE_NOT_FOUND)
         return make(s);
-    for (size_t i = 0; status == STORE_OK && i < sizeof(steps) / sizeof(*steps); i++) {
-        if (steps[i].from == f.format)
+    if (status == STORE_OK && f.format < STORE_FORMAT_VERSION)
+        status = begin(s, &f);
+    for (size_t i = 0; status == STORE_OK && f.from != 0 && i < sizeof(steps) / sizeof(*steps); i++) {
+        if (steps[i].from == f.from) {
+            snprintf(what, sizeof(what), "bringing the store from format %u to %u", steps[i].from, steps[i].to);
+            tell_stage(o, what);
             status = steps[i].fn(s, o, &f);
+        }
     }
     return status;
 }

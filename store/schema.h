@@ -166,6 +166,7 @@ struct PACKED format_record {
     uint64_t rendered_projects; /* likewise; they come after the reports */
     uint8_t widget_pass;        /* and then the widget's: how many kinds are done */
     uint8_t widget_after_n, widget_after[33]; /* of the next kind, every record up to this key */
+    uint32_t from;              /* not 0: being brought up from this format to ${format}, half-way and of use to nobody */
 };
 
 struct PACKED rating_record {

@@ -138,6 +138,9 @@ struct store_renderer {
 /* progress: ${done} of ${total} so far (records or pages). Return false to stop. */
 typedef bool store_progress_fn(void *arg, uint64_t done, uint64_t total);
 
+/* stage: ${what} begins: "copying the store of format 1 to …". Borrowed for the call. */
+typedef void store_stage_fn(void *arg, const char *what);
+
 enum store_mode { STORE_READ, STORE_WRITE };
 
 struct store_options {
@@ -147,8 +150,19 @@ struct store_options {
     enum store_mode mode;
     bool must_exist; /* with STORE_WRITE: an empty directory is a lost disk, not a new store */
     bool *old; /* with STORE_READ: becomes true where an old format is why it is refused; or NULL */
+    /*
+     * STORE_WRITE of an older format copies the store first, into the directory format-N-YYYY-MM-DD below ${dir}, the day being that of
+     * ${now_ms}; store_restore takes it back from there. ${without_copy}: it does not.
+     */
+    bool without_copy;
+    int64_t now_ms;
     const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
-    store_progress_fn *progress; /* STORE_WRITE, or NULL: of reports of an older format indexed on opening, after each transaction */
+    /*
+     * STORE_WRITE, or NULL: of an older format that is copied (in pages) and brought up (in records, after each transaction). ${stage} is
+     * told in words when one of them begins.
+     */
+    store_progress_fn *progress;
+    store_stage_fn *stage;
     void *progress_arg;
     /*
      * the scores from which a result is good, or decent: reports that were graded by others are brought to these by CHANGE_PURGE; both 0:
@@ -164,7 +178,7 @@ struct store;
 /*
  * store_open(options, out, why, why_size):
  * Open the environment. STORE_WRITE also makes what is missing and runs migrations (STORE_NEWER: refused, nothing touched; STORE_IO: also
- * when progress said stop, and the next one goes on from there). On failure
+ * when progress said stop, and the next one goes on from there; STORE_FULL: also where there is no room for the copy that comes first). On failure
  * ${why} says in one sentence what is wrong and what to do. store_close(NULL) does nothing.
  */
 enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)

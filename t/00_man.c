@@ -139,6 +139,34 @@ START_TEST(completion_offers_every_command_and_option)
 }
 END_TEST
 
+/* The same of zsh's, where there is a zsh. Its words and what it offers them to are put in its place. */
+START_TEST(zsh_completion_offers_every_command_and_option)
+{
+    char *missing = output_of("command -v zsh >/dev/null || exit 0\n"
+                              "PATH=$PWD:$PATH zsh -f -c '\n"
+                              "compadd() { [[ $1 == -S ]] && shift 2; [[ $1 == -a ]] && offers=(${(P)2}) || offers=(\"${@[2,-1]}\"); }\n"
+                              "offered() { local -a words; words=(\"$@\"); local CURRENT=$# service=assay; source " SRCDIR "/packaging/assay.zsh-completion; asked=\"$*\"; }\n"
+                              "lacks() { (( ${offers[(Ie)$1]} )) || echo \"$asked: $1\"; }\n"
+                              "total=0 typed=()\n"
+                              "assay -h | while IFS= read -r line; do\n"
+                              "    case $line in\n"
+                              "    Options*) break ;;\n"
+                              "    \"      \"--*) line=${line#\"      \"} line=${line%%:*} option=${line%% *}; offered assay $typed --; lacks $option ;;\n"
+                              "    \"  \"[a-z]*)\n"
+                              "        typed=()\n"
+                              "        for word in ${=line}; do\n"
+                              "            [[ $word != *[^a-z]* ]] || break\n"
+                              "            offered assay $typed \"\"; lacks $word; typed+=($word)\n"
+                              "        done\n"
+                              "        (( ++total )) ;;\n"
+                              "    esac\n"
+                              "done\n"
+                              "(( total > 10 )) || echo \"only $total commands\"'");
+    ck_assert_str_eq(missing, "");
+    free(missing);
+}
+END_TEST
+
 /* what bootstrap installs to build with, a package asks for to build with; a compiler is there anyway */
 static const struct {
     const char *list, *packaging, *before;
@@ -175,6 +203,7 @@ int main(void)
     tcase_add_test(tcase, every_sub_command_and_option_is_in_assay_1);
     tcase_add_loop_test(tcase, every_option_of_assayd_is_in_assayd_8, 0, (int)(sizeof(assayd_options) / sizeof(assayd_options[0])));
     tcase_add_test(tcase, completion_offers_every_command_and_option);
+    tcase_add_test(tcase, zsh_completion_offers_every_command_and_option);
     tcase_add_loop_test(tcase, packages_are_built_with_what_bootstrap_installs, 0, (int)(sizeof(builds) / sizeof(builds[0])));
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);

@@ -488,7 +488,7 @@ static struct store *open_telling(void)
     char why[512];
     struct store *s;
     const struct store_options o = {.dir = k.dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = STORE_WRITE, .renderer = &kit_renderer,
-                                    .progress = tell_or_die, .segment_rows = 700, .log_entries = 300};
+                                    .without_copy = true, .progress = tell_or_die, .segment_rows = 700, .log_entries = 300};
     enum store_status status = store_open(&o, &s, why, sizeof(why));
     ck_assert_msg(status == STORE_OK, "%s", why);
     return s;

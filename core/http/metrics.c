@@ -144,6 +144,11 @@ static uint64_t one(const struct score *s)
     return 1;
 }
 
+static uint64_t open_streams(const struct score *s)
+{
+    return score_get(s->streams);
+}
+
 static uint64_t open_connections(const struct score *s)
 {
     return score_get(s->connections);
@@ -226,6 +231,11 @@ static void connections(struct worker *w, const struct metric *m, struct buf *ou
 static void connections_max(struct worker *w, const struct metric *m, struct buf *out)
 {
     metrics_sample(out, m, NULL, NULL, w->conf->max_connections);
+}
+
+static void streams(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WORKER, false, open_streams));
 }
 
 static void held(struct worker *w, const struct metric *m, struct buf *out)
@@ -314,6 +324,7 @@ const struct metric metrics[] = {
      stretches},
     {"assay_connections", "gauge", "Connections that are open.", connections},
     {"assay_connections_max", "gauge", "Connections that are let in, max_connections.", connections_max},
+    {"assay_http_streams", "gauge", "Event streams that are open; each is one of the connections.", streams},
     {"assay_http_requests_held", "gauge", "Requests that wait for a grade.", held},
     {"assay_http_requests_total", "counter", "Requests answered, by route and status; without a route where the path has none.", answers},
     {"assay_http_request_duration_seconds", "histogram", "Time from a request's head to the end of its answer; event streams are left out.",

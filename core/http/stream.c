@@ -49,6 +49,11 @@ void streams_free(struct streams *s)
     free(s);
 }
 
+uint32_t streams_open(const struct streams *s)
+{
+    return (uint32_t)s->count;
+}
+
 static struct stream *head_of(struct streams *s, const struct ulid *conversation)
 {
     uint64_t high, low;

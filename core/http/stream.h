@@ -16,6 +16,9 @@ struct worker;
 struct streams *streams_new(void);
 void streams_free(struct streams *s);
 
+/* streams_open(s): how many are open. */
+uint32_t streams_open(const struct streams *s);
+
 /* stream_open(r, last): begin to stream the request's conversation behind the message ${last}. It is the reply. */
 void stream_open(struct request *r, const struct ulid *last);
 

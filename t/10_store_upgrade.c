@@ -1,0 +1,337 @@
+/*
+ * A store of an older format is copied first, then brought up to date; killed anywhere, the next start goes on, and what was can be had back.
+ * Format 1 is the example: the same records, and lists from a sub-database "index", of which it matters only that it goes.
+ */
+#include "t/00_store_kit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <lmdb.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define COPY "format-1-2026-05-05" /* of NOW */
+#define REPORTS 2300
+
+static struct kit k;
+static uint64_t workspace;
+
+static void put(MDB_txn *txn, const char *db, unsigned flags, const void *key, size_t key_n, const void *value, size_t value_n)
+{
+    MDB_dbi dbi;
+    MDB_val k_ = {key_n, (void *)(uintptr_t)key}, v = {value_n, (void *)(uintptr_t)value};
+    ck_assert_int_eq(mdb_dbi_open(txn, db, flags, &dbi), 0);
+    ck_assert_int_eq(mdb_put(txn, dbi, &k_, &v, 0), 0);
+}
+
+static void make_format_1(const char *dir)
+{
+    const uint32_t format[7] = {1, 1};
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi list;
+    ck_assert_int_eq(mdb_env_create(&env), 0);
+    mdb_env_set_maxdbs(env, 8);
+    ck_assert_int_eq(mdb_env_open(env, dir, 0, 0600), 0);
+    ck_assert_int_eq(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    put(txn, "base", 0, "mf", 2, format, sizeof(format));
+    put(txn, "index", MDB_CREATE, "x", 1, "y", 1);
+    ck_assert_int_eq(mdb_dbi_open(txn, "list", 0, &list), 0);
+    ck_assert_int_eq(mdb_drop(txn, list, 1), 0);
+    ck_assert_int_eq(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+}
+
+static void fill(void)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    char url[64];
+    workspace = kit_workspace(&k, "acme");
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (unsigned i = 0; i < REPORTS; i++) {
+        snprintf(url, sizeof(url), "https://a.com/%u", i);
+        struct store_change c = kit_create_change(workspace, url, i % 2 ? "a.com" : "b.com");
+        store_apply(t, &c, k.now, &a);
+        ck_status(a.status, STORE_OK);
+        c = kit_done_change(a.id, 1, (int)(i % 101));
+        store_apply(t, &c, k.now + i, &a);
+    }
+    ck_status(store_commit(t), STORE_OK);
+}
+
+static void setup(void)
+{
+    kit_open(&k);
+    fill();
+    store_close(k.s);
+    k.s = NULL;
+    make_format_1(k.dir);
+}
+
+static void teardown(void)
+{
+    kit_close(&k);
+}
+
+/* ---- what is told, and who dies of it ---- */
+
+static struct {
+    unsigned calls, stages, last; /* dies at the last call */
+    bool stop;
+    char said[4][512];
+} told;
+
+static bool call(void)
+{
+    if (++told.calls == told.last && told.stop)
+        return false;
+    if (told.calls == told.last)
+        raise(SIGKILL);
+    return true;
+}
+
+static bool on_progress(void *arg, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    kit_assert(done <= total);
+    return call();
+}
+
+static void on_stage(void *arg, const char *what)
+{
+    (void)arg;
+    if (told.stages < 4)
+        snprintf(told.said[told.stages++], sizeof(told.said[0]), "%s", what);
+    call();
+}
+
+static enum store_status open_in(const char *dir, bool without_copy, struct store **out, char *why, size_t why_size)
+{
+    const struct store_options o = {.dir = dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = STORE_WRITE, .renderer = &kit_renderer,
+                                    .without_copy = without_copy, .now_ms = NOW, .progress = on_progress, .stage = on_stage,
+                                    .segment_rows = 700, .log_entries = 300};
+    memset(told.said, 0, sizeof(told.said));
+    told.calls = told.stages = 0;
+    return store_open(&o, out, why, why_size);
+}
+
+static void open_here(bool without_copy)
+{
+    char why[1024];
+    enum store_status status = open_in(k.dir, without_copy, &k.s, why, sizeof(why));
+    ck_assert_msg(status == STORE_OK, "%s", why);
+}
+
+static void expect_whole(struct store *s)
+{
+    struct store_list_query q = {.workspace = workspace, .sort = REPORT_BY_SCORE, .search = STR("A.com"), .page = 1, .per_page = 50};
+    ck_assert_uint_eq(kit_reports(s, &q).total, REPORTS);
+    store_read_end(s);
+    kit_check_clean(s);
+}
+
+static bool there(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", k.dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void expect_refused(const char *dir, enum store_mode mode, const char *part)
+{
+    char why[512] = "";
+    struct store *s;
+    const struct store_options o = {.dir = dir, .mode = mode, .renderer = &kit_renderer};
+    ck_assert_int_ne(store_open(&o, &s, why, sizeof(why)), STORE_OK);
+    ck_assert_msg(strstr(why, part) != NULL, "%s", why);
+}
+
+/* The copy is as the store was, and comes back by a restore; it is left alone by that. */
+static void expect_copy_restores(void)
+{
+    char from[128], to[64], why[1024] = "";
+    struct store *s;
+    snprintf(from, sizeof(from), "%s/" COPY, k.dir);
+    ck_assert(there(COPY "/data.mdb") && !there(COPY "/data.mdb.part"));
+    kit_dir(to);
+    ck_assert_msg(store_restore(from, to, NULL, NULL, why, sizeof(why)) == STORE_OK, "%s", why);
+    expect_refused(to, STORE_READ, "old format 1");
+    ck_assert_msg(open_in(to, true, &s, why, sizeof(why)) == STORE_OK, "%s", why);
+    expect_whole(s);
+    store_close(s);
+    kit_remove(to);
+}
+
+/* ---- */
+
+START_TEST(a_store_of_an_older_format_is_copied_first_by_format_and_day)
+{
+    open_here(false);
+    ck_assert_uint_eq(told.stages, 2);
+    ck_assert_msg(strstr(told.said[0], "copying the store of format 1 to ") && strstr(told.said[0], COPY), "%s", told.said[0]);
+    ck_assert_str_eq(told.said[1], "bringing the store from format 1 to 2");
+    expect_whole(k.s);
+    expect_copy_restores();
+    store_close(k.s);
+    open_here(false);
+    ck_assert_uint_eq(told.calls, 0); /* that was once */
+}
+END_TEST
+
+START_TEST(without_a_copy_if_so_told)
+{
+    open_here(true);
+    ck_assert_uint_eq(told.stages, 1);
+    ck_assert(!there(COPY));
+    expect_whole(k.s);
+}
+END_TEST
+
+static bool is_killed(unsigned at)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        kit_child();
+        told.last = at;
+        open_here(false);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status);
+}
+
+START_TEST(killed_anywhere_the_next_start_goes_on)
+{
+    unsigned at = (unsigned)_i + 1;
+    bool killed = is_killed(at);
+    if (killed && !there(COPY "/data.mdb"))
+        expect_refused(k.dir, STORE_READ, "old format 1");
+    bool half_way = killed && there(COPY "/data.mdb");
+    if (half_way) {
+        expect_refused(k.dir, STORE_READ, "old format 1");
+        is_killed(2); /* and once more on the way */
+    }
+    open_here(false);
+    expect_whole(k.s);
+    expect_copy_restores();
+}
+END_TEST
+
+START_TEST(half_way_no_second_copy_is_made)
+{
+    unsigned calls = 1;
+    struct stat before, after;
+    char path[256];
+    while (is_killed(calls) && !there(COPY "/data.mdb"))
+        calls++;
+    snprintf(path, sizeof(path), "%s/" COPY "/data.mdb", k.dir);
+    ck_assert_int_eq(stat(path, &before), 0);
+    open_here(false);
+    ck_assert_uint_eq(told.stages, 1);
+    ck_assert_int_eq(stat(path, &after), 0);
+    ck_assert_uint_eq(before.st_ino, after.st_ino);
+    expect_whole(k.s);
+}
+END_TEST
+
+static size_t slurp(char *to, size_t size)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/data.mdb", k.dir);
+    int fd = open(path, O_RDONLY);
+    ssize_t n = read(fd, to, size);
+    close(fd);
+    ck_assert(n > 0 && (size_t)n < size);
+    return (size_t)n;
+}
+
+START_TEST(stopped_while_it_copies_it_leaves_all_as_it_was)
+{
+    static char before[16 << 20], after[16 << 20];
+    char why[1024] = "";
+    size_t n = slurp(before, sizeof(before));
+    told.last = 3;
+    told.stop = true;
+    enum store_status status = open_in(k.dir, false, &k.s, why, sizeof(why));
+    if (status == STORE_OK) /* the disk shares blocks: there was nothing to stop */
+        return;
+    ck_status(status, STORE_IO);
+    ck_assert_msg(strstr(why, "stopped") != NULL, "%s", why);
+    ck_assert(!there(COPY));
+    ck_assert_uint_eq(slurp(after, sizeof(after)), n);
+    ck_assert(memcmp(before, after, n) == 0);
+    told.last = 0;
+    open_here(false);
+    expect_whole(k.s);
+}
+END_TEST
+
+/* ---- a disk with room for the store and its upgrade, but not for a copy ---- */
+
+static uint64_t used_blocks(const char *path)
+{
+    struct stat st;
+    kit_assert(stat(path, &st) == 0);
+    return (uint64_t)st.st_blocks * 512;
+}
+
+static int on_a_small_disk(void)
+{
+    char source[256], command[1024], options[64], why[1024] = "";
+    struct store *s;
+    snprintf(source, sizeof(source), "%s/data.mdb", k.dir);
+    snprintf(options, sizeof(options), "size=%llu", (unsigned long long)(used_blocks(source) + used_blocks(source) / 2));
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("tmpfs", "/mnt", "tmpfs", 0, options) != 0)
+        return 77;
+    snprintf(command, sizeof(command), "cp --sparse=always %s /mnt/data.mdb", source);
+    kit_assert(system(command) == 0);
+    kit_assert(open_in("/mnt", false, &s, why, sizeof(why)) == STORE_FULL);
+    if (strstr(why, "no room") == NULL || strstr(why, "copy_before_upgrade") == NULL)
+        kit_fail(__FILE__, __LINE__, "the sentence", why);
+    kit_assert(access("/mnt/" COPY, F_OK) != 0);
+    if (open_in("/mnt", true, &s, why, sizeof(why)) != STORE_OK)
+        kit_fail(__FILE__, __LINE__, "without a copy", why);
+    expect_whole(s);
+    store_close(s);
+    return 0;
+}
+
+START_TEST(without_room_for_the_copy_it_is_refused_with_a_sentence)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        kit_child();
+        _exit(on_a_small_disk());
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        fprintf(stderr, "no disk could be mounted here: not tested\n");
+    else
+        ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store upgrade");
+    TCase *tc = tcase_create("upgrade");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, a_store_of_an_older_format_is_copied_first_by_format_and_day);
+    tcase_add_test(tc, without_a_copy_if_so_told);
+    tcase_add_loop_test(tc, killed_anywhere_the_next_start_goes_on, 0, 24);
+    tcase_add_test(tc, half_way_no_second_copy_is_made);
+    tcase_add_test(tc, stopped_while_it_copies_it_leaves_all_as_it_was);
+    tcase_add_test(tc, without_room_for_the_copy_it_is_refused_with_a_sentence);
+    suite_add_tcase(suite, tc);
+    return kit_run(suite);
+}
