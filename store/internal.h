@@ -208,6 +208,19 @@ void *txn_reserve(struct store_txn *t, enum space space, struct key *key, size_t
 void txn_del(struct store_txn *t, enum space space, struct key *key);
 void txn_drop(struct store_txn *t, enum space space, struct key *key);
 
+/* txn_next(t, counter): the next id of that counter. */
+#define txn_next(t, counter) ((t)->counters_dirty = true, ++(t)->counters.counter)
+
+/* txn_ulid(t, out): the next ULID; false after an error. */
+bool txn_ulid(struct store_txn *t, struct ulid *out);
+
+void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
+bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
+/* txn_match(match, version): does If-Match let that version through? */
+bool txn_match(struct str match, uint64_t version);
+
+/* ---- cache.c ---- */
+
 /* txn_workspace(t, id), txn_project(t, id): the cached record, dying ones included; NULL without one or after an error. */
 struct cached *txn_workspace(struct store_txn *t, uint64_t id);
 struct cached *txn_project(struct store_txn *t, uint64_t id);
@@ -221,16 +234,10 @@ void txn_changed(struct store_txn *t, struct cached *c);
 /* txn_gone(t, c): delete the record. */
 void txn_gone(struct store_txn *t, struct cached *c);
 
-/* txn_next(t, counter): the next id of that counter. */
-#define txn_next(t, counter) ((t)->counters_dirty = true, ++(t)->counters.counter)
-
-/* txn_ulid(t, out): the next ULID; false after an error. */
-bool txn_ulid(struct store_txn *t, struct ulid *out);
-
-void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
-bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
-/* txn_match(match, version): does If-Match let that version through? */
-bool txn_match(struct str match, uint64_t version);
+/* cache_write(t): put what of it changed. cache_clear(t): at the end of the transaction. cache_free(t): at the writer's. */
+void cache_write(struct store_txn *t);
+void cache_clear(struct store_txn *t);
+void cache_free(struct store_txn *t);
 
 /* ---- room.c ---- */
 
