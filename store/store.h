@@ -306,6 +306,12 @@ enum store_status store_commit(struct store_txn *t) __attribute__((warn_unused_r
 void store_abort(struct store_txn *t);
 
 /*
+ * store_txn_pause(t, pause, arg): CHANGE_PURGE and CHANGE_RETAIN in this transaction end where that says true: it is asked after each record of
+ * theirs, and what they leave is for the next one.
+ */
+void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
+
+/*
  * store_purge_ahead(s, limit, pause, arg): between transactions, read what the next CHANGE_PURGE takes, so that it does not wait for the disk
  * or make up for a long log while it holds one. How many records, up to ${limit}, it should be told to delete; 0: a pause came before that
  * was known, ask again first.

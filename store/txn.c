@@ -315,6 +315,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     t->full = -1;
     t->counters_dirty = t->installed = t->upkept = t->ulid_known = t->ulid_dirty = false;
     t->synced_known = t->synced_dirty = false;
+    t->pause = NULL;
     s->event_count = 0;
     struct key k;
     MDB_val v;
@@ -330,6 +331,12 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     memcpy(&t->counters, counters, sizeof(t->counters));
     *out = t;
     return STORE_OK;
+}
+
+void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg)
+{
+    t->pause = pause;
+    t->pause_arg = arg;
 }
 
 /* What was read and done of the reports' indexes and results within a transaction that comes to nothing. */
