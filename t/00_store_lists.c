@@ -703,6 +703,16 @@ START_TEST(no_list_of_projects_goes_on_where_it_is_to_pause_however_many_come_an
     ck_assert_uint_ge(turns, 1); /* what is new comes in steps, too */
     expect_model(&q, &l);
     store_read_end(k.s);
+    struct model_project *newest = model;
+    for (size_t i = 0; i < MODEL_PROJECTS; i++)
+        newest = model[i].id > newest->id ? &model[i] : newest;
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = newest->id}), STORE_OK);
+    newest->id = 0;
+    q = (struct store_list_query){.workspace = w, .sort = PROJECT_BY_NAME, .search = str_of(newest->name), .page = 1, .per_page = 10};
+    l = kit_projects(k.s, &q);
+    ck_status(l.status, STORE_OK);
+    expect_model(&q, &l); /* the last of one order is somewhere in the other */
+    store_read_end(k.s);
 }
 END_TEST
 
