@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define SLICE_RECORDS_MIN 25 /* so that it ends one day, however slow the disk */
-#define SLICE_RECORDS_MAX 200
+#define SLICE_RECORDS_MAX 100 /* scattered, each has two pages of its own, which the commit writes */
 
 /*
  * slice_next(records, us, most_us): how many records the next one should take, when one of ${records} took ${us} and ${most_us} is the most

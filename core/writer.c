@@ -21,8 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PURGE_HOLD_US 10000 /* that work in the background should hold a transaction, beside what a commit of next to nothing takes */
-#define PURGE_AHEAD_US 4000 /* what is read for it between two transactions, in up to so many turns */
+#define PURGE_HOLD_US 5000 /* that work in the background should hold a transaction, beside what a commit of next to nothing takes */
+#define PURGE_WORK_US 2500 /* of them, before the commit */
+#define PURGE_AHEAD_US 3000 /* what is read for it between two transactions, in up to so many turns */
 #define PURGE_AHEAD_TURNS 16
 #define GATHER_MAX_US 2000
 #define TRAVEL_US 16 /* a caller's answer there and its next change back, workers and callers on the cores beside */
@@ -153,11 +154,35 @@ static enum store_status commit(struct writer *w, struct store_txn *t)
     return status;
 }
 
+/* work in the background, which callers do not wait for: it goes on a little where some are there, and no longer */
+static bool is_over(void *arg)
+{
+    struct writer *w = arg;
+    struct pollfd waiting = {w->epoll, POLLIN, 0};
+    return mono_us() >= w->patience.until_us || (++w->patience.asked >= SLICE_RECORDS_MIN && poll(&waiting, 1, 0) > 0);
+}
+
+static void be_patient(struct writer *w, uint64_t us)
+{
+    w->patience.until_us = mono_us() + us;
+    w->patience.asked = 0;
+}
+
+static void begin(struct writer *w)
+{
+    w->status = store_begin(w->store, &w->txn);
+    if (w->status != STORE_OK)
+        w->txn = NULL;
+    else
+        store_txn_pause(w->txn, is_over, w);
+    be_patient(w, PURGE_WORK_US);
+}
+
 /* put what has come into the batch's transaction, while more is on its way */
 static void apply_arrived(struct writer *w)
 {
-    if (w->txn == NULL && w->status == STORE_OK && (w->status = store_begin(w->store, &w->txn)) != STORE_OK)
-        w->txn = NULL;
+    if (w->txn == NULL && w->status == STORE_OK)
+        begin(w);
     int64_t now_ms = clock_wall_ms();
     for (; w->txn != NULL && w->applied < w->batch_count && store_txn_error(w->txn) == STORE_OK; w->applied++) {
         apply(w, w->txn, &w->batch[w->applied], now_ms);
@@ -211,6 +236,12 @@ static void refuse(struct item *item, enum store_status status)
     buf_add(&p->kept, &kept, sizeof(kept));
 }
 
+static void flush(struct writer *w)
+{
+    for (size_t i = 0; i < w->peers_count; i++)
+        peer_flush(w, w->peers[i]);
+}
+
 /* Callers wait for their answers, nobody for what a commit sets off: that comes after them. */
 static void answer_batch(struct writer *w)
 {
@@ -224,17 +255,14 @@ static void answer_batch(struct writer *w)
         else if (item->change.kind == CHANGE_RETAIN && item->answer.status != STORE_OK)
             w->retaining &= ~item->change.fields;
     }
-    for (size_t i = 0; i < w->peers_count; i++)
-        peer_flush(w, w->peers[i]);
+    flush(w);
 }
 
 static enum store_status try_one(struct writer *w, struct item *item)
 {
-    w->status = store_begin(w->store, &w->txn);
+    begin(w);
     if (w->status == STORE_OK)
         apply(w, w->txn, item, clock_wall_ms());
-    else
-        w->txn = NULL;
     return end_batch(w);
 }
 
@@ -463,33 +491,18 @@ static void on_time(struct writer *w)
     }
 }
 
-static bool is_over(void *until_us)
-{
-    return mono_us() >= *(const uint64_t *)until_us;
-}
-
 /* while no transaction is under way. What a slow disk has not brought yet may come in the next turns, and all of it is deleted at once. */
 static void look_ahead(struct writer *w)
 {
-    uint64_t until_us = mono_us() + PURGE_AHEAD_US;
-    w->purge_ready = w->purging ? store_purge_ahead(w->store, w->purge_slice, is_over, &until_us) : 0;
+    be_patient(w, PURGE_AHEAD_US);
+    w->purge_ready = w->purging ? store_purge_ahead(w->store, w->purge_slice, is_over, w) : 0;
     if (w->purge_ready == w->purge_slice || !w->purging)
         w->purge_waited = 0;
     else if (w->purge_waited++ % PURGE_AHEAD_TURNS != 0)
         w->purge_ready = 0;
 }
 
-/* last in a batch, and none that others are waited for */
-static void add_purge(struct writer *w)
-{
-    w->upkeeping = w->purge_ready != 0 || w->retaining != 0;
-    if (w->purge_ready != 0)
-        writer_batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = w->purge_ready};
-    if (w->retaining != 0)
-        retain(w);
-}
-
-/* ${us}, ${cpu_us}: what the transaction took after the last of its callers' changes, the commit included */
+/* ${us}, ${cpu_us}: what a transaction of work in the background took, the commit included */
 static void note_hold(struct writer *w, uint64_t us, uint64_t cpu_us)
 {
     struct score *score = w->process->score;
@@ -593,14 +606,12 @@ static uint64_t cpu_us(void)
 static void work(struct writer *w)
 {
     size_t size = w->batch_count;
-    uint64_t began = mono_us(), cpu = cpu_us();
+    uint64_t began = mono_us();
     apply_batch(w);
     if (size == 0)
         return;
     w->commit_us = mono_us() - began;
-    if (w->upkeeping)
-        note_hold(w, w->commit_us, cpu_us() - cpu);
-    else if (size <= SMALL_BATCH) /* one that had to wait for a core or a busy disk says little */
+    if (size <= SMALL_BATCH) /* one that had to wait for a core or a busy disk says little */
         w->small_commit_us =
             w->commit_us < w->small_commit_us ? w->commit_us : w->small_commit_us + (w->commit_us - w->small_commit_us) / 8;
     w->last_size = size;
@@ -613,6 +624,27 @@ static void stage_begins(void *arg, const char *what)
     (void)arg;
     snprintf(stage_now, sizeof(stage_now), "%s", what);
     log_info("%s", what);
+}
+
+/*
+ * In a transaction of its own, and after the callers' is committed and answered: who comes meanwhile waits for no more than one slice, which
+ * is short then. Both have a transaction each turn, so neither waits for the other's end.
+ */
+static void upkeep(struct writer *w)
+{
+    if (!w->purging && w->retaining == 0)
+        return;
+    look_ahead(w);
+    w->retained = w->retaining != 0 && (w->purge_ready == 0 || !w->retained);
+    if (w->retained)
+        retain(w);
+    else if (w->purge_ready != 0)
+        writer_batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = w->purge_ready};
+    if (w->batch_count == 0)
+        return;
+    uint64_t began = mono_us(), cpu = cpu_us();
+    apply_batch(w);
+    note_hold(w, mono_us() - began, cpu_us() - cpu);
 }
 
 /* What an older format lacks is made before anybody can be served: minutes for millions, so it is seen in `assay stats` and in the log. */
@@ -681,17 +713,16 @@ int writer_run(struct process *p)
         wait_and_read(&w);
         on_time(&w);
         held_retry(&w);
-        look_ahead(&w);
         gather(&w);
-        add_purge(&w);
         work(&w);
         hand_out(&w);
-        if ((w.purging || w.upkeep[0] != '\0') && clock_mono_ms() >= w.upkeep_at_ms) {
+        flush(&w);
+        upkeep(&w);
+        if (w.purging ? clock_mono_ms() >= w.upkeep_at_ms : w.upkeep[0] != '\0') {
             w.upkeep_at_ms = clock_mono_ms() + UPKEEP_EVERY_MS;
             tell_upkeep(&w);
         }
-        for (size_t i = 0; i < w.peers_count; i++)
-            peer_flush(&w, w.peers[i]);
+        flush(&w);
         peers_remove_gone(&w);
     }
     /* not answered is not lost: senders ask the next writer */

@@ -55,7 +55,11 @@ struct writer {
     size_t held_slice; /* how many of them are tried at once */
     uint64_t held_at_ms;
     bool purging;
-    bool upkeeping;      /* there is work in the background in the batch */
+    bool retained;       /* what was done in the background last was for what is too old */
+    struct {
+        uint64_t until_us; /* when work in the background is to pause, and sooner where callers wait */
+        size_t asked;
+    } patience;
     size_t purge_slice;  /* records that it may delete in a transaction */
     size_t purge_ready;  /* those of the next one that are in memory; 0: none is known to be */
     unsigned purge_waited; /* turns in which they were not all */

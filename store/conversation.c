@@ -249,7 +249,7 @@ static bool remove_below(struct store_txn *t, enum space space, const struct uli
         if (k.n == 0)
             return true;
         txn_del(t, space, &k);
-        --*left;
+        txn_spend(t, left);
     }
     return false;
 }
@@ -273,5 +273,5 @@ void conversation_remove(struct store_txn *t, const struct ulid *id, uint64_t *l
     key_of(&k, SPACE_CONVERSATION, id);
     txn_del(t, SPACE_CONVERSATION, &k);
     event_ulid(t, EVENT_CONVERSATION, c.workspace, id);
-    --*left;
+    txn_spend(t, left);
 }

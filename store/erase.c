@@ -29,7 +29,7 @@ static void remove_one(struct store_txn *t, enum listed_kind kind, const struct 
     default:
         kept_remove(t, kind, id);
     }
-    --*left;
+    txn_spend(t, left);
 }
 
 bool erase_scope(struct store_txn *t, const struct ulid *scope, uint64_t *left)
@@ -55,7 +55,7 @@ static void erase_agent(struct store_txn *t, const struct ulid *scope, const str
     key_of(&k, SPACE_AGENT, agent);
     txn_del(t, SPACE_AGENT, &k);
     listed_drop(t, LISTED_AGENT, scope, 0, agent);
-    --*left;
+    txn_spend(t, left);
 }
 
 void erase_workspace(struct store_txn *t, uint64_t workspace, uint64_t *left)
@@ -79,7 +79,7 @@ void erase_slice(struct store_txn *t, uint64_t *left)
             return;
         key_of(&k, SPACE_ERASING, &scope);
         txn_del(t, SPACE_ERASING, &k);
-        --*left;
+        txn_spend(t, left);
     }
 }
 
@@ -127,8 +127,7 @@ static void retain_workspace(struct store_txn *t, enum listed_kind kind, uint64_
 
 enum store_status retain_slice(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {
-    const uint64_t limit = txn_slice(t, c->limit);
-    uint64_t left = limit, workspace = 0;
+    uint64_t left = txn_slice(t, c->limit), workspace = 0;
     if ((c->fields != RETAIN_EVENTS && c->fields != RETAIN_CONVERSATIONS) || c->limit == 0)
         return STORE_INVALID;
     while (left > 0 && t->error == STORE_OK) {
@@ -142,6 +141,6 @@ enum store_status retain_slice(struct store_txn *t, const struct store_change *c
             break;
         retain_workspace(t, c->fields == RETAIN_EVENTS ? LISTED_EVENT : LISTED_CONVERSATION, workspace, c->expires_at, &left);
     }
-    answer->id = limit - left;
-    return left == limit ? STORE_NOT_FOUND : STORE_OK;
+    answer->id = t->spent;
+    return t->spent == 0 ? STORE_NOT_FOUND : STORE_OK;
 }

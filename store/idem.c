@@ -136,17 +136,15 @@ static bool oldest_over(struct store_txn *t, struct key *out)
     return over;
 }
 
-uint64_t idem_purge(struct store_txn *t, uint64_t limit)
+void idem_purge(struct store_txn *t, uint64_t *left)
 {
     struct key age, row;
-    uint64_t purged = 0;
-    while (purged < limit && t->error == STORE_OK && oldest_over(t, &age)) {
+    while (*left > 0 && t->error == STORE_OK && oldest_over(t, &age)) {
         row_key(&row, age.b + age.n - HASH_BYTES);
         txn_drop(t, SPACE_IDEM, &row);
         once_key(&row, age.b + age.n - HASH_BYTES);
         txn_drop(t, SPACE_SYNC_ONCE, &row);
         txn_del(t, SPACE_IDEM_AGE, &age);
-        purged++;
+        txn_spend(t, left);
     }
-    return purged;
 }

@@ -58,6 +58,9 @@ struct store_txn {
     struct log_batch *batches;
     size_t batch_count, batch_cap;
     struct text_batch *texts; /* what it gathers for agents' full-text indexes */
+    store_pause_fn *pause; /* of work in the background, or NULL */
+    void *pause_arg;
+    uint64_t slice, spent; /* records that may go for it, by the last txn_slice, and that went since */
     bool installed; /* a manifest was replaced: what it names lies in memory of the transaction until the commit */
     bool upkept;    /* results were rated or an index merged in it */
 };
@@ -106,11 +109,14 @@ struct store {
     struct names *names; /* of workspaces' projects, the latest asked for first: see names.h */
     struct found *found; /* what searches found, the latest first: see found.h */
     size_t found_bytes;
+    uint64_t page_mark;   /* the list asked for last, and how many steps to its page were taken before a pause: see page.h */
+    unsigned page_steps;
     unsigned good, decent; /* the bounds that results are brought to; both 0: whatever they are */
     bool rated;            /* all were */
     bool rendered;         /* every record is by this renderer */
     struct fresh *fresh;   /* what was rendered for the snapshot: see render.c */
     struct tend *tend;     /* writer: the upkeep of indexes: see tend.c */
+    unsigned upkeep_turn;  /* writer: which kind of work in the background is next: see purge.c */
     bool upkeep_failed;    /* writer: and when: see txn_upkeep_fails */
     int64_t upkeep_failed_at;
     struct buf scratch;
@@ -208,6 +214,19 @@ void *txn_reserve(struct store_txn *t, enum space space, struct key *key, size_t
 void txn_del(struct store_txn *t, enum space space, struct key *key);
 void txn_drop(struct store_txn *t, enum space space, struct key *key);
 
+/* txn_next(t, counter): the next id of that counter. */
+#define txn_next(t, counter) ((t)->counters_dirty = true, ++(t)->counters.counter)
+
+/* txn_ulid(t, out): the next ULID; false after an error. */
+bool txn_ulid(struct store_txn *t, struct ulid *out);
+
+void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
+bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
+/* txn_match(match, version): does If-Match let that version through? */
+bool txn_match(struct str match, uint64_t version);
+
+/* ---- cache.c ---- */
+
 /* txn_workspace(t, id), txn_project(t, id): the cached record, dying ones included; NULL without one or after an error. */
 struct cached *txn_workspace(struct store_txn *t, uint64_t id);
 struct cached *txn_project(struct store_txn *t, uint64_t id);
@@ -221,16 +240,10 @@ void txn_changed(struct store_txn *t, struct cached *c);
 /* txn_gone(t, c): delete the record. */
 void txn_gone(struct store_txn *t, struct cached *c);
 
-/* txn_next(t, counter): the next id of that counter. */
-#define txn_next(t, counter) ((t)->counters_dirty = true, ++(t)->counters.counter)
-
-/* txn_ulid(t, out): the next ULID; false after an error. */
-bool txn_ulid(struct store_txn *t, struct ulid *out);
-
-void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
-bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
-/* txn_match(match, version): does If-Match let that version through? */
-bool txn_match(struct str match, uint64_t version);
+/* cache_write(t): put what of it changed. cache_clear(t): at the end of the transaction. cache_free(t): at the writer's. */
+void cache_write(struct store_txn *t);
+void cache_clear(struct store_txn *t);
+void cache_free(struct store_txn *t);
 
 /* ---- room.c ---- */
 
@@ -238,6 +251,9 @@ bool txn_match(struct str match, uint64_t version);
 bool txn_is_full(struct store_txn *t);
 /* txn_slice(t, limit): how many records, up to ${limit}, there is room to delete in one transaction; at least one. */
 uint64_t txn_slice(struct store_txn *t, uint64_t limit);
+/* txn_spend(t, left): a record of them went: ${left} is one less, and nothing where a pause is due. txn_paused(t): is it? */
+void txn_spend(struct store_txn *t, uint64_t *left);
+bool txn_paused(const struct store_txn *t);
 
 /*
  * Upkeep can wait, deletes cannot: they need what is left of a full store. txn_upkeep_fits(t, bytes): would creates still go on after that?
@@ -362,8 +378,8 @@ void idem_put(struct store_txn *t, const struct store_change *c, uint64_t report
 /* idem_look_sync, idem_put_sync: the same of a batch, whose answer itself is kept. */
 enum store_status idem_look_sync(struct store_txn *t, const struct store_change *c, struct store_answer *answer);
 void idem_put_sync(struct store_txn *t, const struct store_change *c, const struct store_answer *answer);
-/* idem_purge(t, limit): delete what is over its time; how many. */
-uint64_t idem_purge(struct store_txn *t, uint64_t limit);
+/* idem_purge(t, left): delete what is over its time. */
+void idem_purge(struct store_txn *t, uint64_t *left);
 
 /* ---- collection.c ---- */
 

@@ -15,6 +15,7 @@ struct report_list {
     struct search search;
     struct found *found; /* NULL: nothing is searched */
     bool worked;         /* a chunk was searched, or rows put in order: some of it is done, so it may pause */
+    struct steps steps;
     struct view *view;
     struct run *runs;
     uint64_t *matches; /* of all segments, one behind the other */
@@ -220,6 +221,8 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
     for (size_t i = 0; i < v->segment_count; i++) {
         const struct segment *g = &v->segments[i].segment;
         const uint16_t *rank = ranks_of(g, l->q->sort);
+        if (steps_pause(&l->steps))
+            return STORE_AGAIN;
         bool some = l->runs[i].count != 0 && l->runs[i].count != g->rows; /* all or none are so in any order */
         if (rank != NULL && some)
             turn(bits, l->runs[i].count, g, rank, turned);
@@ -230,11 +233,10 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
         bits += g->words;
         turned += g->words;
     }
-    uint64_t from = l->q->ascending ? l->page.skip : left - want;
-    select_page(v, l->runs, v->segment_count + 1, l->q->sort, from, want, ids);
-    enum store_status status = STORE_OK;
+    const struct selection from_all = {v, l->runs, v->segment_count + 1, l->q->sort, steps_pause, &l->steps};
+    enum store_status status = select_page(&from_all, l->q->ascending ? l->page.skip : left - want, want, ids) ? STORE_OK : STORE_AGAIN;
     for (size_t i = 0; i < want && status == STORE_OK; i++)
-        status = take(l, ids[l->q->ascending ? i : want - 1 - i]);
+        status = steps_pause(&l->steps) ? STORE_AGAIN : take(l, ids[l->q->ascending ? i : want - 1 - i]);
     return status;
 }
 
@@ -271,6 +273,8 @@ static enum store_status match_all(struct report_list *l, uint64_t *total)
     for (size_t i = 0; i < v->segment_count && status == STORE_OK; i++) {
         struct run *run = &l->runs[i];
         if (l->found == NULL || !search_lacks(&l->search, run->segment->grams)) {
+            if (steps_pause(&l->steps))
+                return STORE_AGAIN;
             run->count = filter_segment(l->q, &v->segments[i], bits);
             status = search_segment(l, &v->segments[i], bits, &run->count);
         }
@@ -298,6 +302,8 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     enum store_status status = owner_look(l);
     if (status != STORE_OK)
         return status == STORE_NOT_FOUND ? STORE_OK : status;
+    if (steps_pause(&l->steps))
+        return STORE_AGAIN;
     status = view_get_some(l->s, l->txn, l->q, &l->view);
     if (status != STORE_OK || (l->q->search.n != 0 && search_lacks(&l->search, l->view->grams)))
         return status;
@@ -315,7 +321,7 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
 
 void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg)
 {
-    struct report_list l = {.s = s, .q = query, .page = page_of(query)};
+    struct report_list l = {.s = s, .q = query, .page = page_of(query), .steps = steps_begin(s, query, false)};
     uint64_t total = 0;
     bool valid = query->sort <= REPORT_BY_SCORE && query->result <= RESULT_BAD && query->per_page <= STORE_PER_PAGE_MAX;
     enum store_status status = valid ? store_snapshot(s, &l.txn) : STORE_INVALID;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #define NAMES_KEPT 64
-#define STEP 512           /* keys between two looks whether to pause */
-#define READINGS_PATIENT 2 /* after so many that others' deletes outran, one that does not pause */
+#define STEP 16            /* keys between two looks whether to pause: as many pages, where none of them is in memory */
+#define FRESH 512          /* new ones that are put in order at once */
 #define NEW_MANY 10000     /* where so many more projects were made than there are here, all are read again */
 
 /* ---- rows ---- */
@@ -84,7 +84,7 @@ static bool begin_reading(struct names *n, MDB_txn *txn, uint64_t upto)
     n->at.n = 0;
     n->upto = upto;
     n->snapshot = mdb_txn_id(txn);
-    n->readings++;
+    n->read = true;
     buf_reset(&n->rows);
     buf_reset(&n->text);
     buf_reset(&n->offset);
@@ -125,10 +125,69 @@ static bool seen_before(const struct names *n, const struct walk *w)
     return w->k.mv_size == n->at.n && n->at.n > 0 && memcmp(w->k.mv_data, n->at.b, n->at.n) == 0;
 }
 
-static enum store_status read_index(struct store *s, MDB_txn *txn, struct names *n, enum space space, const struct store_list_query *q)
+/* Names were read in their order. Those without a date went before that was read, or came too late for it: these are new. */
+static void order_names(struct names *n)
+{
+    for (uint32_t row = 0; row < row_count(n); row++)
+        if (rows_of(n)[row].created_at != NAMES_UNDATED)
+            buf_add(&n->orders[PROJECT_BY_NAME], &row, sizeof(row));
+}
+
+/* Rows that lie before this key in the order of dates, or before its end, are not there any more. */
+static bool strike_before(struct names *n, bool end, int64_t created_at, uint64_t id)
+{
+    uint32_t *order = (uint32_t *)(void *)n->orders[PROJECT_BY_CREATED_AT].p;
+    size_t count = names_count(n);
+    for (; n->looked < count; n->looked++) {
+        struct names_row *row = &rows_of(n)[order[n->looked]];
+        if (!end && (row->created_at > created_at || (row->created_at == created_at && row->id >= id)))
+            break;
+        row->created_at = NAMES_UNDATED;
+    }
+    if (end || n->looked == count || rows_of(n)[order[n->looked]].id != id)
+        return true;
+    order[n->kept++] = order[n->looked++];
+    return true;
+}
+
+static bool strike(struct names *n, const struct walk *w)
+{
+    uint64_t created_at, id;
+    return walk_u64(w, 1, &created_at) && walk_u64(w, 2, &id) && strike_before(n, false, (int64_t)created_at, id);
+}
+
+/* What was struck out leaves the orders. */
+static void end_strike(struct names *n)
+{
+    struct buf *dates = &n->orders[PROJECT_BY_CREATED_AT], *names = &n->orders[PROJECT_BY_NAME];
+    uint32_t *order = (uint32_t *)(void *)names->p;
+    size_t kept = 0;
+    strike_before(n, true, 0, 0);
+    dates->n = n->kept * sizeof(*order);
+    for (size_t i = 0; i < names->n / sizeof(*order); i++)
+        if (rows_of(n)[order[i]].created_at != NAMES_UNDATED)
+            order[kept++] = order[i];
+    names->n = kept * sizeof(*order);
+}
+
+/* Columns: the index that is walked in a phase, what is done with a key of it, what at its end, the phase that follows. */
+static const struct {
+    enum space space;
+    bool (*take)(struct names *n, const struct walk *w);
+    void (*end)(struct names *n);
+    enum names_phase next;
+} walks[] = {
+    [NAMES_BY_NAME] = {SPACE_PROJECT_NAME, take_name, NULL, NAMES_BY_DATE},
+    [NAMES_BY_DATE] = {SPACE_PROJECT_DATE, take_date, order_names, NAMES_NEW},
+    [NAMES_STRIKE] = {SPACE_PROJECT_DATE, strike, end_strike, NAMES_NEW},
+};
+
+/* The index of the present phase, from where it was left; at its end ${n} goes on to the next. */
+static enum store_status read_index(struct store *s, MDB_txn *txn, struct names *n, const struct store_list_query *q)
 {
     struct walk w = {0};
     unsigned keys = 0;
+    enum space space = walks[n->phase].space;
     key_id(&w.prefix, space, n->workspace);
     enum store_status status = walk_from(s, txn, &w, DB_BASE, n->at.n == 0 ? &w.prefix : &n->at);
     if (status == STORE_OK && seen_before(n, &w))
@@ -138,7 +197,7 @@ static enum store_status read_index(struct store *s, MDB_txn *txn, struct names 
             status = STORE_AGAIN;
             break;
         }
-        if (w.k.mv_data == NULL || !(space == SPACE_PROJECT_NAME ? take_name(n, &w) : take_date(n, &w))) {
+        if (w.k.mv_data == NULL || !walks[n->phase].take(n, &w)) {
             status = store_corrupt(s, "an index of projects");
             break;
         }
@@ -146,15 +205,12 @@ static enum store_status read_index(struct store *s, MDB_txn *txn, struct names 
         key_bytes(&n->at, w.k.mv_data, w.k.mv_size);
     }
     walk_end(&w);
-    return status == STORE_NOT_FOUND ? STORE_OK : status;
-}
-
-/* Names were read in their order. Those without a date went before that was read, or came too late for it: these are new. */
-static enum store_status order_names(struct store *s, struct names *n)
-{
-    for (uint32_t row = 0; row < row_count(n); row++)
-        if (rows_of(n)[row].created_at != NAMES_UNDATED)
-            buf_add(&n->orders[PROJECT_BY_NAME], &row, sizeof(row));
+    if (status != STORE_NOT_FOUND)
+        return status;
+    n->at.n = 0;
+    if (walks[n->phase].end != NULL)
+        walks[n->phase].end(n);
+    n->phase = walks[n->phase].next;
     return buf_ok(&n->orders[PROJECT_BY_NAME]) ? STORE_OK : store_fail(s, ENOMEM, "list projects");
 }
 
@@ -176,6 +232,20 @@ static int compare_dates(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* How many of the first ${count} of an order come before ${row}. */
+static size_t place_of(const uint32_t *rows, size_t count, const uint32_t *row, int (*compare)(const void *, const void *))
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare(&rows[middle], row) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static bool merge_fresh(struct names *n, unsigned sort)
 {
     static int (*const compare[])(const void *,
@@ -188,8 +258,11 @@ static bool merge_fresh(struct names *n, unsigned sort)
     sorting = n;
     qsort(fresh, come, sizeof(*fresh), compare[sort]);
     for (size_t to = there + come; come > 0;) { /* from the end, where there is room */
-        bool last = there == 0 || compare[sort](&rows[there - 1], &fresh[come - 1]) < 0;
-        rows[--to] = last ? fresh[--come] : rows[--there];
+        size_t before = place_of(rows, there, &fresh[come - 1], compare[sort]);
+        to -= there - before;
+        memmove(rows + to, rows + before, (there - before) * sizeof(*rows));
+        there = before;
+        rows[--to] = fresh[--come];
     }
     order->n += n->fresh.n;
     return true;
@@ -212,22 +285,27 @@ static enum store_status take_new(struct store *s, MDB_txn *txn, struct names *n
     return buf_ok(&n->fresh) ? STORE_OK : store_fail(s, ENOMEM, "list projects");
 }
 
-static enum store_status read_new(struct store *s, MDB_txn *txn, struct names *n, uint64_t given, const struct store_list_query *q)
+/* What is fresh goes into both orders. */
+static enum store_status put_fresh(struct store *s, struct names *n)
 {
-    unsigned keys = 0;
-    for (; n->upto < given; n->upto++) {
-        if (keys++ % STEP == STEP - 1 && store_paused(q))
-            return STORE_AGAIN;
-        enum store_status status = take_new(s, txn, n, n->upto + 1);
-        if (status != STORE_OK)
-            return status;
-    }
-    if (n->fresh.n == 0)
-        return STORE_OK;
-    if (!merge_fresh(n, PROJECT_BY_NAME) || !merge_fresh(n, PROJECT_BY_CREATED_AT))
+    if (n->fresh.n != 0 && (!merge_fresh(n, PROJECT_BY_NAME) || !merge_fresh(n, PROJECT_BY_CREATED_AT)))
         return store_fail(s, ENOMEM, "list projects");
     buf_reset(&n->fresh);
     return STORE_OK;
+}
+
+static enum store_status read_new(struct store *s, MDB_txn *txn, struct names *n, uint64_t given, const struct store_list_query *q)
+{
+    enum store_status status = STORE_OK;
+    for (unsigned keys = 1; n->upto < given && status == STORE_OK; keys++) {
+        status = take_new(s, txn, n, n->upto + 1);
+        n->upto += status == STORE_OK;
+        if (status == STORE_OK && (n->fresh.n >= FRESH * sizeof(uint32_t) || n->upto == given))
+            status = put_fresh(s, n);
+        if (status == STORE_OK && keys % STEP == 0 && n->upto < given && store_paused(q))
+            return STORE_AGAIN;
+    }
+    return status;
 }
 
 /* ---- bringing it up to a snapshot ---- */
@@ -247,37 +325,42 @@ static enum store_status numbers_given(struct store *s, MDB_txn *txn, uint64_t *
     return STORE_OK;
 }
 
+static void begin_strike(struct names *n, MDB_txn *txn)
+{
+    n->phase = NAMES_STRIKE;
+    n->at.n = 0;
+    n->looked = n->kept = 0;
+    n->snapshot = mdb_txn_id(txn);
+}
+
 static enum store_status read_all(struct store *s, MDB_txn *txn, struct names *n, uint64_t given, const struct store_list_query *q)
 {
     enum store_status status = STORE_OK;
-    const struct store_list_query *pauses = n->readings > READINGS_PATIENT ? NULL : q;
-    if (n->phase == NAMES_BY_NAME) {
-        status = read_index(s, txn, n, SPACE_PROJECT_NAME, pauses);
-        n->phase = status == STORE_OK ? NAMES_BY_DATE : n->phase;
-        n->at.n = status == STORE_OK ? 0 : n->at.n;
-    }
-    if (status == STORE_OK && n->phase == NAMES_BY_DATE) {
-        status = read_index(s, txn, n, SPACE_PROJECT_DATE, pauses);
-        if (status == STORE_OK)
-            status = order_names(s, n);
-        n->phase = status == STORE_OK ? NAMES_NEW : n->phase;
-    }
-    return status == STORE_OK ? read_new(s, txn, n, given, pauses) : status;
+    while (status == STORE_OK && n->phase != NAMES_NEW)
+        status = read_index(s, txn, n, q);
+    return status == STORE_OK ? read_new(s, txn, n, given, q) : status;
+}
+
+/* So much is new, or struck out, that all is read again. */
+static bool is_old(const struct names *n, uint64_t given)
+{
+    uint32_t rows = row_count(n);
+    return !n->read || given < n->upto || given - n->upto > NEW_MANY + rows || rows - names_count(n) > NEW_MANY + names_count(n);
 }
 
 static enum store_status bring_up(struct store *s, MDB_txn *txn, struct names *n, uint64_t living, const struct store_list_query *q)
 {
     uint64_t given;
     enum store_status status = numbers_given(s, txn, &given);
-    if (status == STORE_OK && (n->readings == 0 || given < n->upto || given - n->upto > NEW_MANY + row_count(n)) && n->phase == NAMES_NEW &&
-        !begin_reading(n, txn, given))
+    if (status == STORE_OK && n->phase == NAMES_NEW && is_old(n, given) && !begin_reading(n, txn, given))
         status = store_fail(s, ENOMEM, "list projects");
     if (status == STORE_OK)
         status = read_all(s, txn, n, given, q);
     while (status == STORE_OK && names_count(n) != living) {
-        if (n->phase == NAMES_NEW && n->snapshot == mdb_txn_id(txn))
+        if (n->snapshot == mdb_txn_id(txn))
             return store_corrupt(s, "an index of projects");
-        status = begin_reading(n, txn, given) ? read_all(s, txn, n, given, q) : store_fail(s, ENOMEM, "list projects");
+        begin_strike(n, txn);
+        status = read_all(s, txn, n, given, q);
     }
     return status;
 }
@@ -346,12 +429,11 @@ enum store_status names_get(struct store *s, MDB_txn *txn, const struct store_li
     if (n == NULL)
         return store_fail(s, ENOMEM, "list projects");
     enum store_status status = bring_up(s, txn, n, living, q);
-    if (status == STORE_OK) {
-        n->readings = 1;
-    } else if (status != STORE_AGAIN) {
+    if (status != STORE_OK)
+        *out = NULL;
+    if (status != STORE_OK && status != STORE_AGAIN) {
         s->names = n->next;
         names_free(n);
-        *out = NULL;
     }
     return status;
 }

@@ -5,18 +5,18 @@
  * A process keeps those of the workspaces it was asked about. They are read from the indexes of projects, in parts that may lie in
  * different snapshots; then come the projects that were made since, for their numbers are above all that were given before. Names and
  * creation dates never change. So every project that is there is known, and where as many are known as the workspace has, none of them is
- * gone. Where they are fewer, some were deleted, and the indexes are read again.
+ * gone. Where it has fewer, some were deleted: the index of dates is walked beside what is known, and what it lacks is struck out.
  */
 #ifndef ASSAY_STORE_NAMES_H
 #define ASSAY_STORE_NAMES_H
 
 #include "internal.h"
 
-enum names_phase { NAMES_BY_NAME, NAMES_BY_DATE, NAMES_NEW };
+enum names_phase { NAMES_BY_NAME, NAMES_BY_DATE, NAMES_STRIKE, NAMES_NEW };
 
 struct names_row {
     uint64_t id;
-    int64_t created_at; /* NAMES_UNDATED: the index of dates did not have it (yet) */
+    int64_t created_at; /* NAMES_UNDATED: the index of dates did not have it (yet, or any more) */
 };
 #define NAMES_UNDATED INT64_MIN
 
@@ -26,8 +26,9 @@ struct names {
     enum names_phase phase;
     struct key at;        /* the last key that the reading of an index saw; n 0: none */
     uint64_t upto;        /* no project is missing up to this number once the indexes are read */
-    size_t snapshot;      /* in which that reading began */
-    unsigned readings;    /* since all was known last */
+    size_t snapshot;      /* in which the reading, or the striking out, began */
+    bool read;            /* the indexes were */
+    size_t looked, kept;  /* striking out: so many of the order of dates were looked at, so many of them are still there */
     struct buf rows;      /* of struct names_row */
     struct buf text;      /* their names, each ending in a NUL, and TEXT_PAD bytes */
     struct buf offset;    /* of uint32_t: rows + 1 */

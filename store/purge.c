@@ -78,14 +78,14 @@ static void purge_reports(struct store_txn *t, const struct dying *d, uint64_t *
 {
     struct found_ids found;
     while (*left > 0 && next_reports(t, d, *left, &found)) {
-        for (size_t i = 0; i < found.count && t->error == STORE_OK; i++) {
+        for (size_t i = 0; i < found.count && *left > 0 && t->error == STORE_OK; i++) {
             struct store_report r;
             if (report_load(t, found.ids[i], &r) != STORE_OK)
                 txn_fail(t, 0, "an index of reports");
             else
                 report_remove(t, &r);
+            txn_spend(t, left);
         }
-        *left -= found.count;
     }
 }
 
@@ -132,7 +132,7 @@ static void purge_index(struct store_txn *t, uint64_t workspace, uint64_t *left)
             if (!found)
                 break;
             txn_del(t, spaces[i], &k);
-            --*left;
+            txn_spend(t, left);
         }
     }
 }
@@ -162,7 +162,7 @@ static void purge_projects(struct store_txn *t, uint64_t workspace, uint64_t *le
         }
         project_unlist(t, p);
         txn_gone(t, p);
-        --*left;
+        txn_spend(t, left);
     }
 }
 
@@ -175,7 +175,7 @@ static void purge_keys(struct store_txn *t, uint64_t workspace, uint64_t *left)
         if (!first_of(t, DB_BASE, &w, 1, &id))
             return;
         key_remove(t, workspace, id);
-        --*left;
+        txn_spend(t, left);
     }
 }
 
@@ -198,14 +198,13 @@ static bool purge_one(struct store_txn *t, const struct dying *d, uint64_t *left
             return false;
         txn_gone(t, w);
     }
-    --*left;
+    txn_spend(t, left);
     return true;
 }
 
-enum store_status purge_slice(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+static bool purge_step(struct store_txn *t)
 {
-    uint64_t limit = txn_slice(t, c->limit == 0 ? UINT64_MAX : c->limit);
-    uint64_t left = limit;
+    uint64_t left = t->slice;
     struct dying d;
     while (left > 0 && t->error == STORE_OK && t->counters.dying > 0 && dying_first(t->s, t->mdb, &d)) {
         if (!purge_one(t, &d, &left))
@@ -219,11 +218,29 @@ enum store_status purge_slice(struct store_txn *t, const struct store_change *c,
     }
     erase_slice(t, &left);
     unseen_slice(t, &left);
-    left -= idem_purge(t, left);
-    bool tended = rate_step(t) || render_step(t);
-    tended = tend_step(t) || tended;
-    answer->id = limit - left;
-    return left == limit && !tended ? STORE_NOT_FOUND : STORE_OK;
+    idem_purge(t, &left);
+    return t->spent != 0;
+}
+
+/*
+ * One kind of work a change, each in its turn, so that none waits for another's end and a commit has the pages of one only. Columns: what
+ * does some of it; false: there was nothing to do.
+ */
+static bool (*const kinds[])(struct store_txn *t) = {purge_step, rate_step, render_step, tend_step};
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
+
+enum store_status purge_slice(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+{
+    unsigned turn = t->s->upkeep_turn;
+    bool worked = false;
+    txn_slice(t, c->limit == 0 ? UINT64_MAX : c->limit);
+    for (unsigned i = 0; i < KINDS && !worked; i++) {
+        worked = kinds[turn](t);
+        turn = (turn + 1) % KINDS;
+    }
+    t->s->upkeep_turn = turn;
+    answer->id = t->spent;
+    return worked ? STORE_OK : STORE_NOT_FOUND;
 }
 
 /* ---- before the transaction ---- */

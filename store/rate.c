@@ -74,9 +74,10 @@ bool rate_step(struct store_txn *t)
     }
     t->upkept = true;
     size_t count = record_ids(t, SPACE_REPORT, r.after, SLICE, ids);
-    for (size_t i = 0; i < count && t->error == STORE_OK; i++)
-        rate(t, ids[i]);
-    r.after = count < SLICE ? RATED : ids[count - 1];
+    size_t done = 0;
+    for (bool paused = false; done < count && t->error == STORE_OK && !paused; paused = txn_paused(t))
+        rate(t, ids[done++]);
+    r.after = count < SLICE && done == count ? RATED : ids[done - 1];
     rating_key(&k);
     txn_put(t, SPACE_META, &k, &r, sizeof(r));
     return true;
@@ -85,8 +86,8 @@ bool rate_step(struct store_txn *t)
 bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after)
 {
     struct rating_record r;
-    if ((s->good == 0 && s->decent == 0) || s->rated || rating_read(s, txn, &r) != STORE_OK || r.after == RATED)
+    if ((s->good == 0 && s->decent == 0) || s->rated || rating_read(s, txn, &r) != STORE_OK)
         return false;
-    *after = r.good == s->good && r.decent == s->decent ? r.after : 0;
-    return true;
+    *after = r.good == s->good && r.decent == s->decent ? r.after : 0; /* others' end is where these begin */
+    return *after != RATED;
 }

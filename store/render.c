@@ -106,12 +106,13 @@ static size_t render_slice(struct store_txn *t, struct format_record *f)
         char *at = (char *)f + passes[pass].after;
         memcpy(&after, at, sizeof(after));
         size_t count = record_ids(t, passes[pass].space, after, SLICE, ids);
-        for (size_t i = 0; i < count && t->error == STORE_OK; i++)
-            passes[pass].render(t, ids[i]);
         if (count == 0)
             continue;
-        memcpy(at, &ids[count - 1], sizeof(after));
-        return count;
+        size_t done = 0;
+        for (bool paused = false; done < count && t->error == STORE_OK && !paused; paused = txn_paused(t))
+            passes[pass].render(t, ids[done++]);
+        memcpy(at, &ids[done - 1], sizeof(after));
+        return done;
     }
     return 0;
 }

@@ -56,7 +56,20 @@ uint64_t txn_slice(struct store_txn *t, uint64_t limit)
     enum { PAGES_A_RECORD = 8 };
     struct room r = look_room(t->s, 0, 1);
     uint64_t most = (r.behind + r.free) / PAGES_A_RECORD + 1;
-    return most < limit ? most : limit;
+    t->slice = most < limit ? most : limit;
+    t->spent = 0;
+    return t->slice;
+}
+
+bool txn_paused(const struct store_txn *t)
+{
+    return t->pause != NULL && t->pause(t->pause_arg);
+}
+
+void txn_spend(struct store_txn *t, uint64_t *left)
+{
+    t->spent++;
+    *left = txn_paused(t) ? 0 : *left - 1;
 }
 
 bool txn_is_full(struct store_txn *t)

@@ -100,8 +100,9 @@ static enum store_status open_columns(struct store *s, MDB_txn *txn, uint64_t wo
 enum store_status segment_open(struct store *s, MDB_txn *txn, const struct store_list_query *q, uint64_t workspace,
                                const struct manifest_segment *m, struct segment *out)
 {
-    enum store_status status = out->chunks != NULL ? STORE_OK : open_columns(s, txn, workspace, m, out);
-    for (bool worked = false; status == STORE_OK && out->chunks_open < out->chunk_count; worked = true) {
+    bool worked = out->chunks == NULL;
+    enum store_status status = worked ? open_columns(s, txn, workspace, m, out) : STORE_OK;
+    for (; status == STORE_OK && out->chunks_open < out->chunk_count; worked = true) {
         if (worked && store_paused(q))
             return STORE_AGAIN;
         status = open_chunk(s, txn, workspace, m->fixed, out);

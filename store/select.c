@@ -126,9 +126,12 @@ static size_t widest(const struct run *runs, size_t count, uint32_t *width)
     return at;
 }
 
-/* Every run's low becomes the rank at which the part before ${from} ends. */
-static void cut(const struct view *v, struct run *runs, size_t count, unsigned sort, uint64_t from)
+/* Every run's low becomes the rank at which the part before ${from} ends; false where a pause came between. */
+static bool cut(const struct selection *s, uint64_t from)
 {
+    const struct view *v = s->view;
+    struct run *runs = s->runs;
+    size_t count = s->count;
     uint32_t width;
     for (size_t i = 0; i < count; i++) {
         runs[i].low = 0;
@@ -138,9 +141,11 @@ static void cut(const struct view *v, struct run *runs, size_t count, unsigned s
         uint32_t rank = rank_of(&runs[w], matches_below(&runs[w], runs[w].low) + width / 2), at[count];
         struct sort_key pivot;
         uint64_t place = 0;
-        key_at(v, &runs[w], sort, rank, &pivot);
+        key_at(v, &runs[w], s->sort, rank, &pivot);
         for (size_t i = 0; i < count; i++) {
-            at[i] = i == w ? rank : rank_below(v, &runs[i], sort, &pivot);
+            if (s->pause(s->pause_arg))
+                return false;
+            at[i] = i == w ? rank : rank_below(v, &runs[i], s->sort, &pivot);
             place += matches_below(&runs[i], at[i]);
         }
         for (size_t i = 0; i < count; i++) {
@@ -150,18 +155,25 @@ static void cut(const struct view *v, struct run *runs, size_t count, unsigned s
                 runs[i].high = at[i];
         }
     }
+    return true;
 }
 
 /* ---- the page ---- */
 
-void select_page(const struct view *v, struct run *runs, size_t count, unsigned sort, uint64_t from, size_t want, uint64_t *ids)
+bool select_page(const struct selection *s, uint64_t from, size_t want, uint64_t *ids)
 {
+    const struct view *v = s->view;
+    struct run *runs = s->runs;
+    size_t count = s->count;
     struct sort_key heads[count];
-    cut(v, runs, count, sort, from);
+    if (!cut(s, from))
+        return false;
     for (size_t i = 0; i < count; i++) {
+        if (s->pause(s->pause_arg))
+            return false;
         runs[i].low = match_from(&runs[i], runs[i].low);
         if (runs[i].low < runs[i].ranks)
-            key_at(v, &runs[i], sort, runs[i].low, &heads[i]);
+            key_at(v, &runs[i], s->sort, runs[i].low, &heads[i]);
     }
     for (size_t n = 0; n < want; n++) {
         size_t best = count;
@@ -169,10 +181,13 @@ void select_page(const struct view *v, struct run *runs, size_t count, unsigned 
             if (runs[i].low < runs[i].ranks && (best == count || key_below(&heads[i], &heads[best])))
                 best = i;
         if (best == count)
-            return;
+            break;
+        if (s->pause(s->pause_arg))
+            return false;
         ids[n] = heads[best].id;
         runs[best].low = match_from(&runs[best], runs[best].low + 1);
         if (runs[best].low < runs[best].ranks)
-            key_at(v, &runs[best], sort, runs[best].low, &heads[best]);
+            key_at(v, &runs[best], s->sort, runs[best].low, &heads[best]);
     }
+    return true;
 }

@@ -248,6 +248,7 @@ struct store_list_query {
     unsigned per_page;
     bool with_results;        /* reports only */
     store_pause_fn *pause;    /* where it says true, the answer is STORE_AGAIN: the same query, asked again, goes on; NULL: all at once */
+    store_pause_fn *waited;   /* did this turn wait for the disk? Then it pauses on the way to the page, too, which is short otherwise; NULL: no */
     void *pause_arg;
 };
 
@@ -318,6 +319,12 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
 enum store_status store_txn_error(const struct store_txn *t);
 enum store_status store_commit(struct store_txn *t) __attribute__((warn_unused_result));
 void store_abort(struct store_txn *t);
+
+/*
+ * store_txn_pause(t, pause, arg): CHANGE_PURGE and CHANGE_RETAIN in this transaction end where that says true: it is asked after each record of
+ * theirs, and what they leave is for the next one.
+ */
+void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
 
 /*
  * store_purge_ahead(s, limit, pause, arg): between transactions, read what the next CHANGE_PURGE takes, so that it does not wait for the disk

@@ -89,10 +89,14 @@ static void unseen_step(struct store_txn *t, uint64_t collection, uint64_t *from
     if (!collection_by_id(&o, t, collection))
         return;
     find_items(t, &o.record, *from, *left, &found);
-    for (size_t i = 0; i < found.count && t->error == STORE_OK; i++)
-        settle_item(t, &o.record, found.wp_ids[i]);
-    *left -= found.count + 1 < *left ? found.count + 1 : *left;
-    *from = found.next;
+    size_t done = 0;
+    while (done < found.count && *left > 0 && t->error == STORE_OK) {
+        settle_item(t, &o.record, found.wp_ids[done++]);
+        txn_spend(t, left);
+    }
+    *from = done < found.count ? found.wp_ids[done] : found.next;
+    if (*left > 0)
+        txn_spend(t, left); /* for the look */
 }
 
 static bool unseen_first(struct store_txn *t, uint64_t *collection, uint64_t *from)
@@ -153,7 +157,7 @@ static bool erase_space(struct store_txn *t, enum space space, uint64_t collecti
         if (is_item && item.document != 0)
             document_remove(t, item.document);
         txn_del(t, space, &k);
-        --*left;
+        txn_spend(t, left);
     }
     return t->error == STORE_OK;
 }
@@ -168,7 +172,7 @@ static bool erase_collection(struct store_txn *t, uint64_t collection, uint64_t 
     txn_drop(t, SPACE_UNSEEN, &k);
     key_id(&k, SPACE_COLLECTION, collection);
     txn_del(t, SPACE_COLLECTION, &k);
-    --*left;
+    txn_spend(t, left);
     return t->error == STORE_OK;
 }
 
@@ -196,7 +200,7 @@ bool synced_erase(struct store_txn *t, const struct ulid *agent, uint64_t *left)
         if (*left == 0)
             return false;
         txn_del(t, SPACE_COUPON, &k);
-        --*left;
+        txn_spend(t, left);
     }
     return t->error == STORE_OK;
 }

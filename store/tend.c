@@ -151,8 +151,11 @@ static size_t sweep(struct store_txn *t, enum space space, const struct manifest
     if (keys == NULL)
         return 0;
     size_t n = gather_old(t, space, m, workspace, keys, most);
-    for (size_t i = 0; i < n && t->error == STORE_OK; i++)
+    bool paused = false;
+    for (size_t i = 0; i < n && t->error == STORE_OK && !paused; i++) {
         txn_del(t, space, &keys[i]);
+        paused = txn_paused(t);
+    }
     free(keys);
     return n;
 }

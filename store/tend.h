@@ -1,6 +1,6 @@
 /*
- * The upkeep of the reports' indexes: what tend.c (which workspace, when, and what is swept) and merge.c (one workspace's merge) share.
- * Private to store/; writer only.
+ * The upkeep of the reports' indexes: what tend.c (which workspace, when, and what is swept), merge_plan.c (what of one is merged) and
+ * merge.c (the merge) share. Private to store/; writer only.
  */
 #ifndef ASSAY_STORE_TEND_H
 #define ASSAY_STORE_TEND_H

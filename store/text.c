@@ -474,7 +474,7 @@ void text_erase(struct store_txn *t, const struct ulid *agent, uint64_t *left)
             b->open = false;
     for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces); i++)
         while (*left > 0 && erase_first(t, spaces[i], agent))
-            --*left;
+            txn_spend(t, left);
 }
 
 void text_forget(struct store_txn *t, uint64_t id)

@@ -269,18 +269,23 @@ static bool same_bytes(const struct buf *a, const struct buf *b)
 }
 
 /* The keys of the dying are short before they are long, so their order is the numbers'. */
-static enum store_status hide_dying(struct store *s, MDB_txn *txn, struct view *v)
+static enum store_status hide_dying(struct store *s, MDB_txn *txn, struct view *v, const struct store_list_query *q)
 {
     struct buf dying = {0};
     enum store_status status = gather_dying(s, txn, v->workspace, &dying);
     bool same = status != STORE_OK || same_bytes(&dying, &v->dying);
     struct buf old = v->dying;
     v->dying = same ? v->dying : dying;
+    v->hidden = same ? v->hidden : 0;
     buf_free(same ? &dying : &old);
-    for (size_t i = 0; status == STORE_OK && (v->anew || !same) && i < v->segment_count; i++)
-        if (!hide(v, &v->segments[i]))
+    for (bool worked = false; status == STORE_OK && v->hidden < v->segment_count; worked = true) {
+        if (worked && store_paused(q))
+            return STORE_AGAIN;
+        if (hide(v, &v->segments[v->hidden]))
+            v->hidden++;
+        else
             status = store_fail(s, ENOMEM, "list reports");
-    v->anew = v->anew && status != STORE_OK;
+    }
     return status;
 }
 
@@ -394,7 +399,7 @@ static enum store_status begin_anew(struct store *s, struct view *v, const struc
     v->segment_count = m->count;
     v->opened = 0;
     v->next_log = m->head.log_from;
-    v->anew = true;
+    v->hidden = 0;
     memset(v->grams, 0, GRAM_CODES / 8);
     return STORE_OK;
 }
@@ -438,7 +443,7 @@ static enum store_status bring_up(struct store *s, MDB_txn *txn, struct view *v,
     if (status == STORE_OK)
         status = replay(s, txn, v, q);
     if (status == STORE_OK)
-        status = hide_dying(s, txn, v);
+        status = hide_dying(s, txn, v, q);
     v->partial = status == STORE_AGAIN;
     return status;
 }

@@ -42,7 +42,7 @@ struct view {
     bool writing;        /* that is the one being written, which may have grown since */
     bool dangling;       /* and its parts are that transaction's memory: they are looked up again */
     bool partial;        /* what is to be read is not read to its end: a pause came between */
-    bool anew;           /* segments came since the hidden rows were looked up */
+    size_t hidden;       /* of the first so many segments the rows of dying projects are known */
     struct buf manifest; /* as it was read */
     uint64_t next_log;   /* the first record of the log not in it */
     struct view_segment *segments;

@@ -451,6 +451,12 @@ static bool pause_now(void *arg)
     return ++p->asked % p->every == 0;
 }
 
+static bool waited(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
 /* In one transaction. A URL of its own for each, none in the order of the numbers. */
 static void create_many(unsigned from, unsigned to)
 {
@@ -521,11 +527,14 @@ START_TEST(a_list_that_pauses_wherever_it_may_ends_with_the_same_answer)
                                  .page = 3,
                                  .per_page = 100,
                                  .pause = pause_now,
+                                 .waited = waited,
                                  .pause_arg = &pauses};
     unsigned turns = list_in_turns(&q, &reports, paused[_i].meanwhile, paused[_i].merging, &l);
     ck_assert_uint_gt(turns, 1);
-    if (pauses.every == 1) /* a chunk, or a step of an order, is the most for one */
+    if (pauses.every == 1) { /* a chunk, a step of an order, an element of the page is the most for one */
         ck_assert_uint_ge(turns, merged / 64 + tail / 512);
+        ck_assert_uint_ge(turns, q.per_page / 4);
+    }
     uint64_t ids[100], total = l.total;
     size_t count = l.count;
     ck_assert_uint_eq(total, paused[_i].needle[0] == '\0' ? reports : (reports + 2) / 3);
@@ -672,6 +681,48 @@ START_TEST(a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns)
 }
 END_TEST
 
+START_TEST(no_list_of_projects_goes_on_where_it_is_to_pause_however_many_come_and_go)
+{
+    enum { TURNS = 60 };
+    uint64_t other = kit_workspace(&k, "other");
+    struct pauses pauses = {.every = 1};
+    struct store_list_query q = {.workspace = w, .page = 1, .per_page = 10, .pause = pause_now, .pause_arg = &pauses};
+    model_seed = 7;
+    for (unsigned i = 0; i < MODEL_PROJECTS; i++)
+        snprintf(model[i].name, sizeof(model[i].name), "p%u.com", i * 7919 % 100003);
+    make_projects(2 * MODEL_PROJECTS, other);
+    unsigned turns = 0;
+    struct kit_list l;
+    for (; (l = kit_projects(k.s, &q)).status == STORE_AGAIN; turns++) {
+        ck_assert_uint_lt(turns, TURNS + 1000);
+        store_read_end(k.s);
+        if (turns < TURNS) {
+            make_projects(2, other);
+            delete_projects(2);
+        }
+    }
+    ck_assert_uint_ge(turns, TURNS); /* it takes several turns, and in each some go */
+    expect_model(&q, &l);
+    store_read_end(k.s);
+    make_projects(3000, other);
+    for (turns = 0; (l = kit_projects(k.s, &q)).status == STORE_AGAIN; turns++)
+        store_read_end(k.s);
+    ck_assert_uint_ge(turns, 1); /* what is new comes in steps, too */
+    expect_model(&q, &l);
+    store_read_end(k.s);
+    struct model_project *newest = model;
+    for (size_t i = 0; i < MODEL_PROJECTS; i++)
+        newest = model[i].id > newest->id ? &model[i] : newest;
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = newest->id}), STORE_OK);
+    newest->id = 0;
+    q = (struct store_list_query){.workspace = w, .sort = PROJECT_BY_NAME, .search = str_of(newest->name), .page = 1, .per_page = 10};
+    l = kit_projects(k.s, &q);
+    ck_status(l.status, STORE_OK);
+    expect_model(&q, &l); /* the last of one order is somewhere in the other */
+    store_read_end(k.s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store lists");
@@ -691,6 +742,7 @@ int main(void)
     tcase_add_test(tc, another_workspaces_reports_and_projects_are_in_no_list);
     tcase_add_test(tc, every_reading_of_one_snapshot_agrees_and_a_new_one_sees_what_came);
     tcase_add_loop_test(tc, a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns, 0, 4);
+    tcase_add_test(tc, no_list_of_projects_goes_on_where_it_is_to_pause_however_many_come_and_go);
     tcase_add_loop_test(tc, a_list_that_pauses_wherever_it_may_ends_with_the_same_answer, 0, COUNT(paused));
     tcase_add_test(tc, new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_off);
     suite_add_tcase(suite, tc);

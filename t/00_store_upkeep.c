@@ -181,6 +181,103 @@ START_TEST(what_is_read_ahead_of_a_purge_is_what_it_deletes_and_pauses_end)
 }
 END_TEST
 
+/* One CHANGE_PURGE that is to pause wherever it is asked; false when nothing was left. */
+static bool paused_slice(unsigned *pauses)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    store_txn_pause(t, pause_always, pauses);
+    store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 1000}, k.now, &a);
+    ck_status(store_commit(t), STORE_OK);
+    if (a.status != STORE_NOT_FOUND)
+        ck_status(a.status, STORE_OK);
+    return a.status == STORE_OK;
+}
+
+static void delete_project(uint64_t w, const char *name)
+{
+    struct store_project p;
+    ck_status(kit_project(k.s, w, name, &p), STORE_OK);
+    uint64_t id = p.id;
+    store_read_end(k.s);
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = id}), STORE_OK);
+}
+
+static uint64_t records(void)
+{
+    struct store_usage u;
+    ck_status(store_usage(k.s, &u), STORE_OK);
+    store_read_end(k.s);
+    return u.reports + u.projects;
+}
+
+START_TEST(work_in_the_background_ends_its_slice_with_each_record_where_a_pause_is_due)
+{
+    enum { REPORTS = 200 };
+    unsigned pauses = 0, slices = 0;
+    uint64_t w = kit_workspace(&k, "acme");
+    for (int i = 0; i < REPORTS; i++)
+        kit_done(&k, kit_create(&k, w, "https://a.com/x", i % 2 ? "goes.com" : "stays.com"), 1, 60);
+    kit_purge(&k, 1000);
+    delete_project(w, "goes.com");
+    kit_good = 55; /* and half of them are to be rated */
+    kit_decent = 50;
+    kit_reopen(&k);
+    for (uint64_t before = records(), now; paused_slice(&pauses); before = now, slices++) {
+        now = records();
+        ck_assert_uint_le(before - now, 1);
+        if (slices % 20 == 0)
+            kit_check_clean(k.s);
+    }
+    ck_assert_uint_ge(slices, REPORTS / 2 + 1 + REPORTS / 2);
+    ck_assert_uint_ge(pauses, REPORTS / 2 + 1 + REPORTS / 2);
+    struct store_list_query q = {.workspace = w, .result = RESULT_GOOD, .page = 1, .per_page = 10};
+    ck_assert_uint_eq(kit_reports(k.s, &q).total, REPORTS / 2);
+    store_read_end(k.s);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+static struct store_upkeep upkeep_now(void)
+{
+    struct store_upkeep u;
+    ck_status(store_upkeep(k.s, &u), STORE_OK);
+    store_read_end(k.s);
+    return u;
+}
+
+START_TEST(no_work_in_the_background_waits_for_the_end_of_another)
+{
+    enum { REPORTS = 1200 };
+    uint64_t w = kit_workspace(&k, "acme");
+    for (int i = 0; i < REPORTS; i++)
+        kit_done(&k, kit_create(&k, w, "https://a.com/x", i % 2 ? "goes.com" : "stays.com"), 1, 60);
+    kit_purge(&k, 1000);
+    delete_project(w, "goes.com");
+    kit_good = 55;
+    kit_decent = 50;
+    kit_reopen(&k);
+    uint64_t there = records();
+    ck_assert_str_eq(upkeep_now().what, "rating");
+    ck_assert_uint_eq(upkeep_now().done, 0);
+    ck_assert_uint_eq(upkeep_now().total, REPORTS);
+    for (int i = 0; i < 4; i++) /* a step of each, and of merging what they logged */
+        ck_assert(one_slice(10));
+    ck_assert_uint_gt(upkeep_now().done, 0);
+    ck_assert_uint_lt(records(), there);
+    ck_assert_uint_gt(records(), REPORTS / 2 + 1);
+    kit_purge(&k, 100);
+    ck_assert_str_eq(upkeep_now().what, "");
+    kit_good = 65; /* and bounds that come after others are told before the first step by them, too */
+    kit_reopen(&k);
+    ck_assert_str_eq(upkeep_now().what, "rating");
+    ck_assert_uint_eq(upkeep_now().done, 0);
+    kit_purge(&k, 100);
+    kit_check_clean(k.s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store upkeep");
@@ -191,6 +288,8 @@ int main(void)
     tcase_add_test(tc, a_grade_by_the_bounds_of_before_is_brought_to_those_of_now);
     tcase_add_test(tc, what_is_read_ahead_of_a_purge_is_what_it_deletes_and_pauses_end);
     tcase_add_test(tc, rating_that_was_undone_is_not_taken_for_done);
+    tcase_add_test(tc, work_in_the_background_ends_its_slice_with_each_record_where_a_pause_is_due);
+    tcase_add_test(tc, no_work_in_the_background_waits_for_the_end_of_another);
     tcase_add_loop_test(tc, a_full_store_deletes_whatever_its_upkeep_is_at, 0, (int)(sizeof(maps) / sizeof(*maps)));
     suite_add_tcase(suite, tc);
     return kit_run(suite);

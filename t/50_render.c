@@ -1,6 +1,7 @@
 /*
- * An update that renders records anew, by a server whose renderer is the next version's (t/newer_render.c): every answer is the new one's
- * from the first moment, while the store is rendered again in the background and the writer is killed over it.
+ * What brings every record up to date in the background while the writer is killed over it, and is seen in the log and in `assay stats`. An
+ * update that renders records anew, by a server whose renderer is the next version's (t/newer_render.c): every answer is the new one's from
+ * the first moment. New bounds of results, by a reload: each report has its result by the old or by the new ones, and its list knows.
  */
 #include "harness.h"
 
@@ -135,10 +136,25 @@ static void expect_talk_anew(void)
     }
 }
 
+/* What the writer has left to do, as `assay stats` tells; 0 while it is being replaced. */
+static uint64_t upkeep_left(void)
+{
+    uint64_t left = 0;
+    struct json_object *all = assay_list(server, "stats", NULL);
+    for (size_t i = 0; i < json_object_array_length(all); i++) {
+        struct json_object *row = json_object_array_get_idx(all, i);
+        if (strcmp(json_object_get_string(json_object_object_get(row, "process")), "writer") == 0)
+            left = json_object_get_uint64(json_object_object_get(row, "upkeep"));
+    }
+    return left;
+}
+
+static size_t said_before; /* bytes of the log that do not count */
+
 static bool has_said(const char *words)
 {
     char *log = server_log(server);
-    bool said = strstr(log, words) != NULL;
+    bool said = strstr(log + said_before, words) != NULL;
     free(log);
     return said;
 }
@@ -146,6 +162,7 @@ static bool has_said(const char *words)
 START_TEST(a_new_renderer_answers_at_once_and_the_store_follows_through_kills_of_the_writer)
 {
     unsigned turn = 0, kills = 0;
+    uint64_t most_left = 0;
     server_start(server);
     talk();
     server_stop(server);
@@ -155,11 +172,15 @@ START_TEST(a_new_renderer_answers_at_once_and_the_store_follows_through_kills_of
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     for (int64_t deadline = now_ms() + 60000; !has_said("rendering reports: done") && now_ms() < deadline; turn++) {
         pid_t writer = server_process(server, "assayd: writer");
-        if (writer != 0 && kills < KILLS && turn % 4 == 0)
+        uint64_t left = upkeep_left();
+        most_left = left > most_left ? left : most_left;
+        if (writer != 0 && kills < KILLS && left > 0) /* one that was killed after the last record had nothing to say of its end */
             kills += kill(writer, SIGKILL) == 0;
         expect_all_by("\"URL\":", "\"url\":", "-2\"", turn);
         expect_talk_anew();
     }
+    ck_assert_uint_gt(most_left, 0);
+    ck_assert_uint_le(most_left, REPORTS);
     ck_assert_msg(has_said("rendering reports: done") && has_said(text(" of %d\"", REPORTS)), "%s", server_log(server));
     ck_assert_uint_ge(kills, 1);
     for (unsigned i = 0; i < 20; i++)
@@ -176,11 +197,69 @@ START_TEST(a_new_renderer_answers_at_once_and_the_store_follows_through_kills_of
 }
 END_TEST
 
+static int64_t total_of(const char *result)
+{
+    struct response *r = http_get(server, text("/api/v1/reports?result=%s", result));
+    expect_status(r, 200);
+    int64_t total = int_at(r, "meta.total");
+    response_free(r);
+    return total;
+}
+
+/* Columns: result, how many of the reports have it by the bounds of before (80, 50) and by the new ones (90, 10). */
+static const struct {
+    const char *result;
+    unsigned from, to; /* scores of 0…100 that are in both, as many of each */
+} bounds[] = {{"good", 80, 90}, {"decent", 50, 10}, {"bad", 0, 0}};
+
+static unsigned by_bounds(size_t i, bool now)
+{
+    unsigned low = now ? bounds[i].to : bounds[i].from, high = i == 0 ? 101 : now ? bounds[i - 1].to : bounds[i - 1].from, n = 0;
+    for (unsigned number = 0; number < REPORTS; number++)
+        n += number % 101 >= low && number % 101 < high;
+    return n;
+}
+
+START_TEST(new_bounds_reach_every_report_in_the_background_through_kills_of_the_writer)
+{
+    unsigned kills = 0;
+    uint64_t most_left = 0;
+    server_start(server);
+    server_stop(server);
+    fill();
+    server_start(server);
+    for (size_t i = 0; i < COUNT(bounds); i++)
+        ck_assert_int_eq(total_of(bounds[i].result), by_bounds(i, false));
+    said_before = strlen(server_log(server));
+    server_configure(server, "reports: { good: 90, decent: 10 }");
+    server_signal(server, SIGHUP);
+    for (int64_t deadline = now_ms() + 60000; !has_said("rating reports: done") && now_ms() < deadline;) {
+        uint64_t left = upkeep_left();
+        most_left = left > most_left ? left : most_left;
+        pid_t writer = server_process(server, "assayd: writer");
+        if (writer != 0 && kills < KILLS && left > 0)
+            kills += kill(writer, SIGKILL) == 0;
+        int64_t good = total_of("good");
+        ck_assert_int_le(good, by_bounds(0, false));
+        ck_assert_int_ge(good, by_bounds(0, true));
+    }
+    ck_assert_msg(has_said("rating reports: done") && has_said(text(" of %d\"", REPORTS)), "%s", server_log(server));
+    ck_assert_uint_ge(kills, 1);
+    ck_assert_uint_gt(most_left, 0);
+    ck_assert_uint_le(most_left, REPORTS);
+    for (size_t i = 0; i < COUNT(bounds); i++)
+        ck_assert_int_eq(total_of(bounds[i].result), by_bounds(i, true));
+    assay_ok(server, "check", NULL);
+    stop();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("render");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_new_renderer_answers_at_once_and_the_store_follows_through_kills_of_the_writer);
+    tcase_add_test(tcase, new_bounds_reach_every_report_in_the_background_through_kills_of_the_writer);
     return harness_main(suite);
 }

@@ -1,6 +1,6 @@
 /*
- * t/bench/lists asks the server: `run_lists_ask PORT PID KEY FILE`, where each line of FILE is a target to GET. One connection, one request
- * after the other. A line for each: milliseconds, milliseconds of the processor that the process PID (the worker) used meanwhile, and the
+ * t/bench/lists asks the server: `run_lists_ask PORT PID KEY FILE`, where each line of FILE is a target to GET, or `DELETE TARGET`. One
+ * connection, one request after the other. A line for each: milliseconds, milliseconds of the processor that the process PID (the worker) used meanwhile, and the
  * answer: its total and the ids, apart by spaces.
  */
 #include <arpa/inet.h>
@@ -91,8 +91,8 @@ int main(int argc, char **argv)
     int fd = connect_to(argv[1]);
     while (fgets(target, sizeof(target), f) != NULL) {
         target[strcspn(target, "\n")] = '\0';
-        int n =
-            snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n\r\n", target, argv[3]);
+        const char *method = target[0] == '/' ? "GET " : "";
+        int n = snprintf(request, sizeof(request), "%s%s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n\r\n", method, target, argv[3]);
         double cpu = cpu_ms(argv[2]), began = now_ms();
         const char *body = exchange(fd, request, (size_t)n);
         double took = now_ms() - began;

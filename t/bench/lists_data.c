@@ -1,10 +1,11 @@
 /*
- * The data set of t/bench/lists: `run_lists_data DATA-DIR REPORTS ROWS-FILE [graded]` fills a new store as a server would have, with its own
+ * The data set of t/bench/lists: `run_lists_data DATA-DIR REPORTS ROWS-FILE [graded [one]]` fills a new store as a server would have, with its own
  * renderer, and writes the same reports to ROWS-FILE for other databases: id, workspace, project, url, result, score, generated_at (empty:
  * null), separated by tabs.
  *
  * Workspace 1 has REPORTS reports, workspace 2 a tenth as many. 2,000 projects of uneven size; URLs of 40 to 120 characters made of shared
- * words and numbers; one report in ten waits for its grade, or (graded) none. The same seed always, so the same data.
+ * words and numbers; one report in ten waits for its grade, or (graded) none; (one) all are of a single project. The same seed always, so
+ * the same data.
  */
 #include "core/api/render.h"
 
@@ -20,7 +21,7 @@ static uint64_t seed = 20261122;
 static struct store *s;
 static FILE *rows;
 static int64_t now = NOW;
-static bool graded;
+static bool graded, one;
 
 static uint32_t pick(uint32_t below)
 {
@@ -54,6 +55,8 @@ static void make_host(uint32_t project, char *to, size_t size)
 /* Half the projects have a tenth of the reports. */
 static uint32_t pick_project(void)
 {
+    if (one)
+        return 0;
     return pick(10) == 0 ? PROJECTS / 2 + pick(PROJECTS / 2) : pick(2) ? pick(PROJECTS / 2) : pick(PROJECTS / 20);
 }
 
@@ -160,11 +163,12 @@ static void fill(int workspace, unsigned reports)
 int main(int argc, char **argv)
 {
     char why[512];
-    if (argc != 4 && argc != 5) {
-        fprintf(stderr, "usage: run_lists_data DATA-DIR REPORTS ROWS-FILE [graded]\n");
+    if (argc < 4 || argc > 6) {
+        fprintf(stderr, "usage: run_lists_data DATA-DIR REPORTS ROWS-FILE [graded [one]]\n");
         return 2;
     }
-    graded = argc == 5;
+    graded = argc >= 5;
+    one = argc == 6;
     const struct store_options o = {
         .dir = argv[1], .map_size = 16ull << 30, .max_readers = 256, .mode = STORE_WRITE, .renderer = &render_records};
     unsigned reports = (unsigned)strtoul(argv[2], NULL, 10);

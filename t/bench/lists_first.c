@@ -1,0 +1,199 @@
+/*
+ * The first lists of a process that has just opened the store: `run_lists_first DATA-DIR [cold]`. A line for each list: its name, and in
+ * milliseconds the longest slice by the clock and of the processor, and all slices likewise; then how many there were. Each is asked of a
+ * store opened anew, and (cold) with nothing of its file in memory; that takes a file which no other process has open.
+ * `run_lists_first DATA-DIR projects COUNT` makes a store of so many projects first, of a report each.
+ */
+#include "core/api/render.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLICE_MS 2 /* as core/later.c cuts them */
+#define BATCH 1000
+
+/* Columns: name, of projects, search, sort, result, page from the end (0: the first), per_page. */
+static const struct {
+    const char *name;
+    bool projects;
+    const char *search;
+    unsigned sort;
+    enum report_result result;
+    bool deep;
+    unsigned per_page;
+} lists[] = {
+    {"reports, by id", false, "", REPORT_BY_ID, RESULT_NONE, false, 10},
+    {"reports, by url", false, "", REPORT_BY_URL, RESULT_NONE, false, 100},
+    {"reports, by url, deep", false, "", REPORT_BY_URL, RESULT_NONE, true, 100},
+    {"reports, good by score, deep", false, "", REPORT_BY_SCORE, RESULT_GOOD, true, 100},
+    {"reports, search by date", false, "garden", REPORT_BY_GENERATED_AT, RESULT_NONE, false, 100},
+    {"projects, by date", true, "", PROJECT_BY_CREATED_AT, RESULT_NONE, false, 10},
+    {"projects, by name, deep", true, "", PROJECT_BY_NAME, RESULT_NONE, true, 100},
+    {"projects, search", true, "kitchen", PROJECT_BY_NAME, RESULT_NONE, false, 100},
+};
+
+static struct store *s;
+
+static void die(const char *what)
+{
+    fprintf(stderr, "run_lists_first: %s\n", what);
+    exit(1);
+}
+
+static double clock_ms(clockid_t clock)
+{
+    struct timespec ts;
+    clock_gettime(clock, &ts);
+    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static bool pause_after(void *until)
+{
+    return clock_ms(CLOCK_MONOTONIC) >= *(const double *)until;
+}
+
+static long faults(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_majflt;
+}
+
+static long slice_faults;
+
+static bool waited(void *arg)
+{
+    (void)arg;
+    return faults() != slice_faults;
+}
+
+struct outcome {
+    enum store_status status;
+    uint64_t total;
+};
+
+static void reports_listed(void *arg, enum store_status status, uint64_t total, const struct store_report *reports, size_t count)
+{
+    (void)reports;
+    (void)count;
+    *(struct outcome *)arg = (struct outcome){status, total};
+}
+
+static void projects_listed(void *arg, enum store_status status, uint64_t total, const struct store_project *projects, size_t count)
+{
+    (void)projects;
+    (void)count;
+    *(struct outcome *)arg = (struct outcome){status, total};
+}
+
+static void must(enum store_status status, const char *what)
+{
+    if (status != STORE_OK)
+        die(s == NULL ? what : store_why(s));
+}
+
+static void open_store(const char *dir, enum store_mode mode)
+{
+    char why[512];
+    const struct store_options o = {.dir = dir, .map_size = 16ull << 30, .max_readers = 256, .mode = mode, .renderer = &render_records};
+    if (store_open(&o, &s, why, sizeof(why)) != STORE_OK)
+        die(why);
+}
+
+/* what was written and nobody has mapped leaves the memory */
+static void forget_file(const char *dir)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/data.mdb", dir);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) != 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
+        die(path);
+    close(fd);
+}
+
+static void ask(size_t at, uint64_t pages)
+{
+    double until, most = 0, most_cpu = 0, all = 0, all_cpu = 0;
+    unsigned slices = 0;
+    struct store_list_query q = {.workspace = 1,
+                                 .search = str_of(lists[at].search),
+                                 .sort = lists[at].sort,
+                                 .result = lists[at].result,
+                                 .page = lists[at].deep ? pages : 1,
+                                 .per_page = lists[at].per_page,
+                                 .pause = pause_after,
+                                 .waited = waited,
+                                 .pause_arg = &until};
+    for (struct outcome o = {.status = STORE_AGAIN}; o.status == STORE_AGAIN; slices++) {
+        double began = clock_ms(CLOCK_MONOTONIC), cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+        until = began + SLICE_MS;
+        slice_faults = faults();
+        if (lists[at].projects)
+            store_project_list(s, &q, projects_listed, &o);
+        else
+            store_report_list(s, &q, reports_listed, &o);
+        store_read_end(s);
+        if (o.status != STORE_AGAIN)
+            must(o.status, lists[at].name);
+        double took = clock_ms(CLOCK_MONOTONIC) - began, took_cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        most = took > most ? took : most;
+        most_cpu = took_cpu > most_cpu ? took_cpu : most_cpu;
+        all += took;
+        all_cpu += took_cpu;
+    }
+    printf("%-30s %8.2f %8.2f %8.2f %8.2f %u\n", lists[at].name, most, most_cpu, all, all_cpu, slices);
+}
+
+static void make(const char *dir, unsigned count)
+{
+    static const char *const words[] = {"shop", "kitchen", "garden", "news", "media"};
+    struct store_txn *t;
+    struct store_answer a;
+    mkdir(dir, 0700);
+    open_store(dir, STORE_WRITE);
+    for (unsigned i = 0; i < count;) {
+        must(store_begin(s, &t), "begin");
+        if (i == 0)
+            store_apply(t, &(struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = STR("w1")}, 1, &a);
+        for (unsigned end = i + BATCH; i < end && i < count; i++) {
+            char host[64], url[80];
+            snprintf(host, sizeof(host), "%s-%u.example", words[i % 5], i * 7919u % 1000003u);
+            snprintf(url, sizeof(url), "https://%s/", host);
+            const struct store_change c = {
+                .kind = CHANGE_REPORT_CREATE, .workspace = 1, .url = str_of(url), .name = str_of(host), .code = 201};
+            store_apply(t, &c, 1000 + i / 3, &a);
+            must((enum store_status)a.status, "create");
+        }
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 100}, 1000, &a);
+        must(store_commit(t), "commit");
+    }
+    store_close(s);
+    s = NULL;
+}
+
+int main(int argc, char **argv)
+{
+    bool cold = argc == 3 && strcmp(argv[2], "cold") == 0;
+    if (argc != 2 && !cold && (argc != 4 || strcmp(argv[2], "projects") != 0))
+        die("usage: run_lists_first DATA-DIR [cold | projects COUNT]");
+    if (argc == 4)
+        make(argv[1], (unsigned)strtoul(argv[3], NULL, 10));
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+        struct store_usage u;
+        open_store(argv[1], STORE_READ);
+        must(store_usage(s, &u), "usage");
+        store_close(s);
+        if (cold)
+            forget_file(argv[1]);
+        open_store(argv[1], STORE_READ);
+        ask(i, (lists[i].projects ? u.projects : u.reports) / (lists[i].per_page * 2));
+        store_close(s);
+    }
+    return 0;
+}
