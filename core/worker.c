@@ -44,7 +44,7 @@ static void configure(struct worker *w)
     w->config.http1.req_timeout = NEVER_MS;
     w->config.http1.upgrade_to_http2 = 0;
     w->config.handshake_timeout = NEVER_MS;
-    w->config.max_request_entity_size = pipeline_max_body() + 1;
+    w->config.max_request_entity_size = pipeline_max_body(w->conf) + 1;
     h2o_hostconf_t *host = h2o_config_register_host(&w->config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
     pipeline_register(w, host);
     h2o_context_init(&w->ctx, h2o_evloop_create(), &w->config);

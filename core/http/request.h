@@ -81,7 +81,7 @@ struct route {
     uint32_t scope;       /* enum scope, 0: none */
     enum limiter limiter; /* whose headers every response has; the configuration may put another in its place */
     enum route_body body;
-    uint32_t max_body;          /* bytes */
+    uint32_t max_body;          /* bytes; of BODY_SYNC the configuration says it */
     uint32_t flags;             /* enum route_flag */
     const struct field *fields; /* ends with a NULL name; NULL: none */
     request_fn *handler;
