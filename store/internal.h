@@ -58,6 +58,7 @@ struct store_txn {
     struct log_batch *batches;
     size_t batch_count, batch_cap;
     struct text_batch *texts; /* what it gathers for agents' full-text indexes */
+    uint32_t text_shares, text_entries; /* of a batch: documents to come, and what is left for them (text_share) */
     bool installed; /* a manifest was replaced: what it names lies in memory of the transaction until the commit */
     bool upkept;    /* results were rated or an index merged in it */
 };
@@ -80,6 +81,8 @@ struct seen_report {
     uint64_t id;
     MDB_val value;
 };
+
+#define HIDE_ITEMS 131072 /* of a collection that the end of a sync itself looks at (sync_purge.c): some ten milliseconds */
 
 struct store {
     MDB_env *env;
@@ -116,6 +119,7 @@ struct store {
     struct buf scratch;
     /* a segment's most rows, a chunk's as a power of two, the log's length that is merged */
     uint32_t segment_rows, chunk_shift, log_entries;
+    uint64_t hide_items; /* HIDE_ITEMS, less in tests */
     char dir[4096];
     char why[1024];
 };

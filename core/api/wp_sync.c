@@ -19,12 +19,15 @@
 struct result {
     struct wp_item item;
     struct str code;            /* a coupon's */
-    struct wp_mistake *mistake; /* NULL: it is in the change, */
+    struct wp_mistake *mistake; /* NULL: none */
+    bool sent;                  /* it is in the change, */
     size_t row;                 /* as this one */
 };
 
 struct batch {
     struct request *r;
+    struct batch *next; /* that waits for its turn */
+    bool has_turn, waits;
     enum synced_kind kind;
     struct ulid agent;
     struct str site, action;
@@ -35,9 +38,63 @@ struct batch {
     struct buf rows;
 };
 
+/*
+ * Large batches of one worker go to the writer one after the other: whatever comes behind one there waits for it, and behind eight it would wait
+ * eight times as long.
+ */
+#define LARGE_BYTES ((size_t)128 * 1024)
+
+static struct {
+    struct batch *first; /* that wait */
+    bool taken;
+} turn;
+
+static bool turn_take(struct batch *b)
+{
+    struct batch **end = &turn.first;
+    if (b->rows.n < LARGE_BYTES)
+        return true;
+    if (!turn.taken) {
+        turn.taken = b->has_turn = true;
+        return true;
+    }
+    while (*end != NULL)
+        end = &(*end)->next;
+    b->next = NULL;
+    b->waits = true;
+    *end = b;
+    return false;
+}
+
+static void batch_send(struct batch *b);
+
+static void turn_give(struct batch *b)
+{
+    struct batch *next = turn.first;
+    if (!b->has_turn)
+        return;
+    b->has_turn = turn.taken = false;
+    if (next == NULL)
+        return;
+    turn.first = next->next;
+    next->waits = false;
+    batch_send(next);
+}
+
+static void turn_leave(struct batch *b)
+{
+    for (struct batch **at = &turn.first; b->waits && *at != NULL; at = &(*at)->next)
+        if (*at == b) {
+            *at = b->next;
+            break;
+        }
+    turn_give(b);
+}
+
 static void batch_free(void *arg)
 {
     struct batch *b = arg;
+    turn_leave(b);
     for (size_t i = 0; b->results != NULL && i < b->count; i++)
         wp_item_free(&b->results[i].item);
     buf_free(&b->rows);
@@ -168,24 +225,37 @@ enum told { TOLD_QUEUED, TOLD_UNCHANGED, TOLD_STALE, TOLD_DELETED, TOLD_FAILED, 
 
 static const char *const told_names[TOLDS] = {"queued", "skipped_unchanged", "skipped_stale", "deleted", "failed"};
 
-static enum told told_of(const struct result *one, const struct store_answer *answer)
+/* What failed is told by the store as well, since how long HTML takes to read is another time each time, and an answer must not be. */
+static enum told told_of(const struct batch *b, const struct result *one, const struct store_answer *answer)
 {
-    return one->mistake != NULL ? TOLD_FAILED : (enum told)synced_mark(answer, one->row); /* in the order of enum synced_mark */
+    bool deletes = str_eq(b->action, STR("delete"));
+    if (!one->sent || (deletes && one->mistake != NULL))
+        return TOLD_FAILED;
+    enum synced_mark mark = synced_mark(answer, one->row);
+    return mark == SYNCED_FAILED && !deletes ? TOLD_FAILED : (enum told)mark; /* in the order of enum synced_mark */
 }
+
+static const struct wp_mistake took_too_long = {"too_complex", WP_TOO_COMPLEX};
 
 static void add_result(struct buf *out, const struct batch *b, const struct result *one, enum told told)
 {
     if (b->kind == SYNCED_COUPON) {
         buf_adds(out, "{\"code\":");
         json_text(out, one->code.n > 0 ? one->code : (struct str){NULL, 0});
-    } else if (one->item.wp_id != 0)
-        buf_printf(out, "{\"wp_id\":%" PRIu64, one->item.wp_id);
-    else
-        buf_adds(out, "{\"wp_id\":null");
-    buf_printf(out, ",\"status\":\"%s\"", told_names[told]);
-    if (one->mistake != NULL) {
-        buf_printf(out, ",\"error\":{\"code\":\"%s\",\"message\":", one->mistake->code);
-        json_string(out, str_of(one->mistake->message));
+    } else {
+        buf_adds(out, "{\"wp_id\":");
+        if (one->item.wp_id != 0)
+            buf_u64(out, one->item.wp_id);
+        else
+            buf_adds(out, "null");
+    }
+    buf_adds(out, ",\"status\":\"");
+    buf_adds(out, told_names[told]);
+    buf_adds(out, "\"");
+    if (told == TOLD_FAILED) {
+        const struct wp_mistake *mistake = one->mistake != NULL ? one->mistake : &took_too_long;
+        buf_printf(out, ",\"error\":{\"code\":\"%s\",\"message\":", mistake->code);
+        json_string(out, str_of(mistake->message));
         buf_adds(out, "}");
     }
     buf_adds(out, "}");
@@ -196,7 +266,7 @@ static void answer_build(struct buf *out, const struct batch *b, const struct st
     uint64_t counts[TOLDS] = {[TOLD_DELETED] = answer->id};
     const struct value *sync_id = &b->r->values[WP_SYNC_ID];
     for (size_t i = 0; i < b->count; i++)
-        counts[told_of(&b->results[i], answer)]++;
+        counts[told_of(b, &b->results[i], answer)]++;
     for (unsigned i = 0; i < TOLDS; i++)
         buf_printf(out, "%s\"%s\":%" PRIu64, i == 0 ? "{" : ",", told_names[i], counts[i]);
     buf_adds(out, ",\"sync_id\":");
@@ -204,7 +274,7 @@ static void answer_build(struct buf *out, const struct batch *b, const struct st
     buf_adds(out, ",\"results\":[");
     for (size_t i = 0; i < b->count; i++) {
         buf_adds(out, i == 0 ? "" : ",");
-        add_result(out, b, &b->results[i], told_of(&b->results[i], answer));
+        add_result(out, b, &b->results[i], told_of(b, &b->results[i], answer));
     }
     buf_adds(out, "]}");
 }
@@ -226,6 +296,7 @@ static void batch_done(struct request *r, const struct store_answer *answer)
 {
     struct batch *b = r->state;
     struct buf body = {0};
+    turn_give(b);
     switch (answer->status) {
     case STORE_OK:
         widget_replayed(r, answer);
@@ -242,6 +313,12 @@ static void batch_done(struct request *r, const struct store_answer *answer)
         return;
     case STORE_STALE:
         reply_error(r, ERR_CONFLICT, "A later full sync is complete already: begin another one, under a new sync_id.");
+        return;
+    case STORE_TOO_MANY:
+        if (answer->id != 0)
+            reply_error(r, ERR_CONFLICT, "%d full syncs were begun and none was completed: complete one, with \"complete\": true.", STORE_SYNCS_OPEN);
+        else
+            reply_invalid(r, "site_url", "is one more than the 100 sites that an agent may have");
         return;
     case STORE_NOT_FOUND:
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
@@ -267,7 +344,7 @@ static void batch_send(struct batch *b)
     };
     if (!buf_ok(&b->rows))
         reply_error(r, ERR_UNAVAILABLE, NULL);
-    else if (request_idempotency(r, &change))
+    else if (turn_take(b) && request_idempotency(r, &change))
         request_change(r, &change, batch_done);
 }
 
@@ -290,7 +367,8 @@ static void coupon_add(struct batch *b, struct result *one)
             coupon_pack_seen(&b->rows, one->code);
     }
     one->row = b->row_count;
-    b->row_count += mistake.code == NULL || one->code.n > 0;
+    one->sent = mistake.code == NULL || one->code.n > 0;
+    b->row_count += one->sent;
     buf_free(&texts);
 }
 
@@ -333,7 +411,8 @@ static void item_add(struct batch *b, struct result *one, const struct store_ite
     if (mistake.code != NULL)
         fail(b, one, &mistake);
     one->row = b->row_count;
-    b->row_count += wp_id != 0;
+    one->sent = wp_id != 0;
+    b->row_count += one->sent;
 }
 
 static uint64_t mono_us(void)

@@ -168,7 +168,7 @@ static double ask(const char *question, struct text_hit *hits, unsigned *count)
     double before = cpu_us();
     must(store_snapshot(s, &txn), "read");
     must(text_ask(s, txn, &agent, str_of(question), &q), "ask");
-    must(text_find(s, txn, &agent, &q, BEST, NULL, hits, count), "find");
+    must(text_find(s, txn, &agent, &q, BEST, NULL, NULL, hits, count), "find");
     store_read_end(s);
     return cpu_us() - before;
 }
