@@ -1,7 +1,8 @@
 #include "worker.h"
 
 #include "doors.h"
-#include "hasher.h"
+#include "away.h"
+#include "audit/page.h"
 #include "later.h"
 #include "link.h"
 #include "log.h"
@@ -103,10 +104,12 @@ static void start(struct worker *w, struct process *p)
     configure(w);
     open_tls(p);
     w->link = link_new(w);
-    w->hasher = hasher_new(w);
+    page_start();
+    w->hasher = away_new(w);
+    w->reader = away_new(w);
     w->doors = doors_new(w);
     w->access_log = access_log_open(w->conf);
-    if (w->link == NULL || w->hasher == NULL || w->doors == NULL || w->access_log == NULL)
+    if (w->link == NULL || w->hasher == NULL || w->reader == NULL || w->doors == NULL || w->access_log == NULL)
         fail("see above, or out of memory");
 }
 
@@ -148,7 +151,8 @@ static void turn(struct worker *w)
 static void finish(struct worker *w)
 {
     link_free(w->link);
-    hasher_free(w->hasher);
+    away_free(w->hasher);
+    away_free(w->reader);
     later_free(w);
     doors_free(w->doors);
     access_log_close(w->access_log);

@@ -229,6 +229,10 @@ void request_slice(struct request *r, request_fn *work);
 void request_later(struct request *r, request_fn *work);
 store_pause_fn request_pause; /* its argument: the request */
 
+/* request_away(r, job): work in the reader's thread (away.h). */
+struct away_job;
+void request_away(struct request *r, struct away_job *job);
+
 /*
  * request_hash(r, password, done): scrypt on the hash thread; ${done} gets the text to store, p NULL when the queue was full (answer 503).
  */
