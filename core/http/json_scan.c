@@ -162,9 +162,21 @@ static size_t scan_digits(struct scan *s)
     return (size_t)(s->p - from);
 }
 
+/* Far from the largest number there is, by its digits and its exponent: most are, and reading each takes long. */
+static bool clearly_fits(struct str number)
+{
+    size_t mantissa = 0;
+    while (mantissa < number.n && (number.p[mantissa] | 0x20) != 'e')
+        mantissa++;
+    bool small = number.n - mantissa <= strlen("e99") || number.p[mantissa + 1] == '-';
+    return mantissa <= 100 && small;
+}
+
 static bool number_fits(struct str number, bool whole)
 {
     char text[400], *end;
+    if (!whole && clearly_fits(number))
+        return true;
     if (number.n >= sizeof(text)) /* no honest number is that long */
         return false;
     memcpy(text, number.p, number.n);
