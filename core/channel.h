@@ -30,7 +30,7 @@ enum frame_type {
     FRAME_TYPES
 };
 
-#define FRAME_MAX_PAYLOAD (8u << 20)
+#define FRAME_MAX_PAYLOAD (12u << 20) /* a batch of the largest documents is some 9 MB */
 
 struct frame_head {
     uint32_t payload; /* bytes after this head */

@@ -50,6 +50,7 @@ struct conf {
     unsigned jwt_ttl_ms;
     char *jwt_secrets_file;
     uint64_t retention_events_ms, retention_conversations_ms; /* 0: for ever */
+    uint64_t sync_max_bytes; /* of a body of bulk sync, decompressed */
     struct cidr_list audit_allow_private;
     uint16_t audit_ports[CONF_PORTS_MAX];
     size_t audit_ports_count;

@@ -68,11 +68,20 @@ bool credential_parse(struct str text, enum credential_kind *kind)
     return false;
 }
 
+/* Fetching a digest and making a context cost more than the hash itself: both are made once a thread. */
+static _Thread_local EVP_MD *digest;
+static _Thread_local EVP_MD_CTX *context;
+
+void credential_hash_end(void)
+{
+    EVP_MD_free(digest);
+    EVP_MD_CTX_free(context);
+    digest = NULL;
+    context = NULL;
+}
+
 bool credential_hash(struct str text, uint8_t out[CREDENTIAL_HASH])
 {
-    /* Fetching a digest and making a context cost more than the hash itself; both are made once a process and live until it ends. */
-    static EVP_MD *digest;
-    static EVP_MD_CTX *context;
     if (digest == NULL)
         digest = EVP_MD_fetch(NULL, "SHA256", NULL);
     if (context == NULL)

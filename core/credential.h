@@ -27,7 +27,11 @@ bool credential_new(const char *prefix, char out[CREDENTIAL_SIZE]) __attribute__
  */
 bool credential_parse(struct str text, enum credential_kind *kind);
 
-/* credential_hash(text, out): SHA-256 of ${text}, what the store keeps. False only when OpenSSL fails. */
+/*
+ * credential_hash(text, out): SHA-256 of ${text}, what the store keeps. False only when OpenSSL fails. Any thread; credential_hash_end() gives
+ * back what this one keeps for it, and a thread that ends before its process calls it.
+ */
 bool credential_hash(struct str text, uint8_t out[CREDENTIAL_HASH]) __attribute__((warn_unused_result));
+void credential_hash_end(void);
 
 #endif

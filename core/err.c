@@ -45,6 +45,7 @@ static const enum err of_store[STORE_STATUSES] = {
     [STORE_CORRUPT] = ERR_INTERNAL,
     [STORE_AGAIN] = ERR_INTERNAL,
     [STORE_IO] = ERR_UNAVAILABLE,
+    [STORE_TOO_MANY] = ERR_CONFLICT,
 };
 
 const struct err_row *err_row(enum err err)

@@ -4,11 +4,8 @@
 #ifndef ASSAY_HASHER_H
 #define ASSAY_HASHER_H
 
-#include "worker.h"
+#include "away.h"
 
 #define HASHER_QUEUE 16
-
-struct hasher *hasher_new(struct worker *w);
-void hasher_free(struct hasher *h);
 
 #endif

@@ -1,7 +1,8 @@
 #include "worker.h"
 
 #include "doors.h"
-#include "hasher.h"
+#include "away.h"
+#include "audit/page.h"
 #include "later.h"
 #include "link.h"
 #include "log.h"
@@ -44,7 +45,7 @@ static void configure(struct worker *w)
     w->config.http1.req_timeout = NEVER_MS;
     w->config.http1.upgrade_to_http2 = 0;
     w->config.handshake_timeout = NEVER_MS;
-    w->config.max_request_entity_size = pipeline_max_body() + 1;
+    w->config.max_request_entity_size = pipeline_max_body(w->conf) + 1;
     h2o_hostconf_t *host = h2o_config_register_host(&w->config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
     pipeline_register(w, host);
     h2o_context_init(&w->ctx, h2o_evloop_create(), &w->config);
@@ -103,10 +104,12 @@ static void start(struct worker *w, struct process *p)
     configure(w);
     open_tls(p);
     w->link = link_new(w);
-    w->hasher = hasher_new(w);
+    page_start();
+    w->hasher = away_new(w);
+    w->reader = away_new(w);
     w->doors = doors_new(w);
     w->access_log = access_log_open(w->conf);
-    if (w->link == NULL || w->hasher == NULL || w->doors == NULL || w->access_log == NULL)
+    if (w->link == NULL || w->hasher == NULL || w->reader == NULL || w->doors == NULL || w->access_log == NULL)
         fail("see above, or out of memory");
 }
 
@@ -149,7 +152,8 @@ static void turn(struct worker *w)
 static void finish(struct worker *w)
 {
     link_free(w->link);
-    hasher_free(w->hasher);
+    away_free(w->hasher);
+    away_free(w->reader);
     later_free(w);
     doors_free(w->doors);
     access_log_close(w->access_log);

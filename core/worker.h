@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 struct link;
-struct hasher;
+struct away;
 struct later;
 struct doors;
 struct access_log;
@@ -29,7 +29,8 @@ struct worker {
     h2o_globalconf_t config;
     h2o_context_t ctx;
     struct link *link;     /* to the writer */
-    struct hasher *hasher; /* password hashes */
+    struct away *hasher;   /* password hashes */
+    struct away *reader;   /* what shops send */
     struct later *later;   /* requests that go on in later turns, the first of them */
     bool going_on;         /* one of them does */
     struct doors *doors;   /* listeners and connections */

@@ -53,6 +53,7 @@ static const struct {
     {SPACE_DOCUMENT, check_document},
     {SPACE_TEXT_ROW, check_text_row},
     {SPACE_UNSEEN, check_unseen},
+    {SPACE_HIDDEN, check_hidden},
     {SPACE_COUPON, check_coupon},
     {SPACE_STAGED, check_staged},
     {SPACE_SYNC_ONCE, check_sync_once},

@@ -273,6 +273,19 @@ bool collection_open(struct open_collection *o, struct store_txn *t, const struc
     return t->error == STORE_OK;
 }
 
+bool collection_has_room(struct open_collection *o)
+{
+    struct walk w = {0};
+    const struct ulid agent = o->record.agent;
+    unsigned count = 0;
+    name_key(&w.prefix, &agent, (enum synced_kind)o->record.kind, (struct str){NULL, 0});
+    enum store_status status = walk_prefix(o->t->s, o->t->mdb, &w, DB_WIDGET, false);
+    for (; status == STORE_OK && count < STORE_SITES_MAX; status = walk_next(&w))
+        count++;
+    walk_end(&w);
+    return count < STORE_SITES_MAX;
+}
+
 bool collection_begin(struct open_collection *o)
 {
     struct key k;

@@ -191,7 +191,9 @@ static enum synced_mark coupon_put(struct store_txn *t, const struct store_chang
     MDB_val v;
     coupon_key(&k, &c->agent, coupon->code);
     enum store_status status = txn_get(t, SPACE_COUPON, &k, &v);
-    if (coupon->type == SEEN_ONLY || (status == STORE_OK && same(v, sent, &c->agent)))
+    if (coupon->type == SEEN_ONLY)
+        return SYNCED_FAILED;
+    if (status == STORE_OK && same(v, sent, &c->agent))
         return SYNCED_UNCHANGED;
     *count += status == STORE_NOT_FOUND;
     struct coupon_record *r = txn_reserve(t, SPACE_COUPON, &k, sent.mv_size);

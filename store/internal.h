@@ -61,6 +61,7 @@ struct store_txn {
     store_pause_fn *pause; /* of work in the background, or NULL */
     void *pause_arg;
     uint64_t slice, spent; /* records that may go for it, by the last txn_slice, and that went since */
+    uint32_t text_shares, text_entries; /* of a batch: documents to come, and what is left for them (text_share) */
     bool installed; /* a manifest was replaced: what it names lies in memory of the transaction until the commit */
     bool upkept;    /* results were rated or an index merged in it */
 };
@@ -83,6 +84,8 @@ struct seen_report {
     uint64_t id;
     MDB_val value;
 };
+
+#define HIDE_ITEMS 131072 /* of a collection that the end of a sync itself looks at (sync_purge.c): some ten milliseconds */
 
 struct store {
     MDB_env *env;
@@ -122,6 +125,7 @@ struct store {
     struct buf scratch;
     /* a segment's most rows, a chunk's as a power of two, the log's length that is merged */
     uint32_t segment_rows, chunk_shift, log_entries;
+    uint64_t hide_items; /* HIDE_ITEMS, less in tests */
     char dir[4096];
     char why[1024];
 };

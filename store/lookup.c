@@ -2,19 +2,30 @@
 
 #include "text.h"
 
+struct looking {
+    const struct ulid *agent;
+    struct hidden hidden;
+};
+
 /* Documents that a complete sync did not see are in the index until they are purged: they are passed over. */
-static enum store_status is_there(struct store *s, MDB_txn *txn, uint64_t id)
+static enum store_status is_there(struct store *s, MDB_txn *txn, void *arg, uint64_t id)
 {
+    struct looking *l = arg;
     struct store_synced d;
-    return document_read(s, txn, id, &d);
+    enum store_status status = l->hidden.open ? STORE_OK : hidden_open(s, txn, l->agent, &l->hidden);
+    if (status != STORE_OK)
+        return status;
+    return hidden_has(&l->hidden, id) ? STORE_NOT_FOUND : document_read(s, txn, id, &d);
 }
 
 static enum store_status find(struct store *s, MDB_txn *txn, const struct ulid *agent, const struct text_question *q, unsigned limit,
                               struct store_hit *out, size_t *count)
 {
     struct text_hit hits[STORE_HITS_MAX];
+    struct looking l = {.agent = agent};
     unsigned found;
-    enum store_status status = text_find(s, txn, agent, q, limit < STORE_HITS_MAX ? limit : STORE_HITS_MAX, is_there, hits, &found);
+    enum store_status status = text_find(s, txn, agent, q, limit < STORE_HITS_MAX ? limit : STORE_HITS_MAX, is_there, &l, hits, &found);
+    hidden_close(&l.hidden);
     for (*count = 0; *count < found && status == STORE_OK; ++*count) {
         struct store_hit *hit = &out[*count];
         status = document_read(s, txn, hits[*count].id, &hit->document);

@@ -72,7 +72,8 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_GENERATION_ID, DB_WIDGET, 'H', "collection, sync_id → generation")                                                             \
     X(SPACE_ITEM, DB_WIDGET, 'I', "collection, wp_id → item_record")                                                                       \
     X(SPACE_DOCUMENT, DB_WIDGET, 'D', "id → document_record")                                                                              \
-    X(SPACE_UNSEEN, DB_WIDGET, 'U', "collection → wp_id from which a purge of what was not seen goes on")                                  \
+    X(SPACE_UNSEEN, DB_WIDGET, 'U', "collection → unseen_record: a purge of what was not seen")                                            \
+    X(SPACE_HIDDEN, DB_WIDGET, 'B', "collection, document / 4096 → a bit for each document that is not there: hidden.c")                    \
     X(SPACE_COUPON, DB_WIDGET, 'C', "agent, folded code → coupon_record")                                                                  \
     X(SPACE_STAGED, DB_WIDGET, 'T', "conversation → coupons staged in it: staged.c")                                                         \
     X(SPACE_SYNC_ONCE, DB_WIDGET, 'S', "hash → sync_once_record")
@@ -342,6 +343,12 @@ struct PACKED item_record {
     int64_t modified_at, deleted_at;
     uint8_t hash[16];
 };
+
+/* How far a purge of what was not seen is: the wp_ids from which hiding it, and removing it, go on; UNSEEN_DONE: it is done. */
+struct unseen_record {
+    uint64_t from, hide;
+};
+#define UNSEEN_DONE UINT64_MAX
 
 struct PACKED document_record {
     uint8_t format, kind, on_sale, stock, exponent;

@@ -25,6 +25,7 @@ static const char *const status_texts[STORE_STATUSES] = {
     [STORE_INVALID] = "malformed",
     [STORE_CORRUPT] = "the store is damaged",
     [STORE_AGAIN] = "there is more to search",
+    [STORE_TOO_MANY] = "there are as many as there may be",
     [STORE_IO] = "the disk or the system refused",
 };
 
@@ -195,6 +196,7 @@ enum store_status store_open(const struct store_options *options, struct store *
     s->dying_snapshot = (size_t)-1;
     s->good = options->good;
     s->decent = options->decent;
+    s->hide_items = HIDE_ITEMS;
     s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;
     s->chunk_shift = options->chunk_shift != 0 ? options->chunk_shift : CHUNK_ROWS_SHIFT;
     s->log_entries = options->log_entries != 0 ? options->log_entries : LOG_ENTRIES;

@@ -38,6 +38,7 @@ enum store_status {
     STORE_CORRUPT,      /* a record is not what the format says */
     STORE_AGAIN,        /* not done yet: ask again, in a later turn of the loop; what was done is kept */
     STORE_IO,           /* the disk or the system refused; store_why tells */
+    STORE_TOO_MANY,     /* there are as many of them as there may be */
     STORE_STATUSES
 };
 

@@ -1,5 +1,7 @@
 #include "synced_parts.h"
 
+#include "text.h"
+
 /*
  * A batch of a full sync, or items on their own: each row is held against its item, and leaves it as it is, changed or as a tombstone.
  */
@@ -9,6 +11,10 @@ struct batch {
     uint64_t generation; /* in which its items are seen */
     bool full;           /* under a sync_id */
     struct str sync_id;
+    struct known { /* what there is of each row's item before any is changed */
+        struct item_record item;
+        bool is;
+    } known[STORE_BATCH_MAX];
 };
 
 /* ---- items ---- */
@@ -172,10 +178,10 @@ static enum synced_mark delete(struct batch *b, const struct sync_row *row, stru
     return SYNCED_DELETED;
 }
 
-static enum synced_mark row_apply(struct batch *b, const struct sync_row *row)
+static enum synced_mark row_apply(struct batch *b, const struct sync_row *row, const struct known *before)
 {
-    struct item_record item;
-    bool known = item_load(b->o.t, b->o.record.id, row->wp_id, &item) == STORE_OK;
+    struct item_record item = before->item;
+    const bool known = before->is;
     if (known && item.document != 0 && !item_there(&item, b->o.record.complete))
         bury(b, row->wp_id, &item);
     switch (row->action) {
@@ -184,7 +190,7 @@ static enum synced_mark row_apply(struct batch *b, const struct sync_row *row)
     case SYNC_SEEN:
         if (item.document != 0)
             see(b, row, &item);
-        return SYNCED_UNCHANGED;
+        return SYNCED_FAILED;
     default:
         return upsert(b, row, &item, known);
     }
@@ -192,35 +198,48 @@ static enum synced_mark row_apply(struct batch *b, const struct sync_row *row)
 
 /* ---- the batch ---- */
 
-/* ${upserts}: does it bring anything new? */
-static bool rows_well_formed(struct str rows, bool *upserts)
+/* ${upserts}: how many bring something new? */
+static bool rows_well_formed(struct str rows, size_t *upserts)
 {
     struct sync_row row;
     size_t count = 0;
-    for (*upserts = false; sync_row_next(&rows, &row); count++)
-        *upserts = *upserts || row.action == SYNC_UPSERT;
+    for (*upserts = 0; sync_row_next(&rows, &row); count++)
+        *upserts += row.action == SYNC_UPSERT;
     return rows.n == 0 && count <= STORE_BATCH_MAX;
 }
 
-static bool well_formed(const struct store_change *c, bool *upserts)
+static bool well_formed(const struct store_change *c, size_t *upserts)
 {
     return c->name.n > 0 && c->name.n <= STORE_SITE_MAX && c->text.n <= SYNC_ID_MAX && c->status < SYNCED_COUPON &&
            (c->text.n != 0 || (c->fields & SYNC_COMPLETE) == 0) && (c->idem_key.n == 0 || (c->idem_key.n == 32 && c->idem_body.n == 32)) &&
            rows_well_formed(c->data, upserts);
 }
 
-/* What was seen to be the same still is. */
-static enum store_status still_same(struct batch *b, struct str rows)
+static bool named_before(struct str rows, size_t count, uint64_t wp_id)
 {
     struct sync_row row;
-    struct item_record item;
-    while (sync_row_next(&rows, &row)) {
-        if (row.action != SYNC_SAME)
-            continue;
-        enum store_status status = item_load(b->o.t, b->o.record.id, row.wp_id, &item);
+    for (; count > 0 && sync_row_next(&rows, &row); count--)
+        if (row.wp_id == wp_id)
+            return true;
+    return false;
+}
+
+/* What there is of every item; and what was seen to be the same must still be. */
+static enum store_status items_load(struct batch *b, const struct str all)
+{
+    struct sync_row row;
+    struct str rows = all;
+    uint64_t highest = 0;
+    for (size_t i = 0; sync_row_next(&rows, &row); i++) {
+        struct known *known = &b->known[i];
+        if (row.wp_id <= highest && named_before(all, i, row.wp_id))
+            return STORE_INVALID;
+        highest = row.wp_id > highest ? row.wp_id : highest;
+        enum store_status status = item_load(b->o.t, b->o.record.id, row.wp_id, &known->item);
         if (status != STORE_OK && status != STORE_NOT_FOUND)
             return status;
-        if (!item_there(&item, b->o.record.complete) || !same(&item, &row))
+        known->is = status == STORE_OK;
+        if (row.action == SYNC_SAME && (!item_there(&known->item, b->o.record.complete) || !same(&known->item, &row)))
             return STORE_AGAIN;
     }
     return STORE_OK;
@@ -230,6 +249,8 @@ static enum store_status generation_judge(struct batch *b)
 {
     uint64_t known = b->full ? generation_of(&b->o, b->sync_id) : 0;
     b->generation = known != 0 ? known : b->o.record.generations + b->full;
+    if (known == 0 && b->full && b->o.record.generations - b->o.record.complete >= STORE_SYNCS_OPEN)
+        return STORE_TOO_MANY;
     return known != 0 && known < b->o.record.complete ? STORE_STALE : b->o.t->error;
 }
 
@@ -251,10 +272,10 @@ static void batch_apply(struct batch *b, const struct store_change *c, struct st
     if (b->generation > b->o.record.generations)
         generation_begin(&b->o, b->sync_id);
     for (size_t i = 0; b->o.t->error == STORE_OK && sync_row_next(&rows, &row); i++)
-        synced_mark_set(answer, i, row_apply(b, &row));
+        synced_mark_set(answer, i, row_apply(b, &row, &b->known[i]));
     if ((c->fields & SYNC_COMPLETE) != 0) {
         answer->id = generation_complete(&b->o, b->generation, b->sync_id);
-        unseen_mark(b->o.t, b->o.record.id);
+        unseen_mark(b->o.t, &b->o.record, answer->id > 0);
         txn_event(b->o.t, EVENT_PURGE, c->workspace, 0, 0);
     }
     collection_close(&b->o);
@@ -264,8 +285,8 @@ static void batch_apply(struct batch *b, const struct store_change *c, struct st
 
 enum store_status sync_put(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {
-    struct batch b = {.full = c->text.n != 0, .sync_id = c->text};
-    bool upserts;
+    struct batch b;
+    size_t upserts;
     if (!well_formed(c, &upserts))
         return STORE_INVALID;
     enum store_status status = agent_of_workspace(t, c);
@@ -274,16 +295,21 @@ enum store_status sync_put(struct store_txn *t, const struct store_change *c, st
     status = idem_look_sync(t, c, answer);
     if (status != STORE_NOT_FOUND)
         return status;
+    b.full = c->text.n != 0;
+    b.sync_id = c->text;
     if (!collection_open(&b.o, t, &c->agent, (enum synced_kind)c->status, c->name))
         return t->error;
-    status = generation_judge(&b);
+    status = b.o.record.id == 0 && !collection_has_room(&b.o) ? STORE_TOO_MANY : generation_judge(&b);
+    answer->id = status == STORE_TOO_MANY && b.o.record.id != 0;
     if (status == STORE_OK)
-        status = still_same(&b, c->data);
-    if (status == STORE_OK && upserts && txn_is_full(t))
+        status = items_load(&b, c->data);
+    if (status == STORE_OK && upserts > 0 && txn_is_full(t))
         status = STORE_FULL;
     if (status != STORE_OK)
         return status;
+    text_share(t, upserts);
     batch_apply(&b, c, answer);
+    text_share(t, 0);
     idem_put_sync(t, c, answer);
     return STORE_OK;
 }

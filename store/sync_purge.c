@@ -10,6 +10,7 @@
 #define TOMBSTONE_MS ((int64_t)90 * 24 * 60 * 60 * 1000)
 #define LOOKS_A_RECORD 16 /* items that are looked at count as one record that is changed */
 #define STEP 256
+#define FORGET_STEP 64
 
 /* ---- not seen ---- */
 
@@ -18,19 +19,62 @@ static void unseen_key(struct key *k, uint64_t collection)
     key_id(k, SPACE_UNSEEN, collection);
 }
 
-void unseen_mark(struct store_txn *t, uint64_t collection)
+static void unseen_put(struct store_txn *t, uint64_t collection, const struct unseen_record *r)
 {
     struct key k;
-    const uint64_t from = 0;
     unseen_key(&k, collection);
-    txn_put(t, SPACE_UNSEEN, &k, &from, sizeof(from));
+    txn_put(t, SPACE_UNSEEN, &k, r, sizeof(*r));
+}
+
+static bool unseen(const struct collection_record *c, const struct item_record *item)
+{
+    return item->document != 0 && item->generation < c->complete;
+}
+
+/* Some of one collection's unseen documents, from *from on, which becomes where to go on. */
+static void hide_step(struct store_txn *t, const struct collection_record *c, uint64_t *from, uint64_t *looks)
+{
+    struct walk w = {0};
+    struct key start;
+    struct item_record item;
+    uint64_t documents[STEP], wp_id = UNSEEN_DONE;
+    size_t count = 0;
+    key_id(&w.prefix, SPACE_ITEM, c->id);
+    item_key(&start, c->id, *from);
+    enum store_status status = t->error != STORE_OK ? t->error : walk_from(t->s, t->mdb, &w, DB_WIDGET, &start);
+    for (; status == STORE_OK && *looks > 0 && count < STEP; status = walk_next(&w), --*looks) {
+        if (!schema_read_item(w.v, &item)) {
+            txn_fail(t, 0, "an item's record");
+            break;
+        }
+        documents[count] = item.document;
+        count += unseen(c, &item);
+    }
+    if (status != STORE_OK || !walk_u64(&w, 1, &wp_id))
+        wp_id = UNSEEN_DONE;
+    walk_end(&w);
+    *from = wp_id;
+    hidden_add(t, c->id, documents, count);
+}
+
+static void hide(struct store_txn *t, const struct collection_record *c, uint64_t *from, uint64_t looks)
+{
+    while (*from != UNSEEN_DONE && looks > 0 && t->error == STORE_OK && !txn_paused(t))
+        hide_step(t, c, from, &looks);
+}
+
+void unseen_mark(struct store_txn *t, const struct collection_record *c, bool any)
+{
+    struct unseen_record r = {.hide = any ? 0 : UNSEEN_DONE};
+    hide(t, c, &r.hide, t->s->hide_items);
+    unseen_put(t, c->id, &r);
 }
 
 /* Some items to be changed, found before any is. */
 struct found_items {
     uint64_t wp_ids[STEP];
     size_t count;
-    uint64_t next; /* the item to go on from; 0: none is left */
+    uint64_t next; /* the item to go on from; UNSEEN_DONE: none is left */
 };
 
 static bool overdue(const struct store_txn *t, const struct item_record *item)
@@ -44,7 +88,7 @@ static void find_items(struct store_txn *t, const struct collection_record *c, u
     struct key start;
     struct item_record item;
     uint64_t looks = most * LOOKS_A_RECORD, wp_id = 0;
-    *found = (struct found_items){.count = 0};
+    *found = (struct found_items){.next = UNSEEN_DONE};
     key_id(&w.prefix, SPACE_ITEM, c->id);
     item_key(&start, c->id, from);
     enum store_status status = walk_from(t->s, t->mdb, &w, DB_WIDGET, &start);
@@ -53,7 +97,7 @@ static void find_items(struct store_txn *t, const struct collection_record *c, u
             txn_fail(t, 0, "an item's record");
             break;
         }
-        if (overdue(t, &item) || (item.document != 0 && item.generation < c->complete))
+        if (overdue(t, &item) || unseen(c, &item))
             found->wp_ids[found->count++] = wp_id;
     }
     if (status == STORE_OK && walk_u64(&w, 1, &wp_id))
@@ -80,53 +124,6 @@ static void settle_item(struct store_txn *t, const struct collection_record *c, 
     item.deleted_at = c->completed_at;
     txn_put(t, SPACE_ITEM, &k, &item, sizeof(item));
 }
-
-/* Some of one collection's; *from becomes where to go on, 0 at the end. */
-static void unseen_step(struct store_txn *t, uint64_t collection, uint64_t *from, uint64_t *left)
-{
-    struct open_collection o;
-    struct found_items found;
-    if (!collection_by_id(&o, t, collection))
-        return;
-    find_items(t, &o.record, *from, *left, &found);
-    size_t done = 0;
-    while (done < found.count && *left > 0 && t->error == STORE_OK) {
-        settle_item(t, &o.record, found.wp_ids[done++]);
-        txn_spend(t, left);
-    }
-    *from = done < found.count ? found.wp_ids[done] : found.next;
-    if (*left > 0)
-        txn_spend(t, left); /* for the look */
-}
-
-static bool unseen_first(struct store_txn *t, uint64_t *collection, uint64_t *from)
-{
-    struct walk w = {0};
-    bool found = t->error == STORE_OK && walk_begin(t->s, t->mdb, &w, SPACE_UNSEEN) == STORE_OK && walk_u64(&w, 0, collection) &&
-                 w.v.mv_size == sizeof(*from);
-    if (found)
-        memcpy(from, w.v.mv_data, sizeof(*from));
-    walk_end(&w);
-    return found;
-}
-
-void unseen_slice(struct store_txn *t, uint64_t *left)
-{
-    uint64_t collection, from;
-    struct key k;
-    while (*left > 0 && unseen_first(t, &collection, &from)) {
-        do
-            unseen_step(t, collection, &from, left);
-        while (from != 0 && *left > 0 && t->error == STORE_OK);
-        unseen_key(&k, collection);
-        if (from == 0)
-            txn_del(t, SPACE_UNSEEN, &k);
-        else
-            txn_put(t, SPACE_UNSEEN, &k, &from, sizeof(from));
-    }
-}
-
-/* ---- an agent's ---- */
 
 static bool first_key(struct store_txn *t, const struct key *prefix, struct key *out, MDB_val *value)
 {
@@ -162,11 +159,129 @@ static bool erase_space(struct store_txn *t, enum space space, uint64_t collecti
     return t->error == STORE_OK;
 }
 
+static void remove_step(struct store_txn *t, const struct collection_record *c, uint64_t *from, uint64_t *left)
+{
+    struct found_items found;
+    find_items(t, c, *from, *left, &found);
+    size_t done = 0;
+    while (done < found.count && *left > 0 && t->error == STORE_OK) {
+        settle_item(t, c, found.wp_ids[done++]);
+        txn_spend(t, left);
+    }
+    *from = done < found.count ? found.wp_ids[done] : found.next;
+    if (*left > 0)
+        txn_spend(t, left); /* for the look */
+}
+
+/* ---- generations that are long over ---- */
+
+static bool long_over(const struct collection_record *c, uint64_t number)
+{
+    return number + STORE_SYNCS_KEPT <= c->complete;
+}
+
+/* The first rows of a collection in ${space} that are of such: their keys. */
+static size_t find_over(struct store_txn *t, enum space space, const struct collection_record *c, struct key *keys, size_t most)
+{
+    struct walk w = {0};
+    size_t count = 0;
+    key_id(&w.prefix, space, c->id);
+    enum store_status status = t->error != STORE_OK ? t->error : walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false);
+    for (; status == STORE_OK && count < most; status = walk_next(&w)) {
+        uint64_t number = UINT64_MAX / 2;
+        if (space == SPACE_GENERATION)
+            walk_u64(&w, 1, &number);
+        else if (w.v.mv_size == sizeof(number))
+            memcpy(&number, w.v.mv_data, sizeof(number));
+        if (!long_over(c, number) && space == SPACE_GENERATION) /* they are in order */
+            break;
+        keys[count].n = 0;
+        key_bytes(&keys[count], w.k.mv_data, w.k.mv_size);
+        count += long_over(c, number);
+    }
+    walk_end(&w);
+    return count;
+}
+
+/* All of them in ${space}; true when none is left. */
+static bool forget_space(struct store_txn *t, enum space space, const struct collection_record *c, uint64_t *left)
+{
+    struct key keys[FORGET_STEP];
+    size_t count;
+    while (*left > 0 && (count = find_over(t, space, c, keys, *left < FORGET_STEP ? *left : FORGET_STEP)) > 0)
+        for (size_t i = 0; i < count && *left > 0; i++) {
+            txn_del(t, space, &keys[i]);
+            txn_spend(t, left);
+        }
+    return *left > 0 && t->error == STORE_OK;
+}
+
+static bool forget_generations(struct store_txn *t, const struct collection_record *c, uint64_t *left)
+{
+    struct key key;
+    if (find_over(t, SPACE_GENERATION, c, &key, 1) == 0) /* mostly there is none, and the sync_ids need not be looked at */
+        return true;
+    return forget_space(t, SPACE_GENERATION_ID, c, left) && forget_space(t, SPACE_GENERATION, c, left);
+}
+
+/* First it is hidden, then it is removed, then nothing need be hidden any more. True when all is done. */
+static bool unseen_step(struct store_txn *t, const struct collection_record *c, struct unseen_record *r, uint64_t *left)
+{
+    if (r->hide != UNSEEN_DONE) {
+        hide(t, c, &r->hide, *left * LOOKS_A_RECORD);
+        txn_spend(t, left);
+    }
+    while (r->hide == UNSEEN_DONE && r->from != UNSEEN_DONE && *left > 0 && t->error == STORE_OK)
+        remove_step(t, c, &r->from, left);
+    return r->from == UNSEEN_DONE && erase_space(t, SPACE_HIDDEN, c->id, left) && forget_generations(t, c, left);
+}
+
+/* What an older Assay left has no place to hide from on. */
+static bool unseen_read(MDB_val value, struct unseen_record *out)
+{
+    *out = (struct unseen_record){.hide = UNSEEN_DONE};
+    if (value.mv_size == sizeof(*out) || value.mv_size == sizeof(out->from))
+        memcpy(out, value.mv_data, value.mv_size);
+    return value.mv_size == sizeof(*out) || value.mv_size == sizeof(out->from);
+}
+
+bool unseen_well_formed(MDB_val value)
+{
+    struct unseen_record ignored;
+    return unseen_read(value, &ignored);
+}
+
+static bool unseen_first(struct store_txn *t, uint64_t *collection, struct unseen_record *out)
+{
+    struct walk w = {0};
+    bool found = t->error == STORE_OK && walk_begin(t->s, t->mdb, &w, SPACE_UNSEEN) == STORE_OK && walk_u64(&w, 0, collection) &&
+                 unseen_read(w.v, out);
+    walk_end(&w);
+    return found;
+}
+
+void unseen_slice(struct store_txn *t, uint64_t *left)
+{
+    uint64_t collection;
+    struct unseen_record r;
+    struct open_collection o;
+    struct key k;
+    while (*left > 0 && unseen_first(t, &collection, &r) && collection_by_id(&o, t, collection)) {
+        unseen_key(&k, collection);
+        if (unseen_step(t, &o.record, &r, left))
+            txn_del(t, SPACE_UNSEEN, &k);
+        else
+            unseen_put(t, collection, &r);
+    }
+}
+
+/* ---- an agent's ---- */
+
 static bool erase_collection(struct store_txn *t, uint64_t collection, uint64_t *left)
 {
     struct key k;
     if (!erase_space(t, SPACE_ITEM, collection, left) || !erase_space(t, SPACE_GENERATION_ID, collection, left) ||
-        !erase_space(t, SPACE_GENERATION, collection, left) || *left == 0)
+        !erase_space(t, SPACE_GENERATION, collection, left) || !erase_space(t, SPACE_HIDDEN, collection, left) || *left == 0)
         return false;
     unseen_key(&k, collection);
     txn_drop(t, SPACE_UNSEEN, &k);

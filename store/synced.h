@@ -23,6 +23,9 @@
 #define STORE_COUPON_CODE_MAX 256      /* bytes of a coupon's code */
 #define STORE_COUPON_LIST_MAX 1000     /* products in one of a coupon's lists */
 #define STORE_SITE_MAX 255             /* bytes of a site's host */
+#define STORE_SITES_MAX 100            /* sites that send things of one kind to one agent */
+#define STORE_SYNCS_OPEN 10000         /* full syncs of one collection that were begun since the last that was completed */
+#define STORE_SYNCS_KEPT 1000          /* and older ones whose sync_id is known still */
 
 enum synced_kind { SYNCED_POST, SYNCED_PRODUCT, SYNCED_COUPON, SYNCED_KINDS };
 
@@ -171,8 +174,11 @@ void sync_pack(struct buf *out, enum sync_action action, uint64_t wp_id, const u
 void coupon_pack(struct buf *out, const struct store_coupon *coupon);
 void coupon_pack_seen(struct buf *out, struct str code);
 
-/* What became of each row, in the order of the rows; it fits an answer's two ids. SYNC_SEEN rows are told as SYNCED_UNCHANGED. */
-enum synced_mark { SYNCED_QUEUED, SYNCED_UNCHANGED, SYNCED_STALE, SYNCED_DELETED };
+/*
+ * What became of each row, in the order of the rows; it fits an answer's two ids. Of a SYNC_SEEN row SYNCED_FAILED, so that who sends a batch
+ * again is told what was told before, whatever fails this time. It is SYNCED_DELETED's number: no batch has both.
+ */
+enum synced_mark { SYNCED_QUEUED, SYNCED_UNCHANGED, SYNCED_STALE, SYNCED_DELETED, SYNCED_FAILED = SYNCED_DELETED };
 struct store_answer;
 enum synced_mark synced_mark(const struct store_answer *answer, size_t row);
 

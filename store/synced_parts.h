@@ -68,6 +68,8 @@ bool collection_open(struct open_collection *o, struct store_txn *t, const struc
 /* collection_by_id(o, t, id): one that must be there. */
 bool collection_by_id(struct open_collection *o, struct store_txn *t, uint64_t id);
 bool collection_begin(struct open_collection *o);
+/* collection_has_room(o): may its agent have one more of that kind? */
+bool collection_has_room(struct open_collection *o);
 void collection_close(struct open_collection *o);
 
 /* generation_of(o, sync_id): the one a sync_id began, 0: none did. generation_begin(o, sync_id): the next one. */
@@ -96,12 +98,39 @@ enum store_status agent_of_workspace(struct store_txn *t, const struct store_cha
 
 /* ---- sync_purge.c ---- */
 
-/* unseen_mark(t, collection): what its last complete generation did not see is to be purged. */
-void unseen_mark(struct store_txn *t, uint64_t collection);
+/*
+ * unseen_mark(t, c, any): what its last complete generation did not see is to be purged; ${any}: is there anything? It is hidden from
+ * look-ups (hidden.c) at once, of a large collection bit by bit before it is purged.
+ */
+void unseen_mark(struct store_txn *t, const struct collection_record *c, bool any);
+bool unseen_well_formed(MDB_val value);
 /* unseen_slice(t, left): some of it; it takes from *left what it did. */
 void unseen_slice(struct store_txn *t, uint64_t *left);
 /* synced_erase(t, agent, left): all of an agent's, at most *left records; true when nothing is left of it. */
 bool synced_erase(struct store_txn *t, const struct ulid *agent, uint64_t *left);
+
+/* ---- hidden.c: documents that are known not to be there, until they are purged ---- */
+
+#define HIDDEN_BYTES 512
+
+/* hidden_add(t, collection, documents, count): none of them is there any more; quickest where their ids are in order. */
+void hidden_add(struct store_txn *t, uint64_t collection, const uint64_t *documents, size_t count);
+bool hidden_well_formed(MDB_val value);
+
+/* Of an agent, within a snapshot. */
+struct hidden_block {
+    uint64_t block;
+    const uint8_t *bits;
+};
+struct hidden {
+    bool open;
+    struct buf blocks; /* of hidden_block, by number */
+    size_t count, last;
+};
+/* hidden_open(s, txn, agent, out): to be closed in any case. hidden_has(h, document): true: it is not there; false: it may be. */
+enum store_status hidden_open(struct store *s, MDB_txn *txn, const struct ulid *agent, struct hidden *out);
+bool hidden_has(struct hidden *h, uint64_t document);
+void hidden_close(struct hidden *h);
 
 /* ---- staged.c, coupon.c ---- */
 

@@ -142,19 +142,19 @@ void text_free(struct store_txn *t)
 
 /* ---- a document ---- */
 
-uint32_t text_gather(const struct text_doc *doc, text_word_fn *each, void *arg)
+uint32_t text_gather(const struct text_doc *doc, uint32_t units, text_word_fn *each, void *arg)
 {
     /* Columns: a text, what one of its words counts */
     const struct {
         struct str text;
         uint32_t frequency;
     } fields[] = {{doc->title, 4}, {doc->taxonomy, 2}, {doc->sku, 2}, {doc->text, 1}};
-    uint32_t count = 0;
+    uint32_t count = 0, left = units == 0 ? UINT32_MAX : units * TEXT_UNIT;
     for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
         struct words w;
         struct word word;
         words_begin(&w, fields[i].text, true);
-        while (count < TEXT_WORDS && words_next(&w, &word)) {
+        for (; count < TEXT_WORDS && left > 0 && words_next(&w, &word); left--) {
             each(arg, word.hash, fields[i].frequency);
             count += word.counts;
         }
@@ -175,10 +175,24 @@ static void add_entry(void *arg, uint64_t hash, uint32_t frequency)
 }
 
 /* Adds its words, each ${row}'s; how many it has. */
-static uint32_t gather(struct text_batch *b, const struct text_doc *doc, uint32_t row)
+static uint32_t gather(struct text_batch *b, const struct text_doc *doc, uint32_t units, uint32_t row)
 {
     struct gathering g = {b, row};
-    return text_gather(doc, add_entry, &g);
+    return text_gather(doc, units, add_entry, &g);
+}
+
+void text_share(struct store_txn *t, size_t count)
+{
+    t->text_shares = (uint32_t)count;
+    t->text_entries = TEXT_BATCH_ENTRIES;
+}
+
+/* What the next document may have: what is left, but for the shares of those behind it. */
+static uint32_t units_of(const struct store_txn *t)
+{
+    const uint32_t others = t->text_shares * TEXT_SHARE - TEXT_SHARE;
+    uint32_t entries = t->text_entries > others + TEXT_SHARE ? t->text_entries - others : TEXT_SHARE;
+    return (entries < TEXT_DOC_ENTRIES ? entries : TEXT_DOC_ENTRIES) / TEXT_UNIT;
 }
 
 static void row_key(struct key *k, uint64_t id)
@@ -204,16 +218,23 @@ static void remove_doc(struct store_txn *t, struct text_batch *b, uint64_t id, c
     }
     uint64_t seq = r->seq;
     buf_add(&b->dead, &seq, sizeof(seq));
-    gather(b, was, GONE | b->gone++);
+    gather(b, was, r->units, GONE | b->gone++);
 }
 
 static void put_doc(struct store_txn *t, struct text_batch *b, uint64_t id, const struct text_doc *now)
 {
     struct key k;
     struct gathered_row row = {.id = id, .seq = b->head.next_seq++};
-    row.words = gather(b, now, (uint32_t)row_count(b));
+    const size_t before = b->entries.n;
+    uint32_t units = t->text_shares > 0 ? units_of(t) : 0;
+    row.words = gather(b, now, units, (uint32_t)row_count(b));
     buf_add(&b->rows, &row, sizeof(row));
-    struct text_row_record r = {b->agent, row.seq, row.words};
+    uint32_t entries = (uint32_t)((b->entries.n - before) / sizeof(struct entry));
+    struct text_row_record r = {b->agent, row.seq, (uint16_t)row.words, entries == units * TEXT_UNIT ? (uint16_t)units : 0};
+    if (t->text_shares > 0) {
+        t->text_shares--;
+        t->text_entries -= entries < t->text_entries ? entries : t->text_entries;
+    }
     b->head.documents++;
     b->head.words += row.words;
     row_key(&k, id);

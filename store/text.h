@@ -36,6 +36,10 @@
 #define TEXT_ROWS 4096           /* most rows of a part */
 #define TEXT_POSTINGS (1u << 20) /* most postings of what is merged */
 #define TEXT_WORDS 65535         /* words of a document */
+#define TEXT_DOC_ENTRIES 16384   /* of one that came by a batch; a word is an entry each time that it stands there, an ideograph up to two */
+#define TEXT_BATCH_ENTRIES 262144 /* of all that came by one batch, so that its transaction is short */
+#define TEXT_SHARE 2048          /* of them that each may have in any case */
+#define TEXT_UNIT 256            /* entries; a document that is cut has a whole number of them */
 #define TEXT_FREQUENCY 255       /* most of a word in a row */
 #define TEXT_NO_ROW UINT32_MAX
 
@@ -60,7 +64,7 @@ struct PACKED text_part_row {
 struct PACKED text_row_record {
     struct ulid agent;
     uint64_t seq;
-    uint32_t words;
+    uint16_t words, units; /* units: of entries that were read, where there are more; 0: all were */
 };
 
 struct text_manifest {
@@ -91,10 +95,17 @@ static inline void text_part_key(struct key *k, enum space space, const struct u
 void text_set(struct store_txn *t, const struct ulid *agent, uint64_t id, const struct text_doc *was, const struct text_doc *now);
 
 /*
- * text_gather(doc, each, arg): every word of a document that is read, and what it counts; how many words it has.
+ * text_share(t, count): so many documents will be put that came together, and share what one batch may have in the index. What is put without
+ * it is read up to TEXT_WORDS.
+ */
+void text_share(struct store_txn *t, size_t count);
+
+/*
+ * text_gather(doc, units, each, arg): every word of a document that is read, up to so many units of entries (0: all), and what it counts; how
+ * many words it has.
  */
 typedef void text_word_fn(void *arg, uint64_t hash, uint32_t frequency);
-uint32_t text_gather(const struct text_doc *doc, text_word_fn *each, void *arg);
+uint32_t text_gather(const struct text_doc *doc, uint32_t units, text_word_fn *each, void *arg);
 
 /* text_write(t): put what the transaction gathered; by the commit. text_undo(t): forget it. text_free(t): and the memory. */
 void text_write(struct store_txn *t);
@@ -260,15 +271,15 @@ struct text_hit {
 /* text_ask(s, txn, agent, question, out): its words and what they weigh. */
 enum store_status text_ask(struct store *s, MDB_txn *txn, const struct ulid *agent, struct str question, struct text_question *out);
 
-/* text_there_fn: may that document be found? Asked of those alone that would be kept; STORE_NOT_FOUND: no. */
-typedef enum store_status text_there_fn(struct store *s, MDB_txn *txn, uint64_t id);
+/* text_there_fn(s, txn, arg, id): may that document be found? Asked of those alone that would be kept; STORE_NOT_FOUND: no. */
+typedef enum store_status text_there_fn(struct store *s, MDB_txn *txn, void *arg, uint64_t id);
 
 /*
- * text_find(s, txn, agent, q, limit, there, hits, count): the best ${limit} (at most TEXT_HITS_MAX), the best first, of equals the one put
+ * text_find(s, txn, agent, q, limit, there, arg, hits, count): the best ${limit} (at most TEXT_HITS_MAX), the best first, of equals the one put
  * first. ${there} NULL: all that are in the index.
  */
 enum store_status text_find(struct store *s, MDB_txn *txn, const struct ulid *agent, const struct text_question *q, unsigned limit,
-                            text_there_fn *there, struct text_hit *hits, unsigned *count);
+                            text_there_fn *there, void *arg, struct text_hit *hits, unsigned *count);
 
 /* ---- the best passage (excerpt.c) ---- */
 

@@ -131,6 +131,7 @@ struct search_state {
     MDB_txn *txn;
     const struct text_question *q;
     text_there_fn *there;
+    void *arg;
     struct text_hit *hits;
     unsigned limit, count;
     float length_base, length_each; /* k1 · (1 - b), k1 · b / average */
@@ -215,7 +216,7 @@ static enum store_status offer_hit(struct search_state *state, struct text_hit h
 {
     if (state->count == state->limit && !better(&hit, &state->hits[state->count - 1]))
         return STORE_OK;
-    enum store_status status = state->there == NULL ? STORE_OK : state->there(state->s, state->txn, hit.id);
+    enum store_status status = state->there == NULL ? STORE_OK : state->there(state->s, state->txn, state->arg, hit.id);
     if (status == STORE_OK)
         keep_hit(state, hit);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
@@ -262,7 +263,7 @@ static enum store_status search_part(struct store *s, MDB_txn *txn, const struct
 }
 
 enum store_status text_find(struct store *s, MDB_txn *txn, const struct ulid *agent, const struct text_question *q, unsigned limit,
-                            text_there_fn *there, struct text_hit *hits, unsigned *count)
+                            text_there_fn *there, void *arg, struct text_hit *hits, unsigned *count)
 {
     struct text_manifest m;
     struct text_question by = *q;
@@ -277,6 +278,7 @@ enum store_status text_find(struct store *s, MDB_txn *txn, const struct ulid *ag
     state->txn = txn;
     state->q = &by;
     state->there = there;
+    state->arg = arg;
     state->hits = hits;
     state->limit = limit < TEXT_HITS_MAX ? limit : TEXT_HITS_MAX;
     state->count = 0;

@@ -6,6 +6,20 @@
 
 #include "store/text.h"
 
+#include <time.h>
+
+/* How much slower a build with sanitizers may be. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SLOW 8
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SLOW 8
+#endif
+#endif
+#ifndef SLOW
+#define SLOW 1
+#endif
+
 static struct kit kit;
 static uint64_t workspace;
 static struct ulid agent;
@@ -141,6 +155,143 @@ START_TEST(what_a_complete_sync_did_not_see_is_not_found_before_it_is_purged)
 }
 END_TEST
 
+static double cpu_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+/* The least CPU of some look-ups that find ${count}. */
+static double cost(const char *question, size_t count)
+{
+    double least = 1e12;
+    for (int i = 0; i < 9; i++) {
+        double before = cpu_us();
+        ck_assert_uint_eq(look(&agent, question).count, count);
+        double us = cpu_us() - before;
+        least = us < least ? us : least;
+    }
+    return least;
+}
+
+#define SHOP 20000
+
+static void sync_range(uint64_t from, uint64_t to, const char *sync_id, bool complete)
+{
+    struct buf rows = {0};
+    for (uint64_t i = from; i <= to; i++) {
+        pack(&rows, i, "Parcel", "parcel");
+        if (i % 100 == 0)
+            sync_rows(&agent, &rows, sync_id, complete && i == to);
+    }
+}
+
+/* What was not seen is passed over at the cost of a bit: half a microsecond for each of them would be a hundred times as much. */
+START_TEST(a_look_up_does_not_pay_for_what_is_not_purged_yet)
+{
+    begin();
+    sync_range(1, SHOP, "one", true);
+    double before = cost("parcel", 4);
+    if (_i == 1)
+        kit.s->hide_items = 1000; /* a large shop: not all of it is hidden by the end of the sync */
+    sync_range(SHOP - 99, SHOP, "two", true); /* the last in the index, so that all others come first */
+    kit_check_clean(kit.s);
+    for (int i = 0; _i == 1 && i < 40; i++) {
+        ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_PURGE, .limit = 50}), STORE_OK);
+        ck_assert_uint_eq(look(&agent, "parcel").count, 4);
+    }
+    double after = cost("parcel", 4);
+    ck_assert_msg(after < SLOW * (12 * before + 200), "a look-up took %.0f us before the sync, and %.0f us after", before, after);
+    sync_range(1, 100, "two", false); /* too late for the sync, but of it: they come back, as others */
+    ck_assert_uint_eq(look(&agent, "parcel").count, 4);
+    kit_check_clean(kit.s);
+    while (kit_status(&kit, &(struct store_change){.kind = CHANGE_PURGE, .limit = 5000}) == STORE_OK)
+        continue;
+    MDB_txn *txn;
+    struct walk w = {0};
+    ck_status(store_snapshot(kit.s, &txn), STORE_OK);
+    ck_status(walk_begin(kit.s, txn, &w, SPACE_HIDDEN), STORE_NOT_FOUND);
+    walk_end(&w);
+    store_read_end(kit.s);
+    end();
+}
+END_TEST
+
+/* ---- batches of the largest texts ---- */
+
+/* The ${n}-th ideograph of an endless row. */
+static size_t ideograph(char *to, uint32_t n)
+{
+    uint32_t c = 0x4e00 + n * 2654435761u % 20000;
+    to[0] = (char)(0xe0 | c >> 12);
+    to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+    to[2] = (char)(0x80 | (c & 0x3f));
+    return 3;
+}
+
+#define LARGE 52000
+
+static void pack_large(struct buf *rows, uint64_t wp_id, unsigned version)
+{
+    static char text[LARGE + 64];
+    char title[32];
+    size_t n = (size_t)sprintf(text, "begins%uv%u ", (unsigned)wp_id, version);
+    for (uint32_t i = 0; n < LARGE; i++)
+        n += ideograph(text + n, (uint32_t)wp_id * 100003 + version * 7919 + i * i);
+    sprintf(text + n, " ends%uv%u", (unsigned)wp_id, version);
+    sprintf(title, "Large %u", (unsigned)wp_id);
+    pack(rows, wp_id, title, text);
+}
+
+/* All of it is one transaction, for which others wait; so what is read of each text is bounded where they are many. */
+START_TEST(a_batch_of_the_largest_texts_is_written_soon)
+{
+    begin();
+    for (unsigned version = 0; version < 2; version++) {
+        struct buf rows = {0};
+        for (uint64_t i = 1; i <= 100; i++)
+            pack_large(&rows, i, version);
+        double before = cpu_us();
+        sync_rows(&agent, &rows, "", false);
+        double took = cpu_us() - before;
+        ck_assert_msg(took < (version + 1) * SLOW * 200e3, "a batch took %.0f us of the processor", took);
+        kit_check_clean(kit.s);
+        for (unsigned i = 1; i <= 100; i += 33) {
+            char word[32];
+            sprintf(word, "begins%uv%u", i, version);
+            ck_assert_uint_eq(look(&agent, word).count, 1);
+            sprintf(word, "ends%uv%u", i, version);
+            ck_assert_uint_eq(look(&agent, word).count, 0);
+        }
+    }
+    ck_assert_uint_eq(look(&agent, "begins1v0").count, 0);
+    struct buf one = {0};
+    pack(&one, 7, "Small", "begins and ends");
+    sync_rows(&agent, &one, "", false);
+    ck_assert_uint_eq(look(&agent, "begins7v1").count, 0);
+    end();
+}
+END_TEST
+
+START_TEST(a_text_among_small_ones_is_read_whole)
+{
+    static char text[LARGE];
+    struct buf rows = {0};
+    size_t n = 0;
+    begin();
+    for (unsigned i = 0; n + 20 < sizeof(text); i++)
+        n += (size_t)sprintf(text + n, "word%u ", i);
+    sprintf(text + n, "last");
+    for (uint64_t i = 1; i <= 99; i++)
+        pack(&rows, i, "Small", "a small text");
+    pack(&rows, 100, "Long", text);
+    sync_rows(&agent, &rows, "", false);
+    ck_assert_uint_eq(look(&agent, "last").count, 1);
+    end();
+}
+END_TEST
+
 START_TEST(agents_find_their_own_and_nothing_is_left_of_one_that_is_deleted)
 {
     struct buf rows = {0};
@@ -259,8 +410,17 @@ static void other_text(struct store_txn *t)
     txn_put(t, SPACE_DOCUMENT, &k, copy, n);
 }
 
+static void hide_what_is_there(struct store_txn *t)
+{
+    struct key k;
+    uint8_t bits[512] = {1 << 1}; /* document 1 */
+    key_id(&k, SPACE_HIDDEN, 1);
+    key_u64(&k, 0);
+    txn_put(t, SPACE_HIDDEN, &k, bits, sizeof(bits));
+}
+
 /* Columns: what is damaged. */
-static void (*const damages[])(struct store_txn *t) = {flip_word, count_document, count_word, forget, kill_row, other_text};
+static void (*const damages[])(struct store_txn *t) = {flip_word, count_document, count_word, forget, kill_row, other_text, hide_what_is_there};
 
 START_TEST(the_check_finds_an_index_that_is_not_its_documents)
 {
@@ -284,6 +444,9 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, what_a_sync_brought_is_found_as_soon_as_it_is_committed);
     tcase_add_test(tcase, what_a_complete_sync_did_not_see_is_not_found_before_it_is_purged);
+    tcase_add_loop_test(tcase, a_look_up_does_not_pay_for_what_is_not_purged_yet, 0, 2);
+    tcase_add_test(tcase, a_batch_of_the_largest_texts_is_written_soon);
+    tcase_add_test(tcase, a_text_among_small_ones_is_read_whole);
     tcase_add_test(tcase, agents_find_their_own_and_nothing_is_left_of_one_that_is_deleted);
     tcase_add_loop_test(tcase, the_check_finds_an_index_that_is_not_its_documents, 0, sizeof(damages) / sizeof(*damages));
     suite_add_tcase(suite, tcase);

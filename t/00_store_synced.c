@@ -1,6 +1,8 @@
 /* What bulk sync brings, in the store: items, generations, tombstones, coupons. */
 #include "t/00_store_kit.h"
 
+#include "store/internal.h"
+
 #define SITE STR("shop.example")
 
 static struct kit kit;
@@ -331,6 +333,68 @@ START_TEST(what_was_deleted_during_a_sync_is_not_brought_back_by_it)
 }
 END_TEST
 
+static struct store_answer apply_in(struct store_txn *t, const char *site, const char *sync_id, bool complete)
+{
+    struct store_answer answer = {0};
+    const struct store_change c = {.kind = CHANGE_SYNC, .workspace = workspace, .agent = agent, .name = str_of(site), .status = SYNCED_PRODUCT, .text = str_of(sync_id), .fields = complete ? SYNC_COMPLETE : 0, .code = 200};
+    store_apply(t, &c, kit.now, &answer);
+    return answer;
+}
+
+static uint64_t rows_of(enum space space)
+{
+    MDB_txn *txn;
+    struct walk w = {0};
+    uint64_t count = 0;
+    ck_status(store_snapshot(kit.s, &txn), STORE_OK);
+    for (enum store_status status = walk_begin(kit.s, txn, &w, space); status == STORE_OK; status = walk_next(&w))
+        count++;
+    walk_end(&w);
+    store_read_end(kit.s);
+    return count;
+}
+
+START_TEST(no_more_syncs_are_begun_than_may_be_open_and_old_ones_are_forgotten)
+{
+    struct store_txn *t;
+    char name[32];
+    ck_status(store_begin(kit.s, &t), STORE_OK);
+    for (unsigned i = 1; i <= STORE_SYNCS_OPEN; i++) {
+        snprintf(name, sizeof(name), "s%u", i);
+        ck_status(apply_in(t, "shop.example", name, false).status, STORE_OK);
+    }
+    struct store_answer answer = apply_in(t, "shop.example", "one more", false);
+    ck_status(answer.status, STORE_TOO_MANY);
+    ck_assert_uint_eq(answer.id, 1);
+    ck_status(apply_in(t, "shop.example", "s1", false).status, STORE_OK);
+    ck_status(apply_in(t, "other.example", "one more", false).status, STORE_OK);
+    ck_status(apply_in(t, "shop.example", name, true).status, STORE_OK);
+    ck_status(store_commit(t), STORE_OK);
+    kit_check_clean(kit.s);
+    kit_purge(&kit, 777);
+    ck_assert_uint_eq(rows_of(SPACE_GENERATION_ID), STORE_SYNCS_KEPT + 1);
+    ck_assert_uint_eq(rows_of(SPACE_GENERATION), STORE_SYNCS_KEPT + 1);
+    ck_status(store_begin(kit.s, &t), STORE_OK);
+    ck_status(apply_in(t, "shop.example", "s9001", false).status, STORE_STALE);
+    ck_status(apply_in(t, "shop.example", "one more", false).status, STORE_OK);
+    ck_status(store_commit(t), STORE_OK);
+}
+END_TEST
+
+START_TEST(an_agent_has_so_many_sites_and_no_more)
+{
+    struct store_txn *t;
+    char name[32];
+    ck_status(store_begin(kit.s, &t), STORE_OK);
+    for (unsigned i = 0; i <= STORE_SITES_MAX; i++) {
+        snprintf(name, sizeof(name), "shop%u.example", i);
+        ck_status(apply_in(t, name, "", false).status, i < STORE_SITES_MAX ? STORE_OK : STORE_TOO_MANY);
+    }
+    ck_status(apply_in(t, "shop1.example", "", false).status, STORE_OK);
+    ck_status(store_commit(t), STORE_OK);
+}
+END_TEST
+
 START_TEST(old_tombstones_are_forgotten_by_the_next_complete_sync)
 {
     one(SYNC_UPSERT, 1, 7, NOW, "");
@@ -610,6 +674,8 @@ static Suite *suite(void)
     tcase_add_loop_test(c, an_item_that_was_deleted_for_not_being_seen_comes_back_by_a_later_sync_whatever_its_date, 0, 2);
     tcase_add_loop_test(c, a_batch_that_is_overtaken_by_the_end_of_its_sync_is_taken, 0, 2);
     tcase_add_test(c, what_was_deleted_during_a_sync_is_not_brought_back_by_it);
+    tcase_add_test(c, no_more_syncs_are_begun_than_may_be_open_and_old_ones_are_forgotten);
+    tcase_add_test(c, an_agent_has_so_many_sites_and_no_more);
     tcase_add_test(c, old_tombstones_are_forgotten_by_the_next_complete_sync);
     tcase_add_loop_test(c, however_syncs_are_cut_off_the_shop_is_mirrored_at_their_end, 0, 8);
     tcase_add_test(c, a_batch_under_an_idempotency_key_is_done_once_and_answered_alike);

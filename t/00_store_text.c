@@ -251,7 +251,7 @@ static unsigned find(struct kit *k, const struct ulid *of, const char *question,
     unsigned count;
     ck_status(store_snapshot(k->s, &txn), STORE_OK);
     ck_status(text_ask(k->s, txn, of, str_of(question), &q), STORE_OK);
-    ck_status(text_find(k->s, txn, of, &q, limit, NULL, hits, &count), STORE_OK);
+    ck_status(text_find(k->s, txn, of, &q, limit, NULL, NULL, hits, &count), STORE_OK);
     store_read_end(k->s);
     return count;
 }

@@ -490,6 +490,34 @@ START_TEST(five_mebibytes_are_taken_and_a_byte_more_is_not)
 }
 END_TEST
 
+/* Columns: sync.max_bytes as it is written, and in bytes. */
+static const struct {
+    const char *written;
+    size_t most;
+} limits[] = {{"64KiB", 64 << 10}, {"7340033", 7340033}};
+
+START_TEST(the_limit_of_bytes_is_the_configurations)
+{
+    size_t size, most = limits[_i].most;
+    server_configure(server, text("%ssync: { max_bytes: %s }\n", MANY, limits[_i].written));
+    server_stop(server);
+    server_start(server);
+    struct response *r = http(server, .method = "POST", .path = "/v1/wp/handshake", .headers = {"Content-Type: application/json"}, .key = token,
+                              .body = "{\"site_url\":\"https://shop.example\",\"plugin_version\":\"1.0\"}");
+    expect_int(r, "data.limits.batch_bytes", most);
+    for (int packed = 0; packed < 2; packed++) {
+        char *of = agent_new(), *at_most = body_of(of, most), *over = body_of(of, most + 1);
+        if (packed)
+            over = gzip(over, most + 1, &size);
+        expect_error(post_bytes(packed ? "gzip" : "identity", over, packed ? size : most + 1), 413, "payload_too_large");
+        ck_assert_int_eq(counted(of, "products"), 0);
+        if (packed)
+            at_most = gzip(at_most, most, &size);
+        expect_int(post_bytes(packed ? "gzip" : "identity", at_most, packed ? size : most), "data.queued", 1);
+    }
+}
+END_TEST
+
 START_TEST(a_body_that_ends_early_changes_nothing)
 {
     char *of = agent_new(), *body = envelope(of, "", "products", text("[%s]", product(1, "Mug", "")));
@@ -595,6 +623,95 @@ START_TEST(a_sync_whose_server_is_killed_ends_right)
 }
 END_TEST
 
+/* ---- others, meanwhile ---- */
+
+#define SENDERS 4
+#define LARGE_BATCHES 3
+#define LARGE_TEXT 50000
+
+/* A hundred posts of texts in which hardly a word stands twice. */
+static char *large_batch(const char *of, unsigned number)
+{
+    static char all[5 << 20];
+    uint32_t seed = number * 7919 + 1;
+    size_t n = (size_t)sprintf(all, "{\"agent_id\":\"%s\",\"site_url\":\"https://shop%u.example\",\"plugin_version\":\"1\",\"posts\":[", of, number);
+    for (unsigned i = 1; i <= 100; i++) {
+        n += (size_t)sprintf(all + n, "%s{\"wp_id\":%u,\"post_type\":\"post\",\"permalink\":\"https://shop.example/%u\",\"title\":\"T\",\"content_html\":\"", i == 1 ? "" : ",", i, i);
+        for (size_t end = n + LARGE_TEXT; n < end; n += 3) {
+            seed = seed * 1664525 + 1013904223;
+            uint32_t c = 0x4e00 + (seed >> 8) % 20000;
+            all[n] = (char)(0xe0 | c >> 12), all[n + 1] = (char)(0x80 | (c >> 6 & 0x3f)), all[n + 2] = (char)(0x80 | (c & 0x3f));
+        }
+        n += (size_t)sprintf(all + n, "\"}");
+    }
+    sprintf(all + n, "]}");
+    return all;
+}
+
+static void send_large(const char *of, unsigned sender)
+{
+    for (unsigned i = 0; i < LARGE_BATCHES; i++) {
+        struct response *r = http(server, .method = "POST", .path = "/v1/wp/posts/sync", .key = token, .headers = {"Content-Type: application/json"}, .body = large_batch(of, sender * LARGE_BATCHES + i), .timeout_ms = 60000);
+        if (r->status != 200 || int_at(r, "data.queued") != 100)
+            _exit(1);
+    }
+    _exit(0);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+struct waits {
+    int64_t ms[4096];
+    size_t count;
+    int64_t median, ninth; /* of ten */
+};
+
+static void wait_once(struct waits *w, const char *of, unsigned id)
+{
+    int64_t before = now_ms();
+    expect_int(sync_one(of, "", product(id, "Mug", "")), "data.queued", 1);
+    if (w->count < COUNT(w->ms))
+        w->ms[w->count++] = now_ms() - before;
+}
+
+static void waits_end(struct waits *w)
+{
+    qsort(w->ms, w->count, sizeof(*w->ms), by_size);
+    w->median = w->ms[w->count / 2];
+    w->ninth = w->ms[w->count * 9 / 10];
+}
+
+/* Held against what the machine takes at the same time for as many that wait for nobody; each of the large ones is half a second of work. */
+START_TEST(others_do_not_wait_for_large_batches)
+{
+    static struct waits alone, beside;
+    int left = SENDERS, status;
+    unsigned id = 1;
+    char *of = agent_new();
+    for (; id <= 40; id++)
+        wait_once(&alone, of, id);
+    waits_end(&alone);
+    for (unsigned i = 0; i < SENDERS; i++)
+        if (fork() == 0)
+            send_large(of, i);
+    for (pid_t pid; left > 0; id++) {
+        wait_once(&beside, of, id);
+        for (; (pid = waitpid(-1, &status, WNOHANG)) > 0; left--)
+            ck_assert_int_eq(status, 0);
+    }
+    waits_end(&beside);
+    fprintf(stderr, "waits alone: median %lld ms, nine of ten below %lld ms; beside large batches: %lld ms, %lld ms, longest %lld ms\n",
+            (long long)alone.median, (long long)alone.ninth, (long long)beside.median, (long long)beside.ninth, (long long)beside.ms[beside.count - 1]);
+    ck_assert_int_lt(beside.median, 100 + 10 * alone.median);
+    ck_assert_int_lt(beside.ninth, 1000 + 10 * alone.ninth);
+    assay_ok(server, "check", NULL);
+}
+END_TEST
+
 /* ---- the limit ---- */
 
 static bool minute_is_young(void *arg)
@@ -686,9 +803,11 @@ static Suite *suite(void)
     tcase_add_test(c, the_store_is_well_after_all_of_that);
     c = harness_case(s, "limit");
     tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_loop_test(c, the_limit_of_bytes_is_the_configurations, 0, COUNT(limits));
     tcase_add_test(c, sixty_a_minute_over_all_of_its_paths);
     c = harness_case(s, "cut off");
     tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, others_do_not_wait_for_large_batches);
     tcase_add_test(c, a_sync_whose_server_is_killed_ends_right);
     return s;
 }

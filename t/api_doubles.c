@@ -3,6 +3,7 @@
 #include "core/api/widget.h"
 #include "core/api/wp.h"
 #include "core/audit/audit.h"
+#include "core/away.h"
 #include "core/http/fields.h"
 #include "core/http/memo.h"
 #include "core/worker.h"
@@ -239,6 +240,13 @@ void request_later(struct request *r, request_fn *work)
 bool request_pause(void *r)
 {
     return r == NULL;
+}
+
+void request_away(struct request *r, struct away_job *job)
+{
+    while (job->work(job))
+        continue;
+    job->over(job, r);
 }
 
 void request_hash(struct request *r, struct str password, request_hash_fn *done)

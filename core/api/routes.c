@@ -156,8 +156,8 @@ static const struct field pending_fields[] = {
 
 /* One route of bulk sync, by both of its paths. */
 #define WP_POST(path, flags, fields, handler)                                                                                              \
-    {"POST", "/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_SYNC, WP_BODY_MAX, flags, fields, handler},             \
-        {"POST", "/api/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_SYNC, WP_BODY_MAX, flags, fields, handler}
+    {"POST", "/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_SYNC, 0, flags, fields, handler},             \
+        {"POST", "/api/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_SYNC, 0, flags, fields, handler}
 #define WP_GET(path, fields, handler)                                                                                                      \
     {"GET", "/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_NONE, 0, 0, fields, handler},                            \
         {"GET", "/api/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_NONE, 0, 0, fields, handler}

@@ -105,7 +105,8 @@ void wp_handshake(struct request *r)
         store_key_get(r->store, r->key, add_token, &h);
     if (h.status == STORE_NOT_FOUND)
         h.status = STORE_BUSY; /* revoked and purged this moment */
-    buf_printf(&h.body, ",\"abilities\":[\"wp:sync\"]},\"limits\":{\"batch_items\":%d,\"batch_bytes\":%u}}", STORE_BATCH_MAX, WP_BODY_MAX);
+    buf_printf(&h.body, ",\"abilities\":[\"wp:sync\"]},\"limits\":{\"batch_items\":%d,\"batch_bytes\":%" PRIu64 "}}", STORE_BATCH_MAX,
+               r->conf->sync_max_bytes);
     end(r, h.status, &h.body);
 }
 

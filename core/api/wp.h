@@ -11,8 +11,6 @@
 
 #include "api.h"
 
-#define WP_BODY_MAX (5u << 20)
-
 /* The fields of each route, in the order of their tables in routes.c. */
 enum { WP_HAND_SITE, WP_HAND_PLUGIN, WP_HAND_COMMERCE, WP_HAND_WORDPRESS };
 enum { WP_AGENT, WP_SITE, WP_PLUGIN, WP_ZONE, WP_SYNC_ID, WP_COMPLETE, WP_ACTION, WP_ITEMS };
@@ -35,6 +33,7 @@ struct wp_mistake {
     const char *code; /* of an error; NULL: nothing is wrong */
     char message[200];
 };
+#define WP_TOO_COMPLEX "its HTML takes too long to read: nest less"
 void wp_wrong(struct wp_mistake *mistake, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- wp_items.c ---- */

@@ -128,10 +128,14 @@ static bool sale_items(struct json_object *item, struct store_coupon *out, struc
     return mistake->code == NULL;
 }
 
+/* A label is a line, and it is read on the event loop. */
+#define LABEL_HTML_MAX ((size_t)8192)
+#define LABEL_BUDGET_US 5000
+
 bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts, struct store_coupon *out, struct wp_mistake *mistake)
 {
     struct str label;
-    uint64_t left_us = PLAIN_BUDGET_US;
+    uint64_t left_us = LABEL_BUDGET_US;
     size_t named, excluded, at = texts->n;
     buf_reserve(texts, 1);
     *out = (struct store_coupon){0};
@@ -145,7 +149,7 @@ bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts, str
         return false;
     if (out->usage_limit == 0)
         out->usage_limit = UINT64_MAX;
-    if (plain_text(label, STORE_SYNCED_SHORT_MAX, &left_us, texts) != PLAIN_OK || !buf_ok(texts)) {
+    if (plain_text(plain_cut(label, LABEL_HTML_MAX), STORE_SYNCED_SHORT_MAX, &left_us, texts) != PLAIN_OK || !buf_ok(texts)) {
         wp_wrong(mistake, "label cannot be read: send it without markup");
         return false;
     }

@@ -219,11 +219,11 @@ static bool address(struct draft *d, const char *name, bool required, struct pie
     return false;
 }
 
-static bool reduce(struct draft *d, const char *name, struct str html, size_t max)
+static bool reduce(struct draft *d, struct str html, size_t max)
 {
     enum plain_status status = plain_text(html, max, &d->left_us, d->texts);
     if (status == PLAIN_TOO_COMPLEX) {
-        wp_wrong(d->mistake, "%s is HTML that takes too long to read: nest less", name);
+        wp_wrong(d->mistake, WP_TOO_COMPLEX);
         d->mistake->code = "too_complex";
     }
     return d->mistake->code == NULL;
@@ -241,7 +241,7 @@ static bool plain(struct draft *d, const char *name, bool required, size_t max, 
 {
     struct str html;
     size_t at = d->texts->n;
-    if (!wanted(d, name, required, &html) || !reduce(d, name, html, max))
+    if (!wanted(d, name, required, &html) || !reduce(d, html, max))
         return false;
     *out = (struct piece){at, d->texts->n - at};
     if (required && out->n == 0)
@@ -259,7 +259,7 @@ static bool body(struct draft *d, const char *summary, const char *content, bool
     if (first.n > 0)
         buf_adds(d->texts, "\n");
     size_t before = d->texts->n;
-    if (!wanted(d, content, required, &html) || !reduce(d, content, html, STORE_SYNCED_TEXT_MAX / 2 - 1))
+    if (!wanted(d, content, required, &html) || !reduce(d, html, STORE_SYNCED_TEXT_MAX / 2 - 1))
         return false;
     second = (struct piece){before, d->texts->n - before};
     d->text = (struct piece){first.at, second.n > 0 ? second.at + second.n - first.at : first.n};
@@ -268,25 +268,25 @@ static bool body(struct draft *d, const char *summary, const char *content, bool
 
 /* ---- terms: strings, or objects with a name and perhaps values ---- */
 
-static void add_line(struct draft *d, const char *name, struct str html, const char *before)
+static void add_line(struct draft *d, struct str html, const char *before)
 {
     size_t at = d->texts->n;
     buf_adds(d->texts, before);
     size_t from = d->texts->n;
-    reduce(d, name, html, STORE_SYNCED_SHORT_MAX);
+    reduce(d, html, STORE_SYNCED_SHORT_MAX);
     join_lines(d, from);
     if (d->texts->n == from)
         d->texts->n = at;
 }
 
-static void add_values(struct draft *d, const char *name, struct json_object *values)
+static void add_values(struct draft *d, struct json_object *values)
 {
     if (json_object_is_type(values, json_type_string))
-        add_line(d, name, string_of(values), ": ");
+        add_line(d, string_of(values), ": ");
     for (size_t i = 0; json_object_is_type(values, json_type_array) && i < json_object_array_length(values) && i < TERMS_MAX; i++) {
         struct json_object *value = json_object_array_get_idx(values, i);
         if (json_object_is_type(value, json_type_string))
-            add_line(d, name, string_of(value), i == 0 ? ": " : ", ");
+            add_line(d, string_of(value), i == 0 ? ": " : ", ");
     }
 }
 
@@ -299,9 +299,9 @@ static bool add_term(struct draft *d, const char *name, struct json_object *term
         wp_wrong(d->mistake, "%s must be an array of strings, or of objects with a name", name);
         return false;
     }
-    add_line(d, name, string_of(label), d->texts->n > d->taxonomy.at ? "\n" : "");
+    add_line(d, string_of(label), d->texts->n > d->taxonomy.at ? "\n" : "");
     for (size_t i = 0; is_object && i < sizeof(value_names) / sizeof(value_names[0]); i++)
-        add_values(d, name, wp_member(term, value_names[i]));
+        add_values(d, wp_member(term, value_names[i]));
     return d->mistake->code == NULL;
 }
 

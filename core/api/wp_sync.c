@@ -1,15 +1,18 @@
 /*
- * A batch on its way: the envelope is judged as a whole, each item on its own, in slices so that the loop is not held; what can be taken
- * goes to the writer as one change, and its answer tells what became of each.
+ * A batch on its way: the envelope is judged as a whole, each item on its own; what has not changed on the loop, and from the first that has on
+ * in the reader's thread, since HTML can take long. What can be taken goes to the writer as one change, and its answer tells what became of
+ * each.
  */
 #include "wp.h"
 
 #include "widget.h"
 #include "zone.h"
+#include "../away.h"
 #include "../http/json_out.h"
 #include "../http/json_span.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <strings.h>
 #include <time.h>
 
@@ -18,29 +21,102 @@
 /* What is to be told of an item. */
 struct result {
     struct wp_item item;
-    struct str code;            /* a coupon's */
-    struct wp_mistake *mistake; /* NULL: it is in the change, */
-    size_t row;                 /* as this one */
+    struct store_item known;   /* what there was of it */
+    struct str code;           /* a coupon's */
+    struct wp_mistake mistake; /* its code NULL: none */
+    bool sent;                 /* it is in the change, */
+    size_t row;                /* as this one */
 };
 
+/* What the thread touches is the batch's own: the request may end before. */
 struct batch {
-    struct request *r;
+    struct away_job away;
+    struct request *r; /* the loop's alone */
+    struct batch *next; /* that waits for its turn */
+    bool has_turn, waits;
     enum synced_kind kind;
     struct ulid agent;
-    struct str site, action;
+    struct str site;
+    bool deletes; /* by its action */
     size_t count, at, row_count;
-    struct result *results;
-    struct store_item *known;
+    struct result *results; /* room for one more than may be */
+    char *list;             /* the items as they were sent */
     bool whole; /* send all content: what was taken for unchanged is not any more */
     struct buf rows;
 };
 
+/*
+ * Large batches of one worker go to the writer one after the other: whatever comes behind one there waits for it, and behind eight it would wait
+ * eight times as long.
+ */
+#define LARGE_BYTES ((size_t)128 * 1024)
+
+static struct {
+    struct batch *first; /* that wait */
+    bool taken;
+} turn;
+
+static bool turn_take(struct batch *b)
+{
+    struct batch **end = &turn.first;
+    if (b->rows.n < LARGE_BYTES)
+        return true;
+    if (!turn.taken) {
+        turn.taken = b->has_turn = true;
+        return true;
+    }
+    while (*end != NULL)
+        end = &(*end)->next;
+    b->next = NULL;
+    b->waits = true;
+    *end = b;
+    return false;
+}
+
+static void batch_send(struct batch *b);
+
+static void turn_give(struct batch *b)
+{
+    struct batch *next = turn.first;
+    if (!b->has_turn)
+        return;
+    b->has_turn = turn.taken = false;
+    if (next == NULL)
+        return;
+    turn.first = next->next;
+    next->waits = false;
+    batch_send(next);
+}
+
+static void turn_leave(struct batch *b)
+{
+    for (struct batch **at = &turn.first; b->waits && *at != NULL; at = &(*at)->next)
+        if (*at == b) {
+            *at = b->next;
+            break;
+        }
+    turn_give(b);
+}
+
 static void batch_free(void *arg)
 {
     struct batch *b = arg;
+    turn_leave(b);
     for (size_t i = 0; b->results != NULL && i < b->count; i++)
         wp_item_free(&b->results[i].item);
+    free(b->results);
+    free(b->list);
     buf_free(&b->rows);
+}
+
+static bool batch_room(struct batch *b)
+{
+    const struct str list = b->r->values[WP_ITEMS].text;
+    b->results = calloc(STORE_BATCH_MAX + 1, sizeof(*b->results));
+    b->list = malloc(list.n + 1);
+    if (b->list != NULL && list.n > 0)
+        memcpy(b->list, list.p, list.n);
+    return b->results != NULL && b->list != NULL;
 }
 
 /* ---- the envelope ---- */
@@ -51,7 +127,6 @@ static const char *const items_names[] = {[SYNCED_POST] = "posts", [SYNCED_PRODU
 static void find_items(struct batch *b, struct str list)
 {
     struct str rest = list.p[0] == '[' ? json_span_inside(list) : list, raw;
-    b->results = request_alloc(b->r, (STORE_BATCH_MAX + 1) * sizeof(*b->results));
     while (b->count <= STORE_BATCH_MAX && json_span_item(&rest, &raw))
         b->results[b->count++] = (struct result){.item = {.raw = raw}};
 }
@@ -64,7 +139,7 @@ static const char *items_mistake(struct batch *b, bool single)
         return single ? "is required: the item, with an action" : "is required: an array of at most 100 items";
     if (v->text.p[0] != '[' && (!single || v->text.p[0] != '{'))
         return single ? one : array;
-    find_items(b, v->text);
+    find_items(b, (struct str){b->list, v->text.n});
     if (single)
         return b->count == 1 ? NULL : one;
     return b->count <= STORE_BATCH_MAX ? NULL : array;
@@ -101,8 +176,9 @@ static const char *read_items(struct batch *b)
 static const char *action_mistake(struct batch *b)
 {
     const struct wp_item *item = &b->results[0].item;
-    b->action = item->action.n > 0 || item->action_wrong ? item->action : b->r->values[WP_ACTION].text;
-    return str_eq(b->action, STR("upsert")) || str_eq(b->action, STR("delete")) ? NULL : "is required: upsert or delete";
+    struct str action = item->action.n > 0 || item->action_wrong ? item->action : b->r->values[WP_ACTION].text;
+    b->deletes = str_eq(action, STR("delete"));
+    return b->deletes || str_eq(action, STR("upsert")) ? NULL : "is required: upsert or delete";
 }
 
 static bool envelope_judge(struct batch *b, bool single)
@@ -156,10 +232,12 @@ static bool agent_find(struct batch *b)
 static void look_at_known(struct batch *b)
 {
     uint64_t ids[STORE_BATCH_MAX];
-    b->known = request_alloc(b->r, (b->count + 1) * sizeof(*b->known));
+    struct store_item known[STORE_BATCH_MAX];
     for (size_t i = 0; i < b->count; i++)
         ids[i] = b->results[i].item.wp_id;
-    store_items_look(b->r->store, &b->agent, b->site, b->kind, ids, b->count, b->known);
+    store_items_look(b->r->store, &b->agent, b->site, b->kind, ids, b->count, known);
+    for (size_t i = 0; i < b->count; i++)
+        b->results[i].known = known[i];
 }
 
 /* ---- the answer ---- */
@@ -168,24 +246,36 @@ enum told { TOLD_QUEUED, TOLD_UNCHANGED, TOLD_STALE, TOLD_DELETED, TOLD_FAILED, 
 
 static const char *const told_names[TOLDS] = {"queued", "skipped_unchanged", "skipped_stale", "deleted", "failed"};
 
-static enum told told_of(const struct result *one, const struct store_answer *answer)
+/* What failed is told by the store as well, since how long HTML takes to read is another time each time, and an answer must not be. */
+static enum told told_of(const struct batch *b, const struct result *one, const struct store_answer *answer)
 {
-    return one->mistake != NULL ? TOLD_FAILED : (enum told)synced_mark(answer, one->row); /* in the order of enum synced_mark */
+    if (!one->sent || (b->deletes && one->mistake.code != NULL))
+        return TOLD_FAILED;
+    enum synced_mark mark = synced_mark(answer, one->row);
+    return mark == SYNCED_FAILED && !b->deletes ? TOLD_FAILED : (enum told)mark; /* in the order of enum synced_mark */
 }
+
+static const struct wp_mistake took_too_long = {"too_complex", WP_TOO_COMPLEX};
 
 static void add_result(struct buf *out, const struct batch *b, const struct result *one, enum told told)
 {
     if (b->kind == SYNCED_COUPON) {
         buf_adds(out, "{\"code\":");
         json_text(out, one->code.n > 0 ? one->code : (struct str){NULL, 0});
-    } else if (one->item.wp_id != 0)
-        buf_printf(out, "{\"wp_id\":%" PRIu64, one->item.wp_id);
-    else
-        buf_adds(out, "{\"wp_id\":null");
-    buf_printf(out, ",\"status\":\"%s\"", told_names[told]);
-    if (one->mistake != NULL) {
-        buf_printf(out, ",\"error\":{\"code\":\"%s\",\"message\":", one->mistake->code);
-        json_string(out, str_of(one->mistake->message));
+    } else {
+        buf_adds(out, "{\"wp_id\":");
+        if (one->item.wp_id != 0)
+            buf_u64(out, one->item.wp_id);
+        else
+            buf_adds(out, "null");
+    }
+    buf_adds(out, ",\"status\":\"");
+    buf_adds(out, told_names[told]);
+    buf_adds(out, "\"");
+    if (told == TOLD_FAILED) {
+        const struct wp_mistake *mistake = one->mistake.code != NULL ? &one->mistake : &took_too_long;
+        buf_printf(out, ",\"error\":{\"code\":\"%s\",\"message\":", mistake->code);
+        json_string(out, str_of(mistake->message));
         buf_adds(out, "}");
     }
     buf_adds(out, "}");
@@ -196,7 +286,7 @@ static void answer_build(struct buf *out, const struct batch *b, const struct st
     uint64_t counts[TOLDS] = {[TOLD_DELETED] = answer->id};
     const struct value *sync_id = &b->r->values[WP_SYNC_ID];
     for (size_t i = 0; i < b->count; i++)
-        counts[told_of(&b->results[i], answer)]++;
+        counts[told_of(b, &b->results[i], answer)]++;
     for (unsigned i = 0; i < TOLDS; i++)
         buf_printf(out, "%s\"%s\":%" PRIu64, i == 0 ? "{" : ",", told_names[i], counts[i]);
     buf_adds(out, ",\"sync_id\":");
@@ -204,7 +294,7 @@ static void answer_build(struct buf *out, const struct batch *b, const struct st
     buf_adds(out, ",\"results\":[");
     for (size_t i = 0; i < b->count; i++) {
         buf_adds(out, i == 0 ? "" : ",");
-        add_result(out, b, &b->results[i], told_of(&b->results[i], answer));
+        add_result(out, b, &b->results[i], told_of(b, &b->results[i], answer));
     }
     buf_adds(out, "]}");
 }
@@ -226,6 +316,7 @@ static void batch_done(struct request *r, const struct store_answer *answer)
 {
     struct batch *b = r->state;
     struct buf body = {0};
+    turn_give(b);
     switch (answer->status) {
     case STORE_OK:
         widget_replayed(r, answer);
@@ -242,6 +333,12 @@ static void batch_done(struct request *r, const struct store_answer *answer)
         return;
     case STORE_STALE:
         reply_error(r, ERR_CONFLICT, "A later full sync is complete already: begin another one, under a new sync_id.");
+        return;
+    case STORE_TOO_MANY:
+        if (answer->id != 0)
+            reply_error(r, ERR_CONFLICT, "%d full syncs were begun and none was completed: complete one, with \"complete\": true.", STORE_SYNCS_OPEN);
+        else
+            reply_invalid(r, "site_url", "is one more than the 100 sites that an agent may have");
         return;
     case STORE_NOT_FOUND:
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
@@ -267,30 +364,21 @@ static void batch_send(struct batch *b)
     };
     if (!buf_ok(&b->rows))
         reply_error(r, ERR_UNAVAILABLE, NULL);
-    else if (request_idempotency(r, &change))
+    else if (turn_take(b) && request_idempotency(r, &change))
         request_change(r, &change, batch_done);
-}
-
-static void fail(struct batch *b, struct result *one, const struct wp_mistake *mistake)
-{
-    one->mistake = request_alloc(b->r, sizeof(*mistake));
-    *one->mistake = *mistake;
 }
 
 static void coupon_add(struct batch *b, struct result *one)
 {
     struct buf texts = {0};
     struct store_coupon coupon;
-    struct wp_mistake mistake = {0};
-    if (wp_coupon(one->item.json, b->r->values[WP_ZONE].text, &texts, &coupon, &mistake)) {
+    if (wp_coupon(one->item.json, b->r->values[WP_ZONE].text, &texts, &coupon, &one->mistake))
         coupon_pack(&b->rows, &coupon);
-    } else {
-        fail(b, one, &mistake);
-        if (one->code.n > 0)
-            coupon_pack_seen(&b->rows, one->code);
-    }
+    else if (one->code.n > 0)
+        coupon_pack_seen(&b->rows, one->code);
     one->row = b->row_count;
-    b->row_count += mistake.code == NULL || one->code.n > 0;
+    one->sent = one->mistake.code == NULL || one->code.n > 0;
+    b->row_count += one->sent;
     buf_free(&texts);
 }
 
@@ -298,12 +386,10 @@ static void document_add(struct batch *b, struct result *one, const uint8_t hash
 {
     struct buf texts = {0};
     struct store_synced document;
-    struct wp_mistake mistake = {0};
-    if (wp_document(b->kind, wp_item_json(&one->item), &texts, &document, &mistake)) {
+    if (wp_document(b->kind, wp_item_json(&one->item), &texts, &document, &one->mistake)) {
         document.modified_at = modified_at;
         sync_pack(&b->rows, SYNC_UPSERT, one->item.wp_id, hash, modified_at, &document);
     } else {
-        fail(b, one, &mistake);
         sync_pack(&b->rows, SYNC_SEEN, one->item.wp_id, NULL, 0, NULL);
     }
     if (!one->item.decoded)
@@ -311,30 +397,42 @@ static void document_add(struct batch *b, struct result *one, const uint8_t hash
     buf_free(&texts);
 }
 
-static void item_add(struct batch *b, struct result *one, const struct store_item *known)
+#define HASHED_HERE ((size_t)64 * 1024) /* bytes of an item without content_hash */
+#define READ_HERE ((size_t)4 * 1024)    /* bytes of an item that has to be read: a shop's usual products need no other thread */
+
+/* False: it takes longer than the loop may be held, and nothing was done. */
+static bool item_add(struct batch *b, struct result *one, bool here)
 {
-    struct wp_mistake mistake = {0};
+    const struct store_item *known = &one->known;
+    const uint64_t wp_id = one->item.wp_id;
     uint8_t hash[16];
     int64_t modified_at;
-    const uint64_t wp_id = one->item.wp_id;
+    one->mistake.code = NULL;
+    if (here && one->item.content_hash.n == 0 && one->item.raw.n > HASHED_HERE)
+        return false;
     if (wp_id == 0) {
-        wp_wrong(&mistake, "wp_id is required: a whole number from 1");
-    } else if (!wp_item_modified(&one->item, &modified_at, &mistake)) {
+        wp_wrong(&one->mistake, "wp_id is required: a whole number from 1");
+    } else if (!wp_item_modified(&one->item, &modified_at, &one->mistake)) {
         sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
     } else if (!wp_item_hash(&one->item, hash)) {
-        wp_wrong(&mistake, "its content could not be hashed: send it again");
+        wp_wrong(&one->mistake, "its content could not be hashed: send it again");
         sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
-    } else if (str_eq(b->action, STR("delete")))
+    } else if (b->deletes) {
         sync_pack(&b->rows, SYNC_DELETE, wp_id, NULL, modified_at, NULL);
-    else if (!b->whole && known->there && memcmp(known->hash, hash, sizeof(hash)) == 0)
+    } else if (!b->whole && known->there && memcmp(known->hash, hash, sizeof(hash)) == 0) {
         sync_pack(&b->rows, SYNC_SAME, wp_id, hash, modified_at, NULL);
-    else
+    } else {
+        if (here && one->item.raw.n > READ_HERE)
+            return false;
         document_add(b, one, hash, modified_at);
-    if (mistake.code != NULL)
-        fail(b, one, &mistake);
+    }
     one->row = b->row_count;
-    b->row_count += wp_id != 0;
+    one->sent = wp_id != 0;
+    b->row_count += one->sent;
+    return true;
 }
+
+/* ---- in the thread ---- */
 
 static uint64_t mono_us(void)
 {
@@ -343,17 +441,48 @@ static uint64_t mono_us(void)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
+static struct batch *batch_of(struct away_job *job)
+{
+    return (struct batch *)(void *)((char *)job - offsetof(struct batch, away));
+}
+
+static bool add_some(struct away_job *job)
+{
+    struct batch *b = batch_of(job);
+    uint64_t until = mono_us() + SLICE_US;
+    do
+        item_add(b, &b->results[b->at++], false);
+    while (b->at < b->count && mono_us() < until);
+    return b->at < b->count;
+}
+
+static void rest_added(struct away_job *job, struct request *r)
+{
+    struct batch *b = batch_of(job);
+    if (r != NULL)
+        batch_send(b);
+    h2o_mem_release_shared(b);
+}
+
+static void batch_leave(struct batch *b)
+{
+    h2o_mem_addref_shared(b);
+    b->away = (struct away_job){.work = add_some, .over = rest_added};
+    request_away(b->r, &b->away);
+}
+
 static void batch_go(struct request *r)
 {
     struct batch *b = r->state;
     uint64_t until = mono_us() + SLICE_US;
     for (; b->at < b->count; b->at++) {
         struct result *one = &b->results[b->at];
-        one->mistake = NULL;
-        if (b->kind == SYNCED_COUPON)
+        if (b->kind == SYNCED_COUPON) {
             coupon_add(b, one);
-        else
-            item_add(b, one, &b->known[b->at]);
+        } else if (!item_add(b, one, true)) {
+            batch_leave(b);
+            return;
+        }
         if (b->at + 1 < b->count && mono_us() >= until) {
             b->at++;
             request_later(r, batch_go);
@@ -368,7 +497,9 @@ static void batch_new(struct request *r, enum synced_kind kind, bool single)
     struct batch *b = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*b), batch_free);
     *b = (struct batch){.r = r, .kind = kind};
     r->state = b;
-    if (envelope_judge(b, single) && agent_find(b))
+    if (!batch_room(b))
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    else if (envelope_judge(b, single) && agent_find(b))
         batch_begin(b);
 }
 

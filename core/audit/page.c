@@ -378,6 +378,11 @@ static htmlParserCtxtPtr new_parser(struct reading *r)
     return parser;
 }
 
+void page_start(void)
+{
+    xmlInitParser();
+}
+
 enum page_status page_read(struct page *page, struct str html, unsigned deadline_ms)
 {
     struct reading r = {.page = page};

@@ -77,6 +77,9 @@ struct page {
     struct buf text;              /* the body's visible text; blocks are parted by a newline */
 };
 
+/* page_start(): once a process that has threads, before they are. */
+void page_start(void);
+
 /*
  * page_read(page, html, deadline_ms):
  * Read ${html}, which is UTF-8 without NULs. Gives up with PAGE_TOO_COMPLEX when that takes longer than ${deadline_ms} or more memory than

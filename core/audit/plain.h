@@ -1,6 +1,6 @@
 /*
  * HTML that somebody sent, as the plain text that people read: no markup, scripts, styles or comments, entities decoded. It is read by the
- * parser of pages (page.h), so that hostile nesting and the like meet what pages meet. Workers; on their event loop, so it is bounded.
+ * parser of pages (page.h), so that hostile nesting and the like meet what pages meet. Workers, in any thread; its time is bounded.
  */
 #ifndef ASSAY_PLAIN_H
 #define ASSAY_PLAIN_H

@@ -1,6 +1,5 @@
 #include "fields.h"
 #include "json_scan.h"
-#include "json_span.h"
 
 #include <json-c/json.h>
 
@@ -83,26 +82,15 @@ static int tree_field(const struct field *fields)
     return -1;
 }
 
-/* Where the member of that name stands in ${text}; p NULL where it does not, or is null, or its name is written with escapes. */
-static struct str member_at(struct str text, const char *wanted)
-{
-    while (text.n > 0 && *text.p != '{')
-        text = (struct str){text.p + 1, text.n - 1};
-    struct str rest = json_span_inside(text), name, value;
-    while (rest.n > 0 && json_span_member(&rest, &name, &value))
-        if (str_eq(name, str_of(wanted)))
-            return str_eq(value, STR("null")) ? (struct str){NULL, 0} : value;
-    return (struct str){NULL, 0};
-}
-
 /* What is large is judged with the rest, but only the rest is parsed: ${large} stays where it is. */
 static struct json_object *parse_without(struct str text, const struct field *tree, struct str *large, enum json_verdict *verdict)
 {
     struct buf small = {0};
-    *verdict = json_scan(text, JSON_SCAN_DEPTH);
+    *verdict = json_scan_member(text, JSON_SCAN_DEPTH, str_of(tree->name), large);
     if (*verdict != JSON_SCAN_OK)
         return NULL;
-    *large = member_at(text, tree->name);
+    if (str_eq(*large, STR("null")))
+        *large = (struct str){NULL, 0};
     size_t before = large->p == NULL ? text.n : (size_t)(large->p - text.p);
     buf_add(&small, text.p, before);
     if (large->p != NULL) {

@@ -3,6 +3,7 @@
 #include "form.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,11 +13,13 @@ struct scan {
     unsigned depth, values;
     enum json_verdict verdict;
     struct buf names; /* uint64_t digests of the members of every open object, innermost last */
+    struct str wanted, found; /* a member of the outermost object, and its value */
+    unsigned outermost;       /* the depth in there */
 };
 
 /* Two names of one object with the same digest are taken for the same: by chance that happens once in 2^64. */
-#define FNV_START UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME UINT64_C(0x100000001b3)
+#define DIGEST_START UINT64_C(0xcbf29ce484222325)
+#define DIGEST_FACTOR UINT64_C(0x9fb21c651e98df25)
 
 static bool refuse(struct scan *s, enum json_verdict verdict)
 {
@@ -41,8 +44,8 @@ static bool take(struct scan *s, char c)
 
 static void digest(uint64_t *hash, uint32_t code_point)
 {
-    for (int i = 0; i < 4; i++, code_point >>= 8)
-        *hash = (*hash ^ (code_point & 0xff)) * FNV_PRIME;
+    *hash = (*hash ^ code_point) * DIGEST_FACTOR;
+    *hash ^= *hash >> 32;
 }
 
 /* ---- strings ---- */
@@ -105,9 +108,23 @@ static uint32_t code_point(struct scan *s)
     return c;
 }
 
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Is any of eight bytes below 0x20, a quote or a backslash? */
+static bool any_special(uint64_t v)
+{
+    uint64_t quote = v ^ EACH('"'), slash = v ^ EACH('\\');
+    return ((((v - EACH(0x20)) & ~v) | ((quote - EACH(1)) & ~quote) | ((slash - EACH(1)) & ~slash)) & EACH(0x80)) != 0;
+}
+
 /* over what stands for itself, up to a quote, an escape or what may not be there */
 static void skip_plain(struct scan *s)
 {
+    for (uint64_t v; s->end - s->p >= (ptrdiff_t)sizeof(v); s->p += sizeof(v)) {
+        memcpy(&v, s->p, sizeof(v));
+        if (any_special(v))
+            break;
+    }
     while (s->p < s->end && *s->p != '"' && *s->p != '\\' && (unsigned char)*s->p >= 0x20)
         s->p++;
 }
@@ -145,9 +162,21 @@ static size_t scan_digits(struct scan *s)
     return (size_t)(s->p - from);
 }
 
+/* Far from the largest number there is, by its digits and its exponent: most are, and reading each takes long. */
+static bool clearly_fits(struct str number)
+{
+    size_t mantissa = 0;
+    while (mantissa < number.n && (number.p[mantissa] | 0x20) != 'e')
+        mantissa++;
+    bool small = number.n - mantissa <= strlen("e99") || number.p[mantissa + 1] == '-';
+    return mantissa <= 100 && small;
+}
+
 static bool number_fits(struct str number, bool whole)
 {
     char text[400], *end;
+    if (!whole && clearly_fits(number))
+        return true;
     if (number.n >= sizeof(text)) /* no honest number is that long */
         return false;
     memcpy(text, number.p, number.n);
@@ -203,33 +232,59 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+#define FEW_NAMES 24 /* of which each is held against each sooner than they are sorted */
+
+static bool few_differ(const uint64_t *names, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        for (size_t before = 0; before < i; before++)
+            if (names[i] == names[before])
+                return false;
+    return true;
+}
+
 /* the members' digests since ${from} must differ; they are forgotten */
 static bool names_differ(struct scan *s, size_t from)
 {
     uint64_t *names = (uint64_t *)(void *)(s->names.p + from);
     size_t count = (s->names.n - from) / sizeof(*names);
-    if (count > 1)
-        qsort(names, count, sizeof(*names), by_value);
     s->names.n = from;
+    if (count <= FEW_NAMES)
+        return few_differ(names, count) ? true : refuse(s, JSON_SCAN_DUPLICATE);
+    qsort(names, count, sizeof(*names), by_value);
     for (size_t i = 1; i < count; i++)
         if (names[i] == names[i - 1])
             return refuse(s, JSON_SCAN_DUPLICATE);
     return true;
 }
 
+/* the value of a member of that name, as it stands there */
+static bool scan_named(struct scan *s, struct str name)
+{
+    if (s->depth != s->outermost || !str_eq(name, s->wanted))
+        return scan_value(s);
+    skip_space(s);
+    const char *from = s->p;
+    bool good = scan_value(s);
+    s->found = (struct str){from, (size_t)(s->p - from)};
+    return good;
+}
+
 static bool scan_member(struct scan *s)
 {
-    uint64_t hash = FNV_START;
+    uint64_t hash = DIGEST_START;
     skip_space(s);
     if (!take(s, '"'))
         return refuse(s, JSON_SCAN_MALFORMED);
+    const char *from = s->p;
     if (!scan_string(s, &hash))
         return false;
+    const struct str name = {from, (size_t)(s->p - 1 - from)};
     buf_add(&s->names, &hash, sizeof(hash));
     if (!buf_ok(&s->names))
         return refuse(s, JSON_SCAN_MEMORY);
     skip_space(s);
-    return take(s, ':') ? scan_value(s) : refuse(s, JSON_SCAN_MALFORMED);
+    return take(s, ':') ? scan_named(s, name) : refuse(s, JSON_SCAN_MALFORMED);
 }
 
 static bool scan_object(struct scan *s)
@@ -292,7 +347,14 @@ static bool scan_value(struct scan *s)
 
 enum json_verdict json_scan(struct str text, unsigned depth)
 {
-    struct scan s = {.p = text.p, .end = text.p + text.n, .depth = depth};
+    struct str ignored;
+    return json_scan_member(text, depth, (struct str){NULL, 0}, &ignored);
+}
+
+enum json_verdict json_scan_member(struct str text, unsigned depth, struct str name, struct str *value)
+{
+    struct scan s = {.p = text.p, .end = text.p + text.n, .depth = depth, .wanted = name, .outermost = name.p == NULL ? UINT_MAX : depth - 1};
+    *value = (struct str){NULL, 0};
     if (text.n > 0 && !utf8_valid(text))
         return JSON_SCAN_ENCODING;
     if (scan_value(&s)) {
@@ -301,6 +363,7 @@ enum json_verdict json_scan(struct str text, unsigned depth)
             refuse(&s, JSON_SCAN_MALFORMED);
     }
     buf_free(&s.names);
+    *value = s.found;
     return s.verdict;
 }
 

@@ -25,6 +25,11 @@ enum json_verdict {
 
 /* json_scan(text, depth): judge ${text} in one pass. json_scan_text(verdict): a sentence about it, static. */
 enum json_verdict json_scan(struct str text, unsigned depth);
+/*
+ * json_scan_member(text, depth, name, value): the same, and where ${text} is an object the value of its member ${name} (written without
+ * escapes) as it stands there; p NULL where there is none.
+ */
+enum json_verdict json_scan_member(struct str text, unsigned depth, struct str name, struct str *value);
 const char *json_scan_text(enum json_verdict verdict);
 
 /* json_scan_parse(text, depth, verdict): scan, then json-c's tree, to be put back by the caller; NULL where it was refused (or is null). */

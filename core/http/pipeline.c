@@ -373,12 +373,17 @@ static bool is_json(struct str type)
     return is_type(type, STR("application/json"));
 }
 
+static size_t max_body(const struct route *route, const struct conf *conf)
+{
+    return route->body == BODY_SYNC ? conf->sync_max_bytes : route->max_body;
+}
+
 static enum step check_body(struct request *r)
 {
     struct str type, coding;
     if (r->route->body == BODY_NONE)
         return STEP_NEXT;
-    if (r->h2o->entity.len > r->route->max_body) {
+    if (r->h2o->entity.len > max_body(r->route, r->conf)) {
         reply_error(r, ERR_PAYLOAD_TOO_LARGE, NULL);
         return STEP_DONE;
     }
@@ -433,7 +438,7 @@ static enum step inflate_body(struct request *r)
         return STEP_NEXT;
     struct buf *plain = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*plain), plain_free);
     *plain = (struct buf){0};
-    switch (inflate_gzip(view(r->h2o->entity), r->route->max_body, plain)) {
+    switch (inflate_gzip(view(r->h2o->entity), max_body(r->route, r->conf), plain)) {
     case INFLATE_OK:
         r->h2o->entity = h2o_iovec_init(plain->p, plain->n);
         return STEP_NEXT;
@@ -708,10 +713,12 @@ void pipeline_register(struct worker *w, h2o_hostconf_t *host)
     filter->worker = w;
 }
 
-size_t pipeline_max_body(void)
+size_t pipeline_max_body(const struct conf *conf)
 {
     size_t max = 0;
-    for (size_t i = 0; i < routes_count; i++)
-        max = routes[i].max_body > max ? routes[i].max_body : max;
+    for (size_t i = 0; i < routes_count; i++) {
+        size_t bytes = max_body(&routes[i], conf);
+        max = bytes > max ? bytes : max;
+    }
     return max;
 }

@@ -20,8 +20,8 @@ void pipeline_finish(struct worker *w);
  */
 void pipeline_register(struct worker *w, h2o_hostconf_t *host);
 
-/* pipeline_max_body(): the largest body any route takes, bytes. */
-size_t pipeline_max_body(void);
+/* pipeline_max_body(conf): the largest body any route takes, bytes. */
+size_t pipeline_max_body(const struct conf *conf);
 
 /* pipeline_resume(r): go on after the step that kept ${r}. */
 void pipeline_resume(struct request *r);

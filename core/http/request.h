@@ -81,7 +81,7 @@ struct route {
     uint32_t scope;       /* enum scope, 0: none */
     enum limiter limiter; /* whose headers every response has; the configuration may put another in its place */
     enum route_body body;
-    uint32_t max_body;          /* bytes */
+    uint32_t max_body;          /* bytes; of BODY_SYNC the configuration says it */
     uint32_t flags;             /* enum route_flag */
     const struct field *fields; /* ends with a NULL name; NULL: none */
     request_fn *handler;
@@ -238,6 +238,10 @@ void request_await(struct request *r, uint64_t report, unsigned timeout_ms, requ
 void request_slice(struct request *r, request_fn *work);
 void request_later(struct request *r, request_fn *work);
 store_pause_fn request_pause, request_waited; /* their argument: the request */
+
+/* request_away(r, job): work in the reader's thread (away.h). */
+struct away_job;
+void request_away(struct request *r, struct away_job *job);
 
 /*
  * request_hash(r, password, done): scrypt on the hash thread; ${done} gets the text to store, p NULL when the queue was full (answer 503).

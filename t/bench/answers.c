@@ -7,6 +7,8 @@
  *   run_answers again DIR DOCUMENTS         put a tenth of them once more, with another text: prints µs of CPU a put
  *   run_answers ask DIR QUERIES HITS        look each line up: prints to HITS the ten best ids of each, and on standard output for each
  *                                           the least µs of CPU of some passes
+ *   run_answers unseen DIR DOCUMENTS        sync them into a new store, and then a hundred of them as a complete sync: prints the least µs of CPU
+ *                                           of a look-up of a frequent word before, after, and of that sync's last transaction
  *   run_answers queries                     prints queries: a class, a tab, the words
  */
 #include "store/text.h"
@@ -168,7 +170,7 @@ static double ask(const char *question, struct text_hit *hits, unsigned *count)
     double before = cpu_us();
     must(store_snapshot(s, &txn), "read");
     must(text_ask(s, txn, &agent, str_of(question), &q), "ask");
-    must(text_find(s, txn, &agent, &q, BEST, NULL, hits, count), "find");
+    must(text_find(s, txn, &agent, &q, BEST, NULL, NULL, hits, count), "find");
     store_read_end(s);
     return cpu_us() - before;
 }
@@ -199,6 +201,80 @@ static int ask_main(const char *queries, const char *to)
     }
     fclose(in);
     return fclose(out) == 0 ? 0 : 1;
+}
+
+/* ---- what a complete sync did not see ---- */
+
+static uint64_t shop;
+static struct ulid shop_agent;
+
+static struct store_answer apply_one(const struct store_change *change)
+{
+    struct store_txn *t;
+    struct store_answer answer = {0};
+    must(store_begin(s, &t), "begin");
+    store_apply(t, change, 1, &answer);
+    must(answer.status, "apply");
+    must(store_commit(t), "commit");
+    return answer;
+}
+
+/* µs of CPU of the last of the batches. */
+static double sync_all(uint64_t from, uint64_t to, const char *sync_id)
+{
+    double took = 0;
+    for (uint64_t id = from; id <= to;) {
+        struct buf rows = {0};
+        for (unsigned i = 0; i < BATCH && id <= to; i++, id++) {
+            struct made m;
+            struct text_doc texts = make(id, 0, &m);
+            uint8_t hash[16] = {(uint8_t)id, (uint8_t)(id >> 8), (uint8_t)(id >> 16)};
+            sync_pack(&rows, SYNC_UPSERT, id, hash, 0, &(struct store_synced){.title = texts.title, .taxonomy = texts.taxonomy, .text = texts.text, .url = STR("https://shop.example/")});
+        }
+        double before = cpu_us();
+        apply_one(&(struct store_change){.kind = CHANGE_SYNC,
+                                         .workspace = shop,
+                                         .agent = shop_agent,
+                                         .name = STR("shop.example"),
+                                         .status = SYNCED_POST,
+                                         .text = str_of(sync_id),
+                                         .fields = id > to ? SYNC_COMPLETE : 0,
+                                         .data = buf_view(&rows)});
+        took = cpu_us() - before;
+        buf_free(&rows);
+    }
+    return took;
+}
+
+static void took_hits(void *arg, enum store_status status, const struct store_hit *hits, size_t count)
+{
+    (void)arg, (void)hits, (void)count;
+    must(status == STORE_NOT_FOUND ? STORE_OK : status, "find");
+}
+
+static double look_up(void)
+{
+    double least = 1e12;
+    char word[16];
+    size_t n = put_word(word, 20);
+    for (int i = 0; i < PASSES; i++) {
+        double before = cpu_us();
+        store_find(s, &shop_agent, (struct str){word, n}, 4, 200, took_hits, NULL);
+        store_read_end(s);
+        double us = cpu_us() - before;
+        least = us < least ? us : least;
+    }
+    return least;
+}
+
+static int unseen_main(uint64_t count)
+{
+    shop = apply_one(&(struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = STR("shop")}).id;
+    shop_agent = apply_one(&(struct store_change){.kind = CHANGE_AGENT_CREATE, .workspace = shop, .name = STR("Shop"), .data = STR("{}"), .fields = AGENT_PUBLISHED}).first;
+    sync_all(1, count, "one");
+    double before = look_up(), end = sync_all(count - BATCH + 1, count, "two");
+    printf("%.1f %.1f %.1f\n", before, look_up(), end);
+    return 0;
 }
 
 /* Columns: class, how many queries, words of each, ranks of the words from … on and how many of them. */
@@ -234,9 +310,9 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "queries") == 0)
         return queries_main();
-    bool makes = strcmp(mode, "make") == 0 && argc == 5, again = strcmp(mode, "again") == 0 && argc == 4;
-    if (!makes && !again && !(strcmp(mode, "ask") == 0 && argc == 5)) {
-        fprintf(stderr, "usage: run_answers make DIR DOCUMENTS ROWS | again DIR DOCUMENTS | ask DIR QUERIES HITS | queries\n");
+    bool makes = strcmp(mode, "make") == 0 && argc == 5, again = strcmp(mode, "again") == 0 && argc == 4, unseen = strcmp(mode, "unseen") == 0 && argc == 4;
+    if (!makes && !again && !unseen && !(strcmp(mode, "ask") == 0 && argc == 5)) {
+        fprintf(stderr, "usage: run_answers make DIR DOCUMENTS ROWS | again DIR DOCUMENTS | unseen DIR DOCUMENTS | ask DIR QUERIES HITS | queries\n");
         return 2;
     }
     const struct store_options o = {
@@ -248,6 +324,7 @@ int main(int argc, char **argv)
     }
     int status = makes   ? make_main(strtoull(argv[3], NULL, 10), argv[4])
                  : again ? again_main(strtoull(argv[3], NULL, 10))
+                 : unseen ? unseen_main(strtoull(argv[3], NULL, 10))
                          : ask_main(argv[3], argv[4]);
     store_close(s);
     return status;
