@@ -88,6 +88,25 @@ void conn_hold(struct conn *c, size_t bytes)
     c->held = bytes;
 }
 
+/* it sends its next request already, or it is gone: not watched from now on, as the library wanted it */
+static void on_held_readable(h2o_socket_t *socket, const char *err)
+{
+    (void)err;
+    h2o_socket_read_stop(socket);
+}
+
+void conn_watch(struct conn *c)
+{
+    h2o_socket_dont_read(c->socket, 1);
+    h2o_socket_read_start(c->socket, on_held_readable);
+}
+
+void conn_unwatch(struct conn *c)
+{
+    h2o_socket_read_stop(c->socket);
+    h2o_socket_dont_read(c->socket, 0);
+}
+
 /* a listener that is not read leaves connections in its queue, and the loop asleep */
 static void let_in(struct doors *d, bool allowed)
 {

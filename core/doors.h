@@ -49,6 +49,14 @@ size_t doors_connections(const struct doors *d);
 
 struct conn *conn_of(h2o_req_t *req);
 
+/*
+ * conn_watch(c): its request waits for others, and nothing is read meanwhile. libh2o has stopped reading and would tell the kernel so, and the
+ * contrary with the answer: two system calls, for a client that hardly ever sends before it is answered. So the socket stays watched until
+ * something comes. conn_unwatch(c): the request goes on; before it is answered.
+ */
+void conn_watch(struct conn *c);
+void conn_unwatch(struct conn *c);
+
 /* conn_linger(c): the answer that now goes out ends ${c}, whatever its client still sends; it is to get the answer all the same. */
 void conn_linger(struct conn *c);
 

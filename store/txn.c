@@ -262,10 +262,25 @@ void txn_free(struct store_txn *t)
 
 /*
  * LMDB does not write pages that a transaction took at the end of the file and freed again, so a good data.mdb may be shorter than its
- * own count of pages, just as one that was cut is. The writer keeps it long enough, sparse and some megabytes ahead, so that short always
- * means cut.
+ * own count of pages, just as one that was cut is. The writer keeps it long enough, some megabytes ahead, so that short always means cut.
+ *
+ * What is ahead are zeros that were written, not a hole: a commit into blocks the file has already waits for its bytes, one into a hole also
+ * for the journal that gives the file its blocks, which takes several times as long. So the journal is waited for once in some megabytes.
  */
 #define AHEAD_BYTES ((uint64_t)4 << 20)
+
+/* no page of it is in use: it lies behind the last that was ever committed */
+static bool write_zeros(int fd, uint64_t from, uint64_t to)
+{
+    static const char zeros[64 << 10];
+    while (from < to) {
+        ssize_t n = pwrite(fd, zeros, to - from < sizeof(zeros) ? to - from : sizeof(zeros), (off_t)from);
+        if (n <= 0 && errno != EINTR)
+            return false;
+        from += n > 0 ? (uint64_t)n : 0;
+    }
+    return true;
+}
 
 void txn_keep_file_ahead(struct store *s)
 {
@@ -284,7 +299,8 @@ void txn_keep_file_ahead(struct store *s)
     uint64_t want = need + AHEAD_BYTES;
     if (want > info.me_mapsize)
         want = info.me_mapsize;
-    if (s->file_bytes < need && ftruncate(fd, (off_t)want) == 0)
+    /* a disk that has no room for zeros may have some for what is put: a hole, then */
+    if (s->file_bytes < need && (write_zeros(fd, s->file_bytes, want) || ftruncate(fd, (off_t)want) == 0))
         s->file_bytes = want;
 }
 

@@ -172,6 +172,22 @@ START_TEST(a_store_cut_anywhere_is_told)
 }
 END_TEST
 
+/* where a file system has no holes, there is none either */
+START_TEST(what_lies_ahead_of_the_last_page_is_no_hole)
+{
+    const off_t ahead = 1 << 20;
+    struct stat before, st;
+    ck_assert_int_eq(stat(path, &before), 0);
+    kit_key(&k, fill(8000), 2); /* a commit, and the next transaction */
+    int fd = open(path, O_RDONLY);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    ck_assert_int_gt(st.st_size, before.st_size);
+    ck_assert_int_eq(lseek(fd, st.st_size - ahead, SEEK_HOLE), st.st_size);
+    close(fd);
+}
+END_TEST
+
 START_TEST(a_directory_that_may_not_be_used_is_told)
 {
     if (getuid() != 0)
@@ -642,6 +658,7 @@ int main(void)
     tcase_add_test(tc, a_file_that_is_something_else_is_told_and_left_alone);
     tcase_add_test(tc, another_programs_environment_is_told_and_left_alone);
     tcase_add_test(tc, a_store_cut_anywhere_is_told);
+    tcase_add_test(tc, what_lies_ahead_of_the_last_page_is_no_hole);
     tcase_add_test(tc, a_directory_that_may_not_be_used_is_told);
     tcase_add_loop_test(tc, bytes_gone_bad_anywhere_are_found_or_harmless_and_never_a_crash, 0, 8);
     tcase_add_test(tc, a_newer_format_is_refused_and_nothing_is_touched);

@@ -177,6 +177,37 @@ START_TEST(a_client_that_vanishes_while_its_post_is_held_keeps_its_report)
 }
 END_TEST
 
+START_TEST(what_is_sent_while_a_post_is_held_is_answered_behind_it)
+{
+    enum { BEHIND = 60 };
+    origin_page(origin, "/behind", 200, "", "<title>x</title>");
+    origin_hold(origin, "/behind");
+    char *body = form("url", origin_url(origin, "/behind"), NULL);
+    struct raw *raw = raw_open(server);
+    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nPrefer: wait=20\r\nContent-Length: %zu\r\n\r\n%s", server->key, strlen(body),
+             body);
+    struct response *r;
+    int64_t deadline = now_ms() + 5000;
+    do
+        r = http_get(server, "/api/v1/reports?search=behind");
+    while (!len_at(r, "data") && now_ms() < deadline);
+    for (int i = 0; i < BEHIND; i++) /* more than is read at once */
+        raw_text(raw, "GET /api/v1/reports/999999 HTTP/1.1\r\nHost: x\r\nX-Request-Id: b-%d\r\nAuthorization: Bearer %s\r\n\r\n", i,
+                 server->key);
+    ck_assert_int_eq(raw_response(raw, false, 500)->status, 0);
+    origin_release(origin, "/behind");
+    r = raw_response(raw, false, 5000);
+    expect_status(r, 201);
+    expect_str(r, "data.status", "done");
+    for (int i = 0; i < BEHIND; i++) {
+        r = raw_response(raw, false, 5000);
+        expect_status(r, 404);
+        expect(r, !strcmp(header(r, "X-Request-Id"), text("b-%d", i)));
+    }
+    raw_close(raw);
+}
+END_TEST
+
 START_TEST(a_client_that_hangs_up_while_its_post_is_held_is_waited_for_no_longer)
 {
     origin_page(origin, "/hangs-up", 200, "", "<title>x</title>");
@@ -243,6 +274,7 @@ int main(void)
     tcase_add_test(tcase, a_client_that_does_not_read_is_cut_off);
     tcase_add_test(tcase, half_a_body_and_an_end_leave_nothing_behind);
     tcase_add_test(tcase, a_client_that_vanishes_while_its_post_is_held_keeps_its_report);
+    tcase_add_test(tcase, what_is_sent_while_a_post_is_held_is_answered_behind_it);
     tcase_add_test(tcase, a_client_that_hangs_up_while_its_post_is_held_is_waited_for_no_longer);
     tcase_add_test(tcase, a_client_that_closes_its_side_still_gets_its_answer);
     return harness_main(suite);
