@@ -128,7 +128,8 @@ static int make_run_files(struct master *m)
     if (m->traffic == NULL || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
     m->typing = typing_new();
-    if (m->typing == NULL)
+    m->crowd = crowd_new(conf->max_connections, conf->workers);
+    if (m->typing == NULL || m->crowd == NULL)
         return refuse("cannot start", "shared memory", strerror(errno));
     return make_limits(m);
 }
@@ -376,6 +377,7 @@ static void tidy(struct master *m)
     limiters_board_close(m->limiters);
     ratelimit_close(m->ratelimit);
     typing_free(m->typing);
+    crowd_free(m->crowd);
     traffic_close(m->traffic);
     free(m->seats);
     int fds[] = {m->signal_fd, m->notify_fd, m->data_lock, m->run_lock};

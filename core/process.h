@@ -29,6 +29,7 @@ struct listener {
 };
 #define LISTENERS_MAX (CONF_LISTEN_MAX + 1)
 
+struct crowd;
 struct limiters_board;
 struct ratelimit;
 struct traffic;
@@ -49,6 +50,8 @@ struct process {
     struct limiters_board *limiters; /* workers' */
     struct ratelimit *ratelimit;     /* workers' */
     struct typing *typing;           /* workers' */
+    struct crowd *crowd;             /* workers' */
+    unsigned place;                  /* of this process in it */
     struct traffic *traffic;         /* workers' and the writer's */
     int notify_fd; /* eventfd: tells the master that a phase changed */
     pid_t master;

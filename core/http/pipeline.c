@@ -530,7 +530,14 @@ static void count_up(char *digits, size_t n)
     }
 }
 
-/* the caller's, or this worker's random prefix and a counter */
+/* this worker's random prefix and a counter */
+struct str pipeline_id(struct worker *w)
+{
+    count_up(w->id, sizeof(w->id));
+    return (struct str){w->id, sizeof(w->id)};
+}
+
+/* the caller's, or a new one */
 static struct str request_id(struct worker *w, h2o_req_t *req)
 {
     for (size_t i = 0; i < req->headers.size; i++) {
@@ -541,9 +548,8 @@ static struct str request_id(struct worker *w, h2o_req_t *req)
             return view(h->value);
         break;
     }
-    count_up(w->id, sizeof(w->id));
     char *text = h2o_mem_alloc_pool(&req->pool, sizeof(w->id));
-    memcpy(text, w->id, sizeof(w->id));
+    memcpy(text, pipeline_id(w).p, sizeof(w->id));
     return (struct str){text, sizeof(w->id)};
 }
 
