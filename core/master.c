@@ -391,6 +391,7 @@ int master_run(const struct master_options *options)
 {
     struct master m = {.options = options, .writer_fd = -1, .notify_fd = -1, .signal_fd = -1, .data_lock = -1, .run_lock = -1};
     process_title("assayd: master");
+    process_leave_no_core();
     log_open("master", options->conf->log_level, options->conf->log_format);
     if (generation_new(&m, options->conf) == NULL || prepare(&m) != 0 || seats_make(&m) != 0) {
         tidy(&m);

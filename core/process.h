@@ -70,6 +70,12 @@ void process_title(const char *format, ...) __attribute__((format(printf, 1, 2))
  */
 void process_enter(struct process *p);
 
+/*
+ * process_leave_no_core(): whatever kills this process or its children, no core file is written: credentials, passwords and keys pass through
+ * their memory. Debuggers need to be root's, too. Each process' call; process_enter does it.
+ */
+void process_leave_no_core(void);
+
 /* process_phase(p, phase): publish it and wake the master. process_beat(p): publish the heartbeat. */
 void process_phase(struct process *p, enum phase phase);
 void process_beat(struct process *p);
