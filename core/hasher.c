@@ -95,7 +95,7 @@ static void on_ready(h2o_socket_t *socket, const char *err)
         struct request *r = job->pending.request;
         h->waiting--;
         if (r != NULL) {
-            r->pending = NULL;
+            request_go_on(r);
             job->done(r, job->ok ? str_of(job->hash) : (struct str){0});
             store_read_end(h->worker->store);
         }
@@ -114,7 +114,7 @@ void request_hash(struct request *r, struct str password, request_hash_fn *done)
     }
     *job = (struct hash_job){.pending = {r}, .done = done, .size = password.n};
     memcpy(job->password, password.p, password.n);
-    r->pending = &job->pending;
+    request_wait(r, &job->pending);
     h->waiting++;
     pthread_mutex_lock(&h->lock);
     push(&h->todo, job);

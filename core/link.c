@@ -86,7 +86,7 @@ static void release(struct link *l, struct wait **at)
     free(wait);
     if (r == NULL)
         return;
-    r->pending = NULL;
+    request_go_on(r);
     done(r);
     store_read_end(l->worker->store);
 }
@@ -153,7 +153,7 @@ void request_await(struct request *r, uint64_t report, unsigned timeout_ms, requ
     struct wait **bucket = bucket_of(l, report);
     *wait = (struct wait){{r}, *bucket, report, l->worker->now_ms + timeout_ms, done};
     *bucket = wait;
-    r->pending = &wait->pending;
+    request_wait(r, &wait->pending);
     l->waits_count++;
     if (l->socket != NULL)
         channel_put(&l->channel, FRAME_WAIT, report, 0, (struct str){0});
@@ -190,7 +190,7 @@ void request_change(struct request *r, const struct store_change *change, reques
     op->pending.request = r;
     op->done = done;
     op->given_up_at_ms = l->worker->now_ms + LINK_ANSWER_MS;
-    r->pending = &op->pending;
+    request_wait(r, &op->pending);
     if (l->socket != NULL)
         put_change(l, op);
 }
@@ -218,7 +218,7 @@ static void on_answer(struct link *l, const struct frame *f)
     free(op);
     if (r == NULL)
         return;
-    r->pending = NULL;
+    request_go_on(r);
     done(r, &answer);
     store_read_end(l->worker->store);
 }
@@ -314,7 +314,7 @@ static void give_up(const struct link *l, struct op *op)
 {
     struct request *r = op->pending.request;
     op->pending.request = NULL;
-    r->pending = NULL;
+    request_go_on(r);
     if (repeats_earlier(l, op))
         reply_error(r, ERR_CONFLICT, "The first request under this Idempotency-Key has not ended yet: try again later.");
     else
