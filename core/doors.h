@@ -30,7 +30,8 @@ struct conn {
     uint64_t came_ms;        /* let in */
     uint64_t since_ms;       /* of what the sweep measures: idle, receiving the head, the body, sending */
     uint64_t sent;           /* bytes the client had acknowledged at the last sweep */
-    uint64_t paced, paced_ms; /* the same when it last took an answer at a fair pace: room.h */
+    uint64_t paced, paced_ms; /* the same when a body or an answer last went on at a fair pace: room.h */
+    size_t grown;             /* what of a body was there then, with its head */
     uint64_t requests;
     struct ip peer; /* valid where ${peer_known} and not ${local} */
     struct greeting *greeting; /* the PROXY protocol's header is being read; NULL: it is over, or there is none */

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #define STALE_MS 400
-/* an answer is slow of which so many bytes take longer than that, which is more than a round trip */
+/* a body or an answer is slow of which so many bytes take longer than that, which is more than a round trip */
 #define PACE_BYTES 2048
 #define PACE_MS 200
 #define CANDIDATES 32     /* found at one look at all connections */
@@ -84,9 +84,17 @@ void conn_received(struct conn *c, uint64_t now)
         c->receiving = true;
         c->since_ms = now;
     }
+    size_t size = c->socket->input->size;
     if (!c->head_done && head_complete(c->socket->input)) {
         c->head_done = true;
         c->since_ms = now;
+        /* it may have been whole for long, but no longer than the connection is there */
+        c->grown = c->requests == 0 ? 0 : size;
+        c->paced_ms = c->requests == 0 ? c->came_ms : now;
+    }
+    if (c->head_done && size >= c->grown + PACE_BYTES) {
+        c->grown = size;
+        c->paced_ms = now;
     }
 }
 
@@ -101,7 +109,7 @@ static bool is_fresh(const struct conn *c)
 /* how long it is at what it is at; a byte more makes a fresh one no younger */
 static uint64_t age_of(const struct conn *c, uint64_t now)
 {
-    if (c->request != NULL)
+    if (c->request != NULL || c->head_done)
         return now - c->paced_ms;
     return now - (is_fresh(c) ? c->came_ms : c->since_ms);
 }
@@ -119,7 +127,7 @@ static enum turn turn_of(struct conn *c, uint64_t now, bool crowding)
         conn_received(c, now);
     bool stale = age_of(c, now) >= STALE_MS;
     if (c->head_done)
-        return stale ? SLOW_BODY : NEVER;
+        return age_of(c, now) >= PACE_MS ? SLOW_BODY : NEVER;
     if (is_fresh(c) || c->receiving)
         return stale ? SLOW_HEAD : HEAD;
     return stale ? LONG_REST : REST;
@@ -129,7 +137,7 @@ static bool may_go(struct conn *c, enum turn turn)
 {
     if (turn == SLOW_ANSWER)
         return !conn_keeps_pace(c, conn_taken(c));
-    return turn == STREAM || turn == SLOW_BODY || turn == SLOW_HEAD || conn_quiet(c);
+    return turn == STREAM || conn_quiet(c);
 }
 
 static uint64_t rank_of(const struct room *room, struct conn *c, size_t connections, enum turn *turn)
@@ -141,15 +149,15 @@ static uint64_t rank_of(const struct room *room, struct conn *c, size_t connecti
     return (uint64_t)crowding << 60 | (uint64_t)*turn << 56 | size << 48 | (age_of(c, room->worker->now_ms) & 0xffffffffff);
 }
 
-/* among the best, in their order; the least of them falls out */
-static void keep(struct room *room, struct candidate one)
+/* among the best, in their order, if it may go; the least of them falls out */
+static void keep(struct room *room, struct candidate one, enum turn turn)
 {
     size_t at = 0;
-    if (room->count == CANDIDATES) {
-        if (one.rank <= room->found[0].rank)
-            return;
+    bool full = room->count == CANDIDATES;
+    if ((full && one.rank <= room->found[0].rank) || !may_go(one.conn, turn))
+        return;
+    if (full)
         memmove(room->found, room->found + 1, --room->count * sizeof(one));
-    }
     while (at < room->count && room->found[at].rank < one.rank)
         at++;
     memmove(room->found + at + 1, room->found + at, (room->count - at) * sizeof(one));
@@ -165,7 +173,7 @@ static void look(struct room *room, size_t connections)
     for (struct conn *c = room->ring->next; c != room->ring; c = c->next) {
         struct candidate one = {c, rank_of(room, c, connections, &turn), age_of(c, room->looked_ms)};
         if (turn != NEVER)
-            keep(room, one);
+            keep(room, one, turn);
     }
     room->class = room->count > 0 ? CLASS(room->found[room->count - 1].rank) : 0;
 }

@@ -3,8 +3,8 @@
  *
  *   1. of an address that holds more than an eighth of this worker's connections, then of others;
  *   2. heads that did not become whole in 400 ms (also connections that said nothing yet, TLS handshakes, the PROXY protocol's header);
- *      connections that rested so long between requests; bodies that did not become whole in 400 ms; answers of which the client
- *      takes less than 10 KB a second; heads, then rests, that are shorter; and event streams, of such an address alone;
+ *      connections that rested so long between requests; bodies that come, then answers that are taken, at less than 10 KB a second;
+ *      heads, then rests, that are shorter; and event streams, of such an address alone;
  *   3. of the address that holds more, by powers of two; 4. what began first.
  *
  * A request that is under way never gives way, and neither does an answer that is being taken, nor a connection on which bytes wait to be

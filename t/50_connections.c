@@ -9,7 +9,7 @@
 
 #define HOST "Host: x\r\n"
 #define HEALTHZ "GET /healthz HTTP/1.1\r\n" HOST "\r\n"
-#define ANSWERED_MS 1000 /* the longest that a normal client waits */
+#define ANSWERED_MS 3000 /* far less than the 10 s and more that it takes an attacker to be timed out, on a machine with much else to do; t/slow is stricter */
 
 static struct origin *origin;
 static struct server *server;
@@ -41,6 +41,7 @@ static struct raw *raw_from(const char *address)
     ck_assert_ptr_nonnull(raw);
     ck_assert_int_eq(inet_pton(AF_INET, address, &from.sin_addr), 1);
     raw->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(raw->fd, SOL_SOCKET, SO_RCVBUF, &(int){4096}, sizeof(int)); /* an answer that is not read soon stops */
     ck_assert(raw->fd >= 0 && bind(raw->fd, (struct sockaddr *)&from, sizeof(from)) == 0);
     ck_assert_msg(connect(raw->fd, (struct sockaddr *)&to, sizeof(to)) == 0, "connect: %s", strerror(errno));
     return raw;
@@ -76,32 +77,36 @@ static void close_all(struct raw **raws, size_t count)
 
 /* ---- max_connections ---- */
 
-/* What an attacker's connection has sent when it stops. Its requests are never whole, but for the one that rests after it. */
+/* What an attacker's connection has sent when it stops, and how often. It never reads. */
+#define LARGE "GET /api/v1/openapi.json HTTP/1.1\r\n" HOST "\r\n"
 static const struct {
     const char *name, *sent;
-    bool answered;
+    int times;
 } attacks[] = {
-    {"nothing", "", false},
-    {"half a head", "GET /healthz HTTP/1.1\r\nHo", false},
-    {"half a body", "POST /api/v1/reports HTTP/1.1\r\n" HOST "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 500\r\n\r\nurl=", false},
-    {"a whole request", HEALTHZ, true},
+    {"nothing", "", 1},
+    {"half a head", "GET /healthz HTTP/1.1\r\nHo", 1},
+    {"half a body", "POST /api/v1/reports HTTP/1.1\r\n" HOST "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 500\r\n\r\nurl=", 1},
+    {"a whole request", HEALTHZ, 1},
+    {"many requests for much", LARGE, 60},
 };
 
 START_TEST(a_normal_client_gets_in_however_many_others_are_slow_or_rest)
 {
     enum { MOST = 40, ATTACKERS = 100 };
     struct raw *raws[ATTACKERS];
-    start(text("max_connections: %d", MOST));
+    start(text("max_connections: %d\ninternal_listen: 127.0.0.1:0", MOST));
+    struct server internal = server_internal(server);
     for (int i = 0; i < ATTACKERS; i++) {
         raws[i] = raw_from("127.0.0.2");
-        raw_text(raws[i], "%s", attacks[_i].sent);
+        for (int k = 0; k < attacks[_i].times; k++)
+            raw_text(raws[i], "%s", attacks[_i].sent);
     }
     for (int i = 0; i < 20; i++) {
         int64_t since = now_ms();
         expect_status(http(server, .path = "/healthz", .timeout_ms = 5000), 200);
         ck_assert_msg(now_ms() - since < ANSWERED_MS, "%s: answered after %lld ms", attacks[_i].name, (long long)(now_ms() - since));
     }
-    ck_assert_uint_lt(still_open(raws, ATTACKERS), ATTACKERS);
+    ck_assert_int_ge(metric(&internal, "assay_connections_gave_way_total"), ATTACKERS - MOST);
     close_all(raws, ATTACKERS);
     server_stop(server);
 }
