@@ -89,7 +89,7 @@ static void on_ready(h2o_socket_t *socket, const char *err)
         struct request *r = job->pending.request;
         a->waiting--;
         if (r != NULL)
-            r->pending = NULL;
+            request_go_on(r);
         job->over(job, r);
         store_read_end(a->worker->store);
         job = next;
@@ -99,7 +99,7 @@ static void on_ready(h2o_socket_t *socket, const char *err)
 void away_send(struct away *a, struct away_job *job, struct request *r)
 {
     job->pending.request = r;
-    r->pending = &job->pending;
+    request_wait(r, &job->pending);
     a->waiting++;
     pthread_mutex_lock(&a->lock);
     push(&a->todo, job);

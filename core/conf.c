@@ -183,14 +183,6 @@ static unsigned candidate_distance(const char *path, const char *key, char candi
 void conf_unknown(struct conf_build *build, struct conf_place place, const char *path)
 {
     char quoted[CONF_QUOTE_SIZE], candidate[CONF_KEY_SIZE], best[CONF_KEY_SIZE];
-    for (size_t i = 0; conf_keys_later[i] != NULL; i++) {
-        size_t n = strlen(conf_keys_later[i]);
-        if (strncmp(path, conf_keys_later[i], n) == 0 && (path[n] == '\0' || path[n] == '.')) {
-            const char *leaf = strrchr(conf_keys_later[i], '.');
-            conf_mistake(build, place, "%s is not available in this version; remove it", leaf == NULL ? conf_keys_later[i] : leaf + 1);
-            return;
-        }
-    }
     unsigned least = UINT32_MAX;
     for (size_t i = 0; i < conf_options_count; i++) {
         unsigned distance = candidate_distance(path, conf_options[i].key, candidate);

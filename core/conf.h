@@ -67,6 +67,7 @@ struct conf {
     enum log_format log_format;
     unsigned header_timeout_ms, body_timeout_ms, send_timeout_ms, idle_timeout_ms, drain_timeout_ms;
     unsigned max_connections;        /* whole server */
+    unsigned max_connections_per_ip; /* 0: no limit */
 };
 
 /*

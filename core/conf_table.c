@@ -362,12 +362,17 @@ const struct conf_option conf_options[] = {
      .max = 1000000,
      .initial = "10000",
      .reload = RELOAD,
-     .help = "Connections of the whole server."},
+     .help = "Connections of the whole server; past it whoever rests longest or is slowest gives way."},
+    {.key = "max_connections_per_ip",
+     .type = &conf_type_integer,
+     .offset = MEMBER(max_connections_per_ip),
+     .max = 1000000,
+     .initial = "0",
+     .reload = RELOAD,
+     .help = "Connections of one address, of IPv6 as limits.ipv6_prefix says; 0: no limit. Not of trusted_proxies and limits.exempt."},
 };
 #define OPTIONS (sizeof(conf_options) / sizeof(conf_options[0]))
 const size_t conf_options_count = OPTIONS;
-
-const char *const conf_keys_later[] = {"max_connections_per_ip", NULL};
 
 bool conf_option_in_listen(const struct conf_option *option)
 {

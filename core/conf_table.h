@@ -50,9 +50,6 @@ struct conf_option {
 extern const struct conf_option conf_options[];
 extern const size_t conf_options_count;
 
-/* Keys of the contract that this version does not have. */
-extern const char *const conf_keys_later[];
-
 /* conf_option_in_listen(option): whether its member lies in struct conf_listen. */
 bool conf_option_in_listen(const struct conf_option *option);
 

@@ -1,26 +1,31 @@
 #include "doors.h"
 
+#include "crowd.h"
 #include "linger.h"
 #include "log.h"
 #include "proxy_protocol.h"
+#include "room.h"
+#include "http/pipeline.h"
 #include "http/stream.h"
 #include "tls.h"
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <linux/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define ACCEPTS_PER_WAKE 32
 #define ADOPT_AFTER_MS 250
 #define SWEEP_MS 1000
-#define TRY_EVERY_MS 250
-#define HEAD_MAX (32u << 10)
+/* for so long after somebody had to give way, slowness is looked for more often */
+#define PRESSED_MS 2000
+/* connections of the internal listener, of one worker, that max_connections does not count */
+#define INTERNAL_EXTRA 16
+#define TRY_EVERY_MS 250    /* whether there are descriptors again */
+#define TRY_ROOM_EVERY_MS 100 /* whether somebody may give way */
 /* bodies being received, of all connections of a worker: past it the largest are closed first */
 #ifndef BUFFERED_MAX
 #define BUFFERED_MAX (256u << 20)
@@ -48,12 +53,13 @@ struct door {
 struct doors {
     struct worker *worker;
     struct door *doors;
-    size_t count, connections, max_connections;
+    size_t count, connections, internal_extra;
     unsigned slots; /* the first: those whose sockets we have a copy of */
     struct conn conns; /* ring's anchor */
+    struct room *room;
     struct lingering *lingering;
     h2o_accept_ctx_t accept[LISTENERS_MAX];
-    uint64_t sweep_at_ms, opened_ms, warned_ms, try_at_ms;
+    uint64_t sweep_at_ms, opened_ms, warned_ms, turned_away_ms, try_at_ms, pressed_until_ms;
     size_t held; /* by answers, on connections that are not ended */
     bool open;
     bool full; /* nobody is let in until a connection ends, or the next try finds that descriptors or memory are free again */
@@ -62,6 +68,11 @@ struct doors {
 static void on_accept(h2o_socket_t *listener, const char *err);
 
 /* ---- connections ---- */
+
+static struct crowd *crowd_of(const struct doors *d)
+{
+    return d->worker->process->crowd;
+}
 
 struct conn *conn_of(h2o_req_t *req)
 {
@@ -108,13 +119,13 @@ void conn_unwatch(struct conn *c)
 }
 
 /* a listener that is not read leaves connections in its queue, and the loop asleep */
-static void let_in(struct doors *d, bool allowed)
+static void let_in(struct doors *d, bool allowed, bool internal_too)
 {
     d->full = !allowed;
-    d->try_at_ms = d->worker->now_ms + TRY_EVERY_MS;
+    d->try_at_ms = d->worker->now_ms + (internal_too ? TRY_EVERY_MS : TRY_ROOM_EVERY_MS);
     for (size_t i = 0; i < d->count; i++) {
         h2o_socket_t *socket = d->doors[i].socket;
-        if (socket != NULL && h2o_socket_is_reading(socket) != allowed) {
+        if (socket != NULL && h2o_socket_is_reading(socket) != allowed && (internal_too || !d->doors[i].listener->internal)) {
             if (allowed)
                 h2o_socket_read_start(socket, on_accept);
             else
@@ -131,23 +142,30 @@ static void on_conn_closed(void *data)
     c->prev->next = c->next;
     c->next->prev = c->prev;
     d->connections--;
+    room_forget(d->room, c);
+    crowd_depart(crowd_of(d), c->share);
+    if (c->seated)
+        crowd_unclaim(crowd_of(d), d->worker->process->place);
+    else if (c->internal)
+        d->internal_extra--;
     if (c->lingers)
         linger(d->lingering, c->linger_fd, c->worker->now_ms);
     free(c->greeting);
     free(c);
     if (d->full)
-        let_in(d, true);
+        let_in(d, true, true);
 }
 
-static bool conn_new(struct doors *d, const struct door *door, h2o_socket_t *socket)
+static struct conn *conn_new(struct doors *d, const struct door *door, h2o_socket_t *socket)
 {
     struct conn *c = calloc(1, sizeof(*c));
     if (c == NULL)
-        return false;
+        return NULL;
     *c = (struct conn){.prev = d->conns.prev,
                        .next = &d->conns,
                        .worker = d->worker,
                        .socket = socket,
+                       .came_ms = d->worker->now_ms,
                        .since_ms = d->worker->now_ms,
                        .internal = door->listener->internal};
     c->prev->next = c;
@@ -155,7 +173,68 @@ static bool conn_new(struct doors *d, const struct door *door, h2o_socket_t *soc
     d->connections++;
     socket->on_close.cb = on_conn_closed;
     socket->on_close.data = c;
-    return true;
+    return c;
+}
+
+static void end(struct conn *c)
+{
+    conn_hold(c, 0);
+    c->ended = true;
+    shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
+}
+
+/* ---- how many of one address ---- */
+
+/* whom its address stands for; false: for many, and no number is too large */
+static bool find_caller(struct conn *c, struct ip *ip)
+{
+    const struct conf *conf = c->worker->conf;
+    struct sockaddr_storage peer = {0};
+    return !c->internal && !c->direct && h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) != 0 &&
+           ip_of((struct sockaddr *)&peer, ip) && !cidr_list_has(&conf->trusted_proxies, ip) && !cidr_list_has(&conf->limits_exempt, ip);
+}
+
+static void warn_of_many(struct doors *d, const struct ip *ip)
+{
+    char text[INET6_ADDRSTRLEN];
+    if (d->turned_away_ms != 0 && d->worker->now_ms - d->turned_away_ms < WARN_EVERY_MS)
+        return;
+    ip_text(ip, text);
+    log_warn("a connection from %s is closed: it has %u others, which is max_connections_per_ip", text,
+             d->worker->conf->max_connections_per_ip);
+    d->turned_away_ms = d->worker->now_ms;
+}
+
+/* nothing was read, so nothing is under way; a client of TLS would not understand it */
+static void turn_away(struct conn *c, bool tls)
+{
+    static const char body[] = "{\"error\":{\"code\":\"unavailable\",\"message\":\"There are too many connections from your address: close some.\"}}";
+    char answer[512];
+    int n = snprintf(answer, sizeof(answer),
+                     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %.*s\r\n"
+                     "Retry-After: 1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                     (int)sizeof(c->worker->id), pipeline_id(c->worker).p, strlen(body), body);
+    if (!tls && send(h2o_socket_get_fd(c->socket), answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+        conn_linger(c);
+    h2o_socket_close(c->socket);
+}
+
+/* false: its address has as many as it may, and it is gone */
+static bool arrive(struct conn *c, bool tls)
+{
+    struct doors *d = c->worker->doors;
+    struct limiter_key key;
+    struct ip ip;
+    c->stands_for_many = !find_caller(c, &ip);
+    if (c->stands_for_many)
+        return true;
+    limiter_key_make(BY_IP, c->worker->conf->limits_ipv6_prefix, &(struct limiter_caller){.ip = &ip}, &key);
+    if (crowd_arrive(crowd_of(d), c->worker->process->place, key.bytes, key.size, c->worker->conf->max_connections_per_ip, &c->share))
+        return true;
+    crowd_tell(crowd_of(d), CROWD_TURNED_AWAY);
+    warn_of_many(d, &ip);
+    turn_away(c, tls);
+    return false;
 }
 
 /* ---- the PROXY protocol ---- */
@@ -181,7 +260,8 @@ static void greeted(struct conn *c, const struct proxy_header *header)
         struct sockaddr_storage client = header->client;
         h2o_socket_setpeername(socket, (struct sockaddr *)&client, header->client_size);
     }
-    h2o_accept(accept, socket);
+    if (arrive(c, accept->ssl_ctx != NULL))
+        h2o_accept(accept, socket);
 }
 
 /* all that is there while it belongs to the header, and not a byte beyond it */
@@ -244,6 +324,61 @@ static bool expects_greeting(const struct door *door)
     return !l->internal && door->doors->worker->conf->listen[l->conf_index].proxy_protocol;
 }
 
+/* ---- letting in ---- */
+
+/* what a newcomer takes: a place of its own, that of another connection, or one beyond max_connections */
+struct place {
+    enum { PLACE_NONE, PLACE_FREE, PLACE_OF_ANOTHER, PLACE_EXTRA } kind;
+    struct conn *another;
+};
+
+static struct place find_place(struct doors *d, const struct door *door)
+{
+    if (door->listener->internal && d->internal_extra < INTERNAL_EXTRA)
+        return (struct place){PLACE_EXTRA, NULL};
+    if (crowd_claim(crowd_of(d), d->worker->process->place, d->worker->conf->max_connections))
+        return (struct place){PLACE_FREE, NULL};
+    if (d->pressed_until_ms < d->worker->now_ms)
+        d->sweep_at_ms = 0;
+    d->pressed_until_ms = d->worker->now_ms + PRESSED_MS;
+    struct conn *another = room_find(d->room, d->connections);
+    return (struct place){another != NULL ? PLACE_OF_ANOTHER : PLACE_NONE, another};
+}
+
+static void give_place_back(struct doors *d, struct place place)
+{
+    if (place.kind == PLACE_FREE)
+        crowd_unclaim(crowd_of(d), d->worker->process->place);
+}
+
+/* from now on its place is another's */
+static void give_way(struct doors *d, struct conn *c)
+{
+    room_forget(d->room, c);
+    c->seated = false;
+    end(c);
+    crowd_tell(crowd_of(d), CROWD_GAVE_WAY);
+}
+
+static void come_in(struct door *door, h2o_socket_t *socket, struct place place)
+{
+    struct doors *d = door->doors;
+    struct conn *c = conn_new(d, door, socket);
+    if (c == NULL) {
+        give_place_back(d, place);
+        h2o_socket_close(socket);
+        return;
+    }
+    if (place.kind == PLACE_OF_ANOTHER)
+        give_way(d, place.another);
+    c->seated = place.kind != PLACE_EXTRA;
+    d->internal_extra += place.kind == PLACE_EXTRA;
+    if (expects_greeting(door))
+        greet(door, socket);
+    else if (arrive(c, door->accept->ssl_ctx != NULL))
+        h2o_accept(door->accept, socket);
+}
+
 static void on_accept(h2o_socket_t *listener, const char *err)
 {
     struct door *door = listener->data;
@@ -251,40 +386,35 @@ static void on_accept(h2o_socket_t *listener, const char *err)
     if (err != NULL)
         return;
     for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
-        h2o_socket_t *socket = NULL;
-        errno = EMFILE;
-        if (d->connections < d->max_connections)
-            socket = h2o_evloop_socket_accept(listener);
+        struct place place = find_place(d, door);
+        if (place.kind == PLACE_NONE) {
+            crowd_ask(crowd_of(d), d->worker->process->place);
+            let_in(d, false, false);
+            return;
+        }
+        h2o_socket_t *socket = h2o_evloop_socket_accept(listener);
         if (socket == NULL) {
-            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-                let_in(d, false);
+            bool out = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+            give_place_back(d, place);
+            if (out)
+                let_in(d, false, true);
             return;
         }
-        if (!conn_new(d, door, socket)) {
-            h2o_socket_close(socket);
-            return;
-        }
-        if (expects_greeting(door))
-            greet(door, socket);
-        else
-            h2o_accept(door->accept, socket);
+        come_in(door, socket, place);
     }
 }
 
-static void end(struct conn *c)
+/* another worker has nobody who may give way */
+static void help(struct doors *d)
 {
-    conn_hold(c, 0);
-    c->ended = true;
-    shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
+    struct conn *c = crowd_asks(crowd_of(d), d->worker->process->place) ? room_find(d->room, d->connections) : NULL;
+    if (c == NULL || !crowd_answer(crowd_of(d)))
+        return;
+    give_way(d, c);
+    crowd_unclaim(crowd_of(d), d->worker->process->place);
 }
 
 /* ---- the sweep ---- */
-
-static bool head_complete(const h2o_buffer_t *input)
-{
-    size_t n = input->size < HEAD_MAX ? input->size : HEAD_MAX;
-    return memmem(input->bytes, n, "\r\n\r\n", 4) != NULL || memmem(input->bytes, n, "\n\n", 2) != NULL;
-}
 
 /* the library has nothing to send on this connection before the head is whole, so we may */
 static void refuse_head(const struct conn *c)
@@ -300,25 +430,12 @@ static void sweep_receiving(struct conn *c, uint64_t now)
 {
     const struct conf *conf = c->worker->conf;
     const h2o_buffer_t *input = c->socket->input;
-    if (!c->receiving) {
-        c->receiving = true;
-        c->since_ms = now;
-    }
-    if (!c->head_done && head_complete(input)) {
-        c->head_done = true;
-        c->since_ms = now;
-    }
-    if (!c->head_done && input->size > HEAD_MAX) {
+    conn_received(c, now);
+    if (!c->head_done && input->size > CONN_HEAD_MAX) {
         refuse_head(c);
         end(c);
     } else if (now - c->since_ms > (c->head_done ? conf->body_timeout_ms : conf->header_timeout_ms))
         end(c);
-}
-
-static bool nothing_arrived(const struct conn *c)
-{
-    int waiting = 0;
-    return ioctl(h2o_socket_get_fd(c->socket), FIONREAD, &waiting) != 0 || waiting == 0;
 }
 
 static void sweep_idle(struct conn *c, uint64_t now)
@@ -327,25 +444,17 @@ static void sweep_idle(struct conn *c, uint64_t now)
     uint64_t idle = now - c->since_ms, most = c->requests == 0 ? w->conf->header_timeout_ms : w->conf->idle_timeout_ms;
     if (w->draining)
         most = w->stopping ? 0 : GENTLE_IDLE_MS;
-    if (idle >= most && nothing_arrived(c))
+    if (idle >= most && conn_quiet(c))
         end(c);
-}
-
-/* what the peer has acknowledged only grows while it reads */
-static uint64_t acknowledged(const struct conn *c)
-{
-    struct tcp_info info = {0};
-    socklen_t size = sizeof(info);
-    if (getsockopt(h2o_socket_get_fd(c->socket), IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
-        return info.tcpi_bytes_acked;
-    int unsent = 0;
-    return ioctl(h2o_socket_get_fd(c->socket), TIOCOUTQ, &unsent) == 0 ? (uint64_t)c->socket->bytes_written - (uint64_t)unsent
-                                                                       : c->sent + 1;
 }
 
 static void sweep_sending(struct conn *c, uint64_t now)
 {
-    uint64_t sent = acknowledged(c);
+    uint64_t sent = conn_taken(c);
+    if (conn_keeps_pace(c, sent)) {
+        c->paced = sent;
+        c->paced_ms = now;
+    }
     if (sent != c->sent) {
         c->sent = sent;
         c->since_ms = now;
@@ -496,8 +605,9 @@ static void let_go(struct doors *d, unsigned slots)
 void doors_tick(struct doors *d)
 {
     uint64_t now = d->worker->now_ms;
-    if (d->full && d->connections < d->max_connections && now >= d->try_at_ms)
-        let_in(d, true);
+    if (d->full && now >= d->try_at_ms)
+        let_in(d, true, true);
+    help(d);
     let_go(d, score_get(d->worker->process->scoreboard->listener_slots));
     for (size_t i = 0; d->open && i < d->count; i++) {
         struct door *door = &d->doors[i];
@@ -514,9 +624,14 @@ void doors_tick(struct doors *d)
     if (d->held > ANSWERS_MAX)
         end_some(d, &answers, d->held - ANSWERS_MAX);
     if (now >= d->sweep_at_ms) {
-        d->sweep_at_ms = now + (d->worker->draining ? SWEEP_MS / 10 : SWEEP_MS);
+        d->sweep_at_ms = now + (d->worker->draining ? SWEEP_MS / 10 : now < d->pressed_until_ms ? SWEEP_MS / 5 : SWEEP_MS);
         sweep(d);
     }
+}
+
+int doors_wake_ms(const struct doors *d, int most)
+{
+    return d->full && most > TRY_ROOM_EVERY_MS ? TRY_ROOM_EVERY_MS : most;
 }
 
 void doors_open(struct doors *d)
@@ -567,14 +682,14 @@ struct doors *doors_new(struct worker *w)
     size_t count = 0;
     for (size_t i = 0; i < p->listeners_count; i++)
         count += p->listeners[i].count;
-    if (d == NULL || (d->doors = calloc(count, sizeof(*d->doors))) == NULL || (d->lingering = lingering_new(w->ctx.loop)) == NULL) {
+    if (d == NULL || (d->doors = calloc(count, sizeof(*d->doors))) == NULL || (d->lingering = lingering_new(w->ctx.loop)) == NULL ||
+        (d->room = room_new(w, &d->conns)) == NULL) {
         doors_free(d);
         return NULL;
     }
     d->worker = w;
     d->conns.prev = d->conns.next = &d->conns;
     d->slots = score_get(p->score->slots);
-    d->max_connections = w->conf->max_connections / w->conf->workers + 1;
     for (size_t i = 0; i < p->listeners_count; i++)
         for (size_t k = 0; k < p->listeners[i].count; k++)
             d->doors[d->count++] =
@@ -590,6 +705,7 @@ void doors_free(struct doors *d)
     for (size_t i = 0; i < d->count; i++)
         leave(&d->doors[i]);
     lingering_free(d->lingering);
+    room_free(d->room);
     free(d->doors);
     free(d);
 }

@@ -4,6 +4,10 @@
  * Every worker inherits every slot's listening socket; it serves its own slot and adopts a slot that stood unserved for 250 ms, until that
  * slot's worker is back. Timeouts are ours, on CLOCK_MONOTONIC: a sweep once a second over all connections ends offenders with shutdown(2),
  * which libh2o sees as the client's going away.
+ *
+ * max_connections holds over all workers (crowd.h). Where it is reached, a newcomer takes the place of a connection that gives way (room.h),
+ * here or at another worker; where none may, newcomers wait in the listener's queue. The internal listener has some room of its own, so that
+ * operators get in.
  */
 #ifndef ASSAY_DOORS_H
 #define ASSAY_DOORS_H
@@ -14,14 +18,20 @@
 struct request;
 struct greeting;
 
+/* a longer head of a request ends its connection */
+#define CONN_HEAD_MAX (32u << 10)
+
 /* One client connection; found from a request by conn_of. */
 struct conn {
     struct conn *prev, *next;
     struct worker *worker;
     h2o_socket_t *socket;
     struct request *request; /* in the pipeline now; NULL while idle or receiving */
+    uint64_t came_ms;        /* let in */
     uint64_t since_ms;       /* of what the sweep measures: idle, receiving the head, the body, sending */
     uint64_t sent;           /* bytes the client had acknowledged at the last sweep */
+    uint64_t paced, paced_ms; /* the same when a body or an answer last went on at a fair pace: room.h */
+    size_t grown;             /* what of a body was there then, with its head */
     uint64_t requests;
     struct ip peer; /* valid where ${peer_known} and not ${local} */
     struct greeting *greeting; /* the PROXY protocol's header is being read; NULL: it is over, or there is none */
@@ -30,6 +40,9 @@ struct conn {
     bool direct; /* the peer speaks for itself, whatever its headers say */
     bool lingers;  /* answered before all was read: linger.h */
     int linger_fd; /* then: the descriptor that outlives it */
+    bool seated;          /* one of max_connections */
+    bool stands_for_many; /* a trusted proxy's, or of a network without limits: one connection there is no one caller's */
+    uint32_t share;       /* of its address, in the crowd */
     bool vanished; /* the client sends nothing more while its request is held: nobody need wait for it */
     size_t held;      /* bytes of memory that its answer takes until the client has it */
     uint64_t held_ms; /* since when there are any */
@@ -41,6 +54,9 @@ void doors_free(struct doors *d);
 /* doors_open(d): begin to serve the worker's own slots. doors_tick(d): adopt and give back slots, once a second sweep the connections. */
 void doors_open(struct doors *d);
 void doors_tick(struct doors *d);
+
+/* doors_wake_ms(d, most): in how many ms, at most ${most}, doors_tick must come again. */
+int doors_wake_ms(const struct doors *d, int most);
 
 /* doors_close(d): take what waits in the queues, then nothing more. */
 void doors_close(struct doors *d);

@@ -77,7 +77,7 @@ void request_later(struct request *r, request_fn *work)
         at = &(*at)->next;
     *later = (struct later){.pending = {r}, .next = *at, .work = work};
     *at = later;
-    r->pending = &later->pending;
+    request_wait(r, &later->pending);
 }
 
 void later_run(struct worker *w)
@@ -91,7 +91,7 @@ void later_run(struct worker *w)
     free(later);
     if (r == NULL)
         return;
-    r->pending = NULL;
+    request_go_on(r);
     w->going_on = true;
     request_slice(r, work);
     w->going_on = false;

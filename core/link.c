@@ -55,13 +55,13 @@ static void on_readable(h2o_socket_t *socket, const char *err);
 
 static void hold(struct request *r, struct pending *pending)
 {
-    r->pending = pending;
+    request_wait(r, pending);
     conn_watch(r->conn);
 }
 
 static void resume(struct request *r)
 {
-    r->pending = NULL;
+    request_go_on(r);
     conn_unwatch(r->conn);
 }
 

@@ -26,6 +26,50 @@ void log_open(const char *process, enum log_level level, enum log_format format)
     log_line_format = format;
 }
 
+/*
+ * A mistake that repeats must not fill the disk: each place that logs may write so many lines in so long; it is known by its format. How
+ * many were left out is said before its next line.
+ */
+#define SITES 256 /* more than there are */
+#define SITE_LINES 100
+#define SITE_SECONDS 10
+
+static struct site {
+    const char *format;
+    time_t from; /* CLOCK_MONOTONIC */
+    unsigned lines, left_out;
+} sites[SITES];
+
+static struct site *site_of(const char *format)
+{
+    size_t at = ((uintptr_t)format >> 3) % SITES;
+    for (size_t i = 0; i < SITES; i++, at = (at + 1) % SITES)
+        if (sites[at].format == NULL || sites[at].format == format)
+            break;
+    if (sites[at].format != format)
+        sites[at] = (struct site){.format = format};
+    return &sites[at];
+}
+
+/* whether one more line may be written; *left_out: how many were not since the last that was */
+static bool may_write(const char *format, unsigned *left_out)
+{
+    struct timespec now;
+    struct site *site = site_of(format);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    *left_out = 0;
+    if (now.tv_sec - site->from >= SITE_SECONDS) {
+        *left_out = site->left_out;
+        *site = (struct site){.format = format, .from = now.tv_sec};
+    }
+    if (site->lines == SITE_LINES) {
+        site->left_out++;
+        return false;
+    }
+    site->lines++;
+    return true;
+}
+
 /* A line under construction. What does not fit is left out; room for line_end is kept. */
 struct line {
     char bytes[LINE_MAX_BYTES];
@@ -119,17 +163,8 @@ static void line_text(struct line *line, const char *time_text, enum log_level l
     line_end(line, "\n");
 }
 
-void log_write(enum log_level level, const char *format, ...)
+static void write_line(enum log_level level, const char *message)
 {
-    if (level > log_threshold)
-        return;
-
-    char message[MESSAGE_MAX_BYTES];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof(message), format, args);
-    va_end(args);
-
     struct timespec now;
     struct tm utc;
     char seconds[24], time_text[32];
@@ -146,4 +181,22 @@ void log_write(enum log_level level, const char *format, ...)
     /* One write, so that lines of several processes on one pipe or file never mix. There is nobody to tell when it fails. */
     ssize_t written = write(STDERR_FILENO, line.bytes, line.n);
     (void)written;
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+    unsigned left_out;
+    if (level > log_threshold || !may_write(format, &left_out))
+        return;
+
+    char message[MESSAGE_MAX_BYTES];
+    if (left_out > 0) {
+        snprintf(message, sizeof(message), "%u messages like the next were left out", left_out);
+        write_line(level, message);
+    }
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    write_line(level, message);
 }

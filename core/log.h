@@ -1,7 +1,7 @@
 /*
  * The error log: one line an event on standard error, as JSON or text (log.format), each with time, level, process and message. Log once,
  * where a thing is handled. No secret, password or token
- * ever goes in. Any process; log_open after the fork sets the process' name.
+ * ever goes in. Each place that logs may write 100 lines in 10 s, of each process; how many were left out is said with its next. Any process; log_open after the fork sets the process' name.
  */
 #ifndef ASSAY_LOG_H
 #define ASSAY_LOG_H

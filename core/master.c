@@ -128,7 +128,8 @@ static int make_run_files(struct master *m)
     if (m->traffic == NULL || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
     m->typing = typing_new();
-    if (m->typing == NULL)
+    m->crowd = crowd_new(conf->max_connections, conf->workers);
+    if (m->typing == NULL || m->crowd == NULL)
         return refuse("cannot start", "shared memory", strerror(errno));
     return make_limits(m);
 }
@@ -376,6 +377,7 @@ static void tidy(struct master *m)
     limiters_board_close(m->limiters);
     ratelimit_close(m->ratelimit);
     typing_free(m->typing);
+    crowd_free(m->crowd);
     traffic_close(m->traffic);
     free(m->seats);
     int fds[] = {m->signal_fd, m->notify_fd, m->data_lock, m->run_lock};
@@ -389,6 +391,7 @@ int master_run(const struct master_options *options)
 {
     struct master m = {.options = options, .writer_fd = -1, .notify_fd = -1, .signal_fd = -1, .data_lock = -1, .run_lock = -1};
     process_title("assayd: master");
+    process_leave_no_core();
     log_open("master", options->conf->log_level, options->conf->log_format);
     if (generation_new(&m, options->conf) == NULL || prepare(&m) != 0 || seats_make(&m) != 0) {
         tidy(&m);

@@ -1,6 +1,7 @@
 #include "process.h"
 
 #include "log.h"
+#include "audit/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,6 +95,14 @@ static void drop_privileges(const struct conf *conf)
     }
 }
 
+void process_leave_no_core(void)
+{
+    /* the limit alone is not asked where the kernel hands cores to a program, such as systemd-coredump */
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    if (!SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+        log_warn("core files cannot be turned off: %s", strerror(errno));
+}
+
 static void on_signal(int number)
 {
     switch (number) {
@@ -161,6 +170,7 @@ void process_enter(struct process *p)
     set_signals();
     share_processor(p->role);
     drop_privileges(p->conf);
+    process_leave_no_core(); /* again: changing ids sets what the system says */
     /* after dropping, since changing ids clears it; and the master may have died before it was set */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != p->master)

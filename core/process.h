@@ -29,6 +29,7 @@ struct listener {
 };
 #define LISTENERS_MAX (CONF_LISTEN_MAX + 1)
 
+struct crowd;
 struct limiters_board;
 struct ratelimit;
 struct traffic;
@@ -49,6 +50,8 @@ struct process {
     struct limiters_board *limiters; /* workers' */
     struct ratelimit *ratelimit;     /* workers' */
     struct typing *typing;           /* workers' */
+    struct crowd *crowd;             /* workers' */
+    unsigned place;                  /* of this process in it */
     struct traffic *traffic;         /* workers' and the writer's */
     int notify_fd; /* eventfd: tells the master that a phase changed */
     pid_t master;
@@ -66,6 +69,12 @@ void process_title(const char *format, ...) __attribute__((format(printf, 1, 2))
  * its master. Exits EXIT_START with a sentence where it cannot.
  */
 void process_enter(struct process *p);
+
+/*
+ * process_leave_no_core(): whatever kills this process or its children, no core file is written: credentials, passwords and keys pass through
+ * their memory. Debuggers need to be root's, too. Each process' call; process_enter does it.
+ */
+void process_leave_no_core(void);
 
 /* process_phase(p, phase): publish it and wake the master. process_beat(p): publish the heartbeat. */
 void process_phase(struct process *p, enum phase phase);

@@ -127,6 +127,7 @@ static void close_masters(struct master *m, enum role role, struct score *score)
         limiters_board_close(m->limiters);
         ratelimit_close(m->ratelimit);
         typing_free(m->typing);
+        crowd_free(m->crowd);
     }
     if (role == ROLE_AUDITOR)
         traffic_close(m->traffic);
@@ -157,6 +158,8 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
                                   .limiters = m->limiters,
                                   .ratelimit = m->ratelimit,
                                   .typing = m->typing,
+                                  .crowd = m->crowd,
+                                  .place = (unsigned)(c->score - m->scoreboard->slot),
                                   .traffic = m->traffic,
                                   .listeners = m->listeners,
                                   .listeners_count = m->listeners_count,
@@ -167,6 +170,8 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
     c->next = m->children;
     m->children = c;
     fflush(NULL);
+    if (seat->role == ROLE_WORKER)
+        crowd_enter(m->crowd, c->process.place);
     if (seat->role == ROLE_WORKER && !tls_lend(&m->generation->tls, true))
         log_error("keys cannot be lent to a worker: %s", strerror(errno));
     c->pid = fork();
@@ -175,6 +180,8 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
     if (c->pid < 0) {
         log_error("fork: %s", strerror(errno));
         m->children = c->next;
+        if (seat->role == ROLE_WORKER)
+            crowd_leave(m->crowd, c->process.place);
         scoreboard_release(m->scoreboard, c->score);
         free(c);
         return NULL;
@@ -317,6 +324,8 @@ static void bury(struct master *m, struct child *c, int status)
     for (struct generation *g = m->generation; g != NULL; g = g->next)
         if (g->number == c->process.generation)
             g->children--;
+    if (c->process.role == ROLE_WORKER)
+        crowd_leave(m->crowd, c->process.place);
     scoreboard_release(m->scoreboard, c->score);
     struct child **at = &m->children;
     while (*at != c)

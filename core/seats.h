@@ -5,6 +5,7 @@
 #ifndef ASSAY_SEATS_H
 #define ASSAY_SEATS_H
 
+#include "crowd.h"
 #include "limiters_board.h"
 #include "listen.h"
 #include "master.h"
@@ -51,6 +52,7 @@ struct master {
     struct limiters_board *limiters;
     struct ratelimit *ratelimit;
     struct typing *typing;
+    struct crowd *crowd;
     struct traffic *traffic;
     struct listener listeners[LISTENERS_MAX];
     size_t listeners_count;

@@ -15,7 +15,7 @@ static const struct {
     {"adit:\n  ports: [1]\n", 1, "unknown key adit; did you mean audit?"},
     {"drain: 1s\n", 1, "did you mean timeouts.drain?"},
     {"workres: 1\n", 1, "did you mean workers?"},
-    {"max_connections_per_ip: 5\n", 1, "max_connections_per_ip is not available in this version"},
+    {"max_connections_per_ip: 1000001\n", 1, "1000001 is out of range; give 0 to 1000000"},
     {"listen:\n  - address: a:1\n    proxy_protocol: yes\n", 3, "\"yes\" is neither true nor false"},
     {"limits: { slots: 5 }\n", 1, "5 is out of range; give 1024 to 1073741824"},
     {"limits: { ipv6_prefix: 129 }\n", 1, "129 is out of range; give 16 to 128"},

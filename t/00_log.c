@@ -78,6 +78,34 @@ START_TEST(what_is_under_the_level_is_not_written)
 }
 END_TEST
 
+static size_t lines_of(const char *format)
+{
+    int fds[2], kept = dup(STDERR_FILENO);
+    size_t lines = 0;
+    ck_assert_int_eq(pipe(fds), 0);
+    ck_assert_int_ge(dup2(fds[1], STDERR_FILENO), 0);
+    close(fds[1]);
+    for (int i = 0; i < 500; i++)
+        log_write(LOG_LEVEL_ERROR, format, i);
+    ck_assert_int_ge(dup2(kept, STDERR_FILENO), 0);
+    close(kept);
+    ssize_t n;
+    while ((n = read(fds[0], text, sizeof(text))) > 0)
+        for (ssize_t i = 0; i < n; i++)
+            lines += text[i] == '\n';
+    close(fds[0]);
+    return lines;
+}
+
+START_TEST(a_mistake_that_repeats_does_not_fill_the_log_and_hides_no_other)
+{
+    log_open("worker 0", LOG_LEVEL_INFO, LOG_FORMAT_JSON);
+    ck_assert_uint_eq(lines_of("the disk is full, attempt %d"), 100);
+    ck_assert_uint_eq(lines_of("the disk is full, attempt %d"), 0);
+    ck_assert_uint_eq(lines_of("something else, attempt %d"), 100);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("log");
@@ -87,6 +115,7 @@ int main(void)
     tcase_add_test(tcase, a_text_line_has_no_control_characters);
     tcase_add_test(tcase, a_long_message_still_ends_its_line);
     tcase_add_test(tcase, what_is_under_the_level_is_not_written);
+    tcase_add_test(tcase, a_mistake_that_repeats_does_not_fill_the_log_and_hides_no_other);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

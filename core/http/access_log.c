@@ -1,6 +1,8 @@
 #include "access_log.h"
 
 #include "json_out.h"
+#include "limit.h"
+#include "redact.h"
 #include "../log.h"
 #include "../scoreboard.h"
 
@@ -12,12 +14,15 @@
 
 #define FLUSH_BYTES (64u << 10)
 #define FLUSH_EVERY_MS 1000
+#define TEXT_MAX 8192 /* what is longer is cut */
 
 struct access_log {
     const struct conf *conf;
     int fd; /* -1: no access log */
     struct buf out;
     uint64_t flushed_ms;
+    char room[3][TEXT_MAX + REDACT_MORE];
+    bool torn; /* the last line that was written lacks its end */
 };
 
 static int open_file(const struct conf *conf)
@@ -41,26 +46,46 @@ struct access_log *access_log_open(const struct conf *conf)
     return log;
 }
 
-static struct str token(h2o_iovec_t v)
+/* what is told of a request: texts without secrets */
+struct line {
+    struct str method, path, agent, ip;
+    uint64_t took_us;
+};
+
+/* from the first byte of its head until all of it was there; by the loop's clock, so to the millisecond */
+static uint64_t received_us(const struct request *r)
 {
-    return (struct str){v.base, v.len};
+    const struct timeval *from = &r->h2o->timestamps.request_begin_at, *to = &r->h2o->processed_at.at;
+    int64_t us = ((int64_t)to->tv_sec - from->tv_sec) * 1000000 + to->tv_usec - from->tv_usec;
+    return from->tv_sec == 0 || us < 0 ? 0 : (uint64_t)us;
 }
 
-static void add_json(struct buf *b, const struct request *r, struct str agent, struct str ip, uint64_t took_us)
+static void add_times(struct buf *b, const struct request *r, uint64_t took_us)
 {
+    uint64_t answer_us = r->answered_us > r->started_us ? r->answered_us - r->started_us : 0;
+    buf_printf(b, ",\"receive_us\":%llu,\"wait_us\":%llu,\"answer_us\":%llu,\"took_us\":%llu", (unsigned long long)received_us(r),
+               (unsigned long long)r->waited_us, (unsigned long long)answer_us, (unsigned long long)took_us);
+}
+
+static void add_json(struct buf *b, const struct request *r, const struct line *line)
+{
+    const char *limiter = limit_name(r);
     buf_adds(b, "{\"time\":");
     json_time(b, r->now_ms);
     buf_adds(b, ",\"request_id\":");
     json_string(b, r->id);
     buf_adds(b, ",\"ip\":");
-    json_string(b, ip);
+    json_string(b, line->ip);
     buf_adds(b, ",\"method\":");
-    json_string(b, token(r->h2o->input.method));
+    json_string(b, line->method);
     buf_adds(b, ",\"path\":");
-    json_string(b, token(r->h2o->input.path));
-    buf_printf(b, ",\"route\":\"%s\",\"status\":%d,\"bytes\":%zu,\"took_us\":%llu,\"key\":%llu,\"agent\":",
-               r->route == NULL ? "" : r->route->path, r->status, r->sent_bytes, (unsigned long long)took_us, (unsigned long long)r->key);
-    json_string(b, agent);
+    json_string(b, line->path);
+    buf_printf(b, ",\"route\":\"%s\",\"status\":%d,\"bytes\":%zu", r->route == NULL ? "" : r->route->path, r->status, r->sent_bytes);
+    add_times(b, r, line->took_us);
+    buf_printf(b, ",\"key\":%llu,\"limiter\":", (unsigned long long)r->key);
+    json_text(b, str_of(limiter));
+    buf_adds(b, r->limit.refused ? ",\"refused\":true,\"agent\":" : ",\"refused\":false,\"agent\":");
+    json_string(b, line->agent);
     buf_adds(b, "}\n");
 }
 
@@ -73,24 +98,29 @@ static void add_quoted(struct buf *b, struct str s)
             buf_add(b, &s.p[i], 1);
 }
 
-static void add_combined(struct buf *b, const struct request *r, struct str agent, struct str ip)
+static void add_combined(struct buf *b, const struct request *r, const struct line *line)
 {
     char when[40];
     struct tm tm;
     time_t t = (time_t)(r->now_ms / 1000);
     gmtime_r(&t, &tm);
     strftime(when, sizeof(when), "%d/%b/%Y:%H:%M:%S +0000", &tm);
-    buf_str(b, ip);
+    buf_str(b, line->ip);
     if (r->key != 0)
         buf_printf(b, " - key-%llu [%s] \"", (unsigned long long)r->key, when);
     else
         buf_printf(b, " - - [%s] \"", when);
-    add_quoted(b, token(r->h2o->input.method));
+    add_quoted(b, line->method);
     buf_adds(b, " ");
-    add_quoted(b, token(r->h2o->input.path));
+    add_quoted(b, line->path);
     buf_printf(b, " HTTP/1.%d\" %d %zu \"-\" \"", r->h2o->version & 1, r->status, r->sent_bytes);
-    add_quoted(b, agent);
+    add_quoted(b, line->agent);
     buf_adds(b, "\"\n");
+}
+
+static struct str without_secrets(struct access_log *log, unsigned i, h2o_iovec_t v)
+{
+    return redact((struct str){v.base, v.len < TEXT_MAX ? v.len : TEXT_MAX}, log->room[i]);
 }
 
 void access_log_add(struct access_log *log, const struct request *r, uint64_t took_us)
@@ -99,14 +129,35 @@ void access_log_add(struct access_log *log, const struct request *r, uint64_t to
         return;
     char text[INET6_ADDRSTRLEN];
     ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_USER_AGENT, -1);
-    struct str agent = at < 0 ? (struct str){"", 0} : token(r->h2o->headers.entries[at].value);
     ip_text(&r->client_ip, text);
-    if (log->conf->log_format == LOG_FORMAT_JSON)
-        add_json(&log->out, r, agent, str_of(text), took_us);
-    else
-        add_combined(&log->out, r, agent, str_of(text));
+    struct line line = {.method = without_secrets(log, 0, r->h2o->input.method),
+                        .path = without_secrets(log, 1, r->h2o->input.path),
+                        .agent = at < 0 ? STR("") : without_secrets(log, 2, r->h2o->headers.entries[at].value),
+                        .ip = str_of(text),
+                        .took_us = took_us};
+    (log->conf->log_format == LOG_FORMAT_JSON ? add_json : add_combined)(&log->out, r, &line);
     if (log->out.n > FLUSH_BYTES)
         access_log_flush(log, true);
+}
+
+/* a full disk takes half a line, perhaps: the next begins on a line of its own */
+static bool write_all(struct access_log *log)
+{
+    size_t done = 0;
+    if (log->torn && write(log->fd, "\n", 1) != 1)
+        return false;
+    log->torn = false;
+    while (done < log->out.n) {
+        ssize_t n = write(log->fd, log->out.p + done, log->out.n - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            log->torn = done > 0 && log->out.p[done - 1] != '\n';
+            return false;
+        }
+        done += (size_t)n;
+    }
+    return true;
 }
 
 void access_log_flush(struct access_log *log, bool all)
@@ -117,7 +168,7 @@ void access_log_flush(struct access_log *log, bool all)
     if (!all && now - log->flushed_ms < FLUSH_EVERY_MS)
         return;
     log->flushed_ms = now;
-    if (write(log->fd, log->out.p, log->out.n) != (ssize_t)log->out.n)
+    if (!write_all(log))
         log_error("log.access %s: lines were lost: %s", log->conf->log_access, strerror(errno));
     buf_reset(&log->out);
 }
@@ -130,6 +181,7 @@ void access_log_reopen(struct access_log *log)
         return; /* the old file is better than none */
     close(log->fd);
     log->fd = fd;
+    log->torn = false;
 }
 
 void access_log_close(struct access_log *log)

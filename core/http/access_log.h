@@ -1,7 +1,10 @@
 /*
- * The access log: a line per answered request, in JSON or the combined format, buffered and written when the loop has nothing else to do.
- * Worker processes only. No credential, password or query value of a secret is ever in it: the line has the path and query as they came,
- * and no header but the user agent's.
+ * The access log: a line per request, in JSON or the combined format, buffered for a second or 64 KiB. Worker processes only. What was never
+ * answered, since its client went, has status 0. No credential or password is ever in it: a line has the path and query, with what looks
+ * like one masked (redact.h), and no header but the user agent's.
+ *
+ * Times of JSON, microseconds: receive_us, from its first byte until it was there (to the millisecond); then answer_us, until the answer
+ * began, of which wait_us for the writer, a password's hash, a grade, or other requests' turns; and took_us, until the answer was sent.
  */
 #ifndef ASSAY_HTTP_ACCESS_LOG_H
 #define ASSAY_HTTP_ACCESS_LOG_H

@@ -214,6 +214,7 @@ static bool charge(struct limiting *l, unsigned limiter, struct request *r)
     if (count == 0)
         return true;
     r->limit.told = true;
+    r->limit.limiter = limiter;
     bool over = take(l, windows, count, r) != 0;
     if (state->near != 0)
         note(l, limiter, r);
@@ -250,6 +251,12 @@ bool limit_charge(struct request *r)
     follow_board(l);
     unsigned limiter = r->route != NULL ? l->of_route[r->route - routes] : limiter_of_stranger(l, r);
     return limiter == LIMITER_NONE || charge(l, limiter, r);
+}
+
+const char *limit_name(const struct request *r)
+{
+    const struct limiters *limits = &r->worker->limiting->limits;
+    return r->limit.told && r->limit.limiter < limits->count ? limits->rows[r->limit.limiter].name : NULL;
 }
 
 /* ---- headers ---- */

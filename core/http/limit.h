@@ -28,6 +28,9 @@ void limiting_tick(struct limiting *l, int64_t now_ms);
  */
 bool limit_charge(struct request *r) __attribute__((warn_unused_result));
 
+/* limit_name(r): the limiter whose headers its answer has, or NULL. */
+const char *limit_name(const struct request *r);
+
 /* limit_headers(r, status): the headers that ${r} was charged to have; nothing where no limiter is on it. */
 void limit_headers(struct request *r);
 

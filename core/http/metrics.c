@@ -2,6 +2,7 @@
 
 #include "limit.h"
 #include "route.h"
+#include "../crowd.h"
 #include "../limiters_board.h"
 #include "../traffic.h"
 #include "config.h"
@@ -238,6 +239,16 @@ static void streams(struct worker *w, const struct metric *m, struct buf *out)
     metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WORKER, false, open_streams));
 }
 
+static void gave_way(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, crowd_told(w->process->crowd, CROWD_GAVE_WAY));
+}
+
+static void turned_away(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, NULL, NULL, crowd_told(w->process->crowd, CROWD_TURNED_AWAY));
+}
+
 static void held(struct worker *w, const struct metric *m, struct buf *out)
 {
     metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WORKER, false, pending));
@@ -325,6 +336,9 @@ const struct metric metrics[] = {
     {"assay_connections", "gauge", "Connections that are open.", connections},
     {"assay_connections_max", "gauge", "Connections that are let in, max_connections.", connections_max},
     {"assay_http_streams", "gauge", "Event streams that are open; each is one of the connections.", streams},
+    {"assay_connections_gave_way_total", "counter", "Connections closed to let others in, max_connections being reached.", gave_way},
+    {"assay_connections_turned_away_total", "counter", "Connections that were not let in, max_connections_per_ip of their address being reached.",
+     turned_away},
     {"assay_http_requests_held", "gauge", "Requests that wait for a grade.", held},
     {"assay_http_requests_total", "counter", "Requests answered, by route and status; without a route where the path has none.", answers},
     {"assay_http_request_duration_seconds", "histogram", "Time from a request's head to the end of its answer; event streams are left out.",

@@ -535,7 +535,14 @@ static void count_up(char *digits, size_t n)
     }
 }
 
-/* the caller's, or this worker's random prefix and a counter */
+/* this worker's random prefix and a counter */
+struct str pipeline_id(struct worker *w)
+{
+    count_up(w->id, sizeof(w->id));
+    return (struct str){w->id, sizeof(w->id)};
+}
+
+/* the caller's, or a new one */
 static struct str request_id(struct worker *w, h2o_req_t *req)
 {
     for (size_t i = 0; i < req->headers.size; i++) {
@@ -546,9 +553,8 @@ static struct str request_id(struct worker *w, h2o_req_t *req)
             return view(h->value);
         break;
     }
-    count_up(w->id, sizeof(w->id));
     char *text = h2o_mem_alloc_pool(&req->pool, sizeof(w->id));
-    memcpy(text, w->id, sizeof(w->id));
+    memcpy(text, pipeline_id(w).p, sizeof(w->id));
     return (struct str){text, sizeof(w->id)};
 }
 
@@ -574,18 +580,12 @@ void pipeline_finish(struct worker *w)
     streams_free(w->streams);
 }
 
-static uint64_t mono_us(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
-static void note_answer(const struct request *r, bool streamed)
+static void note_answer(struct request *r, bool streamed)
 {
     const struct process *p = r->worker->process;
-    uint64_t took_us = mono_us() - r->started_us;
-    traffic_answered(p->traffic, p->index, r->route == NULL ? routes_count : (size_t)(r->route - routes), r->status, streamed ? TRAFFIC_UNTIMED : took_us);
+    uint64_t took_us = request_clock_us() - r->started_us;
+    if (r->replied)
+        traffic_answered(p->traffic, p->index, r->route == NULL ? routes_count : (size_t)(r->route - routes), r->status, streamed ? TRAFFIC_UNTIMED : took_us);
     access_log_add(r->worker->access_log, r, took_us);
 }
 
@@ -602,8 +602,7 @@ static void on_request_end(void *arg)
     c->receiving = c->head_done = c->sending = c->streaming = false;
     conn_hold(c, 0);
     score_add(r->worker->process->score->requests, 1);
-    if (r->replied)
-        note_answer(r, streamed);
+    note_answer(r, streamed);
 }
 
 struct pipeline_handler {
@@ -624,7 +623,7 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     r->conn = conn_of(req);
     r->conn->request = r;
     r->id = request_id(w, req);
-    r->started_us = mono_us();
+    r->started_us = request_clock_us();
     h2o_vector_reserve(&req->pool, &req->res.headers, 8);
     pipeline_resume(r);
     return 0;
@@ -660,6 +659,7 @@ static struct request *stranger(struct worker *w, h2o_req_t *req)
     r->conf = w->conf;
     r->now_ms = (int64_t)h2o_now(w->ctx.loop);
     r->conn = conn_of(req);
+    r->started_us = request_clock_us();
     find_client(r);
     return r;
 }
@@ -688,7 +688,11 @@ static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t 
     answer->super.do_send = send_ours;
     req->res.headers.size = 0;
     req->res.content_length = answer->body.len;
-    struct str id = request_id(w, req);
+    struct str id = r->id = request_id(w, req);
+    r->status = req->res.status;
+    r->sent_bytes = answer->body.len;
+    r->answered_us = r->started_us;
+    access_log_add(w->access_log, r, 0);
     h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL, H2O_STRLIT("application/json"));
     h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, id.p, id.n);
     h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-content-type-options"), 0, NULL, H2O_STRLIT("nosniff"));

@@ -26,4 +26,7 @@ size_t pipeline_max_body(const struct conf *conf);
 /* pipeline_resume(r): go on after the step that kept ${r}. */
 void pipeline_resume(struct request *r);
 
+/* pipeline_id(w): an id that no answer had before, 32 hexadecimal digits; borrowed until the next one. */
+struct str pipeline_id(struct worker *w);
+
 #endif

@@ -108,11 +108,13 @@ static void start_reply(struct request *r, int status, size_t length, h2o_genera
     cors_headers(r);
     if (r->worker->draining)
         req->http1_is_persistent = 0;
+    if (r->conf->log_access[0] != '\0')
+        r->answered_us = request_clock_us();
     r->replied = true;
     r->status = status;
     r->sent_bytes = r->is_head || length == SIZE_MAX ? 0 : length;
     r->conn->sending = true;
-    r->conn->since_ms = r->worker->now_ms;
+    r->conn->since_ms = r->conn->paced_ms = r->worker->now_ms;
     r->conn->sent = 0;
     r->worker->replying = true;
     h2o_start_response(req, generator);

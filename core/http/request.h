@@ -16,9 +16,11 @@
 #include "../../store/store.h"
 
 #include <h2o.h>
+#include <time.h>
 
 struct worker;
 struct request;
+struct pending;
 
 enum route_auth {
     AUTH_NONE,
@@ -131,7 +133,8 @@ struct request {
     size_t sent_bytes;
     uint64_t started_us;
     struct conn *conn;
-    struct pending *pending; /* the continuation it waits for, or NULL */
+    struct pending *pending; /* the continuation it waits for, or NULL; request_wait, request_go_on */
+    uint64_t waits_from_us, waited_us, answered_us /* when the answer began, of CLOCK_MONOTONIC; where there is an access log */;
     unsigned slices;         /* turns of the loop that its work took: see request_slice */
     uint64_t slice_until_us; /* CLOCK_MONOTONIC */
     long slice_faults;       /* pages that the process had waited for when it began */
@@ -139,11 +142,32 @@ struct request {
     struct {
         struct ratelimit_state state;
         bool settled, told, refused; /* charged or free; a limiter is on it; that refuses it */
+        unsigned limiter;            /* where told */
     } limit;
     /* what follows is not zeroed at a request's beginning */
     struct value values[FIELDS_MAX]; /* those of the route's fields */
     struct store_key credential;     /* as found; without its name */
 };
+
+/* request_clock_us(): CLOCK_MONOTONIC. request_wait(r, pending), request_go_on(r): begin and end of a wait, whoever it is for. */
+static inline uint64_t request_clock_us(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static inline void request_wait(struct request *r, struct pending *pending)
+{
+    r->pending = pending;
+    r->waits_from_us = request_clock_us();
+}
+
+static inline void request_go_on(struct request *r)
+{
+    r->pending = NULL;
+    r->waited_us += request_clock_us() - r->waits_from_us;
+}
 
 /* request_alloc(r, size): memory that lives as long as the request; never NULL (the process aborts when memory is out, as libh2o does). */
 void *request_alloc(struct request *r, size_t size);

@@ -1,0 +1,211 @@
+#include "room.h"
+
+#include "crowd.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#define STALE_MS 400
+/* a body or an answer is slow of which so many bytes take longer than that, which is more than a round trip */
+#define PACE_BYTES 2048
+#define PACE_MS 200
+#define CANDIDATES 32     /* found at one look at all connections */
+#define LOOK_EVERY_MS 100 /* where none was found; what was found is no older either */
+#define CROWDING 8        /* an address that holds more than one in so many of a worker's connections */
+
+enum turn { NEVER, STREAM, REST, HEAD, SLOW_ANSWER, SLOW_BODY, LONG_REST, SLOW_HEAD };
+
+struct candidate {
+    struct conn *conn;
+    uint64_t rank; /* larger goes first */
+    uint64_t age;
+};
+#define CLASS(rank) ((rank) >> 56) /* crowding, and what it is at */
+
+struct room {
+    const struct worker *worker;
+    struct conn *ring;
+    struct candidate found[CANDIDATES]; /* ascending */
+    size_t count;
+    uint64_t looked_ms, class; /* of the best then: whoever came later may go before those of another */
+    bool fruitless; /* the last look found none */
+};
+
+struct room *room_new(const struct worker *w, struct conn *ring)
+{
+    struct room *room = calloc(1, sizeof(*room));
+    if (room != NULL)
+        *room = (struct room){.worker = w, .ring = ring};
+    return room;
+}
+
+void room_free(struct room *room)
+{
+    free(room);
+}
+
+/* ---- what a connection is at ---- */
+
+bool conn_quiet(const struct conn *c)
+{
+    int waiting = 0;
+    return ioctl(h2o_socket_get_fd(c->socket), FIONREAD, &waiting) != 0 || waiting == 0;
+}
+
+uint64_t conn_taken(const struct conn *c)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    if (getsockopt(h2o_socket_get_fd(c->socket), IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
+        return info.tcpi_bytes_acked;
+    int unsent = 0;
+    return ioctl(h2o_socket_get_fd(c->socket), TIOCOUTQ, &unsent) == 0 ? (uint64_t)c->socket->bytes_written - (uint64_t)unsent
+                                                                       : c->sent + 1;
+}
+
+bool conn_keeps_pace(const struct conn *c, uint64_t taken)
+{
+    return taken - c->paced >= PACE_BYTES;
+}
+
+static bool head_complete(const h2o_buffer_t *input)
+{
+    size_t n = input->size < CONN_HEAD_MAX ? input->size : CONN_HEAD_MAX;
+    return memmem(input->bytes, n, "\r\n\r\n", 4) != NULL || memmem(input->bytes, n, "\n\n", 2) != NULL;
+}
+
+void conn_received(struct conn *c, uint64_t now)
+{
+    if (!c->receiving) {
+        c->receiving = true;
+        c->since_ms = now;
+    }
+    size_t size = c->socket->input->size;
+    if (!c->head_done && head_complete(c->socket->input)) {
+        c->head_done = true;
+        c->since_ms = now;
+        /* it may have been whole for long, but no longer than the connection is there */
+        c->grown = c->requests == 0 ? 0 : size;
+        c->paced_ms = c->requests == 0 ? c->came_ms : now;
+    }
+    if (c->head_done && size >= c->grown + PACE_BYTES) {
+        c->grown = size;
+        c->paced_ms = now;
+    }
+}
+
+/* ---- whose turn it is ---- */
+
+/* nothing of it was ever whole */
+static bool is_fresh(const struct conn *c)
+{
+    return c->requests == 0 && !c->head_done;
+}
+
+/* how long it is at what it is at; a byte more makes a fresh one no younger */
+static uint64_t age_of(const struct conn *c, uint64_t now)
+{
+    if (c->request != NULL || c->head_done)
+        return now - c->paced_ms;
+    return now - (is_fresh(c) ? c->came_ms : c->since_ms);
+}
+
+static enum turn turn_of(struct conn *c, uint64_t now, bool crowding)
+{
+    if (c->ended || !c->seated)
+        return NEVER;
+    if (c->request != NULL) {
+        if (c->streaming)
+            return crowding ? STREAM : NEVER;
+        return c->sending && age_of(c, now) >= PACE_MS ? SLOW_ANSWER : NEVER;
+    }
+    if (c->greeting == NULL && c->socket->input->size > 0)
+        conn_received(c, now);
+    bool stale = age_of(c, now) >= STALE_MS;
+    if (c->head_done)
+        return age_of(c, now) >= PACE_MS ? SLOW_BODY : NEVER;
+    if (is_fresh(c) || c->receiving)
+        return stale ? SLOW_HEAD : HEAD;
+    return stale ? LONG_REST : REST;
+}
+
+static bool may_go(struct conn *c, enum turn turn)
+{
+    if (turn == SLOW_ANSWER)
+        return !conn_keeps_pace(c, conn_taken(c));
+    return turn == STREAM || conn_quiet(c);
+}
+
+static uint64_t rank_of(const struct room *room, struct conn *c, size_t connections, enum turn *turn)
+{
+    size_t held = c->stands_for_many ? 1 : crowd_share(room->worker->process->crowd, c->share);
+    bool crowding = held > 1 && held > connections / CROWDING;
+    *turn = turn_of(c, room->worker->now_ms, crowding);
+    uint64_t size = held == 0 ? 0 : 64 - (uint64_t)__builtin_clzll(held);
+    return (uint64_t)crowding << 60 | (uint64_t)*turn << 56 | size << 48 | (age_of(c, room->worker->now_ms) & 0xffffffffff);
+}
+
+/* among the best, in their order, if it may go; the least of them falls out */
+static void keep(struct room *room, struct candidate one, enum turn turn)
+{
+    size_t at = 0;
+    bool full = room->count == CANDIDATES;
+    if ((full && one.rank <= room->found[0].rank) || !may_go(one.conn, turn))
+        return;
+    if (full)
+        memmove(room->found, room->found + 1, --room->count * sizeof(one));
+    while (at < room->count && room->found[at].rank < one.rank)
+        at++;
+    memmove(room->found + at + 1, room->found + at, (room->count - at) * sizeof(one));
+    room->found[at] = one;
+    room->count++;
+}
+
+static void look(struct room *room, size_t connections)
+{
+    enum turn turn;
+    room->count = 0;
+    room->looked_ms = room->worker->now_ms;
+    for (struct conn *c = room->ring->next; c != room->ring; c = c->next) {
+        struct candidate one = {c, rank_of(room, c, connections, &turn), age_of(c, room->looked_ms)};
+        if (turn != NEVER)
+            keep(room, one, turn);
+    }
+    room->class = room->count > 0 ? CLASS(room->found[room->count - 1].rank) : 0;
+}
+
+/* it is at what it was at when it was found, and may go */
+static bool is_good(const struct room *room, const struct candidate *one, size_t connections)
+{
+    enum turn turn;
+    uint64_t rank = rank_of(room, one->conn, connections, &turn);
+    return turn != NEVER && CLASS(rank) >= CLASS(one->rank) && age_of(one->conn, room->worker->now_ms) >= one->age && may_go(one->conn, turn);
+}
+
+struct conn *room_find(struct room *room, size_t connections)
+{
+    if (room->worker->now_ms - room->looked_ms >= LOOK_EVERY_MS)
+        room->fruitless = false, room->count = 0;
+    for (int looks = 0; looks < 2 && !room->fruitless; looks++) {
+        for (; room->count > 0 && CLASS(room->found[room->count - 1].rank) == room->class; room->count--)
+            if (is_good(room, &room->found[room->count - 1], connections))
+                return room->found[room->count - 1].conn;
+        if (looks == 0)
+            look(room, connections);
+    }
+    room->fruitless = true;
+    return NULL;
+}
+
+void room_forget(struct room *room, struct conn *c)
+{
+    for (size_t i = 0; i < room->count; i++)
+        if (room->found[i].conn == c) {
+            memmove(room->found + i, room->found + i + 1, (--room->count - i) * sizeof(room->found[0]));
+            return;
+        }
+}

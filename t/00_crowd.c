@@ -1,0 +1,210 @@
+/* How many connections there are, over processes that come, go and are killed. */
+#include "core/crowd.h"
+
+#include <check.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ADDRESS "192.0.2.1"
+#define OTHER "192.0.2.22"
+
+static struct crowd *crowd;
+
+static void begin(void)
+{
+    crowd = crowd_new(1000, 4);
+    ck_assert_ptr_nonnull(crowd);
+}
+
+static void end(void)
+{
+    crowd_free(crowd);
+}
+
+static bool arrives(unsigned place, const char *address, size_t most, uint32_t *share)
+{
+    return crowd_arrive(crowd, place, address, strlen(address), most, share);
+}
+
+START_TEST(no_more_than_so_many_are_let_in_over_all_processes)
+{
+    crowd_enter(crowd, 0);
+    crowd_enter(crowd, 7);
+    ck_assert(crowd_claim(crowd, 0, 3) && crowd_claim(crowd, 7, 3) && crowd_claim(crowd, 7, 3));
+    ck_assert(!crowd_claim(crowd, 0, 3) && !crowd_claim(crowd, 7, 3));
+    ck_assert_uint_eq(crowd_count(crowd), 3);
+    crowd_unclaim(crowd, 7);
+    ck_assert(crowd_claim(crowd, 0, 3));
+    ck_assert(crowd_claim(crowd, 0, 4));
+}
+END_TEST
+
+START_TEST(what_a_process_held_is_given_back_when_it_is_gone)
+{
+    uint32_t share;
+    crowd_enter(crowd, 0);
+    crowd_enter(crowd, 1);
+    for (int i = 0; i < 5; i++)
+        ck_assert(crowd_claim(crowd, 1, 5) && arrives(1, ADDRESS, 5, &share));
+    ck_assert(!crowd_claim(crowd, 0, 5) && !arrives(0, ADDRESS, 5, &share));
+    crowd_leave(crowd, 1);
+    ck_assert_uint_eq(crowd_count(crowd), 0);
+    ck_assert(crowd_claim(crowd, 0, 1) && arrives(0, ADDRESS, 1, &share));
+    crowd_enter(crowd, 1); /* its successor has nothing of it */
+    ck_assert(!crowd_claim(crowd, 1, 1) && !arrives(1, ADDRESS, 1, &share));
+    ck_assert(crowd_claim(crowd, 1, 2) && arrives(1, ADDRESS, 2, &share));
+}
+END_TEST
+
+START_TEST(addresses_are_counted_apart_and_over_all_processes)
+{
+    uint32_t first, second, other;
+    crowd_enter(crowd, 0);
+    crowd_enter(crowd, 1);
+    ck_assert(arrives(0, ADDRESS, 2, &first) && arrives(1, ADDRESS, 2, &second));
+    ck_assert(!arrives(0, ADDRESS, 2, &other) && other == 0);
+    ck_assert(arrives(0, OTHER, 2, &other));
+    ck_assert_uint_eq(crowd_share(crowd, first), 1); /* a refused one is not counted */
+    crowd_depart(crowd, second);
+    ck_assert(arrives(0, ADDRESS, 2, &second));
+    ck_assert_uint_eq(crowd_share(crowd, second), 2);
+    ck_assert(!arrives(1, ADDRESS, 2, &first));
+    ck_assert(arrives(1, ADDRESS, 0, &first)); /* no limit: counted all the same */
+    ck_assert(!arrives(0, ADDRESS, 2, &first));
+}
+END_TEST
+
+START_TEST(many_addresses_that_come_and_go_leave_no_trace)
+{
+    enum { AT_ONCE = 1000, ROUNDS = 50 };
+    static uint32_t shares[AT_ONCE];
+    crowd_enter(crowd, 0);
+    crowd_enter(crowd, 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (uint32_t i = 0; i < AT_ONCE; i++) {
+            uint32_t address[4] = {(uint32_t)round, i};
+            ck_assert(crowd_arrive(crowd, i % 2, address, sizeof(address), 1, &shares[i]));
+            ck_assert_msg(shares[i] != 0, "no room for address %u of round %d", i, round);
+        }
+        if (round % 3 == 0) { /* who dies frees them, too */
+            crowd_leave(crowd, 0);
+            crowd_enter(crowd, 0);
+        }
+        for (uint32_t i = 0; i < AT_ONCE; i++)
+            if (i % 2 == 1 || round % 3 != 0)
+                crowd_depart(crowd, shares[i]);
+    }
+}
+END_TEST
+
+/* Processes that let in and out as fast as they can, and one after the other is killed: never more than MOST at a time, and MOST again at the end. */
+enum { CHILDREN = 4, MOST = 6, KILLS = 60 };
+struct seen {
+    _Atomic uint64_t rounds;
+    struct {
+        _Atomic int address; /* has one of it; a killed one's is cleared by who reaps it */
+    } of[CHILDREN];
+    _Atomic int too_many;
+};
+
+static void come_and_go(struct seen *seen, unsigned me)
+{
+    for (;;) {
+        uint32_t share = 0;
+        if (crowd_claim(crowd, me, MOST)) {
+            if (crowd_count(crowd) > MOST + CHILDREN) /* others announce themselves before they look */
+                atomic_store(&seen->too_many, 1);
+            if (arrives(me, ADDRESS, 2, &share)) {
+                atomic_store(&seen->of[me].address, 1);
+                int sum = 0;
+                for (int i = 0; i < CHILDREN; i++)
+                    sum += atomic_load(&seen->of[i].address);
+                if (sum > 2)
+                    atomic_store(&seen->too_many, sum);
+                atomic_store(&seen->of[me].address, 0);
+                crowd_depart(crowd, share);
+            }
+            crowd_unclaim(crowd, me);
+        }
+        atomic_fetch_add(&seen->rounds, 1);
+    }
+}
+
+static pid_t child_new(struct seen *seen, unsigned place)
+{
+    crowd_enter(crowd, place);
+    pid_t pid = fork();
+    if (pid == 0)
+        come_and_go(seen, place);
+    return pid;
+}
+
+START_TEST(processes_killed_at_any_instruction_leave_nothing_behind)
+{
+    struct seen *seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t pids[CHILDREN];
+    ck_assert(seen != MAP_FAILED);
+    for (unsigned i = 0; i < CHILDREN; i++)
+        pids[i] = child_new(seen, i);
+    for (int k = 0; k < KILLS; k++) {
+        unsigned i = (unsigned)k % CHILDREN;
+        uint64_t from = atomic_load(&seen->rounds);
+        while (atomic_load(&seen->rounds) < from + 200)
+            poll(NULL, 0, 1);
+        kill(pids[i], SIGKILL);
+        ck_assert_int_eq(waitpid(pids[i], NULL, 0), pids[i]);
+        crowd_leave(crowd, i);
+        atomic_store(&seen->of[i].address, 0);
+        pids[i] = child_new(seen, i);
+    }
+    for (unsigned i = 0; i < CHILDREN; i++) {
+        kill(pids[i], SIGKILL);
+        waitpid(pids[i], NULL, 0);
+        crowd_leave(crowd, i);
+    }
+    ck_assert_int_eq(atomic_load(&seen->too_many), 0);
+    ck_assert_uint_eq(crowd_count(crowd), 0);
+    uint32_t share;
+    crowd_enter(crowd, 9);
+    for (int i = 0; i < MOST; i++)
+        ck_assert(crowd_claim(crowd, 9, MOST) && arrives(9, ADDRESS, MOST, &share));
+    ck_assert(!crowd_claim(crowd, 9, MOST) && !arrives(9, ADDRESS, MOST, &share));
+    munmap(seen, sizeof(*seen));
+}
+END_TEST
+
+START_TEST(who_asks_for_room_is_answered_by_another_and_once)
+{
+    ck_assert(!crowd_asks(crowd, 0));
+    crowd_ask(crowd, 0);
+    ck_assert(!crowd_asks(crowd, 0) && crowd_asks(crowd, 1) && crowd_asks(crowd, 2));
+    ck_assert(crowd_answer(crowd) && !crowd_answer(crowd));
+    ck_assert(!crowd_asks(crowd, 1));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("crowd");
+    TCase *tcase = tcase_create("one table");
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, no_more_than_so_many_are_let_in_over_all_processes);
+    tcase_add_test(tcase, what_a_process_held_is_given_back_when_it_is_gone);
+    tcase_add_test(tcase, addresses_are_counted_apart_and_over_all_processes);
+    tcase_add_test(tcase, many_addresses_that_come_and_go_leave_no_trace);
+    tcase_add_test(tcase, processes_killed_at_any_instruction_leave_nothing_behind);
+    tcase_add_test(tcase, who_asks_for_room_is_answered_by_another_and_once);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
