@@ -83,16 +83,11 @@ static void say_made(const char *dir, enum ratelimit_made made)
         log_info("limits: counting begins in %s", dir);
 }
 
-/* the limiters' board, and the table of their counts; commands open both as the server's user */
-static int make_limits(struct master *m)
+static int open_table(struct master *m)
 {
     const struct conf *conf = master_conf(m);
     enum ratelimit_made made;
     char path[4200];
-    snprintf(path, sizeof(path), "%s/limiters", conf->run_dir);
-    m->limiters = limiters_board_create(path, conf->limits);
-    if (m->limiters == NULL || give_file(m, path) != 0)
-        return refuse("run_dir", path, strerror(errno));
     int error = ratelimit_open(conf->run_dir, conf->limits_slots, &made, &m->ratelimit);
     if (error == 0)
         error = ratelimit_path(conf->run_dir, path, sizeof(path));
@@ -102,6 +97,33 @@ static int make_limits(struct master *m)
         return refuse("limits: the table in run_dir", conf->run_dir, strerror(error));
     say_made(conf->run_dir, made);
     return 0;
+}
+
+/* the limiters' board, and the table of their counts; commands open both as the server's user */
+static int make_limits(struct master *m)
+{
+    char path[4200];
+    snprintf(path, sizeof(path), "%s/limiters", master_conf(m)->run_dir);
+    m->limiters = limiters_board_create(path, master_conf(m)->limits);
+    if (m->limiters == NULL || give_file(m, path) != 0)
+        return refuse("run_dir", path, strerror(errno));
+    return open_table(m);
+}
+
+/* A worker that has not touched yet what was cut off would go on in the old table, apart from the others: all of them are replaced. */
+static void mend_table(struct master *m)
+{
+    struct ratelimit *cut = m->ratelimit;
+    if (m->stopping || ratelimit_whole(cut))
+        return;
+    log_error("limits: somebody cut the table in %s short, which kills workers; it is made anew, and every worker replaced",
+              master_conf(m)->run_dir);
+    if (open_table(m) != 0 && m->ratelimit == cut)
+        return; /* tried again with the next death */
+    ratelimit_close(cut);
+    for (struct child *c = m->children; c != NULL; c = c->next)
+        if (c->process.role == ROLE_WORKER)
+            kill(c->pid, SIGKILL);
 }
 
 static int make_run_files(struct master *m)
@@ -330,8 +352,10 @@ static void on_signals(struct master *m)
                 kill(c->pid, SIGUSR1);
             break;
         }
-    if (died)
+    if (died) {
         seats_reap(m);
+        mend_table(m);
+    }
 }
 
 /* workers first, since they need the others to answer; then auditors and the writer */

@@ -32,6 +32,7 @@ static bool same_geometry(const struct table_header *a, const struct table_heade
     return memcmp(a, b, offsetof(struct table_header, seed)) == 0;
 }
 
+/* with the mapping, ${fd} is its own */
 static int map(int fd, const struct table_header *shape, bool write, struct ratelimit **out)
 {
     struct ratelimit *rl = calloc(1, sizeof(*rl));
@@ -49,6 +50,7 @@ static int map(int fd, const struct table_header *shape, bool write, struct rate
     rl->slots = (struct pair *)(void *)(rl->notes + NOTES);
     rl->mask = shape->buckets - 1;
     rl->bytes = shape->bytes;
+    rl->fd = fd;
     hash_keys_make(&rl->hash_keys, (enum hash_kind)shape->hash, shape->seed);
     *out = rl;
     return 0;
@@ -97,10 +99,11 @@ static int make(const char *path, struct table_header *h, struct ratelimit **out
     if (error == 0)
         *out = rl;
     else
-        ratelimit_close(rl);
-    if (error != 0)
         unlink(made);
-    close(fd);
+    if (rl == NULL)
+        close(fd);
+    else if (error != 0)
+        ratelimit_close(rl);
     return error;
 }
 
@@ -117,7 +120,8 @@ static int attach(const char *path, bool write, struct table_header *header, str
     int error = read_header(fd, header);
     if (error == 0)
         error = map(fd, header, write, out);
-    close(fd);
+    if (error != 0)
+        close(fd);
     return error;
 }
 
@@ -162,5 +166,12 @@ void ratelimit_close(struct ratelimit *rl)
     if (rl == NULL)
         return;
     munmap(rl->header, rl->bytes);
+    close(rl->fd);
     free(rl);
+}
+
+bool ratelimit_whole(const struct ratelimit *rl)
+{
+    struct stat st;
+    return fstat(rl->fd, &st) != 0 || (uint64_t)st.st_size >= rl->bytes;
 }

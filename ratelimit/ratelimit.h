@@ -46,6 +46,12 @@ int ratelimit_open(const char *dir, uint64_t slots, enum ratelimit_made *made, s
 int ratelimit_attach(const char *dir, bool write, struct ratelimit **out) __attribute__((warn_unused_result));
 void ratelimit_close(struct ratelimit *rl);
 
+/*
+ * ratelimit_whole(rl): the file that is mapped still has its size. Where somebody cut it short, whoever touches what is gone is killed
+ * (SIGBUS), and only another table helps: ratelimit_open, in every process.
+ */
+bool ratelimit_whole(const struct ratelimit *rl);
+
 /* ratelimit_path(dir, out, size): where that file is, for a master that gives it to the user it drops to. 0, or ENAMETOOLONG. */
 int ratelimit_path(const char *dir, char *out, size_t size) __attribute__((warn_unused_result));
 

@@ -37,6 +37,7 @@ struct ratelimit {
     struct pair *slots;
     uint64_t mask;  /* buckets - 1 */
     uint64_t bytes; /* of the mapping */
+    int fd;         /* of the file */
     struct hash_keys hash_keys;
 };
 

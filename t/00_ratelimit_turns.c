@@ -192,7 +192,10 @@ static void forget(void)
     memset(in_window, 0, sizeof(in_window));
     memset(resets, 0, sizeof(resets));
     rl->header->evicted[0] = rl->header->clock = 0;
-    rl->header->seed[0] = chance_state; /* where keys lie is the seed's too */
+    /* where keys lie is the seed's too */
+    rl->header->seed[0] = chance_state;
+    rl->header->seed[1] = 0;
+    hash_keys_make(&rl->hash_keys, hash_kind_here(), rl->header->seed);
 }
 
 static void setup(void)
@@ -327,6 +330,49 @@ START_TEST(only_the_window_that_was_charged_is_given_back)
 }
 END_TEST
 
+/* Columns: what; the limit of the key that sleeps; of this it has used one, by when its decision goes another way. */
+static const struct plan slot_plans[] = {
+    {"a key that has used little", 1, 1, 12, false, 0, 0, 0, 0, 0},
+    {"a key that has used some", 1, 1, 3, false, 0, 0, 0, 0, 0},
+    {"a key that has used half", 1, 1, 2, false, 0, 0, 0, 0, 0},
+};
+
+static void step_once(struct caller *c)
+{
+    running = c;
+    swapcontext(&scheduler, &c->context);
+    running = NULL;
+}
+
+/*
+ * A caller sleeps between any two of its looks at the table; meanwhile its key's slot becomes that of another key, which is used up. It is
+ * not refused for what that one has used: its own key has lost its count, and begins anew.
+ */
+START_TEST(slot_that_became_a_full_keys_refuses_nobody)
+{
+    struct caller *c = &callers[0];
+    unsigned looks = 0;
+    plan = &slot_plans[_i];
+    do {
+        chance_state = 4711;
+        forget();
+        clock_now = NOW + 30;
+        ck_assert(ask(rl, 0));
+        start();
+        for (unsigned i = 0; i < looks && !c->ended; i++)
+            step_once(c);
+        bool ended = c->ended;
+        for (uint64_t key = 1; slots_of(0) > 0 || key % KEYS_MAX != 0; key++)
+            while (key % KEYS_MAX != 0 && ask(rl, key % KEYS_MAX))
+                ;
+        while (!c->ended)
+            step_once(c);
+        ck_assert_msg(taken[0] == 2, "%s: refused when its slot went before look %u", plan->what, looks);
+        looks = ended ? 0 : looks + 1;
+    } while (looks > 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ratelimit turns");
@@ -335,6 +381,7 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, any_order_of_steps_keeps_the_invariants, 0, sizeof(plans) / sizeof(plans[0]));
     tcase_add_test(t, only_the_window_that_was_charged_is_given_back);
+    tcase_add_loop_test(t, slot_that_became_a_full_keys_refuses_nobody, 0, sizeof(slot_plans) / sizeof(slot_plans[0]));
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -523,6 +523,28 @@ START_TEST(counts_outlive_a_killed_worker)
 }
 END_TEST
 
+/* each connection may meet another worker: together they admit ten, so none goes on in the old table */
+START_TEST(a_table_cut_short_is_made_anew)
+{
+    unsigned got_in = 0;
+    server->options.workers = 2;
+    start_with(limiters(API("10")));
+    expect_told(http_get(server, "/api/v1/reports"), 10, 9);
+    ck_assert_int_eq(truncate(text("%s/limits-2", server->run), 4096), 0);
+    int64_t deadline = now_ms() + 20000;
+    struct response *r;
+    do {
+        r = http(server, .path = "/api/v1/reports", .may_fail = true);
+        got_in += r->status == 200;
+    } while (r->status != 429 && now_ms() < deadline);
+    ck_assert_int_eq(r->status, 429);
+    ck_assert_uint_eq(got_in, 10);
+    ck_assert_msg(strstr(server_log(server), "cut the table in") != NULL, "%s", server_log(server));
+    server_signal(server, SIGTERM);
+    ck_assert_int_eq(server_wait(server, 10000), 0); /* not server_stop, which takes a worker's death for a crash */
+}
+END_TEST
+
 START_TEST(a_wrong_limiter_is_refused_with_its_line_and_the_old_stays)
 {
     start_with(limiters(API("10")));
@@ -563,6 +585,7 @@ int main(void)
     tcase_add_loop_test(tcase, workers_that_drain_follow_a_reload, 0, 2);
     tcase_add_test(tcase, counts_outlive_restarts);
     tcase_add_test(tcase, counts_outlive_a_killed_worker);
+    tcase_add_test(tcase, a_table_cut_short_is_made_anew);
     tcase_add_test(tcase, a_wrong_limiter_is_refused_with_its_line_and_the_old_stays);
     return harness_main(suite);
 }

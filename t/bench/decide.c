@@ -1,7 +1,7 @@
 /*
  * What one decision of the limiter costs, as ratios to what the memory allows, in pairs taken in turn:
  *
- *   run_decide DIR [PAIRS]     DIR: where the table is made (a memory file system, as run_dir is); prints a line for each row of `rows`
+ *   run_decide DIR [PAIRS [keys|hot|flood]...]     DIR: where the table is made (a memory file system, as run_dir is); all parts without a word
  *
  * Columns: what | measured | ratio (least-most) | target | verdict. Exit status 1 when a target is missed.
  */
@@ -347,9 +347,10 @@ static void time_two(unsigned pair, struct meeting *meeting, uint64_t *word)
     }
 }
 
-static void bench_hot_key(void)
+static void bench_hot_key(const char *dir)
 {
     struct pairs p;
+    (void)dir;
     char *shared = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct meeting *meeting = (struct meeting *)(void *)shared;
     for (unsigned i = 0; i < pairs; i++) {
@@ -371,9 +372,10 @@ static double time_new_keys(uint64_t from, uint64_t count)
     return (now_ns() - began) / (double)count;
 }
 
-static void bench_flood(void)
+static void bench_flood(const char *dir)
 {
     struct pairs p;
+    (void)dir;
     struct ratelimit_usage after;
     uint64_t flood = 1u << 30, kept = 0, slice = FLOOD / pairs;
     for (uint64_t k = 0; k < HEAVY; k++)
@@ -396,12 +398,25 @@ static void bench_flood(void)
     missed |= kept != HEAVY * 500ull || after.bytes != usage.bytes;
 }
 
+static const struct {
+    const char *name;
+    void (*run)(const char *dir);
+} parts[] = {{"keys", bench_many_keys}, {"hot", bench_hot_key}, {"flood", bench_flood}};
+
+static bool is_wanted(const char *part, int argc, char **argv)
+{
+    for (int i = 3; i < argc; i++)
+        if (strcmp(argv[i], part) == 0)
+            return true;
+    return argc <= 3;
+}
+
 int main(int argc, char **argv)
 {
     enum ratelimit_made made;
     char path[4100];
     if (argc < 2 || (argc > 2 && ((pairs = (unsigned)atoi(argv[2])) < 1 || pairs > PAIRS_MAX))) {
-        fprintf(stderr, "usage: run_decide DIR [PAIRS]\n");
+        fprintf(stderr, "usage: run_decide DIR [PAIRS [keys|hot|flood]...]\n");
         return 2;
     }
     int error = ratelimit_open(argv[1], SLOTS, &made, &rl);
@@ -415,9 +430,9 @@ int main(int argc, char **argv)
         token = ratelimit_token(rl);
     token = ratelimit_token(rl);
     printf("%-42s | %-58s | %-22s | %-12s | %s\n", "what", "measured", "ratio (min-max)", "target", "verdict");
-    bench_many_keys(argv[1]);
-    bench_hot_key();
-    bench_flood();
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (is_wanted(parts[i].name, argc, argv))
+            parts[i].run(argv[1]);
     ratelimit_close(rl);
     snprintf(path, sizeof(path), "%s/limits-2", argv[1]);
     unlink(path);
