@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <strings.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,7 +17,8 @@
 #define LIMIT 8000000
 
 static struct server *server;
-static char *program, *real; /* a link to what is started, and where it points at first */
+static unsigned slots = 65536; /* of the limiter's table */
+static char *program, *real;   /* a link to what is started, and where it points at first */
 
 static void point_at(const char *target)
 {
@@ -38,9 +41,10 @@ static void point_at_script(const char *script)
 
 static void configure(const char *more)
 {
-    server_configure(server, text("limits: { limiters: { api: { windows: [ { limit: %d, seconds: 2678400, key: api_key } ] } } }\n"
-                                  "timeouts: { drain: 20s, upgrade: 15s }\n%s",
-                                  LIMIT, more));
+    server_configure(server,
+                     text("limits: { slots: %u, limiters: { api: { windows: [ { limit: %d, seconds: 2678400, key: api_key } ] } } }\n"
+                          "timeouts: { drain: 20s, upgrade: 15s }\n%s",
+                          slots, LIMIT, more));
 }
 
 static void setup(void)
@@ -155,6 +159,10 @@ START_TEST(a_new_binary_takes_over_and_the_old_one_ends)
     long before = atol(header(r, "X-RateLimit-Remaining"));
     for (int i = 1; i <= 3; i++) {
         ck_assert_int_eq(pid_of_file(), server->pid);
+        if (i == 3) { /* what a restart would begin anew with */
+            slots = 4096;
+            configure("");
+        }
         expect_end(upgrade());
         r = http_get(server, "/api/v1/reports");
         ck_assert_int_eq(atol(header(r, "X-RateLimit-Remaining")), before - i);
@@ -196,7 +204,7 @@ static const struct {
     {"exit 7", "", "ended with status 7"},
     {"kill -9 $$", "", "killed by signal 9"},
     {NULL, "", "ended with status 127"}, /* there is none */
-    {"exec sleep 100", "timeouts: { upgrade: 1s, drain: 20s }", "does not serve in time"},
+    {"exec sleep 100", "timeouts: { upgrade: 1s, drain: 20s }\nlimits: { slots: 65536 }", "does not serve in time"},
     {NULL, "colour: blue", "ended with status 1"},
     {NULL, OTHER_DATA, "ended with status 2"},
     {NULL, "internal_listen: 192.0.2.1:1", "ended with status 2"},
@@ -286,11 +294,26 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
 }
 END_TEST
 
+/* Whoever has data_dir locked is the writer: another waits, however it was started. */
+START_TEST(a_writer_waits_until_the_one_before_it_has_gone)
+{
+    server_stop(server);
+    int taken = open(server->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert(taken >= 0 && flock(taken, LOCK_EX | LOCK_NB) == 0);
+    server_spawn(server, NULL);
+    ck_assert_msg(!server_ready(server, 700), "two writers at once");
+    close(taken);
+    ck_assert_msg(server_ready(server, 10000), "%s", server_log(server));
+    expect_service(2);
+    server_stop(server);
+}
+END_TEST
+
 /* ---- other signals meanwhile ---- */
 
 static void begin_slow_upgrade(void)
 {
-    point_at_script(text("sleep 1\nexec %s \"$@\"", real));
+    point_at_script(text("sleep 0.3\nexec %s \"$@\"", real));
     server_signal(server, SIGUSR2);
     expect_said(&(struct said){"starts as pid", 0}, 5000);
 }
@@ -550,6 +573,88 @@ static void *chat_read(void *arg)
     return NULL;
 }
 
+/* ---- a killed worker ---- */
+
+struct talk {
+    struct raw *raw;
+    char worker[17]; /* the random half of its request ids */
+    bool inside;     /* half of a request was sent */
+};
+
+static void talk_begin(struct talk *talk, bool inside)
+{
+    talk->raw = raw_open(server);
+    raw_text(talk->raw, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    struct response *r = raw_response(talk->raw, false, 5000);
+    expect_status(r, 200);
+    snprintf(talk->worker, sizeof(talk->worker), "%.16s", header(r, "X-Request-Id"));
+    talk->inside = inside;
+    if (inside)
+        raw_text(talk->raw, "GET /healthz HTTP/1.1\r\nHo");
+}
+
+static void talk_end(struct talk *talk, const char *dead)
+{
+    if (strcmp(talk->worker, dead) == 0)
+        ck_assert_msg(raw_closed(talk->raw, 5000), "a dead worker's connection goes on");
+    else {
+        raw_text(talk->raw, "%s", talk->inside ? "st: x\r\n\r\n" : "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+        expect_status(raw_response(talk->raw, false, 5000), 200);
+    }
+    raw_close(talk->raw);
+}
+
+/* one request after the other, each on a connection of its own; how many got no answer */
+static void *count_failures(void *arg)
+{
+    unsigned *failed = arg;
+    while (!load_ends) {
+        struct raw *raw = raw_open(server);
+        raw_text(raw, "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key);
+        struct response *r = raw_response(raw, false, 10000);
+        *failed += r->status != 200;
+        raw_close(raw);
+        response_free(r);
+    }
+    return NULL;
+}
+
+START_TEST(a_killed_worker_takes_only_the_requests_inside_it)
+{
+    enum { TALKS = 32, THREADS = 4, KILLS = 5 };
+    static struct talk talks[TALKS];
+    static unsigned failed[THREADS];
+    pthread_t threads[THREADS];
+    unsigned total = 0;
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, count_failures, &failed[i]), 0);
+    for (int kills = 0; kills < KILLS; kills++) {
+        char dead[17] = "";
+        unsigned its = 0;
+        for (int i = 0; i < TALKS; i++)
+            talk_begin(&talks[i], i % 2 == 0);
+        pid_t victim = server_process(server, text("assayd: worker %d", kills % 2));
+        ck_assert_int_eq(kill(victim, SIGKILL), 0);
+        for (int i = 0; i < TALKS && dead[0] == '\0'; i++) /* whose it was is seen by the first connection that ends */
+            if (raw_closed(talks[i].raw, i == 0 ? 200 : 0))
+                strcpy(dead, talks[i].worker);
+        for (int i = 0; i < TALKS; i++) {
+            its += strcmp(talks[i].worker, dead) == 0;
+            talk_end(&talks[i], dead);
+        }
+        ck_assert_msg(its > 0 && its < TALKS, "%u of %d connections were the dead worker's", its, TALKS);
+        expect_service(2);
+    }
+    load_ends = true;
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        total += failed[i];
+    }
+    ck_assert_msg(total <= THREADS * KILLS, "%u requests failed: more than could be inside", total);
+    fprintf(stderr, "%d workers killed: %u requests of %d callers, one each at a time, were inside\n", KILLS, total, THREADS);
+}
+END_TEST
+
 static unsigned parameter(const char *name, unsigned otherwise)
 {
     const char *value = getenv(name);
@@ -632,15 +737,17 @@ int main(void)
     tcase_add_test(tcase, a_new_binary_takes_over_and_the_old_one_ends);
     tcase_add_test(tcase, the_new_one_has_other_workers);
     tcase_add_loop_test(tcase, the_old_one_goes_on_when_the_new_one_fails, 0, COUNT(failures));
+    tcase_add_test(tcase, a_writer_waits_until_the_one_before_it_has_gone);
     tcase_add_test(tcase, a_second_one_changes_nothing);
     tcase_add_test(tcase, a_reload_meanwhile_reaches_the_new_one);
-    tcase_add_loop_test(tcase, a_stop_meanwhile_stops_both, 0, 8 * COUNT(stops));
+    tcase_add_loop_test(tcase, a_stop_meanwhile_stops_both, 0, 5 * COUNT(stops));
     tcase = harness_case(suite, "a master killed");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, a_master_killed_during_an_upgrade_leaves_the_other, 0, (int)parameter("ASSAY_T_KILLS", 8));
     tcase = harness_case(suite, "under load");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, parameter("ASSAY_T_SECONDS", 120));
+    tcase_add_test(tcase, a_killed_worker_takes_only_the_requests_inside_it);
     tcase_add_test(tcase, reloads_and_upgrades_under_load_lose_no_request);
     return harness_main(suite);
 }
