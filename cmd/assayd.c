@@ -10,6 +10,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CONF_PATH "/etc/assay/assay.yaml"
 
@@ -46,7 +47,7 @@ static bool arguments_parse(int argc, char **argv, const char **sets, struct arg
     enum { SET = 256 };
     static const struct option names[] = {
         {"set", required_argument, NULL, SET}, {"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    *out = (struct arguments){.options = {.conf_path = CONF_PATH, .sets = sets}};
+    *out = (struct arguments){.options = {.program = argv[0], .conf_path = CONF_PATH, .sets = sets}};
     for (int option; (option = getopt_long(argc, argv, "c:tVh", names, NULL)) != -1;) {
         switch (option) {
         case 'c':
@@ -77,9 +78,31 @@ static bool arguments_parse(int argc, char **argv, const char **sets, struct arg
     return true;
 }
 
+/*
+ * What to start for an upgrade: the path as it was called, so that a link goes where it points by then; what PATH found, as the kernel
+ * knows it.
+ */
+static char *program_path(const char *called)
+{
+    char dir[4096], path[8192];
+    ssize_t n;
+    if (called[0] == '/')
+        return strdup(called);
+    if (strchr(called, '/') != NULL && getcwd(dir, sizeof(dir)) != NULL) {
+        snprintf(path, sizeof(path), "%s/%s", dir, called);
+        return strdup(path);
+    }
+    n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    path[n < 0 ? 0 : n] = '\0';
+    return strdup(path);
+}
+
 /* The title of a process is written over argv, and HUP reads these again: keep copies, which live as long as the program. */
 static bool keep_arguments(struct master_options *options, const char **sets)
 {
+    options->program = program_path(options->program);
+    if (options->program == NULL)
+        return false;
     options->conf_path = strdup(options->conf_path);
     bool kept = options->conf_path != NULL;
     for (size_t i = 0; i < options->set_count && kept; i++) {

@@ -65,7 +65,7 @@ struct conf {
     enum log_level log_level;
     char *log_access; /* file; "" none, "-" standard output */
     enum log_format log_format;
-    unsigned header_timeout_ms, body_timeout_ms, send_timeout_ms, idle_timeout_ms, drain_timeout_ms;
+    unsigned header_timeout_ms, body_timeout_ms, send_timeout_ms, idle_timeout_ms, drain_timeout_ms, upgrade_timeout_ms;
     unsigned max_connections;        /* whole server */
     unsigned max_connections_per_ip; /* 0: no limit */
 };

@@ -140,6 +140,74 @@ static int open_unix(struct listener *l, const char *address, char *why, size_t 
     return 0;
 }
 
+/* ---- sockets made before us ---- */
+
+static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+    const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+    const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+    if (a->ss_family != b->ss_family)
+        return false;
+    if (a->ss_family == AF_INET)
+        return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+    return a->ss_family == AF_INET6 && a6->sin6_port == b6->sin6_port && memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
+}
+
+static bool is_of_address(const struct listen_given *g, const char *address)
+{
+    struct sockaddr_storage its = {0}, wanted = {0};
+    socklen_t len = sizeof(its);
+    const char *reason;
+    if (getsockname(g->fds[0], (struct sockaddr *)&its, &len) != 0)
+        return false;
+    if (strncmp(address, "unix:", 5) == 0)
+        return its.ss_family == AF_UNIX && strcmp(((const struct sockaddr_un *)(const void *)&its)->sun_path, address + 5) == 0;
+    return its.ss_family != AF_UNIX && resolve(address, &wanted, &len, &reason) == 0 && same_address(&its, &wanted);
+}
+
+static struct listen_given *find_given(struct listen_given *given, size_t count, const char *address, bool internal)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct listen_given *g = &given[i];
+        if (g->fds != NULL && (g->address[0] == '\0' ? is_of_address(g, address) : g->internal == internal && strcmp(g->address, address) == 0))
+            return g;
+    }
+    return NULL;
+}
+
+static int adopt(struct listener *l, struct listen_given *g, const char *address, size_t slots, char *why, size_t why_size)
+{
+    struct sockaddr_storage sa = {0};
+    socklen_t len = sizeof(sa);
+    l->fds = g->fds;
+    l->count = g->count;
+    l->heard = g->heard;
+    l->shared = g->shared;
+    l->bound = g->bound;
+    l->inherited = true;
+    g->fds = NULL;
+    if (getsockname(l->fds[0], (struct sockaddr *)&sa, &len) != 0)
+        return refuse(why, why_size, address, strerror(errno));
+    if (sa.ss_family == AF_UNIX)
+        snprintf(l->url, sizeof(l->url), "%s", address);
+    else
+        name_tcp(l, &sa, len);
+    if (!l->shared && listen_grow(l, slots) != 0)
+        return refuse(why, why_size, address, strerror(errno));
+    return 0;
+}
+
+void listen_drop(struct listen_given *given, size_t count, bool remove)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct listener left = {.fds = given[i].fds, .count = given[i].fds == NULL ? 0 : given[i].count, .bound = given[i].bound};
+        if (remove && given[i].fds != NULL)
+            listen_remove(&left, 1, true);
+        listen_close(&left, 1);
+    }
+    free(given);
+}
+
 static int open_one(struct listener *l, const char *address, size_t slots, char *why, size_t why_size)
 {
     if (strncmp(address, "unix:", 5) == 0)
@@ -147,23 +215,31 @@ static int open_one(struct listener *l, const char *address, size_t slots, char 
     return open_tcp(l, address, slots, why, why_size);
 }
 
-int listen_open(const struct conf *conf, struct listener *out, size_t *count, char *why, size_t why_size)
+static int open_or_adopt(struct listener *l, struct listen_given *given, const char *address, size_t slots, char *why, size_t why_size)
+{
+    return given != NULL ? adopt(l, given, address, slots, why, why_size) : open_one(l, address, slots, why, why_size);
+}
+
+int listen_open(const struct conf *conf, struct listen_given *given, size_t given_count, struct listener *out, size_t *count, char *why,
+                size_t why_size)
 {
     int result = 0;
     *count = 0;
     for (size_t i = 0; i < conf->listen_count && result == 0; i++) {
         struct listener *l = &out[(*count)++];
         *l = (struct listener){.tls = conf->listen[i].tls_certificate[0] != '\0', .conf_index = i};
-        result = open_one(l, conf->listen[i].address, conf->workers, why, why_size);
+        const char *address = conf->listen[i].address;
+        result = open_or_adopt(l, find_given(given, given_count, address, false), address, conf->workers, why, why_size);
     }
     if (result == 0 && conf->internal_listen[0] != '\0') {
         struct listener *l = &out[(*count)++];
         *l = (struct listener){.internal = true};
-        result = open_one(l, conf->internal_listen, 1, why, why_size);
+        const char *address = conf->internal_listen;
+        result = open_or_adopt(l, find_given(given, given_count, address, true), address, 1, why, why_size);
         l->shared = true;
     }
     if (result != 0) {
-        listen_remove(out, *count);
+        listen_remove(out, *count, false);
         listen_close(out, *count);
         *count = 0;
     }
@@ -247,12 +323,13 @@ void listen_close(struct listener *listeners, size_t count)
     }
 }
 
-void listen_remove(const struct listener *listeners, size_t count)
+void listen_remove(const struct listener *listeners, size_t count, bool inherited)
 {
     struct sockaddr_un sa;
     for (size_t i = 0; i < count; i++) {
         socklen_t len = sizeof(sa);
-        if (listeners[i].bound && getsockname(listeners[i].fds[0], (struct sockaddr *)&sa, &len) == 0)
+        if (listeners[i].bound && (inherited || !listeners[i].inherited) &&
+            getsockname(listeners[i].fds[0], (struct sockaddr *)&sa, &len) == 0)
             unlink(sa.sun_path);
     }
 }

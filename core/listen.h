@@ -8,12 +8,28 @@
 #include "process.h"
 
 /*
- * listen_open(conf, out, count, why, why_size):
- * Bind every listener of ${conf}: one SO_REUSEPORT socket per worker slot (a Unix socket: one, shared), after a probe bind without
- * SO_REUSEPORT, so that another server's port is refused. Port 0 becomes a free port, the same for all slots. Return 0, or -1 with a
- * sentence. A failed call leaves nothing open.
+ * Sockets made before us: a listener of the master that we succeed (upgrade.h), or a socket of the service manager's (systemd.h). It is the
+ * configured listener of the same address: as that master's configuration wrote it, or else the socket's own.
  */
-int listen_open(const struct conf *conf, struct listener *out, size_t *count, char *why, size_t why_size);
+struct listen_given {
+    char address[256]; /* "": the socket's own */
+    int *fds;          /* a socket for each slot, or one that is shared; NULL: it was taken */
+    size_t count, heard;
+    bool shared, bound, internal;
+};
+
+/*
+ * listen_open(conf, given, given_count, out, count, why, why_size):
+ * Bind every listener of ${conf}: one SO_REUSEPORT socket per worker slot (a Unix socket: one, shared), after a probe bind without
+ * SO_REUSEPORT, so that another server's port is refused. Port 0 becomes a free port, the same for all slots. Where one of ${given} is of
+ * that address it is taken over instead: a shared one stays so, and slots that it lacks are bound and not heard yet. Return 0, or -1 with
+ * a sentence. A failed call leaves nothing open but what was not taken.
+ */
+int listen_open(const struct conf *conf, struct listen_given *given, size_t given_count, struct listener *out, size_t *count, char *why,
+                size_t why_size);
+
+/* listen_drop(given, count): close those that were not taken and free all; the socket files of ours are removed if ${remove}. */
+void listen_drop(struct listen_given *given, size_t count, bool remove);
 
 /*
  * listen_grow(l, slots): sockets for more worker slots (a reload); bound, but nobody gets through to them before listen_hear(l). Both: 0 or
@@ -40,7 +56,10 @@ bool listen_quiet(const struct listener *l, size_t from);
 
 void listen_close(struct listener *listeners, size_t count);
 
-/* listen_remove(listeners, count): take the Unix sockets bound here off the file system; the server's end, before listen_close. */
-void listen_remove(const struct listener *listeners, size_t count);
+/*
+ * listen_remove(listeners, count, inherited): take the Unix sockets bound here off the file system, those of the master before us only if
+ * ${inherited}; the server's end, before listen_close.
+ */
+void listen_remove(const struct listener *listeners, size_t count, bool inherited);
 
 #endif

@@ -83,12 +83,22 @@ static void say_made(const char *dir, enum ratelimit_made made)
         log_info("limits: counting begins in %s", dir);
 }
 
-static int open_table(struct master *m)
+/* the table of those that we succeed is ours too, of whatever size; one of another version stays theirs, and we begin our own beside it */
+static int open_counts(struct master *m, enum ratelimit_made *made)
+{
+    const struct conf *conf = master_conf(m);
+    int error = m->elder.state == ELDER_NONE ? ENOENT : ratelimit_attach(conf->run_dir, true, &m->ratelimit);
+    *made = RATELIMIT_KEPT;
+    return error == ENOENT ? ratelimit_open(conf->run_dir, conf->limits_slots, made, &m->ratelimit) : error;
+}
+
+/* ${inherit}: from those that we succeed, if there are any */
+static int open_table(struct master *m, bool inherit)
 {
     const struct conf *conf = master_conf(m);
     enum ratelimit_made made;
     char path[4200];
-    int error = ratelimit_open(conf->run_dir, conf->limits_slots, &made, &m->ratelimit);
+    int error = inherit ? open_counts(m, &made) : ratelimit_open(conf->run_dir, conf->limits_slots, &made, &m->ratelimit);
     if (error == 0)
         error = ratelimit_path(conf->run_dir, path, sizeof(path));
     if (error == 0 && give_file(m, path) != 0)
@@ -103,11 +113,11 @@ static int open_table(struct master *m)
 static int make_limits(struct master *m)
 {
     char path[4200];
-    snprintf(path, sizeof(path), "%s/limiters", master_conf(m)->run_dir);
+    upgrade_path(m, "limiters", path, sizeof(path));
     m->limiters = limiters_board_create(path, master_conf(m)->limits);
     if (m->limiters == NULL || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
-    return open_table(m);
+    return open_table(m, true);
 }
 
 /* A worker that has not touched yet what was cut off would go on in the old table, apart from the others: all of them are replaced. */
@@ -118,7 +128,7 @@ static void mend_table(struct master *m)
         return;
     log_error("limits: somebody cut the table in %s short, which kills workers; it is made anew, and every worker replaced",
               master_conf(m)->run_dir);
-    if (open_table(m) != 0 && m->ratelimit == cut)
+    if (open_table(m, false) != 0 && m->ratelimit == cut)
         return; /* tried again with the next death */
     ratelimit_close(cut);
     for (struct child *c = m->children; c != NULL; c = c->next)
@@ -130,22 +140,25 @@ static int make_run_files(struct master *m)
 {
     const struct conf *conf = master_conf(m);
     char path[4200];
-    snprintf(path, sizeof(path), "%s/scoreboard", conf->run_dir);
+    upgrade_path(m, "scoreboard", path, sizeof(path));
     m->scoreboard = scoreboard_create(path);
     if (m->scoreboard == NULL || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
     score_set(m->scoreboard->workers, conf->workers);
     score_set(m->scoreboard->auditors, conf->auditors);
-    m->slots = conf->workers;
+    m->slots = conf->workers > m->elder.slots ? conf->workers : m->elder.slots;
     score_set(m->scoreboard->listener_slots, m->slots);
+    score_set(m->scoreboard->shut, m->elder.state != ELDER_NONE);
     snprintf(path, sizeof(path), "%s/writer.sock", conf->run_dir);
     if (strlen(path) >= sizeof(m->writer_path))
         return refuse("run_dir", conf->run_dir, "the path is too long for a socket in it (94 bytes at most)");
     strcpy(m->writer_path, path);
-    m->writer_fd = channel_listen(path);
-    if (m->writer_fd < 0 || give_file(m, path) != 0)
-        return refuse("run_dir", path, strerror(errno));
-    snprintf(path, sizeof(path), "%s/traffic", conf->run_dir);
+    if (m->elder.state == ELDER_NONE) {
+        m->writer_fd = channel_listen(path);
+        if (m->writer_fd < 0 || give_file(m, path) != 0)
+            return refuse("run_dir", path, strerror(errno));
+    }
+    upgrade_path(m, "traffic", path, sizeof(path));
     m->traffic = traffic_create(path);
     if (m->traffic == NULL || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
@@ -194,10 +207,40 @@ static void raise_descriptors(const struct conf *conf)
                  (unsigned long long)have.rlim_max);
 }
 
+/* those that we succeed hold them already, and we with them */
+static int lock_dirs(struct master *m)
+{
+    const struct conf *conf = master_conf(m);
+    if (m->data_lock < 0)
+        m->data_lock = lock_dir(conf, "data_dir", conf->data_dir);
+    if (m->run_lock < 0 && m->data_lock >= 0)
+        m->run_lock = lock_dir(conf, "run_dir", conf->run_dir);
+    return m->data_lock >= 0 && m->run_lock >= 0 ? 0 : -1;
+}
+
+/* made anew, or those of the master before us, or the service manager's */
+static int make_listeners(struct master *m)
+{
+    struct listen_given *given;
+    size_t count;
+    char why[512] = "listen: out of memory";
+    bool ok = systemd_listeners(&given, &count);
+    if (ok && m->elder.state != ELDER_NONE)
+        ok = listen_open(master_conf(m), m->elder.given, m->elder.given_count, m->listeners, &m->listeners_count, why, sizeof(why)) == 0;
+    else if (ok)
+        ok = listen_open(master_conf(m), given, count, m->listeners, &m->listeners_count, why, sizeof(why)) == 0;
+    if (!ok)
+        log_error("%s", why);
+    for (size_t i = 0; ok && i < count; i++)
+        if (given[i].fds != NULL)
+            log_warn("LISTEN_FDS: descriptor %d is of no address of listen or internal_listen: it is closed", given[i].fds[0]);
+    listen_drop(given, count, false);
+    return ok ? 0 : -1;
+}
+
 static int prepare(struct master *m)
 {
     const struct conf *conf = master_conf(m);
-    char why[512];
     sigset_t set;
     sigfillset(&set);
     sigdelset(&set, SIGSEGV);
@@ -210,25 +253,36 @@ static int prepare(struct master *m)
     m->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (m->signal_fd < 0 || m->notify_fd < 0)
         return refuse("cannot start", "signalfd", strerror(errno));
+    if (upgrade_inherit(m) != 0)
+        return -1;
     if (make_dir(conf, "data_dir", conf->data_dir, 0700) != 0 || make_dir(conf, "run_dir", conf->run_dir, 0755) != 0)
         return -1;
-    if ((m->data_lock = lock_dir(conf, "data_dir", conf->data_dir)) < 0 || (m->run_lock = lock_dir(conf, "run_dir", conf->run_dir)) < 0)
-        return -1;
-    if (listen_open(conf, m->listeners, &m->listeners_count, why, sizeof(why)) != 0) {
-        log_error("%s", why);
-        return -1;
-    }
-    if (make_secrets(conf) != 0)
+    if (lock_dirs(m) != 0 || make_listeners(m) != 0 || make_secrets(conf) != 0)
         return -1;
     raise_descriptors(conf);
     return make_run_files(m);
 }
 
+/* whose pid to signal, for those who have no service manager to ask */
+static void write_pid(const struct master *m)
+{
+    char path[4200], next[4300];
+    snprintf(path, sizeof(path), "%s/assayd.pid", master_conf(m)->run_dir);
+    snprintf(next, sizeof(next), "%s.new", path);
+    FILE *out = fopen(next, "we");
+    bool ok = out != NULL && fprintf(out, "%d\n", (int)getpid()) > 0;
+    if (out != NULL && fclose(out) != 0)
+        ok = false;
+    if (!ok || rename(next, path) != 0)
+        log_warn("%s: %s", path, strerror(errno));
+}
+
 static void say_ready(struct master *m)
 {
-    if (m->ready_said || !seats_ready(m, ROLE_WRITER) || !seats_ready(m, ROLE_AUDITOR) || !seats_ready(m, ROLE_WORKER))
+    if (m->ready_said || upgrade_is_going_on(m) || !seats_ready(m, ROLE_WRITER) || !seats_ready(m, ROLE_AUDITOR) || !seats_ready(m, ROLE_WORKER))
         return;
-    m->ready_said = true;
+    m->ready_said = m->store_known = true;
+    write_pid(m);
     for (size_t i = 0; i < m->listeners_count; i++)
         printf("ready %s workers=%u auditors=%u\n", m->listeners[i].url, master_conf(m)->workers, master_conf(m)->auditors);
     fflush(stdout);
@@ -247,7 +301,7 @@ static void say_reloaded(struct master *m)
 /* The service manager's watchdog is fed while nobody has stopped moving; whoever does is replaced long before it would act, unless the master is stuck too. */
 static void feed_watchdog(struct master *m)
 {
-    uint64_t now = clock_mono_ms(), every = systemd_watchdog_ms();
+    uint64_t now = clock_mono_ms(), every = systemd_watchdog_ms(getpid());
     if (every == 0 || now < m->watchdog_at_ms || !seats_move(m, every))
         return;
     m->watchdog_at_ms = now + every / 2;
@@ -281,7 +335,7 @@ static struct conf *read_again(struct master *m)
 
 static void reload(struct master *m)
 {
-    if (!m->ready_said || seats_changing(m) || seats_draining(m) >= DRAINING_GENERATIONS) {
+    if (!m->ready_said || upgrade_is_going_on(m) || seats_changing(m) || seats_draining(m) >= DRAINING_GENERATIONS) {
         m->hup_waits = true;
         return;
     }
@@ -339,15 +393,23 @@ static void on_signals(struct master *m)
             break;
         case SIGTERM:
         case SIGQUIT:
-            stop(m, false);
+            upgrade_pass_on(m, SIGTERM);
+            if (!upgrade_stop_waits(m, m->heir.stop_waits))
+                stop(m, false);
             break;
         case SIGINT:
+            upgrade_pass_on(m, SIGINT);
+            upgrade_stop_waits(m, true);
             stop(m, true);
             break;
         case SIGHUP:
-            m->hup_waits = true;
+            m->hup_waits = !upgrade_pass_on(m, SIGHUP);
+            break;
+        case SIGUSR2:
+            upgrade_want(m);
             break;
         case SIGUSR1:
+            upgrade_pass_on(m, SIGUSR1);
             for (struct child *c = m->children; c != NULL; c = c->next)
                 kill(c->pid, SIGUSR1);
             break;
@@ -377,21 +439,33 @@ static void stop_rest(struct master *m)
 
 static void wait_for_something(struct master *m)
 {
-    struct pollfd fds[2] = {{m->signal_fd, POLLIN, 0}, {m->notify_fd, POLLIN, 0}};
+    struct pollfd fds[] = {{m->signal_fd, POLLIN, 0}, {m->notify_fd, POLLIN, 0}, {upgrade_fd(m), POLLIN, 0}};
     uint64_t count;
-    poll(fds, 2, LOOK_EVERY_MS);
+    poll(fds, sizeof(fds) / sizeof(fds[0]), LOOK_EVERY_MS);
     if ((fds[1].revents & POLLIN) != 0 && read(m->notify_fd, &count, sizeof(count)) < 0)
         log_debug("eventfd: %s", strerror(errno));
 }
 
+/* what only the server may take away: not one that has left it to its heir, nor an heir that never was it */
+static void remove_files(struct master *m)
+{
+    char path[4200];
+    bool owns = !m->left && !upgrade_is_trial(m);
+    listen_remove(m->listeners, m->left ? 0 : m->listeners_count, owns);
+    if (!owns || m->run_lock < 0)
+        return;
+    snprintf(path, sizeof(path), "%s/assayd.pid", master_conf(m)->run_dir);
+    unlink(path);
+    if (m->writer_path[0] != '\0')
+        unlink(m->writer_path);
+}
+
 static void tidy(struct master *m)
 {
-    listen_remove(m->listeners, m->listeners_count);
+    if (m->generation != NULL)
+        remove_files(m);
+    upgrade_end(m);
     listen_close(m->listeners, m->listeners_count);
-    if (m->writer_fd >= 0) {
-        close(m->writer_fd);
-        unlink(m->writer_path);
-    }
     while (m->generation != NULL) {
         struct generation *g = m->generation;
         m->generation = g->next;
@@ -404,7 +478,7 @@ static void tidy(struct master *m)
     crowd_free(m->crowd);
     traffic_close(m->traffic);
     free(m->seats);
-    int fds[] = {m->signal_fd, m->notify_fd, m->data_lock, m->run_lock};
+    int fds[] = {m->signal_fd, m->notify_fd, m->data_lock, m->run_lock, m->writer_fd};
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -417,27 +491,34 @@ int master_run(const struct master_options *options)
     process_title("assayd: master");
     process_leave_no_core();
     log_open("master", options->conf->log_level, options->conf->log_format);
+    m.heir.fd = m.elder.fd = -1;
     if (generation_new(&m, options->conf) == NULL || prepare(&m) != 0 || seats_make(&m) != 0) {
         tidy(&m);
         return EXIT_START;
     }
-    while (!m.stopping || m.children != NULL) {
-        if (!m.stopping)
+    while (!(m.stopping || m.left) || m.children != NULL) {
+        if (!m.stopping && !m.left)
             seats_fill(&m);
         wait_for_something(&m);
         on_signals(&m);
         feed_watchdog(&m);
+        upgrade_tick(&m);
         if (m.stopping) {
             stop_rest(&m);
             continue;
         }
+        seats_watch(&m);
+        if (m.left)
+            continue;
         seats_relieve(&m);
         say_ready(&m);
         say_reloaded(&m);
-        seats_watch(&m);
-        slots_tick(&m);
+        if (!upgrade_is_going_on(&m))
+            slots_tick(&m);
         if (m.hup_waits)
             reload(&m);
+        if (upgrade_stops_now(&m))
+            stop(&m, false);
     }
     tidy(&m);
     return m.exit_status;

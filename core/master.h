@@ -7,6 +7,7 @@
 #include "conf.h"
 
 struct master_options {
+    const char *program;   /* for an upgrade: the path of what runs, absolute */
     const char *conf_path; /* for HUP: read again; NULL: defaults alone */
     bool conf_required;
     const char *const *sets;

@@ -51,6 +51,15 @@ static void watch(struct writer *w, struct peer *p, int op)
     epoll_ctl(w->epoll, op, p->channel.fd, &ev);
 }
 
+static enum role role_of(const struct process *self, pid_t pid)
+{
+    enum role role = scoreboard_role_of(self->scoreboard, pid);
+    for (size_t i = 0; role == ROLE_NONE && i < self->elders_count; i++)
+        if (self->elders[i] == pid)
+            role = ROLE_WORKER;
+    return role != ROLE_NONE ? role : ROLE_COMMAND;
+}
+
 void peers_accept(struct writer *w)
 {
     for (;;) {
@@ -69,9 +78,7 @@ void peers_accept(struct writer *w)
             return;
         }
         channel_init(&p->channel, fd);
-        p->role = scoreboard_role_of(w->process->scoreboard, who.pid);
-        if (p->role == ROLE_NONE)
-            p->role = ROLE_COMMAND;
+        p->role = role_of(w->process, who.pid);
         w->peers = writer_grow(w->peers, w->peers_count, &w->peers_room, sizeof(*w->peers));
         w->peers[w->peers_count++] = p;
         watch(w, p, EPOLL_CTL_ADD);

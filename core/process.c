@@ -23,6 +23,7 @@ static struct {
     char *at;
     size_t room;
     char **environment; /* where environ was moved to */
+    char **texts;       /* its strings, also those that are taken out of it */
 } title;
 
 extern char **environ;
@@ -34,20 +35,25 @@ void process_title_init(int argc, char **argv)
     size_t count = 0;
     while (environ[count] != NULL)
         count++;
-    char **copy = calloc(count + 1, sizeof(*copy));
-    if (copy == NULL)
+    char **copy = calloc(count + 1, sizeof(*copy)), **texts = calloc(count + 1, sizeof(*texts));
+    if (copy == NULL || texts == NULL) {
+        free(copy);
+        free(texts);
         return;
+    }
     for (size_t i = 0; i < count; i++) {
         if (environ[i] == end)
             end += strlen(environ[i]) + 1;
-        copy[i] = strdup(environ[i]);
+        copy[i] = texts[i] = strdup(environ[i]);
         if (copy[i] == NULL) { /* no title then */
             while (i > 0)
                 free(copy[--i]);
             free(copy);
+            free(texts);
             return;
         }
     }
+    title.texts = texts;
     environ = title.environment = copy;
     title.at = argv[0];
     title.room = (size_t)(end - argv[0]);

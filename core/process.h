@@ -23,7 +23,8 @@ struct listener {
     bool shared;
     bool internal;
     bool tls;
-    bool bound;    /* a Unix socket: its path is ours to remove */
+    bool bound;     /* a Unix socket: its path is ours to remove */
+    bool inherited; /* made before us: by the master that we succeed, or by the service manager */
     char url[160]; /* "http://127.0.0.1:41873", "unix:/run/assay/http.sock" */
     size_t conf_index;
 };
@@ -53,6 +54,8 @@ struct process {
     struct crowd *crowd;             /* workers' */
     unsigned place;                  /* of this process in it */
     struct traffic *traffic;         /* workers' and the writer's */
+    const pid_t *elders; /* workers of the master that we succeeded, which the writer serves on while they drain */
+    size_t elders_count;
     int notify_fd; /* eventfd: tells the master that a phase changed */
     pid_t master;
 };

@@ -144,7 +144,7 @@ const char *role_name(enum role role)
 
 const char *phase_name(enum phase phase)
 {
-    static const char *const names[] = {"starting", "ready", "syncing", "draining"};
+    static const char *const names[] = {"starting", "ready", "syncing", "draining", "waiting"};
     return (size_t)phase < sizeof(names) / sizeof(names[0]) ? names[phase] : "unknown";
 }
 

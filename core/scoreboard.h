@@ -16,13 +16,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SCOREBOARD_VERSION 3
+#define SCOREBOARD_VERSION 4
 #define SCOREBOARD_SLOTS 1984
 #define SCOREBOARD_AUDITORS 64
 #define SCOREBOARD_LISTENER_SLOTS 512
 
 enum role { ROLE_NONE, ROLE_MASTER, ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR, ROLE_COMMAND };
-enum phase { PHASE_STARTING, PHASE_READY, PHASE_SYNCING, PHASE_DRAINING };
+enum phase { PHASE_STARTING, PHASE_READY, PHASE_SYNCING, PHASE_DRAINING, PHASE_WAITING };
 
 struct score {
     _Atomic int32_t pid; /* 0: free */
@@ -51,6 +51,7 @@ struct scoreboard {
     _Atomic uint32_t restarts;     /* children replaced after an unexpected death */
     _Atomic uint64_t started_at_s; /* wall clock, seconds since the epoch */
     _Atomic uint32_t listener_slots; /* worker slots whose sockets are in use: a worker lets go of the others' */
+    _Atomic uint32_t shut; /* workers have come up and wait, until the server that they succeed hands over */
     /* which worker serves listener slot i: its pid, or 0, and since when nobody does */
     struct {
         _Atomic int32_t pid;

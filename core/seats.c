@@ -116,6 +116,7 @@ static int run_child(struct process *p)
 /* in the child: nothing of the master's that it does not need stays open */
 static void close_masters(struct master *m, enum role role, struct score *score)
 {
+    upgrade_close(m);
     close(m->signal_fd);
     close(m->data_lock);
     close(m->run_lock);
@@ -154,7 +155,7 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
                                   .scoreboard = m->scoreboard,
                                   .score = c->score,
                                   .tls = &m->generation->tls,
-                                  .store_known = m->ready_said,
+                                  .store_known = m->store_known,
                                   .limiters = m->limiters,
                                   .ratelimit = m->ratelimit,
                                   .typing = m->typing,
@@ -164,6 +165,8 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
                                   .listeners = m->listeners,
                                   .listeners_count = m->listeners_count,
                                   .writer_fd = m->writer_fd,
+                                  .elders = m->elder.workers,
+                                  .elders_count = m->elder.workers_count,
                                   .notify_fd = m->notify_fd,
                                   .master = getpid()};
     strcpy(c->process.writer_path, m->writer_path);
@@ -224,7 +227,7 @@ bool seats_ready(const struct master *m, enum role role)
 /* the store must be there before anybody reads it */
 static bool may_fill(const struct master *m, const struct seat *seat)
 {
-    return seat->role == ROLE_WRITER || m->ready_said || seats_ready(m, ROLE_WRITER);
+    return seat->role == ROLE_WRITER || m->store_known || seats_ready(m, ROLE_WRITER);
 }
 
 void seats_fill(struct master *m)
@@ -232,7 +235,7 @@ void seats_fill(struct master *m)
     uint64_t now = clock_mono_ms();
     for (size_t i = 0; i < m->seats_count; i++) {
         struct seat *s = &m->seats[i];
-        if (s->child == NULL && now >= s->fill_at_ms && may_fill(m, s))
+        if (s->child == NULL && now >= s->fill_at_ms && may_fill(m, s) && !upgrade_holds(m, s->role))
             s->child = fork_child(m, s);
     }
 }
@@ -274,7 +277,7 @@ static void seat_emptied(struct master *m, struct seat *s, const struct child *c
 {
     uint64_t now = clock_mono_ms(), delay = 0;
     s->child = NULL; /* an old one goes on serving until there is a new one */
-    if (m->stopping)
+    if (m->stopping || m->left)
         return;
     if (s->old != NULL)
         log_error("%s %u of generation %u did not start: the one of the generation before goes on, and it is tried again",
@@ -290,7 +293,7 @@ static void seat_emptied(struct master *m, struct seat *s, const struct child *c
     for (unsigned i = 1; i < s->short_lives; i++)
         delay = delay == 0 ? DELAY_MIN_MS : delay * 2 < DELAY_MAX_MS ? delay * 2 : DELAY_MAX_MS;
     s->fill_at_ms = now + delay;
-    bool cannot_start = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_START && !m->ready_said;
+    bool cannot_start = (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_START && !m->store_known) || (upgrade_is_trial(m) && !expected);
     /* without auditors or a writer (a dead disk) the server still serves what it has */
     if (cannot_start || (s->role == ROLE_WORKER && !is_half_succeeded(m) && s->short_lives >= GIVE_UP_DEATHS)) {
         log_error(cannot_start ? "cannot start: the %s said why" : "giving up: the %s keeps dying", role_name(c->process.role));
@@ -339,7 +342,7 @@ void seats_reap(struct master *m)
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        for (struct child *c = m->children; c != NULL; c = c->next)
+        for (struct child *c = upgrade_buried(m, pid, status) ? NULL : m->children; c != NULL; c = c->next)
             if (c->pid == pid) {
                 bury(m, c, status);
                 break;

@@ -12,6 +12,7 @@
 #include "process.h"
 #include "tls.h"
 #include "typing.h"
+#include "upgrade.h"
 #include "../ratelimit/ratelimit.h"
 
 /*
@@ -65,6 +66,10 @@ struct master {
     char writer_path[108];
     int writer_fd, notify_fd, signal_fd, data_lock, run_lock;
     bool ready_said, hup_waits, reloading, stopping;
+    bool store_known; /* there is a store, so none must be made */
+    bool left;        /* an heir is the server now, and this one only drains */
+    struct heir heir;
+    struct elder elder;
     int exit_status;
     uint64_t stop_at_ms, watchdog_at_ms;
 };

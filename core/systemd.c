@@ -1,8 +1,10 @@
 #include "systemd.h"
 
+#include "listen.h"
 #include "log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,13 +12,22 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <unistd.h>
+
+static bool hushed;
+
+void systemd_hush(bool hush)
+{
+    hushed = hush;
+}
 
 void systemd_tell(const char *state)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
-    if (path == NULL || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(sa.sun_path))
+    if (hushed || path == NULL || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(sa.sun_path))
         return;
     memcpy(sa.sun_path, path, strlen(path));
     if (path[0] == '@')
@@ -46,8 +57,54 @@ static uint64_t number_of(const char *name)
     return n != 0 && errno == 0 && *end == '\0' ? n : 0;
 }
 
-uint64_t systemd_watchdog_ms(void)
+uint64_t systemd_watchdog_ms(pid_t pid)
 {
     uint64_t whose = number_of("WATCHDOG_PID");
-    return whose != 0 && whose != (uint64_t)getpid() ? 0 : number_of("WATCHDOG_USEC") / 1000;
+    return whose != 0 && whose != (uint64_t)pid ? 0 : number_of("WATCHDOG_USEC") / 1000;
+}
+
+/* ---- socket activation ---- */
+
+#define FIRST_FD 3
+
+static bool is_listening(int fd)
+{
+    int type = 0, listens = 0;
+    socklen_t size = sizeof(type);
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&
+           getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0;
+}
+
+/* what is given stays in no child's program, and blocks no loop */
+static bool take(int fd, struct listen_given *out)
+{
+    int one = 1;
+    *out = (struct listen_given){.fds = malloc(sizeof(*out->fds)), .count = 1, .heard = 1, .shared = true};
+    if (out->fds == NULL)
+        return false;
+    out->fds[0] = fd;
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* a Unix socket has none */
+    return true;
+}
+
+bool systemd_listeners(struct listen_given **out, size_t *count)
+{
+    uint64_t fds = number_of("LISTEN_PID") == (uint64_t)getpid() ? number_of("LISTEN_FDS") : 0;
+    bool ok = true;
+    *out = NULL;
+    *count = 0;
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
+    if (fds == 0 || fds > INT16_MAX)
+        return true;
+    *out = calloc(fds, sizeof(**out));
+    for (int fd = FIRST_FD; ok && *out != NULL && fd < FIRST_FD + (int)fds; fd++)
+        if (is_listening(fd))
+            ok = take(fd, &(*out)[(*count)++]);
+        else
+            log_warn("LISTEN_FDS: descriptor %d is no socket that listens for streams: it is not used", fd);
+    return ok && *out != NULL;
 }

@@ -172,14 +172,24 @@ bool worker_ready(const struct worker *w)
     return link_connected(w->link) && scoreboard_writer_there(w->process->scoreboard) && !w->draining;
 }
 
+/* at once, or when the server that we succeed has handed over */
+static void begin_serving(struct worker *w)
+{
+    if (w->open || w->draining || score_get(w->process->scoreboard->shut) != 0)
+        return;
+    w->open = true;
+    doors_open(w->doors);
+    process_phase(w->process, PHASE_READY);
+}
+
 /* The life of a worker: open store → loop → drain. */
 int worker_run(struct process *p)
 {
     static struct worker w; /* libh2o keeps pointers into it */
     start(&w, p);
-    doors_open(w.doors);
-    process_phase(p, PHASE_READY);
+    process_phase(p, PHASE_WAITING);
     while (!w.draining || doors_connections(w.doors) > 0) {
+        begin_serving(&w);
         turn(&w);
         if ((process_stopping && !w.stopping) || (process_draining && !w.draining))
             begin_drain(&w, process_stopping != 0);

@@ -36,6 +36,7 @@ struct worker {
     struct doors *doors;   /* listeners and connections */
     struct access_log *access_log;
     struct str base_url;
+    bool open;          /* its doors are */
     bool draining;      /* takes no new connections, answers with Connection: close */
     bool stopping;      /* draining, and idle connections are closed at once */
     bool replying;      /* a reply of ours is being started: the filter for the library's own errors leaves it alone */

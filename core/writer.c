@@ -14,10 +14,12 @@
 #include "api/render.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -690,8 +692,28 @@ static struct store *open_store(struct process *p)
     return store;
 }
 
+/*
+ * No two writers at any moment: a lock of data_dir itself, which ends with whoever has it. The one before may just be ending, or dying, and
+ * the master that made it may be another.
+ */
+static void wait_for_store(struct process *p)
+{
+    int fd = open(p->conf->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), got = -1;
+    while (fd >= 0 && (got = flock(fd, LOCK_EX | LOCK_NB)) != 0 && errno == EWOULDBLOCK) {
+        if (process_stopping)
+            exit(EXIT_STOPPED);
+        process_beat(p);
+        poll(NULL, 0, 2);
+    }
+    if (got != 0) {
+        log_error("data_dir %s cannot be locked for its writer: %s", p->conf->data_dir, strerror(errno));
+        exit(EXIT_START);
+    }
+}
+
 int writer_run(struct process *p)
 {
+    wait_for_store(p);
     struct writer w = {.process = p,
                        .store = open_store(p),
                        .queue = queue_new(p->conf->auditors, p->conf->audit_concurrency),

@@ -1,8 +1,15 @@
-/* What the service manager is told: ready, reloading, stopping, and that all is well, sd_notify(3). packaging/assay.service rests on it. */
+/*
+ * What the service manager is told: ready, reloading, stopping, who is the main process, and that all is well, sd_notify(3); and the sockets
+ * that it gives, sd_listen_fds(3). packaging/assay.service and assay.socket rest on it.
+ */
 #include "harness.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -125,6 +132,217 @@ START_TEST(another_processs_watchdog_is_not_fed)
 }
 END_TEST
 
+/* ---- an upgrade ---- */
+
+static char *line_of(const char *path)
+{
+    char line[256] = "";
+    FILE *file = fopen(path, "r");
+    if (file && !fgets(line, sizeof(line), file))
+        line[0] = '\0';
+    if (file)
+        fclose(file);
+    return text("%.*s", (int)strcspn(line, "\n"), line);
+}
+
+/* what is told, by whom */
+static pid_t teller(char **state, int within_ms)
+{
+    static char buffer[512];
+    char control[CMSG_SPACE(sizeof(struct ucred))];
+    struct iovec io = {buffer, sizeof(buffer) - 1};
+    struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    struct ucred who = {0};
+    *state = "";
+    if (poll(&(struct pollfd){told, POLLIN, 0}, 1, within_ms) != 1)
+        return 0;
+    ssize_t n = recvmsg(told, &message, 0);
+    buffer[n < 0 ? 0 : n] = '\0';
+    *state = buffer;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
+        if (c->cmsg_type == SCM_CREDENTIALS)
+            memcpy(&who, CMSG_DATA(c), sizeof(who));
+    return who.pid;
+}
+
+/* A manager that hears the main process alone (NotifyAccess=main) misses nothing, and hears of nobody else. */
+START_TEST(an_upgrade_names_the_new_main_process)
+{
+    int one = 1;
+    char *state;
+    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    ck_assert_int_eq(setsockopt(told, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
+    setenv("WATCHDOG_USEC", "1000000", 1);
+    unsetenv("WATCHDOG_PID");
+    server_start(server);
+    pid_t main_pid = server->pid;
+    do
+        ck_assert_int_eq(teller(&state, 1000), main_pid);
+    while (strcmp(state, "WATCHDOG=1") == 0);
+    ck_assert_str_eq(state, "READY=1");
+    for (int round = 0; round < 2; round++) {
+        bool named = false, ready = false;
+        unsigned fed = 0;
+        pid_t old = main_pid;
+        kill(main_pid, SIGUSR2);
+        for (int64_t deadline = now_ms() + 15000; now_ms() < deadline && fed < 3;) {
+            pid_t who = teller(&state, 2000);
+            ck_assert_msg(who == main_pid, "%d tells %s, but the main process is %d", (int)who, state, (int)main_pid);
+            named = named || sscanf(state, "MAINPID=%d", &main_pid) == 1;
+            ready = ready || (named && strcmp(state, "READY=1") == 0);
+            fed += ready && strcmp(state, "WATCHDOG=1") == 0;
+        }
+        ck_assert_msg(named && ready && fed == 3, "named %d, ready %d, fed %u times\n%s", named, ready, fed, server_log(server));
+        ck_assert_int_ne(main_pid, old);
+        ck_assert_int_eq(atoi(line_of(text("%s/assayd.pid", server->run))), main_pid);
+        ck_assert_int_eq(server_wait(server, 15000), 0);
+        server->pid = main_pid;
+    }
+    server_stop(server);
+}
+END_TEST
+
+/* ---- socket activation ---- */
+
+static int listen_at(int family, const char *path, uint16_t *port)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    socklen_t size = sizeof(in);
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (family == AF_UNIX) {
+        strcpy(un.sun_path, path);
+        ck_assert_int_eq(bind(fd, (struct sockaddr *)&un, sizeof(un)), 0);
+    } else {
+        ck_assert_int_eq(bind(fd, (struct sockaddr *)&in, sizeof(in)), 0);
+        ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&in, &size), 0);
+        *port = ntohs(in.sin_port);
+    }
+    ck_assert_int_eq(listen(fd, 64), 0);
+    return fd;
+}
+
+/* as systemd starts it: the sockets from descriptor 3 on, for the process ${whose} (0: itself) */
+static void activate(const int *fds, int count, pid_t whose, const char *address)
+{
+    int out[2], log = open(server->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
+    pid_t self = getpid();
+    server->pid = fork();
+    ck_assert_int_ge(server->pid, 0);
+    if (server->pid == 0) {
+        int given[8];
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != self)
+            _exit(127);
+        for (int i = 0; i < count; i++)
+            given[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 64);
+        dup2(out[1], 1);
+        dup2(log, 2);
+        for (int i = 0; i < count; i++)
+            dup2(given[i], 3 + i);
+        setenv("LISTEN_FDS", text("%d", count), 1);
+        setenv("LISTEN_PID", text("%d", (int)(whose != 0 ? whose : getpid())), 1);
+        execl(assayd_path(), assayd_path(), "-c", server->conf, "--set", text("listen.0.address=%s", address), NULL);
+        _exit(127);
+    }
+    close(out[1]);
+    close(log);
+    server->output = out[0];
+}
+
+static struct response *ask(int fd, bool send_it)
+{
+    struct raw *raw = calloc(1, sizeof(*raw));
+    raw->fd = fd;
+    if (send_it)
+        raw_text(raw, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    return raw_response(raw, false, 15000);
+}
+
+static int connect_to(uint16_t port)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&in, sizeof(in)), 0);
+    return fd;
+}
+
+START_TEST(a_given_socket_is_served_with_what_waited_in_it)
+{
+    uint16_t port;
+    int given = listen_at(AF_INET, NULL, &port), early = connect_to(port);
+    static const char request[] = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    unsetenv("WATCHDOG_USEC");
+    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    ck_assert_int_eq(write(early, request, sizeof(request) - 1), (ssize_t)sizeof(request) - 1);
+    activate(&given, 1, 0, text("127.0.0.1:%u", port));
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    ck_assert_uint_eq(server->port, port);
+    expect_status(ask(early, false), 200);
+    close(given);
+    for (int i = 0; i < 20; i++)
+        expect_status(ask(connect_to(port), true), 200);
+    pid_t first = server_process(server, "assayd: worker 0");
+    ck_assert_int_gt(first, 0);
+    server_signal(server, SIGUSR2);
+    ck_assert_int_eq(server_wait(server, 20000), 0);
+    server->pid = (pid_t)atoi(line_of(text("%s/assayd.pid", server->run)));
+    ck_assert_int_ne(server_process(server, "assayd: worker 0"), 0);
+    for (int i = 0; i < 20; i++)
+        expect_status(ask(connect_to(port), true), 200);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_given_unix_socket_stays_where_it_is)
+{
+    char *path = text("%s/http.sock", server->run);
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    int given = listen_at(AF_UNIX, path, NULL), fd;
+    unsetenv("WATCHDOG_USEC");
+    activate(&given, 1, 0, text("unix:%s", path));
+    char line[128] = "";
+    for (size_t n = 0; n < sizeof(line) - 1 && read(server->output, line + n, 1) == 1 && line[n] != '\n'; n++)
+        ;
+    ck_assert_msg(strstr(line, text("ready unix:%s", path)) != NULL, "%s\n%s", line, server_log(server));
+    strcpy(un.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&un, sizeof(un)), 0);
+    expect_status(ask(fd, true), 200);
+    server_stop(server);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    close(given);
+}
+END_TEST
+
+START_TEST(what_was_given_to_another_process_is_not_taken)
+{
+    uint16_t port;
+    int given = listen_at(AF_INET, NULL, &port);
+    unsetenv("WATCHDOG_USEC");
+    activate(&given, 1, 1, text("127.0.0.1:%u", port));
+    ck_assert_int_eq(server_wait(server, 15000), 2);
+    ck_assert_msg(strstr(server_log(server), "in use") != NULL, "%s", server_log(server));
+    close(given);
+}
+END_TEST
+
+START_TEST(a_given_socket_of_no_listener_is_closed_with_a_word)
+{
+    uint16_t port;
+    int given = listen_at(AF_INET, NULL, &port);
+    unsetenv("WATCHDOG_USEC");
+    activate(&given, 1, 0, "127.0.0.1:0");
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    ck_assert_uint_ne(server->port, port);
+    ck_assert_msg(strstr(server_log(server), "descriptor 3 is of no address") != NULL, "%s", server_log(server));
+    expect_status(ask(connect_to(server->port), true), 200);
+    server_stop(server);
+    close(given);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("systemd");
@@ -134,5 +352,10 @@ int main(void)
     tcase_add_test(tcase, the_watchdog_is_fed_while_all_move);
     tcase_add_loop_test(tcase, the_watchdog_is_not_fed_while_one_does_not_move, 0, COUNT(stopped));
     tcase_add_test(tcase, another_processs_watchdog_is_not_fed);
+    tcase_add_test(tcase, an_upgrade_names_the_new_main_process);
+    tcase_add_test(tcase, a_given_socket_is_served_with_what_waited_in_it);
+    tcase_add_test(tcase, a_given_unix_socket_stays_where_it_is);
+    tcase_add_test(tcase, what_was_given_to_another_process_is_not_taken);
+    tcase_add_test(tcase, a_given_socket_of_no_listener_is_closed_with_a_word);
     return harness_main(suite);
 }

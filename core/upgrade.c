@@ -1,0 +1,566 @@
+#include "seats.h"
+
+#include "channel.h"
+#include "log.h"
+#include "slots.h"
+#include "systemd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MANIFEST_VERSION 1
+#define TAKE_MS 15000 /* for the writers to change places, while changes wait: less than a worker lets them (LINK_ANSWER_MS) */
+#define ENVIRONMENT "ASSAY_UPGRADE" /* descriptors: to the elder, and the manifest's */
+#define NEXT ".next"                /* behind a name in run_dir: the heir's, until it takes over */
+
+/* what the two say to each other, a byte each; the elder's workers' pids follow TAKE */
+enum word { WORD_PREPARED = 'P', WORD_TAKE = 'T', WORD_SERVES = 'S', WORD_GO = 'G' };
+
+/* files of run_dir that each master makes anew */
+static const char *const run_files[] = {"scoreboard", "limiters", "traffic"};
+#define RUN_FILES (sizeof(run_files) / sizeof(run_files[0]))
+
+static bool say(int fd, enum word word, const void *more, size_t size)
+{
+    char message[1 + SCOREBOARD_SLOTS * sizeof(pid_t)];
+    message[0] = (char)word;
+    if (size > 0)
+        memcpy(message + 1, more, size);
+    return send(fd, message, 1 + size, MSG_NOSIGNAL) == (ssize_t)(1 + size);
+}
+
+/* the next word, 0: none yet, -1: the other is gone; ${more} has room for SCOREBOARD_SLOTS pids */
+static int hear(int fd, pid_t *more, size_t *count)
+{
+    char message[1 + SCOREBOARD_SLOTS * sizeof(pid_t)];
+    ssize_t n = recv(fd, message, sizeof(message), MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    if (n == 0)
+        return -1;
+    *count = (size_t)(n - 1) / sizeof(pid_t);
+    memcpy(more, message + 1, *count * sizeof(pid_t));
+    return message[0];
+}
+
+static void shut(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* ---- the elder: starting the heir ---- */
+
+static void write_listener(FILE *out, const struct conf *conf, const struct listener *l)
+{
+    fprintf(out, "listener %d %d %d %zu %s ", l->internal, l->shared, l->bound, l->heard,
+            l->internal ? conf->internal_listen : conf->listen[l->conf_index].address);
+    for (size_t i = 0; i < l->count; i++)
+        fprintf(out, "%s%d", i == 0 ? "" : ",", l->fds[i]);
+    fputc('\n', out);
+}
+
+static int write_manifest(const struct master *m)
+{
+    const struct conf *conf = master_conf(m);
+    int fd = memfd_create("assay-upgrade", MFD_CLOEXEC), copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
+    if (out == NULL) {
+        shut(&copy);
+        shut(&fd);
+        return -1;
+    }
+    fprintf(out, "upgrade %d %d\ngeneration %u\n", MANIFEST_VERSION, CHANNEL_VERSION, m->generation->number);
+    fprintf(out, "data_dir %s\nrun_dir %s\n", conf->data_dir, conf->run_dir);
+    fprintf(out, "locks %d %d\nwriter %d\nslots %u %u\n", m->data_lock, m->run_lock, m->writer_fd, m->slots, m->steered);
+    for (size_t i = 0; i < m->listeners_count; i++)
+        write_listener(out, conf, &m->listeners[i]);
+    bool whole = fclose(out) == 0;
+    lseek(fd, 0, SEEK_SET);
+    if (!whole)
+        shut(&fd);
+    return fd;
+}
+
+static void pass(int fd)
+{
+    fcntl(fd, F_SETFD, 0);
+}
+
+/* in the child: the new binary with our arguments, and the descriptors that are named in the manifest */
+static _Noreturn void become_heir(const struct master *m, int fd, int manifest)
+{
+    const struct master_options *o = m->options;
+    const char **argv = calloc(4 + 2 * o->set_count, sizeof(*argv));
+    char named[32], pid[16];
+    size_t n = 0;
+    if (argv == NULL)
+        _exit(127);
+    argv[n++] = o->program;
+    if (o->conf_required) {
+        argv[n++] = "-c";
+        argv[n++] = o->conf_path;
+    }
+    for (size_t i = 0; i < o->set_count; i++) {
+        argv[n++] = "--set";
+        argv[n++] = o->sets[i];
+    }
+    int fds[] = {fd, manifest, m->data_lock, m->run_lock, m->writer_fd};
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+        pass(fds[i]);
+    for (size_t i = 0; i < m->listeners_count; i++)
+        for (size_t k = 0; k < m->listeners[i].count; k++)
+            pass(m->listeners[i].fds[k]);
+    snprintf(named, sizeof(named), "%d %d", fd, manifest);
+    setenv(ENVIRONMENT, named, 1);
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    if (systemd_watchdog_ms(getppid()) != 0)
+        setenv("WATCHDOG_PID", pid, 1);
+    execv(o->program, (char *const *)(uintptr_t)argv);
+    log_error("upgrade: %s: %s", o->program, strerror(errno));
+    _exit(127);
+}
+
+static void begin(struct master *m)
+{
+    int pair[2] = {-1, -1}, manifest = write_manifest(m);
+    m->heir.wanted = false;
+    if (manifest < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+        log_error("upgrade refused: %s", strerror(errno));
+        shut(&manifest);
+        return;
+    }
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        become_heir(m, pair[1], manifest);
+    close(manifest);
+    close(pair[1]);
+    if (pid < 0) {
+        log_error("upgrade refused: fork: %s", strerror(errno));
+        close(pair[0]);
+        return;
+    }
+    m->heir = (struct heir){.state = HEIR_STARTS, .pid = pid, .fd = pair[0]};
+    m->heir.deadline_ms = clock_mono_ms() + master_conf(m)->upgrade_timeout_ms;
+    log_info("upgrade: %s starts as pid %d", m->options->program, (int)pid);
+}
+
+void upgrade_want(struct master *m)
+{
+    if (m->heir.state != HEIR_NONE)
+        log_warn("upgrade: one is under way already: this USR2 asks for nothing more");
+    else
+        m->heir.wanted = true;
+}
+
+/* an heir of whom the elder still waits for its end would have two masters' workers to look after */
+static bool may_begin(const struct master *m)
+{
+    return m->ready_said && !m->stopping && m->elder.state == ELDER_NONE && !seats_changing(m);
+}
+
+/* ---- the elder: handing over, or going on ---- */
+
+static bool is_there(const struct master *m, enum role role)
+{
+    for (const struct child *c = m->children; c != NULL; c = c->next)
+        if (c->process.role == role)
+            return true;
+    return false;
+}
+
+static void yield(struct master *m)
+{
+    m->heir.state = HEIR_PREPARED;
+    m->heir.deadline_ms = clock_mono_ms() + TAKE_MS;
+    for (struct child *c = m->children; c != NULL; c = c->next)
+        if (c->process.role != ROLE_WORKER && !c->stopping)
+            child_tell(c, SIGTERM);
+}
+
+static void let_take(struct master *m)
+{
+    pid_t workers[SCOREBOARD_SLOTS];
+    size_t count = 0;
+    for (const struct child *c = m->children; c != NULL && count < SCOREBOARD_SLOTS; c = c->next)
+        if (c->process.role == ROLE_WORKER)
+            workers[count++] = c->pid;
+    m->heir.state = HEIR_TAKES;
+    if (!say(m->heir.fd, WORD_TAKE, workers, count * sizeof(*workers)))
+        log_debug("upgrade: the new binary does not listen: %s", strerror(errno)); /* its death is heard of */
+}
+
+static void hand_over(struct master *m)
+{
+    char text[32];
+    m->heir.state = HEIR_SERVES;
+    m->left = true;
+    snprintf(text, sizeof(text), "MAINPID=%d", (int)m->heir.pid);
+    systemd_tell(text);
+    systemd_hush(true);
+    if (!say(m->heir.fd, WORD_GO, NULL, 0))
+        log_debug("upgrade: the new binary does not listen: %s", strerror(errno));
+    for (struct child *c = m->children; c != NULL; c = c->next)
+        if (c->process.role == ROLE_WORKER && !c->draining)
+            child_tell(c, SIGQUIT);
+    if (m->hup_waits)
+        kill(m->heir.pid, SIGHUP);
+    if (m->heir.stop_waits)
+        kill(m->heir.pid, SIGTERM);
+    m->hup_waits = m->heir.stop_waits = false;
+    log_info("upgrade: pid %d serves; this one answers what was begun, and ends", (int)m->heir.pid);
+}
+
+static void listen_to_heir(struct master *m)
+{
+    pid_t none[SCOREBOARD_SLOTS];
+    size_t count;
+    int word = hear(m->heir.fd, none, &count);
+    if (word == WORD_PREPARED && m->heir.state == HEIR_STARTS)
+        yield(m);
+    else if (word == WORD_SERVES && m->heir.state == HEIR_TAKES)
+        hand_over(m);
+}
+
+static void watch_heir(struct master *m)
+{
+    listen_to_heir(m);
+    if (m->heir.state == HEIR_PREPARED && !is_there(m, ROLE_WRITER))
+        let_take(m);
+    if (m->heir.state == HEIR_SERVES || clock_mono_ms() < m->heir.deadline_ms)
+        return;
+    if (m->heir.deadline_ms != UINT64_MAX)
+        log_error("upgrade: pid %d does not serve in time (timeouts.upgrade): killed", (int)m->heir.pid);
+    m->heir.deadline_ms = UINT64_MAX;
+    kill(m->heir.pid, SIGKILL);
+}
+
+static void remove_next(const struct master *m)
+{
+    char path[4200];
+    for (size_t i = 0; i < RUN_FILES; i++) {
+        snprintf(path, sizeof(path), "%s/%s%s", master_conf(m)->run_dir, run_files[i], NEXT);
+        unlink(path);
+    }
+}
+
+bool upgrade_buried(struct master *m, pid_t pid, int status)
+{
+    if (m->heir.state == HEIR_NONE || m->heir.pid != pid)
+        return false;
+    if (m->heir.state == HEIR_TAKES)
+        listen_to_heir(m); /* it may have served before it died: then it was the server */
+    shut(&m->heir.fd);
+    if (m->heir.state == HEIR_SERVES) { /* nobody takes connections any more: whoever watches over us sees that */
+        log_error("upgrade: the new binary (pid %d) ended while this one still drained", (int)pid);
+        m->heir.pid = 0;
+        return true;
+    }
+    if (WIFSIGNALED(status))
+        log_error("upgrade failed: the new binary was killed by signal %d before it served: this one goes on", WTERMSIG(status));
+    else
+        log_error("upgrade failed: the new binary ended with status %d before it served: this one goes on", WEXITSTATUS(status));
+    remove_next(m);
+    m->heir.state = HEIR_NONE;
+    m->heir.pid = 0;
+    return true;
+}
+
+bool upgrade_stop_waits(struct master *m, bool again)
+{
+    if (m->heir.state == HEIR_NONE || m->heir.state == HEIR_SERVES)
+        return false;
+    if (again || m->heir.state == HEIR_STARTS) {
+        m->heir.deadline_ms = UINT64_MAX;
+        kill(m->heir.pid, SIGKILL);
+        return false;
+    }
+    m->heir.stop_waits = true;
+    return true;
+}
+
+bool upgrade_stops_now(struct master *m)
+{
+    bool now = m->heir.stop_waits && m->heir.state == HEIR_NONE && seats_ready(m, ROLE_WRITER);
+    if (now)
+        m->heir.stop_waits = false;
+    return now;
+}
+
+bool upgrade_pass_on(struct master *m, int number)
+{
+    bool serves = m->heir.state == HEIR_SERVES;
+    if (m->heir.state != HEIR_NONE && m->heir.pid > 0 && (serves || number == SIGUSR1)) /* logs are opened early */
+        kill(m->heir.pid, number);
+    return serves;
+}
+
+/* ---- the heir: what it inherits ---- */
+
+static bool is_inherited(int fd)
+{
+    return fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+static bool read_fds(char *text, struct listen_given *g)
+{
+    for (char *at = strtok(text, ","); at != NULL; at = strtok(NULL, ",")) {
+        int *fds = realloc(g->fds, (g->count + 1) * sizeof(*fds));
+        if (fds == NULL)
+            return false;
+        g->fds = fds;
+        g->fds[g->count] = atoi(at);
+        if (!is_inherited(g->fds[g->count]))
+            return false;
+        g->count++;
+    }
+    return g->count > 0 && g->heard <= g->count;
+}
+
+static bool read_listener(struct master *m, const char *line)
+{
+    struct listen_given *given = realloc(m->elder.given, (m->elder.given_count + 1) * sizeof(*given));
+    int internal, shared, bound, at = 0;
+    if (given == NULL)
+        return false;
+    m->elder.given = given;
+    struct listen_given *g = &given[m->elder.given_count++];
+    *g = (struct listen_given){0};
+    if (sscanf(line, "%d %d %d %zu %255s %n", &internal, &shared, &bound, &g->heard, g->address, &at) != 5 || at == 0)
+        return false;
+    g->internal = internal != 0;
+    g->shared = shared != 0;
+    g->bound = bound != 0;
+    char *fds = strdup(line + at);
+    bool ok = fds != NULL && read_fds(fds, g);
+    free(fds);
+    return ok;
+}
+
+static int refuse(const char *why)
+{
+    log_error("upgrade refused: %s", why);
+    return -1;
+}
+
+/* 0, or -1 with the reason logged; what is not known here was added later, and can be done without */
+static int read_line(struct master *m, char *line)
+{
+    const struct conf *conf = master_conf(m);
+    char *rest = strchr(line, ' ');
+    int a = -1, b = -1;
+    if (rest == NULL)
+        return refuse("the manifest is not whole");
+    *rest++ = '\0';
+    bool ok = true;
+    if (strcmp(line, "upgrade") == 0 && (sscanf(rest, "%d %d", &a, &b) != 2 || a != MANIFEST_VERSION || b != CHANNEL_VERSION))
+        return refuse("these two versions cannot work side by side: restart instead");
+    if ((strcmp(line, "data_dir") == 0 && strcmp(rest, conf->data_dir) != 0) ||
+        (strcmp(line, "run_dir") == 0 && strcmp(rest, conf->run_dir) != 0))
+        return refuse("data_dir and run_dir must stay as they are: restart to change them");
+    if (strcmp(line, "generation") == 0)
+        m->elder.generation = (unsigned)atoi(rest);
+    else if (strcmp(line, "slots") == 0)
+        ok = sscanf(rest, "%u %u", &m->elder.slots, &m->elder.steered) == 2;
+    else if (strcmp(line, "locks") == 0)
+        ok = sscanf(rest, "%d %d", &m->data_lock, &m->run_lock) == 2 && is_inherited(m->data_lock) && is_inherited(m->run_lock);
+    else if (strcmp(line, "writer") == 0)
+        ok = sscanf(rest, "%d", &m->writer_fd) == 1 && is_inherited(m->writer_fd);
+    else if (strcmp(line, "listener") == 0)
+        ok = read_listener(m, rest);
+    return ok ? 0 : refuse("what the manifest names is not there");
+}
+
+static int read_manifest(struct master *m, int fd)
+{
+    char line[16384];
+    FILE *in = fdopen(fd, "r");
+    if (in == NULL)
+        return refuse(strerror(errno));
+    int result = 0;
+    while (result == 0 && fgets(line, sizeof(line), in) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        result = read_line(m, line);
+    }
+    fclose(in);
+    if (result == 0 && (m->data_lock < 0 || m->run_lock < 0 || m->writer_fd < 0 || m->elder.slots == 0))
+        result = refuse("the manifest is not whole");
+    return result;
+}
+
+int upgrade_inherit(struct master *m)
+{
+    const char *named = getenv(ENVIRONMENT);
+    int manifest = -1;
+    m->elder.fd = -1;
+    if (named == NULL)
+        return 0;
+    systemd_hush(true);
+    m->elder.state = ELDER_SERVES;
+    m->store_known = true;
+    bool ok = sscanf(named, "%d %d", &m->elder.fd, &manifest) == 2 && is_inherited(m->elder.fd) && is_inherited(manifest);
+    unsetenv(ENVIRONMENT);
+    if (!ok) {
+        m->elder.fd = -1;
+        return refuse(ENVIRONMENT " is in the environment, and no master passed it on");
+    }
+    if (read_manifest(m, manifest) != 0)
+        return -1;
+    m->generation->number = m->elder.generation + 1;
+    return 0;
+}
+
+bool upgrade_is_trial(const struct master *m)
+{
+    return m->elder.state != ELDER_NONE && m->elder.state != ELDER_ENDS && m->elder.fd >= 0;
+}
+
+void upgrade_path(const struct master *m, const char *name, char *out, size_t size)
+{
+    snprintf(out, size, "%s/%s%s", master_conf(m)->run_dir, name, m->elder.state == ELDER_NONE ? "" : NEXT);
+}
+
+/* ---- the heir: taking over ---- */
+
+static bool workers_wait(const struct master *m)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < m->seats_count; i++)
+        if (m->seats[i].role == ROLE_WORKER)
+            count += m->seats[i].child != NULL && score_get(m->seats[i].child->score->phase) == PHASE_WAITING;
+    return count == master_conf(m)->workers;
+}
+
+static void elder_yields(struct master *m, const pid_t *workers, size_t count)
+{
+    m->elder.workers = calloc(count + 1, sizeof(*workers));
+    if (m->elder.workers != NULL && count > 0)
+        memcpy(m->elder.workers, workers, count * sizeof(*workers));
+    m->elder.workers_count = m->elder.workers == NULL ? 0 : count;
+    m->elder.state = ELDER_YIELDED;
+}
+
+/* from here on connections come to us too; the slots that the elder did not have are steered around until workers sit in them */
+static void open_doors(struct master *m)
+{
+    m->slots = m->elder.slots;
+    m->steered = m->elder.steered;
+    m->quiet_from_ms = clock_mono_ms() + listen_handshake_ms();
+    slots_change(m);
+    score_set(m->scoreboard->shut, 0);
+    m->elder.open = true;
+}
+
+static void take_over(struct master *m)
+{
+    char from[4200], to[4200];
+    for (size_t i = 0; i < RUN_FILES; i++) {
+        upgrade_path(m, run_files[i], from, sizeof(from));
+        snprintf(to, sizeof(to), "%s/%s", master_conf(m)->run_dir, run_files[i]);
+        if (rename(from, to) != 0)
+            log_error("run_dir %s: %s", to, strerror(errno));
+    }
+    m->elder.state = ELDER_ENDS;
+    m->elder.heard = m->elder.fd < 0 || !say(m->elder.fd, WORD_SERVES, NULL, 0);
+    listen_drop(m->elder.given, m->elder.given_count, true); /* those that the new configuration has no more */
+    m->elder.given = NULL;
+    m->elder.given_count = 0;
+}
+
+static void listen_to_elder(struct master *m)
+{
+    pid_t workers[SCOREBOARD_SLOTS];
+    size_t count = 0;
+    int word = hear(m->elder.fd, workers, &count);
+    if (word == WORD_TAKE && m->elder.state == ELDER_YIELDS)
+        elder_yields(m, workers, count);
+    else if (word == WORD_GO)
+        m->elder.heard = true;
+    if (word >= 0)
+        return;
+    if (m->elder.state != ELDER_ENDS)
+        log_warn("upgrade: the old binary ended before it handed over: this one goes on alone");
+    shut(&m->elder.fd);
+    m->elder.heard = true;
+}
+
+static void watch_elder(struct master *m)
+{
+    if (m->elder.fd >= 0)
+        listen_to_elder(m);
+    if (m->elder.state == ELDER_SERVES && workers_wait(m)) {
+        m->elder.state = ELDER_YIELDS;
+        if (m->elder.fd >= 0 && !say(m->elder.fd, WORD_PREPARED, NULL, 0))
+            log_debug("upgrade: the old binary does not listen: %s", strerror(errno));
+    }
+    if (m->elder.state == ELDER_YIELDS && m->elder.fd < 0)
+        elder_yields(m, NULL, 0);
+    if (m->elder.state == ELDER_YIELDED && !m->elder.open && seats_ready(m, ROLE_WRITER))
+        open_doors(m);
+    if (m->elder.state == ELDER_YIELDED && m->elder.open && seats_ready(m, ROLE_WRITER) && seats_ready(m, ROLE_AUDITOR) &&
+        seats_ready(m, ROLE_WORKER))
+        take_over(m);
+    if (m->elder.state == ELDER_ENDS && m->elder.heard)
+        systemd_hush(false);
+    if (m->elder.state == ELDER_ENDS && m->elder.fd < 0)
+        m->elder.state = ELDER_NONE;
+}
+
+/* ---- both ---- */
+
+void upgrade_tick(struct master *m)
+{
+    if (m->heir.state != HEIR_NONE && m->heir.pid > 0)
+        watch_heir(m);
+    if (m->elder.state != ELDER_NONE && !m->stopping)
+        watch_elder(m);
+    if (m->heir.wanted && m->heir.state == HEIR_NONE && may_begin(m))
+        begin(m);
+}
+
+bool upgrade_holds(const struct master *m, enum role role)
+{
+    if (role == ROLE_WORKER)
+        return false;
+    return m->heir.state >= HEIR_PREPARED || m->elder.state == ELDER_SERVES || m->elder.state == ELDER_YIELDS;
+}
+
+bool upgrade_is_going_on(const struct master *m)
+{
+    return m->heir.state != HEIR_NONE || (m->elder.state != ELDER_NONE && !m->elder.heard);
+}
+
+int upgrade_fd(const struct master *m)
+{
+    return m->heir.state != HEIR_NONE ? m->heir.fd : m->elder.state != ELDER_NONE ? m->elder.fd : -1;
+}
+
+void upgrade_close(struct master *m)
+{
+    if (m->heir.state != HEIR_NONE)
+        shut(&m->heir.fd);
+    if (m->elder.state != ELDER_NONE)
+        shut(&m->elder.fd);
+    listen_drop(m->elder.given, m->elder.given_count, false);
+    m->elder.given = NULL;
+    m->elder.given_count = 0;
+}
+
+void upgrade_end(struct master *m)
+{
+    if (m->heir.state != HEIR_NONE && m->heir.state != HEIR_SERVES && m->heir.pid > 0)
+        kill(m->heir.pid, SIGKILL);
+    upgrade_close(m);
+    free(m->elder.workers);
+}
