@@ -469,6 +469,36 @@ START_TEST(a_client_that_goes_away_is_let_go)
 }
 END_TEST
 
+/* over all workers, as the scoreboard has it */
+static bool streams_are(void *arg)
+{
+    struct json_object *processes = assay_list(server, "stats", NULL);
+    int64_t sum = 0;
+    for (size_t i = 0; i < json_object_array_length(processes); i++)
+        sum += json_object_get_int64(json_object_object_get(json_object_array_get_idx(processes, i), "streams"));
+    json_object_put(processes);
+    return sum == *(const int64_t *)arg;
+}
+
+START_TEST(open_streams_are_counted)
+{
+    struct visitor v = visitor_new();
+    struct reader *readers[3];
+    for (int64_t i = 0, open = 1; i < 3; i++, open++) {
+        readers[i] = stream_of(&v, NULL);
+        expect_comes(readers[i], ": here", 2000);
+        ck_assert_msg(wait_until(streams_are, &open, 3000), "not %d streams", (int)open);
+    }
+    for (int i = 0; i < 3; i++)
+        close(readers[i]->fd);
+    for (int64_t none = 0, tries = 0; !streams_are(&none); tries++) { /* who has gone is noticed when something is sent */
+        ck_assert_int_lt(tries, 50);
+        operate(&v, "messages", "{\"message\":\"x\"}");
+    }
+    server_stop(server);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("widget_stream");
@@ -491,5 +521,6 @@ int main(void)
     tcase_add_test(tc, a_writer_that_dies_loses_no_event);
     tcase_add_test(tc, a_bad_token_opens_nothing);
     tcase_add_test(tc, a_client_that_goes_away_is_let_go);
+    tcase_add_test(tc, open_streams_are_counted);
     return harness_main(suite);
 }
