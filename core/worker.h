@@ -1,6 +1,6 @@
 /*
  * A worker: one libh2o event loop that owns its connections and requests, reads the store itself and sends every change to the writer. All
- * of it is one process' and one thread's, but for the hash thread.
+ * of it is one process' and one thread's, but for the threads of away.h.
  */
 #ifndef ASSAY_WORKER_H
 #define ASSAY_WORKER_H

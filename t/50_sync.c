@@ -490,6 +490,82 @@ START_TEST(five_mebibytes_are_taken_and_a_byte_more_is_not)
 }
 END_TEST
 
+static struct response *post_signed(const char *key, bool packed, const char *signed_by, const char *body, size_t size)
+{
+    size_t out_size = size;
+    const char *out = packed ? gzip(body, size, &out_size) : body;
+    return http(server, .method = "POST", .path = "/v1/wp/posts/sync", .key = key,
+                .headers = {"Content-Type: application/json", text("Content-Encoding: %s", packed ? "gzip" : "identity"),
+                            signed_by == NULL ? "X-Nothing: 1" : signature(signed_by, (long)time(NULL), out, out_size)},
+                .body = out, .body_size = out_size);
+}
+
+/* A post of many words, none like another, so that it stays large when it is packed. */
+static char *large_post(const char *of, const char *more, const char *behind, size_t *size)
+{
+    char *all = malloc(2 << 20);
+    uint32_t seed = 7;
+    size_t n = (size_t)sprintf(all, "{\"agent_id\":\"%s\",\"site_url\":\"https://shop.example\",\"plugin_version\":\"1\"%s,\"posts\":[{\"wp_id\":1,\"post_type\":\"post\",\"permalink\":\"https://shop.example/1\",\"title\":\"T\",\"content_html\":\"<p>", of, more);
+    for (; n < 1 << 20; n += 2, seed = seed * 1664525 + 1013904223)
+        all[n] = (char)('a' + (seed >> 24) % 26), all[n + 1] = (seed >> 16) % 5 == 0 ? ' ' : 'e';
+    n += (size_t)sprintf(all + n, "</p>\"}]}%s", behind);
+    *size = n;
+    return all;
+}
+
+/* What is large is read in another thread; nothing may be judged otherwise for that. */
+START_TEST(a_large_body_is_judged_as_any)
+{
+    bool packed = _i == 1;
+    size_t size;
+    char *of = agent_new(), *good = large_post(of, "", "", &size);
+    expect_error(post_signed(signing, packed, NULL, good, size), 401, "signature_missing");
+    expect_error(post_signed(signing, packed, token, good, size), 401, "signature_mismatch");
+    expect_error(post_signed(token, packed, signing, good, size), 401, "signature_mismatch");
+    ck_assert_int_eq(counted(of, "posts"), 0);
+    expect_int(post_signed(signing, packed, signing, good, size), "data.queued", 1);
+    expect_int(post_signed(token, packed, NULL, good, size), "data.skipped_unchanged", 1);
+    static const struct {
+        const char *more, *behind;
+        int status;
+        const char *code;
+    } wrong[] = {
+        {"", "}", 400, "bad_request"},
+        {",\"a\":NaN", "", 400, "bad_request"},
+        {",\"agent_id\":\"twice\"", "", 400, "bad_request"},
+        {",\"a\":[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]", "", 400, "bad_request"},
+        {",\"timezone\":\"Mars/Base\"", "", 422, "validation_failed"},
+        {",\"timezone\":7", "", 422, "validation_failed"},
+    };
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        char *body = large_post(of, wrong[i].more, wrong[i].behind, &size);
+        expect_error(post_signed(token, packed, NULL, body, size), wrong[i].status, wrong[i].code);
+    }
+    if (packed) {
+        char *cut = gzip(good, size, &size);
+        expect_error(post_bytes("gzip", cut, size / 2), 400, "bad_request");
+    }
+}
+END_TEST
+
+START_TEST(a_client_that_leaves_while_its_batch_is_read_harms_nobody)
+{
+    char *of = agent_new();
+    size_t size;
+    char *body = large_post(of, "", "", &size);
+    for (int i = 0; i < 30; i++) {
+        struct raw *raw = raw_open(server);
+        raw_text(raw, "POST /v1/wp/posts/sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", token, size);
+        raw_send(raw, body, size);
+        usleep((useconds_t)(i * 300));
+        raw_close(raw);
+        expect_int(sync_one(of, "", product((unsigned)i + 1, "Mug", "")), "data.queued", 1);
+    }
+    expect_status(post_signed(token, false, NULL, body, size), 200);
+    ck_assert_int_eq(counted(of, "posts"), 1);
+}
+END_TEST
+
 /* Columns: sync.max_bytes as it is written, and in bytes. */
 static const struct {
     const char *written;
@@ -798,6 +874,8 @@ static Suite *suite(void)
     tcase_add_test(c, a_compressed_body_is_taken_and_a_bomb_is_not);
     tcase_add_test(c, five_mebibytes_are_taken_and_a_byte_more_is_not);
     tcase_add_test(c, a_body_that_ends_early_changes_nothing);
+    tcase_add_loop_test(c, a_large_body_is_judged_as_any, 0, 2);
+    tcase_add_test(c, a_client_that_leaves_while_its_batch_is_read_harms_nobody);
     tcase_add_test(c, a_batch_of_five_mebibytes_of_html_is_taken);
     tcase_add_loop_test(c, a_wrong_item_fails_alone_and_says_why, 0, COUNT(wrong_products));
     tcase_add_test(c, the_store_is_well_after_all_of_that);

@@ -6,6 +6,7 @@
 #define ASSAY_HTTP_FIELDS_H
 
 #include "json_scan.h"
+#include "json_scan.h"
 #include "request.h"
 
 enum fields_status {
@@ -57,5 +58,11 @@ bool fields_parse_json(struct request *r, struct str text);
 
 /* reply_fields_error(r, errors): 422 with all the messages collected; frees ${errors}. */
 void reply_fields_error(struct request *r, struct buf *errors);
+
+/*
+ * fields_read_large(text, tree, large, verdict): JSON whose member ${tree} (NULL: none) is large is judged as a whole, but only the rest is
+ * parsed: ${large} stays in ${text}. What it comes to, to be put back, as json_scan_parse says. Any thread.
+ */
+struct json_object *fields_read_large(struct str text, const struct field *tree, struct str *large, enum json_verdict *verdict);
 
 #endif

@@ -1,5 +1,6 @@
 #include "fields.h"
 #include "json_scan.h"
+#include "reading.h"
 
 #include <json-c/json.h>
 
@@ -82,10 +83,12 @@ static int tree_field(const struct field *fields)
     return -1;
 }
 
-/* What is large is judged with the rest, but only the rest is parsed: ${large} stays where it is. */
-static struct json_object *parse_without(struct str text, const struct field *tree, struct str *large, enum json_verdict *verdict)
+struct json_object *fields_read_large(struct str text, const struct field *tree, struct str *large, enum json_verdict *verdict)
 {
     struct buf small = {0};
+    *large = (struct str){NULL, 0};
+    if (tree == NULL)
+        return json_scan_parse(text, JSON_SCAN_DEPTH, verdict);
     *verdict = json_scan_member(text, JSON_SCAN_DEPTH, str_of(tree->name), large);
     if (*verdict != JSON_SCAN_OK)
         return NULL;
@@ -111,13 +114,20 @@ bool fields_parse_json(struct request *r, struct str text)
     struct buf errors = {0};
     enum fields_status status;
     int at = tree_field(r->route->fields);
-    if (at < 0 && parse_flat(r, text, &status, &errors))
+    if (at < 0 && r->reading == NULL && parse_flat(r, text, &status, &errors))
         return told(r, status, &errors);
     enum json_verdict verdict;
     struct str large = {NULL, 0};
     struct tree *tree = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*tree), tree_put);
     tree->object = NULL;
-    tree->object = at < 0 ? json_scan_parse(text, JSON_SCAN_DEPTH, &verdict) : parse_without(text, &r->route->fields[at], &large, &verdict);
+    if (r->reading != NULL) {
+        verdict = r->reading->verdict;
+        large = r->reading->large;
+        tree->object = r->reading->object;
+        r->reading->object = NULL;
+    } else {
+        tree->object = fields_read_large(text, at < 0 ? NULL : &r->route->fields[at], &large, &verdict);
+    }
     if (verdict == JSON_SCAN_MEMORY) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return false;

@@ -8,6 +8,7 @@
 #include "inflate.h"
 #include "limit.h"
 #include "memo.h"
+#include "reading.h"
 #include "reply.h"
 #include "route.h"
 #include "session.h"
@@ -406,6 +407,24 @@ static enum step refuse_signature(struct request *r, enum err err, const char *m
     return STEP_DONE;
 }
 
+/* What takes long to judge and to inflate is read off the loop; a small gzip may be large in truth. */
+#define LARGE_BYTES ((size_t)256 * 1024)
+#define LARGE_PACKED_BYTES ((size_t)4 * 1024)
+
+static enum step read_large(struct request *r)
+{
+    struct str header = {"", 0}, token;
+    if (r->route->body != BODY_SYNC || r->h2o->entity.len <= (r->compressed ? LARGE_PACKED_BYTES : LARGE_BYTES) || !bearer(r, &token))
+        return STEP_NEXT;
+    request_header(r, "x-signature", &header);
+    if (header.n == 0 && (r->scopes & SCOPE_SIGNED) != 0)
+        return STEP_NEXT; /* to be refused */
+    if (reading_send(r, max_body(r->route, r->conf), header, token))
+        return STEP_WAIT;
+    reply_error(r, ERR_UNAVAILABLE, NULL);
+    return STEP_DONE;
+}
+
 static enum step check_signature(struct request *r)
 {
     struct str header, token;
@@ -413,7 +432,8 @@ static enum step check_signature(struct request *r)
         return STEP_NEXT;
     if (!request_header(r, "x-signature", &header))
         return (r->scopes & SCOPE_SIGNED) != 0 ? refuse_signature(r, ERR_SIGNATURE_MISSING, NULL) : STEP_NEXT;
-    switch (signature_judge(header, token, view(r->h2o->entity), r->now_ms / 1000)) {
+    switch (r->reading != NULL && r->reading->is_signed ? r->reading->signature
+                                                       : signature_judge(header, token, view(r->h2o->entity), r->now_ms / 1000)) {
     case SIGNATURE_GOOD:
         return STEP_NEXT;
     case SIGNATURE_MALFORMED:
@@ -436,9 +456,10 @@ static enum step inflate_body(struct request *r)
 {
     if (!r->compressed)
         return STEP_NEXT;
-    struct buf *plain = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*plain), plain_free);
-    *plain = (struct buf){0};
-    switch (inflate_gzip(view(r->h2o->entity), max_body(r->route, r->conf), plain)) {
+    struct buf *plain = r->reading != NULL ? &r->reading->plain : h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*plain), plain_free);
+    if (r->reading == NULL)
+        *plain = (struct buf){0};
+    switch (r->reading != NULL ? r->reading->inflated : inflate_gzip(view(r->h2o->entity), max_body(r->route, r->conf), plain)) {
     case INFLATE_OK:
         r->h2o->entity = h2o_iovec_init(plain->p, plain->n);
         return STEP_NEXT;
@@ -491,7 +512,7 @@ static enum step handle(struct request *r)
  */
 static enum step (*const steps[])(struct request *r) = {
     find_client, check_head, find_route, check_accept, find_credential, judge_credential, lead_back,
-    limit,       check_body, check_signature, inflate_body, parse_fields, find_agent, limit_by_body, handle,
+    limit,       check_body, read_large, check_signature, inflate_body, parse_fields, find_agent, limit_by_body, handle,
 };
 
 void pipeline_resume(struct request *r)

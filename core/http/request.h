@@ -124,6 +124,7 @@ struct request {
     struct session session; /* AUTH_JWT */
     uint64_t version; /* for handlers: between two continuations */
     void *state;      /* for handlers: between two continuations */
+    struct reading *reading; /* a large body that was read off the loop, or NULL */
     int64_t now_ms;   /* wall clock at arrival, for judging expiry */
     /* pipeline's own */
     bool replied;

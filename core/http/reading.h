@@ -1,0 +1,33 @@
+/*
+ * A large body of bulk sync, read in the reader's thread (away.h): its signature, gzip and JSON take tens of milliseconds where a megabyte of them
+ * is made for that. What comes of it is judged by the pipeline where small ones are. Workers.
+ */
+#ifndef ASSAY_HTTP_READING_H
+#define ASSAY_HTTP_READING_H
+
+#include "../away.h"
+#include "inflate.h"
+#include "json_scan.h"
+#include "request.h"
+#include "signature.h"
+
+struct reading {
+    struct away_job away;
+    /* its own, since the request may be gone before */
+    struct buf body, header, token, plain;
+    const struct field *tree;
+    size_t max;
+    int64_t now_s;
+    bool compressed, is_signed;
+    /* what came of it; ${json} and ${large}: as fields_read_large; the object is the reading's until it is taken */
+    enum signature_verdict signature;
+    enum inflate_status inflated;
+    enum json_verdict verdict;
+    struct json_object *object;
+    struct str large;
+};
+
+/* reading_send(r, max, header, token): read ${r}'s body and then resume its pipeline; ${header}: its X-Signature, or none. False: no memory. */
+bool reading_send(struct request *r, size_t max, struct str header, struct str token);
+
+#endif
