@@ -169,7 +169,8 @@ static struct listen_given *find_given(struct listen_given *given, size_t count,
 {
     for (size_t i = 0; i < count; i++) {
         struct listen_given *g = &given[i];
-        if (g->fds != NULL && (g->address[0] == '\0' ? is_of_address(g, address) : g->internal == internal && strcmp(g->address, address) == 0))
+        bool named = g->address[0] != '\0' && g->internal == internal && strcmp(g->address, address) == 0;
+        if (g->fds != NULL && (named || (g->address[0] == '\0' && is_of_address(g, address))))
             return g;
     }
     return NULL;

@@ -279,7 +279,8 @@ static void write_pid(const struct master *m)
 
 static void say_ready(struct master *m)
 {
-    if (m->ready_said || upgrade_is_going_on(m) || !seats_ready(m, ROLE_WRITER) || !seats_ready(m, ROLE_AUDITOR) || !seats_ready(m, ROLE_WORKER))
+    bool all = seats_ready(m, ROLE_WRITER) && seats_ready(m, ROLE_AUDITOR) && seats_ready(m, ROLE_WORKER);
+    if (m->ready_said || upgrade_is_going_on(m) || !all)
         return;
     m->ready_said = m->store_known = true;
     write_pid(m);

@@ -17,8 +17,8 @@ void systemd_reloading(uint64_t now_ms);
 void systemd_hush(bool hush);
 
 /*
- * systemd_listeners(out, count): the listening sockets that the service manager made for us, LISTEN_FDS (sd_listen_fds(3)), one shared socket
- * each; none where it made none for this process. The environment forgets them. False: out of memory. listen_drop frees them.
+ * systemd_listeners(out, count): the listening sockets that the service manager made for us, LISTEN_FDS (sd_listen_fds(3)), one shared
+ * socket each; none where it made none for this process. The environment forgets them. False: out of memory. listen_drop frees them.
  */
 struct listen_given;
 bool systemd_listeners(struct listen_given **out, size_t *count);

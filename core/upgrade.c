@@ -1,23 +1,20 @@
 #include "seats.h"
 
-#include "channel.h"
 #include "log.h"
+#include "manifest.h"
 #include "slots.h"
 #include "systemd.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MANIFEST_VERSION 1
 #define TAKE_MS 15000 /* for the writers to change places, while changes wait: less than a worker lets them (LINK_ANSWER_MS) */
 #define ENVIRONMENT "ASSAY_UPGRADE" /* descriptors: to the elder, and the manifest's */
 #define NEXT ".next"                /* behind a name in run_dir: the heir's, until it takes over */
@@ -61,37 +58,6 @@ static void shut(int *fd)
 
 /* ---- the elder: starting the heir ---- */
 
-static void write_listener(FILE *out, const struct conf *conf, const struct listener *l)
-{
-    fprintf(out, "listener %d %d %d %zu %s ", l->internal, l->shared, l->bound, l->heard,
-            l->internal ? conf->internal_listen : conf->listen[l->conf_index].address);
-    for (size_t i = 0; i < l->count; i++)
-        fprintf(out, "%s%d", i == 0 ? "" : ",", l->fds[i]);
-    fputc('\n', out);
-}
-
-static int write_manifest(const struct master *m)
-{
-    const struct conf *conf = master_conf(m);
-    int fd = memfd_create("assay-upgrade", MFD_CLOEXEC), copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
-    if (out == NULL) {
-        shut(&copy);
-        shut(&fd);
-        return -1;
-    }
-    fprintf(out, "upgrade %d %d\ngeneration %u\n", MANIFEST_VERSION, CHANNEL_VERSION, m->generation->number);
-    fprintf(out, "data_dir %s\nrun_dir %s\n", conf->data_dir, conf->run_dir);
-    fprintf(out, "locks %d %d\nwriter %d\nslots %u %u\n", m->data_lock, m->run_lock, m->writer_fd, m->slots, m->steered);
-    for (size_t i = 0; i < m->listeners_count; i++)
-        write_listener(out, conf, &m->listeners[i]);
-    bool whole = fclose(out) == 0;
-    lseek(fd, 0, SEEK_SET);
-    if (!whole)
-        shut(&fd);
-    return fd;
-}
-
 static void pass(int fd)
 {
     fcntl(fd, F_SETFD, 0);
@@ -133,7 +99,7 @@ static _Noreturn void become_heir(const struct master *m, int fd, int manifest)
 
 static void begin(struct master *m)
 {
-    int pair[2] = {-1, -1}, manifest = write_manifest(m);
+    int pair[2] = {-1, -1}, manifest = manifest_write(m);
     m->heir.wanted = false;
     if (manifest < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
         log_error("upgrade refused: %s", strerror(errno));
@@ -308,97 +274,6 @@ bool upgrade_pass_on(struct master *m, int number)
 
 /* ---- the heir: what it inherits ---- */
 
-static bool is_inherited(int fd)
-{
-    return fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
-}
-
-static bool read_fds(char *text, struct listen_given *g)
-{
-    for (char *at = strtok(text, ","); at != NULL; at = strtok(NULL, ",")) {
-        int *fds = realloc(g->fds, (g->count + 1) * sizeof(*fds));
-        if (fds == NULL)
-            return false;
-        g->fds = fds;
-        g->fds[g->count] = atoi(at);
-        if (!is_inherited(g->fds[g->count]))
-            return false;
-        g->count++;
-    }
-    return g->count > 0 && g->heard <= g->count;
-}
-
-static bool read_listener(struct master *m, const char *line)
-{
-    struct listen_given *given = realloc(m->elder.given, (m->elder.given_count + 1) * sizeof(*given));
-    int internal, shared, bound, at = 0;
-    if (given == NULL)
-        return false;
-    m->elder.given = given;
-    struct listen_given *g = &given[m->elder.given_count++];
-    *g = (struct listen_given){0};
-    if (sscanf(line, "%d %d %d %zu %255s %n", &internal, &shared, &bound, &g->heard, g->address, &at) != 5 || at == 0)
-        return false;
-    g->internal = internal != 0;
-    g->shared = shared != 0;
-    g->bound = bound != 0;
-    char *fds = strdup(line + at);
-    bool ok = fds != NULL && read_fds(fds, g);
-    free(fds);
-    return ok;
-}
-
-static int refuse(const char *why)
-{
-    log_error("upgrade refused: %s", why);
-    return -1;
-}
-
-/* 0, or -1 with the reason logged; what is not known here was added later, and can be done without */
-static int read_line(struct master *m, char *line)
-{
-    const struct conf *conf = master_conf(m);
-    char *rest = strchr(line, ' ');
-    int a = -1, b = -1;
-    if (rest == NULL)
-        return refuse("the manifest is not whole");
-    *rest++ = '\0';
-    bool ok = true;
-    if (strcmp(line, "upgrade") == 0 && (sscanf(rest, "%d %d", &a, &b) != 2 || a != MANIFEST_VERSION || b != CHANNEL_VERSION))
-        return refuse("these two versions cannot work side by side: restart instead");
-    if ((strcmp(line, "data_dir") == 0 && strcmp(rest, conf->data_dir) != 0) ||
-        (strcmp(line, "run_dir") == 0 && strcmp(rest, conf->run_dir) != 0))
-        return refuse("data_dir and run_dir must stay as they are: restart to change them");
-    if (strcmp(line, "generation") == 0)
-        m->elder.generation = (unsigned)atoi(rest);
-    else if (strcmp(line, "slots") == 0)
-        ok = sscanf(rest, "%u %u", &m->elder.slots, &m->elder.steered) == 2;
-    else if (strcmp(line, "locks") == 0)
-        ok = sscanf(rest, "%d %d", &m->data_lock, &m->run_lock) == 2 && is_inherited(m->data_lock) && is_inherited(m->run_lock);
-    else if (strcmp(line, "writer") == 0)
-        ok = sscanf(rest, "%d", &m->writer_fd) == 1 && is_inherited(m->writer_fd);
-    else if (strcmp(line, "listener") == 0)
-        ok = read_listener(m, rest);
-    return ok ? 0 : refuse("what the manifest names is not there");
-}
-
-static int read_manifest(struct master *m, int fd)
-{
-    char line[16384];
-    FILE *in = fdopen(fd, "r");
-    if (in == NULL)
-        return refuse(strerror(errno));
-    int result = 0;
-    while (result == 0 && fgets(line, sizeof(line), in) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        result = read_line(m, line);
-    }
-    fclose(in);
-    if (result == 0 && (m->data_lock < 0 || m->run_lock < 0 || m->writer_fd < 0 || m->elder.slots == 0))
-        result = refuse("the manifest is not whole");
-    return result;
-}
-
 int upgrade_inherit(struct master *m)
 {
     const char *named = getenv(ENVIRONMENT);
@@ -409,13 +284,13 @@ int upgrade_inherit(struct master *m)
     systemd_hush(true);
     m->elder.state = ELDER_SERVES;
     m->store_known = true;
-    bool ok = sscanf(named, "%d %d", &m->elder.fd, &manifest) == 2 && is_inherited(m->elder.fd) && is_inherited(manifest);
+    bool ok = sscanf(named, "%d %d", &m->elder.fd, &manifest) == 2 && manifest_fd(m->elder.fd) && manifest_fd(manifest);
     unsetenv(ENVIRONMENT);
     if (!ok) {
         m->elder.fd = -1;
-        return refuse(ENVIRONMENT " is in the environment, and no master passed it on");
+        return manifest_refuse(ENVIRONMENT " is in the environment, and no master passed it on");
     }
-    if (read_manifest(m, manifest) != 0)
+    if (manifest_read(m, manifest) != 0)
         return -1;
     m->generation->number = m->elder.generation + 1;
     return 0;

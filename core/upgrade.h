@@ -1,6 +1,6 @@
 /*
- * The binary upgrade (USR2): the master in office, the elder, starts the new binary as its heir, which inherits its listeners, its locks and
- * the writer's socket, and takes over while nobody waits. The master's alone.
+ * The binary upgrade (USR2): the master in office, the elder, starts the new binary as its heir, which inherits its listeners, its
+ * locks and the writer's socket, and takes over while nobody waits. The master's alone.
  *
  *   elder                                   heir
  *   starts the binary, with a manifest  →   reads it, starts workers whose doors stay shut
@@ -87,8 +87,8 @@ bool upgrade_buried(struct master *m, pid_t pid, int status);
 /* ---- the heir's ---- */
 
 /*
- * upgrade_inherit(m): at the start: take over what an elder has passed on, m->elder.given, locks and the writer's socket; nothing where there
- * is none. 0, or -1 with the reason logged: the elder goes on.
+ * upgrade_inherit(m): at the start: take over what an elder has passed on, m->elder.given, locks and the writer's socket; nothing where
+ * there is none. 0, or -1 with the reason logged: the elder goes on.
  */
 int upgrade_inherit(struct master *m);
 
