@@ -31,7 +31,7 @@ struct conn {
     bool lingers;  /* answered before all was read: linger.h */
     int linger_fd; /* then: the descriptor that outlives it */
     bool vanished; /* the client sends nothing more while its request is held: nobody need wait for it */
-    size_t held;      /* bytes of memory that its answer takes until the client has it */
+    size_t held;   /* bytes of memory that its answer takes until the client has it */
     uint64_t held_ms; /* since when there are any */
 };
 
@@ -53,8 +53,8 @@ struct conn *conn_of(h2o_req_t *req);
 void conn_linger(struct conn *c);
 
 /*
- * conn_hold(c, bytes): so much memory does the answer on ${c} take now; 0: none any more. What all answers of a worker take is bounded: those
- * that were begun first, so whose clients are the slowest, are ended.
+ * conn_hold(c, bytes): so much memory does the answer on ${c} take now; 0: none any more. What all answers of a worker take is bounded:
+ * those that were begun first, so whose clients are the slowest, are ended.
  */
 void conn_hold(struct conn *c, size_t bytes);
 
