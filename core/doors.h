@@ -44,7 +44,7 @@ struct conn {
     bool stands_for_many; /* a trusted proxy's, or of a network without limits: one connection there is no one caller's */
     uint32_t share;       /* of its address, in the crowd */
     bool vanished; /* the client sends nothing more while its request is held: nobody need wait for it */
-    size_t held;      /* bytes of memory that its answer takes until the client has it */
+    size_t held;   /* bytes of memory that its answer takes until the client has it */
     uint64_t held_ms; /* since when there are any */
 };
 
@@ -77,8 +77,8 @@ void conn_unwatch(struct conn *c);
 void conn_linger(struct conn *c);
 
 /*
- * conn_hold(c, bytes): so much memory does the answer on ${c} take now; 0: none any more. What all answers of a worker take is bounded: those
- * that were begun first, so whose clients are the slowest, are ended.
+ * conn_hold(c, bytes): so much memory does the answer on ${c} take now; 0: none any more. What all answers of a worker take is bounded:
+ * those that were begun first, so whose clients are the slowest, are ended.
  */
 void conn_hold(struct conn *c, size_t bytes);
 

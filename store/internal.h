@@ -356,7 +356,7 @@ bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after);
 enum store_status render_read_report(struct store *s, struct store_report *r);
 enum store_status render_read_project(struct store *s, struct store_project *p);
 void render_forget(struct store *s);
-/* render_is_stale(s, renderer): that is not ours. render_keep(s, json, out): ${json} is in ${out} for as long as the snapshot, or STORE_IO…. */
+/* render_is_stale(s, renderer): it is not ours. render_keep(s, json, out): ${json}, taken over, is in ${out} as long as the snapshot. */
 bool render_is_stale(const struct store *s, uint32_t renderer);
 enum store_status render_keep(struct store *s, struct buf *json, struct str *out);
 /* render_widget_slice(t, f): some more of the widget's records again, from where ${f} says; how many were looked at. */

@@ -49,8 +49,9 @@ static const struct {
     enum space space;
     again_fn *again;
 } passes[] = {
-    {SPACE_AGENT, agent_again}, {SPACE_CONVERSATION, conversation_again}, {SPACE_MESSAGE, message_again},
-    {SPACE_LEAD, lead_again},   {SPACE_EVENT, event_again},               {SPACE_RATING, rating_again},
+    {SPACE_AGENT, agent_again},     {SPACE_CONVERSATION, conversation_again},
+    {SPACE_MESSAGE, message_again}, {SPACE_LEAD, lead_again},
+    {SPACE_EVENT, event_again},     {SPACE_RATING, rating_again},
 };
 #define PASSES (sizeof(passes) / sizeof(*passes))
 

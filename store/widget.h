@@ -149,9 +149,9 @@ struct store_kept_message {
 typedef void store_message_fn(void *arg, enum store_status status, const struct store_kept_message *message);
 
 /*
- * store_message_each(s, query, each, arg): messages above ${after} and below ${before} (none: no bound), at most ${limit}, and no more behind
- * that whose JSON reaches ${bytes} (0: no bound): the newest of them, newest first, or the oldest of them, oldest first. Then once with
- * STORE_NOT_FOUND (no more there are) or STORE_OK (a limit was reached) and NULL. store_message_get: one.
+ * store_message_each(s, query, each, arg): messages above ${after} and below ${before} (none: no bound), at most ${limit}, and no more
+ * behind that whose JSON reaches ${bytes} (0: no bound): the newest of them, newest first, or the oldest of them, oldest first. Then once
+ * with STORE_NOT_FOUND (no more there are) or STORE_OK (a limit was reached) and NULL. store_message_get: one.
  */
 struct store_messages_query {
     struct ulid conversation, after, before;

@@ -108,15 +108,31 @@ END_TEST
 
 /* ---- what is kept as JSON alone is read back ---- */
 
-#define S(literal) {(literal), sizeof(literal) - 1}
-#define ULID_OF(byte) {{byte, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}}
+#define S(literal)                                                                                                                         \
+    {                                                                                                                                      \
+        (literal), sizeof(literal) - 1                                                                                                     \
+    }
+#define ULID_OF(byte)                                                                                                                      \
+    {                                                                                                                                      \
+        {                                                                                                                                  \
+            byte, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16                                                                       \
+        }                                                                                                                                  \
+    }
 
 static const struct store_message messages[] = {
     {.id = ULID_OF(1), .role = ROLE_OF_VISITOR, .created_at = 1000, .text = S("x")},
-    {.id = ULID_OF(2), .role = ROLE_OF_VISITOR, .created_at = 1794000000000, .text = S("\"q\" \\ / \n\t\x01 <b> ä 😀"),
-     .client_id = S("c\"1"), .page_url = S("https://a/?b=\""), .page_context = S("{\"a\":[1.50,1e3,\"}\\\"\",null],\"content\":{}}")},
+    {.id = ULID_OF(2),
+     .role = ROLE_OF_VISITOR,
+     .created_at = 1794000000000,
+     .text = S("\"q\" \\ / \n\t\x01 <b> ä 😀"),
+     .client_id = S("c\"1"),
+     .page_url = S("https://a/?b=\""),
+     .page_context = S("{\"a\":[1.50,1e3,\"}\\\"\",null],\"content\":{}}")},
     {.id = ULID_OF(3), .role = ROLE_OF_ASSISTANT, .created_at = 5000, .text = S("found"), .low_confidence = true},
-    {.id = ULID_OF(4), .role = ROLE_OF_ASSISTANT, .created_at = 5000, .text = S("found"),
+    {.id = ULID_OF(4),
+     .role = ROLE_OF_ASSISTANT,
+     .created_at = 5000,
+     .text = S("found"),
      .citations = S("[{\"title\":\"a ] b\",\"wp_id\":12}]")},
     {.id = ULID_OF(5), .role = ROLE_OF_OPERATOR, .created_at = 5000, .text = S("null")},
 };
@@ -138,12 +154,30 @@ START_TEST(events_and_ratings_are_rendered_again_to_the_byte)
 {
     static const struct store_event_row events[] = {
         {.id = ULID_OF(1), .agent = ULID_OF(2), .visitor = ULID_OF(3), .conversation = ULID_OF(4), .created_at = 7000, .kind = S("a.b")},
-        {.id = ULID_OF(1), .agent = ULID_OF(2), .visitor = ULID_OF(3), .conversation = ULID_OF(4), .created_at = 7000, .at = 6000,
-         .kind = S("a"), .payload = S("{\"kind\":[1.0]}")},
+        {.id = ULID_OF(1),
+         .agent = ULID_OF(2),
+         .visitor = ULID_OF(3),
+         .conversation = ULID_OF(4),
+         .created_at = 7000,
+         .at = 6000,
+         .kind = S("a"),
+         .payload = S("{\"kind\":[1.0]}")},
     };
     static const struct store_rating ratings[] = {
-        {.id = ULID_OF(1), .agent = ULID_OF(2), .visitor = ULID_OF(3), .conversation = ULID_OF(4), .rating = 5, .created_at = 1000, .updated_at = 9000},
-        {.id = ULID_OF(1), .agent = ULID_OF(2), .visitor = ULID_OF(3), .conversation = ULID_OF(4), .rating = 1, .created_at = 1000, .updated_at = 1000,
+        {.id = ULID_OF(1),
+         .agent = ULID_OF(2),
+         .visitor = ULID_OF(3),
+         .conversation = ULID_OF(4),
+         .rating = 5,
+         .created_at = 1000,
+         .updated_at = 9000},
+        {.id = ULID_OF(1),
+         .agent = ULID_OF(2),
+         .visitor = ULID_OF(3),
+         .conversation = ULID_OF(4),
+         .rating = 1,
+         .created_at = 1000,
+         .updated_at = 1000,
          .comment = S("so \"so\"")},
     };
     for (size_t i = 0; i < 2; i++) {

@@ -126,8 +126,11 @@ static void visit(unsigned i)
     visitors[i] = a.second;
 #define MINE .agent = agent, .visitor = visitors[i], .conversation = conversations[i]
     for (unsigned k = 0; k < MESSAGES / 2; k++)
-        must(&(struct store_change){
-            .kind = CHANGE_MESSAGE_POST, MINE, .text = i == 3 && k == 1 ? STR("unreadable") : STR("hello"), .answer = STR("nothing"), .code = 200});
+        must(&(struct store_change){.kind = CHANGE_MESSAGE_POST,
+                                    MINE,
+                                    .text = i == 3 && k == 1 ? STR("unreadable") : STR("hello"),
+                                    .answer = STR("nothing"),
+                                    .code = 200});
     must(&(struct store_change){.kind = CHANGE_LEAD, MINE, .hash = {hash, 32}, .text = str_of(email)});
     event_pack(&rows, STR("opened"), STR("{}"), 0);
     must(&(struct store_change){.kind = CHANGE_EVENTS, MINE, .data = buf_view(&rows)});
@@ -139,9 +142,10 @@ static void fill(void)
 {
     kit_open(&kit);
     workspace = kit_workspace(&kit, "acme");
-    agent = must(&(struct store_change){
-                     .kind = CHANGE_AGENT_CREATE, .workspace = workspace, .name = STR("Shop"), .data = STR("{}"), .fields = AGENT_PUBLISHED})
-                .first;
+    agent =
+        must(&(struct store_change){
+                 .kind = CHANGE_AGENT_CREATE, .workspace = workspace, .name = STR("Shop"), .data = STR("{}"), .fields = AGENT_PUBLISHED})
+            .first;
     for (unsigned i = 0; i < VISITORS; i++)
         visit(i);
 }
@@ -273,8 +277,13 @@ START_TEST(it_ends_and_renders_each_once)
     fill();
     store_close(kit.s);
     kit.s = open_newer(STORE_WRITE);
-    must(&(struct store_change){.kind = CHANGE_MESSAGE_POST, .agent = agent, .visitor = visitors[5], .conversation = conversations[5],
-                                .text = STR("new"), .answer = STR("new"), .code = 200});
+    must(&(struct store_change){.kind = CHANGE_MESSAGE_POST,
+                                .agent = agent,
+                                .visitor = visitors[5],
+                                .conversation = conversations[5],
+                                .text = STR("new"),
+                                .answer = STR("new"),
+                                .code = 200});
     renders = 0;
     unsigned steps = 0;
     while (renders_some())

@@ -45,8 +45,16 @@ static void fill(void)
     }
 }
 
+/* a server under AddressSanitizer would keep for long what it has given back */
+static void keep_nothing_freed(void)
+{
+    const char *given = getenv("ASAN_OPTIONS");
+    ck_assert_int_eq(setenv("ASAN_OPTIONS", text("%s:quarantine_size_mb=1:thread_local_quarantine_size_kb=64", given ? given : ""), 1), 0);
+}
+
 static void setup(void)
 {
+    keep_nothing_freed();
     server = server_shared(&(struct server_options){.workers = 1});
     fill();
 }
@@ -135,8 +143,8 @@ START_TEST(who_does_not_read_a_stream_keeps_a_part_of_it)
     for (int i = 0; i < 3999; i++)
         memcpy(message + 6 * i, "\\u0001", 6);
     for (int i = 0; i < 150; i++) { /* more than the sockets between hold */
-        struct response *r = http(server, .method = "POST", .path = text("/api/v1/conversations/%s/messages", conversation), .key = operators,
-                                  .headers = {JSON}, .body = text("{\"message\":\"%s\"}", message));
+        struct response *r = http(server, .method = "POST", .path = text("/api/v1/conversations/%s/messages", conversation),
+                                  .key = operators, .headers = {JSON}, .body = text("{\"message\":\"%s\"}", message));
         expect_status(r, 201);
         response_free(r);
     }
@@ -144,7 +152,9 @@ START_TEST(who_does_not_read_a_stream_keeps_a_part_of_it)
     for (size_t i = 0; i < STREAMS; i++) {
         slow[i] = raw_open(server);
         setsockopt(slow[i]->fd, SOL_SOCKET, SO_RCVBUF, &(int){65536}, sizeof(int));
-        raw_text(slow[i], "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nLast-Event-ID: %026d\r\n\r\n", jwt, 0);
+        raw_text(slow[i],
+                 "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nLast-Event-ID: %026d\r\n\r\n",
+                 jwt, 0);
     }
     for (size_t i = 0; i < STREAMS; i++)
         ck_assert(is_answered(slow[i]));
@@ -176,7 +186,8 @@ START_TEST(a_large_page_is_the_same_to_everybody)
     struct response *init = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON},
                                  .body = text("{\"agent_id\":\"%s\",\"anon_id\":\"%s\"}", agent, secret));
     expect(init, init->status == 200 && len_at(init, "data.messages") == 30 && bool_at(init, "data.has_more"));
-    expect(init, !bool_at(init, "data.lead_captured") && header(init, "X-RateLimit-Limit") && !strcmp(header(init, "Cache-Control"), "no-store"));
+    expect(init,
+           !bool_at(init, "data.lead_captured") && header(init, "X-RateLimit-Limit") && !strcmp(header(init, "Cache-Control"), "no-store"));
     expect_str(init, "data.messages.29.id", str_at(page, "data.messages.99.id"));
     expect_str(init, "data.conversation_id", conversation);
     struct response *zipped = http(server, .path = path, .key = jwt, .headers = {"Accept-Encoding: gzip"});
@@ -200,7 +211,10 @@ START_TEST(what_is_erased_while_it_is_read_ends_the_answer)
 }
 END_TEST
 
-/* Whether some process still holds the server's end of each connection: an orphaned socket shows inode 0. Sets ${held}; how many are not. */
+/*
+ * Whether some process still holds the server's end of each connection: an orphaned socket shows inode 0. Sets ${held}; how many are
+ * not.
+ */
 static size_t given_up(struct raw *const *raws, size_t count, bool *held)
 {
     char line[512];

@@ -1,6 +1,6 @@
 /*
- * The widget's routes, each with all that holds for every one of them: its limiter's headers, CORS, its credential, hostile bodies, lengths;
- * and that budgets are each session's own. What each route does is in t/50_widget.c. api.md §2, §6.
+ * The widget's routes, each with all that holds for every one of them: its limiter's headers, CORS, its credential, hostile bodies,
+ * lengths; and that budgets are each session's own. What each route does is in t/50_widget.c. api.md §2, §6.
  */
 #include "harness.h"
 
@@ -43,8 +43,8 @@ static struct visitor visitor_new(void)
 
 static struct response *as(const char *jwt, const char *method, const char *path, const char *body, const char *type)
 {
-    return http(server, .method = method, .path = text("/api/v1/widget/%s", path), .key = jwt,
-                .headers = {FROM_SHOP, body ? type : NULL}, .body = body);
+    return http(server, .method = method, .path = text("/api/v1/widget/%s", path), .key = jwt, .headers = {FROM_SHOP, body ? type : NULL},
+                .body = body);
 }
 
 /* Columns: a good request of a visitor's, its answer's status, the limit told of (seed), whether it takes a body. */
@@ -209,8 +209,7 @@ START_TEST(what_is_longest_is_taken_and_a_letter_more_names_its_member)
         int n = lengths[_i].most + more;
         memset(letters, 'x', (size_t)n);
         letters[n] = '\0';
-        struct response *r =
-            as(v.jwt, "POST", lengths[_i].path, text("%s%s%s", lengths[_i].before, letters, lengths[_i].behind), JSON);
+        struct response *r = as(v.jwt, "POST", lengths[_i].path, text("%s%s%s", lengths[_i].before, letters, lengths[_i].behind), JSON);
         if (more == 0) {
             expect(r, r->status / 100 == 2);
             continue;
@@ -360,8 +359,7 @@ START_TEST(a_304_costs_the_same_whatever_was_said)
     static char message[3999 * 6 + 1];
     for (int i = 0; i < 3999; i++)
         memcpy(message + 6 * i, "\\u0001", 6);
-    expect_status(
-        http(server, .method = "POST", .path = text("/api/v1/conversations/%s/claim", loud.conversation), .key = operators), 200);
+    expect_status(http(server, .method = "POST", .path = text("/api/v1/conversations/%s/claim", loud.conversation), .key = operators), 200);
     for (int i = 0; i < 100; i++) {
         struct response *r = as(loud.jwt, "POST", "messages", text("{\"message\":\"%s\"}", message), JSON);
         expect_status(r, 200);

@@ -270,7 +270,8 @@ static struct reader *stream_from(const struct visitor *v, const char *origin)
 {
     struct raw *raw = raw_open(server);
     struct reader *reader = calloc(1, sizeof(*reader));
-    raw_text(raw, "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nOrigin: %s\r\n\r\n", v->jwt, origin);
+    raw_text(raw, "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nOrigin: %s\r\n\r\n", v->jwt,
+             origin);
     reader->fd = raw->fd;
     reader->seen = calloc(1, 1 << 22);
     return reader;
@@ -317,7 +318,9 @@ START_TEST(it_ends_with_the_secret_that_signed_its_token)
     struct reader *other = stream_of(&after, NULL);
     expect_comes(other, ": here", 2000);
     char *path = text("%s/secrets", server->data), *beside = text("%s.other", path);
-    ck_assert_int_eq(system(text("grep '^#' %s >%s && tail -n 1 %s >>%s && chmod 600 %s && mv %s %s", path, beside, path, beside, beside, beside, path)), 0);
+    ck_assert_int_eq(
+        system(text("grep '^#' %s >%s && tail -n 1 %s >>%s && chmod 600 %s && mv %s %s", path, beside, path, beside, beside, beside, path)),
+        0);
     int64_t deadline = now_ms() + 1000;
     for (size_t i = 0; i < COUNT(readers); i++)
         ck_assert_msg(ends(readers[i], (int)(deadline - now_ms())), "%s", readers[i]->seen);

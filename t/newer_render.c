@@ -1,6 +1,6 @@
 /*
- * The renderer of a later version, for a server that is otherwise assayd: a report's `url` is called `URL`, a message's `content` `CONTENT`,
- * and the ETags' last part is 2.
+ * The renderer of a later version, for a server that is otherwise assayd: a report's `url` is called `URL`, a message's `content`
+ * `CONTENT`, and the ETags' last part is 2.
  */
 #define render_records records_of_now
 #define render_report report_of_now

@@ -1,6 +1,6 @@
 /*
- * What is kept as JSON alone, rendered again: its members as every renderer so far has called them, read back and given to today's. A renderer
- * that calls one otherwise adds a line here.
+ * What is kept as JSON alone, rendered again: its members as every renderer so far has called them, read back and given to today's. A
+ * renderer that calls one otherwise adds a line here.
  */
 #include "render_widget.h"
 
@@ -87,8 +87,8 @@ bool render_event_again(struct str json, struct buf *out)
 {
     struct record r;
     struct store_event_row e = {.at = 0};
-    bool good = record_open(&r, json) && id_of(&r, "id", &e.id) && id_of(&r, "agent_id", &e.agent) &&
-                id_of(&r, "visitor_id", &e.visitor) && id_of(&r, "conversation_id", &e.conversation) && text_of(&r, "kind").n > 0;
+    bool good = record_open(&r, json) && id_of(&r, "id", &e.id) && id_of(&r, "agent_id", &e.agent) && id_of(&r, "visitor_id", &e.visitor) &&
+                id_of(&r, "conversation_id", &e.conversation) && text_of(&r, "kind").n > 0;
     if (good) {
         e.created_at = time_of(&r, "created_at");
         e.at = time_of(&r, "at");

@@ -56,9 +56,10 @@ void widget_id(struct buf *out, const char *name, const struct ulid *id);
 bool widget_ulid(struct request *r, unsigned field, struct ulid *out);
 
 /*
- * widget_page_reply(r, conversation, seen_after, values, before, behind): 200 with the page of messages that after, before and limit ask for
- * (${values} NULL: the last WIDGET_MESSAGES_INIT), nothing up to ${seen_after} in it: {"data":{${before}"messages":[…],"has_more":…${behind}}}.
- * Or 422 or 503. However large the messages are, a client that does not read keeps little memory.
+ * widget_page_reply(r, conversation, seen_after, values, before, behind): 200 with the page of messages that after, before and limit ask
+ * for (${values} NULL: the last WIDGET_MESSAGES_INIT), nothing up to ${seen_after} in it:
+ * {"data":{${before}"messages":[…],"has_more":…${behind}}}. Or 422 or 503. However large the messages are, a client that does not read
+ * keeps little memory.
  */
 void widget_page_reply(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
                        const struct buf *before, const struct buf *behind);

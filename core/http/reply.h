@@ -24,8 +24,8 @@ static inline void reply_push(struct request *r, h2o_iovec_t *name, const char *
 }
 
 /*
- * reply_begin(r, status, type, length, generator): the head of an answer whose body ${generator} sends: of ${length} bytes, or SIZE_MAX: not
- * known. Once the limiter was asked.
+ * reply_begin(r, status, type, length, generator): the head of an answer whose body ${generator} sends: of ${length} bytes, or SIZE_MAX:
+ * not known. Once the limiter was asked.
  */
 void reply_begin(struct request *r, int status, const char *type, size_t length, h2o_generator_t *generator);
 

@@ -26,8 +26,8 @@ enum session_verdict {
 enum session_verdict session_find(struct request *r, struct str token);
 
 /*
- * session_allows(r, agent), session_signed(r, now_ms): of a request that was let in and is answered for long: would it still be, by what its
- * agent is now, and by the secrets that are known now?
+ * session_allows(r, agent), session_signed(r, now_ms): of a request that was let in and is answered for long: would it still be, by what
+ * its agent is now, and by the secrets that are known now?
  */
 bool session_allows(struct request *r, const struct store_agent *agent);
 bool session_signed(struct request *r, int64_t now_ms);

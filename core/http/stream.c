@@ -25,7 +25,7 @@ struct stream {
     struct buf out;             /* on its way; empty while nothing is */
     uint64_t beat_at_ms;
     bool sending, again /* something may have come meanwhile */, ended, open;
-    bool over; /* its token is: it ends once the part on its way is taken */
+    bool over;                    /* its token is: it ends once the part on its way is taken */
     bool claimed, closed, typing; /* as told */
 };
 

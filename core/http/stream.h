@@ -1,7 +1,7 @@
 /*
  * Open event streams (server-sent events) of conversations, on the worker's loop. A stream holds no queue: what it has to tell is read from
- * the store when its client has taken the last part, from the message it was told last. So a slow reader costs one part, which is bounded by
- * bytes, and misses nothing, and a stream that comes back with Last-Event-ID goes on without a gap. Worker processes only.
+ * the store when its client has taken the last part, from the message it was told last. So a slow reader costs one part, which is bounded
+ * by bytes, and misses nothing, and a stream that comes back with Last-Event-ID goes on without a gap. Worker processes only.
  */
 #ifndef ASSAY_HTTP_STREAM_H
 #define ASSAY_HTTP_STREAM_H
