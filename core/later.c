@@ -4,6 +4,7 @@
 #include "http/request.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define SLICE_US 2000
@@ -22,6 +23,12 @@ static uint64_t clock_us(clockid_t clock)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
+static long faults(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_majflt : 0;
+}
+
 static void note_longest(_Atomic uint64_t *longest, uint64_t us)
 {
     if (us > score_get(*longest))
@@ -33,6 +40,7 @@ void request_slice(struct request *r, request_fn *work)
 {
     struct score *score = r->worker->process->score;
     uint64_t began = clock_us(CLOCK_MONOTONIC), cpu = clock_us(CLOCK_THREAD_CPUTIME_ID);
+    r->slice_faults = faults();
     unsigned doublings = r->slices++ / SLICES_PATIENT;
     r->slice_until_us = began + ((uint64_t)SLICE_US << (doublings < 10 ? doublings : 10));
     work(r);
@@ -44,6 +52,12 @@ bool request_pause(void *arg)
 {
     const struct request *r = arg;
     return clock_us(CLOCK_MONOTONIC) >= r->slice_until_us;
+}
+
+bool request_waited(void *arg)
+{
+    const struct request *r = arg;
+    return faults() != r->slice_faults;
 }
 
 /*

@@ -31,6 +31,8 @@ bool page_room(struct store *s, void **items, size_t *cap, size_t count, size_t 
 
 /* ---- pauses on the way to a page ---- */
 
+#define STEPS_A_TURN 4
+
 static uint64_t mark_bytes(uint64_t mark, const void *p, size_t n)
 {
     const uint8_t *at = p;
@@ -57,10 +59,10 @@ struct steps steps_begin(struct store *s, const struct store_list_query *q, bool
 bool steps_pause(void *steps)
 {
     struct steps *at = steps;
-    if (++at->taken <= at->s->page_steps)
+    if (++at->taken < at->s->page_steps + STEPS_A_TURN || at->q->waited == NULL || !store_paused(at->q) || !at->q->waited(at->q->pause_arg))
         return false;
     at->s->page_steps = at->taken;
-    return store_paused(at->q);
+    return true;
 }
 
 /* ---- projects ---- */

@@ -14,9 +14,10 @@ struct page {
 struct page page_of(const struct store_list_query *q);
 
 /*
- * Steps on the way to a page, each of which may wait for the disk. What they look at is not kept but looked at again in the next turn, when it
- * lies in memory: so each turn takes one step more, at least, before it pauses. steps_begin(s, q, projects): at the beginning of a turn; the
- * same query goes on where it was. steps_pause(steps): before a step: is it for the next turn?
+ * Steps on the way to a page. They are short, but each may wait for the disk; only a turn that did so pauses between them. What they look at
+ * is not kept but looked at again in the next turn, when it lies in memory: so each turn takes a few steps more before it pauses.
+ * steps_begin(s, q, projects): at the beginning of a turn; the same query goes on where it was. steps_pause(steps): before a step: is it for
+ * the next turn?
  */
 struct steps {
     struct store *s;

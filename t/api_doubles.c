@@ -241,6 +241,11 @@ bool request_pause(void *r)
     return r == NULL;
 }
 
+bool request_waited(void *r)
+{
+    return r == NULL;
+}
+
 void request_hash(struct request *r, struct str password, request_hash_fn *done)
 {
     played.hashes++;

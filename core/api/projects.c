@@ -54,6 +54,7 @@ void projects_list(struct request *r)
         .page = v[PROJECTS_PAGE].number,
         .per_page = api_per_page[v[PROJECTS_PER_PAGE].number],
         .pause = request_pause,
+        .waited = request_waited,
         .pause_arg = r,
     };
     r->state = query;

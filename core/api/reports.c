@@ -162,6 +162,7 @@ void reports_list(struct request *r)
         .per_page = api_per_page[v[REPORTS_PER_PAGE].number],
         .with_results = v[REPORTS_INCLUDE].sent,
         .pause = request_pause,
+        .waited = request_waited,
         .pause_arg = r,
     };
     r->state = query;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,6 +56,21 @@ static double clock_ms(clockid_t clock)
 static bool pause_after(void *until)
 {
     return clock_ms(CLOCK_MONOTONIC) >= *(const double *)until;
+}
+
+static long faults(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_majflt;
+}
+
+static long slice_faults;
+
+static bool waited(void *arg)
+{
+    (void)arg;
+    return faults() != slice_faults;
 }
 
 struct outcome {
@@ -112,10 +128,12 @@ static void ask(size_t at, uint64_t pages)
                                  .page = lists[at].deep ? pages : 1,
                                  .per_page = lists[at].per_page,
                                  .pause = pause_after,
+                                 .waited = waited,
                                  .pause_arg = &until};
     for (struct outcome o = {.status = STORE_AGAIN}; o.status == STORE_AGAIN; slices++) {
         double began = clock_ms(CLOCK_MONOTONIC), cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
         until = began + SLICE_MS;
+        slice_faults = faults();
         if (lists[at].projects)
             store_project_list(s, &q, projects_listed, &o);
         else
