@@ -249,7 +249,7 @@ struct store_list_query {
     unsigned per_page;
     bool with_results;        /* reports only */
     store_pause_fn *pause;    /* where it says true, the answer is STORE_AGAIN: the same query, asked again, goes on; NULL: all at once */
-    store_pause_fn *waited;   /* did this turn wait for the disk? Then it pauses on the way to the page, too, which is short otherwise; NULL: no */
+    store_pause_fn *waited;   /* did this turn wait for what it read? Then it pauses on the way to the page, too, which is short otherwise; NULL: no */
     void *pause_arg;
 };
 

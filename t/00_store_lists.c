@@ -187,6 +187,43 @@ START_TEST(a_search_finds_substrings_whatever_their_case_with_an_exact_total)
 }
 END_TEST
 
+START_TEST(a_needle_of_any_length_up_to_200_is_found_wherever_it_lies)
+{
+    enum { URLS = 130, MOST = 200 };
+    static char urls[URLS][300];
+    kit_segment_rows = 64; /* some in segments, some in the log */
+    kit_chunk_shift = 6;
+    kit_log_entries = 8;
+    kit_reopen(&k);
+    for (unsigned i = 0; i < URLS; i++) {
+        size_t n = (size_t)snprintf(urls[i], sizeof(urls[i]), "https://a.com/%u/", i % 9);
+        while (n < 260)
+            n += (size_t)snprintf(urls[i] + n, sizeof(urls[i]) - n, "%s%u", n % 3 ? "Word-" : "q/", (unsigned)(i * 31 + n) % 40);
+        kit_create(&k, w, urls[i], "a.com");
+        if (i == 100)
+            kit_purge(&k, 100);
+    }
+    struct store_list_query q = query(REPORT_BY_URL, true);
+    for (unsigned n = 1; n <= MOST; n++) {
+        char needle[MOST + 1];
+        unsigned from = n * 7 % (260 - MOST), total = 0;
+        memcpy(needle, urls[n % URLS] + from, n);
+        needle[n] = '\0';
+        needle[n / 2] ^= needle[n / 2] >= 'a' && needle[n / 2] <= 'z' ? 0x20 : 0;
+        for (unsigned i = 0; i < URLS; i++)
+            total += strcasestr(urls[i], needle) != NULL;
+        q.search = str_of(needle);
+        ck_assert_uint_ge(total, 1);
+        ck_assert_uint_eq(kit_reports(k.s, &q).total, total);
+        store_read_end(k.s);
+        needle[n - 1] = '~';
+        ck_assert_uint_eq(kit_reports(k.s, &q).total, 0);
+        store_read_end(k.s);
+    }
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+}
+END_TEST
+
 START_TEST(a_search_goes_with_filters)
 {
     seven();
@@ -734,6 +771,7 @@ int main(void)
     tcase_add_test(tc, an_absurd_page_is_empty_with_the_right_total);
     tcase_add_test(tc, items_carry_results_only_when_asked_for);
     tcase_add_loop_test(tc, a_search_finds_substrings_whatever_their_case_with_an_exact_total, 0, COUNT(searches));
+    tcase_add_test(tc, a_needle_of_any_length_up_to_200_is_found_wherever_it_lies);
     tcase_add_test(tc, a_search_goes_with_filters);
     tcase_add_test(tc, a_percent_and_an_underscore_are_letters_like_any_other);
     tcase_add_test(tc, the_order_by_url_is_right_however_long_they_are);

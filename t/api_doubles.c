@@ -249,6 +249,11 @@ void request_away(struct request *r, struct away_job *job)
     job->over(job, r);
 }
 
+bool request_waited(void *r)
+{
+    return r == NULL;
+}
+
 void request_hash(struct request *r, struct str password, request_hash_fn *done)
 {
     played.hashes++;

@@ -138,7 +138,7 @@ struct request {
     uint64_t waits_from_us, waited_us, answered_us /* when the answer began, of CLOCK_MONOTONIC; where there is an access log */;
     unsigned slices;         /* turns of the loop that its work took: see request_slice */
     uint64_t slice_until_us; /* CLOCK_MONOTONIC */
-    long slice_faults;       /* pages that the process had waited for when it began */
+    long slice_faults;       /* page faults until it began: see core/later.c */
     struct str etag;
     struct {
         struct ratelimit_state state;
@@ -258,7 +258,7 @@ void request_await(struct request *r, uint64_t report, unsigned timeout_ms, requ
 /*
  * Work that may be more than one turn of the loop should hold it for. request_slice(r, work): do ${work}, which ends in a reply, or in
  * request_later where request_pause said that the loop should turn. request_later(r, work): ${work}, as another slice, in a later turn.
- * request_waited: did this slice wait for the disk? How long slices were is seen in the worker's score.
+ * request_waited: did this slice wait for the disk, or see many pages for the first time? How long slices were is seen in the worker's score.
  */
 void request_slice(struct request *r, request_fn *work);
 void request_later(struct request *r, request_fn *work);
