@@ -13,11 +13,9 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
 
 struct auditor {
     struct process *process;

@@ -5,29 +5,7 @@
 #include <check.h>
 #include <endian.h>
 
-#define RECORD_PENDING(link)                                                                                                                                   \
-    "{\"id\":41,\"url\":\"https://example.com/\",\"project\":\"example.com\",\"status\":\"pending\",\"score\":null,\"result\":null,\"privacy\":0,"           \
-    "\"password\":false,\"link\":\"" link "\",\"issues\":null,\"results\":null,\"error\":null,\"generated_at\":null,"                                      \
-    "\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:00Z\"}"
-#define LINK "https://api.example.com/reports/41"
-
 static const char *const id_41[] = {"41", ""};
-
-static void body_is(const char *want)
-{
-    ck_assert_str_eq(played.body.p, want);
-}
-
-static void body_has(const char *part)
-{
-    ck_assert_msg(strstr(played.body.p, part) != NULL, "%s is not in %s", part, played.body.p);
-}
-
-static void graded(void)
-{
-    played.reports_count = 0;
-    played_report(41, REPORT_DONE, "{\"title\":{}}");
-}
 
 static void gone(void)
 {
@@ -55,7 +33,7 @@ START_TEST(created_report_is_held_until_it_is_graded)
 {
     played_report(41, REPORT_PENDING, NULL);
     played.answer.id = 41;
-    played.on_await = graded;
+    played.on_await = played_graded;
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com", NULL);
     ck_assert_int_eq(played.status, 201);
     ck_assert_uint_eq(played.awaits, 1);
@@ -64,8 +42,8 @@ START_TEST(created_report_is_held_until_it_is_graded)
     ck_assert_str_eq(played_header("location"), "https://api.example.com/api/v1/reports/41");
     ck_assert_ptr_null(played_header("preference-applied"));
     ck_assert_ptr_null(played_header("idempotent-replayed"));
-    body_has("\"status\":\"done\"");
-    body_has(",\"status\":201}");
+    played_body_has("\"status\":\"done\"");
+    played_body_has(",\"status\":201}");
     ck_assert_uint_eq(played.change.kind, CHANGE_REPORT_CREATE);
     ck_assert_uint_eq(played.change.workspace, 7);
     ck_assert_uint_eq(played.change.privacy, 0);
@@ -84,13 +62,13 @@ START_TEST(report_still_pending_when_time_is_up_goes_out_as_it_is)
     played.answer.id = 41;
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com", NULL);
     ck_assert_uint_eq(played.awaits, 1);
-    body_is("{\"data\":" RECORD_PENDING(LINK) ",\"status\":201}");
+    played_body_is("{\"data\":" RECORD_PENDING(LINK) ",\"status\":201}");
 }
 END_TEST
 
 START_TEST(report_graded_before_the_first_look_is_not_held)
 {
-    graded();
+    played_graded();
     played.answer.id = 41;
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com", NULL);
     ck_assert_uint_eq(played.awaits, 0);
@@ -135,7 +113,7 @@ START_TEST(caller_says_how_long_to_wait)
     ck_assert_uint_eq(played.await_ms, prefer_cases[_i].await_ms);
     ck_assert_pstr_eq(played_header("preference-applied"), prefer_cases[_i].applied);
     ck_assert_ptr_nonnull(played_header("location"));
-    body_has(prefer_cases[_i].status == 202 ? ",\"status\":202}" : ",\"status\":201}");
+    played_body_has(prefer_cases[_i].status == 202 ? ",\"status\":202}" : ",\"status\":201}");
 }
 END_TEST
 
@@ -165,13 +143,13 @@ START_TEST(form_that_is_wrong_creates_nothing)
     ck_assert_int_eq(played.status, 422);
     ck_assert_uint_eq(played.changes, 0);
     ck_assert_uint_eq(played.hashes, 0);
-    body_has(create_refusals[_i].errors);
+    played_body_has(create_refusals[_i].errors);
 }
 END_TEST
 
 START_TEST(password_is_hashed_with_privacy_2_only)
 {
-    graded();
+    played_graded();
     played.answer.id = 41;
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com&privacy=2&password=" LONG_255, NULL);
     ck_assert_int_eq(played.status, 201);
@@ -202,7 +180,7 @@ START_TEST(idempotency_key_goes_to_the_writer_as_digests)
 {
     static const char *const headers[] = {"idempotency-key", "abc", NULL};
     uint8_t first[32];
-    graded();
+    played_graded();
     played.answer.id = 41;
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com", headers);
     ck_assert_uint_eq(played.change.idem_key.n, 32);
@@ -240,12 +218,12 @@ START_TEST(replay_has_the_first_status_and_waits_as_the_first_did)
 {
     played_report(41, REPORT_PENDING, NULL);
     played.answer = (struct store_answer){.id = 41, .replayed = 1, .code = 201};
-    played.on_await = graded;
+    played.on_await = played_graded;
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com", NULL);
     ck_assert_int_eq(played.status, 201);
     ck_assert_str_eq(played_header("idempotent-replayed"), "true");
     ck_assert_uint_eq(played.awaits, 1);
-    body_has("\"status\":\"done\"");
+    played_body_has("\"status\":\"done\"");
     played.reports_count = 0;
     played_report(41, REPORT_PENDING, NULL);
     played.answer.code = 202;
@@ -309,7 +287,7 @@ START_TEST(update_sends_what_was_sent_and_answers_at_once)
     ck_assert_uint_eq(played.change.privacy, update_cases[_i].privacy);
     ck_assert(str_eq(played.change.hash, str_of(update_cases[_i].hash)));
     ck_assert_uint_eq(played.awaits, 0);
-    body_is("{\"data\":" RECORD_PENDING(LINK) ",\"status\":200}");
+    played_body_is("{\"data\":" RECORD_PENDING(LINK) ",\"status\":200}");
 }
 END_TEST
 
@@ -331,7 +309,7 @@ START_TEST(update_that_is_wrong_changes_nothing)
     ck_assert_int_eq(played.status, 422);
     ck_assert_uint_eq(played.changes, 0);
     ck_assert_uint_eq(played.hashes, 0);
-    body_has(update_refusals[_i].message);
+    played_body_has(update_refusals[_i].message);
 }
 END_TEST
 
@@ -389,7 +367,7 @@ START_TEST(deleted_report_is_told_by_its_id)
     ck_assert_int_eq(played.status, 200);
     ck_assert_uint_eq(played.change.kind, CHANGE_REPORT_DELETE);
     ck_assert_uint_eq(played.change.id, 41);
-    body_is("{\"id\":41,\"object\":\"report\",\"deleted\":true,\"status\":200}");
+    played_body_is("{\"id\":41,\"object\":\"report\",\"deleted\":true,\"status\":200}");
 }
 END_TEST
 

@@ -6,29 +6,7 @@
 #include <endian.h>
 #include <json-c/json.h>
 
-#define RECORD_PENDING(link)                                                                                                                                   \
-    "{\"id\":41,\"url\":\"https://example.com/\",\"project\":\"example.com\",\"status\":\"pending\",\"score\":null,\"result\":null,\"privacy\":0,"           \
-    "\"password\":false,\"link\":\"" link "\",\"issues\":null,\"results\":null,\"error\":null,\"generated_at\":null,"                                      \
-    "\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:00Z\"}"
-#define LINK "https://api.example.com/reports/41"
-
 static const char *const id_41[] = {"41", ""};
-
-static void body_is(const char *want)
-{
-    ck_assert_str_eq(played.body.p, want);
-}
-
-static void body_has(const char *part)
-{
-    ck_assert_msg(strstr(played.body.p, part) != NULL, "%s is not in %s", part, played.body.p);
-}
-
-static void graded(void)
-{
-    played.reports_count = 0;
-    played_report(41, REPORT_DONE, "{\"title\":{}}");
-}
 
 /* ---- one report ---- */
 
@@ -37,7 +15,7 @@ START_TEST(report_is_served_as_it_is_stored)
     played_report(41, REPORT_PENDING, NULL);
     played_send("GET", "/api/v1/reports/{id}", id_41, "", NULL);
     ck_assert_int_eq(played.status, 200);
-    body_is("{\"data\":" RECORD_PENDING(LINK) ",\"status\":200}");
+    played_body_is("{\"data\":" RECORD_PENDING(LINK) ",\"status\":200}");
     ck_assert(str_eq(played.request.etag, STR("\"5-1\"")));
     ck_assert_str_eq(played_header("cache-control"), "private, no-cache");
 }
@@ -45,9 +23,9 @@ END_TEST
 
 START_TEST(results_stand_between_issues_and_error)
 {
-    graded();
+    played_graded();
     played_send("GET", "/api/v1/reports/{id}", id_41, "", NULL);
-    body_has("\"passed\":0},\"results\":{\"title\":{}},\"error\":null");
+    played_body_has("\"passed\":0},\"results\":{\"title\":{}},\"error\":null");
 }
 END_TEST
 
@@ -57,7 +35,7 @@ START_TEST(report_at_hand_is_304)
     played_report(41, REPORT_PENDING, NULL);
     played_send("GET", "/api/v1/reports/{id}", id_41, "", headers);
     ck_assert_int_eq(played.status, 304);
-    body_is("");
+    played_body_is("");
     ck_assert(str_eq(played.request.etag, STR("\"5-1-gz\"")));
 }
 END_TEST
@@ -80,11 +58,11 @@ START_TEST(list_without_a_query_takes_the_defaults)
     ck_assert_uint_eq(played.query.per_page, 10);
     ck_assert_uint_eq(played.query.search.n, 0);
     ck_assert(!played.query.with_results);
-    body_has("{\"data\":[{\"id\":42,");
-    body_has("},{\"id\":41,");
-    body_has("\"link\":\"https://api.example.com/reports/41\"");
-    body_has("],\"links\":{\"first\":\"https://api.example.com/api/v1/reports?page=1\"");
-    body_has("\"total\":12},\"status\":200}");
+    played_body_has("{\"data\":[{\"id\":42,");
+    played_body_has("},{\"id\":41,");
+    played_body_has("\"link\":\"https://api.example.com/reports/41\"");
+    played_body_has("],\"links\":{\"first\":\"https://api.example.com/api/v1/reports?page=1\"");
+    played_body_has("\"total\":12},\"status\":200}");
     ck_assert_ptr_null(strstr(played.body.p, "results"));
     ck_assert_ptr_nonnull(strstr(played_header("link"), "?page=2>; rel=\"next\""));
     struct json_object *json = json_tokener_parse(played.body.p);
@@ -124,7 +102,7 @@ START_TEST(a_search_that_takes_several_turns_of_the_loop_is_answered_once)
     played.list_turns = 3;
     played_send("GET", "/api/v1/reports", NULL, "search=x", NULL);
     ck_assert_int_eq(played.status, 200);
-    body_has("\"total\":1}");
+    played_body_has("\"total\":1}");
     ck_assert_uint_eq(played.lists, 4);
     ck_assert_uint_eq(played.laters, 3);
     ck_assert_ptr_nonnull(played.query.pause);
@@ -146,8 +124,8 @@ START_TEST(project_filter_takes_name_or_id_and_an_unknown_one_is_an_empty_list)
     for (int i = 0; i < 6; ++i) {
         played_send("GET", "/api/v1/reports", NULL, unknown[i], NULL);
         ck_assert_int_eq(played.status, 200);
-        body_has("{\"data\":[],\"links\":");
-        body_has("\"total\":0}");
+        played_body_has("{\"data\":[],\"links\":");
+        played_body_has("\"total\":0}");
     }
     ck_assert_uint_eq(played.lists, 4);
 }
@@ -179,7 +157,7 @@ START_TEST(list_over_1_mib_asks_for_a_smaller_page)
     played.total = 50;
     played_send("GET", "/api/v1/reports", NULL, "include=results&per_page=50", NULL);
     ck_assert_int_eq(played.status, 422);
-    body_has("per_page ");
+    played_body_has("per_page ");
     played_send("GET", "/api/v1/reports", NULL, "per_page=50", NULL);
     ck_assert_int_eq(played.status, 200);
     played.reports_count = 10;
@@ -207,7 +185,7 @@ START_TEST(project_is_found_by_name_or_id)
     played_project(3, "example.com");
     played_send("GET", "/api/v1/projects/{project}", args, "", NULL);
     ck_assert_int_eq(played.status, 200);
-    body_is("{\"data\":{\"id\":3,\"project\":\"example.com\",\"reports_count\":0,\"score\":null,\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:00Z\"},"
+    played_body_is("{\"data\":{\"id\":3,\"project\":\"example.com\",\"reports_count\":0,\"score\":null,\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:00Z\"},"
             "\"status\":200}");
     played_send("GET", "/api/v1/projects/{project}", args, "", at_hand);
     ck_assert_int_eq(played.status, 304);
@@ -227,7 +205,7 @@ START_TEST(deleted_project_is_told_by_id_and_name)
     ck_assert_uint_eq(played.change.match.n, 16);
     ck_assert_uint_eq(matched(0), 2);
     ck_assert_uint_gt(matched(1), UINT64_C(1) << 62); /* a tag of another project: no version of this one */
-    body_is("{\"id\":3,\"object\":\"project\",\"project\":\"example.com\",\"deleted\":true,\"status\":200}");
+    played_body_is("{\"id\":3,\"object\":\"project\",\"project\":\"example.com\",\"deleted\":true,\"status\":200}");
     played.answer.status = STORE_PRECONDITION;
     played_send("DELETE", "/api/v1/projects/{project}", args, "", match);
     ck_assert_int_eq(played.status, 412);
@@ -254,10 +232,10 @@ START_TEST(health_and_readiness_differ_while_draining)
 {
     played_send("GET", "/healthz", NULL, "", NULL);
     ck_assert_int_eq(played.status, 200);
-    body_is("{\"status\":\"ok\"}");
+    played_body_is("{\"status\":\"ok\"}");
     played_send("GET", "/readyz", NULL, "", NULL);
     ck_assert_int_eq(played.status, 200);
-    body_is("{\"status\":\"ready\"}");
+    played_body_is("{\"status\":\"ready\"}");
     played.not_ready = true;
     played_send("GET", "/healthz", NULL, "", NULL);
     ck_assert_int_eq(played.status, 200);

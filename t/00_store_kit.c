@@ -1,7 +1,11 @@
 #include "t/00_store_kit.h"
 
 #include <ftw.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 char kit_problem[512];
@@ -397,4 +401,49 @@ int kit_run(Suite *suite)
     srunner_free(runner);
     kit_remove(base);
     return failed == 0 ? 0 : 1;
+}
+
+uint64_t kit_random(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+    return *seed >> 33;
+}
+
+void *kit_shared(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(p != MAP_FAILED);
+    return p;
+}
+
+static void kill_somewhere(pid_t pid, uint64_t *seed, const volatile uint64_t *progress)
+{
+    const struct timespec tick = {.tv_nsec = 20000};
+    uint64_t before = *progress;
+    for (int i = 0; i < 200000 && *progress == before; i++)
+        nanosleep(&tick, NULL);
+    ck_assert_uint_gt(*progress, before);
+    const struct timespec more = {.tv_nsec = (long)(kit_random(seed) % 15000000)};
+    nanosleep(&more, NULL);
+    kill(pid, SIGKILL);
+}
+
+void kit_kill(struct kit *k, int rounds, uint64_t seed, void (*run)(const char *dir, uint64_t seed), void (*look)(const char *dir),
+              const volatile uint64_t *progress)
+{
+    store_close(k->s);
+    k->s = NULL;
+    for (int round = 0; round < rounds; round++) {
+        int status;
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+            kit_child();
+            run(k->dir, seed + (uint64_t)round);
+        }
+        kill_somewhere(pid, &seed, progress);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the writer ended by itself");
+        look(k->dir);
+    }
 }

@@ -95,4 +95,18 @@ _Noreturn void kit_fail(const char *file, int line, const char *what, const char
 
 int kit_run(Suite *suite);
 
+/* Thirty-odd bits that follow from ${seed}, which moves on. */
+uint64_t kit_random(uint64_t *seed);
+
+/*
+ * kit_kill(k, rounds, seed, run, look, progress):
+ * Close the store of ${k}; then, ${rounds} times: ${run} it in a child of its own, let it come on by one at *progress, which is shared and
+ * grows with each commit, kill it with SIGKILL a random time later, and have a ${look} at what is there.
+ */
+void kit_kill(struct kit *k, int rounds, uint64_t seed, void (*run)(const char *dir, uint64_t seed), void (*look)(const char *dir),
+              const volatile uint64_t *progress);
+
+/* ${size} bytes of zeros that children share. */
+void *kit_shared(size_t size);
+
 #endif

@@ -5,7 +5,6 @@
 #include "t/00_store_kit.h"
 
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,12 +20,6 @@ struct promises {
 
 static struct promises *promises;
 
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
-    return *seed >> 33;
-}
-
 struct writer {
     struct store *s;
     uint64_t sequence, created, finished;
@@ -40,10 +33,10 @@ static void one_commit(struct writer *w)
     struct store_answer a;
     char url[64];
     ck_status(store_begin(w->s, &t), STORE_OK);
-    uint64_t changes = 1 + next_random(&w->seed) % 8;
+    uint64_t changes = 1 + kit_random(&w->seed) % 8;
     for (uint64_t i = 0; i < changes; i++) {
         struct store_change c;
-        if (w->finished < w->created && next_random(&w->seed) % 3 == 0) {
+        if (w->finished < w->created && kit_random(&w->seed) % 3 == 0) {
             w->finished++;
             c = kit_done_change(w->finished, 1, (int)(w->finished % 101));
         } else {
@@ -54,7 +47,7 @@ static void one_commit(struct writer *w)
         ck_status(a.status, STORE_OK);
         w->sequence++;
     }
-    if (next_random(&w->seed) % 4 != 0) /* a step of merging the index */
+    if (kit_random(&w->seed) % 4 != 0) /* a step of merging the index */
         store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}, NOW, &a);
     uint64_t answers[2] = {w->created, w->finished};
     store_channel_note(t, CHANNEL, w->sequence, (struct str){(char *)answers, sizeof(answers)});
@@ -112,44 +105,14 @@ static void look(const char *dir)
     store_close(s);
 }
 
-/* Let it commit at least once more, then strike after a random number of microseconds. */
-static void kill_somewhere(pid_t pid, uint64_t *seed)
-{
-    const struct timespec tick = {.tv_nsec = 20000};
-    uint64_t before = promises->sequence;
-    for (int i = 0; i < 200000 && promises->sequence == before; i++)
-        nanosleep(&tick, NULL);
-    ck_assert_uint_gt(promises->sequence, before);
-    const struct timespec more = {.tv_nsec = (long)(next_random(seed) % 15000000)};
-    nanosleep(&more, NULL);
-    kill(pid, SIGKILL);
-}
-
 START_TEST(a_killed_writer_loses_nothing_it_answered_and_needs_no_repair)
 {
     struct kit k;
-    uint64_t seed = 4711;
-    promises = mmap(NULL, sizeof(*promises), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert(promises != MAP_FAILED);
+    promises = kit_shared(sizeof(*promises));
     kit_open(&k);
     ck_assert_uint_eq(kit_workspace(&k, "acme"), 1);
-    store_close(k.s);
-    k.s = NULL;
-    for (int round = 0; round < ROUNDS; round++) {
-        int status;
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
-        if (pid == 0) {
-            kit_child();
-            writer_run(k.dir, seed + (uint64_t)round);
-        }
-        kill_somewhere(pid, &seed);
-        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-        ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the writer ended by itself");
-        look(k.dir);
-    }
+    kit_kill(&k, ROUNDS, 4711, writer_run, look, &promises->sequence);
     kit_close(&k);
-    munmap(promises, sizeof(*promises));
 }
 END_TEST
 
@@ -180,7 +143,7 @@ START_TEST(a_killed_purge_goes_on)
             kit_purge(&k, 7);
             _exit(0);
         }
-        const struct timespec more = {.tv_nsec = (long)(2000000 + next_random(&seed) % 6000000)};
+        const struct timespec more = {.tv_nsec = (long)(2000000 + kit_random(&seed) % 6000000)};
         nanosleep(&more, NULL);
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);

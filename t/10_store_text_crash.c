@@ -4,12 +4,6 @@
  */
 #include "t/00_store_kit.h"
 
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #define ROUNDS 40
 #define CHANNEL 78
 #define ITEMS 400
@@ -17,25 +11,19 @@
 static volatile uint64_t *promised; /* batches that were answered */
 static struct ulid agent;
 
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
-    return *seed >> 33;
-}
-
 /* Every document of a batch has the batch's number as a word. */
 static void batch_apply(struct store_txn *t, uint64_t batch, uint64_t *seed)
 {
     struct buf rows = {0};
     struct store_answer a;
-    uint64_t first = 1 + next_random(seed) % ITEMS, count = 1 + next_random(seed) % 60;
+    uint64_t first = 1 + kit_random(seed) % ITEMS, count = 1 + kit_random(seed) % 60;
     for (uint64_t i = 0; i < count; i++) {
         char text[512];
         uint8_t hash[16] = {0};
         size_t n = (size_t)snprintf(text, sizeof(text), "batch%llu", (unsigned long long)batch);
-        for (uint64_t words = next_random(seed) % 40; words > 0; words--)
+        for (uint64_t words = kit_random(seed) % 40; words > 0; words--)
             n += (size_t)snprintf(text + n, sizeof(text) - n, " w%llu",
-                                  (unsigned long long)(next_random(seed) % (1 + next_random(seed) % 500)));
+                                  (unsigned long long)(kit_random(seed) % (1 + kit_random(seed) % 500)));
         struct store_synced d = {.title = STR("A document"), .text = {text, n}, .url = STR("https://a.com/"), .price = MONEY_NONE};
         memcpy(hash, &batch, sizeof(batch));
         sync_pack(&rows, SYNC_UPSERT, 1 + (first + i) % ITEMS, hash, 0, &d);
@@ -107,45 +95,15 @@ static void look(const char *dir)
     store_close(s);
 }
 
-/* Let it commit at least once more, then strike after a random number of microseconds. */
-static void kill_somewhere(pid_t pid, uint64_t *seed)
-{
-    const struct timespec tick = {.tv_nsec = 20000};
-    uint64_t before = *promised;
-    for (int i = 0; i < 200000 && *promised == before; i++)
-        nanosleep(&tick, NULL);
-    ck_assert_uint_gt(*promised, before);
-    const struct timespec more = {.tv_nsec = (long)(next_random(seed) % 15000000)};
-    nanosleep(&more, NULL);
-    kill(pid, SIGKILL);
-}
-
 START_TEST(a_killed_writer_leaves_the_words_of_what_it_committed_and_no_others)
 {
     struct kit k;
-    uint64_t seed = 815;
-    promised = mmap(NULL, sizeof(*promised), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert(promised != MAP_FAILED);
+    promised = kit_shared(sizeof(*promised));
     kit_open(&k);
     uint64_t w = kit_workspace(&k, "acme");
     agent = kit_apply(&k, &(struct store_change){.kind = CHANGE_AGENT_CREATE, .workspace = w, .name = STR("a"), .data = STR("{}")}).first;
-    store_close(k.s);
-    k.s = NULL;
-    for (int round = 0; round < ROUNDS; round++) {
-        int status;
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
-        if (pid == 0) {
-            kit_child();
-            writer_run(k.dir, seed + (uint64_t)round);
-        }
-        kill_somewhere(pid, &seed);
-        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-        ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the writer ended by itself");
-        look(k.dir);
-    }
+    kit_kill(&k, ROUNDS, 815, writer_run, look, promised);
     kit_close(&k);
-    munmap((void *)(uintptr_t)promised, sizeof(*promised));
 }
 END_TEST
 

@@ -410,3 +410,19 @@ NOT_PLAYED(wp_products_changed)
 NOT_PLAYED(wp_coupons_sync)
 NOT_PLAYED(wp_status)
 NOT_PLAYED(wp_coupons_pending)
+
+void played_body_is(const char *want)
+{
+    ck_assert_str_eq(played.body.p, want);
+}
+
+void played_body_has(const char *part)
+{
+    ck_assert_msg(strstr(played.body.p, part) != NULL, "%s is not in %s", part, played.body.p);
+}
+
+void played_graded(void)
+{
+    played.reports_count = 0;
+    played_report(41, REPORT_DONE, "{\"title\":{}}");
+}

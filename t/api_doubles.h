@@ -58,4 +58,17 @@ const char *played_header(const char *name);
 struct store_report *played_report(uint64_t id, enum report_status status, const char *results);
 struct store_project *played_project(uint64_t id, const char *name);
 
+#define RECORD_PENDING(link)                                                                                                                                   \
+    "{\"id\":41,\"url\":\"https://example.com/\",\"project\":\"example.com\",\"status\":\"pending\",\"score\":null,\"result\":null,\"privacy\":0,"           \
+    "\"password\":false,\"link\":\"" link "\",\"issues\":null,\"results\":null,\"error\":null,\"generated_at\":null,"                                      \
+    "\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:00Z\"}"
+#define LINK "https://api.example.com/reports/41"
+
+/* The reply's body is this; has this part. */
+void played_body_is(const char *want);
+void played_body_has(const char *part);
+
+/* The store's only report is 41, graded. */
+void played_graded(void);
+
 #endif

@@ -1,6 +1,6 @@
 /*
  * One request over libcurl, under the guard: its socket goes where the guard lets it, its bytes are counted after decompression, its
- * redirect is reported and not followed. The engine (audit.c) runs many.
+ * redirect is reported and not followed. The engine (job.h) runs many.
  */
 #ifndef ASSAY_FETCH_H
 #define ASSAY_FETCH_H

@@ -1,0 +1,188 @@
+#include "job.h"
+#include "last_words.h"
+#include "results.h"
+#include "sandbox.h"
+#include "url.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WATCHDOG_SECONDS 10
+
+int64_t job_clock_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void jobs_init(struct jobs *q)
+{
+    *q = (struct jobs){.last = &q->first};
+}
+
+void jobs_add(struct jobs *q, struct job *job)
+{
+    job->next = NULL;
+    *q->last = job;
+    q->last = &job->next;
+    q->count++;
+}
+
+struct job *jobs_take(struct jobs *q, struct job **at)
+{
+    struct job *job = *at;
+    *at = job->next;
+    if (q->last == &job->next)
+        q->last = at;
+    q->count--;
+    return job;
+}
+
+void transfer_stop(struct audit *audit, struct transfer *t)
+{
+    fetch_cancel(t->fetch, audit->multi);
+    if (t->placed)
+        places_give(audit->places, t->url.host, audit->pid);
+    t->placed = false;
+}
+
+void job_free(struct audit *audit, struct job *job)
+{
+    for (unsigned i = 0; i < PARTS; i++) {
+        transfer_stop(audit, &job->parts[i]);
+        fetch_free(job->parts[i].fetch);
+        url_free(&job->parts[i].url);
+    }
+    facts_free(&job->facts);
+    url_free(&job->url);
+    free(job);
+}
+
+static void move_to_finished(struct audit *audit, struct job *job)
+{
+    for (struct job **at = &audit->running.first; *at != NULL; at = &(*at)->next) {
+        if (*at == job) {
+            jobs_add(&audit->finished, jobs_take(&audit->running, at));
+            return;
+        }
+    }
+}
+
+void job_fail(struct audit *audit, struct job *job, const char *code, const char *message)
+{
+    for (unsigned i = 0; i < PARTS; i++)
+        transfer_stop(audit, &job->parts[i]);
+    job->error_code = code;
+    snprintf(job->error_message, sizeof(job->error_message), "%s", message);
+    move_to_finished(audit, job);
+}
+
+/* What a request's end means for the report (api.md §4). */
+static const struct {
+    const char *code, *message;
+} failures[] = {
+    [FETCH_OK] = {NULL, NULL},
+    [FETCH_DNS] = {"dns_failed", "The host name could not be found. Check its spelling and its DNS records."},
+    [FETCH_CONNECT] = {"connect_failed", "No connection to the host could be made. Check that it is up and open to the public."},
+    [FETCH_REFUSED] = {"connect_failed", "The host refused the connection. Check that its web server runs."},
+    [FETCH_BROKEN] = {"connect_failed", "The host broke the connection off or gave an answer that is not HTTP."},
+    [FETCH_CUT] = {"interrupted",
+                   "The connection ended before the whole page had come. Check the host's web server and what stands before it."},
+    [FETCH_CODING] = {"http_error",
+                      "The page's Content-Encoding is unknown, or not the one its body has. Check how the server compresses it."},
+    [FETCH_TLS] = {"tls_failed", "No encrypted connection could be made. Check the host's TLS settings and certificate."},
+    [FETCH_UNVERIFIED] = {"tls_failed", "The host's certificate does not verify, and no connection could be made without it."},
+    [FETCH_TIMEOUT] = {"timeout", "The page did not come in time."},
+    [FETCH_TOO_LARGE] = {"too_large", "The page, or its header, is larger than can be graded."},
+    [FETCH_FORBIDDEN] = {"address_forbidden", "The host's address is private or reserved, and may not be graded."},
+    [FETCH_NOT_HTML] = {"not_html", "The URL leads to something that is not an HTML page."},
+    [FETCH_MEMORY] = {"too_complex", "The page needs more memory to grade than it may have."},
+};
+
+void job_fail_as(struct audit *audit, struct job *job, enum fetch_error error)
+{
+    job_fail(audit, job, failures[error].code, failures[error].message);
+}
+
+void job_waited(const struct audit *audit, struct job *job, int64_t ms)
+{
+    int64_t room = (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
+    ms = ms < room ? ms : room;
+    job->waited_ms += ms;
+    job->deadline_ms += ms;
+    for (unsigned i = 0; i < PARTS; i++)
+        job->parts[i].until_ms += ms;
+}
+
+void job_others_waited(struct audit *audit, const struct job *but, int64_t since_ms)
+{
+    int64_t ms = job_clock_ms() - since_ms;
+    for (struct job *job = audit->running.first; job != NULL && ms > 0; job = job->next)
+        if (job != but)
+            job_waited(audit, job, ms);
+}
+
+void job_watch(const struct job *job)
+{
+    last_words_page(job->id);
+    if (sandbox_is_on())
+        alarm(WATCHDOG_SECONDS);
+}
+
+void job_watch_end(void)
+{
+    if (sandbox_is_on())
+        alarm(0);
+    last_words_page(0);
+}
+
+static void job_grade(struct audit *audit, struct job *job)
+{
+    struct audit_findings findings = {.id = job->id, .final_url = job->facts.response.url.p};
+    struct buf json = {0};
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    job->facts.now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    int64_t began_ms = job_clock_ms();
+    job_watch(job);
+    bool made = results_make(&job->facts, audit->conf, &findings, &json);
+    job_watch_end();
+    job_others_waited(audit, job, began_ms);
+    if (made) {
+        job->done(job->arg, &findings);
+    } else {
+        findings.error_code = failures[FETCH_MEMORY].code;
+        findings.error_message = failures[FETCH_MEMORY].message;
+        job->done(job->arg, &findings);
+    }
+    buf_free(&json);
+}
+
+void job_call_finished(struct audit *audit)
+{
+    while (audit->finished.first != NULL) {
+        struct job *job = jobs_take(&audit->finished, &audit->finished.first);
+        if (job->error_code == NULL) {
+            job_grade(audit, job);
+        } else {
+            struct audit_findings findings = {.id = job->id,
+                                              .error_code = job->error_code,
+                                              .error_message = job->error_message,
+                                              .final_url = job->parts[PART_PAGE].url.text};
+            job->done(job->arg, &findings);
+        }
+        job_free(audit, job);
+    }
+}
+
+void job_finish_if_done(struct audit *audit, struct job *job)
+{
+    if (job->error_code != NULL || !job->read)
+        return;
+    for (unsigned i = 0; i < PARTS; i++)
+        if (job->parts[i].state == PART_WAITING || job->parts[i].state == PART_RUNNING)
+            return;
+    move_to_finished(audit, job);
+}

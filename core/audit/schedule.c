@@ -1,0 +1,197 @@
+#include "job.h"
+#include "robots.h"
+
+#include <string.h>
+
+#define PER_HOST PLACES_PER_HOST /* pages of one host at once */
+#define PLACE_POLL_MS 20         /* other auditors do not say when they give a place back */
+#define PROBE_TIMEOUT_MS 5000
+
+static const struct {
+    enum fetch_body body;
+    uint64_t max_body;
+} probe_bodies[PARTS] = {
+    [PART_ROBOTS] = {FETCH_BODY_HEAD, ROBOTS_MAX_BYTES},
+    [PART_MISSING] = {FETCH_BODY_NONE, 0},
+    [PART_FAVICON] = {FETCH_BODY_NONE, 0},
+    [PART_HTTP_FORM] = {FETCH_BODY_NONE, 0},
+};
+
+static bool host_has_page_room(const struct audit *audit, const char *host)
+{
+    unsigned busy = 0;
+    for (const struct job *job = audit->running.first; job != NULL; job = job->next)
+        busy += strcmp(job->url.host, host) == 0;
+    return busy < PER_HOST;
+}
+
+static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
+{
+    bool page = t->part == PART_PAGE;
+    struct fetch_request request = {
+        .url = &t->url,
+        .body = page ? FETCH_BODY_HTML : probe_bodies[t->part].body,
+        .max_body = page ? audit->conf->audit_max_bytes : probe_bodies[t->part].max_body,
+        /* the last resort: deadlines are kept here, where it is known who waited for whom */
+        .timeout_ms = (unsigned)(t->job->deadline_ms - now) + 2 * audit->conf->audit_timeout_ms,
+        /* A probe asks what a server says, not who it is; it goes where the page's own request was accepted. */
+        .verify = page ? !t->unverified : t->job->reason[0] == '\0',
+        .head = page ? job_head_came : NULL,
+        .head_arg = t,
+        .owner = t,
+    };
+    if (t->fetch == NULL)
+        t->fetch = fetch_new(audit->conf, audit->guard);
+    if (t->fetch == NULL || !fetch_start(t->fetch, audit->multi, &request))
+        return false;
+    t->state = PART_RUNNING;
+    t->until_ms = now + PROBE_TIMEOUT_MS;
+    return true;
+}
+
+/*
+ * A place at its host, and the time its page waited for one given back to the report. False: there is none yet. The time that can be given
+ * back is audit.timeout: a page that waits longer fails.
+ */
+static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
+{
+    t->placed = places_take(audit->places, t->url.host, audit->pid);
+    if (t->placed && t->part == PART_PAGE && t->refused_at_ms != 0)
+        job_waited(audit, t->job, now - t->refused_at_ms);
+    if (t->placed)
+        t->refused_at_ms = 0;
+    else if (t->refused_at_ms == 0)
+        t->refused_at_ms = now;
+    return t->placed;
+}
+
+/* Start what waits for its host, pages before probes. */
+static void start_transfers(struct audit *audit)
+{
+    int64_t now = job_clock_ms();
+    for (unsigned part = 0; part < PARTS; part++) {
+        for (struct job *job = audit->running.first, *next; job != NULL; job = next) {
+            next = job->next;
+            struct transfer *t = &job->parts[part];
+            if (t->state != PART_WAITING || now < t->not_before_ms || !take_place(audit, t, now) || transfer_start(audit, t, now))
+                continue;
+            transfer_stop(audit, t);
+            t->state = PART_ENDED;
+            if (part != PART_PAGE)
+                job_finish_if_done(audit, job);
+            else
+                job_fail_as(audit, job, FETCH_MEMORY);
+        }
+    }
+}
+
+/* When the report's time is over; a page that waits for a place has its waiting time before that. */
+static int64_t due_ms(const struct audit *audit, const struct job *job)
+{
+    const struct transfer *page = &job->parts[PART_PAGE];
+    if (page->state == PART_WAITING && page->refused_at_ms != 0)
+        return page->refused_at_ms + (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
+    return job->deadline_ms;
+}
+
+static void job_overdue(struct audit *audit, struct job *job)
+{
+    if (!job->read) {
+        if (job->parts[PART_PAGE].refused_at_ms != 0)
+            job_fail(audit, job, "timeout", "The host was busy with other pages all the time. Try again later.");
+        else
+            job_fail_as(audit, job, FETCH_TIMEOUT);
+        return;
+    }
+    for (unsigned i = PART_PAGE + 1; i < PARTS; i++) { /* what did not answer is not known */
+        transfer_stop(audit, &job->parts[i]);
+        job->parts[i].state = PART_ENDED;
+    }
+    job_finish_if_done(audit, job);
+}
+
+/* A probe that takes too long is given up, with what it would have told. */
+static void end_slow_probes(struct audit *audit, struct job *job, int64_t now)
+{
+    bool ended = false;
+    for (unsigned i = PART_PAGE + 1; i < PARTS; i++) {
+        struct transfer *t = &job->parts[i];
+        if (t->state != PART_RUNNING || now < t->until_ms)
+            continue;
+        transfer_stop(audit, t);
+        t->state = PART_ENDED;
+        ended = true;
+    }
+    if (ended)
+        job_finish_if_done(audit, job);
+}
+
+static void end_overdue(struct audit *audit)
+{
+    int64_t now = job_clock_ms();
+    for (struct job *job = audit->running.first, *next; job != NULL; job = next) {
+        next = job->next;
+        if (now >= due_ms(audit, job))
+            job_overdue(audit, job);
+        else
+            end_slow_probes(audit, job, now);
+    }
+}
+
+int schedule_idle_ms(const struct audit *audit, int most)
+{
+    int64_t now = job_clock_ms(), until = now + most;
+    for (const struct job *job = audit->running.first; job != NULL; job = job->next) {
+        int64_t due = due_ms(audit, job);
+        for (unsigned i = 0; i < PARTS; i++) {
+            const struct transfer *t = &job->parts[i];
+            int64_t ready = t->refused_at_ms != 0 ? now + PLACE_POLL_MS : t->not_before_ms;
+            if (t->state == PART_WAITING && ready < due)
+                due = ready;
+            if (t->state == PART_RUNNING && i != PART_PAGE && t->until_ms < due)
+                due = t->until_ms;
+        }
+        until = due < until ? due : until;
+    }
+    return until > now ? (int)(until - now) : 0;
+}
+
+static bool job_admit(struct audit *audit, struct job *job)
+{
+    struct transfer *t = &job->parts[PART_PAGE];
+    const char *why;
+    if (!url_judge(str_of(job->url.text), NULL, audit->conf, &t->url, &why))
+        return false;
+    t->state = PART_WAITING;
+    job->deadline_ms = job_clock_ms() + (int64_t)audit->conf->audit_timeout_ms;
+    return true;
+}
+
+static void admit_jobs(struct audit *audit)
+{
+    for (struct job **at = &audit->waiting.first; *at != NULL && audit->running.count < audit->conf->audit_concurrency;) {
+        if (!host_has_page_room(audit, (*at)->url.host)) {
+            at = &(*at)->next;
+            continue;
+        }
+        struct job *job = jobs_take(&audit->waiting, at);
+        jobs_add(&audit->running, job);
+        if (!job_admit(audit, job))
+            job_fail_as(audit, job, FETCH_MEMORY);
+    }
+}
+
+static void probe_where_heads_came(struct audit *audit)
+{
+    for (struct job *job = audit->running.first; job != NULL; job = job->next)
+        if (job->head_came && !job->probing)
+            job_probe(audit, job);
+}
+
+void schedule(struct audit *audit)
+{
+    end_overdue(audit);
+    probe_where_heads_came(audit);
+    admit_jobs(audit);
+    start_transfers(audit);
+}
