@@ -35,6 +35,14 @@ uint64_t ratelimit_hash(const struct ratelimit *rl, const struct ratelimit_windo
     return hash_of(rl, &anew);
 }
 
+void ratelimit_expect(const struct ratelimit *rl, struct ratelimit_window *window)
+{
+    bool brief = hash_is_short(&rl->hash_keys, window->key_size);
+    uint64_t hash = brief ? hash_short(&rl->hash_keys, what_of(window), window->key, window->key_size) : ratelimit_hash(rl, window);
+    pair_fetch(table_bucket(rl, bucket_first(rl, hash)));
+    window->hash = hash + (hash == 0);
+}
+
 /* ---- one window ---- */
 
 struct found {
@@ -69,6 +77,7 @@ static inline enum charged charge(struct ratelimit *rl, struct pair *slot, struc
 {
     uint32_t end = window_end(time->now, w->seconds);
     uint64_t hash = is.key;
+    unsigned overtaken = 0;
     while (is_key(&is, hash)) {
         if (!table_time_holds(rl, time))
             return OUTDATED;
@@ -83,6 +92,8 @@ static inline enum charged charge(struct ratelimit *rl, struct pair *slot, struc
         struct pair next = {hash, state_make(out->end, heat_of(out->used + 1, w->limit), w->tag, out->used + 1)};
         if (pair_swap(slot, &is, next))
             return CHARGED;
+        if (++overtaken % 2 == 1) /* having waited, it goes on at once by what the next swap finds */
+            pair_give_way();
     }
     return GONE;
 }
@@ -171,34 +182,40 @@ static bool look(const struct ratelimit *rl, const struct ratelimit_window *wind
 
 /*
  * What nearly every decision is: of a known key, in its first bucket, by the time that the table has already, in the window that goes on;
- * that has used less than a quarter of its limit, or all of it. Its answer, or NOT_SETTLED: it is not that, and nothing is done.
+ * that has used less than a quarter of its limit, or all of it. Its answer; or NOT_SETTLED: it is not that; or OVERTAKEN: another process
+ * was quicker to change the slot. Then nothing is done.
+ *
+ * One look and one swap, without a loop: memory is far slower than all of this, and the fewer instructions there are from one decision's
+ * look to the next one's, the more of them a processor has under way at once.
+ *
+ * ${own}: the look takes the cache line away from others at once, as the swap will have to.
  */
-enum { NOT_SETTLED = 2 };
+enum { NOT_SETTLED = 2, OVERTAKEN = 3 };
 
 static inline __attribute__((always_inline)) int settle(struct ratelimit *rl, const struct ratelimit_window *w, uint64_t hash,
-                                                        struct ratelimit_time time, struct ratelimit_state *out)
+                                                        struct ratelimit_time time, bool own, struct ratelimit_state *out)
 {
-    struct pair *slot = bucket_slot(table_bucket(rl, bucket_first(rl, hash)), hash);
-    struct pair is = {word_load(&slot->key), 0};
-    if (is.key == hash)
-        is.state = word_load(&slot->state);
-    while (is.key == hash) {
-        if (!table_has_time(rl, &time) || state_end(is.state) - (uint32_t)time.now - 1 >= w->seconds)
-            return NOT_SETTLED;
-        *out = (struct ratelimit_state){.limit = w->limit, .reset = state_end(is.state)};
-        if (state_used(is.state) >= w->limit)
-            return still_is(slot, &is) ? 1 : NOT_SETTLED;
-        /* of another heat or tag, it is larger than any limit */
-        uint32_t used = (uint32_t)is.state - (w->tag << STATE_TAG);
-        if ((uint64_t)used * 4 + 4 >= w->limit)
-            return NOT_SETTLED;
-        out->remaining = w->limit - used - 1;
-        if (pair_swap(slot, &is, (struct pair){hash, is.state + 1}))
-            return 0;
-        pair_give_way();
-        is = (struct pair){word_load(&slot->key), word_load(&slot->state)};
+    struct pair *bucket = table_bucket(rl, bucket_first(rl, hash));
+    if (own)
+        pair_fetch(bucket);
+    struct pair *slot = bucket_slot(bucket, hash);
+    if (word_load(&slot->key) != hash)
+        return NOT_SETTLED;
+    struct pair is = own ? pair_read(slot) : (struct pair){hash, word_load(&slot->state)};
+    uint32_t end = state_end(is.state), limit = w->limit;
+    if (is.key != hash || !table_has_time(rl, &time) || end - (uint32_t)time.now - 1 >= w->seconds)
+        return NOT_SETTLED;
+    out->window = out->near = 0;
+    out->limit = limit;
+    out->reset = end;
+    /* of another heat or tag, it is larger than any limit */
+    uint32_t used = (uint32_t)is.state - (w->tag << STATE_TAG);
+    if ((uint64_t)used * 4 + 4 >= limit) {
+        out->remaining = 0;
+        return state_used(is.state) >= limit && still_is(slot, &is) ? 1 : NOT_SETTLED;
     }
-    return NOT_SETTLED;
+    out->remaining = limit - used - 1;
+    return pair_swap(slot, &is, (struct pair){hash, is.state + 1}) ? 0 : OVERTAKEN;
 }
 
 /* most limiters have one window, and need none of what several do */
@@ -214,6 +231,27 @@ static __attribute__((noinline)) int take_single(struct ratelimit *rl, const str
         return -1;
     *out = (struct ratelimit_state){0, charged == CHARGED && is_near(w, used), w->limit, left(w, used), found.end};
     return charged == CHARGED ? 0 : 1;
+}
+
+/* of a key that several processes charge this moment */
+static __attribute__((noinline)) int take_contended(struct ratelimit *rl, const struct ratelimit_window *w, uint64_t hash,
+                                                    struct ratelimit_time time, struct ratelimit_state *out)
+{
+    int settled;
+    do {
+        pair_give_way();
+        settled = settle(rl, w, hash, time, true, out);
+    } while (settled == OVERTAKEN);
+    return settled != NOT_SETTLED ? settled : take_single(rl, w, hash, time, out);
+}
+
+static inline __attribute__((always_inline)) int take_short(struct ratelimit *rl, const struct ratelimit_window *w, uint64_t hash,
+                                                            struct ratelimit_time time, struct ratelimit_state *out)
+{
+    int settled = settle(rl, w, hash, time, false, out);
+    if (settled == OVERTAKEN)
+        return take_contended(rl, w, hash, time, out);
+    return settled != NOT_SETTLED ? settled : take_single(rl, w, hash, time, out);
 }
 
 static int take_several(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, struct ratelimit_time time,
@@ -253,9 +291,7 @@ static __attribute__((noinline)) int take_any(struct ratelimit *rl, const struct
     assert(count > 0 && count <= RATELIMIT_WINDOWS_MAX);
     if (count > 1)
         return take_several(rl, windows, count, time, out);
-    uint64_t hash = hash_of(rl, windows);
-    int settled = settle(rl, windows, hash, time, out);
-    return settled != NOT_SETTLED ? settled : take_single(rl, windows, hash, time, out);
+    return take_short(rl, windows, hash_of(rl, windows), time, out);
 }
 
 int ratelimit_take(struct ratelimit *rl, const struct ratelimit_window *windows, size_t count, struct ratelimit_time time,
@@ -269,8 +305,7 @@ int ratelimit_take(struct ratelimit *rl, const struct ratelimit_window *windows,
             return take_any(rl, windows, count, time, out);
         hash = hash_short(&rl->hash_keys, what_of(windows), windows->key, windows->key_size);
     }
-    int settled = settle(rl, windows, hash, time, out);
-    return settled != NOT_SETTLED ? settled : take_single(rl, windows, hash, time, out);
+    return take_short(rl, windows, hash, time, out);
 }
 
 uint64_t ratelimit_token(const struct ratelimit *rl)

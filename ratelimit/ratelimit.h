@@ -76,6 +76,12 @@ struct ratelimit_window {
 uint64_t ratelimit_hash(const struct ratelimit *rl, const struct ratelimit_window *window);
 
 /*
+ * ratelimit_expect(rl, window): fill in ${window}'s hash, and have its place in the table fetched from memory meanwhile: for callers that
+ * know the key before they have to decide, and have other things to do in between. A decision mostly waits for that memory.
+ */
+void ratelimit_expect(const struct ratelimit *rl, struct ratelimit_window *window);
+
+/*
  * A reading of the clock. The token comes first, then the clock is read: so the table can tell a clock that was stepped from a reading that
  * grew old in a process that slept meanwhile.
  */

@@ -330,18 +330,42 @@ START_TEST(only_the_window_that_was_charged_is_given_back)
 }
 END_TEST
 
-/* Columns: what; the limit of the key that sleeps; of this it has used one, by when its decision goes another way. */
+/* Columns: what; the limit of the key that is asked for three times: its decisions go other ways as it nears that. */
 static const struct plan slot_plans[] = {
     {"a key that has used little", 1, 1, 12, false, 0, 0, 0, 0, 0},
-    {"a key that has used some", 1, 1, 3, false, 0, 0, 0, 0, 0},
-    {"a key that has used half", 1, 1, 2, false, 0, 0, 0, 0, 0},
+    {"a key that has used some", 1, 1, 4, false, 0, 0, 0, 0, 0},
+    {"a key that has used most", 1, 1, 3, false, 0, 0, 0, 0, 0},
 };
 
-static void step_once(struct caller *c)
+static void look_on(struct caller *c, unsigned looks)
 {
-    running = c;
-    swapcontext(&scheduler, &c->context);
-    running = NULL;
+    while (looks-- > 0 && !c->ended) {
+        running = c;
+        swapcontext(&scheduler, &c->context);
+        running = NULL;
+    }
+}
+
+/* a caller's key is charged by another after so many of its looks, and loses its slot after more; false: there was no such look */
+static bool ask_beside(unsigned charged_at, unsigned lost_at)
+{
+    struct caller *c = &callers[0];
+    chance_state = 4711;
+    forget();
+    clock_now = NOW + 30;
+    ck_assert(ask(rl, 0));
+    start();
+    look_on(c, charged_at);
+    ck_assert(ask(rl, 0));
+    look_on(c, lost_at - charged_at);
+    bool ended = c->ended;
+    for (uint64_t key = 1; slots_of(0) > 0 || key % KEYS_MAX != 0; key++)
+        while (key % KEYS_MAX != 0 && ask(rl, key % KEYS_MAX))
+            ;
+    look_on(c, UINT32_MAX);
+    ck_assert_msg(taken[0] == 3, "%s: refused when it was charged before look %u and its slot went before look %u", plan->what, charged_at,
+                  lost_at);
+    return !ended;
 }
 
 /*
@@ -350,26 +374,13 @@ static void step_once(struct caller *c)
  */
 START_TEST(slot_that_became_a_full_keys_refuses_nobody)
 {
-    struct caller *c = &callers[0];
-    unsigned looks = 0;
+    bool goes_on = true;
     plan = &slot_plans[_i];
-    do {
-        chance_state = 4711;
-        forget();
-        clock_now = NOW + 30;
-        ck_assert(ask(rl, 0));
-        start();
-        for (unsigned i = 0; i < looks && !c->ended; i++)
-            step_once(c);
-        bool ended = c->ended;
-        for (uint64_t key = 1; slots_of(0) > 0 || key % KEYS_MAX != 0; key++)
-            while (key % KEYS_MAX != 0 && ask(rl, key % KEYS_MAX))
-                ;
-        while (!c->ended)
-            step_once(c);
-        ck_assert_msg(taken[0] == 2, "%s: refused when its slot went before look %u", plan->what, looks);
-        looks = ended ? 0 : looks + 1;
-    } while (looks > 0);
+    for (unsigned lost_at = 0; goes_on; lost_at++) {
+        goes_on = false;
+        for (unsigned charged_at = 0; charged_at <= lost_at; charged_at++)
+            goes_on |= ask_beside(charged_at, lost_at);
+    }
 }
 END_TEST
 

@@ -156,6 +156,10 @@ static struct known *known_of(struct limiting *l, unsigned limiter, const struct
 static size_t find_windows(struct limiting *l, unsigned limiter, const struct request *r, struct limiter_key *keys,
                            struct ratelimit_window *windows)
 {
+    if (r->limit.expected.hash != 0 && r->limit.expected_by == l->version) {
+        windows[0] = r->limit.expected;
+        return 1;
+    }
     struct known *k = known_of(l, limiter, r);
     if (k != NULL && k->hash != 0) {
         windows[0] = (struct ratelimit_window){.salt = l->salts[limiter],
@@ -175,6 +179,20 @@ static size_t find_windows(struct limiting *l, unsigned limiter, const struct re
         k->hash = windows[0].hash = ratelimit_hash(l->table, &windows[0]);
     }
     return count;
+}
+
+void limit_expect(struct request *r)
+{
+    struct limiting *l = r->worker->limiting;
+    follow_board(l);
+    unsigned limiter = r->route != NULL ? l->of_route[r->route - routes] : LIMITER_NONE;
+    const struct limiter_row *row = &l->limits.rows[limiter];
+    struct limiter_key key;
+    if (row->windows_count != 1 || row->windows[0].by != BY_IP || make_windows(l, limiter, r, &key, &r->limit.expected) == 0)
+        return;
+    ratelimit_expect(l->table, &r->limit.expected);
+    r->limit.expected.key = NULL;
+    r->limit.expected_by = l->version;
 }
 
 /* as ratelimit_take; by the loop's time, which is good enough but where a clock was stepped */

@@ -23,6 +23,12 @@ const struct limiters *limiting_limits(struct limiting *l);
 void limiting_tick(struct limiting *l, int64_t now_ms);
 
 /*
+ * limit_expect(r): once its route and its address are known; where its limiter goes by nothing else, the table fetches meanwhile what
+ * limit_charge will look at.
+ */
+void limit_expect(struct request *r);
+
+/*
  * limit_charge(r): charge the request, unless that was done. False: it is refused, and is to be answered with ERR_RATE_LIMITED. What is not
  * known of the caller by now (credential, agent) is replaced by its address.
  */

@@ -318,6 +318,12 @@ static enum step judge_credential(struct request *r)
 
 /* ---- limiter ---- */
 
+static enum step expect_charge(struct request *r)
+{
+    limit_expect(r);
+    return STEP_NEXT;
+}
+
 static enum step charge(struct request *r)
 {
     if (limit_charge(r))
@@ -511,8 +517,9 @@ static enum step handle(struct request *r)
  * Whatever is answered before the limiter is charged when it is sent (reply.c).
  */
 static enum step (*const steps[])(struct request *r) = {
-    find_client, check_head, find_route, check_accept, find_credential, judge_credential, lead_back,
-    limit,       check_body, read_large, check_signature, inflate_body, parse_fields, find_agent, limit_by_body, handle,
+    find_client, check_head, find_route,      expect_charge, check_accept, find_credential, judge_credential, lead_back,
+    limit,       check_body, read_large,      check_signature, inflate_body, parse_fields,  find_agent,       limit_by_body,
+    handle,
 };
 
 void pipeline_resume(struct request *r)

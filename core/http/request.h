@@ -144,6 +144,8 @@ struct request {
         struct ratelimit_state state;
         bool settled, told, refused; /* charged or free; a limiter is on it; that refuses it */
         unsigned limiter;            /* where told */
+        struct ratelimit_window expected; /* by limit_expect; its hash is 0 where it was not */
+        uint64_t expected_by;             /* the version of the limits */
     } limit;
     /* what follows is not zeroed at a request's beginning */
     struct value values[FIELDS_MAX]; /* those of the route's fields */
