@@ -13,6 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* what the kernel copies of an answer before its client takes it: megabytes of each slow reader otherwise */
+#define UNSENT_MAX (128 << 10)
 #define BACKLOG 4096
 
 static int refuse(char *why, size_t size, const char *address, const char *reason)
@@ -52,7 +54,8 @@ static int bind_one(const struct sockaddr_storage *sa, socklen_t len, bool share
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* inherited by what is accepted */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* inherited by what is accepted, as is this: */
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){UNSENT_MAX}, sizeof(int));
     if (shared_port)
         setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
     if (bind(fd, (const struct sockaddr *)sa, len) == 0)
