@@ -1,5 +1,6 @@
 /* A worker's link to a writer that does not answer: what its requests are told, and when. Time is the worker's, and the test's to set. */
 #include "channel.h"
+#include "doors.h"
 #include "link.h"
 #include "http/request.h"
 #include "http/stream.h"
@@ -39,6 +40,20 @@ void streams_event(struct worker *w, const struct store_event *e)
 {
     (void)w, (void)e;
     ck_abort_msg("this writer says nothing");
+}
+
+static int watched; /* connections of requests that wait */
+
+void conn_watch(struct conn *c)
+{
+    (void)c;
+    watched++;
+}
+
+void conn_unwatch(struct conn *c)
+{
+    (void)c;
+    watched--;
 }
 
 /* ---- a writer that only listens ---- */
@@ -109,9 +124,11 @@ START_TEST(who_gets_no_answer_is_told_after_30_s)
     send_create(&first, cases[_i].first);
     tick_after(1000);
     send_create(&second, cases[_i].second);
+    ck_assert_int_eq(watched, 2);
     tick_after(LINK_ANSWER_MS - 1001);
     ck_assert_uint_eq(replies.count, 0);
     tick_after(1);
+    ck_assert_int_eq(watched, 1);
     ck_assert_uint_eq(replies.count, 1);
     ck_assert_int_eq(replies.err, ERR_UNAVAILABLE);
     tick_after(999);
