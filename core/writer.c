@@ -693,12 +693,14 @@ static struct store *open_store(struct process *p)
 }
 
 /*
- * No two writers at any moment: a lock of data_dir itself, which ends with whoever has it. The one before may just be ending, or dying, and
+ * No two writers at any moment: a lock of a file in data_dir, which ends with whoever has it. The one before may just be ending, or dying, and
  * the master that made it may be another.
  */
 static void wait_for_store(struct process *p)
 {
-    int fd = open(p->conf->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), got = -1;
+    char path[4200];
+    snprintf(path, sizeof(path), "%s/writer.lock", p->conf->data_dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), got = -1;
     while (fd >= 0 && (got = flock(fd, LOCK_EX | LOCK_NB)) != 0 && errno == EWOULDBLOCK) {
         if (process_stopping)
             exit(EXIT_STOPPED);

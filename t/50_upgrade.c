@@ -305,11 +305,11 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
 }
 END_TEST
 
-/* Whoever has data_dir locked is the writer: another waits, however it was started. */
+/* Whoever has the lock in data_dir is the writer: another waits, however it was started. */
 START_TEST(a_writer_waits_until_the_one_before_it_has_gone)
 {
     server_stop(server);
-    int taken = open(server->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int taken = open(text("%s/writer.lock", server->data), O_RDWR | O_CLOEXEC);
     ck_assert(taken >= 0 && flock(taken, LOCK_EX | LOCK_NB) == 0);
     server_spawn(server, NULL);
     ck_assert_msg(!server_ready(server, 700), "two writers at once");
