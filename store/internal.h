@@ -123,6 +123,8 @@ struct store {
     bool upkeep_failed;    /* writer: and when: see txn_upkeep_fails */
     int64_t upkeep_failed_at;
     struct buf scratch;
+    uint64_t random[32]; /* writer: for ids, */
+    size_t random_left;  /* so many of them not used yet */
     /* a segment's most rows, a chunk's as a power of two, the log's length that is merged */
     uint32_t segment_rows, chunk_shift, log_entries;
     uint64_t hide_items; /* HIDE_ITEMS, less in tests */

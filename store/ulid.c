@@ -1,7 +1,6 @@
 #include "ulid.h"
 
 #include <endian.h>
-#include <sys/random.h>
 
 #define MS_MAX (((int64_t)1 << 48) - 1)
 
@@ -44,21 +43,18 @@ void ulid_floor(int64_t ms, struct ulid *out)
     *out = ulid_of_halves((uint64_t)ms << 16, 0);
 }
 
-bool ulid_next(int64_t now_ms, const struct ulid *last, struct ulid *out)
+void ulid_next(int64_t now_ms, const struct ulid *last, const uint64_t random[2], struct ulid *out)
 {
-    uint64_t high, low, random[2];
-    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-        return false;
+    uint64_t high, low;
     ulid_halves(last, &high, &low);
     now_ms = now_ms > MS_MAX ? MS_MAX : now_ms;
     if (now_ms > (int64_t)(high >> 16)) {
         *out = ulid_of_halves((uint64_t)now_ms << 16 | (random[0] & 0xffff), random[1]);
-        return true;
+        return;
     }
     /* a step nobody can guess; where the randomness runs over, the time goes on by a millisecond */
     uint64_t step = (random[1] & 0xffffffffffff) + 1;
     *out = ulid_of_halves(high + (low + step < low), low + step);
-    return true;
 }
 
 void ulid_text(const struct ulid *u, char out[ULID_TEXT])

@@ -23,10 +23,10 @@ static inline bool ulid_eq(const struct ulid *a, const struct ulid *b)
 bool ulid_none(const struct ulid *u);
 
 /*
- * ulid_next(now_ms, last, out): a new one, above ${last} whatever the clock does: where ${now_ms} is not above the time in ${last}, it is
- * ${last} and a random step. False when the system gives no randomness.
+ * ulid_next(now_ms, last, random, out): a new one, above ${last} whatever the clock does: where ${now_ms} is not above the time in ${last},
+ * it is ${last} and a random step.
  */
-bool ulid_next(int64_t now_ms, const struct ulid *last, struct ulid *out);
+void ulid_next(int64_t now_ms, const struct ulid *last, const uint64_t random[2], struct ulid *out);
 
 /* ulid_ms(u): the time in it, milliseconds since the epoch. ulid_floor(ms, out): the smallest id of that time. */
 int64_t ulid_ms(const struct ulid *u);
