@@ -52,6 +52,7 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
         answer->status = STORE_INVALID;
         return;
     }
+    t->background = change->kind == CHANGE_PURGE || change->kind == CHANGE_RETAIN;
     enum store_status status = kinds[change->kind](t, change, answer);
     answer->status = t->error != STORE_OK ? t->error : status;
 }
