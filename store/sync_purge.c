@@ -178,7 +178,20 @@ static void remove_step(struct store_txn *t, const struct collection_record *c, 
 
 static bool long_over(const struct collection_record *c, uint64_t number)
 {
-    return number + STORE_SYNCS_KEPT <= c->complete;
+    return number + STORE_SYNCS_KEPT <= c->complete || number + STORE_SYNCS_KEPT <= generations_closed(c);
+}
+
+bool over_mark(struct store_txn *t, const struct collection_record *c)
+{
+    struct key k;
+    MDB_val v;
+    uint64_t closed = generations_closed(c);
+    if (closed <= c->complete || closed % STORE_SYNCS_KEPT != 0)
+        return false;
+    unseen_key(&k, c->id);
+    if (txn_get(t, SPACE_UNSEEN, &k, &v) == STORE_NOT_FOUND) /* else they are forgotten at the end of that */
+        unseen_put(t, c->id, &(struct unseen_record){.from = UNSEEN_DONE, .hide = UNSEEN_DONE});
+    return true;
 }
 
 /* The first rows of a collection in ${space} that are of such: their keys. */
