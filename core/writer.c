@@ -156,12 +156,18 @@ static enum store_status commit(struct writer *w, struct store_txn *t)
     return status;
 }
 
+static bool is_late(void *arg)
+{
+    const struct writer *w = arg;
+    return mono_us() >= w->patience.until_us;
+}
+
 /* work in the background, which callers do not wait for: it goes on a little where some are there, and no longer */
 static bool is_over(void *arg)
 {
     struct writer *w = arg;
     struct pollfd waiting = {w->epoll, POLLIN, 0};
-    return mono_us() >= w->patience.until_us || (++w->patience.asked >= SLICE_RECORDS_MIN && poll(&waiting, 1, 0) > 0);
+    return is_late(w) || (++w->patience.asked >= SLICE_RECORDS_MIN && poll(&waiting, 1, 0) > 0);
 }
 
 static void be_patient(struct writer *w, uint64_t us)
@@ -493,11 +499,14 @@ static void on_time(struct writer *w)
     }
 }
 
-/* while no transaction is under way. What a slow disk has not brought yet may come in the next turns, and all of it is deleted at once. */
+/*
+ * While no transaction is under way. What a slow disk has not brought yet may come in the next turns, and all of it is deleted at once. It ends by
+ * the clock alone: ended by callers, it would seem to wait for the disk for as long as some are there.
+ */
 static void look_ahead(struct writer *w)
 {
     be_patient(w, PURGE_AHEAD_US);
-    w->purge_ready = w->purging ? store_purge_ahead(w->store, w->purge_slice, is_over, w) : 0;
+    w->purge_ready = w->purging ? store_purge_ahead(w->store, w->purge_slice, is_late, w) : 0;
     if (w->purge_ready == w->purge_slice || !w->purging)
         w->purge_waited = 0;
     else if (w->purge_waited++ % PURGE_AHEAD_TURNS != 0)

@@ -57,7 +57,7 @@ struct writer {
     bool purging;
     bool retained;       /* what was done in the background last was for what is too old */
     struct {
-        uint64_t until_us; /* when work in the background is to pause, and sooner where callers wait */
+        uint64_t until_us; /* when work in the background is to pause; a transaction of it sooner where callers wait */
         size_t asked;
     } patience;
     size_t purge_slice;  /* records that it may delete in a transaction */

@@ -164,6 +164,8 @@ static void generation_store(struct open_collection *o, struct open_generation *
 
 static struct generation_record *generation_row(struct open_collection *o, uint64_t number)
 {
+    if (number < generations_closed(&o->record))
+        number = generations_closed(&o->record);
     if (o->live.known && o->live.number == number)
         return &o->live.row;
     if (o->left.known && o->left.number == number)
@@ -196,10 +198,28 @@ uint64_t generation_of(struct open_collection *o, struct str sync_id)
     return number;
 }
 
+/* It cannot be completed any more, nor can any before it: what they have seen counts in the next one's row, which is the last such now. */
+static void generation_close(struct open_collection *o, uint64_t number)
+{
+    struct open_generation g, next;
+    generation_store(o, &o->live);
+    generation_store(o, &o->left);
+    generation_load(o, &g, number);
+    generation_load(o, &next, number + 1);
+    next.row.items += g.row.items;
+    if (g.row.items == 0)
+        return;
+    g.row.items = 0;
+    generation_store(o, &g);
+    generation_store(o, &next);
+}
+
 uint64_t generation_begin(struct open_collection *o, struct str sync_id)
 {
     struct key k;
-    uint64_t number = ++o->record.generations;
+    uint64_t closed = generations_closed(&o->record), number = ++o->record.generations;
+    if (closed < generations_closed(&o->record) && closed >= o->record.complete)
+        generation_close(o, closed);
     sync_id_key(&k, o->record.id, sync_id);
     txn_put(o->t, SPACE_GENERATION_ID, &k, &number, sizeof(number));
     generation_row(o, number)->begun_at = o->t->now;

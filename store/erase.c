@@ -113,14 +113,14 @@ static bool visitor_of(struct store_txn *t, enum listed_kind kind, const struct 
 static void retain_workspace(struct store_txn *t, enum listed_kind kind, uint64_t workspace, int64_t before, uint64_t *left)
 {
     const struct ulid scope = scope_of_workspace(workspace);
-    struct ulid id, visitor;
+    struct ulid id, next, visitor;
     while (*left > 0 && listed_first(t, kind, &scope, &id) && ulid_ms(&id) < before) {
         if (!visitor_of(t, kind, &id, &visitor)) {
             txn_fail(t, 0, "a list of the widget's records");
             return;
         }
         remove_one(t, kind, &scope, &id, left);
-        if (*left > 0)
+        if (!listed_first(t, kind, &scope, &next) || memcmp(&next, &id, sizeof(id)) != 0) /* else some of its messages are left */
             forget_visitor(t, &visitor);
     }
 }

@@ -60,6 +60,7 @@ struct store_txn {
     struct text_batch *texts; /* what it gathers for agents' full-text indexes */
     store_pause_fn *pause; /* of work in the background, or NULL */
     void *pause_arg;
+    bool background;       /* the change under way is such work */
     uint64_t slice, spent; /* records that may go for it, by the last txn_slice, and that went since */
     uint32_t text_shares, text_entries; /* of a batch: documents to come, and what is left for them (text_share) */
     bool installed; /* a manifest was replaced: what it names lies in memory of the transaction until the commit */
@@ -257,7 +258,7 @@ void cache_free(struct store_txn *t);
 bool txn_is_full(struct store_txn *t);
 /* txn_slice(t, limit): how many records, up to ${limit}, there is room to delete in one transaction; at least one. */
 uint64_t txn_slice(struct store_txn *t, uint64_t limit);
-/* txn_spend(t, left): a record of them went: ${left} is one less, and nothing where a pause is due. txn_paused(t): is it? */
+/* txn_spend(t, left): a record of them went: ${left} is one less, and nothing where a pause is due. txn_paused(t): is it? Never for callers' changes. */
 void txn_spend(struct store_txn *t, uint64_t *left);
 bool txn_paused(const struct store_txn *t);
 

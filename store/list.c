@@ -65,6 +65,12 @@ bool steps_pause(void *steps)
     return true;
 }
 
+void steps_end(struct steps *steps, enum store_status status)
+{
+    if (status != STORE_AGAIN)
+        steps->s->page_steps = 0;
+}
+
 /* ---- projects ---- */
 
 struct project_list {
@@ -160,5 +166,6 @@ void store_project_list(struct store *s, const struct store_list_query *query, s
         done(arg, STORE_OK, total, s->projects, l.page.count);
     else
         done(arg, status, 0, NULL, 0);
+    steps_end(&l.steps, status);
     search_end(&l.search);
 }

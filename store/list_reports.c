@@ -333,5 +333,6 @@ void store_report_list(struct store *s, const struct store_list_query *query, st
         done(arg, STORE_OK, total, s->reports, l.page.count);
     else
         done(arg, status, 0, NULL, 0);
+    steps_end(&l.steps, status);
     search_end(&l.search);
 }

@@ -107,13 +107,14 @@ size_t render_widget_slice(struct store_txn *t, struct format_record *f)
     struct place places[LOOKED];
     for (; f->widget_pass < PASSES && t->error == STORE_OK; f->widget_pass++, f->widget_after_n = 0) {
         size_t count = gather(t, passes[f->widget_pass].space, f, places);
-        for (size_t i = 0; i < count && t->error == STORE_OK; i++)
-            again(t, f->widget_pass, &places[i]);
-        if (count == 0)
+        size_t done = 0;
+        for (bool paused = false; done < count && t->error == STORE_OK && !paused; paused = txn_paused(t))
+            again(t, f->widget_pass, &places[done++]);
+        if (done == 0)
             continue;
-        f->widget_after_n = places[count - 1].n;
-        memcpy(f->widget_after, places[count - 1].b, places[count - 1].n);
-        return count;
+        f->widget_after_n = places[done - 1].n;
+        memcpy(f->widget_after, places[done - 1].b, places[done - 1].n);
+        return done;
     }
     return 0;
 }

@@ -63,7 +63,7 @@ uint64_t txn_slice(struct store_txn *t, uint64_t limit)
 
 bool txn_paused(const struct store_txn *t)
 {
-    return t->pause != NULL && t->pause(t->pause_arg);
+    return t->background && t->pause != NULL && t->pause(t->pause_arg);
 }
 
 void txn_spend(struct store_txn *t, uint64_t *left)

@@ -327,7 +327,7 @@ struct PACKED collection_record {
     uint8_t site_n, sync_id_n;
 };
 
-/* ${items}: those there that were seen in it last. It means nothing once a later generation is complete. */
+/* ${items}: those there that were seen in it last (generations_closed: or before it). It means nothing once a later generation is complete. */
 struct PACKED generation_record {
     uint64_t items;
     int64_t begun_at;

@@ -249,9 +249,8 @@ static enum store_status generation_judge(struct batch *b)
 {
     uint64_t known = b->full ? generation_of(&b->o, b->sync_id) : 0;
     b->generation = known != 0 ? known : b->o.record.generations + b->full;
-    if (known == 0 && b->full && b->o.record.generations - b->o.record.complete >= STORE_SYNCS_OPEN)
-        return STORE_TOO_MANY;
-    return known != 0 && known < b->o.record.complete ? STORE_STALE : b->o.t->error;
+    bool late = known < b->o.record.complete || known <= generations_closed(&b->o.record);
+    return known != 0 && late ? STORE_STALE : b->o.t->error;
 }
 
 enum store_status agent_of_workspace(struct store_txn *t, const struct store_change *c)
@@ -269,8 +268,11 @@ static void batch_apply(struct batch *b, const struct store_change *c, struct st
     struct str rows = c->data;
     if (!collection_begin(&b->o))
         return;
-    if (b->generation > b->o.record.generations)
+    if (b->generation > b->o.record.generations) {
         generation_begin(&b->o, b->sync_id);
+        if (over_mark(b->o.t, &b->o.record))
+            txn_event(b->o.t, EVENT_PURGE, c->workspace, 0, 0);
+    }
     for (size_t i = 0; b->o.t->error == STORE_OK && sync_row_next(&rows, &row); i++)
         synced_mark_set(answer, i, row_apply(b, &row, &b->known[i]));
     if ((c->fields & SYNC_COMPLETE) != 0) {
@@ -300,7 +302,6 @@ enum store_status sync_put(struct store_txn *t, const struct store_change *c, st
     if (!collection_open(&b.o, t, &c->agent, (enum synced_kind)c->status, c->name))
         return t->error;
     status = b.o.record.id == 0 && !collection_has_room(&b.o) ? STORE_TOO_MANY : generation_judge(&b);
-    answer->id = status == STORE_TOO_MANY && b.o.record.id != 0;
     if (status == STORE_OK)
         status = items_load(&b, c->data);
     if (status == STORE_OK && upserts > 0 && txn_is_full(t))

@@ -10,6 +10,7 @@
 #define TOMBSTONE_MS ((int64_t)90 * 24 * 60 * 60 * 1000)
 #define LOOKS_A_RECORD 16 /* items that are looked at count as one record that is changed */
 #define STEP 256
+#define STEP_LOOKS 1024 /* where few of them are unseen */
 #define FORGET_STEP 64
 
 /* ---- not seen ---- */
@@ -38,11 +39,11 @@ static void hide_step(struct store_txn *t, const struct collection_record *c, ui
     struct key start;
     struct item_record item;
     uint64_t documents[STEP], wp_id = UNSEEN_DONE;
-    size_t count = 0;
+    size_t count = 0, looked = 0;
     key_id(&w.prefix, SPACE_ITEM, c->id);
     item_key(&start, c->id, *from);
     enum store_status status = t->error != STORE_OK ? t->error : walk_from(t->s, t->mdb, &w, DB_WIDGET, &start);
-    for (; status == STORE_OK && *looks > 0 && count < STEP; status = walk_next(&w), --*looks) {
+    for (; status == STORE_OK && *looks > 0 && looked < STEP_LOOKS && count < STEP; status = walk_next(&w), looked++, --*looks) {
         if (!schema_read_item(w.v, &item)) {
             txn_fail(t, 0, "an item's record");
             break;
@@ -59,7 +60,7 @@ static void hide_step(struct store_txn *t, const struct collection_record *c, ui
 
 static void hide(struct store_txn *t, const struct collection_record *c, uint64_t *from, uint64_t looks)
 {
-    while (*from != UNSEEN_DONE && looks > 0 && t->error == STORE_OK && !txn_paused(t))
+    for (bool paused = false; *from != UNSEEN_DONE && looks > 0 && t->error == STORE_OK && !paused; paused = txn_paused(t))
         hide_step(t, c, from, &looks);
 }
 
@@ -177,7 +178,20 @@ static void remove_step(struct store_txn *t, const struct collection_record *c, 
 
 static bool long_over(const struct collection_record *c, uint64_t number)
 {
-    return number + STORE_SYNCS_KEPT <= c->complete;
+    return number + STORE_SYNCS_KEPT <= c->complete || number + STORE_SYNCS_KEPT <= generations_closed(c);
+}
+
+bool over_mark(struct store_txn *t, const struct collection_record *c)
+{
+    struct key k;
+    MDB_val v;
+    uint64_t closed = generations_closed(c);
+    if (closed <= c->complete || closed % STORE_SYNCS_KEPT != 0)
+        return false;
+    unseen_key(&k, c->id);
+    if (txn_get(t, SPACE_UNSEEN, &k, &v) == STORE_NOT_FOUND) /* else they are forgotten at the end of that */
+        unseen_put(t, c->id, &(struct unseen_record){.from = UNSEEN_DONE, .hide = UNSEEN_DONE});
+    return true;
 }
 
 /* The first rows of a collection in ${space} that are of such: their keys. */

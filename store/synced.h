@@ -24,7 +24,7 @@
 #define STORE_COUPON_LIST_MAX 1000     /* products in one of a coupon's lists */
 #define STORE_SITE_MAX 255             /* bytes of a site's host */
 #define STORE_SITES_MAX 100            /* sites that send things of one kind to one agent */
-#define STORE_SYNCS_OPEN 10000         /* full syncs of one collection that were begun since the last that was completed */
+#define STORE_SYNCS_OPEN 10000         /* full syncs of one collection that can be completed: the last that were begun */
 #define STORE_SYNCS_KEPT 1000          /* and older ones whose sync_id is known still */
 
 enum synced_kind { SYNCED_POST, SYNCED_PRODUCT, SYNCED_COUPON, SYNCED_KINDS };

@@ -72,6 +72,14 @@ bool collection_begin(struct open_collection *o);
 bool collection_has_room(struct open_collection *o);
 void collection_close(struct open_collection *o);
 
+/*
+ * generations_closed(c): the last one that cannot be completed any more for so many begun since, 0: none. Items that it or an earlier one saw
+ * last, where no complete one is later, all count in its row.
+ */
+static inline uint64_t generations_closed(const struct collection_record *c)
+{
+    return c->generations > STORE_SYNCS_OPEN ? c->generations - STORE_SYNCS_OPEN : 0;
+}
 /* generation_of(o, sync_id): the one a sync_id began, 0: none did. generation_begin(o, sync_id): the next one. */
 uint64_t generation_of(struct open_collection *o, struct str sync_id);
 uint64_t generation_begin(struct open_collection *o, struct str sync_id);
@@ -103,6 +111,8 @@ enum store_status agent_of_workspace(struct store_txn *t, const struct store_cha
  * look-ups (hidden.c) at once, of a large collection bit by bit before it is purged.
  */
 void unseen_mark(struct store_txn *t, const struct collection_record *c, bool any);
+/* over_mark(t, c): a generation was begun: where many are long over, they are to be forgotten; true then. */
+bool over_mark(struct store_txn *t, const struct collection_record *c);
 bool unseen_well_formed(MDB_val value);
 /* unseen_slice(t, left): some of it; it takes from *left what it did. */
 void unseen_slice(struct store_txn *t, uint64_t *left);

@@ -53,6 +53,7 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
         answer->status = STORE_INVALID;
         return;
     }
+    t->background = change->kind == CHANGE_PURGE || change->kind == CHANGE_RETAIN;
     enum store_status status = kinds[change->kind](t, change, answer);
     answer->status = t->error != STORE_OK ? t->error : status;
 }
@@ -283,11 +284,15 @@ void txn_free(struct store_txn *t)
  * for the journal that gives the file its blocks, which takes several times as long. So the journal is waited for once in some megabytes.
  */
 #define AHEAD_BYTES ((uint64_t)4 << 20)
+#define SPARED_BYTES ((uint64_t)64 << 20) /* of the disk, which zeros leave to what is put */
 
 /* no page of it is in use: it lies behind the last that was ever committed */
 static bool write_zeros(int fd, uint64_t from, uint64_t to)
 {
     static const char zeros[64 << 10];
+    struct statvfs fs;
+    if (fstatvfs(fd, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize < to - from + SPARED_BYTES)
+        return false;
     while (from < to) {
         ssize_t n = pwrite(fd, zeros, to - from < sizeof(zeros) ? to - from : sizeof(zeros), (off_t)from);
         if (n <= 0 && errno != EINTR)
@@ -314,7 +319,7 @@ void txn_keep_file_ahead(struct store *s)
     uint64_t want = need + AHEAD_BYTES;
     if (want > info.me_mapsize)
         want = info.me_mapsize;
-    /* a disk that has no room for zeros may have some for what is put: a hole, then */
+    /* a disk that has little room for zeros has some for what is put: a hole, then */
     if (s->file_bytes < need && (write_zeros(fd, s->file_bytes, want) || ftruncate(fd, (off_t)want) == 0))
         s->file_bytes = want;
 }

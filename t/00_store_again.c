@@ -299,6 +299,36 @@ START_TEST(it_ends_and_renders_each_once)
 }
 END_TEST
 
+static bool pause_always(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+START_TEST(it_renders_one_a_step_where_a_pause_is_always_due)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    fill();
+    store_close(kit.s);
+    kit.s = open_newer(STORE_WRITE);
+    renders = 0;
+    do {
+        unsigned before = renders;
+        ck_status(store_begin(kit.s, &t), STORE_OK);
+        store_txn_pause(t, pause_always, NULL);
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 100}, kit.now, &a);
+        ck_status(store_commit(t), STORE_OK);
+        ck_assert_uint_le(renders, before + 1);
+    } while (a.status == STORE_OK);
+    ck_status(a.status, STORE_NOT_FOUND);
+    renders = 0;
+    all_is_new(kit.s);
+    ck_assert_uint_eq(renders, 0);
+    kit_check_clean(kit.s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store again");
@@ -308,5 +338,6 @@ int main(void)
     tcase_add_checked_fixture(tc, NULL, end);
     tcase_add_test(tc, a_newer_renderer_answers_at_once_and_renders_all_again_in_slices_cut_off_anywhere);
     tcase_add_test(tc, it_ends_and_renders_each_once);
+    tcase_add_test(tc, it_renders_one_a_step_where_a_pause_is_always_due);
     return kit_run(suite);
 }

@@ -354,7 +354,127 @@ static uint64_t rows_of(enum space space)
     return count;
 }
 
-START_TEST(no_more_syncs_are_begun_than_may_be_open_and_old_ones_are_forgotten)
+static struct store_answer see_in(struct store_txn *t, const char *sync_id, uint64_t wp_id)
+{
+    struct rows r = {0};
+    struct store_answer answer = {0};
+    row(&r, SYNC_UPSERT, wp_id, 7, 0);
+    const struct store_change c = {.kind = CHANGE_SYNC, .workspace = workspace, .agent = agent, .name = SITE, .status = SYNCED_PRODUCT, .text = str_of(sync_id), .data = buf_view(&r.data), .code = 200};
+    store_apply(t, &c, kit.now, &answer);
+    ck_status(answer.status, STORE_OK);
+    buf_free(&r.data);
+    return answer;
+}
+
+/* Each sees an item of its own, and none is ever completed but the last. */
+START_TEST(who_never_completes_a_sync_begins_new_ones_for_ever_and_the_oldest_are_closed)
+{
+    enum { BEGUN = STORE_SYNCS_OPEN + 3 * STORE_SYNCS_KEPT, ITEMS = 21 };
+    struct store_txn *t;
+    char name[32];
+    one(SYNC_UPSERT, ITEMS + 1, 7, 0, "");
+    for (unsigned i = 1; i <= BEGUN; i++) {
+        if (i % 1000 == 1)
+            ck_status(store_begin(kit.s, &t), STORE_OK);
+        snprintf(name, sizeof(name), "s%u", i);
+        if (i % 500 == 0 || i < 3)
+            see_in(t, name, 1 + i / 500 % ITEMS);
+        else
+            ck_status(apply_in(t, "shop.example", name, false).status, STORE_OK);
+        if (i % 1000 == 0) {
+            ck_status(store_commit(t), STORE_OK);
+            if (i > STORE_SYNCS_OPEN)
+                kit_check_clean(kit.s);
+            kit_purge(&kit, 77);
+        }
+    }
+    kit_check_clean(kit.s);
+    ck_assert_uint_eq(counted(), ITEMS + 1);
+    ck_assert_uint_eq(rows_of(SPACE_GENERATION_ID), STORE_SYNCS_OPEN + STORE_SYNCS_KEPT);
+    ck_status(store_begin(kit.s, &t), STORE_OK);
+    snprintf(name, sizeof(name), "s%u", BEGUN - STORE_SYNCS_OPEN);
+    ck_status(apply_in(t, "shop.example", name, true).status, STORE_STALE);
+    snprintf(name, sizeof(name), "s%u", BEGUN - STORE_SYNCS_OPEN + 1);
+    struct store_answer answer = apply_in(t, "shop.example", name, true); /* the oldest that can be */
+    ck_status(answer.status, STORE_OK);
+    ck_assert_uint_eq(answer.id, 2); /* the one of before all syncs, and that of the last closed one */
+    see_in(t, "last", 3);
+    answer = apply_in(t, "shop.example", "last", true);
+    ck_assert_uint_eq(answer.id, ITEMS - 2);
+    ck_status(store_commit(t), STORE_OK);
+    ck_assert_str_eq(shown(), "3:7");
+    kit_purge(&kit, 777);
+    kit_check_clean(kit.s);
+    ck_assert_uint_eq(rows_of(SPACE_GENERATION_ID), STORE_SYNCS_KEPT);
+}
+END_TEST
+
+static bool pause_always(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+static void see_unseen(struct unseen_record *out)
+{
+    MDB_txn *txn;
+    struct walk w = {0};
+    ck_status(store_snapshot(kit.s, &txn), STORE_OK);
+    ck_status(walk_begin(kit.s, txn, &w, SPACE_UNSEEN), STORE_OK);
+    memcpy(out, w.v.mv_data, sizeof(*out));
+    walk_end(&w);
+    store_read_end(kit.s);
+}
+
+START_TEST(the_end_of_a_sync_hides_all_at_once_and_what_is_left_goes_a_step_at_a_time_where_a_pause_is_due)
+{
+    enum { ITEMS = 3000 };
+    struct store_txn *t;
+    struct store_answer answer;
+    struct unseen_record r;
+    for (uint64_t at = 1; at <= ITEMS; at += STORE_BATCH_MAX) {
+        struct rows rows = {0};
+        for (uint64_t i = at; i < at + STORE_BATCH_MAX; i++)
+            row(&rows, SYNC_UPSERT, i, 7, 0);
+        send(&rows, "a", false);
+    }
+    complete("a");
+    one(SYNC_UPSERT, 1, 7, 0, "b");
+    for (uint64_t at = 1; _i == 1 && at <= ITEMS; at += STORE_BATCH_MAX) { /* or nearly all are seen */
+        struct rows rows = {0};
+        for (uint64_t i = at; i < at + STORE_BATCH_MAX - (at == 1); i++)
+            row(&rows, SYNC_UPSERT, i, 7, 0);
+        send(&rows, "b", false);
+    }
+    if (_i == 1)
+        kit.s->hide_items = 1;
+    ck_status(store_begin(kit.s, &t), STORE_OK);
+    store_txn_pause(t, pause_always, NULL);
+    answer = apply_in(t, "shop.example", "b", true);
+    ck_status(answer.status, STORE_OK);
+    ck_assert_uint_eq(answer.id, _i == 1 ? 1 : ITEMS - 1);
+    ck_status(store_commit(t), STORE_OK);
+    see_unseen(&r);
+    ck_assert_uint_eq(r.hide, _i == 1 ? 2 : UNSEEN_DONE);
+    for (uint64_t before = r.hide; r.hide != UNSEEN_DONE; before = r.hide) {
+        ck_status(store_begin(kit.s, &t), STORE_OK);
+        store_txn_pause(t, pause_always, NULL);
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 1000}, kit.now, &answer);
+        ck_status(answer.status, STORE_OK);
+        ck_status(store_commit(t), STORE_OK);
+        see_unseen(&r);
+        if (r.hide != UNSEEN_DONE)
+            ck_assert_uint_le(r.hide, before + 1024);
+        else
+            ck_assert_uint_le(ITEMS, before + 1024);
+    }
+    kit_check_clean(kit.s);
+    kit_purge(&kit, 1000);
+    ck_assert_uint_eq(counted(), _i == 1 ? ITEMS - 1 : 1);
+}
+END_TEST
+
+START_TEST(old_syncs_are_closed_and_forgotten)
 {
     struct store_txn *t;
     char name[32];
@@ -363,17 +483,17 @@ START_TEST(no_more_syncs_are_begun_than_may_be_open_and_old_ones_are_forgotten)
         snprintf(name, sizeof(name), "s%u", i);
         ck_status(apply_in(t, "shop.example", name, false).status, STORE_OK);
     }
-    struct store_answer answer = apply_in(t, "shop.example", "one more", false);
-    ck_status(answer.status, STORE_TOO_MANY);
-    ck_assert_uint_eq(answer.id, 1);
     ck_status(apply_in(t, "shop.example", "s1", false).status, STORE_OK);
+    ck_status(apply_in(t, "shop.example", "one more", false).status, STORE_OK);
+    ck_status(apply_in(t, "shop.example", "s1", false).status, STORE_STALE);
+    ck_status(apply_in(t, "shop.example", "s2", false).status, STORE_OK);
     ck_status(apply_in(t, "other.example", "one more", false).status, STORE_OK);
     ck_status(apply_in(t, "shop.example", name, true).status, STORE_OK);
     ck_status(store_commit(t), STORE_OK);
     kit_check_clean(kit.s);
     kit_purge(&kit, 777);
-    ck_assert_uint_eq(rows_of(SPACE_GENERATION_ID), STORE_SYNCS_KEPT + 1);
-    ck_assert_uint_eq(rows_of(SPACE_GENERATION), STORE_SYNCS_KEPT + 1);
+    ck_assert_uint_eq(rows_of(SPACE_GENERATION_ID), STORE_SYNCS_KEPT + 2);
+    ck_assert_uint_eq(rows_of(SPACE_GENERATION), STORE_SYNCS_KEPT + 2);
     ck_status(store_begin(kit.s, &t), STORE_OK);
     ck_status(apply_in(t, "shop.example", "s9001", false).status, STORE_STALE);
     ck_status(apply_in(t, "shop.example", "one more", false).status, STORE_OK);
@@ -674,7 +794,9 @@ static Suite *suite(void)
     tcase_add_loop_test(c, an_item_that_was_deleted_for_not_being_seen_comes_back_by_a_later_sync_whatever_its_date, 0, 2);
     tcase_add_loop_test(c, a_batch_that_is_overtaken_by_the_end_of_its_sync_is_taken, 0, 2);
     tcase_add_test(c, what_was_deleted_during_a_sync_is_not_brought_back_by_it);
-    tcase_add_test(c, no_more_syncs_are_begun_than_may_be_open_and_old_ones_are_forgotten);
+    tcase_add_test(c, who_never_completes_a_sync_begins_new_ones_for_ever_and_the_oldest_are_closed);
+    tcase_add_loop_test(c, the_end_of_a_sync_hides_all_at_once_and_what_is_left_goes_a_step_at_a_time_where_a_pause_is_due, 0, 2);
+    tcase_add_test(c, old_syncs_are_closed_and_forgotten);
     tcase_add_test(c, an_agent_has_so_many_sites_and_no_more);
     tcase_add_test(c, old_tombstones_are_forgotten_by_the_next_complete_sync);
     tcase_add_loop_test(c, however_syncs_are_cut_off_the_shop_is_mirrored_at_their_end, 0, 8);

@@ -781,6 +781,28 @@ START_TEST(a_talkative_visitor_is_invisible_at_once_and_goes_in_slices)
 }
 END_TEST
 
+static bool pause_always(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+START_TEST(an_erasure_is_whole_though_work_in_the_background_were_to_pause)
+{
+    struct visitor v = talkative();
+    struct store_txn *t;
+    struct store_answer a;
+    store_read_end(kit.s);
+    ck_status(store_begin(kit.s, &t), STORE_OK);
+    store_txn_pause(t, pause_always, NULL);
+    store_apply(t, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&v)}, kit.now, &a);
+    ck_status(a.status, STORE_OK);
+    ck_status(store_commit(t), STORE_OK);
+    ck_assert_uint_eq(bytes_found("walrus", 6), 0);
+    ck_assert_uint_eq(kit_purge(&kit, 100), 0);
+}
+END_TEST
+
 START_TEST(a_deleted_agent_takes_all_its_visitors_along)
 {
     struct visitor v = talkative();
@@ -840,13 +862,16 @@ START_TEST(what_is_older_than_kept_goes_in_slices_and_the_rest_stays)
 }
 END_TEST
 
-START_TEST(a_visitor_of_whom_nothing_is_kept_is_forgotten)
+START_TEST(a_visitor_of_whom_nothing_is_kept_is_forgotten_wherever_the_slices_end)
 {
     struct visitor v = visitor_new();
     char next[32];
     post(&v, "x");
+    if (_i >= 2)
+        events(&v, (const char *const[]){"a", "b", NULL});
     kit.now += 10 * DAY;
-    retain(RETAIN_CONVERSATIONS, kit.now - DAY, 100);
+    retain(RETAIN_CONVERSATIONS, kit.now - DAY, _i % 2 == 0 ? 100 : 1);
+    retain(RETAIN_EVENTS, kit.now - DAY, _i % 2 == 0 ? 100 : 1);
     ck_assert_uint_eq(bytes_found((const char *)v.id.b, ULID_BYTES), 0);
     ck_assert_uint_eq(init_try(&agent, v.secret, next).code, 1);
 }
@@ -882,10 +907,11 @@ int main(void)
     tcase_add_test(tc, erasure_leaves_no_byte_of_the_visitor);
     tcase_add_test(tc, erasure_of_one_visitor_leaves_the_others_alone);
     tcase_add_test(tc, a_talkative_visitor_is_invisible_at_once_and_goes_in_slices);
+    tcase_add_test(tc, an_erasure_is_whole_though_work_in_the_background_were_to_pause);
     tcase_add_test(tc, a_deleted_agent_takes_all_its_visitors_along);
     tcase_add_test(tc, a_deleted_workspace_leaves_nothing);
     tcase_add_test(tc, what_is_older_than_kept_goes_in_slices_and_the_rest_stays);
-    tcase_add_test(tc, a_visitor_of_whom_nothing_is_kept_is_forgotten);
+    tcase_add_loop_test(tc, a_visitor_of_whom_nothing_is_kept_is_forgotten_wherever_the_slices_end, 0, 4);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

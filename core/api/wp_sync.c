@@ -332,13 +332,10 @@ static void batch_done(struct request *r, const struct store_answer *answer)
         batch_begin(b);
         return;
     case STORE_STALE:
-        reply_error(r, ERR_CONFLICT, "A later full sync is complete already: begin another one, under a new sync_id.");
+        reply_error(r, ERR_CONFLICT, "A later full sync is complete already, or %d were begun since: begin another one, under a new sync_id.", STORE_SYNCS_OPEN);
         return;
     case STORE_TOO_MANY:
-        if (answer->id != 0)
-            reply_error(r, ERR_CONFLICT, "%d full syncs were begun and none was completed: complete one, with \"complete\": true.", STORE_SYNCS_OPEN);
-        else
-            reply_invalid(r, "site_url", "is one more than the 100 sites that an agent may have");
+        reply_invalid(r, "site_url", "is one more than the 100 sites that an agent may have");
         return;
     case STORE_NOT_FOUND:
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
