@@ -25,6 +25,7 @@
 
 #define LOOK_EVERY_MS 250
 #define DRAINING_GENERATIONS 3
+#define START_TELL_MS 5000 /* between two words to the service manager that a start takes its time */
 
 static int refuse(const char *what, const char *path, const char *reason)
 {
@@ -309,6 +310,16 @@ static void feed_watchdog(struct master *m)
     systemd_tell("WATCHDOG=1");
 }
 
+/* A start that copies the store, or brings it to a new format, takes what it takes: the service manager must not end it while it goes on. */
+static void ask_for_time(struct master *m)
+{
+    uint64_t now = clock_mono_ms();
+    if (m->ready_said || now < m->time_at_ms || !seats_move(m, 2 * START_TELL_MS))
+        return;
+    m->time_at_ms = now + START_TELL_MS;
+    systemd_tell("EXTEND_TIMEOUT_USEC=60000000");
+}
+
 /* ---- signals ---- */
 
 static struct conf *read_again(struct master *m)
@@ -497,6 +508,7 @@ int master_run(const struct master_options *options)
         tidy(&m);
         return EXIT_START;
     }
+    m.time_at_ms = clock_mono_ms() + START_TELL_MS;
     while (!(m.stopping || m.left) || m.children != NULL) {
         if (!m.stopping && !m.left)
             seats_fill(&m);
@@ -508,6 +520,7 @@ int master_run(const struct master_options *options)
             stop_rest(&m);
             continue;
         }
+        ask_for_time(&m);
         seats_watch(&m);
         if (m.left)
             continue;

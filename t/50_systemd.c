@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -75,6 +76,20 @@ START_TEST(a_start_a_reload_and_a_stop_are_told)
     ck_assert_str_eq(next_told(1000), "STOPPING=1");
     ck_assert_int_eq(server_wait(server, 15000), 0);
     ck_assert_str_eq(next_told(0), "");
+}
+END_TEST
+
+START_TEST(a_start_that_takes_long_asks_for_time)
+{
+    unsetenv("WATCHDOG_USEC");
+    int lock = open(text("%s/writer.lock", server->data), O_RDWR | O_CREAT | O_CLOEXEC, 0600); /* so that the writer waits */
+    ck_assert(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0);
+    server_spawn(server, NULL);
+    for (int i = 0; i < 2; i++)
+        ck_assert_str_eq(next_told(10000), "EXTEND_TIMEOUT_USEC=60000000");
+    close(lock);
+    ck_assert_str_eq(next_told(4000), "READY=1");
+    server_stop(server);
 }
 END_TEST
 
@@ -349,6 +364,7 @@ int main(void)
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_start_a_reload_and_a_stop_are_told);
+    tcase_add_test(tcase, a_start_that_takes_long_asks_for_time);
     tcase_add_test(tcase, the_watchdog_is_fed_while_all_move);
     tcase_add_loop_test(tcase, the_watchdog_is_not_fed_while_one_does_not_move, 0, COUNT(stopped));
     tcase_add_test(tcase, another_processs_watchdog_is_not_fed);
