@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -295,6 +296,10 @@ START_TEST(a_given_socket_is_served_with_what_waited_in_it)
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     ck_assert_uint_eq(server->port, port);
     expect_status(ask(early, false), 200);
+    int unsent = 0;
+    socklen_t size = sizeof(unsent);
+    ck_assert_int_eq(getsockopt(given, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, &size), 0);
+    ck_assert_int_eq(unsent, 128 << 10); /* as of a socket of its own */
     close(given);
     for (int i = 0; i < 20; i++)
         expect_status(ask(connect_to(port), true), 200);
