@@ -71,7 +71,7 @@ static int give_file(struct master *m, const char *path)
 {
     uid_t uid;
     gid_t gid;
-    return process_user(master_conf(m), &uid, &gid) ? chown(path, uid, gid) : 0;
+    return process_user(master_conf(m), &uid, &gid) ? lchown(path, uid, gid) : 0;
 }
 
 static void say_made(const char *dir, enum ratelimit_made made)
@@ -264,16 +264,20 @@ static int prepare(struct master *m)
     return make_run_files(m);
 }
 
-/* whose pid to signal, for those who have no service manager to ask */
+/* whose pid to signal, for those who have no service manager to ask; run_dir is another's, who may have put a link there */
 static void write_pid(const struct master *m)
 {
     char path[4200], next[4300];
     snprintf(path, sizeof(path), "%s/assayd.pid", master_conf(m)->run_dir);
     snprintf(next, sizeof(next), "%s.new", path);
-    FILE *out = fopen(next, "we");
+    unlink(next);
+    int fd = open(next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     bool ok = out != NULL && fprintf(out, "%d\n", (int)getpid()) > 0;
     if (out != NULL && fclose(out) != 0)
         ok = false;
+    if (out == NULL && fd >= 0)
+        close(fd);
     if (!ok || rename(next, path) != 0)
         log_warn("%s: %s", path, strerror(errno));
 }
