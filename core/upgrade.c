@@ -255,6 +255,8 @@ bool upgrade_buried(struct master *m, pid_t pid, int status)
     else
         log_error("upgrade failed: the new binary ended with status %d before it served: this one goes on", WEXITSTATUS(status));
     remove_next(m);
+    if (m->heir.state == HEIR_TAKES)
+        slots_restore(m);
     m->heir.state = HEIR_NONE;
     m->heir.pid = 0;
     return true;
@@ -423,8 +425,8 @@ void upgrade_tick(struct master *m)
 
 bool upgrade_holds(const struct master *m, enum role role)
 {
-    if (role == ROLE_WORKER)
-        return false;
+    if (role == ROLE_WORKER) /* the heir's writer serves those of ours that TAKE has named */
+        return m->heir.state == HEIR_TAKES;
     return m->heir.state >= HEIR_PREPARED || m->elder.state == ELDER_SERVES || m->elder.state == ELDER_YIELDS;
 }
 
