@@ -437,7 +437,9 @@ bool upgrade_is_going_on(const struct master *m)
 
 int upgrade_fd(const struct master *m)
 {
-    return m->heir.state != HEIR_NONE ? m->heir.fd : m->elder.state != ELDER_NONE ? m->elder.fd : -1;
+    if (m->heir.state != HEIR_NONE)
+        return m->heir.fd;
+    return m->elder.state != ELDER_NONE && !m->stopping ? m->elder.fd : -1;
 }
 
 void upgrade_close(struct master *m)
