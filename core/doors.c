@@ -393,6 +393,8 @@ static void on_accept(h2o_socket_t *listener, const char *err)
         return;
     for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
         struct place place = find_place(d, door);
+        if (place.kind == PLACE_NONE && i > 0)
+            return; /* perhaps nobody else waits; if somebody does, the loop wakes for it again */
         if (place.kind == PLACE_NONE) {
             crowd_ask(crowd_of(d), d->worker->process->place);
             let_in(d, false, false);
