@@ -145,6 +145,7 @@ static int make_run_files(struct master *m)
     m->scoreboard = scoreboard_create(path);
     if (m->scoreboard == NULL || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
+    score_set(m->scoreboard->generation, m->generation->number);
     score_set(m->scoreboard->workers, conf->workers);
     score_set(m->scoreboard->auditors, conf->auditors);
     m->slots = conf->workers > m->elder.slots ? conf->workers : m->elder.slots;

@@ -190,6 +190,20 @@ START_TEST(a_new_binary_takes_over_and_the_old_one_ends)
 }
 END_TEST
 
+START_TEST(a_unix_socket_is_passed_on_whatever_its_path)
+{
+    server_stop(server);
+    configure(text("internal_listen: \"unix:%s/of operators 1,2.sock\"", server->dir));
+    server_start(server);
+    for (int i = 0; i < 2; i++)
+        expect_end(upgrade());
+    expect_service(2);
+    struct run stats = assay(server, "stats", NULL);
+    ck_assert_msg(strstr(stats.out, ", generation 2,") != NULL, "%s", stats.out);
+    server_stop(server);
+}
+END_TEST
+
 static const unsigned worker_counts[] = {4, 1, 3};
 
 START_TEST(the_new_one_has_other_workers)
@@ -771,6 +785,7 @@ int main(void)
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_new_binary_takes_over_and_the_old_one_ends);
+    tcase_add_test(tcase, a_unix_socket_is_passed_on_whatever_its_path);
     tcase_add_test(tcase, the_new_one_has_other_workers);
     tcase_add_loop_test(tcase, the_old_one_goes_on_when_the_new_one_fails, 0, COUNT(failures));
     tcase_add_test(tcase, a_new_one_that_dies_as_the_server_ends_the_old_one);
