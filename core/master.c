@@ -133,8 +133,10 @@ static void mend_table(struct master *m)
         return; /* tried again with the next death */
     ratelimit_close(cut);
     for (struct child *c = m->children; c != NULL; c = c->next)
-        if (c->process.role == ROLE_WORKER)
+        if (c->process.role == ROLE_WORKER) {
+            c->stopping = true; /* no crash of its own */
             kill(c->pid, SIGKILL);
+        }
 }
 
 static int make_run_files(struct master *m)
