@@ -101,7 +101,9 @@ bool systemd_listeners(struct listen_given **out, size_t *count)
     for (int fd = FIRST_FD; ok && *out != NULL && fd < FIRST_FD + (int)fds; fd++)
         if (is_listening(fd))
             ok = take(fd, &(*out)[(*count)++]);
-        else
-            log_warn("LISTEN_FDS: descriptor %d is no socket that listens for streams: it is not used", fd);
+        else {
+            log_warn("LISTEN_FDS: descriptor %d is no socket that listens for streams: it is closed", fd);
+            close(fd);
+        }
     return ok && *out != NULL;
 }

@@ -348,15 +348,20 @@ START_TEST(what_was_given_to_another_process_is_not_taken)
 }
 END_TEST
 
-START_TEST(a_given_socket_of_no_listener_is_closed_with_a_word)
+START_TEST(what_is_given_and_of_no_listener_is_closed_with_a_word)
 {
     uint16_t port;
-    int given = listen_at(AF_INET, NULL, &port);
+    int given = listen_at(AF_INET, NULL, &port), ends[2];
     unsetenv("WATCHDOG_USEC");
-    activate(&given, 1, 0, "127.0.0.1:0");
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    activate((int[]){given, ends[1]}, 2, 0, "127.0.0.1:0");
+    close(ends[1]);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     ck_assert_uint_ne(server->port, port);
     ck_assert_msg(strstr(server_log(server), "descriptor 3 is of no address") != NULL, "%s", server_log(server));
+    ck_assert_msg(strstr(server_log(server), "descriptor 4 is no socket that listens") != NULL, "%s", server_log(server));
+    ck_assert_int_eq(poll(&(struct pollfd){ends[0], POLLIN, 0}, 1, 1000), 1); /* nobody has its other end */
+    close(ends[0]);
     expect_status(ask(connect_to(server->port), true), 200);
     server_stop(server);
     close(given);
@@ -377,6 +382,6 @@ int main(void)
     tcase_add_test(tcase, a_given_socket_is_served_with_what_waited_in_it);
     tcase_add_test(tcase, a_given_unix_socket_stays_where_it_is);
     tcase_add_test(tcase, what_was_given_to_another_process_is_not_taken);
-    tcase_add_test(tcase, a_given_socket_of_no_listener_is_closed_with_a_word);
+    tcase_add_test(tcase, what_is_given_and_of_no_listener_is_closed_with_a_word);
     return harness_main(suite);
 }
