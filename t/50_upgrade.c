@@ -236,15 +236,24 @@ static const struct {
     {NULL, "internal_listen: 192.0.2.1:1", "ended with status 2"},
 };
 
+static bool are_gone(void *pids)
+{
+    bool gone = true;
+    for (size_t i = 0; i < 4; i++)
+        gone = gone && !process_alive(((pid_t *)pids)[i]);
+    return gone;
+}
+
 START_TEST(the_old_one_goes_on_when_the_new_one_fails)
 {
     struct said said = {failures[_i].says, 0}, goes_on = {"this one goes on", 0};
     pid_t before[8], after[8];
+    ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
     if (strstr(failures[_i].yaml, "upgrade: 1s")) { /* the old one's time */
         server_configure(server, failures[_i].yaml);
         server_signal(server, SIGHUP);
         expect_said(&(struct said){"reloading", 0}, 10000);
-        ck_assert(wait_until(has_children, &(size_t){4}, 30000));
+        ck_assert(wait_until(are_gone, before, 30000) && wait_until(has_children, &(size_t){4}, 30000));
     }
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
     if (failures[_i].script != NULL)
