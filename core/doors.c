@@ -146,7 +146,7 @@ static void on_conn_closed(void *data)
     crowd_depart(crowd_of(d), c->share);
     if (c->seated)
         crowd_unclaim(crowd_of(d), d->worker->process->place);
-    else if (c->internal)
+    else if (c->extra)
         d->internal_extra--;
     if (c->lingers)
         linger(d->lingering, c->linger_fd, c->worker->now_ms);
@@ -369,13 +369,19 @@ static void come_in(struct door *door, h2o_socket_t *socket, struct place place)
         h2o_socket_close(socket);
         return;
     }
-    if (place.kind == PLACE_OF_ANOTHER)
+    bool greeting = expects_greeting(door);
+    c->seated = place.kind == PLACE_FREE;
+    c->extra = place.kind == PLACE_EXTRA;
+    d->internal_extra += c->extra;
+    if (!greeting && !arrive(c, door->accept->ssl_ctx != NULL))
+        return; /* nobody gives way to who is turned away */
+    if (place.kind == PLACE_OF_ANOTHER) {
         give_way(d, place.another);
-    c->seated = place.kind != PLACE_EXTRA;
-    d->internal_extra += place.kind == PLACE_EXTRA;
-    if (expects_greeting(door))
+        c->seated = true;
+    }
+    if (greeting)
         greet(door, socket);
-    else if (arrive(c, door->accept->ssl_ctx != NULL))
+    else
         h2o_accept(door->accept, socket);
 }
 
@@ -387,6 +393,8 @@ static void on_accept(h2o_socket_t *listener, const char *err)
         return;
     for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
         struct place place = find_place(d, door);
+        if (place.kind == PLACE_NONE && i > 0)
+            return; /* perhaps nobody else waits; if somebody does, the loop wakes for it again */
         if (place.kind == PLACE_NONE) {
             crowd_ask(crowd_of(d), d->worker->process->place);
             let_in(d, false, false);

@@ -41,6 +41,7 @@ struct conn {
     bool lingers;  /* answered before all was read: linger.h */
     int linger_fd; /* then: the descriptor that outlives it */
     bool seated;          /* one of max_connections */
+    bool extra;           /* one of the internal listener's beyond them */
     bool stands_for_many; /* a trusted proxy's, or of a network without limits: one connection there is no one caller's */
     uint32_t share;       /* of its address, in the crowd */
     bool vanished; /* the client sends nothing more while its request is held: nobody need wait for it */

@@ -48,14 +48,19 @@ static int resolve(const char *address, struct sockaddr_storage *sa, socklen_t *
     return 0;
 }
 
+void listen_options(int fd)
+{
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){UNSENT_MAX}, sizeof(int));
+}
+
 static int bind_one(const struct sockaddr_storage *sa, socklen_t len, bool shared_port)
 {
     int one = 1, fd = socket(sa->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* inherited by what is accepted, as is this: */
-    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){UNSENT_MAX}, sizeof(int));
+    listen_options(fd);
     if (shared_port)
         setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
     if (bind(fd, (const struct sockaddr *)sa, len) == 0)

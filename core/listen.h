@@ -28,6 +28,9 @@ struct listen_given {
 int listen_open(const struct conf *conf, struct listen_given *given, size_t given_count, struct listener *out, size_t *count, char *why,
                 size_t why_size);
 
+/* listen_options(fd): what a listening socket hands on to what it accepts; nothing on a Unix socket, which has no such options. */
+void listen_options(int fd);
+
 /* listen_drop(given, count): close those that were not taken and free all; the socket files of ours are removed if ${remove}. */
 void listen_drop(struct listen_given *given, size_t count, bool remove);
 

@@ -23,11 +23,10 @@ static void close_if(int fd)
 
 static void write_listener(FILE *out, const struct conf *conf, const struct listener *l)
 {
-    fprintf(out, "listener %d %d %d %zu %s ", l->internal, l->shared, l->bound, l->heard,
-            l->internal ? conf->internal_listen : conf->listen[l->conf_index].address);
+    fprintf(out, "listener %d %d %d %zu ", l->internal, l->shared, l->bound, l->heard);
     for (size_t i = 0; i < l->count; i++)
         fprintf(out, "%s%d", i == 0 ? "" : ",", l->fds[i]);
-    fputc('\n', out);
+    fprintf(out, " %s\n", l->internal ? conf->internal_listen : conf->listen[l->conf_index].address); /* a path may have spaces */
 }
 
 int manifest_write(const struct master *m)
@@ -84,13 +83,18 @@ static bool read_listener(struct master *m, const char *line)
     m->elder.given = given;
     struct listen_given *g = &given[m->elder.given_count++];
     *g = (struct listen_given){0};
-    if (sscanf(line, "%d %d %d %zu %255s %n", &internal, &shared, &bound, &g->heard, g->address, &at) != 5 || at == 0)
+    if (sscanf(line, "%d %d %d %zu %n", &internal, &shared, &bound, &g->heard, &at) != 4 || at == 0)
         return false;
     g->internal = internal != 0;
     g->shared = shared != 0;
     g->bound = bound != 0;
-    char *fds = strdup(line + at);
-    bool ok = fds != NULL && read_fds(fds, g);
+    char *fds = strdup(line + at), *address = fds == NULL ? NULL : strchr(fds, ' ');
+    bool ok = address != NULL && strlen(address + 1) < sizeof(g->address);
+    if (ok) {
+        *address++ = '\0';
+        strcpy(g->address, address);
+        ok = read_fds(fds, g);
+    }
     free(fds);
     return ok;
 }

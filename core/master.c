@@ -25,6 +25,7 @@
 
 #define LOOK_EVERY_MS 250
 #define DRAINING_GENERATIONS 3
+#define START_TELL_MS 5000 /* between two words to the service manager that a start takes its time */
 
 static int refuse(const char *what, const char *path, const char *reason)
 {
@@ -70,7 +71,7 @@ static int give_file(struct master *m, const char *path)
 {
     uid_t uid;
     gid_t gid;
-    return process_user(master_conf(m), &uid, &gid) ? chown(path, uid, gid) : 0;
+    return process_user(master_conf(m), &uid, &gid) ? lchown(path, uid, gid) : 0;
 }
 
 static void say_made(const char *dir, enum ratelimit_made made)
@@ -132,8 +133,10 @@ static void mend_table(struct master *m)
         return; /* tried again with the next death */
     ratelimit_close(cut);
     for (struct child *c = m->children; c != NULL; c = c->next)
-        if (c->process.role == ROLE_WORKER)
+        if (c->process.role == ROLE_WORKER) {
+            c->stopping = true; /* no crash of its own */
             kill(c->pid, SIGKILL);
+        }
 }
 
 static int make_run_files(struct master *m)
@@ -144,6 +147,7 @@ static int make_run_files(struct master *m)
     m->scoreboard = scoreboard_create(path);
     if (m->scoreboard == NULL || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
+    score_set(m->scoreboard->generation, m->generation->number);
     score_set(m->scoreboard->workers, conf->workers);
     score_set(m->scoreboard->auditors, conf->auditors);
     m->slots = conf->workers > m->elder.slots ? conf->workers : m->elder.slots;
@@ -263,16 +267,20 @@ static int prepare(struct master *m)
     return make_run_files(m);
 }
 
-/* whose pid to signal, for those who have no service manager to ask */
+/* whose pid to signal, for those who have no service manager to ask; run_dir is another's, who may have put a link there */
 static void write_pid(const struct master *m)
 {
     char path[4200], next[4300];
     snprintf(path, sizeof(path), "%s/assayd.pid", master_conf(m)->run_dir);
     snprintf(next, sizeof(next), "%s.new", path);
-    FILE *out = fopen(next, "we");
+    unlink(next);
+    int fd = open(next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     bool ok = out != NULL && fprintf(out, "%d\n", (int)getpid()) > 0;
     if (out != NULL && fclose(out) != 0)
         ok = false;
+    if (out == NULL && fd >= 0)
+        close(fd);
     if (!ok || rename(next, path) != 0)
         log_warn("%s: %s", path, strerror(errno));
 }
@@ -307,6 +315,16 @@ static void feed_watchdog(struct master *m)
         return;
     m->watchdog_at_ms = now + every / 2;
     systemd_tell("WATCHDOG=1");
+}
+
+/* A start that copies the store, or brings it to a new format, takes what it takes: the service manager must not end it while it goes on. */
+static void ask_for_time(struct master *m)
+{
+    uint64_t now = clock_mono_ms();
+    if (m->ready_said || now < m->time_at_ms || !seats_move(m, 2 * START_TELL_MS))
+        return;
+    m->time_at_ms = now + START_TELL_MS;
+    systemd_tell("EXTEND_TIMEOUT_USEC=60000000");
 }
 
 /* ---- signals ---- */
@@ -497,6 +515,7 @@ int master_run(const struct master_options *options)
         tidy(&m);
         return EXIT_START;
     }
+    m.time_at_ms = clock_mono_ms() + START_TELL_MS;
     while (!(m.stopping || m.left) || m.children != NULL) {
         if (!m.stopping && !m.left)
             seats_fill(&m);
@@ -508,6 +527,7 @@ int master_run(const struct master_options *options)
             stop_rest(&m);
             continue;
         }
+        ask_for_time(&m);
         seats_watch(&m);
         if (m.left)
             continue;

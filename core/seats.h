@@ -71,7 +71,7 @@ struct master {
     struct heir heir;
     struct elder elder;
     int exit_status;
-    uint64_t stop_at_ms, watchdog_at_ms;
+    uint64_t stop_at_ms, watchdog_at_ms, time_at_ms;
 };
 
 /* master_conf(m): the configuration of the newest generation. */

@@ -28,14 +28,20 @@ void slots_unbind(struct master *m)
     errno = kept;
 }
 
+/* the first ${count} listeners */
+static void unsteer(struct master *m, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (split(m, i) != NULL)
+            listen_unsteer(split(m, i));
+}
+
 static void steer(struct master *m, unsigned slots)
 {
     for (size_t i = 0; i < m->listeners_count; i++)
         if (split(m, i) != NULL && listen_steer(split(m, i), slots) != 0) {
             log_warn("listen: the kernel does not steer connections to %u slots (%s): removed ones are served on", slots, strerror(errno));
-            while (i-- > 0)
-                if (split(m, i) != NULL)
-                    listen_unsteer(split(m, i));
+            unsteer(m, i);
             m->steered = 0;
             return;
         }
@@ -57,6 +63,14 @@ void slots_change(struct master *m)
         }
     m->slots = workers > most ? workers : most;
     score_set(m->scoreboard->listener_slots, m->slots);
+}
+
+void slots_restore(struct master *m)
+{
+    if (m->steered != 0)
+        steer(m, m->steered);
+    else
+        unsteer(m, m->listeners_count);
 }
 
 /* every worker is of the newest generation and serves */

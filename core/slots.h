@@ -19,4 +19,7 @@ void slots_unbind(struct master *m);
 void slots_change(struct master *m);
 void slots_tick(struct master *m);
 
+/* slots_restore(m): an heir (upgrade.h) may have steered the sockets that it shared with us otherwise, and is gone. */
+void slots_restore(struct master *m);
+
 #endif

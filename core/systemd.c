@@ -12,8 +12,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <unistd.h>
 
 static bool hushed;
@@ -78,14 +76,13 @@ static bool is_listening(int fd)
 /* what is given stays in no child's program, and blocks no loop */
 static bool take(int fd, struct listen_given *out)
 {
-    int one = 1;
     *out = (struct listen_given){.fds = malloc(sizeof(*out->fds)), .count = 1, .heard = 1, .shared = true};
     if (out->fds == NULL)
         return false;
     out->fds[0] = fd;
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* a Unix socket has none */
+    listen_options(fd);
     return true;
 }
 
@@ -104,7 +101,9 @@ bool systemd_listeners(struct listen_given **out, size_t *count)
     for (int fd = FIRST_FD; ok && *out != NULL && fd < FIRST_FD + (int)fds; fd++)
         if (is_listening(fd))
             ok = take(fd, &(*out)[(*count)++]);
-        else
-            log_warn("LISTEN_FDS: descriptor %d is no socket that listens for streams: it is not used", fd);
+        else {
+            log_warn("LISTEN_FDS: descriptor %d is no socket that listens for streams: it is closed", fd);
+            close(fd);
+        }
     return ok && *out != NULL;
 }

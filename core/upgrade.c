@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define TAKE_MS 15000 /* for the writers to change places, while changes wait: less than a worker lets them (LINK_ANSWER_MS) */
+#define LEAVE_MS 2000 /* for what was begun, when neither of the two serves any more */
 #define ENVIRONMENT "ASSAY_UPGRADE" /* descriptors: to the elder, and the manifest's */
 #define NEXT ".next"                /* behind a name in run_dir: the heir's, until it takes over */
 
@@ -221,6 +222,21 @@ static void remove_next(const struct master *m)
     }
 }
 
+/* nobody takes connections any more: the sooner we end, the sooner whoever watches over us starts another */
+static void follow_heir(struct master *m, int status)
+{
+    uint64_t left_ms = master_conf(m)->drain_timeout_ms;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STOPPED)
+        log_info("upgrade: pid %d was stopped: this one ends too", (int)m->heir.pid);
+    else {
+        log_error("upgrade: the new binary (pid %d) ended while this one still drained: this one ends too", (int)m->heir.pid);
+        m->exit_status = EXIT_GAVE_UP;
+        left_ms = left_ms < LEAVE_MS ? left_ms : LEAVE_MS;
+    }
+    m->stopping = true;
+    m->stop_at_ms = clock_mono_ms() + left_ms;
+}
+
 bool upgrade_buried(struct master *m, pid_t pid, int status)
 {
     if (m->heir.state == HEIR_NONE || m->heir.pid != pid)
@@ -228,8 +244,9 @@ bool upgrade_buried(struct master *m, pid_t pid, int status)
     if (m->heir.state == HEIR_TAKES)
         listen_to_heir(m); /* it may have served before it died: then it was the server */
     shut(&m->heir.fd);
-    if (m->heir.state == HEIR_SERVES) { /* nobody takes connections any more: whoever watches over us sees that */
-        log_error("upgrade: the new binary (pid %d) ended while this one still drained", (int)pid);
+    if (m->heir.state == HEIR_SERVES) {
+        if (!m->stopping)
+            follow_heir(m, status);
         m->heir.pid = 0;
         return true;
     }
@@ -238,6 +255,8 @@ bool upgrade_buried(struct master *m, pid_t pid, int status)
     else
         log_error("upgrade failed: the new binary ended with status %d before it served: this one goes on", WEXITSTATUS(status));
     remove_next(m);
+    if (m->heir.state == HEIR_TAKES)
+        slots_restore(m);
     m->heir.state = HEIR_NONE;
     m->heir.pid = 0;
     return true;
@@ -406,8 +425,8 @@ void upgrade_tick(struct master *m)
 
 bool upgrade_holds(const struct master *m, enum role role)
 {
-    if (role == ROLE_WORKER)
-        return false;
+    if (role == ROLE_WORKER) /* the heir's writer serves those of ours that TAKE has named */
+        return m->heir.state == HEIR_TAKES;
     return m->heir.state >= HEIR_PREPARED || m->elder.state == ELDER_SERVES || m->elder.state == ELDER_YIELDS;
 }
 
@@ -418,7 +437,9 @@ bool upgrade_is_going_on(const struct master *m)
 
 int upgrade_fd(const struct master *m)
 {
-    return m->heir.state != HEIR_NONE ? m->heir.fd : m->elder.state != ELDER_NONE ? m->elder.fd : -1;
+    if (m->heir.state != HEIR_NONE)
+        return m->heir.fd;
+    return m->elder.state != ELDER_NONE && !m->stopping ? m->elder.fd : -1;
 }
 
 void upgrade_close(struct master *m)

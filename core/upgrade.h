@@ -62,7 +62,7 @@ int upgrade_fd(const struct master *m);
 void upgrade_close(struct master *m);
 void upgrade_end(struct master *m);
 
-/* upgrade_holds(m, role): seats of that role are not filled now: the other master's sit there. */
+/* upgrade_holds(m, role): seats of that role are not filled now: the other master's sit there, or its writer would not know who does. */
 bool upgrade_holds(const struct master *m, enum role role);
 
 /* upgrade_is_going_on(m): between its first step and its last: no reload, and the slots' sockets stay as they are. */
@@ -81,7 +81,7 @@ bool upgrade_stops_now(struct master *m);
 /* upgrade_pass_on(m, number): a signal for the server; true if that is the heir by now. USR1 it gets as soon as there is one. */
 bool upgrade_pass_on(struct master *m, int number);
 
-/* upgrade_buried(m, pid, status): whether the dead child was the heir. */
+/* upgrade_buried(m, pid, status): whether the dead child was the heir. If it was the server by then, we stop, and m->exit_status tells. */
 bool upgrade_buried(struct master *m, pid_t pid, int status);
 
 /* ---- the heir's ---- */

@@ -19,6 +19,8 @@ static const struct {
     {"/x?page=2&access_token=a=b==&y=1", "/x?page=2&access_token=***&y=1"},
     {"/x?api_key=1;session_id=2#sig", "/x?api_key=***;session_id=***#sig"},
     {"/x?token=", NULL},
+    {"/x?password=abc/def,ghi?jkl\"m:n&page=2", "/x?password=***&page=2"},
+    {"/x?next=/a/b?key=1/2 HTTP/1.1", "/x?next=/a/b?key=*** HTTP/1.1"},
     {"/x?token=&y=1", "/x?token=***&y=1"},
     {"/x?a=" KEY, "/x?a=***"},
     {"/reports/" KEY "/" KEY "?x", "/reports/***/***?x"},

@@ -217,6 +217,34 @@ START_TEST(max_connections_holds_over_all_workers)
 }
 END_TEST
 
+START_TEST(what_internal_listen_has_beyond_them_stays_its)
+{
+    enum { EXTRA = 16, MOST = 2 };
+    struct raw *extra[EXTRA], *seated, *raws[MOST];
+    server->options.workers = 1;
+    start(text("max_connections: %d\ninternal_listen: 127.0.0.1:0", MOST));
+    struct server internal = server_internal(server);
+    ck_assert_int_eq(sscanf(internal.url, "http://127.0.0.1:%hu", &internal.port), 1);
+    for (int i = 0; i < EXTRA; i++)
+        ask(extra[i] = raw_open(&internal));
+    ask(seated = raw_open(&internal)); /* past them it is one of max_connections */
+    poll(NULL, 0, 500);
+    for (int i = 0; i < MOST; i++)
+        ask(raws[i] = raw_open(server));
+    ck_assert_msg(raw_closed(seated, 2000), "it has not given way");
+    ck_assert_uint_eq(still_open(extra, EXTRA), EXTRA);
+    raw_close(seated);
+    close_all(extra, EXTRA);
+    poll(NULL, 0, 500);
+    for (int i = 0; i < EXTRA; i++)
+        ask(extra[i] = raw_open(&internal));
+    ck_assert_uint_eq(still_open(raws, MOST), MOST);
+    close_all(extra, EXTRA);
+    close_all(raws, MOST);
+    server_stop(server);
+}
+END_TEST
+
 /* ---- max_connections_per_ip ---- */
 
 enum { PER_IP = 8 };
@@ -256,6 +284,23 @@ START_TEST(an_address_has_its_number_and_no_more_over_all_workers)
     ck_assert_msg(wait_until(lets_in, (void *)"127.0.0.2", 5000), "a place that is free again is not given");
     ck_assert_msg(strstr(server_log(server), "127.0.0.2") != NULL, "%s", server_log(server));
     close_all(raws + 1, PER_IP - 1);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(who_is_turned_away_takes_nobodys_place)
+{
+    struct raw *raws[PER_IP * 2];
+    server->options.workers = 1;
+    start(text("max_connections: %d\nmax_connections_per_ip: %d\ninternal_listen: 127.0.0.1:0", PER_IP * 2, PER_IP));
+    struct server internal = server_internal(server);
+    for (size_t i = 0; i < COUNT(raws); i++)
+        ask(raws[i] = raw_from(i % 2 == 0 ? "127.0.0.2" : "127.0.0.3"));
+    for (int i = 0; i < 10; i++)
+        expect_turned_away(raw_from("127.0.0.2"));
+    ck_assert_uint_eq(still_open(raws, COUNT(raws)), COUNT(raws));
+    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), 0);
+    close_all(raws, COUNT(raws));
     server_stop(server);
 }
 END_TEST
@@ -342,7 +387,9 @@ int main(void)
     tcase_add_test(tcase, who_holds_most_gives_way_before_anybody_else);
     tcase_add_test(tcase, a_request_under_way_never_gives_way_and_newcomers_wait_for_it);
     tcase_add_test(tcase, max_connections_holds_over_all_workers);
+    tcase_add_test(tcase, what_internal_listen_has_beyond_them_stays_its);
     tcase_add_test(tcase, an_address_has_its_number_and_no_more_over_all_workers);
+    tcase_add_test(tcase, who_is_turned_away_takes_nobodys_place);
     tcase_add_test(tcase, a_killed_worker_gives_its_connections_back);
     tcase_add_loop_test(tcase, proxies_and_exempt_networks_have_no_number, 0, COUNT(standing_for_many));
     tcase_add_test(tcase, behind_the_proxy_protocol_the_client_is_counted);

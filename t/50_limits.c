@@ -540,6 +540,7 @@ START_TEST(a_table_cut_short_is_made_anew)
     ck_assert_int_eq(r->status, 429);
     ck_assert_uint_eq(got_in, 10);
     ck_assert_msg(strstr(server_log(server), "cut the table in") != NULL, "%s", server_log(server));
+    ck_assert_msg(strstr(server_log(server), "killed by signal 9") == NULL, "%s", server_log(server)); /* replaced, which is no crash */
     server_signal(server, SIGTERM);
     ck_assert_int_eq(server_wait(server, 10000), 0); /* not server_stop, which takes a worker's death for a crash */
 }

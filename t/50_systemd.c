@@ -7,8 +7,10 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -75,6 +77,20 @@ START_TEST(a_start_a_reload_and_a_stop_are_told)
     ck_assert_str_eq(next_told(1000), "STOPPING=1");
     ck_assert_int_eq(server_wait(server, 15000), 0);
     ck_assert_str_eq(next_told(0), "");
+}
+END_TEST
+
+START_TEST(a_start_that_takes_long_asks_for_time)
+{
+    unsetenv("WATCHDOG_USEC");
+    int lock = open(text("%s/writer.lock", server->data), O_RDWR | O_CREAT | O_CLOEXEC, 0600); /* so that the writer waits */
+    ck_assert(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0);
+    server_spawn(server, NULL);
+    for (int i = 0; i < 2; i++)
+        ck_assert_str_eq(next_told(10000), "EXTEND_TIMEOUT_USEC=60000000");
+    close(lock);
+    ck_assert_str_eq(next_told(4000), "READY=1");
+    server_stop(server);
 }
 END_TEST
 
@@ -280,6 +296,10 @@ START_TEST(a_given_socket_is_served_with_what_waited_in_it)
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     ck_assert_uint_eq(server->port, port);
     expect_status(ask(early, false), 200);
+    int unsent = 0;
+    socklen_t size = sizeof(unsent);
+    ck_assert_int_eq(getsockopt(given, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, &size), 0);
+    ck_assert_int_eq(unsent, 128 << 10); /* as of a socket of its own */
     close(given);
     for (int i = 0; i < 20; i++)
         expect_status(ask(connect_to(port), true), 200);
@@ -328,15 +348,20 @@ START_TEST(what_was_given_to_another_process_is_not_taken)
 }
 END_TEST
 
-START_TEST(a_given_socket_of_no_listener_is_closed_with_a_word)
+START_TEST(what_is_given_and_of_no_listener_is_closed_with_a_word)
 {
     uint16_t port;
-    int given = listen_at(AF_INET, NULL, &port);
+    int given = listen_at(AF_INET, NULL, &port), ends[2];
     unsetenv("WATCHDOG_USEC");
-    activate(&given, 1, 0, "127.0.0.1:0");
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    activate((int[]){given, ends[1]}, 2, 0, "127.0.0.1:0");
+    close(ends[1]);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     ck_assert_uint_ne(server->port, port);
     ck_assert_msg(strstr(server_log(server), "descriptor 3 is of no address") != NULL, "%s", server_log(server));
+    ck_assert_msg(strstr(server_log(server), "descriptor 4 is no socket that listens") != NULL, "%s", server_log(server));
+    ck_assert_int_eq(poll(&(struct pollfd){ends[0], POLLIN, 0}, 1, 1000), 1); /* nobody has its other end */
+    close(ends[0]);
     expect_status(ask(connect_to(server->port), true), 200);
     server_stop(server);
     close(given);
@@ -349,6 +374,7 @@ int main(void)
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_start_a_reload_and_a_stop_are_told);
+    tcase_add_test(tcase, a_start_that_takes_long_asks_for_time);
     tcase_add_test(tcase, the_watchdog_is_fed_while_all_move);
     tcase_add_loop_test(tcase, the_watchdog_is_not_fed_while_one_does_not_move, 0, COUNT(stopped));
     tcase_add_test(tcase, another_processs_watchdog_is_not_fed);
@@ -356,6 +382,6 @@ int main(void)
     tcase_add_test(tcase, a_given_socket_is_served_with_what_waited_in_it);
     tcase_add_test(tcase, a_given_unix_socket_stays_where_it_is);
     tcase_add_test(tcase, what_was_given_to_another_process_is_not_taken);
-    tcase_add_test(tcase, a_given_socket_of_no_listener_is_closed_with_a_word);
+    tcase_add_test(tcase, what_is_given_and_of_no_listener_is_closed_with_a_word);
     return harness_main(suite);
 }

@@ -112,10 +112,16 @@ static size_t log_size(void)
     return size;
 }
 
-static bool has_ended(void *pid)
-{
+struct ending {
+    pid_t pid;
     int status;
-    return waitpid(*(pid_t *)pid, &status, WNOHANG) == *(pid_t *)pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+};
+
+static bool has_ended(void *arg)
+{
+    struct ending *e = arg;
+    int status;
+    return waitpid(e->pid, &status, WNOHANG) == e->pid && WIFEXITED(status) && WEXITSTATUS(status) == e->status;
 }
 
 /* the server is another master; the old one drains. Its pid is returned. */
@@ -128,9 +134,15 @@ static pid_t upgrade(void)
     return old;
 }
 
+static void expect_status_at_end(pid_t old, int status)
+{
+    ck_assert_msg(wait_until(has_ended, &(struct ending){old, status}, 30000), "the old master (%d) has not ended with status %d\n%s",
+                  (int)old, status, server_log(server));
+}
+
 static void expect_end(pid_t old)
 {
-    ck_assert_msg(wait_until(has_ended, &old, 30000), "the old master (%d) has not ended well\n%s", (int)old, server_log(server));
+    expect_status_at_end(old, 0);
 }
 
 static struct response *create(void)
@@ -178,6 +190,20 @@ START_TEST(a_new_binary_takes_over_and_the_old_one_ends)
 }
 END_TEST
 
+START_TEST(a_unix_socket_is_passed_on_whatever_its_path)
+{
+    server_stop(server);
+    configure(text("internal_listen: \"unix:%s/of operators 1,2.sock\"", server->dir));
+    server_start(server);
+    for (int i = 0; i < 2; i++)
+        expect_end(upgrade());
+    expect_service(2);
+    struct run stats = assay(server, "stats", NULL);
+    ck_assert_msg(strstr(stats.out, ", generation 2,") != NULL, "%s", stats.out);
+    server_stop(server);
+}
+END_TEST
+
 static const unsigned worker_counts[] = {4, 1, 3};
 
 START_TEST(the_new_one_has_other_workers)
@@ -210,15 +236,24 @@ static const struct {
     {NULL, "internal_listen: 192.0.2.1:1", "ended with status 2"},
 };
 
+static bool are_gone(void *pids)
+{
+    bool gone = true;
+    for (size_t i = 0; i < 4; i++)
+        gone = gone && !process_alive(((pid_t *)pids)[i]);
+    return gone;
+}
+
 START_TEST(the_old_one_goes_on_when_the_new_one_fails)
 {
     struct said said = {failures[_i].says, 0}, goes_on = {"this one goes on", 0};
     pid_t before[8], after[8];
+    ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
     if (strstr(failures[_i].yaml, "upgrade: 1s")) { /* the old one's time */
         server_configure(server, failures[_i].yaml);
         server_signal(server, SIGHUP);
         expect_said(&(struct said){"reloading", 0}, 10000);
-        ck_assert(wait_until(has_children, &(size_t){4}, 30000));
+        ck_assert(wait_until(are_gone, before, 30000) && wait_until(has_children, &(size_t){4}, 30000));
     }
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
     if (failures[_i].script != NULL)
@@ -292,7 +327,8 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
         expect_said(&(struct said){"this one goes on", 0}, 5000);
         ck_assert_int_eq(pid_of_file(), old);
     } else { /* it was the server already, and died as one */
-        expect_end(old);
+        bool drained = !wait_until(has_said, &(struct said){"ended while this one still drained", 0}, 500);
+        expect_status_at_end(old, drained ? 0 : 3);
         ck_assert(wait_until(nobody_is_left, NULL, 10000));
         server->pid = 0;
         server_start(server);
@@ -302,6 +338,26 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
     ck_assert_msg(check.status == 0, "%s%s", check.out, check.err);
     expect_end(upgrade());
     expect_service(2);
+}
+END_TEST
+
+/* The old one does not drain in peace beside a server that is no more: whoever watches over it is to start another. */
+START_TEST(a_new_one_that_dies_as_the_server_ends_the_old_one)
+{
+    struct raw *under_way = raw_open(server);
+    raw_text(under_way, "GET /healthz HTTP/1.1\r\nHo");
+    poll(NULL, 0, 100);
+    pid_t old = upgrade();
+    int64_t died = now_ms();
+    ck_assert_int_eq(kill(server->pid, SIGKILL), 0);
+    expect_status_at_end(old, 3);
+    ck_assert_int_lt(now_ms() - died, 10000); /* timeouts.drain is 20 s */
+    raw_close(under_way);
+    ck_assert(wait_until(nobody_is_left, NULL, 10000));
+    server->pid = 0;
+    server_start(server);
+    expect_service(2);
+    server_stop(server);
 }
 END_TEST
 
@@ -738,8 +794,10 @@ int main(void)
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_new_binary_takes_over_and_the_old_one_ends);
+    tcase_add_test(tcase, a_unix_socket_is_passed_on_whatever_its_path);
     tcase_add_test(tcase, the_new_one_has_other_workers);
     tcase_add_loop_test(tcase, the_old_one_goes_on_when_the_new_one_fails, 0, COUNT(failures));
+    tcase_add_test(tcase, a_new_one_that_dies_as_the_server_ends_the_old_one);
     tcase_add_test(tcase, a_writer_waits_until_the_one_before_it_has_gone);
     tcase_add_test(tcase, a_second_one_changes_nothing);
     tcase_add_test(tcase, a_reload_meanwhile_reaches_the_new_one);

@@ -14,6 +14,12 @@ static bool is_end(char c)
     return c == '&' || c == '/' || c == '?' || c == '#' || c == ';' || c == ' ' || c == '"' || c == ',';
 }
 
+/* of the value of a parameter: a password may have any other byte in it */
+static bool is_value_end(char c)
+{
+    return c == '&' || c == ';' || c == '#' || c == ' ';
+}
+
 static bool begins(struct str text, size_t at, struct str what)
 {
     return text.n - at >= what.n && strncasecmp(text.p + at, what.p, what.n) == 0;
@@ -33,14 +39,15 @@ static bool is_telling(struct str text, size_t end)
     return false;
 }
 
-static bool is_secret(struct str text, size_t at)
+/* what ends the secret that begins at ${at}; NULL: none does */
+static bool (*end_of(struct str text, size_t at))(char)
 {
     if (at > 0 && text.p[at - 1] == '=' && is_telling(text, at - 1))
-        return true;
+        return is_value_end;
     for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
         if (text.n - at >= starts[i].n && memcmp(text.p + at, starts[i].p, starts[i].n) == 0)
-            return true;
-    return false;
+            return is_end;
+    return NULL;
 }
 
 /* A mask is longer than what it stands for in a short value only: then what is left over is left out. */
@@ -49,11 +56,12 @@ struct str redact(struct str text, char *room)
     size_t n = 0, most = text.n + REDACT_MORE;
     bool found = false;
     for (size_t at = 0; at < text.n;) {
-        if (is_secret(text, at)) {
+        bool (*ends)(char) = end_of(text, at);
+        if (ends != NULL) {
             found = true;
             for (size_t i = 0; i < MASK.n && n < most; i++)
                 room[n++] = MASK.p[i];
-            while (at < text.n && !is_end(text.p[at]))
+            while (at < text.n && !ends(text.p[at]))
                 at++;
         }
         if (at < text.n && n < most)
