@@ -8,6 +8,7 @@
 #include "log.h"
 #include "secrets.h"
 #include "tls.h"
+#include "turns.h"
 #include "http/access_log.h"
 #include "http/limit.h"
 #include "http/pipeline.h"
@@ -139,6 +140,7 @@ static void turn(struct worker *w)
     later_run(w);
     look_at_secrets(w);
     link_tick(w->link);
+    turns_tick(w);
     doors_tick(w->doors);
     streams_tick(w);
     link_flush(w->link);
