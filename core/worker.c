@@ -8,6 +8,7 @@
 #include "log.h"
 #include "secrets.h"
 #include "tls.h"
+#include "turns.h"
 #include "http/access_log.h"
 #include "http/limit.h"
 #include "http/pipeline.h"
@@ -131,7 +132,8 @@ static void turn(struct worker *w)
     struct score *score = w->process->score;
     process_beat(w->process);
     score_set(score->busy_since_ms, 0);
-    int waited = h2o_evloop_run(w->ctx.loop, later_wait_ms(w, link_wake_ms(w->link, doors_wake_ms(w->doors, w->draining ? TICK_MS / 10 : TICK_MS))));
+    int most = link_wake_ms(w->link, doors_wake_ms(w->doors, w->draining ? TICK_MS / 10 : TICK_MS));
+    int waited = h2o_evloop_run(w->ctx.loop, later_wait_ms(w, streams_wait_ms(w, most)));
     if (waited != 0 && errno != EINTR)
         log_error("epoll: %s", strerror(errno));
     w->now_ms = clock_mono_ms();
@@ -139,6 +141,7 @@ static void turn(struct worker *w)
     later_run(w);
     look_at_secrets(w);
     link_tick(w->link);
+    turns_tick(w);
     doors_tick(w->doors);
     streams_tick(w);
     link_flush(w->link);

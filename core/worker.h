@@ -21,6 +21,12 @@ struct limiting;
 struct secrets;
 struct sessions;
 struct streams;
+struct turn_place;
+
+struct turns {
+    struct turn_place *first; /* that wait */
+    bool taken;
+};
 
 struct worker {
     struct process *process;
@@ -33,6 +39,7 @@ struct worker {
     struct away *reader;   /* what shops send */
     struct later *later;   /* requests that go on in later turns, the first of them */
     bool going_on;         /* one of them does */
+    struct turns turns;    /* of large batches */
     struct doors *doors;   /* listeners and connections */
     struct access_log *access_log;
     struct str base_url;

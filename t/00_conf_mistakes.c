@@ -64,6 +64,7 @@ static const struct {
     {"reports:\n  good: 30\n", 2, "reports.decent: 50 is over reports.good, which is 30"},
     {"store: {map_size: 64GB}\n", 1, "\"64GB\" is not a size"},
     {"store: {map_size: 100TiB}\n", 1, "is out of range; give 1MiB to 64TiB"},
+    {"sync: {max_bytes: 17MiB}\n", 1, "is out of range; give 64KiB to 16MiB"},
     {"store: {sync: async}\n", 1, "async"},
     {"store: {sync: {async: 5ms, full: 1}}\n", 1, "store.sync: wrong type"},
     {"trusted_proxies: [10.0.0.1/8]\n", 1, "\"10.0.0.1/8\" is not an address or network"},

@@ -1,7 +1,8 @@
-/* A worker's link to a writer that does not answer: what its requests are told, and when. Time is the worker's, and the test's to set. */
+/* A worker's link to a writer that does not answer: what its requests are told, and when, and those that wait for their turn there. Time is the worker's, and the test's to set. */
 #include "channel.h"
 #include "doors.h"
 #include "link.h"
+#include "turns.h"
 #include "http/request.h"
 #include "http/stream.h"
 
@@ -142,12 +143,60 @@ START_TEST(who_gets_no_answer_is_told_after_30_s)
 }
 END_TEST
 
+#define MANY (TURNS_WAITING + 2)
+
+static struct request *went_on; /* the last whose turn came */
+
+static void go_on(struct request *r)
+{
+    went_on = r;
+}
+
+START_TEST(turns_are_taken_in_order_by_few_and_not_waited_for_in_vain)
+{
+    static struct request requests[MANY];
+    static struct conn conns[MANY];
+    static struct turn_place turns[MANY], later;
+    for (size_t i = 0; i < MANY; i++) {
+        requests[i] = (struct request){.worker = &worker, .conn = &conns[i]};
+        ck_assert_uint_eq(replies.count, 0);
+        ck_assert_int_eq(turn_take(&turns[i], &requests[i], go_on), i == 0);
+    }
+    ck_assert_uint_eq(replies.count, 1); /* one too many */
+    ck_assert_int_eq(replies.err, ERR_UNAVAILABLE);
+    ck_assert_ptr_null(went_on);
+    turn_give(&turns[MANY - 1]);
+    turn_give(&turns[0]);
+    turn_give(&turns[0]);
+    ck_assert_ptr_eq(went_on, &requests[1]);
+    turn_give(&turns[2]); /* its request is gone */
+    conns[4].vanished = true;
+    turns_tick(&worker);
+    ck_assert_uint_eq(replies.count, 2);
+    turn_give(&turns[1]);
+    ck_assert_ptr_eq(went_on, &requests[3]);
+    worker.now_ms += LINK_ANSWER_MS - 1;
+    ck_assert(!turn_take(&later, &requests[0], go_on));
+    turns_tick(&worker);
+    ck_assert_uint_eq(replies.count, 2);
+    worker.now_ms++;
+    turns_tick(&worker);
+    ck_assert_uint_eq(replies.count, 2 + TURNS_WAITING - 4);
+    ck_assert_ptr_eq(went_on, &requests[3]); /* none of those */
+    turn_give(&turns[3]);
+    ck_assert_ptr_eq(went_on, &requests[0]);
+    turn_give(&later);
+    ck_assert(turn_take(&turns[1], &requests[1], go_on));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("link");
     TCase *tcase = tcase_create("link");
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, turns_are_taken_in_order_by_few_and_not_waited_for_in_vain);
     tcase_add_loop_test(tcase, who_gets_no_answer_is_told_after_30_s, 0, sizeof(cases) / sizeof(cases[0]));
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -335,6 +335,22 @@ START_TEST(kept_hash_is_the_same_key)
 }
 END_TEST
 
+START_TEST(expected_key_is_the_same_key)
+{
+    unsigned char key[RATELIMIT_KEY_MAX];
+    for (unsigned char i = 0; i < sizeof(key); i++)
+        key[i] = (unsigned char)(i * 37 + 1);
+    for (size_t size = 0; size <= RATELIMIT_KEY_MAX; size++) {
+        struct ratelimit_window w = {.salt = 7, .seconds = 60, .limit = 3, .key = key, .key_size = size}, expected = w;
+        ratelimit_expect(rl, &expected);
+        ck_assert_uint_eq(expected.hash, ratelimit_hash(rl, &w));
+        expected.key = NULL;
+        ck_assert_uint_eq(admitted(expected, NOW, 2), 2);
+        ck_assert_uint_eq(admitted(w, NOW, 2), 1);
+    }
+}
+END_TEST
+
 START_TEST(reset_gives_the_present_window_back)
 {
     struct ratelimit_window w = window("k", 3, 60);
@@ -680,6 +696,7 @@ int main(void)
     tcase_add_test(t, used_is_kept_so_a_changed_limit_applies_at_once);
     tcase_add_test(t, keys_limiters_and_lengths_do_not_share);
     tcase_add_test(t, kept_hash_is_the_same_key);
+    tcase_add_test(t, expected_key_is_the_same_key);
     tcase_add_test(t, reset_gives_the_present_window_back);
     tcase_add_test(t, peek_charges_nothing_and_makes_nothing);
     tcase_add_test(t, table_holds_as_many_keys_as_it_was_made_for);

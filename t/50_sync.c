@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include <openssl/hmac.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -459,13 +460,17 @@ static char *body_of(const char *of, size_t size)
 START_TEST(a_compressed_body_is_taken_and_a_bomb_is_not)
 {
     char *of = agent_new(), *body = envelope(of, "", "products", many(50));
-    size_t size, most = 5 << 20;
+    size_t size, little_size, most = 5 << 20;
     char *packed = gzip(body, strlen(body), &size);
     expect_int(post_bytes("gzip", packed, size), "data.queued", 50);
     expect_int(post_bytes("GZIP", packed, size), "data.skipped_unchanged", 50);
     expect_error(post_bytes("gzip", packed, size - 1), 400, "bad_request");
     expect_error(post_bytes("gzip", packed, size / 2), 400, "bad_request");
     expect_error(post_bytes("gzip", body, strlen(body)), 400, "bad_request");
+    char *nothing = envelope(of, "", "products", "[]"), *little = gzip(nothing, strlen(nothing), &little_size);
+    ck_assert_uint_le(little_size, 256); /* read on the loop: all others here are read off it */
+    expect_status(post_bytes("gzip", little, little_size), 200);
+    expect_error(post_bytes("gzip", little, little_size / 2), 400, "bad_request");
     expect_error(post_bytes("br", packed, size), 415, "unsupported_media_type");
     char *bomb = calloc(1, 64 << 20);
     packed = gzip(bomb, 64 << 20, &size);
@@ -788,6 +793,51 @@ START_TEST(others_do_not_wait_for_large_batches)
 }
 END_TEST
 
+/* ---- what waits for the writer ---- */
+
+#define HELD_BODIES 12 /* of five mebibytes in 64 */
+
+static struct raw *waiting[HELD_BODIES + 6];
+
+static bool the_rest_is_refused(void *arg)
+{
+    (void)arg;
+    size_t refused = 0;
+    for (size_t i = 0; i < COUNT(waiting); i++)
+        refused += poll(&(struct pollfd){.fd = waiting[i]->fd, .events = POLLIN}, 1, 0) != 0;
+    return refused == COUNT(waiting) - HELD_BODIES;
+}
+
+/* Ninety mebibytes of bodies, of which a worker holds 64: the others are told so at once, and all that it took are done. */
+START_TEST(a_worker_holds_so_many_bytes_of_bodies_and_no_more)
+{
+    size_t size = 5 << 20, taken = 0;
+    server->options.workers = 1;
+    server_configure(server, MANY);
+    server_stop(server);
+    server_start(server);
+    char *body = body_of(agent_new(), size);
+    pid_t writer = server_process(server, "assayd: writer");
+    ck_assert_int_eq(kill(writer, SIGSTOP), 0);
+    for (size_t i = 0; i < COUNT(waiting); i++) {
+        waiting[i] = raw_open(server);
+        raw_text(waiting[i], "POST /v1/wp/products/sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", token, size);
+        raw_send(waiting[i], body, size);
+    }
+    bool refused = wait_until(the_rest_is_refused, NULL, 15000);
+    ck_assert_int_eq(kill(writer, SIGCONT), 0);
+    ck_assert(refused);
+    for (size_t i = 0; i < COUNT(waiting); i++) {
+        struct response *r = raw_response(waiting[i], false, 10000);
+        expect(r, r->status == 200 || r->status == 503);
+        taken += r->status == 200;
+        raw_close(waiting[i]);
+    }
+    ck_assert_uint_eq(taken, HELD_BODIES);
+    expect_status(post_bytes("identity", body, size), 200);
+}
+END_TEST
+
 /* ---- the limit ---- */
 
 static bool minute_is_young(void *arg)
@@ -885,6 +935,7 @@ static Suite *suite(void)
     tcase_add_test(c, sixty_a_minute_over_all_of_its_paths);
     c = harness_case(s, "cut off");
     tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, a_worker_holds_so_many_bytes_of_bodies_and_no_more);
     tcase_add_test(c, others_do_not_wait_for_large_batches);
     tcase_add_test(c, a_sync_whose_server_is_killed_ends_right);
     return s;

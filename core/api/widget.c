@@ -196,8 +196,10 @@ static bool page_more(struct request *r, struct buf *out)
         buf_adds(out, page->next == 0 ? "" : ",");
         store_message_get(r->store, &page->conversation, &page->ids[page->next++], put_message, &piece);
     }
-    if (page->next == page->count)
+    if (page->next == page->count) {
         buf_str(out, page->behind);
+        page->behind.n = 0;
+    }
     return piece.good;
 }
 

@@ -8,6 +8,7 @@
 #include "widget.h"
 #include "zone.h"
 #include "../away.h"
+#include "../turns.h"
 #include "../http/json_out.h"
 #include "../http/json_span.h"
 
@@ -32,8 +33,7 @@ struct result {
 struct batch {
     struct away_job away;
     struct request *r; /* the loop's alone */
-    struct batch *next; /* that waits for its turn */
-    bool has_turn, waits;
+    struct turn_place turn;
     enum synced_kind kind;
     struct ulid agent;
     struct str site;
@@ -51,57 +51,10 @@ struct batch {
  */
 #define LARGE_BYTES ((size_t)128 * 1024)
 
-static struct {
-    struct batch *first; /* that wait */
-    bool taken;
-} turn;
-
-static bool turn_take(struct batch *b)
-{
-    struct batch **end = &turn.first;
-    if (b->rows.n < LARGE_BYTES)
-        return true;
-    if (!turn.taken) {
-        turn.taken = b->has_turn = true;
-        return true;
-    }
-    while (*end != NULL)
-        end = &(*end)->next;
-    b->next = NULL;
-    b->waits = true;
-    *end = b;
-    return false;
-}
-
-static void batch_send(struct batch *b);
-
-static void turn_give(struct batch *b)
-{
-    struct batch *next = turn.first;
-    if (!b->has_turn)
-        return;
-    b->has_turn = turn.taken = false;
-    if (next == NULL)
-        return;
-    turn.first = next->next;
-    next->waits = false;
-    batch_send(next);
-}
-
-static void turn_leave(struct batch *b)
-{
-    for (struct batch **at = &turn.first; b->waits && *at != NULL; at = &(*at)->next)
-        if (*at == b) {
-            *at = b->next;
-            break;
-        }
-    turn_give(b);
-}
-
 static void batch_free(void *arg)
 {
     struct batch *b = arg;
-    turn_leave(b);
+    turn_give(&b->turn);
     for (size_t i = 0; b->results != NULL && i < b->count; i++)
         wp_item_free(&b->results[i].item);
     free(b->results);
@@ -316,7 +269,7 @@ static void batch_done(struct request *r, const struct store_answer *answer)
 {
     struct batch *b = r->state;
     struct buf body = {0};
-    turn_give(b);
+    turn_give(&b->turn);
     switch (answer->status) {
     case STORE_OK:
         widget_replayed(r, answer);
@@ -345,9 +298,9 @@ static void batch_done(struct request *r, const struct store_answer *answer)
     }
 }
 
-static void batch_send(struct batch *b)
+static void batch_change(struct request *r)
 {
-    struct request *r = b->r;
+    struct batch *b = r->state;
     struct store_change change = {
         .kind = b->kind == SYNCED_COUPON ? CHANGE_COUPONS : CHANGE_SYNC,
         .fields = r->values[WP_COMPLETE].number != 0 ? SYNC_COMPLETE : 0,
@@ -359,10 +312,16 @@ static void batch_send(struct batch *b)
         .data = buf_view(&b->rows),
         .code = 200,
     };
-    if (!buf_ok(&b->rows))
-        reply_error(r, ERR_UNAVAILABLE, NULL);
-    else if (turn_take(b) && request_idempotency(r, &change))
+    if (request_idempotency(r, &change))
         request_change(r, &change, batch_done);
+}
+
+static void batch_send(struct batch *b)
+{
+    if (!buf_ok(&b->rows))
+        reply_error(b->r, ERR_UNAVAILABLE, NULL);
+    else if (b->rows.n < LARGE_BYTES || turn_take(&b->turn, b->r, batch_change))
+        batch_change(b->r);
 }
 
 static void coupon_add(struct batch *b, struct result *one)

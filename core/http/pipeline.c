@@ -413,9 +413,9 @@ static enum step refuse_signature(struct request *r, enum err err, const char *m
     return STEP_DONE;
 }
 
-/* What takes long to judge and to inflate is read off the loop; a small gzip may be large in truth. */
+/* What takes long to judge and to inflate is read off the loop. Deflate makes up to 1,032 times as much of a byte: both bounds are one. */
 #define LARGE_BYTES ((size_t)256 * 1024)
-#define LARGE_PACKED_BYTES ((size_t)4 * 1024)
+#define LARGE_PACKED_BYTES (LARGE_BYTES / 1024)
 
 static enum step read_large(struct request *r)
 {

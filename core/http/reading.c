@@ -5,9 +5,15 @@
 
 #include <json-c/json.h>
 
+#define MOST_BYTES ((size_t)64 << 20) /* of all bodies of a worker that are read, or were and whose requests have not ended */
+#define GZIP_RATIO_MAX 1032           /* deflate makes no more of a byte */
+
+static size_t held; /* bytes of them; what is to be made of gzip counts as the most that it may be */
+
 static void reading_free(void *arg)
 {
     struct reading *g = arg;
+    held -= g->counted;
     buf_free(&g->body);
     buf_free(&g->header);
     buf_free(&g->token);
@@ -25,6 +31,7 @@ static bool read_all(struct away_job *job)
         return false;
     if (g->compressed) {
         g->inflated = inflate_gzip(text, g->max, &g->plain);
+        buf_free(&g->body);
         text = buf_view(&g->plain);
     }
     if (g->inflated == INFLATE_OK)
@@ -32,8 +39,16 @@ static bool read_all(struct away_job *job)
     return false;
 }
 
+static void count(struct reading *g, size_t bytes)
+{
+    held = held - g->counted + bytes;
+    g->counted = bytes;
+}
+
 static void all_read(struct away_job *job, struct request *r)
 {
+    struct reading *g = (struct reading *)job;
+    count(g, g->body.n + g->plain.n);
     if (r != NULL)
         pipeline_resume(r);
     h2o_mem_release_shared(job);
@@ -48,6 +63,11 @@ static const struct field *tree_of(const struct field *fields)
 
 bool reading_send(struct request *r, size_t max, struct str header, struct str token)
 {
+    size_t size = r->h2o->entity.len, bytes = size;
+    if (r->compressed)
+        bytes += size < max / GZIP_RATIO_MAX ? size * GZIP_RATIO_MAX : max;
+    if (bytes > MOST_BYTES || held > MOST_BYTES - bytes)
+        return false;
     struct reading *g = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*g), reading_free);
     *g = (struct reading){
         .away = {.work = read_all, .over = all_read},
@@ -57,11 +77,12 @@ bool reading_send(struct request *r, size_t max, struct str header, struct str t
         .compressed = r->compressed,
         .is_signed = header.n > 0,
     };
-    buf_add(&g->body, r->h2o->entity.base, r->h2o->entity.len);
+    buf_add(&g->body, r->h2o->entity.base, size);
     buf_str(&g->header, header);
     buf_str(&g->token, token);
     if (!buf_ok(&g->body) || !buf_ok(&g->header) || !buf_ok(&g->token))
         return false;
+    count(g, bytes);
     r->reading = g;
     h2o_mem_addref_shared(g);
     request_away(r, &g->away);

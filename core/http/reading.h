@@ -19,6 +19,7 @@ struct reading {
     size_t max;
     int64_t now_s;
     bool compressed, is_signed;
+    size_t counted; /* of its worker's bytes */
     /* what came of it; ${json} and ${large}: as fields_read_large; the object is the reading's until it is taken */
     enum signature_verdict signature;
     enum inflate_status inflated;
@@ -27,7 +28,10 @@ struct reading {
     struct str large;
 };
 
-/* reading_send(r, max, header, token): read ${r}'s body and then resume its pipeline; ${header}: its X-Signature, or none. False: no memory. */
+/*
+ * reading_send(r, max, header, token): read ${r}'s body and then resume its pipeline; ${header}: its X-Signature, or none. False: no memory, or a
+ * worker's bodies would take too much of it.
+ */
 bool reading_send(struct request *r, size_t max, struct str header, struct str token);
 
 #endif

@@ -15,6 +15,7 @@
 #define PART_MESSAGES 20
 #define PART_BYTES (32u << 10)
 #define TICK_MS 100
+#define JUDGE_US 2000 /* for looking at tokens, a turn of the loop */
 
 struct stream {
     h2o_generator_t generator;
@@ -24,6 +25,7 @@ struct stream {
     struct ulid last;           /* message told last */
     struct buf out;             /* on its way; empty while nothing is */
     uint64_t beat_at_ms;
+    uint64_t secrets; /* the generation that its token was looked at with */
     bool sending, again /* something may have come meanwhile */, ended, open;
     bool over;                    /* its token is: it ends once the part on its way is taken */
     bool claimed, closed, typing; /* as told */
@@ -33,7 +35,8 @@ struct streams {
     struct stream bucket[BUCKETS]; /* heads of rings */
     size_t count;
     uint64_t tick_at_ms, typing_seen;
-    uint64_t secrets; /* the generation that all tokens were looked at with */
+    uint64_t secrets; /* the generation that tokens are looked at with, */
+    size_t judged;    /* and so many buckets were, from the first on */
 };
 
 struct streams *streams_new(void)
@@ -203,7 +206,7 @@ void stream_open(struct request *r, const struct ulid *last)
 {
     struct worker *w = r->worker;
     struct stream *st = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*st), stream_dispose);
-    *st = (struct stream){.generator = {on_proceed, on_stop}, .r = r, .worker = w, .last = *last};
+    *st = (struct stream){.generator = {on_proceed, on_stop}, .r = r, .worker = w, .last = *last, .secrets = secrets_generation(w->secrets)};
     reply_header(r, "cache-control", STR("no-store"));
     reply_header(r, "x-accel-buffering", STR("no")); /* proxies hold back no part */
     if (r->is_head || w->draining) {
@@ -276,17 +279,50 @@ static void tick_one(struct stream *st)
 /* a secret that is gone takes the tokens with it that it signed */
 static void judge_one(struct stream *st)
 {
+    st->secrets = st->worker->streams->secrets;
     st->over = st->over || !session_signed(st->r, (int64_t)h2o_now(st->worker->ctx.loop));
+    if (st->over && !st->ended)
+        end_one(st);
+}
+
+/* False: ${until_us} came first. */
+static bool judge_bucket(struct streams *s, struct stream *head, uint64_t until_us)
+{
+    for (struct stream *st = head->next, *next; st != head; st = next) {
+        next = st->next;
+        if (st->secrets == s->secrets)
+            continue;
+        if (request_clock_us() >= until_us)
+            return false;
+        judge_one(st);
+    }
+    return true;
+}
+
+/* as many as a turn of the loop may take; the others in those that follow at once */
+static void judge_some(struct worker *w)
+{
+    struct streams *s = w->streams;
+    uint64_t until_us = request_clock_us() + JUDGE_US;
+    if (s->secrets != secrets_generation(w->secrets)) {
+        s->secrets = secrets_generation(w->secrets);
+        s->judged = 0;
+    }
+    while (s->judged < BUCKETS && judge_bucket(s, &s->bucket[s->judged], until_us))
+        s->judged++;
+}
+
+int streams_wait_ms(const struct worker *w, int most)
+{
+    return w->streams->count > 0 && w->streams->judged < BUCKETS ? 0 : most;
 }
 
 void streams_tick(struct worker *w)
 {
+    if (w->streams->count > 0)
+        judge_some(w);
     if (w->streams->count == 0 || w->now_ms < w->streams->tick_at_ms)
         return;
-    if (w->streams->secrets != secrets_generation(w->secrets)) {
-        w->streams->secrets = secrets_generation(w->secrets);
-        each_of(w, judge_one);
-    }
     w->streams->tick_at_ms = w->now_ms + TICK_MS;
     each_of(w, tick_one);
 }

@@ -25,8 +25,12 @@ void stream_open(struct request *r, const struct ulid *last);
 /* streams_event(w, e): the change feed's; wakes the streams it is about: all of them when the feed begins anew. */
 void streams_event(struct worker *w, const struct store_event *e);
 
-/* streams_tick(w): heartbeats, typing, tokens that end; once a turn of the loop. streams_drain(w): tell all to come again, and end. */
+/*
+ * streams_tick(w): heartbeats, typing, tokens that end; once a turn of the loop. streams_wait_ms(w, most): how long the loop may sleep.
+ * streams_drain(w): tell all to come again, and end.
+ */
 void streams_tick(struct worker *w);
+int streams_wait_ms(const struct worker *w, int most);
 void streams_drain(struct worker *w);
 
 #endif
