@@ -29,4 +29,7 @@ void pipeline_resume(struct request *r);
 /* pipeline_id(w): an id that no answer had before, 32 hexadecimal digits; borrowed until the next one. */
 struct str pipeline_id(struct worker *w);
 
+/* pipeline_request_id(w, req): the caller's X-Request-Id where it may be one, or a new one; lives as long as ${req}. */
+struct str pipeline_request_id(struct worker *w, h2o_req_t *req);
+
 #endif

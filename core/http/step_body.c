@@ -1,0 +1,174 @@
+#include "steps.h"
+
+#include "fields.h"
+#include "form.h"
+#include "inflate.h"
+#include "reading.h"
+#include "session.h"
+#include "signature.h"
+
+#include <strings.h>
+
+/* ---- body rules ---- */
+
+static enum step refuse_type(struct request *r)
+{
+    static const struct str taken[] = {
+        [BODY_FORM] = STR("application/x-www-form-urlencoded"),
+        [BODY_JSON] = STR("application/json, application/x-www-form-urlencoded"),
+        [BODY_SYNC] = STR("application/json"),
+    };
+    reply_header(r, "accept-post", taken[r->route->body]);
+    if (r->route->body == BODY_SYNC)
+        reply_header(r, "accept-encoding", STR("gzip"));
+    reply_error(r, ERR_UNSUPPORTED_MEDIA_TYPE, NULL);
+    return STEP_DONE;
+}
+
+static bool is_type(struct str type, struct str wanted)
+{
+    if (type.n < wanted.n || strncasecmp(type.p, wanted.p, wanted.n) != 0)
+        return false;
+    return type.n == wanted.n || type.p[wanted.n] == ';' || type.p[wanted.n] == ' ' || type.p[wanted.n] == '\t';
+}
+
+static bool is(struct str s, struct str wanted)
+{
+    return s.n == wanted.n && strncasecmp(s.p, wanted.p, s.n) == 0;
+}
+
+static bool is_form(struct str type)
+{
+    return is_type(type, STR("application/x-www-form-urlencoded"));
+}
+
+static bool is_json(struct str type)
+{
+    return is_type(type, STR("application/json"));
+}
+
+size_t step_max_body(const struct route *route, const struct conf *conf)
+{
+    return route->body == BODY_SYNC ? conf->sync_max_bytes : route->max_body;
+}
+
+enum step step_check_body(struct request *r)
+{
+    struct str type, coding;
+    if (r->route->body == BODY_NONE)
+        return STEP_NEXT;
+    if (r->h2o->entity.len > step_max_body(r->route, r->conf)) {
+        reply_error(r, ERR_PAYLOAD_TOO_LARGE, NULL);
+        return STEP_DONE;
+    }
+    bool typed = request_header(r, "content-type", &type);
+    bool taken = typed && ((r->route->body != BODY_SYNC && is_form(type)) || (r->route->body != BODY_FORM && is_json(type)));
+    if (typed ? !taken : r->h2o->entity.len > 0)
+        return refuse_type(r);
+    if (!request_header(r, "content-encoding", &coding) || is(coding, STR("identity")))
+        return STEP_NEXT;
+    r->compressed = r->route->body == BODY_SYNC && (is(coding, STR("gzip")) || is(coding, STR("x-gzip")));
+    return r->compressed ? STEP_NEXT : refuse_type(r);
+}
+
+/* ---- signature ---- */
+
+static enum step refuse_signature(struct request *r, enum err err, const char *message)
+{
+    reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\""));
+    reply_error(r, err, message == NULL ? NULL : "%s", message);
+    return STEP_DONE;
+}
+
+/* What takes long to judge and to inflate is read off the loop. Deflate makes up to 1,032 times as much of a byte: both bounds are one. */
+#define LARGE_BYTES ((size_t)256 * 1024)
+#define LARGE_PACKED_BYTES (LARGE_BYTES / 1024)
+
+enum step step_read_large(struct request *r)
+{
+    struct str header = {"", 0}, token;
+    if (r->route->body != BODY_SYNC || r->h2o->entity.len <= (r->compressed ? LARGE_PACKED_BYTES : LARGE_BYTES) || !step_bearer(r, &token))
+        return STEP_NEXT;
+    request_header(r, "x-signature", &header);
+    if (header.n == 0 && (r->scopes & SCOPE_SIGNED) != 0)
+        return STEP_NEXT; /* to be refused */
+    if (reading_send(r, step_max_body(r->route, r->conf), header, token))
+        return STEP_WAIT;
+    reply_error(r, ERR_UNAVAILABLE, NULL);
+    return STEP_DONE;
+}
+
+enum step step_check_signature(struct request *r)
+{
+    struct str header, token;
+    if (r->route->auth != AUTH_WP_TOKEN || !step_bearer(r, &token))
+        return STEP_NEXT;
+    if (!request_header(r, "x-signature", &header))
+        return (r->scopes & SCOPE_SIGNED) != 0 ? refuse_signature(r, ERR_SIGNATURE_MISSING, NULL) : STEP_NEXT;
+    switch (r->reading != NULL && r->reading->is_signed ? r->reading->signature
+                                                       : signature_judge(header, token, view(r->h2o->entity), r->now_ms / 1000)) {
+    case SIGNATURE_GOOD:
+        return STEP_NEXT;
+    case SIGNATURE_MALFORMED:
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "X-Signature must be t=<unix>,v1=<64 hexadecimal digits>.");
+    case SIGNATURE_OLD:
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "The time of X-Signature is more than 300 seconds from ours: set the clock.");
+    default:
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, NULL);
+    }
+}
+
+/* ---- compression ---- */
+
+static void plain_free(void *arg)
+{
+    buf_free(arg);
+}
+
+enum step step_inflate_body(struct request *r)
+{
+    if (!r->compressed)
+        return STEP_NEXT;
+    struct buf *plain = r->reading != NULL ? &r->reading->plain : h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*plain), plain_free);
+    if (r->reading == NULL)
+        *plain = (struct buf){0};
+    switch (r->reading != NULL ? r->reading->inflated : inflate_gzip(view(r->h2o->entity), step_max_body(r->route, r->conf), plain)) {
+    case INFLATE_OK:
+        r->h2o->entity = h2o_iovec_init(plain->p, plain->n);
+        return STEP_NEXT;
+    case INFLATE_TOO_LARGE:
+        reply_error(r, ERR_PAYLOAD_TOO_LARGE, NULL);
+        return STEP_DONE;
+    case INFLATE_NO_MEMORY:
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return STEP_DONE;
+    default:
+        reply_error(r, ERR_BAD_REQUEST, "The body is not gzip, or ends early.");
+        return STEP_DONE;
+    }
+}
+
+/* ---- fields ---- */
+
+enum step step_parse_fields(struct request *r)
+{
+    if (r->route->body == BODY_NONE)
+        return fields_parse(r, r->query) ? STEP_NEXT : STEP_DONE;
+    /* a query beside a form means nothing, but must be well-formed */
+    if (r->query.n > 0 && form_decode(r->query, true, request_alloc(r, r->query.n)).p == NULL) {
+        reply_error(r, ERR_BAD_REQUEST,
+                    "The query is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
+        return STEP_DONE;
+    }
+    struct str type;
+    bool json = r->h2o->entity.len > 0 && request_header(r, "content-type", &type) && is_json(type);
+    return (json ? fields_parse_json : fields_parse)(r, view(r->h2o->entity)) ? STEP_NEXT : STEP_DONE;
+}
+
+/* whom the body names is whom a limiter that waits for it charges */
+enum step step_find_agent(struct request *r)
+{
+    if ((r->route->flags & ROUTE_BODY_FIRST) != 0)
+        session_agent_of_body(r);
+    return STEP_NEXT;
+}

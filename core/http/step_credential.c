@@ -1,0 +1,169 @@
+#include "steps.h"
+
+#include "memo.h"
+#include "pipeline.h"
+#include "session.h"
+#include "../link.h"
+
+#include <strings.h>
+
+/* a key's last use is told once in this time, per worker */
+#define TOUCH_EVERY_MS 60000
+
+static enum step refuse_credential(struct request *r, bool sent, const char *message)
+{
+    reply_header(r, "www-authenticate", sent ? STR("Bearer realm=\"assay\", error=\"invalid_token\"") : STR("Bearer realm=\"assay\""));
+    reply_error(r, ERR_UNAUTHORIZED, "%s", message);
+    return STEP_DONE;
+}
+
+bool step_bearer(struct request *r, struct str *token)
+{
+    ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_AUTHORIZATION, -1);
+    struct str value = at < 0 ? (struct str){"", 0} : view(r->h2o->headers.entries[at].value);
+    if (value.n < 7 || (memcmp(value.p, "Bearer ", 7) != 0 && strncasecmp(value.p, "Bearer ", 7) != 0))
+        return false;
+    *token = (struct str){value.p + 7, value.n - 7};
+    while (token->n > 0 && *token->p == ' ')
+        *token = (struct str){token->p + 1, token->n - 1};
+    return token->n > 0;
+}
+
+/* say, now and then, that a key is in use */
+static void touch(struct request *r)
+{
+    uint64_t *slot = &r->worker->touched[r->key % (sizeof(r->worker->touched) / sizeof(r->worker->touched[0]))];
+    uint64_t mark = r->key << 20 | ((uint64_t)(r->now_ms / TOUCH_EVERY_MS) & 0xfffff);
+    if (r->now_ms - r->credential.last_used_at < TOUCH_EVERY_MS || *slot == mark)
+        return;
+    *slot = mark;
+    struct store_change change = {.kind = CHANGE_KEY_TOUCH, .id = r->key};
+    link_send(r->worker->link, &change);
+}
+
+static void key_found(void *arg, enum store_status status, const struct store_key *key)
+{
+    struct request *r = arg;
+    r->credential_status = status;
+    if (status == STORE_OK) {
+        r->credential = *key;
+        memo_key_learn(r->worker->memo, key, store_snapshot_version(r->store));
+    }
+    r->looked_up = true;
+    if (r->waits_for_key)
+        pipeline_resume(r);
+}
+
+/* Columns by kind of credential: what to send, what is said of one that is unknown, revoked, expired. */
+static const struct {
+    const char *send, *unknown, *revoked, *expired;
+} credential_words[] = {
+    [AUTH_API_KEY] = {"Send an API key: Authorization: Bearer asy_key_….", "This API key is not known; check that it was copied whole.",
+                      "This API key was revoked.", "This API key has expired."},
+    [AUTH_JWT] = {"Send the visitor's token of POST /api/v1/widget/init: Authorization: Bearer ….",
+                  "This visitor's token is not good, or has expired: get another one by POST /api/v1/widget/init.", NULL, NULL},
+    [AUTH_WP_TOKEN] = {"Send a workspace token: Authorization: Bearer asy_wp_….",
+                       "This workspace token is not known; check that it was copied whole.", "This workspace token was revoked.",
+                       "This workspace token has expired."},
+};
+
+static enum step find_session(struct request *r, struct str token)
+{
+    switch (session_find(r, token)) {
+    case SESSION_GOOD:
+        return STEP_NEXT;
+    case SESSION_FORBIDDEN:
+        reply_error(r, ERR_ORIGIN_FORBIDDEN, NULL);
+        return STEP_DONE;
+    case SESSION_UNPUBLISHED:
+        reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
+        return STEP_DONE;
+    case SESSION_LEAD_WANTED:
+        reply_error(r, ERR_LEAD_REQUIRED, NULL);
+        return STEP_DONE;
+    case SESSION_UNAVAILABLE:
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return STEP_DONE;
+    default:
+        return refuse_credential(r, true, credential_words[AUTH_JWT].unknown);
+    }
+}
+
+static enum step look_up(struct request *r, struct str token, enum credential_kind kind)
+{
+    const struct memo_key *known;
+    int there = memo_key(r->worker->memo, token, kind, &known);
+    r->credential_status = there == 0 ? STORE_NOT_FOUND : there < 0 ? STORE_IO : STORE_OK;
+    if (there != 1)
+        return STEP_NEXT;
+    r->seen = store_version(r->store);
+    if (known->seen == r->seen) {
+        r->credential = known->key;
+        return STEP_NEXT;
+    }
+    store_key_find(r->store, known->hash, key_found, r);
+    r->waits_for_key = !r->looked_up;
+    return r->looked_up ? STEP_NEXT : STEP_WAIT;
+}
+
+/* All below the two prefixes of bulk sync counts for the token that is sent, also what is not there. */
+static enum step find_strangers_token(struct request *r)
+{
+    struct str query, path = route_path(r->h2o, &query), token;
+    static const struct str surfaces[] = {STR("/v1/wp/"), STR("/api/v1/wp/")};
+    r->credential_status = STORE_NOT_FOUND;
+    for (size_t i = 0; i < sizeof(surfaces) / sizeof(surfaces[0]); i++)
+        if (path.n >= surfaces[i].n && memcmp(path.p, surfaces[i].p, surfaces[i].n) == 0 && step_bearer(r, &token))
+            return look_up(r, token, CREDENTIAL_TOKEN);
+    return STEP_NEXT;
+}
+
+enum step step_find_credential(struct request *r)
+{
+    struct str token;
+    if (r->route == NULL)
+        return find_strangers_token(r);
+    if (r->route->auth == AUTH_NONE)
+        return STEP_NEXT;
+    if (!step_bearer(r, &token))
+        return refuse_credential(r, false, credential_words[r->route->auth].send);
+    if (r->route->auth == AUTH_JWT)
+        return find_session(r, token);
+    return look_up(r, token, r->route->auth == AUTH_WP_TOKEN ? CREDENTIAL_TOKEN : CREDENTIAL_KEY);
+}
+
+static bool is_over(const struct store_key *key, int64_t now_ms)
+{
+    return key->expires_at != 0 && key->expires_at <= now_ms;
+}
+
+enum step step_judge_credential(struct request *r)
+{
+    const struct store_key *key = &r->credential;
+    if (r->route == NULL) {
+        r->token = r->credential_status == STORE_OK && key->revoked_at == 0 && !is_over(key, r->now_ms) ? key->id : 0;
+        return STEP_NEXT;
+    }
+    if (r->route->auth == AUTH_NONE || r->route->auth == AUTH_JWT)
+        return STEP_NEXT;
+    if (r->credential_status == STORE_NOT_FOUND)
+        return refuse_credential(r, true, credential_words[r->route->auth].unknown);
+    if (r->credential_status != STORE_OK) {
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return STEP_DONE;
+    }
+    if (key->revoked_at != 0)
+        return refuse_credential(r, true, credential_words[r->route->auth].revoked);
+    if (is_over(key, r->now_ms))
+        return refuse_credential(r, true, credential_words[r->route->auth].expired);
+    r->key = key->id;
+    r->workspace = key->workspace;
+    r->scopes = key->scopes;
+    r->token = r->route->auth == AUTH_WP_TOKEN ? key->id : 0;
+    touch(r);
+    if ((r->scopes & r->route->scope) == r->route->scope)
+        return STEP_NEXT;
+    reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\", error=\"insufficient_scope\""));
+    reply_error(r, ERR_INSUFFICIENT_SCOPE, NULL);
+    return STEP_DONE;
+}

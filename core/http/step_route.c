@@ -1,0 +1,131 @@
+#include "steps.h"
+
+#include "accept.h"
+#include "client_ip.h"
+#include "cors_request.h"
+#include "form.h"
+#include "head.h"
+#include "../doors.h"
+
+/* ---- head checks ---- */
+
+enum step step_check_head(struct request *r)
+{
+    /* the library keeps the head at the start of its input until the request ends, a body behind it */
+    h2o_buffer_t *input = r->conn->socket->input;
+    bool chunked;
+    const char *fault = head_fault((struct str){input->bytes, input->size}, r->h2o->version >= 0x101, &chunked);
+    /* the library's decoder is laxer about chunk sizes than others ("0x5" ends the body): whatever follows such a body is not read */
+    if (chunked)
+        r->h2o->http1_is_persistent = 0;
+    if (fault == NULL)
+        return STEP_NEXT;
+    r->h2o->http1_is_persistent = 0;
+    conn_linger(r->conn);
+    reply_error(r, ERR_BAD_REQUEST, "%s", fault);
+    return STEP_DONE;
+}
+
+/* ---- route ---- */
+
+static bool decode_args(struct request *r)
+{
+    for (size_t i = 0; i < PATH_ARGS_MAX && r->args[i].p != NULL; i++)
+        if (memchr(r->args[i].p, '%', r->args[i].n) != NULL)
+            r->args[i] = form_decode(r->args[i], false, request_alloc(r, r->args[i].n));
+    return true;
+}
+
+static bool path_valid(struct request *r, struct str path)
+{
+    if (memchr(path.p, '%', path.n) == NULL)
+        return utf8_valid(path);
+    return form_decode(path, false, request_alloc(r, path.n)).p != NULL;
+}
+
+static void reply_allow(struct request *r, const struct route *row, bool options)
+{
+    struct buf allow = {0};
+    route_allow(row, &allow);
+    reply_header(r, "allow", request_printf(r, "%.*s", (int)allow.n, allow.p));
+    buf_free(&allow);
+    if (options)
+        reply_empty(r, 204);
+    else
+        reply_error(r, ERR_METHOD_NOT_ALLOWED, NULL);
+}
+
+enum step step_find_route(struct request *r)
+{
+    struct str path = route_path(r->h2o, &r->query), method = view(r->h2o->input.method);
+    r->is_head = str_eq(method, STR("HEAD"));
+    if (!path_valid(r, path)) {
+        reply_error(r, ERR_BAD_REQUEST,
+                    "The path is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
+        return STEP_DONE;
+    }
+    r->route = route_find(method, path, r->conn->internal, r->args, &r->other);
+    if (r->route != NULL && decode_args(r))
+        return STEP_NEXT;
+    r->route = NULL;
+    return cors_preflight(r) ? STEP_DONE : STEP_NEXT; /* to step_lead_back, by way of who it is */
+}
+
+/* no such path, or not by this method: told once it is known whom the limiter of its surface charges */
+enum step step_lead_back(struct request *r)
+{
+    if (r->route != NULL)
+        return STEP_NEXT;
+    if (r->other != NULL)
+        reply_allow(r, r->other, h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")));
+    else
+        reply_error(r, ERR_NOT_FOUND, NULL);
+    return STEP_DONE;
+}
+
+/* ---- Accept ---- */
+
+enum step step_check_accept(struct request *r)
+{
+    ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_ACCEPT, -1);
+    if (at < 0 || r->route == NULL || (r->route->flags & ROUTE_TEXT) != 0)
+        return STEP_NEXT;
+    struct str accept = view(r->h2o->headers.entries[at].value);
+    if (str_eq(accept, STR("application/json")) || str_eq(accept, STR("*/*")) || accept_json(accept))
+        return STEP_NEXT;
+    reply_error(r, ERR_NOT_ACCEPTABLE, NULL);
+    return STEP_DONE;
+}
+
+/* ---- client address ---- */
+
+/*
+ * the lines of X-Forwarded-For from the last to the first, and in each the addresses from right to left: the first that is no trusted
+ * proxy's
+ */
+static void follow_proxies(struct request *r)
+{
+    const h2o_headers_t *headers = &r->h2o->headers;
+    for (size_t i = headers->size; i > 0; i--) {
+        const h2o_header_t *h = &headers->entries[i - 1];
+        if (h->name == &H2O_TOKEN_X_FORWARDED_FOR->buf && !client_right_most(&r->conf->trusted_proxies, view(h->value), &r->client_ip))
+            return;
+    }
+}
+
+enum step step_find_client(struct request *r)
+{
+    struct conn *c = r->conn;
+    if (!c->peer_known) {
+        struct sockaddr_storage peer = {0};
+        c->peer_known = true;
+        if (h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 || !ip_of((struct sockaddr *)&peer, &c->peer))
+            c->local = true; /* a Unix socket: whoever may connect to it is a proxy of this host */
+    }
+    r->client_ip = c->peer;
+    if (c->direct)
+        return STEP_NEXT;
+    if (c->local || (r->conf->trusted_proxies.count > 0 && cidr_list_has(&r->conf->trusted_proxies, &c->peer)))
+        follow_proxies(r);
+    return STEP_NEXT;
+}
