@@ -129,8 +129,8 @@ static bool sale_items(struct json_object *item, struct store_coupon *out, struc
 }
 
 /* A label is a line, and it is read on the event loop. */
-#define LABEL_HTML_MAX ((size_t)8192)
-#define LABEL_BUDGET_US 5000
+#define LABEL_HTML_MAX ((size_t)2048)
+#define LABEL_BUDGET_US 20000
 
 bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts, struct store_coupon *out, struct wp_mistake *mistake)
 {
