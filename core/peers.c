@@ -98,6 +98,20 @@ void peer_free(struct peer *p)
     free(p);
 }
 
+void peers_flush(struct writer *w)
+{
+    for (size_t i = 0; i < w->peers_count; i++)
+        peer_flush(w, w->peers[i]);
+}
+
+bool peer_is_open(const struct writer *w, uint64_t channel)
+{
+    for (size_t i = 0; i < w->peers_count; i++)
+        if (w->peers[i]->id == channel && !w->peers[i]->gone)
+            return true;
+    return false;
+}
+
 void peers_remove_gone(struct writer *w)
 {
     bool readers = false; /* one that read the store may have died over it, and pages that it saw would stay */

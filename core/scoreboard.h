@@ -94,8 +94,9 @@ bool scoreboard_writer_there(const struct scoreboard *sb);
 const char *role_name(enum role role);
 const char *phase_name(enum phase phase);
 
-/* clock_mono_ms(), clock_wall_ms(): the two clocks of core. */
+/* clock_mono_ms(), clock_mono_us(), clock_wall_ms(): the two clocks of core. */
 uint64_t clock_mono_ms(void);
+uint64_t clock_mono_us(void);
 int64_t clock_wall_ms(void);
 
 /* score_set(member, value), score_get(member): relaxed stores and loads; nothing orders on them. */

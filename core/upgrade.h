@@ -12,7 +12,7 @@
  *
  * Until SERVES the elder can go on as if nothing had happened, and does so when the heir fails, dies, or takes too long: its workers have
  * answered all the time, only changes have waited. Whichever of the two dies, its children die with it, and no two writers ever have the
- * store (writer.c). An heir whose elder dies goes on alone.
+ * store (opening.c). An heir whose elder dies goes on alone.
  */
 #ifndef ASSAY_UPGRADE_H
 #define ASSAY_UPGRADE_H

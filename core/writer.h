@@ -1,5 +1,6 @@
 /*
- * The writer's parts: writer.c is its life (batch, commit, what a commit sets off, what time brings), peers.c who is connected and what they send.
+ * The writer's parts: writer.c is its life, opening.c what comes before it, peers.c who is connected and what they send, batch.c what they
+ * sent together (one transaction), events.c and jobs.c what a commit sets off, upkeep.c what time brings, held.c findings without room.
  * The writer's process only; nobody else includes this.
  */
 #ifndef ASSAY_WRITER_H
@@ -81,9 +82,48 @@ bool item_decode(struct item *item, struct str payload);
 void writer_drop_channel(struct writer *w, uint64_t id);
 
 /*
- * Findings that found no room (held.c). held_add(w, item): keep it until there is some, and take over its payload; false when so much is kept
- * already that its page is fetched again one day. held_retry(w): when it is time, put some into the batch again. held_settle(w, full):
- * after a batch, in which findings found no room once more if ${full}. held_has(w, report): is there one? held_free(w): at the writer's end.
+ * batch_apply_arrived(w): put what has come into the batch's transaction, while more is on its way. batch_apply(w): the rest of it, then
+ * commit, answers, and what these set off; the batch is empty after that. Ends the process where the store cannot be written.
+ */
+void batch_apply_arrived(struct writer *w);
+void batch_apply(struct writer *w);
+
+/* events_send(w, items, count): after a commit of ${items}, tell the workers, and put new jobs into the queue. */
+void events_send(struct writer *w, const struct item *items, size_t items_count);
+
+/*
+ * writer_jobs_add(w, event, at, end): a job that a commit added; the change that made its report is looked for from ${at} on, which moves
+ * there. writer_jobs_sweep(w): jobs are rows of the store, and whatever a crash left there is found here. writer_jobs_hand_out(w): to the
+ * auditors.
+ */
+void writer_jobs_add(struct writer *w, const struct store_event *e, const struct item **at, const struct item *end);
+void writer_jobs_sweep(struct writer *w);
+void writer_jobs_hand_out(struct writer *w);
+
+/*
+ * upkeep_begin(w): the clock starts. upkeep_on_time(w): what is due by now. upkeep_step(w): some of the work in the background, in a
+ * transaction of its own. upkeep_bound(w): what there may be of it in w->txn ends when it took long or callers wait. upkeep_tell(w): what
+ * goes on, on the scoreboard and in the log.
+ */
+void upkeep_begin(struct writer *w);
+void upkeep_on_time(struct writer *w);
+void upkeep_step(struct writer *w);
+void upkeep_bound(struct writer *w);
+void upkeep_tell(struct writer *w);
+
+/*
+ * opening_wait(p): no two writers at any moment: wait for the lock of a file in data_dir, which ends with whoever has it. The one before
+ * may just be ending, or dying, and the master that made it may be another. opening_store(p): open the store, and bring it up to date.
+ * Both end the process where that cannot be.
+ */
+void opening_wait(struct process *p);
+struct store *opening_store(struct process *p);
+
+/*
+ * Findings that found no room (held.c). held_add(w, item): keep it until there is some, and take over its payload; false when so much is
+ * kept already that its page is fetched again one day. held_retry(w): when it is time, put some into the batch again. held_settle(w,
+ * full): after a batch, in which findings found no room once more if ${full}. held_has(w, report): is there one? held_free(w): at the
+ * writer's end.
  */
 bool held_add(struct writer *w, const struct item *item);
 void held_retry(struct writer *w);
@@ -95,6 +135,9 @@ void held_free(struct writer *w);
 void peers_accept(struct writer *w);
 void peer_read(struct writer *w, struct peer *p);
 void peer_flush(struct writer *w, struct peer *p);
+void peers_flush(struct writer *w);
+/* peer_is_open(w, channel): is its sender connected? */
+bool peer_is_open(const struct writer *w, uint64_t channel);
 
 /* peers_remove_gone(w): after the batch, which may point at them. peer_free(p): at the writer's end. */
 void peers_remove_gone(struct writer *w);

@@ -390,13 +390,6 @@ static bool item_add(struct batch *b, struct result *one, bool here)
 
 /* ---- in the thread ---- */
 
-static uint64_t mono_us(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
 static struct batch *batch_of(struct away_job *job)
 {
     return (struct batch *)(void *)((char *)job - offsetof(struct batch, away));
@@ -405,10 +398,10 @@ static struct batch *batch_of(struct away_job *job)
 static bool add_some(struct away_job *job)
 {
     struct batch *b = batch_of(job);
-    uint64_t until = mono_us() + SLICE_US;
+    uint64_t until = clock_mono_us() + SLICE_US;
     do
         item_add(b, &b->results[b->at++], false);
-    while (b->at < b->count && mono_us() < until);
+    while (b->at < b->count && clock_mono_us() < until);
     return b->at < b->count;
 }
 
@@ -430,7 +423,7 @@ static void batch_leave(struct batch *b)
 static void batch_go(struct request *r)
 {
     struct batch *b = r->state;
-    uint64_t until = mono_us() + SLICE_US;
+    uint64_t until = clock_mono_us() + SLICE_US;
     for (; b->at < b->count; b->at++) {
         struct result *one = &b->results[b->at];
         if (b->kind == SYNCED_COUPON) {
@@ -439,7 +432,7 @@ static void batch_go(struct request *r)
             batch_leave(b);
             return;
         }
-        if (b->at + 1 < b->count && mono_us() >= until) {
+        if (b->at + 1 < b->count && clock_mono_us() >= until) {
             b->at++;
             request_later(r, batch_go);
             return;

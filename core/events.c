@@ -1,0 +1,46 @@
+#include "writer.h"
+
+#include "traffic.h"
+
+/* findings that were kept; an auditor that died over a page left none */
+static void note_graded(struct writer *w, const struct store_event *e, const struct item *items, size_t items_count)
+{
+    const struct item *at = items, *end = items + items_count;
+    while (at < end && (at->change.kind != CHANGE_REPORT_FINISH || at->change.id != e->id))
+        at++;
+    if (at < end)
+        traffic_graded(w->process->traffic, at->change.status == REPORT_DONE, clock_mono_us() - at->handed_us);
+    else
+        traffic_graded(w->process->traffic, false, TRAFFIC_UNTIMED);
+}
+
+static void tell_workers(struct writer *w, const struct store_event *e)
+{
+    for (size_t k = 0; k < w->peers_count; k++)
+        if (w->peers[k]->role == ROLE_WORKER && !w->peers[k]->gone)
+            channel_put(&w->peers[k]->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)e, sizeof(*e)});
+}
+
+void events_send(struct writer *w, const struct item *items, size_t items_count)
+{
+    size_t count;
+    const struct store_event *events = store_events(w->store, &count);
+    const struct item *at = items;
+    for (size_t i = 0; i < count; i++) {
+        const struct store_event *e = &events[i];
+        if (e->kind == EVENT_JOB_ADDED) {
+            writer_jobs_add(w, e, &at, items + items_count);
+            continue;
+        }
+        if (e->kind == EVENT_PURGE)
+            w->purging = true;
+        if (e->kind == EVENT_REPORT_DELETED || e->kind == EVENT_REPORT_FINISHED) {
+            struct queue_job *job = queue_find(w->queue, e->id);
+            if (e->kind == EVENT_REPORT_FINISHED)
+                note_graded(w, e, items, items_count);
+            if (job != NULL)
+                queue_remove(w->queue, job);
+        }
+        tell_workers(w, e);
+    }
+}

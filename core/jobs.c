@@ -1,0 +1,70 @@
+#include "writer.h"
+
+#include "log.h"
+
+/* a created report's URL is still in the change that made it; events come in the order of their changes */
+static const struct store_change *change_behind(const struct store_event *e, const struct item **at, const struct item *end)
+{
+    for (; *at < end; ++*at)
+        if ((*at)->change.kind == CHANGE_REPORT_CREATE && (*at)->answer.id == e->id && (*at)->answer.status == STORE_OK)
+            return &(*at)->change;
+    return NULL;
+}
+
+void writer_jobs_add(struct writer *w, const struct store_event *e, const struct item **at, const struct item *end)
+{
+    const struct item *from = *at;
+    const struct store_change *created = change_behind(e, at, end);
+    *at = created == NULL ? from : *at;
+    struct store_job job = {.workspace = e->workspace, .report = e->id, .attempt = (uint32_t)e->value};
+    if (created != NULL)
+        job.url = created->url;
+    else if (!store_job_get(w->store, e->id, &job))
+        return;
+    if (!queue_add(w->queue, job.workspace, job.report, job.attempt, job.url))
+        log_error("out of memory: report %llu waits for the next sweep", (unsigned long long)e->id);
+    store_read_end(w->store);
+}
+
+static struct peer *auditor_at(struct writer *w, int index)
+{
+    for (size_t i = 0; i < w->peers_count; i++)
+        if (w->peers[i]->role == ROLE_AUDITOR && w->peers[i]->greeted && !w->peers[i]->gone && !w->peers[i]->drained &&
+            (int)w->peers[i]->index == index)
+            return w->peers[i];
+    return NULL;
+}
+
+void writer_jobs_hand_out(struct writer *w)
+{
+    struct queue_job *job;
+    while ((job = queue_next(w->queue)) != NULL) {
+        struct peer *p = auditor_at(w, job->auditor);
+        if (p == NULL) { /* it drains: its place is not there until the next one greets */
+            unsigned index = (unsigned)job->auditor;
+            queue_back(w->queue, job);
+            queue_auditor_went(w->queue, index, false);
+            continue;
+        }
+        job->handed_us = clock_mono_us();
+        channel_put(&p->channel, FRAME_JOB, job->report, job->attempt, (struct str){job->url, job->url_size});
+    }
+    score_set(w->process->score->pending, queue_size(w->queue));
+}
+
+static void take_job(void *arg, const struct store_job *job)
+{
+    struct writer *w = arg;
+    if (held_has(w, job->report)) /* or a newer attempt of it: that is found when the old findings are refused */
+        return;
+    if (!queue_add(w->queue, job->workspace, job->report, job->attempt, job->url))
+        log_error("out of memory: report %llu waits for the next sweep", (unsigned long long)job->report);
+}
+
+void writer_jobs_sweep(struct writer *w)
+{
+    enum store_status status = store_job_each(w->store, take_job, w);
+    store_read_end(w->store);
+    if (status != STORE_OK)
+        log_error("the pending jobs cannot be read: %s", store_why(w->store));
+}
