@@ -1,5 +1,5 @@
+#include "chain.h"
 #include "check_parts.h"
-#include "widget_parts.h"
 
 /* ---- of store_check: the widget's records ---- */
 
@@ -105,24 +105,30 @@ void check_visitor_secret(struct check *c, const struct walk *w)
         check_say(c, "the index of visitors by their secrets names one that is not there");
 }
 
-static uint64_t count_messages(struct check *c, const struct ulid *id, struct ulid *last)
+/* By its number of messages: where its last stands. Each message is held against the one before it in its own turn. */
+static void check_last(struct check *c, const struct store_conversation *v)
 {
-    struct walk w = {0};
-    uint64_t count = 0;
-    key_of(&w.prefix, SPACE_MESSAGE, id);
-    *last = (struct ulid){{0}};
-    enum store_status status = walk_prefix(c->s, c->txn, &w, DB_WIDGET, false);
-    for (; status == STORE_OK; status = walk_next(&w), count++)
-        if (w.k.mv_size == 1 + 2 * ULID_BYTES)
-            memcpy(last->b, (const uint8_t *)w.k.mv_data + 1 + ULID_BYTES, ULID_BYTES);
-    walk_end(&w);
-    return count;
+    struct chained last;
+    uint64_t place = 0;
+    bool there = !ulid_none(&v->last) && chain_get(c->s, c->txn, &v->id, &v->last, &last) == STORE_OK;
+    if (there)
+        place = last.record->place;
+    if (place != v->messages || there == ulid_none(&v->last))
+        check_say(c, "conversation %s counts %llu messages, and its last is number %llu", id_text(&v->id), (unsigned long long)v->messages,
+                  (unsigned long long)place);
+}
+
+static bool conversation_there(struct check *c, const struct ulid *id, struct store_conversation *out)
+{
+    struct key k;
+    MDB_val v;
+    key_of(&k, SPACE_CONVERSATION, id);
+    return check_get(c, SPACE_CONVERSATION, &k, &v) && schema_read_conversation(v, out);
 }
 
 void check_conversation(struct check *c, const struct walk *w)
 {
     struct store_conversation v;
-    struct ulid last;
     if (!schema_read_conversation(w->v, &v) || !own_key(w, &v.id)) {
         check_say(c, "a conversation's record is malformed");
         return;
@@ -132,43 +138,49 @@ void check_conversation(struct check *c, const struct walk *w)
     check_owned(c, "conversation", LISTED_CONVERSATION, v.workspace, &v.agent, &v.visitor, &v.id);
     if (!is_listed(c, LISTED_CONVERSATION, &scope, class, &v.id) || !is_listed(c, LISTED_CONVERSATION, &v.agent, class, &v.id))
         check_say(c, "conversation %s is missing in a list of its status", id_text(&v.id));
-    uint64_t count = count_messages(c, &v.id, &last);
-    bool purging = count < v.messages; /* one that is being erased loses its messages first */
-    if (count > v.messages || (count != 0 && !ulid_eq(&last, &v.last)))
-        check_say(c, "conversation %s counts %llu messages; there are %llu, or its last is another", id_text(&v.id),
-                  (unsigned long long)v.messages, (unsigned long long)count);
-    if (purging && visitor_there(c->s, c->txn, &v.visitor))
-        check_say(c, "conversation %s counts %llu messages; there are %llu", id_text(&v.id), (unsigned long long)v.messages,
-                  (unsigned long long)count);
+    check_last(c, &v);
 }
 
-/* A message, or what was done once, goes with its conversation. */
-static void check_below(struct check *c, const struct walk *w, const char *what)
+/* One that ${m} names, and where that should be; place 0: it names none. */
+static bool names(struct check *c, const struct chained *m, struct ulid id, uint64_t place)
 {
-    struct key k;
-    MDB_val v;
-    struct ulid id;
-    bool good = w->k.mv_size > 1 + ULID_BYTES;
-    if (good) {
-        memcpy(id.b, (const uint8_t *)w->k.mv_data + 1, ULID_BYTES);
-        key_of(&k, SPACE_CONVERSATION, &id);
-        good = check_get(c, SPACE_CONVERSATION, &k, &v);
-    }
-    if (!good)
-        check_say(c, "%s belongs to a conversation that is not there", what);
+    struct chained back;
+    const struct ulid conversation = m->record->conversation;
+    if (place == 0)
+        return ulid_none(&id);
+    return chain_get(c->s, c->txn, &conversation, &id, &back) == STORE_OK && back.record->place == place &&
+           memcmp(id.b, m->id.b, ULID_BYTES) < 0;
 }
 
 void check_message(struct check *c, const struct walk *w)
 {
-    struct store_kept_message m;
-    check_below(c, w, "a message");
-    if (w->k.mv_size != 1 + 2 * ULID_BYTES || !schema_read_message(w->v, &m))
+    struct chained m, at;
+    struct store_conversation v;
+    if (!chain_look(w->k, w->v, &m)) {
         check_say(c, "a message's record is malformed");
+        return;
+    }
+    const struct message_record *r = m.record;
+    const struct ulid conversation = r->conversation;
+    check_id(c, "message", &m.id);
+    if (!conversation_there(c, &conversation, &v)) {
+        check_say(c, "a message belongs to a conversation that is not there");
+        return;
+    }
+    bool found = chain_get(c->s, c->txn, &conversation, &v.last, &at) == STORE_OK && at.record->place >= r->place &&
+                 chain_at(c->s, c->txn, &at, r->place) == STORE_OK && ulid_eq(&at.id, &m.id);
+    if (!found || !names(c, &m, r->before, r->place - 1) || !names(c, &m, r->jump, r->jump_place))
+        check_say(c, "message %s is not at its place in its conversation", id_text(&m.id));
 }
 
 void check_once(struct check *c, const struct walk *w)
 {
-    check_below(c, w, "what was done once");
+    struct ulid id = {{0}};
+    struct store_conversation v;
+    if (w->k.mv_size > 1 + ULID_BYTES)
+        memcpy(id.b, (const uint8_t *)w->k.mv_data + 1, ULID_BYTES);
+    if (!conversation_there(c, &id, &v))
+        check_say(c, "what was done once belongs to a conversation that is not there");
     if (w->v.mv_size != sizeof(struct once_record))
         check_say(c, "a row of what was done once is malformed");
 }

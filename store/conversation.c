@@ -1,11 +1,11 @@
-#include "widget_parts.h"
+#include "chain.h"
 
 #include <errno.h>
 
 bool schema_read_conversation(MDB_val value, struct store_conversation *out)
 {
     const struct conversation_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != STORE_FORMAT_VERSION || value.mv_size != sizeof(*r) + (size_t)r->url_n + r->json_n)
+    if (value.mv_size < sizeof(*r) || r->format != WIDGET_FORMAT || value.mv_size != sizeof(*r) + (size_t)r->url_n + r->json_n)
         return false;
     const char *p = (const char *)(r + 1);
     *out = (struct store_conversation){
@@ -86,6 +86,20 @@ void store_session_get(struct store *s, const struct ulid *agent, const struct u
 
 /* ---- changing ---- */
 
+/* Its texts, out of the pages that are written. */
+static bool hold(struct store_txn *t, struct store_conversation *c)
+{
+    buf_reset(&t->copy);
+    buf_str(&t->copy, c->page_url);
+    if (!buf_ok(&t->copy)) {
+        txn_fail(t, ENOMEM, "hold a conversation");
+        return false;
+    }
+    c->page_url = buf_view(&t->copy);
+    c->json = (struct str){NULL, 0};
+    return true;
+}
+
 enum store_status conversation_open(struct store_txn *t, const struct store_change *c, struct store_conversation *out)
 {
     enum store_status status = conversation_read(t->s, t->mdb, &c->conversation, out);
@@ -96,13 +110,7 @@ enum store_status conversation_open(struct store_txn *t, const struct store_chan
     bool by_operator = c->workspace != 0;
     if (by_operator ? out->workspace != c->workspace : !ulid_eq(&out->agent, &c->agent) || !ulid_eq(&out->visitor, &c->visitor))
         return STORE_NOT_FOUND;
-    buf_reset(&t->copy);
-    buf_str(&t->copy, out->page_url);
-    if (!buf_ok(&t->copy))
-        return txn_fail(t, ENOMEM, "hold a conversation");
-    out->page_url = buf_view(&t->copy);
-    out->json = (struct str){NULL, 0};
-    return STORE_OK;
+    return hold(t, out) ? STORE_OK : t->error;
 }
 
 static void conversation_put(struct store_txn *t, struct store_conversation *c)
@@ -115,7 +123,7 @@ static void conversation_put(struct store_txn *t, struct store_conversation *c)
         return;
     }
     const struct conversation_record r = {
-        .format = STORE_FORMAT_VERSION,
+        .format = WIDGET_FORMAT,
         .human_requested = c->human_requested,
         .lead_captured = c->lead_captured,
         .rating = (uint8_t)c->rating,
@@ -254,18 +262,50 @@ static bool remove_below(struct store_txn *t, enum space space, const struct uli
     return false;
 }
 
-void conversation_remove(struct store_txn *t, const struct ulid *id, uint64_t *left)
+/* A copy of the record, its texts in t->copy. */
+static bool conversation_load(struct store_txn *t, const struct ulid *id, struct store_conversation *out)
 {
     struct key k;
     MDB_val v;
-    struct store_conversation c;
-    if (!remove_below(t, SPACE_MESSAGE, id, left) || !remove_below(t, SPACE_ONCE, id, left) || *left == 0)
-        return;
     key_of(&k, SPACE_CONVERSATION, id);
-    if (txn_get(t, SPACE_CONVERSATION, &k, &v) != STORE_OK || !schema_read_conversation(v, &c)) {
+    if (txn_get(t, SPACE_CONVERSATION, &k, &v) != STORE_OK || !schema_read_conversation(v, out)) {
         txn_fail(t, 0, "a conversation's record");
-        return;
+        return false;
     }
+    return hold(t, out);
+}
+
+void conversation_recount(struct store_txn *t, const struct ulid *id, const struct ulid *last, uint64_t messages)
+{
+    struct store_conversation c;
+    if (!conversation_load(t, id, &c) || (c.messages == messages && ulid_eq(&c.last, last)))
+        return;
+    c.last = *last;
+    c.messages = messages;
+    c.version++;
+    conversation_put(t, &c);
+}
+
+/* Its messages, and what was done once in it; true when nothing of that is left. */
+static bool remove_messages(struct store_txn *t, struct store_conversation *c, uint64_t *left)
+{
+    const uint64_t messages = c->messages;
+    chain_remove(t, c, left);
+    if (remove_below(t, SPACE_ONCE, &c->id, left) && *left > 0)
+        return true;
+    if (c->messages != messages) {
+        c->version++;
+        conversation_put(t, c);
+    }
+    return false;
+}
+
+void conversation_remove(struct store_txn *t, const struct ulid *id, uint64_t *left)
+{
+    struct key k;
+    struct store_conversation c;
+    if (!conversation_load(t, id, &c) || !remove_messages(t, &c, left))
+        return;
     listed_everywhere(t, false, LISTED_CONVERSATION, c.workspace, &c.agent, &c.visitor, id);
     list_by_status(t, false, conversation_status(&c), &c);
     key_of(&k, SPACE_STAGED, id);

@@ -25,9 +25,9 @@ struct cached {
 #define CACHE_CHAINS 64
 
 /*
- * Cursors that stay where the last put of their kind was: what is put in order (reports, jobs) is then put without a search from the root.
+ * Cursors that stay where the last put of their kind was: what is put in order (reports, jobs, messages) is then put without a search from the root.
  */
-#define TXN_CURSORS 2
+#define TXN_CURSORS 3
 
 /* What a transaction gathers for the log of a workspace's index. */
 struct log_batch {

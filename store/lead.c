@@ -85,7 +85,7 @@ static bool lead_decode(MDB_val value, struct lead *out)
 {
     const struct lead_record *r = value.mv_data;
     bool good = value.mv_size >= sizeof(*r) && (r->format == LEAD_FORMAT            ? read_senders(value, r, out)
-                                                : r->format == STORE_FORMAT_VERSION ? read_2(value, value.mv_data, out)
+                                                : r->format == WIDGET_FORMAT ? read_2(value, value.mv_data, out)
                                                                                     : false);
     out->l.senders = out->senders;
     return good;

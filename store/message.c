@@ -1,4 +1,4 @@
-#include "widget_parts.h"
+#include "chain.h"
 
 #include <errno.h>
 
@@ -7,82 +7,127 @@
 #define ONCE_FOR_MS                                                                                                                        \
     ((int64_t)24 * 60 * 60 * 1000) /* Idempotency-Key, api.md §2; a client_message_id stays for as long as its conversation */
 
-static void message_key(struct key *k, const struct ulid *conversation, const struct ulid *id)
+static enum store_status message_of(struct store *s, const struct chained *at, struct store_kept_message *out)
 {
-    key_of(k, SPACE_MESSAGE, conversation);
-    key_ulid(k, id);
-}
-
-bool schema_read_message(MDB_val value, struct store_kept_message *out)
-{
-    const struct message_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != STORE_FORMAT_VERSION || value.mv_size != sizeof(*r) + r->json_n ||
-        r->role > ROLE_OF_OPERATOR || r->result_at > r->json_n || r->result_n > r->json_n - r->result_at)
-        return false;
+    const struct message_record *r = at->record;
     const char *p = (const char *)(r + 1);
-    out->role = r->role;
-    out->renderer = r->renderer;
-    out->json = (struct str){p, r->json_n};
-    out->result = (struct str){p + r->result_at, r->result_n};
-    return true;
+    *out = (struct store_kept_message){
+        .id = at->id, .role = r->role, .renderer = r->renderer, .json = {p, r->json_n}, .result = {p + r->result_at, r->result_n}};
+    return render_read_message(s, out);
 }
 
 /* ---- reading ---- */
 
-static enum store_status message_at(const struct walk *w, struct store_kept_message *out)
+struct page {
+    struct store *s;
+    MDB_txn *txn;
+    const struct store_messages_query *q;
+    unsigned left;
+    size_t room;
+    store_message_fn *each;
+    void *arg;
+};
+
+static bool is_done(const struct page *p)
 {
-    if (w->k.mv_size != 1 + 2 * ULID_BYTES || !schema_read_message(w->v, out))
-        return store_corrupt(w->s, "a message");
-    memcpy(out->id.b, (const uint8_t *)w->k.mv_data + 1 + ULID_BYTES, ULID_BYTES);
-    return render_read_message(w->s, out);
+    return p->left == 0 || p->room == 0;
 }
 
-static bool within(const struct ulid *id, const struct store_messages_query *q)
+static enum store_status show(struct page *p, const struct chained *at)
 {
-    return (ulid_none(&q->after) || memcmp(id->b, q->after.b, ULID_BYTES) > 0) &&
-           (ulid_none(&q->before) || memcmp(id->b, q->before.b, ULID_BYTES) < 0);
+    struct store_kept_message m;
+    enum store_status status = message_of(p->s, at, &m);
+    if (status != STORE_OK)
+        return status;
+    p->left--;
+    p->room -= m.json.n < p->room ? m.json.n : p->room;
+    p->each(p->arg, STORE_OK, &m);
+    return STORE_OK;
 }
 
-static enum store_status messages_walk(struct store *s, MDB_txn *txn, struct walk *w, const struct store_messages_query *q)
+/* Newest first, from ${at} on; STORE_NOT_FOUND when there are no more. */
+static enum store_status show_back(struct page *p, struct chained *at)
 {
-    struct key from;
-    key_of(&w->prefix, SPACE_MESSAGE, &q->conversation);
-    if (q->newest && !ulid_none(&q->before)) {
-        message_key(&from, &q->conversation, &q->before);
-        return walk_below(s, txn, w, DB_WIDGET, &from);
+    enum store_status status = STORE_OK;
+    while (status == STORE_OK && memcmp(at->id.b, p->q->after.b, ULID_BYTES) > 0) {
+        if (is_done(p))
+            return STORE_OK;
+        status = show(p, at);
+        if (status == STORE_OK)
+            status = chain_before(p->s, p->txn, at);
     }
-    if (q->newest || ulid_none(&q->after))
-        return walk_prefix(s, txn, w, DB_WIDGET, q->newest);
-    message_key(&from, &q->conversation, &q->after);
-    enum store_status status = walk_from(s, txn, w, DB_WIDGET, &from);
-    /* the first is ${after} itself, while it is there */
-    bool itself = status == STORE_OK && w->k.mv_size == from.n && memcmp(w->k.mv_data, from.b, from.n) == 0;
-    return itself ? walk_next(w) : status;
+    return status == STORE_OK ? STORE_NOT_FOUND : status;
+}
+
+#define BLOCK 32 /* messages that are looked for before they are shown */
+
+/* Those at ${place} and behind, ${count} of them; ${end} is not before them. */
+static enum store_status gather(const struct page *p, const struct chained *end, uint64_t place, size_t count, struct chained *block)
+{
+    struct chained at = *end;
+    enum store_status status = chain_at(p->s, p->txn, &at, place + count - 1);
+    for (size_t i = count; status == STORE_OK && i-- > 0;) {
+        block[i] = at;
+        status = i == 0 ? STORE_OK : chain_before(p->s, p->txn, &at);
+    }
+    return status;
+}
+
+/* Oldest first, from ${place} to ${end}. */
+static enum store_status show_forth(struct page *p, const struct chained *end, uint64_t place)
+{
+    struct chained block[BLOCK];
+    enum store_status status = STORE_OK;
+    while (status == STORE_OK && place <= end->record->place && !is_done(p)) {
+        uint64_t there = end->record->place - place + 1;
+        size_t most = p->left < BLOCK ? p->left : BLOCK, count = there < most ? (size_t)there : most;
+        status = gather(p, end, place, count, block);
+        for (size_t i = 0; status == STORE_OK && i < count && !is_done(p); i++, place++)
+            status = show(p, &block[i]);
+    }
+    return status == STORE_OK && place > end->record->place ? STORE_NOT_FOUND : status;
+}
+
+/* The place of the first message above ${after}: behind the newest that is not. */
+static enum store_status place_above(const struct page *p, const struct chained *end, const struct ulid *after, uint64_t *out)
+{
+    struct chained at = *end;
+    uint64_t high, low;
+    ulid_halves(after, &high, &low);
+    const struct ulid next = ulid_of_halves(high + (low == UINT64_MAX), low + 1);
+    enum store_status status = memcmp(after->b, end->id.b, ULID_BYTES) < 0 ? chain_below(p->s, p->txn, &at, &next) : STORE_OK;
+    *out = status == STORE_OK ? at.record->place + 1 : 1;
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
+/* The newest message below ${before}. */
+static enum store_status newest(struct store *s, MDB_txn *txn, const struct store_messages_query *q, struct chained *out)
+{
+    struct key k;
+    MDB_val v;
+    struct store_conversation c;
+    key_of(&k, SPACE_CONVERSATION, &q->conversation);
+    enum store_status status = store_get(s, txn, SPACE_CONVERSATION, &k, &v);
+    if (status == STORE_OK && !schema_read_conversation(v, &c))
+        return store_corrupt(s, "a conversation's record");
+    if (status == STORE_OK)
+        status = ulid_none(&c.last) ? STORE_NOT_FOUND : chain_get(s, txn, &q->conversation, &c.last, out);
+    return status != STORE_OK || ulid_none(&q->before) ? status : chain_below(s, txn, out, &q->before);
 }
 
 void store_message_each(struct store *s, const struct store_messages_query *query, store_message_fn *each, void *arg)
 {
-    MDB_txn *txn;
-    struct walk w = {0};
-    struct store_kept_message m;
-    unsigned left = query->limit;
-    size_t room = query->bytes == 0 ? SIZE_MAX : query->bytes;
-    enum store_status status = store_snapshot(s, &txn);
+    struct page p = {
+        .s = s, .q = query, .left = query->limit, .room = query->bytes == 0 ? SIZE_MAX : query->bytes, .each = each, .arg = arg};
+    struct chained end;
+    uint64_t place;
+    enum store_status status = store_snapshot(s, &p.txn);
     if (status == STORE_OK)
-        status = messages_walk(s, txn, &w, query);
-    for (; status == STORE_OK && left > 0 && room > 0; status = walk_next(&w)) {
-        status = message_at(&w, &m);
-        if (status == STORE_OK && !within(&m.id, query))
-            status = STORE_NOT_FOUND;
-        if (status != STORE_OK)
-            break;
-        left--;
-        room -= m.json.n < room ? m.json.n : room;
-        each(arg, STORE_OK, &m);
-    }
-    if (status == STORE_OK && (message_at(&w, &m) != STORE_OK || !within(&m.id, query)))
-        status = STORE_NOT_FOUND;
-    walk_end(&w);
+        status = newest(s, p.txn, query, &end);
+    if (status == STORE_OK && query->newest)
+        status = show_back(&p, &end);
+    else if (status == STORE_OK && (status = place_above(&p, &end, &query->after, &place)) == STORE_OK)
+        status = show_forth(&p, &end, place);
     each(arg, status, NULL);
 }
 
@@ -90,17 +135,11 @@ static enum store_status message_get(struct store *s, const struct ulid *convers
                                      struct store_kept_message *out)
 {
     MDB_txn *txn;
-    struct key k;
-    MDB_val v;
+    struct chained at;
     enum store_status status = store_snapshot(s, &txn);
-    if (status != STORE_OK)
-        return status;
-    message_key(&k, conversation, id);
-    status = store_get(s, txn, SPACE_MESSAGE, &k, &v);
-    out->id = *id;
     if (status == STORE_OK)
-        status = schema_read_message(v, out) ? render_read_message(s, out) : store_corrupt(s, "a message");
-    return status;
+        status = chain_get(s, txn, conversation, id, &at);
+    return status == STORE_OK ? message_of(s, &at, out) : status;
 }
 
 void store_message_get(struct store *s, const struct ulid *conversation, const struct ulid *id, store_message_fn *done, void *arg)
@@ -165,51 +204,53 @@ void once_put(struct store_txn *t, const struct store_change *c, enum once_kind 
 
 /* ---- changing ---- */
 
-/* What was rendered into t->json, under ${k}. */
-static bool message_put(struct store_txn *t, struct key *k, enum message_role role, size_t result_at, size_t result_n)
+/* What was rendered into t->json, at the place that ${r} has already. */
+static bool message_put(struct store_txn *t, const struct ulid *id, struct message_record *r, size_t result_at, size_t result_n)
 {
-    const struct message_record r = {.format = STORE_FORMAT_VERSION,
-                                     .role = (uint8_t)role,
-                                     .renderer = t->s->renderer->version,
-                                     .json_n = (uint32_t)t->json.n,
-                                     .result_at = (uint32_t)result_at,
-                                     .result_n = (uint32_t)result_n};
     if (!buf_ok(&t->json)) {
         txn_fail(t, ENOMEM, "render a message");
         return false;
     }
-    char *to = txn_reserve(t, SPACE_MESSAGE, k, sizeof(r) + t->json.n);
+    r->renderer = t->s->renderer->version;
+    r->json_n = (uint32_t)t->json.n;
+    r->result_at = (uint32_t)result_at;
+    r->result_n = (uint32_t)result_n;
+    char *to = chain_put(t, id, r);
     if (to == NULL)
         return false;
-    to = append_str(to, (struct str){(const char *)&r, sizeof(r)});
     append_str(to, buf_view(&t->json));
     return true;
 }
 
-static bool message_write(struct store_txn *t, const struct ulid *conversation, struct store_message *m)
+/* The next message of ${v}, which becomes its last. */
+static bool message_write(struct store_txn *t, struct store_conversation *v, struct store_message *m)
 {
     size_t at = 0, n = 0;
-    struct key k;
+    struct message_record r;
     m->created_at = t->now;
-    if (!txn_ulid(t, &m->id))
+    if (!txn_ulid(t, &m->id) || !chain_next(t, &v->id, &v->last, &r))
         return false;
+    r.role = (uint8_t)m->role;
     buf_reset(&t->json);
     t->s->renderer->widget.message(m, &t->json, &at, &n);
-    message_key(&k, conversation, &m->id);
-    return message_put(t, &k, m->role, at, n);
+    v->last = m->id;
+    v->messages++;
+    return message_put(t, &m->id, &r, at, n);
 }
 
 void message_again(struct store_txn *t, struct key *k, MDB_val copy)
 {
     size_t at = 0, n = 0;
-    struct store_kept_message m;
-    if (!schema_read_message(copy, &m)) {
+    struct chained old;
+    if (!chain_look(key_val(k), copy, &old)) {
         txn_fail(t, 0, "a message");
         return;
     }
+    struct message_record r = *old.record;
     buf_reset(&t->json);
-    if (render_is_stale(t->s, m.renderer) && t->s->renderer->widget.message_again(m.role, m.json, &t->json, &at, &n))
-        message_put(t, k, m.role, at, n);
+    if (render_is_stale(t->s, r.renderer) &&
+        t->s->renderer->widget.message_again(r.role, (struct str){(const char *)(old.record + 1), r.json_n}, &t->json, &at, &n))
+        message_put(t, &old.id, &r, at, n);
 }
 
 static bool well_formed(const struct store_change *c)
@@ -255,20 +296,18 @@ enum store_status message_post(struct store_txn *t, const struct store_change *c
     enum conversation_status before = conversation_status(&v);
     struct store_message m = {
         .role = ROLE_OF_VISITOR, .text = c->text, .client_id = c->client_id, .page_url = c->url, .page_context = c->data};
-    if (!message_write(t, &v.id, &m))
+    if (!message_write(t, &v, &m))
         return t->error;
-    answer->first = v.last = v.read = m.id;
-    v.messages++;
+    answer->first = v.read = m.id;
     v.closed_at = 0; /* who writes again opens it again */
     if (v.claimed_by == 0) {
         m = (struct store_message){.role = ROLE_OF_ASSISTANT,
                                    .text = c->answer,
                                    .citations = c->citations,
                                    .low_confidence = (c->fields & MESSAGE_LOW_CONFIDENCE) != 0};
-        if (!message_write(t, &v.id, &m))
+        if (!message_write(t, &v, &m))
             return t->error;
-        answer->second = v.last = m.id;
-        v.messages++;
+        answer->second = m.id;
     }
     message_end(t, c, before, &v, answer);
     return STORE_OK;
@@ -282,10 +321,9 @@ enum store_status message_reply(struct store_txn *t, const struct store_change *
         return status;
     enum conversation_status before = conversation_status(&v);
     struct store_message m = {.role = ROLE_OF_OPERATOR, .text = c->text};
-    if (!message_write(t, &v.id, &m))
+    if (!message_write(t, &v, &m))
         return t->error;
-    answer->first = v.last = m.id;
-    v.messages++;
+    answer->first = m.id;
     message_end(t, c, before, &v, answer);
     return STORE_OK;
 }

@@ -1,9 +1,7 @@
-#include "internal.h"
+#include "migrate.h"
 
 #include <stdio.h>
 #include <time.h>
-
-#define SLICE 1000 /* records of a transaction */
 
 /*
  * A store of an older format goes through three states, each left by one commit:
@@ -12,16 +10,15 @@
  *   format M, from N          half-way: readers and older versions refuse it; the next start of the writer goes on
  *   format M                  done
  *
- * Steps from one format to the next. Columns: from, to, what brings the records up to date in transactions of its own and ends with one
- * that notes ${to} by note_step. Cut off, it goes on at the next start where it was.
+ * Steps from one format to the next: see migrate.h. Columns: from, to, what brings the records up to date.
  */
-typedef enum store_status migrate_fn(struct store *s, const struct store_options *o, struct format_record *f);
 static migrate_fn index_reports;
 static const struct {
     uint32_t from, to;
     migrate_fn *fn;
 } steps[] = {
-    {1, 2, index_reports}, /* lists come from logs and segments (index.h), no longer from trees of keys */
+    {1, 2, index_reports},    /* lists come from logs and segments (index.h), no longer from trees of keys */
+    {2, 3, migrate_messages}, /* messages lie in the order in which they came (chain.h), no longer by conversation */
 };
 
 static void format_key(struct key *k)
@@ -58,8 +55,7 @@ static uint32_t level_of(const struct format_record *f)
     return f->from != 0 ? f->from : f->format;
 }
 
-/* in the transaction that ends a step */
-static void note_step(struct store_txn *t, struct format_record *f, uint32_t to)
+void migrate_note_step(struct store_txn *t, struct format_record *f, uint32_t to)
 {
     f->from = to == f->format ? 0 : to;
     format_write(t, f);
@@ -195,8 +191,7 @@ static uint64_t reports_about(struct store *s)
     return stat.ms_entries;
 }
 
-/* False when that is told to stop: what is done is committed. */
-static bool go_on(struct store *s, const struct store_options *o, uint64_t done, uint64_t total)
+bool migrate_go_on(struct store *s, const struct store_options *o, uint64_t done, uint64_t total)
 {
     if (o->progress == NULL || o->progress(o->progress_arg, done, total > done ? total : done))
         return true;
@@ -212,11 +207,11 @@ static void indexed_key(struct key *k)
     key_bytes(k, "x", 1);
 }
 
-/* Up to SLICE heads above ${after} go into the log of their workspace; ${after} is the last. How many. */
+/* Up to MIGRATE_SLICE heads above ${after} go into the log of their workspace; ${after} is the last. How many. */
 static size_t index_slice(struct store_txn *t, uint64_t *after)
 {
-    uint64_t ids[SLICE];
-    size_t count = record_ids(t, SPACE_REPORT, *after, SLICE, ids);
+    uint64_t ids[MIGRATE_SLICE];
+    size_t count = record_ids(t, SPACE_REPORT, *after, MIGRATE_SLICE, ids);
     struct key k;
     for (size_t i = 0; i < count && t->error == STORE_OK; i++) {
         struct store_report r;
@@ -261,7 +256,7 @@ static enum store_status index_end(struct store *s, struct format_record *f)
         rc = mdb_drop(t->mdb, old, 1);
     if (rc != 0 && rc != MDB_NOTFOUND)
         txn_fail(t, rc, "drop the old index");
-    note_step(t, f, 2);
+    migrate_note_step(t, f, 2);
     return store_commit(t);
 }
 
@@ -284,7 +279,7 @@ static enum store_status index_reports(struct store *s, const struct store_optio
             status = merge_all(s);
         if (status != STORE_OK)
             return status;
-        if (count != 0 && !go_on(s, o, done + count, total))
+        if (count != 0 && !migrate_go_on(s, o, done + count, total))
             return STORE_IO;
     }
     return index_end(s, f);

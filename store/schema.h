@@ -58,7 +58,6 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_VISITOR, DB_WIDGET, 'v', "id → visitor_record")                                                                                \
     X(SPACE_VISITOR_SECRET, DB_WIDGET, 's', "agent, hash → visitor")                                                                       \
     X(SPACE_CONVERSATION, DB_WIDGET, 'c', "id → conversation_record")                                                                      \
-    X(SPACE_MESSAGE, DB_WIDGET, 'm', "conversation, id → message_record")                                                                  \
     X(SPACE_ONCE, DB_WIDGET, 'o', "conversation, kind, key → once_record")                                                                 \
     X(SPACE_LEAD, DB_WIDGET, 'd', "id → lead_record")                                                                                      \
     X(SPACE_LEAD_EMAIL, DB_WIDGET, 'e', "agent, hash → lead")                                                                              \
@@ -76,7 +75,8 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_HIDDEN, DB_WIDGET, 'B', "collection, document / 4096 → a bit for each document that is not there: hidden.c")                    \
     X(SPACE_COUPON, DB_WIDGET, 'C', "agent, folded code → coupon_record")                                                                  \
     X(SPACE_STAGED, DB_WIDGET, 'T', "conversation → coupons staged in it: staged.c")                                                         \
-    X(SPACE_SYNC_ONCE, DB_WIDGET, 'S', "hash → sync_once_record")
+    X(SPACE_SYNC_ONCE, DB_WIDGET, 'S', "hash → sync_once_record")                                                                          \
+    X(SPACE_MESSAGE, DB_WIDGET, 'z', "id → message_record; the last tag, so that what comes goes to the end of the tree: see chain.h")
 
 #define X(id, db, tag, text) id,
 enum space { SPACES(X) SPACE_COUNT };
@@ -87,6 +87,8 @@ extern const uint8_t schema_space_db[SPACE_COUNT];
 extern const uint8_t schema_space_tag[SPACE_COUNT];
 
 #define RECORD_FORMAT 1 /* of each record; STORE_FORMAT_VERSION is that of them all together */
+#define WIDGET_FORMAT 2 /* of each record of the widget's that has no other */
+#define MESSAGE_FORMAT 3
 
 #define KEY_MAX_BYTES 511 /* LMDB's */
 #define NAME_MAX_BYTES 400
@@ -258,7 +260,16 @@ struct PACKED conversation_record {
     uint32_t json_n;
 };
 
+/* Then its JSON. ${before}, ${jump}: messages of the same conversation, none where there is no such; places are from 1. */
 struct PACKED message_record {
+    uint8_t format, role;
+    uint32_t renderer, json_n, result_at, result_n;
+    struct ulid conversation, before, jump;
+    uint64_t place, jump_place;
+};
+
+/* A message of STORE_FORMAT_VERSION 2, under 'm', conversation, id. */
+struct PACKED message_record_2 {
     uint8_t format, role;
     uint32_t renderer, json_n, result_at, result_n;
 };
@@ -291,7 +302,7 @@ struct PACKED sender_record {
     uint32_t fields_n;
 };
 
-/* A lead of STORE_FORMAT_VERSION 2: all that sent it shared one record. Owners: oldest first; ${visitor} is the last that said something. */
+/* A lead of WIDGET_FORMAT: all that sent it shared one record. Owners: oldest first; ${visitor} is the last that said something. */
 struct PACKED lead_record_2 {
     uint8_t format;
     uint32_t renderer;

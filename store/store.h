@@ -19,7 +19,7 @@
 #include "change.h"
 
 /* Format of the records on disk. New code reads N and N-1. */
-#define STORE_FORMAT_VERSION 2
+#define STORE_FORMAT_VERSION 3
 
 enum store_status {
     STORE_OK,

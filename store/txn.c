@@ -90,7 +90,9 @@ static MDB_cursor **cursor_of(struct store_txn *t, enum space space)
 {
     if (space == SPACE_REPORT)
         return &t->cursors[0];
-    return space == SPACE_JOB ? &t->cursors[1] : NULL;
+    if (space == SPACE_JOB)
+        return &t->cursors[1];
+    return space == SPACE_MESSAGE ? &t->cursors[2] : NULL;
 }
 
 static int put_at(struct store_txn *t, MDB_cursor **at, MDB_dbi dbi, MDB_val *k, MDB_val *v, unsigned flags)

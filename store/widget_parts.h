@@ -79,6 +79,8 @@ enum store_status conversation_read(struct store *s, MDB_txn *txn, const struct 
  */
 enum store_status conversation_open(struct store_txn *t, const struct store_change *c, struct store_conversation *out);
 void conversation_write(struct store_txn *t, enum conversation_status old_status, struct store_conversation *c);
+/* conversation_recount(t, id, last, messages): that is its newest message, and so many there are. */
+void conversation_recount(struct store_txn *t, const struct ulid *id, const struct ulid *last, uint64_t messages);
 /* conversation_remove(t, id, left): its messages, then itself, at most *left records. */
 void conversation_remove(struct store_txn *t, const struct ulid *id, uint64_t *left);
 /* listed_everywhere(t, put, kind, workspace, agent, visitor, id): its entries of class 0 in all three scopes, put or taken away. */
@@ -87,7 +89,6 @@ void listed_everywhere(struct store_txn *t, bool put, enum listed_kind kind, uin
 
 /* ---- message.c ---- */
 
-bool schema_read_message(MDB_val value, struct store_kept_message *out);
 /* once_look(t, c, kind, key, answer): STORE_NOT_FOUND: not seen; else the first answer again, or STORE_KEY_REUSED. once_put: note it. */
 enum once_kind { ONCE_CLIENT_ID = 1, ONCE_IDEMPOTENCY = 2 };
 enum store_status once_look(struct store_txn *t, const struct store_change *c, enum once_kind kind, struct store_answer *answer);

@@ -637,7 +637,7 @@ START_TEST(a_lead_of_the_form_of_before_is_read_and_goes_on)
         struct lead_record_2 r;
         struct ulid owners[2];
         char texts[16];
-    } before = {.r = {.format = STORE_FORMAT_VERSION,
+    } before = {.r = {.format = WIDGET_FORMAT,
                       .renderer = 1,
                       .id = id,
                       .agent = agent,

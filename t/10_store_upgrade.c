@@ -1,8 +1,11 @@
 /*
  * A store of an older format is copied first, then brought up to date; killed anywhere, the next start goes on, and what was can be had back.
- * Format 1 is the example: the same records, and lists from a sub-database "index", of which it matters only that it goes.
+ * Format 1 is the example: the same records, lists from a sub-database "index", of which it matters only that it goes, and messages as in
+ * format 2, by conversation.
  */
 #include "t/00_store_kit.h"
+
+#include "../store/schema.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +17,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define COPY "format-1-2026-05-05" /* of NOW */
 #define REPORTS 2300
+#define TALKS 4
+#define POSTS 350 /* in each, and as many answers */
 
 static struct kit k;
 static uint64_t workspace;
+static char copy[32]; /* where it is kept, and how a reader refuses the store */
+static char refusal[32];
+
+/* What is in a conversation: how many messages, and a sum over their ids and texts in their order. */
+static struct talk {
+    struct ulid id;
+    uint64_t count, sum, before; /* of those behind the second */
+} talks[TALKS];
 
 static void put(MDB_txn *txn, const char *db, unsigned flags, const void *key, size_t key_n, const void *value, size_t value_n)
 {
@@ -28,20 +40,73 @@ static void put(MDB_txn *txn, const char *db, unsigned flags, const void *key, s
     ck_assert_int_eq(mdb_put(txn, dbi, &k_, &v, 0), 0);
 }
 
-static void make_format_1(const char *dir)
+/*
+ * Messages as format 2 had them: under 'm', conversation, id. Of the third conversation the oldest two are gone, as if its erasure was under way,
+ * and of the fourth all; one is of no conversation at all.
+ */
+static void put_back(MDB_txn *txn, MDB_dbi widget, const MDB_val *key, const MDB_val *value)
 {
-    const uint32_t format[7] = {1, 1};
+    const struct message_record *r = value->mv_data;
+    struct message_record_2 old = {2, r->role, r->renderer, r->json_n, r->result_at, r->result_n};
+    const struct ulid of = r->conversation;
+    uint8_t name[33] = {'m'};
+    char to[sizeof(old) + 512];
+    MDB_val k_ = {sizeof(name), name}, v = {sizeof(old) + old.json_n, to};
+    if ((ulid_eq(&of, &talks[2].id) && r->place <= 2) || ulid_eq(&of, &talks[3].id))
+        return;
+    ck_assert_uint_le(old.json_n, 512);
+    memcpy(name + 1, of.b, sizeof(of));
+    memcpy(name + 17, (const uint8_t *)key->mv_data + 1, 16);
+    memcpy(to, &old, sizeof(old));
+    memcpy(to + sizeof(old), r + 1, old.json_n);
+    ck_assert_int_eq(mdb_put(txn, widget, &k_, &v, 0), 0);
+    memset(name + 1, 0xff, 16);
+    if (r->place == 1 && ulid_eq(&of, &talks[0].id))
+        ck_assert_int_eq(mdb_put(txn, widget, &k_, &v, 0), 0);
+}
+
+static void put_messages_back(MDB_txn *txn)
+{
+    MDB_dbi widget;
+    MDB_cursor *cursor;
+    MDB_val key = {1, "z"}, value;
+    size_t moved = 0;
+    ck_assert_int_eq(mdb_dbi_open(txn, "widget", 0, &widget), 0);
+    ck_assert_int_eq(mdb_cursor_open(txn, widget, &cursor), 0);
+    while (mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE) == 0) {
+        uint8_t name[17];
+        char held[1024];
+        ck_assert_uint_eq(key.mv_size, sizeof(name));
+        ck_assert_uint_le(value.mv_size, sizeof(held));
+        memcpy(name, key.mv_data, sizeof(name));
+        memcpy(held, value.mv_data, value.mv_size);
+        ck_assert_int_eq(mdb_cursor_del(cursor, 0), 0);
+        put_back(txn, widget, &(MDB_val){sizeof(name), name}, &(MDB_val){value.mv_size, held});
+        key = (MDB_val){1, "z"};
+        moved++;
+    }
+    mdb_cursor_close(cursor);
+    ck_assert_uint_eq(moved, 2 * TALKS * POSTS);
+}
+
+static void make_format(uint32_t number)
+{
+    const uint32_t format[7] = {number, 1};
     MDB_env *env;
     MDB_txn *txn;
     MDB_dbi list;
     ck_assert_int_eq(mdb_env_create(&env), 0);
     mdb_env_set_maxdbs(env, 8);
-    ck_assert_int_eq(mdb_env_open(env, dir, 0, 0600), 0);
+    mdb_env_set_mapsize(env, MAP_BYTES);
+    ck_assert_int_eq(mdb_env_open(env, k.dir, 0, 0600), 0);
     ck_assert_int_eq(mdb_txn_begin(env, NULL, 0, &txn), 0);
     put(txn, "base", 0, "mf", 2, format, sizeof(format));
-    put(txn, "index", MDB_CREATE, "x", 1, "y", 1);
-    ck_assert_int_eq(mdb_dbi_open(txn, "list", 0, &list), 0);
-    ck_assert_int_eq(mdb_drop(txn, list, 1), 0);
+    put_messages_back(txn);
+    if (number == 1) {
+        put(txn, "index", MDB_CREATE, "x", 1, "y", 1);
+        ck_assert_int_eq(mdb_dbi_open(txn, "list", 0, &list), 0);
+        ck_assert_int_eq(mdb_drop(txn, list, 1), 0);
+    }
     ck_assert_int_eq(mdb_txn_commit(txn), 0);
     mdb_env_close(env);
 }
@@ -64,13 +129,77 @@ static void fill(void)
     ck_status(store_commit(t), STORE_OK);
 }
 
-static void setup(void)
+/* Turn by turn, so that they lie among each other. */
+static void fill_talks(void)
 {
+    struct store_change c[TALKS];
+    struct store_txn *t;
+    struct store_answer a = kit_apply(&k, &(struct store_change){.kind = CHANGE_AGENT_CREATE, .workspace = workspace, .name = STR("Shop"), .data = STR("{}")});
+    const struct ulid agent = a.first;
+    ck_status(a.status, STORE_OK);
+    for (int i = 0; i < TALKS; i++) {
+        char secret[32] = {(char)('0' + i)};
+        a = kit_apply(&k, &(struct store_change){.kind = CHANGE_VISITOR_INIT, .agent = agent, .match = {secret, sizeof(secret)}});
+        ck_status(a.status, STORE_OK);
+        c[i] = (struct store_change){.kind = CHANGE_MESSAGE_POST, .agent = agent, .visitor = a.second, .conversation = a.first, .answer = STR("nothing")};
+        talks[i].id = a.first;
+    }
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (int i = 0; i < TALKS * POSTS; i++) {
+        char text[32];
+        snprintf(text, sizeof(text), "post %d", i);
+        c[i % TALKS].text = str_of(text);
+        store_apply(t, &c[i % TALKS], k.now, &a);
+        ck_status(a.status, STORE_OK);
+    }
+    ck_status(store_commit(t), STORE_OK);
+}
+
+static void add_message(void *arg, enum store_status status, const struct store_kept_message *m)
+{
+    struct talk *talk = arg;
+    if (status != STORE_OK || m == NULL)
+        return;
+    for (size_t i = 0; talk->count >= talk->before && i < m->json.n + sizeof(m->id); i++)
+        talk->sum = talk->sum * 31 + (i < m->json.n ? (uint8_t)m->json.p[i] : m->id.b[i - m->json.n]);
+    talk->count++;
+}
+
+static struct talk talk_of(struct store *s, int i, bool newest, uint64_t before)
+{
+    struct talk talk = {.id = talks[i].id, .before = before};
+    const struct store_messages_query q = {.conversation = talk.id, .limit = UINT32_MAX, .newest = newest};
+    store_message_each(s, &q, add_message, &talk);
+    store_read_end(s);
+    return talk;
+}
+
+static void setup_of(uint32_t format)
+{
+    snprintf(copy, sizeof(copy), "format-%u-2026-05-05", format); /* of NOW */
+    snprintf(refusal, sizeof(refusal), "old format %u", format);
     kit_open(&k);
     fill();
+    fill_talks();
+    for (int i = 0; i < TALKS; i++) {
+        talks[i] = talk_of(k.s, i, false, i == 2 ? 2 : 0);
+        ck_assert_uint_eq(talks[i].count, 2 * POSTS);
+    }
+    talks[2].count -= 2;
+    talks[3].count = talks[3].sum = 0;
     store_close(k.s);
     k.s = NULL;
-    make_format_1(k.dir);
+    make_format(format);
+}
+
+static void setup(void)
+{
+    setup_of(1);
+}
+
+static void setup_2(void)
+{
+    setup_of(2);
 }
 
 static void teardown(void)
@@ -132,13 +261,19 @@ static void expect_whole(struct store *s)
     struct store_list_query q = {.workspace = workspace, .sort = REPORT_BY_SCORE, .search = STR("A.com"), .page = 1, .per_page = 50};
     ck_assert_uint_eq(kit_reports(s, &q).total, REPORTS);
     store_read_end(s);
+    for (int i = 0; i < TALKS; i++) {
+        struct talk talk = talk_of(s, i, false, 0);
+        ck_assert_uint_eq(talk.count, talks[i].count);
+        ck_assert_uint_eq(talk.sum, talks[i].sum);
+        ck_assert_uint_eq(talk_of(s, i, true, 0).count, talks[i].count);
+    }
     kit_check_clean(s);
 }
 
 static bool there(const char *name)
 {
     char path[256];
-    snprintf(path, sizeof(path), "%s/%s", k.dir, name);
+    snprintf(path, sizeof(path), "%s/%s%s", k.dir, copy, name);
     return access(path, F_OK) == 0;
 }
 
@@ -156,11 +291,11 @@ static void expect_copy_restores(void)
 {
     char from[128], to[64], why[1024] = "";
     struct store *s;
-    snprintf(from, sizeof(from), "%s/" COPY, k.dir);
-    ck_assert(there(COPY "/data.mdb") && !there(COPY "/data.mdb.part"));
+    snprintf(from, sizeof(from), "%s/%s", k.dir, copy);
+    ck_assert(there("/data.mdb") && !there("/data.mdb.part"));
     kit_dir(to);
     ck_assert_msg(store_restore(from, to, NULL, NULL, why, sizeof(why)) == STORE_OK, "%s", why);
-    expect_refused(to, STORE_READ, "old format 1");
+    expect_refused(to, STORE_READ, refusal);
     ck_assert_msg(open_in(to, true, &s, why, sizeof(why)) == STORE_OK, "%s", why);
     expect_whole(s);
     store_close(s);
@@ -172,9 +307,10 @@ static void expect_copy_restores(void)
 START_TEST(a_store_of_an_older_format_is_copied_first_by_format_and_day)
 {
     open_here(false);
-    ck_assert_uint_eq(told.stages, 2);
-    ck_assert_msg(strstr(told.said[0], "copying the store of format 1 to ") && strstr(told.said[0], COPY), "%s", told.said[0]);
+    ck_assert_uint_eq(told.stages, 3);
+    ck_assert_msg(strstr(told.said[0], "copying the store of format 1 to ") && strstr(told.said[0], copy), "%s", told.said[0]);
     ck_assert_str_eq(told.said[1], "bringing the store from format 1 to 2");
+    ck_assert_str_eq(told.said[2], "bringing the store from format 2 to 3");
     expect_whole(k.s);
     expect_copy_restores();
     store_close(k.s);
@@ -183,11 +319,21 @@ START_TEST(a_store_of_an_older_format_is_copied_first_by_format_and_day)
 }
 END_TEST
 
+START_TEST(a_store_of_format_2_takes_the_last_step_alone)
+{
+    open_here(false);
+    ck_assert_uint_eq(told.stages, 2);
+    ck_assert(there("/data.mdb"));
+    ck_assert_str_eq(told.said[1], "bringing the store from format 2 to 3");
+    expect_whole(k.s);
+}
+END_TEST
+
 START_TEST(without_a_copy_if_so_told)
 {
     open_here(true);
-    ck_assert_uint_eq(told.stages, 1);
-    ck_assert(!there(COPY));
+    ck_assert_uint_eq(told.stages, 2);
+    ck_assert(!there(""));
     expect_whole(k.s);
 }
 END_TEST
@@ -211,11 +357,11 @@ START_TEST(killed_anywhere_the_next_start_goes_on)
 {
     unsigned at = (unsigned)_i + 1;
     bool killed = is_killed(at);
-    if (killed && !there(COPY "/data.mdb"))
-        expect_refused(k.dir, STORE_READ, "old format 1");
-    bool half_way = killed && there(COPY "/data.mdb");
+    if (killed && !there("/data.mdb"))
+        expect_refused(k.dir, STORE_READ, refusal);
+    bool half_way = killed && there("/data.mdb");
     if (half_way) {
-        expect_refused(k.dir, STORE_READ, "old format 1");
+        expect_refused(k.dir, STORE_READ, "old format "); /* that, or one on the way */
         is_killed(2); /* and once more on the way */
     }
     open_here(false);
@@ -229,12 +375,12 @@ START_TEST(half_way_no_second_copy_is_made)
     unsigned calls = 1;
     struct stat before, after;
     char path[256];
-    while (is_killed(calls) && !there(COPY "/data.mdb"))
+    while (is_killed(calls) && !there("/data.mdb"))
         calls++;
-    snprintf(path, sizeof(path), "%s/" COPY "/data.mdb", k.dir);
+    snprintf(path, sizeof(path), "%s/%s/data.mdb", k.dir, copy);
     ck_assert_int_eq(stat(path, &before), 0);
     open_here(false);
-    ck_assert_uint_eq(told.stages, 1);
+    ck_assert_uint_eq(told.stages, 2);
     ck_assert_int_eq(stat(path, &after), 0);
     ck_assert_uint_eq(before.st_ino, after.st_ino);
     expect_whole(k.s);
@@ -264,7 +410,7 @@ START_TEST(stopped_while_it_copies_it_leaves_all_as_it_was)
         return;
     ck_status(status, STORE_IO);
     ck_assert_msg(strstr(why, "stopped") != NULL, "%s", why);
-    ck_assert(!there(COPY));
+    ck_assert(!there(""));
     ck_assert_uint_eq(slurp(after, sizeof(after)), n);
     ck_assert(memcmp(before, after, n) == 0);
     told.last = 0;
@@ -298,7 +444,8 @@ static int on_a_small_disk(void)
     kit_assert(open_in("/mnt", false, &s, why, sizeof(why)) == STORE_FULL);
     if (strstr(why, "no room") == NULL || strstr(why, "copy_before_upgrade") == NULL)
         kit_fail(__FILE__, __LINE__, "the sentence", why);
-    kit_assert(access("/mnt/" COPY, F_OK) != 0);
+    snprintf(command, sizeof(command), "/mnt/%s", copy);
+    kit_assert(access(command, F_OK) != 0);
     if (open_in("/mnt", true, &s, why, sizeof(why)) != STORE_OK)
         kit_fail(__FILE__, __LINE__, "without a copy", why);
     expect_whole(s);
@@ -335,6 +482,12 @@ int main(void)
     tcase_add_test(tc, half_way_no_second_copy_is_made);
     tcase_add_test(tc, stopped_while_it_copies_it_leaves_all_as_it_was);
     tcase_add_test(tc, without_room_for_the_copy_it_is_refused_with_a_sentence);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("format 2");
+    tcase_add_checked_fixture(tc, setup_2, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, a_store_of_format_2_takes_the_last_step_alone);
+    tcase_add_loop_test(tc, killed_anywhere_the_next_start_goes_on, 0, 24);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

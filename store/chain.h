@@ -1,0 +1,42 @@
+/*
+ * The messages of a conversation. They lie among all others in the order in which they came, so that what a commit brings lies together, at
+ * the end, however many conversations it is of: 64 messages of 64 conversations are a dozen pages. Each knows its place in its conversation
+ * (1, 2, …), the one before it, and one further back, by which a place or an id is found in a logarithm of steps; the conversation's record
+ * knows the last. Nothing is ever put between, and what goes, goes from the end. Private to store/.
+ */
+#ifndef ASSAY_STORE_CHAIN_H
+#define ASSAY_STORE_CHAIN_H
+
+#include "widget_parts.h"
+
+/* A message where it lies; borrowed until the next write or the snapshot's end. */
+struct chained {
+    struct ulid id;
+    const struct message_record *record;
+};
+
+/* chain_look(k, v, out): is that key and value a message? */
+bool chain_look(MDB_val k, MDB_val v, struct chained *out);
+
+/* chain_get(s, txn, conversation, id, out): STORE_NOT_FOUND where it is not there, or another conversation's. */
+enum store_status chain_get(struct store *s, MDB_txn *txn, const struct ulid *conversation, const struct ulid *id, struct chained *out);
+
+/*
+ * From ${at} on back; it is anywhere after anything but STORE_OK. chain_before: by one; STORE_NOT_FOUND: it is the first. chain_at: to that
+ * place, 1 at least. chain_below: to the newest with an id below ${bound}, which may be ${at} itself; STORE_NOT_FOUND: all are above.
+ */
+enum store_status chain_before(struct store *s, MDB_txn *txn, struct chained *at);
+enum store_status chain_at(struct store *s, MDB_txn *txn, struct chained *at, uint64_t place);
+enum store_status chain_below(struct store *s, MDB_txn *txn, struct chained *at, const struct ulid *bound);
+
+/*
+ * chain_next(t, conversation, last, out): where the message behind ${last} (none: it is the first) goes; the rest of ${out} is zero. False after an
+ * error. chain_put(t, id, r): put it; returns where its JSON goes, r->json_n bytes to be filled before anything else is written; NULL after an error.
+ */
+bool chain_next(struct store_txn *t, const struct ulid *conversation, const struct ulid *last, struct message_record *out);
+char *chain_put(struct store_txn *t, const struct ulid *id, const struct message_record *r);
+
+/* chain_remove(t, c, left): the newest ones, at most *left; c->last and c->messages follow and are the caller's to put. */
+void chain_remove(struct store_txn *t, struct store_conversation *c, uint64_t *left);
+
+#endif
