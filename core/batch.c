@@ -170,8 +170,11 @@ static void refuse(struct item *item, enum store_status status)
     buf_add(&p->kept, &kept, sizeof(kept));
 }
 
-/* Callers wait for their answers, nobody for what a commit sets off: that comes after them. */
-static void answer_batch(struct writer *w)
+/*
+ * Callers wait for their answers, and what else workers are told goes with them, since each sending wakes them; nobody waits for what a commit sets
+ * off here: that comes after.
+ */
+static void answer_batch(struct writer *w, bool together)
 {
     for (size_t i = 0; i < w->batch_count; i++) {
         struct item *item = &w->batch[i];
@@ -183,6 +186,8 @@ static void answer_batch(struct writer *w)
         else if (item->change.kind == CHANGE_RETAIN && item->answer.status != STORE_OK)
             w->retaining &= ~item->change.fields;
     }
+    if (together)
+        events_tell(w);
     peers_flush(w);
 }
 
@@ -201,9 +206,10 @@ static enum store_status apply_singly(struct writer *w)
     for (size_t i = 0; status != STORE_IO && i < w->batch_count; i++) {
         process_beat(w->process);
         status = try_one(w, &w->batch[i]);
-        if (status == STORE_OK)
-            events_send(w, &w->batch[i], 1);
-        else
+        if (status == STORE_OK) {
+            events_tell(w);
+            events_follow(w, &w->batch[i], 1);
+        } else
             refuse(&w->batch[i], status);
     }
     return status;
@@ -239,9 +245,9 @@ void batch_apply(struct writer *w)
         log_error("the store cannot be written, the writer starts again: %s", store_why(w->store));
         exit(EXIT_START);
     }
-    answer_batch(w);
+    answer_batch(w, together);
     if (together)
-        events_send(w, w->batch, w->batch_count);
+        events_follow(w, w->batch, w->batch_count);
     score_add(w->process->score->requests, w->batch_count);
     report_full(w);
     end_items(w);

@@ -21,26 +21,36 @@ static void tell_workers(struct writer *w, const struct store_event *e)
             channel_put(&w->peers[k]->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)e, sizeof(*e)});
 }
 
-void events_send(struct writer *w, const struct item *items, size_t items_count)
+void events_tell(struct writer *w)
+{
+    size_t count;
+    const struct store_event *events = store_events(w->store, &count);
+    for (size_t i = 0; i < count; i++)
+        if (events[i].kind != EVENT_JOB_ADDED)
+            tell_workers(w, &events[i]);
+}
+
+static void end_job(struct writer *w, const struct store_event *e, const struct item *items, size_t items_count)
+{
+    struct queue_job *job = queue_find(w->queue, e->id);
+    if (e->kind == EVENT_REPORT_FINISHED)
+        note_graded(w, e, items, items_count);
+    if (job != NULL)
+        queue_remove(w->queue, job);
+}
+
+void events_follow(struct writer *w, const struct item *items, size_t items_count)
 {
     size_t count;
     const struct store_event *events = store_events(w->store, &count);
     const struct item *at = items;
     for (size_t i = 0; i < count; i++) {
         const struct store_event *e = &events[i];
-        if (e->kind == EVENT_JOB_ADDED) {
+        if (e->kind == EVENT_JOB_ADDED)
             writer_jobs_add(w, e, &at, items + items_count);
-            continue;
-        }
-        if (e->kind == EVENT_PURGE)
+        else if (e->kind == EVENT_PURGE)
             w->purging = true;
-        if (e->kind == EVENT_REPORT_DELETED || e->kind == EVENT_REPORT_FINISHED) {
-            struct queue_job *job = queue_find(w->queue, e->id);
-            if (e->kind == EVENT_REPORT_FINISHED)
-                note_graded(w, e, items, items_count);
-            if (job != NULL)
-                queue_remove(w->queue, job);
-        }
-        tell_workers(w, e);
+        else if (e->kind == EVENT_REPORT_DELETED || e->kind == EVENT_REPORT_FINISHED)
+            end_job(w, e, items, items_count);
     }
 }

@@ -12,6 +12,9 @@
 #define PURGE_AHEAD_US 3000 /* what is read for it between two transactions, in up to so many turns */
 #define PURGE_AHEAD_TURNS 16
 #define UPKEEP_SAID_MS 5000
+#define IDLE_US 250000
+#define QUIET_US 3000 /* work in the background lets a burst of changes pass, until none came for so long, */
+#define PATIENCE_MS 2000 /* but not for longer */
 #define UPKEEP_EVERY_MS 1000
 #define PURGE_EVERY_MS 60000
 #define SWEEP_EVERY_MS 30000
@@ -141,13 +144,25 @@ static uint64_t cpu_us(void)
 }
 
 
+uint64_t upkeep_rest_us(struct writer *w)
+{
+    uint64_t now = clock_mono_us(), quiet = now - w->answered_us;
+    if (!w->purging && w->retaining == 0) {
+        w->upkeep_since_us = 0;
+        return IDLE_US;
+    }
+    if (w->upkeep_since_us == 0)
+        w->upkeep_since_us = now;
+    return quiet >= QUIET_US || now >= w->upkeep_since_us + PATIENCE_MS * 1000 ? 0 : QUIET_US - quiet;
+}
+
 /*
  * In a transaction of its own, and after the callers' is committed and answered: who comes meanwhile waits for no more than one slice, which
  * is short then. Both have a transaction each turn, so neither waits for the other's end.
  */
 void upkeep_step(struct writer *w)
 {
-    if (!w->purging && w->retaining == 0)
+    if (upkeep_rest_us(w) > 0)
         return;
     look_ahead(w);
     w->retained = w->retaining != 0 && (w->purge_ready == 0 || !w->retained);

@@ -53,12 +53,13 @@ static void count_callers(struct writer *w)
 
 static void wait_and_read(struct writer *w)
 {
+    uint64_t rest_us;
     score_set(w->process->score->busy_since_ms, 0);
     read_ready(w, 0);
     if (w->last_size > 0)
         count_callers(w);
-    if (!w->purging && w->retaining == 0 && w->batch_count == 0)
-        read_ready(w, 250000);
+    if (w->batch_count == 0 && (rest_us = upkeep_rest_us(w)) > 0)
+        read_ready(w, rest_us);
     process_beat(w->process);
 }
 
@@ -96,6 +97,7 @@ static void work(struct writer *w)
         w->small_commit_us =
             w->commit_us < w->small_commit_us ? w->commit_us : w->small_commit_us + (w->commit_us - w->small_commit_us) / 8;
     w->last_size = size;
+    w->answered_us = clock_mono_us();
 }
 
 int writer_run(struct process *p)

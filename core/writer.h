@@ -70,6 +70,7 @@ struct writer {
     size_t last_size, callers;           /* changes of the last one; who lately sent some at the same time */
     const char *upkeep; /* what goes on in the background, "" for nothing, as last told */
     uint64_t upkeep_at_ms, upkeep_said_ms;
+    uint64_t upkeep_since_us, answered_us; /* since when there is some to do, 0: there is none; the last change of others */
 };
 
 /* writer_grow(array, count, room, size): ${array} with room for one more; the writer cannot go on without memory, so it ends where there is none. */
@@ -88,8 +89,12 @@ void writer_drop_channel(struct writer *w, uint64_t id);
 void batch_apply_arrived(struct writer *w);
 void batch_apply(struct writer *w);
 
-/* events_send(w, items, count): after a commit of ${items}, tell the workers, and put new jobs into the queue. */
-void events_send(struct writer *w, const struct item *items, size_t items_count);
+/*
+ * After a commit. events_tell(w): tell the workers what it changed; nothing is sent yet. events_follow(w, items, count): put what ${items} made
+ * into the queue of jobs, and take out of it what ended.
+ */
+void events_tell(struct writer *w);
+void events_follow(struct writer *w, const struct item *items, size_t items_count);
 
 /*
  * writer_jobs_add(w, event, at, end): a job that a commit added; the change that made its report is looked for from ${at} on, which moves
@@ -102,12 +107,13 @@ void writer_jobs_hand_out(struct writer *w);
 
 /*
  * upkeep_begin(w): the clock starts. upkeep_on_time(w): what is due by now. upkeep_step(w): some of the work in the background, in a
- * transaction of its own. upkeep_bound(w): what there may be of it in w->txn ends when it took long or callers wait. upkeep_tell(w): what
+ * transaction of its own, unless it rests. upkeep_rest_us(w): for how long it does where no change comes meanwhile. upkeep_bound(w): what there may be of it in w->txn ends when it took long or callers wait. upkeep_tell(w): what
  * goes on, on the scoreboard and in the log.
  */
 void upkeep_begin(struct writer *w);
 void upkeep_on_time(struct writer *w);
 void upkeep_step(struct writer *w);
+uint64_t upkeep_rest_us(struct writer *w);
 void upkeep_bound(struct writer *w);
 void upkeep_tell(struct writer *w);
 
