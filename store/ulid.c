@@ -57,15 +57,19 @@ void ulid_next(int64_t now_ms, const struct ulid *last, const uint64_t random[2]
     *out = ulid_of_halves(high + (low + step < low), low + step);
 }
 
+static void digits(uint64_t v, char *out, int count)
+{
+    for (; count-- > 0; v >>= 5)
+        out[count] = alphabet[v & 31];
+}
+
 void ulid_text(const struct ulid *u, char out[ULID_TEXT])
 {
     uint64_t high, low;
     ulid_halves(u, &high, &low);
-    for (int i = ULID_TEXT; i-- > 0;) {
-        out[i] = alphabet[low & 31];
-        low = low >> 5 | high << 59;
-        high >>= 5;
-    }
+    digits(low, out + 14, 12); /* 60 bits each, and 8 */
+    digits(high << 4 | low >> 60, out + 2, 12);
+    digits(high >> 56, out, 2);
 }
 
 static int digit_of(char c)

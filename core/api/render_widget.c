@@ -75,8 +75,9 @@ void render_conversation(const struct store_conversation *c, struct buf *out)
     member_id(out, "{\"id\":", &c->id);
     member_id(out, ",\"agent_id\":", &c->agent);
     member_id(out, ",\"visitor_id\":", &c->visitor);
-    buf_printf(out, ",\"status\":\"%s\"", statuses[conversation_status(c)]);
-    member_bool(out, ",\"is_claimed\":", c->claimed_by != 0);
+    buf_adds(out, ",\"status\":\"");
+    buf_adds(out, statuses[conversation_status(c)]);
+    member_bool(out, "\",\"is_claimed\":", c->claimed_by != 0);
     member_number(out, ",\"claimed_by\":", c->claimed_by);
     member_bool(out, ",\"human_requested\":", c->human_requested);
     member_bool(out, ",\"lead_captured\":", c->lead_captured);
@@ -98,7 +99,9 @@ void render_message(const struct store_message *m, struct buf *out, size_t *resu
 {
     const size_t start = out->n;
     member_id(out, "{\"id\":", &m->id);
-    buf_printf(out, ",\"role\":\"%s\",", roles[m->role]);
+    buf_adds(out, ",\"role\":\"");
+    buf_adds(out, roles[m->role]);
+    buf_adds(out, "\",");
     *result_at = out->n - start;
     buf_adds(out, "\"content\":");
     json_string(out, m->text);

@@ -29,6 +29,10 @@ void json_string(struct buf *b, struct str s)
     buf_add(b, "\"", 1);
     size_t plain = 0; /* where the run not yet copied begins */
     for (size_t i = 0; i < s.n;) {
+        while (i < s.n && (unsigned char)s.p[i] < 0x80 && escapes[(unsigned char)s.p[i]] == 0)
+            i++;
+        if (i == s.n)
+            break;
         unsigned char c = (unsigned char)s.p[i];
         size_t length = escapes[c] != 0 ? 0 : character(s.p + i, s.n - i);
         if (length != 0) {
