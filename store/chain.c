@@ -86,25 +86,51 @@ enum store_status chain_below(struct store *s, MDB_txn *txn, struct chained *at,
 
 /* ---- changing ---- */
 
-bool chain_next(struct store_txn *t, const struct ulid *conversation, const struct ulid *last, struct message_record *out)
+static bool read_one(struct store_txn *t, const struct ulid *conversation, const struct ulid *id, uint64_t place, struct message_record *out)
 {
-    struct chained at, back;
-    *out = (struct message_record){.format = MESSAGE_FORMAT, .conversation = *conversation, .before = *last, .place = 1};
-    if (t->error != STORE_OK || ulid_none(last))
-        return t->error == STORE_OK;
-    enum store_status status = chain_get(t->s, t->mdb, conversation, last, &at);
-    back = at;
-    if (status == STORE_OK && at.record->jump_place != 0)
-        status = jump(t->s, t->mdb, &back);
-    if (status != STORE_OK) {
+    struct chained at;
+    enum store_status status = t->error != STORE_OK ? t->error : chain_get(t->s, t->mdb, conversation, id, &at);
+    if (status == STORE_OK && (place == 0 || at.record->place == place))
+        *out = *at.record;
+    else
         txn_fail(t, 0, "the order of a conversation's messages");
-        return false;
-    }
-    const struct message_record *a = at.record, *b = back.record;
-    bool both = a != b && a->place - a->jump_place == a->jump_place - b->jump_place;
-    out->place = a->place + 1;
-    out->jump = both ? b->jump : *last;
-    out->jump_place = both ? b->jump_place : a->place;
+    return t->error == STORE_OK;
+}
+
+static bool read_back(struct store_txn *t, struct chain_end *end)
+{
+    const struct ulid conversation = end->last.conversation, jump = end->last.jump;
+    end->back.place = 0;
+    return end->last.jump_place == 0 || read_one(t, &conversation, &jump, end->last.jump_place, &end->back);
+}
+
+bool chain_end(struct store_txn *t, const struct ulid *conversation, const struct ulid *last, struct chain_end *out)
+{
+    out->id = *last;
+    out->last = out->back = (struct message_record){.conversation = *conversation};
+    return ulid_none(last) || (read_one(t, conversation, last, 0, &out->last) && read_back(t, out));
+}
+
+void chain_next(const struct chain_end *end, struct message_record *out)
+{
+    const struct message_record *a = &end->last, *b = &end->back;
+    bool both = b->place != 0 && a->place - a->jump_place == a->jump_place - b->jump_place;
+    *out = (struct message_record){.format = MESSAGE_FORMAT,
+                                   .conversation = a->conversation,
+                                   .before = end->id,
+                                   .place = a->place + 1,
+                                   .jump = both ? b->jump : end->id,
+                                   .jump_place = both ? b->jump_place : a->place};
+}
+
+bool chain_follow(struct store_txn *t, struct chain_end *end, const struct ulid *id, const struct message_record *r)
+{
+    const struct message_record before = end->last;
+    end->id = *id;
+    end->last = *r;
+    if (r->jump_place != before.place)
+        return read_back(t, end);
+    end->back = before;
     return true;
 }
 

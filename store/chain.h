@@ -29,11 +29,20 @@ enum store_status chain_before(struct store *s, MDB_txn *txn, struct chained *at
 enum store_status chain_at(struct store *s, MDB_txn *txn, struct chained *at, uint64_t place);
 enum store_status chain_below(struct store *s, MDB_txn *txn, struct chained *at, const struct ulid *bound);
 
+/* Where a conversation ends: its last message (place 0: it has none), and the one that that jumps to. */
+struct chain_end {
+    struct ulid id;
+    struct message_record last, back;
+};
+
 /*
- * chain_next(t, conversation, last, out): where the message behind ${last} (none: it is the first) goes; the rest of ${out} is zero. False after an
- * error. chain_put(t, id, r): put it; returns where its JSON goes, r->json_n bytes to be filled before anything else is written; NULL after an error.
+ * chain_end(t, conversation, last, out): ${last} may be none. chain_next(end, out): where the next message goes; the rest of ${out} is zero.
+ * chain_follow(t, end, id, r): it was put there, and is the end now. chain_put(t, id, r): put it; returns where its JSON goes, r->json_n bytes to
+ * be filled before anything else is written. False, or NULL, after an error.
  */
-bool chain_next(struct store_txn *t, const struct ulid *conversation, const struct ulid *last, struct message_record *out);
+bool chain_end(struct store_txn *t, const struct ulid *conversation, const struct ulid *last, struct chain_end *out);
+void chain_next(const struct chain_end *end, struct message_record *out);
+bool chain_follow(struct store_txn *t, struct chain_end *end, const struct ulid *id, const struct message_record *r);
 char *chain_put(struct store_txn *t, const struct ulid *id, const struct message_record *r);
 
 /* chain_remove(t, c, left): the newest ones, at most *left; c->last and c->messages follow and are the caller's to put. */

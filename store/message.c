@@ -223,19 +223,20 @@ static bool message_put(struct store_txn *t, const struct ulid *id, struct messa
 }
 
 /* The next message of ${v}, which becomes its last. */
-static bool message_write(struct store_txn *t, struct store_conversation *v, struct store_message *m)
+static bool message_write(struct store_txn *t, struct store_conversation *v, const struct chain_end *end, struct store_message *m,
+                          struct message_record *r)
 {
     size_t at = 0, n = 0;
-    struct message_record r;
     m->created_at = t->now;
-    if (!txn_ulid(t, &m->id) || !chain_next(t, &v->id, &v->last, &r))
+    if (!txn_ulid(t, &m->id))
         return false;
-    r.role = (uint8_t)m->role;
+    chain_next(end, r);
+    r->role = (uint8_t)m->role;
     buf_reset(&t->json);
     t->s->renderer->widget.message(m, &t->json, &at, &n);
     v->last = m->id;
     v->messages++;
-    return message_put(t, &m->id, &r, at, n);
+    return message_put(t, &m->id, r, at, n);
 }
 
 void message_again(struct store_txn *t, struct key *k, MDB_val copy)
@@ -290,22 +291,26 @@ static void message_end(struct store_txn *t, const struct store_change *c, enum 
 enum store_status message_post(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {
     struct store_conversation v;
+    struct chain_end end;
+    struct message_record r;
     enum store_status status = c->workspace != 0 ? STORE_INVALID : message_begin(t, c, &v, answer);
     if (status != STORE_OK || answer->replayed)
         return status;
     enum conversation_status before = conversation_status(&v);
     struct store_message m = {
         .role = ROLE_OF_VISITOR, .text = c->text, .client_id = c->client_id, .page_url = c->url, .page_context = c->data};
-    if (!message_write(t, &v, &m))
+    if (!chain_end(t, &v.id, &v.last, &end) || !message_write(t, &v, &end, &m, &r))
         return t->error;
     answer->first = v.read = m.id;
     v.closed_at = 0; /* who writes again opens it again */
     if (v.claimed_by == 0) {
+        if (!chain_follow(t, &end, &m.id, &r))
+            return t->error;
         m = (struct store_message){.role = ROLE_OF_ASSISTANT,
                                    .text = c->answer,
                                    .citations = c->citations,
                                    .low_confidence = (c->fields & MESSAGE_LOW_CONFIDENCE) != 0};
-        if (!message_write(t, &v, &m))
+        if (!message_write(t, &v, &end, &m, &r))
             return t->error;
         answer->second = m.id;
     }
@@ -316,12 +321,14 @@ enum store_status message_post(struct store_txn *t, const struct store_change *c
 enum store_status message_reply(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {
     struct store_conversation v;
+    struct chain_end end;
+    struct message_record r;
     enum store_status status = c->workspace == 0 ? STORE_INVALID : message_begin(t, c, &v, answer);
     if (status != STORE_OK || answer->replayed)
         return status;
     enum conversation_status before = conversation_status(&v);
     struct store_message m = {.role = ROLE_OF_OPERATOR, .text = c->text};
-    if (!message_write(t, &v, &m))
+    if (!chain_end(t, &v.id, &v.last, &end) || !message_write(t, &v, &end, &m, &r))
         return t->error;
     answer->first = m.id;
     message_end(t, c, before, &v, answer);

@@ -43,6 +43,7 @@ static void move_one(struct store_txn *t, struct moving *m, struct key *k)
 {
     const struct message_record_2 *old = (const void *)t->copy.p;
     struct message_record r;
+    struct chain_end end;
     struct ulid id;
     bool good = k->n == 1 + 2 * ULID_BYTES && t->copy.n >= sizeof(*old) && old->format == 2 && t->copy.n == sizeof(*old) + old->json_n;
     if (!good) {
@@ -50,8 +51,9 @@ static void move_one(struct store_txn *t, struct moving *m, struct key *k)
         return;
     }
     memcpy(id.b, k->b + 1 + ULID_BYTES, ULID_BYTES);
-    if (!chain_next(t, &m->conversation, &m->last, &r))
+    if (!chain_end(t, &m->conversation, &m->last, &end))
         return;
+    chain_next(&end, &r);
     r.role = old->role;
     r.renderer = old->renderer;
     r.json_n = old->json_n;
