@@ -58,8 +58,11 @@ void crowd_ask(struct crowd *crowd, unsigned place);
 bool crowd_asks(const struct crowd *crowd, unsigned place);
 bool crowd_answer(struct crowd *crowd);
 
-/* What happened to connections, for the metrics: closed so that another gets in; not let in, since their address has its number. */
-enum crowd_event { CROWD_GAVE_WAY, CROWD_TURNED_AWAY, CROWD_EVENTS };
+/*
+ * What happened to connections, for the metrics: closed so that another gets in; not let in, since their address has its number; ended for
+ * what a worker held of them, past its bound of answers, or of uploads.
+ */
+enum crowd_event { CROWD_GAVE_WAY, CROWD_TURNED_AWAY, CROWD_ANSWER_CUT, CROWD_UPLOAD_CUT, CROWD_EVENTS };
 void crowd_tell(struct crowd *crowd, enum crowd_event event);
 uint64_t crowd_told(const struct crowd *crowd, enum crowd_event event);
 

@@ -1,5 +1,6 @@
 #include "doors_parts.h"
 
+#include "crowd.h"
 #include "linger.h"
 #include "room.h"
 #include "http/stream.h"
@@ -114,12 +115,13 @@ static uint64_t is_large(const struct conn *c)
     return receiving(c);
 }
 
-/* What may be given back: the bytes a connection takes, and which go first: those of which there is more. */
+/* What may be given back: the bytes a connection takes; which go first: those of which there is more; and as what they are counted. */
 struct bounded {
     size_t (*bytes)(const struct conn *c);
     uint64_t (*first)(const struct conn *c);
+    enum crowd_event event;
 };
-static const struct bounded uploads = {receiving, is_large}, answers = {answering, waits_ms};
+static const struct bounded uploads = {receiving, is_large, CROWD_UPLOAD_CUT}, answers = {answering, waits_ms, CROWD_ANSWER_CUT};
 
 static unsigned class_of(const struct bounded *what, const struct conn *c)
 {
@@ -144,6 +146,7 @@ static void end_some(struct doors *d, const struct bounded *what, size_t excess)
                 continue;
             freed += what->bytes(c);
             conn_end(c);
+            crowd_tell(doors_crowd(d), what->event);
         }
 }
 
