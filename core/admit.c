@@ -40,8 +40,8 @@ static void warn_of_many(struct doors *d, const struct ip *ip)
     d->turned_away_ms = d->worker->now_ms;
 }
 
-/* nothing was read, so nothing is under way; a client of TLS would not understand it */
-static void turn_away(struct conn *c, bool tls)
+/* a client of TLS would not understand it */
+void conn_turn_away(struct conn *c, bool tls)
 {
     static const char body[] = "{\"error\":{\"code\":\"unavailable\",\"message\":\"There are too many connections from your address: close some.\"}}";
     char answer[512];
@@ -49,6 +49,7 @@ static void turn_away(struct conn *c, bool tls)
                      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %.*s\r\n"
                      "Retry-After: 1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
                      (int)sizeof(c->worker->id), pipeline_id(c->worker).p, strlen(body), body);
+    crowd_tell(doors_crowd(c->worker->doors), CROWD_TURNED_AWAY);
     if (!tls && send(h2o_socket_get_fd(c->socket), answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
         conn_linger(c);
     h2o_socket_close(c->socket);
@@ -65,9 +66,8 @@ bool conn_arrive(struct conn *c, bool tls)
     limiter_key_make(BY_IP, c->worker->conf->limits_ipv6_prefix, &(struct limiter_caller){.ip = &ip}, &key);
     if (crowd_arrive(doors_crowd(d), c->worker->process->place, key.bytes, key.size, c->worker->conf->max_connections_per_ip, &c->share))
         return true;
-    crowd_tell(doors_crowd(d), CROWD_TURNED_AWAY);
     warn_of_many(d, &ip);
-    turn_away(c, tls);
+    conn_turn_away(c, tls);
     return false;
 }
 
@@ -94,17 +94,40 @@ struct place {
     struct conn *another;
 };
 
-static struct place find_place(struct doors *d, const struct door *door)
+static int part_of(const struct doors *d)
+{
+    return crowd_part(doors_crowd(d), d->worker->process->place, d->worker->conf->max_connections);
+}
+
+static bool claim(struct doors *d)
+{
+    return crowd_claim(doors_crowd(d), d->worker->process->place, d->worker->conf->max_connections);
+}
+
+/*
+ * Newcomers come to every worker alike, so a worker with few places has the longest queue: where somebody waits before another, who has no
+ * less than its part leaves what is free to that one, while it has somebody of its own who may give way.
+ */
+static bool leaves_to_others(const struct doors *d)
+{
+    return crowd_asks(doors_crowd(d), d->worker->process->place) && part_of(d) >= 0;
+}
+
+/* ${newcomer}: NULL where it has not been let in at all, and is not known */
+static struct place find_place(struct doors *d, const struct door *door, const struct conn *newcomer)
 {
     if (door->listener->internal && d->internal_extra < INTERNAL_EXTRA)
         return (struct place){PLACE_EXTRA, NULL};
-    if (crowd_claim(doors_crowd(d), d->worker->process->place, d->worker->conf->max_connections))
+    bool leaves = leaves_to_others(d);
+    if (!leaves && claim(d))
         return (struct place){PLACE_FREE, NULL};
     if (d->pressed_until_ms < d->worker->now_ms)
         d->sweep_at_ms = 0;
     d->pressed_until_ms = d->worker->now_ms + PRESSED_MS;
     struct conn *another = room_find(d->room, d->connections);
-    return (struct place){another != NULL ? PLACE_OF_ANOTHER : PLACE_NONE, another};
+    if (another != NULL && (newcomer == NULL || !room_spares(d->room, another, newcomer, d->connections)))
+        return (struct place){PLACE_OF_ANOTHER, another};
+    return (struct place){leaves && claim(d) ? PLACE_FREE : PLACE_NONE, NULL};
 }
 
 static void give_place_back(struct doors *d, struct place place)
@@ -125,7 +148,7 @@ static void give_way(struct doors *d, struct conn *c)
 static void come_in(struct door *door, h2o_socket_t *socket, struct place place)
 {
     struct doors *d = door->doors;
-    struct conn *c = conn_new(d, door, socket);
+    struct conn *c = conn_new(d, door, socket, false);
     if (c == NULL) {
         give_place_back(d, place);
         h2o_socket_close(socket);
@@ -147,6 +170,27 @@ static void come_in(struct door *door, h2o_socket_t *socket, struct place place)
         h2o_accept(door->accept, socket);
 }
 
+static void ask_for_room(struct doors *d, bool asks)
+{
+    if (asks)
+        crowd_ask(doors_crowd(d), d->worker->process->place);
+    else
+        crowd_unask(doors_crowd(d), d->worker->process->place);
+}
+
+/* who speaks for others first, or for the operators, has no address to go by */
+static bool may_wait_inside(const struct door *door)
+{
+    return !door->listener->internal && !greet_expected(door);
+}
+
+/* whoever is to have another's place is looked at first, inside */
+static struct place free_place(struct doors *d)
+{
+    bool has = d->waiting == 0 && !leaves_to_others(d) && claim(d);
+    return (struct place){has ? PLACE_FREE : PLACE_NONE, NULL};
+}
+
 void door_on_accept(h2o_socket_t *listener, const char *err)
 {
     struct door *door = listener->data;
@@ -154,11 +198,13 @@ void door_on_accept(h2o_socket_t *listener, const char *err)
     if (err != NULL)
         return;
     for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
-        struct place place = find_place(d, door);
-        if (place.kind == PLACE_NONE && i > 0)
-            return; /* perhaps nobody else waits; if somebody does, the loop wakes for it again */
-        if (place.kind == PLACE_NONE) {
-            crowd_ask(doors_crowd(d), d->worker->process->place);
+        bool inside = may_wait_inside(door);
+        struct place place = inside ? free_place(d) : find_place(d, door, NULL);
+        inside = inside && place.kind == PLACE_NONE && lobby_takes(d);
+        if (place.kind == PLACE_NONE && !inside) {
+            if (i > 0)
+                return; /* perhaps nobody else waits; if somebody does, the loop wakes for it again */
+            ask_for_room(d, true);
             door_let_in(d, false, false);
             return;
         }
@@ -170,14 +216,44 @@ void door_on_accept(h2o_socket_t *listener, const char *err)
                 door_let_in(d, false, true);
             return;
         }
-        come_in(door, socket, place);
+        if (inside)
+            lobby_enter(d, socket, door);
+        else
+            come_in(door, socket, place);
     }
+}
+
+static void seat(struct conn *c, struct place place)
+{
+    struct doors *d = c->worker->doors;
+    if (place.kind == PLACE_OF_ANOTHER)
+        give_way(d, place.another);
+    conn_sit(c);
+    c->seated = place.kind == PLACE_FREE || place.kind == PLACE_OF_ANOTHER;
+    h2o_accept(c->door->accept, c->socket);
+}
+
+void doors_seat(struct doors *d)
+{
+    struct conn *c;
+    while ((c = lobby_next(d)) != NULL) {
+        struct place place = d->open ? find_place(d, c->door, c) : (struct place){PLACE_NONE, NULL};
+        if (place.kind == PLACE_NONE && d->open)
+            break;
+        seat(c, place);
+    }
+    if (d->waiting > 0 || !d->full)
+        ask_for_room(d, d->waiting > 0);
 }
 
 void doors_help(struct doors *d)
 {
-    struct conn *c = crowd_asks(doors_crowd(d), d->worker->process->place) ? room_find(d->room, d->connections) : NULL;
-    if (c == NULL || !crowd_answer(doors_crowd(d)))
+    if (!crowd_asks(doors_crowd(d), d->worker->process->place) || crowd_count(doors_crowd(d)) < d->worker->conf->max_connections)
+        return;
+    if ((d->full || d->waiting > 0) && part_of(d) <= 0)
+        return; /* somebody waits here too */
+    struct conn *c = room_find(d->room, d->connections);
+    if (c == NULL || room_spares(d->room, c, NULL, d->connections) || !crowd_answer(doors_crowd(d)))
         return;
     give_way(d, c);
     crowd_unclaim(doors_crowd(d), d->worker->process->place);

@@ -59,7 +59,7 @@ static void on_conn_closed(void *data)
     conn_hold(c, 0);
     c->prev->next = c->next;
     c->next->prev = c->prev;
-    d->connections--;
+    *(c->waits ? &d->waiting : &d->connections) -= 1;
     room_forget(d->room, c);
     crowd_depart(doors_crowd(d), c->share);
     if (c->seated)
@@ -74,24 +74,43 @@ static void on_conn_closed(void *data)
         door_let_in(d, true, true);
 }
 
-struct conn *conn_new(struct doors *d, const struct door *door, h2o_socket_t *socket)
+static void join(struct conn *ring, struct conn *c)
+{
+    c->prev = ring->prev;
+    c->next = ring;
+    c->prev->next = c;
+    ring->prev = c;
+}
+
+struct conn *conn_new(struct doors *d, struct door *door, h2o_socket_t *socket, bool waits)
 {
     struct conn *c = calloc(1, sizeof(*c));
     if (c == NULL)
         return NULL;
-    *c = (struct conn){.prev = d->conns.prev,
-                       .next = &d->conns,
-                       .worker = d->worker,
+    *c = (struct conn){.worker = d->worker,
+                       .door = door,
                        .socket = socket,
                        .came_ms = d->worker->now_ms,
                        .since_ms = d->worker->now_ms,
+                       .waits = waits,
                        .internal = door->listener->internal};
-    c->prev->next = c;
-    d->conns.prev = c;
-    d->connections++;
+    join(waits ? &d->lobby : &d->conns, c);
+    *(waits ? &d->waiting : &d->connections) += 1;
     socket->on_close.cb = on_conn_closed;
     socket->on_close.data = c;
     return c;
+}
+
+void conn_sit(struct conn *c)
+{
+    struct doors *d = c->worker->doors;
+    c->prev->next = c->next;
+    c->next->prev = c->prev;
+    join(&d->conns, c);
+    d->waiting--;
+    d->connections++;
+    c->waits = false;
+    c->came_ms = c->since_ms = d->worker->now_ms;
 }
 
 void conn_end(struct conn *c)

@@ -58,9 +58,10 @@ static void let_go(struct doors *d, unsigned slots)
 void doors_tick(struct doors *d)
 {
     uint64_t now = d->worker->now_ms;
+    doors_help(d);
+    doors_seat(d);
     if (d->full && now >= d->try_at_ms)
         door_let_in(d, true, true);
-    doors_help(d);
     let_go(d, score_get(d->worker->process->scoreboard->listener_slots));
     for (size_t i = 0; d->open && i < d->count; i++) {
         struct door *door = &d->doors[i];
@@ -83,7 +84,7 @@ void doors_tick(struct doors *d)
 
 int doors_wake_ms(const struct doors *d, int most)
 {
-    return d->full && most > TRY_ROOM_EVERY_MS ? TRY_ROOM_EVERY_MS : most;
+    return (d->full || d->waiting > 0) && most > TRY_ROOM_EVERY_MS ? TRY_ROOM_EVERY_MS : most;
 }
 
 void doors_open(struct doors *d)
@@ -105,6 +106,7 @@ void doors_close(struct doors *d)
             door_on_accept(d->doors[i].socket, NULL);
             leave(&d->doors[i]);
         }
+    doors_seat(d);
     let_go(d, 0);
     score_set(p->scoreboard->listener[p->index].unserved_since_ms, d->worker->now_ms);
     atomic_compare_exchange_strong(&p->scoreboard->listener[p->index].pid, &mine, 0);
@@ -113,7 +115,7 @@ void doors_close(struct doors *d)
 
 size_t doors_connections(const struct doors *d)
 {
-    return d->connections + lingering_count(d->lingering);
+    return d->connections + d->waiting + lingering_count(d->lingering);
 }
 
 /* ---- making them ---- */
@@ -141,6 +143,7 @@ struct doors *doors_new(struct worker *w)
     }
     d->worker = w;
     d->conns.prev = d->conns.next = &d->conns;
+    d->lobby.prev = d->lobby.next = &d->lobby;
     d->slots = score_get(p->score->slots);
     for (size_t i = 0; i < p->listeners_count; i++)
         for (size_t k = 0; k < p->listeners[i].count; k++)

@@ -154,6 +154,7 @@ void sweep_conns(struct doors *d)
 {
     uint64_t now = d->worker->now_ms;
     lingering_tick(d->lingering, now);
+    lobby_sweep(d);
     size_t buffered = 0;
     for (struct conn *c = d->conns.next, *next; c != &d->conns; c = next) {
         next = c->next;
