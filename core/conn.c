@@ -13,6 +13,12 @@ struct conn *conn_of(h2o_req_t *req)
     return req->conn->callbacks->get_socket(req->conn)->on_close.data;
 }
 
+uint64_t conn_hsts_s(const struct conn *c)
+{
+    const struct listener *l = c->door->listener;
+    return l->tls ? c->worker->conf->listen[l->conf_index].tls_hsts_ms / 1000 : 0;
+}
+
 void conn_linger(struct conn *c)
 {
     if (c->lingers)

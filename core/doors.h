@@ -70,6 +70,9 @@ size_t doors_connections(const struct doors *d);
 
 struct conn *conn_of(h2o_req_t *req);
 
+/* conn_hsts_s(c): for how many seconds its client is told to come by TLS alone; 0: it is not told. */
+uint64_t conn_hsts_s(const struct conn *c);
+
 /*
  * conn_watch(c): its request waits for others, and nothing is read meanwhile. libh2o has stopped reading and would tell the kernel so, and the
  * contrary with the answer: two system calls, for a client that hardly ever sends before it is answered. So the socket stays watched until
