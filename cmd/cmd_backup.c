@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/ioprio.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,11 +36,15 @@ static void catch_interrupts(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* Who serves goes first: a tenth of its turns on a full processor would be felt, a thirtieth is not; and the disk's last place. */
+/*
+ * Who serves goes first: a tenth of its turns on a full processor would be felt, a thirtieth is not; what wakes after waiting for the disk
+ * interrupts nobody (SCHED_BATCH); and the disk's last place. The copy's thread is begun after this, and has it from here.
+ */
 static void stand_back(void)
 {
     enum { NICE = 15 };
     setpriority(PRIO_PROCESS, 0, NICE);
+    sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
     syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 7));
 }
 

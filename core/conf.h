@@ -24,6 +24,7 @@ struct conf_listen {
     bool proxy_protocol;             /* every connection begins with the PROXY protocol's header */
     char *tls_certificate, *tls_key; /* "" without TLS */
     char *tls_second_certificate, *tls_second_key; /* of another kind of key, "" for none */
+    uint64_t tls_hsts_ms; /* for so long browsers are told to come by TLS alone; 0: they are not */
 };
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };

@@ -72,6 +72,7 @@ void crowd_leave(struct crowd *c, unsigned place)
 {
     atomic_store(&c->owner[place], 0);
     atomic_store(&c->open[place], 0);
+    crowd_unask(c, place);
 }
 
 /* ---- all connections ---- */
@@ -199,6 +200,13 @@ void crowd_ask(struct crowd *c, unsigned place)
     atomic_store(&c->asked, place + 1);
 }
 
+void crowd_unask(struct crowd *c, unsigned place)
+{
+    uint32_t mine = place + 1;
+    if (atomic_load_explicit(&c->asked, memory_order_relaxed) == mine)
+        atomic_compare_exchange_strong(&c->asked, &mine, 0);
+}
+
 bool crowd_asks(const struct crowd *c, unsigned place)
 {
     uint32_t asked = atomic_load_explicit(&c->asked, memory_order_relaxed);
@@ -208,6 +216,16 @@ bool crowd_asks(const struct crowd *c, unsigned place)
 bool crowd_answer(struct crowd *c)
 {
     return atomic_exchange(&c->asked, 0) != 0;
+}
+
+/* the part is rounded up, so that while there is a free place some process has less */
+int crowd_part(const struct crowd *c, unsigned place, size_t most)
+{
+    size_t there = 0, open = atomic_load(&c->open[place]);
+    for (uint32_t i = 0, top = atomic_load(&c->top); i < top; i++)
+        there += atomic_load(&c->owner[i]) != 0;
+    size_t part = there == 0 ? most : (most + there - 1) / there;
+    return open < part ? -1 : open > part;
 }
 
 void crowd_tell(struct crowd *c, enum crowd_event event)

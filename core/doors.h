@@ -6,8 +6,9 @@
  * which libh2o sees as the client's going away.
  *
  * max_connections holds over all workers (crowd.h). Where it is reached, a newcomer takes the place of a connection that gives way (room.h),
- * here or at another worker; where none may, newcomers wait in the listener's queue. The internal listener has some room of its own, so that
- * operators get in.
+ * here or at another worker; where none may, newcomers wait. So that who comes from an address with few connections need not stand behind
+ * hundreds of another's, they wait in a lobby, accepted and unread, as many as it takes, and the next place is for whose address has fewest; the
+ * others wait in the listener's queue. The internal listener has some room of its own, so that operators get in.
  */
 #ifndef ASSAY_DOORS_H
 #define ASSAY_DOORS_H
@@ -15,6 +16,7 @@
 #include "worker.h"
 #include "cidr.h"
 
+struct door;
 struct request;
 struct greeting;
 
@@ -25,6 +27,7 @@ struct greeting;
 struct conn {
     struct conn *prev, *next;
     struct worker *worker;
+    struct door *door; /* through which it came */
     h2o_socket_t *socket;
     struct request *request; /* in the pipeline now; NULL while idle or receiving */
     uint64_t came_ms;        /* let in */
@@ -40,6 +43,7 @@ struct conn {
     bool direct; /* the peer speaks for itself, whatever its headers say */
     bool lingers;  /* answered before all was read: linger.h */
     int linger_fd; /* then: the descriptor that outlives it */
+    bool waits;           /* accepted, and not let in yet: lobby.c */
     bool seated;          /* one of max_connections */
     bool extra;           /* one of the internal listener's beyond them */
     bool stands_for_many; /* a trusted proxy's, or of a network without limits: one connection there is no one caller's */
@@ -65,6 +69,9 @@ void doors_close(struct doors *d);
 size_t doors_connections(const struct doors *d);
 
 struct conn *conn_of(h2o_req_t *req);
+
+/* conn_hsts_s(c): for how many seconds its client is told to come by TLS alone; 0: it is not told. */
+uint64_t conn_hsts_s(const struct conn *c);
 
 /*
  * conn_watch(c): its request waits for others, and nothing is read meanwhile. libh2o has stopped reading and would tell the kernel so, and the

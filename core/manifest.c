@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MANIFEST_VERSION 1
+#define MANIFEST_VERSION 2
 
 /* ---- the elder's ---- */
 
@@ -21,60 +21,93 @@ static void close_if(int fd)
         close(fd);
 }
 
-static void write_listener(FILE *out, const struct conf *conf, const struct listener *l)
+/* its place among what is passed on; there is room */
+static size_t place(struct passed *out, int fd)
+{
+    out->fds[out->count] = fd;
+    return out->count++;
+}
+
+static void write_listener(FILE *out, const struct conf *conf, const struct listener *l, struct passed *passed)
 {
     fprintf(out, "listener %d %d %d %zu ", l->internal, l->shared, l->bound, l->heard);
     for (size_t i = 0; i < l->count; i++)
-        fprintf(out, "%s%d", i == 0 ? "" : ",", l->fds[i]);
+        fprintf(out, "%s%zu", i == 0 ? "" : ",", place(passed, l->fds[i]));
     fprintf(out, " %s\n", l->internal ? conf->internal_listen : conf->listen[l->conf_index].address); /* a path may have spaces */
 }
 
-int manifest_write(const struct master *m)
+static bool make_room(const struct master *m, struct passed *out)
+{
+    size_t count = 4; /* the text, two locks, the writer's socket */
+    for (size_t i = 0; i < m->listeners_count; i++)
+        count += m->listeners[i].count;
+    *out = (struct passed){.fds = calloc(count, sizeof(*out->fds))};
+    return out->fds != NULL;
+}
+
+int manifest_write(const struct master *m, struct passed *passed)
 {
     const struct conf *conf = master_conf(m);
+    if (!make_room(m, passed))
+        return -1;
     int fd = memfd_create("assay-upgrade", MFD_CLOEXEC), copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
     FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
+    place(passed, fd);
     if (out == NULL) {
         close_if(copy);
-        close_if(fd);
+        manifest_drop(passed);
         return -1;
     }
     fprintf(out, "upgrade %d %d\ngeneration %u\n", MANIFEST_VERSION, CHANNEL_VERSION, m->generation->number);
     fprintf(out, "data_dir %s\nrun_dir %s\n", conf->data_dir, conf->run_dir);
-    fprintf(out, "locks %d %d\nwriter %d\nslots %u %u\n", m->data_lock, m->run_lock, m->writer_fd, m->slots, m->steered);
+    fprintf(out, "locks %zu", place(passed, m->data_lock));
+    fprintf(out, " %zu\n", place(passed, m->run_lock));
+    fprintf(out, "writer %zu\nslots %u %u\n", place(passed, m->writer_fd), m->slots, m->steered);
     for (size_t i = 0; i < m->listeners_count; i++)
-        write_listener(out, conf, &m->listeners[i]);
+        write_listener(out, conf, &m->listeners[i], passed);
     bool whole = fclose(out) == 0;
     lseek(fd, 0, SEEK_SET);
     if (whole)
-        return fd;
-    close(fd);
+        return 0;
+    manifest_drop(passed);
     return -1;
+}
+
+void manifest_drop(struct passed *passed)
+{
+    if (passed->count > 0)
+        close_if(passed->fds[0]);
+    free(passed->fds);
+    *passed = (struct passed){0};
 }
 
 /* ---- the heir's ---- */
 
-bool manifest_fd(int fd)
+/* the descriptor of that place, for good; false: there is none, or it was taken */
+static bool take(struct passed *passed, int at, int *fd)
 {
-    return fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+    if (at < 0 || (size_t)at >= passed->count || passed->fds[at] < 0)
+        return false;
+    *fd = passed->fds[at];
+    passed->fds[at] = -1;
+    return true;
 }
 
-static bool read_fds(char *text, struct listen_given *g)
+static bool read_fds(struct passed *passed, char *text, struct listen_given *g)
 {
     for (char *at = strtok(text, ","); at != NULL; at = strtok(NULL, ",")) {
         int *fds = realloc(g->fds, (g->count + 1) * sizeof(*fds));
         if (fds == NULL)
             return false;
         g->fds = fds;
-        g->fds[g->count] = atoi(at);
-        if (!manifest_fd(g->fds[g->count]))
+        if (!take(passed, atoi(at), &g->fds[g->count]))
             return false;
         g->count++;
     }
     return g->count > 0 && g->heard <= g->count;
 }
 
-static bool read_listener(struct master *m, const char *line)
+static bool read_listener(struct master *m, struct passed *passed, const char *line)
 {
     struct listen_given *given = realloc(m->elder.given, (m->elder.given_count + 1) * sizeof(*given));
     int internal, shared, bound, at = 0;
@@ -93,7 +126,7 @@ static bool read_listener(struct master *m, const char *line)
     if (ok) {
         *address++ = '\0';
         strcpy(g->address, address);
-        ok = read_fds(fds, g);
+        ok = read_fds(passed, fds, g);
     }
     free(fds);
     return ok;
@@ -106,7 +139,7 @@ int manifest_refuse(const char *why)
 }
 
 /* 0, or -1 with the reason logged; what is not known here was added later, and can be done without */
-static int read_line(struct master *m, char *line)
+static int read_line(struct master *m, struct passed *passed, char *line)
 {
     const struct conf *conf = master_conf(m);
     char *rest = strchr(line, ' ');
@@ -125,26 +158,32 @@ static int read_line(struct master *m, char *line)
     else if (strcmp(line, "slots") == 0)
         ok = sscanf(rest, "%u %u", &m->elder.slots, &m->elder.steered) == 2;
     else if (strcmp(line, "locks") == 0)
-        ok = sscanf(rest, "%d %d", &m->data_lock, &m->run_lock) == 2 && manifest_fd(m->data_lock) && manifest_fd(m->run_lock);
+        ok = sscanf(rest, "%d %d", &a, &b) == 2 && take(passed, a, &m->data_lock) && take(passed, b, &m->run_lock);
     else if (strcmp(line, "writer") == 0)
-        ok = sscanf(rest, "%d", &m->writer_fd) == 1 && manifest_fd(m->writer_fd);
+        ok = sscanf(rest, "%d", &a) == 1 && take(passed, a, &m->writer_fd);
     else if (strcmp(line, "listener") == 0)
-        ok = read_listener(m, rest);
+        ok = read_listener(m, passed, rest);
     return ok ? 0 : manifest_refuse("what the manifest names is not there");
 }
 
-int manifest_read(struct master *m, int fd)
+int manifest_read(struct master *m, struct passed *passed)
 {
     char line[16384];
-    FILE *in = fdopen(fd, "r");
-    if (in == NULL)
-        return manifest_refuse(strerror(errno));
-    int result = 0;
+    int fd = -1;
+    FILE *in = take(passed, 0, &fd) ? fdopen(fd, "r") : NULL;
+    int result = in == NULL ? manifest_refuse("the manifest cannot be read") : 0;
     while (result == 0 && fgets(line, sizeof(line), in) != NULL) {
         line[strcspn(line, "\n")] = '\0';
-        result = read_line(m, line);
+        result = read_line(m, passed, line);
     }
-    fclose(in);
+    if (in != NULL)
+        fclose(in);
+    else
+        close_if(fd);
+    for (size_t i = 0; i < passed->count; i++)
+        close_if(passed->fds[i]); /* what it does not name */
+    free(passed->fds);
+    *passed = (struct passed){0};
     if (result == 0 && (m->data_lock < 0 || m->run_lock < 0 || m->writer_fd < 0 || m->elder.slots == 0))
         result = manifest_refuse("the manifest is not whole");
     return result;

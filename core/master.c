@@ -222,6 +222,17 @@ static int lock_dirs(struct master *m)
     return m->data_lock >= 0 && m->run_lock >= 0 ? 0 : -1;
 }
 
+/* the workers of a master that was killed die after it */
+static int open_listeners(struct master *m, struct listen_given *given, size_t count, char *why, size_t size)
+{
+    int result = listen_open(master_conf(m), given, count, m->listeners, &m->listeners_count, why, size);
+    for (int tries = 0; result != 0 && m->elder.missed && tries < 100; tries++) {
+        poll(NULL, 0, 20);
+        result = listen_open(master_conf(m), given, count, m->listeners, &m->listeners_count, why, size);
+    }
+    return result;
+}
+
 /* made anew, or those of the master before us, or the service manager's */
 static int make_listeners(struct master *m)
 {
@@ -230,9 +241,9 @@ static int make_listeners(struct master *m)
     char why[512] = "listen: out of memory";
     bool ok = systemd_listeners(&given, &count);
     if (ok && m->elder.state != ELDER_NONE)
-        ok = listen_open(master_conf(m), m->elder.given, m->elder.given_count, m->listeners, &m->listeners_count, why, sizeof(why)) == 0;
+        ok = open_listeners(m, m->elder.given, m->elder.given_count, why, sizeof(why)) == 0;
     else if (ok)
-        ok = listen_open(master_conf(m), given, count, m->listeners, &m->listeners_count, why, sizeof(why)) == 0;
+        ok = open_listeners(m, given, count, why, sizeof(why)) == 0;
     if (!ok)
         log_error("%s", why);
     for (size_t i = 0; ok && i < count; i++)

@@ -14,8 +14,8 @@
 #define PACE_BYTES 2048
 #define PACE_MS 200
 #define CANDIDATES 32     /* found at one look at all connections */
-#define LOOK_EVERY_MS 100 /* where none was found; what was found is no older either */
-#define CROWDING 8        /* an address that holds more than one in so many of a worker's connections */
+/* where none was found; what was found is no older either: less than a hundredth of the time goes into looking */
+#define LOOK_EVERY_MS(connections) (10 + (connections) / 100)
 
 enum turn { NEVER, STREAM, REST, HEAD, SLOW_ANSWER, SLOW_BODY, LONG_REST, SLOW_HEAD };
 
@@ -140,10 +140,21 @@ static bool may_go(struct conn *c, enum turn turn)
     return turn == STREAM || conn_quiet(c);
 }
 
+static size_t held_by(const struct room *room, const struct conn *c)
+{
+    return c->stands_for_many ? 1 : crowd_share(room->worker->process->crowd, c->share);
+}
+
+static bool crowds(const struct room *room, const struct conn *c, size_t connections)
+{
+    size_t held = held_by(room, c);
+    return held > 1 && held > connections / ROOM_CROWDING;
+}
+
 static uint64_t rank_of(const struct room *room, struct conn *c, size_t connections, enum turn *turn)
 {
-    size_t held = c->stands_for_many ? 1 : crowd_share(room->worker->process->crowd, c->share);
-    bool crowding = held > 1 && held > connections / CROWDING;
+    size_t held = held_by(room, c);
+    bool crowding = crowds(room, c, connections);
     *turn = turn_of(c, room->worker->now_ms, crowding);
     uint64_t size = held == 0 ? 0 : 64 - (uint64_t)__builtin_clzll(held);
     return (uint64_t)crowding << 60 | (uint64_t)*turn << 56 | size << 48 | (age_of(c, room->worker->now_ms) & 0xffffffffff);
@@ -188,7 +199,7 @@ static bool is_good(const struct room *room, const struct candidate *one, size_t
 
 struct conn *room_find(struct room *room, size_t connections)
 {
-    if (room->worker->now_ms - room->looked_ms >= LOOK_EVERY_MS)
+    if (room->worker->now_ms - room->looked_ms >= LOOK_EVERY_MS(connections))
         room->fruitless = false, room->count = 0;
     for (int looks = 0; looks < 2 && !room->fruitless; looks++) {
         for (; room->count > 0 && CLASS(room->found[room->count - 1].rank) == room->class; room->count--)
@@ -199,6 +210,14 @@ struct conn *room_find(struct room *room, size_t connections)
     }
     room->fruitless = true;
     return NULL;
+}
+
+bool room_spares(const struct room *room, struct conn *c, const struct conn *newcomer, size_t connections)
+{
+    if (crowds(room, c, connections) || (newcomer != NULL && !crowds(room, newcomer, connections)))
+        return false;
+    enum turn turn = turn_of(c, room->worker->now_ms, false);
+    return turn == HEAD || turn == REST;
 }
 
 void room_forget(struct room *room, struct conn *c)

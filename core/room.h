@@ -18,12 +18,21 @@
 
 struct room;
 
+/* an address crowds that holds more than one in so many of a worker's connections */
+#define ROOM_CROWDING 8
+
 /* room_new(w, ring): ${ring} is the anchor of the worker's connections. NULL when out of memory. room_free(NULL) does nothing. */
 struct room *room_new(const struct worker *w, struct conn *ring);
 void room_free(struct room *room);
 
 /* room_find(room, count): of its ${count} connections the one that gives way next; the same until it does. NULL: none may. */
 struct conn *room_find(struct room *room, size_t count);
+
+/*
+ * room_spares(room, c, newcomer, count): ${c} has only just begun, or come to rest, and its address does not crowd, as that of ${newcomer} does
+ * (NULL: whose that is is not known): it does not go for that one.
+ */
+bool room_spares(const struct room *room, struct conn *c, const struct conn *newcomer, size_t count);
 
 /* room_forget(room, c): ${c} has given way, or ends. */
 void room_forget(struct room *room, struct conn *c);

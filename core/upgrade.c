@@ -2,6 +2,7 @@
 
 #include "log.h"
 #include "manifest.h"
+#include "parley.h"
 #include "slots.h"
 #include "systemd.h"
 
@@ -17,38 +18,12 @@
 
 #define TAKE_MS 15000 /* for the writers to change places, while changes wait: less than a worker lets them (LINK_ANSWER_MS) */
 #define LEAVE_MS 2000 /* for what was begun, when neither of the two serves any more */
-#define ENVIRONMENT "ASSAY_UPGRADE" /* descriptors: to the elder, and the manifest's */
+#define ENVIRONMENT "ASSAY_UPGRADE" /* the descriptor to the elder */
 #define NEXT ".next"                /* behind a name in run_dir: the heir's, until it takes over */
-
-/* what the two say to each other, a byte each; the elder's workers' pids follow TAKE */
-enum word { WORD_PREPARED = 'P', WORD_TAKE = 'T', WORD_SERVES = 'S', WORD_GO = 'G' };
 
 /* files of run_dir that each master makes anew */
 static const char *const run_files[] = {"scoreboard", "limiters", "traffic"};
 #define RUN_FILES (sizeof(run_files) / sizeof(run_files[0]))
-
-static bool say(int fd, enum word word, const void *more, size_t size)
-{
-    char message[1 + SCOREBOARD_SLOTS * sizeof(pid_t)];
-    message[0] = (char)word;
-    if (size > 0)
-        memcpy(message + 1, more, size);
-    return send(fd, message, 1 + size, MSG_NOSIGNAL) == (ssize_t)(1 + size);
-}
-
-/* the next word, 0: none yet, -1: the other is gone; ${more} has room for SCOREBOARD_SLOTS pids */
-static int hear(int fd, pid_t *more, size_t *count)
-{
-    char message[1 + SCOREBOARD_SLOTS * sizeof(pid_t)];
-    ssize_t n = recv(fd, message, sizeof(message), MSG_DONTWAIT);
-    if (n < 0)
-        return errno == EAGAIN || errno == EINTR ? 0 : -1;
-    if (n == 0)
-        return -1;
-    *count = (size_t)(n - 1) / sizeof(pid_t);
-    memcpy(more, message + 1, *count * sizeof(pid_t));
-    return message[0];
-}
 
 static void shut(int *fd)
 {
@@ -59,17 +34,12 @@ static void shut(int *fd)
 
 /* ---- the elder: starting the heir ---- */
 
-static void pass(int fd)
-{
-    fcntl(fd, F_SETFD, 0);
-}
-
-/* in the child: the new binary with our arguments, and the descriptors that are named in the manifest */
-static _Noreturn void become_heir(const struct master *m, int fd, int manifest)
+/* in the child: the new binary with our arguments, and with no descriptor but ${fd} to ask us for the others */
+static _Noreturn void become_heir(const struct master *m, int fd)
 {
     const struct master_options *o = m->options;
     const char **argv = calloc(4 + 2 * o->set_count, sizeof(*argv));
-    char named[32], pid[16];
+    char named[16], pid[16];
     size_t n = 0;
     if (argv == NULL)
         _exit(127);
@@ -82,13 +52,8 @@ static _Noreturn void become_heir(const struct master *m, int fd, int manifest)
         argv[n++] = "--set";
         argv[n++] = o->sets[i];
     }
-    int fds[] = {fd, manifest, m->data_lock, m->run_lock, m->writer_fd};
-    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-        pass(fds[i]);
-    for (size_t i = 0; i < m->listeners_count; i++)
-        for (size_t k = 0; k < m->listeners[i].count; k++)
-            pass(m->listeners[i].fds[k]);
-    snprintf(named, sizeof(named), "%d %d", fd, manifest);
+    fcntl(fd, F_SETFD, 0);
+    snprintf(named, sizeof(named), "%d", fd);
     setenv(ENVIRONMENT, named, 1);
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
     if (systemd_watchdog_ms(getppid()) != 0)
@@ -98,27 +63,35 @@ static _Noreturn void become_heir(const struct master *m, int fd, int manifest)
     _exit(127);
 }
 
+/* it is heard no more, nor has anything to be given */
+static void part_from_heir(struct master *m)
+{
+    shut(&m->heir.fd);
+    manifest_drop(&m->heir.passed);
+}
+
 static void begin(struct master *m)
 {
-    int pair[2] = {-1, -1}, manifest = manifest_write(m);
+    int pair[2];
     m->heir.wanted = false;
-    if (manifest < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+    if (parley_pair(pair) != 0) {
         log_error("upgrade refused: %s", strerror(errno));
-        shut(&manifest);
         return;
     }
+    m->heir.fd = pair[0];
+    bool written = manifest_write(m, &m->heir.passed) == 0;
     fflush(NULL);
-    pid_t pid = fork();
+    pid_t pid = written ? fork() : -1;
     if (pid == 0)
-        become_heir(m, pair[1], manifest);
-    close(manifest);
-    close(pair[1]);
+        become_heir(m, pair[1]);
     if (pid < 0) {
-        log_error("upgrade refused: fork: %s", strerror(errno));
-        close(pair[0]);
-        return;
+        log_error("upgrade refused: %s", strerror(errno));
+        part_from_heir(m);
     }
-    m->heir = (struct heir){.state = HEIR_STARTS, .pid = pid, .fd = pair[0]};
+    close(pair[1]);
+    if (pid < 0)
+        return;
+    m->heir = (struct heir){.state = HEIR_STARTS, .pid = pid, .fd = pair[0], .passed = m->heir.passed};
     m->heir.deadline_ms = clock_mono_ms() + master_conf(m)->upgrade_timeout_ms;
     log_info("upgrade: %s starts as pid %d", m->options->program, (int)pid);
 }
@@ -164,7 +137,7 @@ static void let_take(struct master *m)
         if (c->process.role == ROLE_WORKER)
             workers[count++] = c->pid;
     m->heir.state = HEIR_TAKES;
-    if (!say(m->heir.fd, WORD_TAKE, workers, count * sizeof(*workers)))
+    if (!parley_say(m->heir.fd, WORD_TAKE, workers, count))
         log_debug("upgrade: the new binary does not listen: %s", strerror(errno)); /* its death is heard of */
 }
 
@@ -176,7 +149,7 @@ static void hand_over(struct master *m)
     snprintf(text, sizeof(text), "MAINPID=%d", (int)m->heir.pid);
     systemd_tell(text);
     systemd_hush(true);
-    if (!say(m->heir.fd, WORD_GO, NULL, 0))
+    if (!parley_say(m->heir.fd, WORD_GO, NULL, 0))
         log_debug("upgrade: the new binary does not listen: %s", strerror(errno));
     for (struct child *c = m->children; c != NULL; c = c->next)
         if (c->process.role == ROLE_WORKER && !c->draining)
@@ -189,12 +162,32 @@ static void hand_over(struct master *m)
     log_info("upgrade: pid %d serves; this one answers what was begun, and ends", (int)m->heir.pid);
 }
 
+static void kill_heir(struct master *m)
+{
+    m->heir.deadline_ms = UINT64_MAX;
+    kill(m->heir.pid, SIGKILL);
+}
+
+static void give(struct master *m, const struct heard *heard)
+{
+    if (parley_give(m->heir.fd, m->heir.passed.fds, m->heir.passed.count, heard) || errno == EPIPE) /* its death is heard of */
+        return;
+    log_error("upgrade: descriptors cannot be given to pid %d: %s", (int)m->heir.pid, strerror(errno));
+    kill_heir(m);
+}
+
 static void listen_to_heir(struct master *m)
 {
-    pid_t none[SCOREBOARD_SLOTS];
-    size_t count;
-    int word = hear(m->heir.fd, none, &count);
-    if (word == WORD_PREPARED && m->heir.state == HEIR_STARTS)
+    struct heard heard;
+    int word = parley_hear(m->heir.fd, &heard);
+    if (word > 0 && heard.from != m->heir.pid) { /* whose death we would not see */
+        log_error("upgrade: pid %d speaks for pid %d, which was started: it must become the new binary (exec), not run it", (int)heard.from,
+                  (int)m->heir.pid);
+        kill_heir(m);
+        shut(&m->heir.fd);
+    } else if (word == WORD_ASK && m->heir.state == HEIR_STARTS)
+        give(m, &heard);
+    else if (word == WORD_PREPARED && m->heir.state == HEIR_STARTS)
         yield(m);
     else if (word == WORD_SERVES && m->heir.state == HEIR_TAKES)
         hand_over(m);
@@ -209,8 +202,7 @@ static void watch_heir(struct master *m)
         return;
     if (m->heir.deadline_ms != UINT64_MAX)
         log_error("upgrade: pid %d does not serve in time (timeouts.upgrade): killed", (int)m->heir.pid);
-    m->heir.deadline_ms = UINT64_MAX;
-    kill(m->heir.pid, SIGKILL);
+    kill_heir(m);
 }
 
 static void remove_next(const struct master *m)
@@ -243,7 +235,7 @@ bool upgrade_buried(struct master *m, pid_t pid, int status)
         return false;
     if (m->heir.state == HEIR_TAKES)
         listen_to_heir(m); /* it may have served before it died: then it was the server */
-    shut(&m->heir.fd);
+    part_from_heir(m);
     if (m->heir.state == HEIR_SERVES) {
         if (!m->stopping)
             follow_heir(m, status);
@@ -267,8 +259,7 @@ bool upgrade_stop_waits(struct master *m, bool again)
     if (m->heir.state == HEIR_NONE || m->heir.state == HEIR_SERVES)
         return false;
     if (again || m->heir.state == HEIR_STARTS) {
-        m->heir.deadline_ms = UINT64_MAX;
-        kill(m->heir.pid, SIGKILL);
+        kill_heir(m);
         return false;
     }
     m->heir.stop_waits = true;
@@ -296,20 +287,30 @@ bool upgrade_pass_on(struct master *m, int number)
 int upgrade_inherit(struct master *m)
 {
     const char *named = getenv(ENVIRONMENT);
-    int manifest = -1;
+    struct passed passed;
+    char more;
     m->elder.fd = -1;
     if (named == NULL)
         return 0;
     systemd_hush(true);
     m->elder.state = ELDER_SERVES;
     m->store_known = true;
-    bool ok = sscanf(named, "%d %d", &m->elder.fd, &manifest) == 2 && manifest_fd(m->elder.fd) && manifest_fd(manifest);
+    bool ok = sscanf(named, "%d%c", &m->elder.fd, &more) == 1 && m->elder.fd > 2 && fcntl(m->elder.fd, F_SETFD, FD_CLOEXEC) == 0;
     unsetenv(ENVIRONMENT);
     if (!ok) {
         m->elder.fd = -1;
-        return manifest_refuse(ENVIRONMENT " is in the environment, and no master passed it on");
+        return manifest_refuse(ENVIRONMENT " is in the environment, and no master that this version can follow passed it on");
     }
-    if (manifest_read(m, manifest) != 0)
+    if (parley_get(m->elder.fd, &passed.fds, &passed.count) != 0 && errno == EPIPE) {
+        log_warn("upgrade: the old binary is gone, or gives nothing: this one starts as if there had been none");
+        shut(&m->elder.fd);
+        m->elder = (struct elder){.fd = -1, .missed = true};
+        systemd_hush(false);
+        return 0;
+    }
+    if (passed.fds == NULL)
+        return manifest_refuse(strerror(errno));
+    if (manifest_read(m, &passed) != 0)
         return -1;
     m->generation->number = m->elder.generation + 1;
     return 0;
@@ -366,7 +367,7 @@ static void take_over(struct master *m)
             log_error("run_dir %s: %s", to, strerror(errno));
     }
     m->elder.state = ELDER_ENDS;
-    m->elder.heard = m->elder.fd < 0 || !say(m->elder.fd, WORD_SERVES, NULL, 0);
+    m->elder.heard = m->elder.fd < 0 || !parley_say(m->elder.fd, WORD_SERVES, NULL, 0);
     listen_drop(m->elder.given, m->elder.given_count, true); /* those that the new configuration has no more */
     m->elder.given = NULL;
     m->elder.given_count = 0;
@@ -374,11 +375,10 @@ static void take_over(struct master *m)
 
 static void listen_to_elder(struct master *m)
 {
-    pid_t workers[SCOREBOARD_SLOTS];
-    size_t count = 0;
-    int word = hear(m->elder.fd, workers, &count);
+    struct heard heard;
+    int word = parley_hear(m->elder.fd, &heard);
     if (word == WORD_TAKE && m->elder.state == ELDER_YIELDS)
-        elder_yields(m, workers, count);
+        elder_yields(m, heard.numbers, heard.count);
     else if (word == WORD_GO)
         m->elder.heard = true;
     if (word >= 0)
@@ -395,7 +395,7 @@ static void watch_elder(struct master *m)
         listen_to_elder(m);
     if (m->elder.state == ELDER_SERVES && workers_wait(m)) {
         m->elder.state = ELDER_YIELDS;
-        if (m->elder.fd >= 0 && !say(m->elder.fd, WORD_PREPARED, NULL, 0))
+        if (m->elder.fd >= 0 && !parley_say(m->elder.fd, WORD_PREPARED, NULL, 0))
             log_debug("upgrade: the old binary does not listen: %s", strerror(errno));
     }
     if (m->elder.state == ELDER_YIELDS && m->elder.fd < 0)
@@ -444,8 +444,7 @@ int upgrade_fd(const struct master *m)
 
 void upgrade_close(struct master *m)
 {
-    if (m->heir.state != HEIR_NONE)
-        shut(&m->heir.fd);
+    part_from_heir(m);
     if (m->elder.state != ELDER_NONE)
         shut(&m->elder.fd);
     listen_drop(m->elder.given, m->elder.given_count, false);

@@ -186,6 +186,25 @@ START_TEST(who_asks_for_room_is_answered_by_another_and_once)
     ck_assert(!crowd_asks(crowd, 0) && crowd_asks(crowd, 1) && crowd_asks(crowd, 2));
     ck_assert(crowd_answer(crowd) && !crowd_answer(crowd));
     ck_assert(!crowd_asks(crowd, 1));
+    crowd_ask(crowd, 2);
+    crowd_unask(crowd, 1);
+    ck_assert(crowd_asks(crowd, 0));
+    crowd_unask(crowd, 2);
+    ck_assert(!crowd_asks(crowd, 0) && !crowd_answer(crowd));
+}
+END_TEST
+
+START_TEST(every_process_has_its_part)
+{
+    for (unsigned i = 0; i < 3; i++)
+        crowd_enter(crowd, i);
+    for (int i = 0; i < 7; i++) /* of 9, three each */
+        ck_assert(crowd_claim(crowd, i < 4 ? 0 : 1, 9));
+    ck_assert_int_eq(crowd_part(crowd, 0, 9), 1);
+    ck_assert_int_eq(crowd_part(crowd, 1, 9), 0);
+    ck_assert_int_eq(crowd_part(crowd, 2, 9), -1);
+    crowd_leave(crowd, 2);
+    ck_assert_int_eq(crowd_part(crowd, 0, 9), -1); /* rounded up: five */
 }
 END_TEST
 
@@ -201,6 +220,7 @@ int main(void)
     tcase_add_test(tcase, many_addresses_that_come_and_go_leave_no_trace);
     tcase_add_test(tcase, processes_killed_at_any_instruction_leave_nothing_behind);
     tcase_add_test(tcase, who_asks_for_room_is_answered_by_another_and_once);
+    tcase_add_test(tcase, every_process_has_its_part);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

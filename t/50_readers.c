@@ -62,7 +62,9 @@ static void setup(void)
 static void setup_small(void)
 {
     ck_assert_int_eq(setenv("ASSAYD", "./t/small_assayd", 1), 0);
-    setup();
+    keep_nothing_freed();
+    server = server_shared(&(struct server_options){.workers = 1, .yaml = "internal_listen: 127.0.0.1:0"});
+    fill();
 }
 
 static void teardown(void)
@@ -254,6 +256,7 @@ static bool enough_are_ended(void *arg)
 START_TEST(past_the_bound_of_all_those_go_who_wait_longest)
 {
     const char *path = page_of_operators();
+    struct server internal = server_internal(server);
     for (size_t i = 0; i < SLOW; i++) {
         slow_ones[i] = ask(path, operators, ANSWERS);
         if (i % 10 == 0)
@@ -272,6 +275,9 @@ START_TEST(past_the_bound_of_all_those_go_who_wait_longest)
         late += !held[SLOW / 2 + i];
     }
     ck_assert_msg(early > SLOW / 3 && early > late && held[SLOW - 1], "%zu of the first half are ended, %zu of the second", early, late);
+    long cut = metric(&internal, "assay_connections_cut_off_total{what=\"answer\"}");
+    ck_assert_msg(cut >= (long)(early + late) && cut < SLOW, "%ld are counted, %zu are ended", cut, early + late);
+    ck_assert_int_eq(metric(&internal, "assay_connections_cut_off_total{what=\"upload\"}"), 0);
     for (size_t i = 0; i < SLOW; i++)
         raw_close(slow_ones[i]);
 }

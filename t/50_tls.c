@@ -56,6 +56,8 @@ static void teardown(void)
     server_free(server);
 }
 
+static const char *also = "workers=2"; /* one more setting */
+
 /* the server's second listener, with one certificate or two */
 static uint16_t start_tls(char *const first[2], char *const second[2])
 {
@@ -63,7 +65,7 @@ static uint16_t start_tls(char *const first[2], char *const second[2])
     unsigned port;
     server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set", text("listen.1.tls.certificate=%s", first[0]), "--set",
                  text("listen.1.tls.key=%s", first[1]), "--set", more, "--set",
-                 second == NULL ? "workers=2" : text("listen.1.tls.second_key=%s", second[1]), NULL);
+                 second == NULL ? "workers=2" : text("listen.1.tls.second_key=%s", second[1]), "--set", also, NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     char line[256] = "";
     ck_assert_int_gt(read(server->output, line, sizeof(line) - 1), 0);
@@ -80,6 +82,7 @@ struct handshake {
     bool done, resumed;
     int kind; /* of the server's key */
     long serial;
+    bool hsts; /* a year of it */
     char protocol[16];
     SSL_SESSION *session;
 };
@@ -90,7 +93,7 @@ static struct handshake shake(uint16_t port, const struct offer *o)
     struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const unsigned char *protocol = NULL;
     unsigned size = 0;
-    char answer[512];
+    char answer[1024] = "";
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_min_proto_version(ctx, o->least);
     SSL_CTX_set_max_proto_version(ctx, o->most);
@@ -106,9 +109,10 @@ static struct handshake shake(uint16_t port, const struct offer *o)
     if (o->session != NULL)
         SSL_set_session(ssl, o->session);
     static const char request[] = "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-    if (SSL_connect(ssl) == 1 && SSL_write(ssl, request, sizeof(request) - 1) > 0 && SSL_read(ssl, answer, sizeof(answer)) > 0) {
+    if (SSL_connect(ssl) == 1 && SSL_write(ssl, request, sizeof(request) - 1) > 0 && SSL_read(ssl, answer, sizeof(answer) - 1) > 0) {
         X509 *cert = SSL_get1_peer_certificate(ssl);
         h.done = strncmp(answer, "HTTP/1.1 200", 12) == 0;
+        h.hsts = strcasestr(answer, "\r\nstrict-transport-security: max-age=31536000\r\n") != NULL;
         h.resumed = SSL_session_reused(ssl) == 1;
         h.kind = EVP_PKEY_get_base_id(X509_get0_pubkey(cert));
         h.serial = ASN1_INTEGER_get(X509_get0_serialNumber(cert));
@@ -171,6 +175,19 @@ START_TEST(each_client_gets_the_certificate_it_knows)
                 ck_assert_msg(h.done && h.kind == clients[i].kind, "%s: %d", clients[i].signatures, h.kind);
                 SSL_SESSION_free(h.session);
             }
+        server_stop(server);
+    }
+}
+END_TEST
+
+START_TEST(browsers_are_told_to_come_by_tls_alone_where_that_is_asked_for)
+{
+    for (int asked = 0; asked < 2; asked++) {
+        also = asked ? "listen.1.tls.hsts=365d" : "workers=2";
+        struct handshake h = shake(start_tls(ec, NULL), &(struct offer){.least = TLS1_2_VERSION});
+        ck_assert(h.done && h.hsts == asked);
+        SSL_SESSION_free(h.session);
+        ck_assert(header(http_get(server, "/healthz"), "Strict-Transport-Security") == NULL); /* over plain HTTP it says nothing */
         server_stop(server);
     }
 }
@@ -255,6 +272,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, only_what_is_safe_is_spoken);
     tcase_add_test(tcase, each_client_gets_the_certificate_it_knows);
+    tcase_add_test(tcase, browsers_are_told_to_come_by_tls_alone_where_that_is_asked_for);
     tcase_add_test(tcase, a_reload_takes_the_new_certificate);
     tcase_add_test(tcase, a_session_goes_on_at_any_worker);
     tcase_add_test(tcase, two_certificates_of_one_kind_are_refused);

@@ -286,6 +286,49 @@ START_TEST(the_old_one_goes_on_when_the_new_one_fails)
 }
 END_TEST
 
+/* What is started instead, and leaves a process behind (its pid goes to a file); whether that one ends by itself; what the old master says. */
+static const struct {
+    const char *script, *says;
+    bool ends;
+} left_behind[] = {
+    {"sleep 300 & echo $! >%s/left; exit 7", "ended with status 7", false},
+    {"sleep 300 & echo $! >%s/left; kill -9 $$", "killed by signal 9", false},
+    {"real=%2$s; $real \"$@\" & echo $! >%1$s/left; exit 0", "this one goes on", true},       /* a binary that puts itself into the background */
+    {"real=%2$s; $real \"$@\" & echo $! >%1$s/left; wait; exit 9", "speaks for pid", true},     /* a script around it */
+};
+
+static bool is_gone(void *pid)
+{
+    return !process_alive(*(pid_t *)pid);
+}
+
+/* A lock or a listener in its hands would keep the next server from starting. */
+START_TEST(what_a_failed_one_leaves_behind_has_nothing_of_ours)
+{
+    int left = 0;
+    point_at_script(text(left_behind[_i].script, server->dir, real));
+    server_signal(server, SIGUSR2);
+    expect_said(&(struct said){left_behind[_i].says, 0}, 10000);
+    expect_said(&(struct said){"this one goes on", 0}, 10000);
+    FILE *file = fopen(text("%s/left", server->dir), "r");
+    ck_assert(file != NULL && fscanf(file, "%d", &left) == 1 && fclose(file) == 0);
+    pid_t pid = left;
+    if (left_behind[_i].ends)
+        ck_assert_msg(wait_until(is_gone, &pid, 5000), "pid %d goes on\n%s", left, server_log(server));
+    else
+        ck_assert(process_alive(pid));
+    expect_service(2);
+    kill(server->pid, SIGTERM);
+    ck_assert_int_eq(server_wait(server, 20000), 0);
+    point_at(real);
+    server_start(server);
+    expect_service(2);
+    kill(server->pid, SIGTERM); /* the log speaks of an end on purpose */
+    ck_assert_int_eq(server_wait(server, 20000), 0);
+    kill(pid, SIGKILL);
+}
+END_TEST
+
 static bool nobody_is_left(void *arg)
 {
     (void)arg;
@@ -797,6 +840,7 @@ int main(void)
     tcase_add_test(tcase, a_unix_socket_is_passed_on_whatever_its_path);
     tcase_add_test(tcase, the_new_one_has_other_workers);
     tcase_add_loop_test(tcase, the_old_one_goes_on_when_the_new_one_fails, 0, COUNT(failures));
+    tcase_add_loop_test(tcase, what_a_failed_one_leaves_behind_has_nothing_of_ours, 0, COUNT(left_behind));
     tcase_add_test(tcase, a_new_one_that_dies_as_the_server_ends_the_old_one);
     tcase_add_test(tcase, a_writer_waits_until_the_one_before_it_has_gone);
     tcase_add_test(tcase, a_second_one_changes_nothing);

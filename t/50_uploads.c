@@ -8,7 +8,7 @@ static struct server *server;
 static void setup(void)
 {
     ck_assert_int_eq(setenv("ASSAYD", "./t/small_assayd", 1), 0);
-    server = server_shared(&(struct server_options){.workers = 1});
+    server = server_shared(&(struct server_options){.workers = 1, .yaml = "internal_listen: 127.0.0.1:0"});
 }
 
 static void teardown(void)
@@ -56,6 +56,7 @@ static bool enough_are_ended(void *arg)
 START_TEST(the_largest_unfinished_bodies_go_until_the_rest_fits)
 {
     struct raw *smalls[20], *middles[20];
+    struct server internal = server_internal(server);
     for (size_t i = 0; i < COUNT(smalls); i++) {
         smalls[i] = unfinished(SMALL);
         middles[i] = unfinished(MIDDLE);
@@ -64,7 +65,10 @@ START_TEST(the_largest_unfinished_bodies_go_until_the_rest_fits)
         larges[i] = unfinished(LARGE);
     /* two sweeps: one a second */
     ck_assert_msg(wait_until(enough_are_ended, NULL, 4000), "only %zu are ended", ended(larges, COUNT(larges)));
-    ck_assert_uint_lt(ended(larges, COUNT(larges)), 110);
+    size_t gone = ended(larges, COUNT(larges));
+    ck_assert_uint_lt(gone, 110);
+    ck_assert_int_ge(metric(&internal, "assay_connections_cut_off_total{what=\"upload\"}"), (long)gone);
+    ck_assert_int_eq(metric(&internal, "assay_connections_cut_off_total{what=\"answer\"}"), 0);
     for (size_t i = 0; i < COUNT(smalls); i++)
         ck_assert_msg(finish(smalls[i], SMALL) && finish(middles[i], MIDDLE), "a smaller one was ended");
     for (size_t i = 0; i < COUNT(larges); i++)

@@ -4,6 +4,7 @@
 #include "cors_request.h"
 #include "limit.h"
 #include "pipeline.h"
+#include "reply.h"
 #include "../doors.h"
 
 struct library_filter {
@@ -70,7 +71,7 @@ static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t 
     access_log_add(w->access_log, r, 0);
     h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL, H2O_STRLIT("application/json"));
     h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, id.p, id.n);
-    h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-content-type-options"), 0, NULL, H2O_STRLIT("nosniff"));
+    reply_safety_headers(r);
     limit_headers(r);
     cors_headers(r);
     h2o_setup_next_ostream(req, &answer->super.next);

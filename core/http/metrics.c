@@ -249,6 +249,12 @@ static void turned_away(struct worker *w, const struct metric *m, struct buf *ou
     metrics_sample(out, m, NULL, NULL, crowd_told(w->process->crowd, CROWD_TURNED_AWAY));
 }
 
+static void cut_off(struct worker *w, const struct metric *m, struct buf *out)
+{
+    metrics_sample(out, m, "what", "answer", crowd_told(w->process->crowd, CROWD_ANSWER_CUT));
+    metrics_sample(out, m, "what", "upload", crowd_told(w->process->crowd, CROWD_UPLOAD_CUT));
+}
+
 static void held(struct worker *w, const struct metric *m, struct buf *out)
 {
     metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WORKER, false, pending));
@@ -337,8 +343,10 @@ const struct metric metrics[] = {
     {"assay_connections_max", "gauge", "Connections that are let in, max_connections.", connections_max},
     {"assay_http_streams", "gauge", "Event streams that are open; each is one of the connections.", streams},
     {"assay_connections_gave_way_total", "counter", "Connections closed to let others in, max_connections being reached.", gave_way},
-    {"assay_connections_turned_away_total", "counter", "Connections that were not let in, max_connections_per_ip of their address being reached.",
-     turned_away},
+    {"assay_connections_turned_away_total", "counter",
+     "Connections that were not let in: max_connections_per_ip of their address was reached, or too many waited and most were its.", turned_away},
+    {"assay_connections_cut_off_total", "counter",
+     "Connections ended past a worker's bound of memory: answers that were not read for longest, and the largest unfinished uploads.", cut_off},
     {"assay_http_requests_held", "gauge", "Requests that wait for a grade.", held},
     {"assay_http_requests_total", "counter", "Requests answered, by route and status; without a route where the path has none.", answers},
     {"assay_http_request_duration_seconds", "histogram", "Time from a request's head to the end of its answer; event streams are left out.",

@@ -92,16 +92,29 @@ static h2o_iovec_t refusal(struct request *r)
     return copy;
 }
 
+void reply_safety_headers(struct request *r)
+{
+    static h2o_iovec_t sniffing = {H2O_STRLIT("x-content-type-options")}, hsts = {H2O_STRLIT("strict-transport-security")};
+    uint64_t hsts_s = conn_hsts_s(r->conn);
+    reply_push(r, &sniffing, NULL, STR("nosniff")); /* what callers sent is in our answers, and never a page */
+    if (hsts_s == 0)
+        return;
+    enum { ROOM = 32 };
+    char *value = h2o_mem_alloc_pool(&r->h2o->pool, ROOM);
+    int n = snprintf(value, ROOM, "max-age=%llu", (unsigned long long)hsts_s);
+    reply_push(r, &hsts, NULL, (struct str){value, (size_t)n});
+}
+
 /* the head of an answer that is ${length} bytes long; SIZE_MAX: not known, or none */
 static void start_reply(struct request *r, int status, size_t length, h2o_generator_t *generator)
 {
-    static h2o_iovec_t request_id = {H2O_STRLIT("x-request-id")}, sniffing = {H2O_STRLIT("x-content-type-options")};
+    static h2o_iovec_t request_id = {H2O_STRLIT("x-request-id")};
     h2o_req_t *req = r->h2o;
     req->res.status = status;
     req->res.reason = reason_of(status);
     req->res.content_length = length;
     reply_push(r, &request_id, NULL, r->id);
-    reply_push(r, &sniffing, NULL, STR("nosniff")); /* what callers sent is in our answers, and never a page */
+    reply_safety_headers(r);
     if (r->etag.p != NULL)
         add(r, H2O_TOKEN_ETAG, r->etag);
     limit_headers(r);

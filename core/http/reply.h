@@ -23,6 +23,9 @@ static inline void reply_push(struct request *r, h2o_iovec_t *name, const char *
         (h2o_header_t){.name = name, .orig_name = written, .value = {(char *)(uintptr_t)value.p, value.n}};
 }
 
+/* reply_safety_headers(r): what every answer tells browsers. */
+void reply_safety_headers(struct request *r);
+
 /*
  * reply_begin(r, status, type, length, generator): the head of an answer whose body ${generator} sends: of ${length} bytes, or SIZE_MAX:
  * not known. Once the limiter was asked.

@@ -10,7 +10,7 @@
  *                                                       the first one; all are of one length
  *   run_load PORT RATE pace SECONDS REQUEST-FILE            RATE requests a second, each at its time whether the one before was late or not,
  *                                                           over one connection; prints: median and 99th percentile of the time from when each
- *                                                           was due to its answer, in microseconds, and how many answers
+ *                                                           was due to its answer, in microseconds, how many answers, and the 90th percentile
  *   run_load PORT CONNECTIONS hold                      opens the connections, one request each, says "open" and keeps them until standard input ends
  */
 #include "bench.h"
@@ -135,7 +135,7 @@ static int pace(double rate, double seconds)
         took[i] = (client_now() - due) * 1e6;
     }
     client_sort(took, count);
-    printf("%.0f %.0f %zu\n", took[count / 2], took[count * 99 / 100], count);
+    printf("%.0f %.0f %zu %.0f\n", took[count / 2], took[count * 99 / 100], count, took[count * 9 / 10]);
     return 0;
 }
 
