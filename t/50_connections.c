@@ -164,8 +164,7 @@ START_TEST(a_request_under_way_never_gives_way_and_newcomers_wait_for_it)
     struct server internal = server_internal(server);
     for (int i = 0; i < MOST; i++) {
         snprintf(path[i], sizeof(path[i]), "/held-%d", i);
-        origin_page(origin, path[i], 200, "", "<title>x</title>");
-        origin_hold(origin, path[i]);
+        origin_held(origin, path[i]);
     }
     /* two pages of a host at once: the others wait before the auditor, and are held as well */
     for (int i = 0; i < MOST; i++) {

@@ -266,8 +266,7 @@ START_TEST(nothing_acknowledged_is_lost_and_nothing_happens_twice)
 {
     unsigned seed = setting("ASSAY_CRASH_SEED", (unsigned)getpid()), kills = 0, retries = 0, unknown = 0;
     uint64_t random = 88172645463325252u ^ ((uint64_t)seed << 20);
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_new(&(struct server_options){.origin = origin, .workers = 3});
     server_start(server);
     for (unsigned i = 0; i < CLIENTS; i++) {

@@ -23,11 +23,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
 }
 
 static char *limiters(const char *rows)
@@ -43,26 +39,16 @@ static void start_with(const char *yaml)
 
 /* ---- what a response tells ---- */
 
-static long told(const struct response *r, const char *name)
-{
-    const char *value = header(r, name);
-    char *end = NULL;
-    expect(r, value != NULL && header_times(r, name) == 1);
-    long number = strtol(value, &end, 10);
-    expect(r, end != value && *end == '\0');
-    return number;
-}
-
 /* limit and what remains; its reset is the end of a window of so many seconds that goes on; Retry-After is there with 429 alone */
 static void expect_told_of(const struct response *r, long limit, long remaining, long seconds)
 {
-    long reset = told(r, "X-RateLimit-Reset"), now = (long)time(NULL);
-    ck_assert_msg(told(r, "X-RateLimit-Limit") == limit && told(r, "X-RateLimit-Remaining") == remaining, "not %ld of %ld\n%s", remaining,
+    long reset = header_number(r, "X-RateLimit-Reset"), now = (long)time(NULL);
+    ck_assert_msg(header_number(r, "X-RateLimit-Limit") == limit && header_number(r, "X-RateLimit-Remaining") == remaining, "not %ld of %ld\n%s", remaining,
                   limit, response_text(r));
     expect(r, reset % seconds == 0 && reset >= now - 1 && reset <= now + seconds);
     expect(r, (header(r, "Retry-After") != NULL) == (r->status == 429));
     if (r->status == 429)
-        expect(r, labs(told(r, "Retry-After") - (reset - now)) <= 2);
+        expect(r, labs(header_number(r, "Retry-After") - (reset - now)) <= 2);
 }
 
 static void expect_told(const struct response *r, long limit, long remaining)
@@ -294,7 +280,7 @@ START_TEST(one_retry_after_the_time_told_gets_through)
         struct response *r = http_get(server, "/api/v1/reports");
         for (int i = 0; r->status != 429; i++, r = http_get(server, "/api/v1/reports"))
             expect(r, i < 100);
-        long seconds = told(r, "Retry-After");
+        long seconds = header_number(r, "Retry-After");
         expect(r, seconds >= 1 && seconds <= 2);
         sleep((unsigned)seconds);
         expect_status(http_get(server, "/api/v1/reports"), 200);
@@ -408,7 +394,7 @@ START_TEST(a_surface_is_limited_where_nothing_is_found_on_it)
         raw_text(raw, "%s %s HTTP/1.1\r\nHost: x\r\n\r\n", i % 2 ? "GET" : "PUT", paths[i]);
         struct response *r = raw_response(raw, false, 5000);
         expect_error(r, 404, "not_found");
-        ck_assert_int_eq(told(r, "X-RateLimit-Limit"), 60);
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 60);
         raw_close(raw);
     }
     server_stop(server);
@@ -426,7 +412,7 @@ static bool limit_is(void *arg)
 {
     const struct wanted *wanted = arg;
     struct response *r = list(wanted->key);
-    bool same = header(r, "X-RateLimit-Limit") != NULL && told(r, "X-RateLimit-Limit") == wanted->limit;
+    bool same = header(r, "X-RateLimit-Limit") != NULL && header_number(r, "X-RateLimit-Limit") == wanted->limit;
     response_free(r);
     return same;
 }
@@ -454,10 +440,9 @@ START_TEST(workers_that_drain_follow_a_reload)
 {
     start_with(_i == 0 ? limiters(API("100")) : ""); /* a limit, or none that a reload sets */
     struct raw *raws[8];
-    char *request = text("GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key);
     for (size_t i = 0; i < COUNT(raws); i++) {
         raws[i] = raw_open(server);
-        raw_text(raws[i], "%s", request);
+        raw_get(raws[i], server->key, "/api/v1/reports");
         expect_status(raw_response(raws[i], false, 5000), 200);
     }
     server_configure(server, limiters(API("50")));
@@ -465,11 +450,11 @@ START_TEST(workers_that_drain_follow_a_reload)
     ck_assert(wait_until(limit_is, &(struct wanted){NULL, 50}, 10000)); /* by anybody: the board is one */
     unsigned drained = 0;
     for (size_t i = 0; i < COUNT(raws); i++) {
-        raw_text(raws[i], "%s", request);
+        raw_get(raws[i], server->key, "/api/v1/reports");
         struct response *r = raw_response(raws[i], false, 5000);
         if (r->status == 0)
             continue; /* closed while nothing was asked */
-        ck_assert_int_eq(told(r, "X-RateLimit-Limit"), 50);
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 50);
         drained++;
     }
     ck_assert_uint_gt(drained, 0);
@@ -500,12 +485,6 @@ START_TEST(counts_outlive_restarts)
 }
 END_TEST
 
-static bool worker_is_other(void *arg)
-{
-    pid_t now = server_process(server, "assayd: worker 0");
-    return now != 0 && now != *(pid_t *)arg;
-}
-
 START_TEST(counts_outlive_a_killed_worker)
 {
     server->options.workers = 1;
@@ -513,7 +492,7 @@ START_TEST(counts_outlive_a_killed_worker)
     expect_told(http_get(server, "/api/v1/reports"), 10, 9);
     pid_t worker = server_process(server, "assayd: worker 0");
     kill(worker, SIGKILL);
-    ck_assert(wait_until(worker_is_other, &worker, 10000));
+    ck_assert(server_replaces(server, "assayd: worker 0", worker, 10000));
     int64_t deadline = now_ms() + 10000;
     struct response *r;
     do

@@ -9,8 +9,7 @@ static const char *const hosts[] = {"alpha.test", "beta.test", "gamma-100.test",
 
 static void setup(void)
 {
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_shared(&(struct server_options){.origin = origin});
     for (size_t i = 0; i < COUNT(hosts); i++)
         report_queued(server, text("http://%s/%zu", hosts[i], i));

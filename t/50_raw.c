@@ -10,8 +10,7 @@ static struct server *server;
 
 static void setup(void)
 {
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_shared(&(struct server_options){
         .origin = origin, .yaml = "timeouts: { header: 1s, body: 1500ms, send: 2s, idle: 2500ms }\nreports: { wait: 6s }"});
 }
@@ -165,15 +164,19 @@ START_TEST(a_head_over_32_kib_is_400_and_the_end_of_the_connection)
 }
 END_TEST
 
+/* By its size, long before its time is over. */
 START_TEST(a_head_without_end_is_cut_at_32_kib)
 {
-    struct raw *raw = raw_open(server);
+    struct server *patient = server_new(&(struct server_options){.yaml = "timeouts: { header: 60s }"});
+    server_start(patient);
+    struct raw *raw = raw_open(patient);
     raw_text(raw, LINE HOST "X-Endless: ");
-    for (int i = 0; i < 64 && !raw->closed; i++)
+    for (int i = 0; i < 16; i++)
         raw_text(raw, "%04096d", 1);
-    struct response *r = raw_response(raw, false, 5000);
-    expect(r, r->status == 400 || (r->status == 0 && raw->closed));
+    expect_error(raw_response(raw, false, 5000), 400, "bad_request");
     ck_assert(raw_closed(raw, 3000));
+    raw_close(raw);
+    server_free(patient);
 }
 END_TEST
 
@@ -327,9 +330,8 @@ START_TEST(a_pipelined_write_is_seen_by_the_read_behind_it)
     struct raw *raw = raw_open(server);
     char *body = form("url", origin_url(origin, "/good"), NULL);
     for (int i = 0; i < 5; i++)
-        raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nPrefer: respond-async\r\nContent-Length: %zu\r\n\r\n%s", server->key,
-                 strlen(body), body);
-    raw_text(raw, GET_REPORTS "Authorization: Bearer %s\r\n\r\n", server->key);
+        raw_post(raw, server->key, "Prefer: respond-async\r\n", body);
+    raw_get(raw, server->key, "/api/v1/reports");
     int64_t last = 0;
     for (int i = 0; i < 5; i++) {
         struct response *r = raw_response(raw, false, 5000);
@@ -413,16 +415,14 @@ END_TEST
 
 START_TEST(an_ambiguous_request_behind_a_held_post_waits_its_turn)
 {
-    origin_page(origin, "/held-first", 200, "", "<title>x</title>");
-    origin_hold(origin, "/held-first");
+    origin_held(origin, "/held-first");
     char *body = form("url", origin_url(origin, "/held-first"), NULL);
     struct raw *raw = raw_open(server);
     raw_text(raw,
              POST_REPORTS "Authorization: Bearer %s\r\nPrefer: wait=5\r\nContent-Length: %zu\r\n\r\n%s" GET_REPORTS
                           "Host: y\r\n\r\n" SMUGGLED,
              server->key, strlen(body), body);
-    for (int64_t deadline = now_ms() + 5000; !origin_hits(origin, "/held-first") && now_ms() < deadline;)
-        poll(NULL, 0, 2);
+    ck_assert(origin_asked(origin, "/held-first"));
     origin_release(origin, "/held-first");
     expect_status(raw_response(raw, false, 8000), 201);
     expect_error(raw_response(raw, false, 5000), 400, "bad_request");

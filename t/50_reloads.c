@@ -11,18 +11,13 @@ static struct server *server;
 
 static void setup(void)
 {
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_new(&(struct server_options){.origin = origin});
 }
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
     origin_stop(origin);
 }
 
@@ -39,12 +34,9 @@ static void load_request(struct raw *raw, const struct load *load)
 {
     char *body = "url=http%3A%2F%2F127.0.0.1%3A80%2F";
     if (load->writes)
-        raw_text(raw,
-                 "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
-                 "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-                 server->key, strlen(body), body);
+        raw_post(raw, server->key, "Prefer: respond-async\r\n", body);
     else
-        raw_text(raw, "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key);
+        raw_get(raw, server->key, "/api/v1/reports");
 }
 
 static void *load_run(void *arg)
@@ -180,20 +172,6 @@ START_TEST(a_held_post_of_an_old_generation_is_answered_pending)
 }
 END_TEST
 
-struct said {
-    const char *words;
-    size_t from;
-};
-
-static bool has_said(void *arg)
-{
-    struct said *said = arg;
-    char *log = server_log(server);
-    bool found = strlen(log) >= said->from && strstr(log + said->from, said->words);
-    free(log);
-    return found;
-}
-
 static const struct {
     const char *yaml, *says;
 } refusals[] = {
@@ -210,9 +188,9 @@ START_TEST(a_refused_reload_says_why_and_changes_nothing)
     pid_t before[8], after[8];
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
     server_configure(server, refusals[_i].yaml);
-    struct said said = {refusals[_i].says, strlen(server_log(server))};
+    size_t from = strlen(server_log(server));
     server_signal(server, SIGHUP);
-    ck_assert_msg(wait_until(has_said, &said, 5000), "%s is not in the log\n%s", said.words, server_log(server));
+    ck_assert_msg(server_says(server, refusals[_i].says, from, 5000), "%s is not in the log\n%s", refusals[_i].says, server_log(server));
     ck_assert_uint_eq(server_children(server, after, COUNT(after)), 4);
     ck_assert(!memcmp(before, after, 4 * sizeof(*before)));
     expect_status(http_get(server, "/api/v1/reports"), 200);

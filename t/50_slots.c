@@ -32,11 +32,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
 }
 
 /* sockets that listen on the server's port */
@@ -90,7 +86,7 @@ static void *load_run(void *arg)
     struct load *load = arg;
     while (!load_ends && !load->failure) {
         struct raw *raw = raw_open(server);
-        raw_text(raw, "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key);
+        raw_get(raw, server->key, "/api/v1/reports");
         struct response *r = raw_response(raw, false, 20000);
         if (r->status != 200)
             load->failure = text("after %u requests: status %d, %s", load->done, r->status, r->failure ? r->failure : "");
@@ -173,14 +169,6 @@ END_TEST
 
 /* ---- slots that come ---- */
 
-static bool has_said(void *arg)
-{
-    char *log = server_log(server);
-    bool said = strstr(log, arg) != NULL;
-    free(log);
-    return said;
-}
-
 START_TEST(a_refused_reload_with_more_workers_leaves_no_connection_waiting)
 {
     char *certificate = text("%s/cert.pem", server->dir);
@@ -195,7 +183,7 @@ START_TEST(a_refused_reload_with_more_workers_leaves_no_connection_waiting)
     server->options.workers = 8;
     server_configure(server, "");
     server_signal(server, SIGHUP);
-    ck_assert_msg(wait_until(has_said, "reload refused", 10000), "%s", server_log(server));
+    ck_assert_msg(server_says(server, "reload refused", 0, 10000), "%s", server_log(server));
     for (int i = 0; i < 40; i++)
         expect_status(http(server, .path = "/healthz", .timeout_ms = 5000), 200);
     server_stop(server);
@@ -213,7 +201,7 @@ START_TEST(connections_do_not_wait_for_new_workers_that_do_not_come_up)
     server->options.workers = many;
     server_configure(server, "");
     server_signal(server, SIGHUP);
-    ck_assert_msg(wait_until(has_said, "did not start", 10000), "%s", server_log(server));
+    ck_assert_msg(server_says(server, "did not start", 0, 10000), "%s", server_log(server));
     for (int i = 0; i < 40; i++)
         expect_status(http(server, .path = "/healthz", .timeout_ms = 3000), 200);
     ck_assert_int_eq(rename(away, secrets), 0);

@@ -6,8 +6,7 @@ static struct server *server;
 
 static void setup(void)
 {
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_shared(&(struct server_options){.origin = origin});
 }
 
@@ -192,8 +191,7 @@ END_TEST
 
 START_TEST(privacy_changes_while_a_report_is_pending)
 {
-    origin_page(origin, "/held-privacy", 200, "", "<title>x</title>");
-    origin_hold(origin, "/held-privacy");
+    origin_held(origin, "/held-privacy");
     int64_t id = report_queued(server, origin_url(origin, "/held-privacy"));
     struct response *r = http_put(server, report_path(id), "privacy=2&password=x");
     expect_status(r, 200);
