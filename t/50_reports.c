@@ -198,7 +198,7 @@ static const struct {
     {"/text", 200, "Content-Type: text/plain\r\n", "words", NULL, "not_html"},
     {"/loop", 302, "Location: /loop\r\n", "", NULL, "too_many_redirects"},
     {"/inside", 302, "Location: http://169.254.169.254/latest/\r\n", "", NULL, "address_forbidden"},
-    {"/file", 302, "Location: file:///etc/passwd\r\n", "", NULL, "address_forbidden|http_error|too_many_redirects"},
+    {"/file", 302, "Location: file:///etc/passwd\r\n", "", NULL, "http_error"},
     {NULL, 0, NULL, NULL, "http://no-such-host.invalid/", "dns_failed"},
     {NULL, 0, NULL, NULL, "http://127.0.0.1:80/", "connect_failed"},
     {"/slower", 200, "", "<title>x</title>", NULL, "timeout"},
@@ -220,7 +220,7 @@ START_TEST(a_page_that_cannot_be_graded_is_201_failed_with_its_code)
     expect_str(r, "data.status", "failed");
     expect(r, has_exactly(r, "data.error", "code message"));
     const char *code = str_at(r, "data.error.code");
-    ck_assert_msg(strstr(failures[_i].code, code) != NULL, "%s, not %s\n%s", code, failures[_i].code, response_text(r));
+    ck_assert_msg(!strcmp(failures[_i].code, code), "%s, not %s\n%s", code, failures[_i].code, response_text(r));
     expect(r, strlen(str_at(r, "data.error.message")) > 0);
     expect(r, !at(r, "data.score") && !at(r, "data.result") && !at(r, "data.generated_at"));
 }
@@ -438,7 +438,7 @@ START_TEST(a_report_deleted_while_its_post_is_held_ends_the_wait)
     expect_status(http_delete(server, report_path(report_listed(server, "held-delete"))), 200);
     struct response *r = raw_response(raw, false, 5000);
     origin_release(origin, "/held-delete");
-    expect(r, r->status == 404 || r->status == 201);
+    expect_error(r, 404, "not_found");
     raw_close(raw);
 }
 END_TEST
