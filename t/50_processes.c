@@ -3,11 +3,11 @@
 
 #include <lmdb.h>
 #include <poll.h>
-#include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 static struct origin *origin;
 static struct server *server;
@@ -320,6 +320,42 @@ START_TEST(a_killed_master_leaves_nothing_behind)
 }
 END_TEST
 
+/* What /proc/PID/status says behind ${name}. */
+static char *status_of(pid_t pid, const char *name)
+{
+    struct run run = run_program("/bin/sh", "-c", text("sed -n 's/^%s:[ \\t]*//p' /proc/%d/status | tr -s '\\t ' ' ' | sed 's/ $//'", name, (int)pid), NULL);
+    return text("%.*s", (int)strcspn(run.out, "\n"), run.out);
+}
+
+START_TEST(started_by_root_its_processes_are_the_user_and_have_nothing_of_root)
+{
+    if (geteuid() != 0)
+        return; /* only root can become another user */
+    struct passwd *nobody = getpwnam("nobody");
+    ck_assert_ptr_nonnull(nobody);
+    char *uids = text("%u %u %u %u", nobody->pw_uid, nobody->pw_uid, nobody->pw_uid, nobody->pw_uid);
+    char *gids = text("%u %u %u %u", nobody->pw_gid, nobody->pw_gid, nobody->pw_gid, nobody->pw_gid);
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* it cannot look into a process that has become another user */
+    ck_assert_int_eq(chmod(server->dir, 0755), 0);
+    ck_assert(rmdir(server->data) == 0 && rmdir(server->run) == 0); /* the master makes them */
+    server_spawn(server, "--set", "user=nobody", NULL);
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    struct gone gone = {.count = server_children(server, gone.pids, COUNT(gone.pids))};
+    ck_assert_uint_eq(gone.count, 4);
+    for (size_t i = 0; i < gone.count; i++) {
+        const char *title = process_title(gone.pids[i]);
+        ck_assert_msg(!strcmp(status_of(gone.pids[i], "Uid"), uids), "%s: Uid %s", title, status_of(gone.pids[i], "Uid"));
+        ck_assert_msg(!strcmp(status_of(gone.pids[i], "Gid"), gids), "%s: Gid %s", title, status_of(gone.pids[i], "Gid"));
+        ck_assert_msg(!*status_of(gone.pids[i], "Groups"), "%s: Groups %s", title, status_of(gone.pids[i], "Groups"));
+        ck_assert_str_eq(status_of(gone.pids[i], "CapPrm"), "0000000000000000");
+        ck_assert_str_eq(status_of(gone.pids[i], "CapEff"), "0000000000000000");
+    }
+    server_signal(server, SIGKILL); /* to become another user makes a process forget that it dies with its parent */
+    ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
+    ck_assert_msg(wait_until(all_gone, &gone, 5000), "processes are left");
+}
+END_TEST
+
 START_TEST(a_connection_in_the_queue_outlives_its_worker)
 {
     struct raw *raws[40];
@@ -505,6 +541,7 @@ int main(void)
     tcase_add_test(tcase, a_page_in_the_works_outlives_its_auditor);
     tcase_add_test(tcase, a_page_that_kills_its_auditor_again_and_again_fails_alone);
     tcase_add_test(tcase, a_killed_master_leaves_nothing_behind);
+    tcase_add_test(tcase, started_by_root_its_processes_are_the_user_and_have_nothing_of_root);
     tcase_add_test(tcase, a_connection_in_the_queue_outlives_its_worker);
     tcase_add_test(tcase, whoever_stands_still_is_killed_and_replaced);
     tcase_add_loop_test(tcase, a_gentle_stop_answers_held_posts_pending_and_ends_soon, 0, COUNT(gentle));
