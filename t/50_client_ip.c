@@ -26,12 +26,6 @@ static void teardown(void)
     server_discard(server);
 }
 
-static void start_with(const char *yaml)
-{
-    server_configure(server, yaml);
-    server_start(server);
-}
-
 /* what ${address} has used of the limiter, as the operator sees it */
 static long used_by(const char *address)
 {
@@ -91,7 +85,7 @@ static const char *const tricks[] = {
 
 START_TEST(no_header_buys_a_new_budget)
 {
-    start_with(LIMITS("500"));
+    server_start_with(server, LIMITS("500"));
     for (int i = 0; i < (int)COUNT(tricks) * 3; i++) {
         const char *trick = tricks[i / 3];
         char line[256];
@@ -141,7 +135,7 @@ static const struct {
 
 START_TEST(the_client_is_who_the_nearest_proxy_saw)
 {
-    start_with(text("trusted_proxies: [%s]\n" LIMITS("5"), forwards[_i].trusted));
+    server_start_with(server, text("trusted_proxies: [%s]\n" LIMITS("5"), forwards[_i].trusted));
     const char *const *lines = forwards[_i].lines;
     expect_status(http(server, .path = SURFACE, .key = "", .headers = {lines[0], lines[1], lines[2]}), 404);
     ck_assert_msg(used_by(forwards[_i].client) == 1, "%s is not charged", forwards[_i].client);
@@ -151,7 +145,7 @@ END_TEST
 
 START_TEST(an_ipv6_caller_cannot_rotate_within_its_network)
 {
-    start_with("trusted_proxies: [127.0.0.1]\n" LIMITS("3"));
+    server_start_with(server, "trusted_proxies: [127.0.0.1]\n" LIMITS("3"));
     for (int i = 0; i < 10; i++) {
         struct response *r =
             http(server, .path = SURFACE, .key = "", .headers = {text("X-Forwarded-For: 2001:db8:1:2:%x::%x", i + 1, i * 77)});
@@ -330,7 +324,7 @@ END_TEST
 
 START_TEST(a_listener_without_it_takes_no_header)
 {
-    start_with("trusted_proxies: [127.0.0.0/8]\n");
+    server_start_with(server, "trusted_proxies: [127.0.0.0/8]\n");
     struct raw *raw = raw_open(server);
     raw_text(raw, "PROXY TCP4 198.51.100.7 192.0.2.1 4660 80\r\n%s", request);
     struct response *r = raw_response(raw, false, 5000);

@@ -25,8 +25,7 @@ static char *with_api(const char *api)
 
 static void start_with(const char *api)
 {
-    server_configure(server, with_api(api));
-    server_start(server);
+    server_start_with(server, with_api(api));
     internal = server_internal(server);
 }
 

@@ -1,5 +1,5 @@
 /* Exact bytes: smuggling first of all, errors before any handler, pipelining, and clients that are slow or vanish. design.md §4. */
-#include "harness.h"
+#include "raw_kit.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -11,8 +11,7 @@ static struct server *server;
 static void setup(void)
 {
     origin = origin_usual();
-    server = server_shared(&(struct server_options){
-        .origin = origin, .yaml = "timeouts: { header: 1s, body: 1500ms, send: 2s, idle: 2500ms }\nreports: { wait: 6s }"});
+    server = server_shared(&(struct server_options){.origin = origin, .yaml = SHORT_TIMEOUTS});
 }
 
 static void teardown(void)
@@ -21,10 +20,6 @@ static void teardown(void)
     origin_stop(origin);
 }
 
-#define LINE "GET /healthz HTTP/1.1\r\n"
-#define HOST "Host: x\r\n"
-#define GET_REPORTS "GET /api/v1/reports HTTP/1.1\r\n" HOST
-#define POST_REPORTS "POST /api/v1/reports HTTP/1.1\r\n" HOST "Content-Type: application/x-www-form-urlencoded\r\n"
 #define SMUGGLED "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
 
 /*

@@ -1,5 +1,5 @@
 /* Clients that are slow or vanish: every wait on them ends, and nothing is lost. design.md §4. */
-#include "harness.h"
+#include "raw_kit.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -10,8 +10,7 @@ static struct server *server;
 static void setup(void)
 {
     origin = origin_usual();
-    server = server_shared(&(struct server_options){
-        .origin = origin, .yaml = "timeouts: { header: 1s, body: 1500ms, send: 2s, idle: 2500ms }\nreports: { wait: 6s }"});
+    server = server_shared(&(struct server_options){.origin = origin, .yaml = SHORT_TIMEOUTS});
 }
 
 static void teardown(void)
@@ -19,11 +18,6 @@ static void teardown(void)
     server_shared_stop(server);
     origin_stop(origin);
 }
-
-#define LINE "GET /healthz HTTP/1.1\r\n"
-#define HOST "Host: x\r\n"
-#define GET_REPORTS "GET /api/v1/reports HTTP/1.1\r\n" HOST
-#define POST_REPORTS "POST /api/v1/reports HTTP/1.1\r\n" HOST "Content-Type: application/x-www-form-urlencoded\r\n"
 
 static void expect_end(struct raw *raw, int64_t since, int64_t at_least, int64_t at_most)
 {

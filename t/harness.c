@@ -210,6 +210,12 @@ void server_start(struct server *s)
     s->key = key_new(s, "main", NULL);
 }
 
+void server_start_with(struct server *s, const char *yaml)
+{
+    server_configure(s, yaml);
+    server_start(s);
+}
+
 void server_signal(const struct server *s, int signal_number)
 {
     ck_assert_int_gt(s->pid, 0);

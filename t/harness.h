@@ -73,6 +73,8 @@ void server_configure(struct server *s, const char *yaml);
 
 /* server_start(s): start assayd and wait for its ready line; the first start also makes the workspace and the key, unless told not to. */
 void server_start(struct server *s);
+/* server_start_with(s, yaml): configured so. */
+void server_start_with(struct server *s, const char *yaml);
 /*
  * server_spawn(s, …): the same, but wait for nothing; further arguments end with NULL. server_ready: wait for the ready line; false when it
  * ends first or after ${within_ms}.
