@@ -116,6 +116,17 @@ START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays
 }
 END_TEST
 
+START_TEST(make_run_is_this_with_the_page_that_is_named)
+{
+    const char *make = "env -u MAKEFLAGS -u MAKELEVEL make -n run URL=%s 2>&1 | grep assay.demo >'%s/said' && "
+                       "sed 's|\\./assay|echo|' '%s/said' | sh";
+    struct run with = run_program("/bin/sh", "-c", text(make, "https://example.com/a?b", server->dir, server->dir), NULL);
+    ck_assert_msg(with.status == 0 && !strcmp(with.out, "demo https://example.com/a?b\n"), "%d: %s%s", with.status, with.out, with.err);
+    struct run without = run_program("/bin/sh", "-c", text(make, "", server->dir, server->dir), NULL);
+    ck_assert_msg(without.status == 0 && !strcmp(without.out, "demo\n"), "%d: %s%s", without.status, without.out, without.err);
+}
+END_TEST
+
 static size_t count_of(const char *what)
 {
     struct json_object *list = assay_list(server, what, "list", NULL);
@@ -228,6 +239,7 @@ int main(void)
     TCase *tcase = harness_case(suite, "a directory each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays_until_ctrl_c);
+    tcase_add_test(tcase, make_run_is_this_with_the_page_that_is_named);
     tcase_add_test(tcase, a_second_run_is_quick_and_makes_nothing_again);
     tcase_add_test(tcase, a_page_that_is_named_is_graded_and_one_that_cannot_be_says_why);
     tcase_add_loop_test(tcase, a_url_that_is_none_ends_it_with_a_sentence, 0, COUNT(refused));
