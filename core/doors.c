@@ -430,8 +430,8 @@ static void refuse_head(const struct conn *c)
     static const char body[] = "{\"error\":{\"code\":\"bad_request\",\"message\":\"The head of the request is larger than 32 KiB.\"}}";
     char answer[512];
     int n = snprintf(answer, sizeof(answer),
-                     "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %.*s\r\n"
-                     "Connection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                     "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n"
+                     "X-Request-Id: %.*s\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
                      (int)sizeof(c->worker->id), pipeline_id(c->worker).p, strlen(body), body);
     if (c->socket->ssl == NULL && send(h2o_socket_get_fd(c->socket), answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return; /* it is going anyway */

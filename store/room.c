@@ -113,7 +113,8 @@ bool txn_results_fit(struct store_txn *t, size_t results_bytes)
     if (t->full < 0)
         look_at_room(t);
     if (t->spare_pages < pages) {
-        snprintf(t->s->why, sizeof(t->s->why), "what is left of the map and the disk is kept for deletes: make room, raise store.map_size, or delete reports");
+        snprintf(t->s->why, sizeof(t->s->why),
+                 "what is left of the map and the disk is kept for deletes: make room, raise store.map_size, or delete reports");
         return false;
     }
     t->spare_pages -= pages;

@@ -1,6 +1,6 @@
 /*
- * What the store's tests of the widget share: a store with the agent of a workspace, visitors of it and what they do, and readers that return
- * what a callback got.
+ * What the store's tests of the widget share: a store with the agent of a workspace, visitors of it and what they do, and readers that
+ * return what a callback got.
  */
 #ifndef ASSAY_T_STORE_WIDGET_KIT_H
 #define ASSAY_T_STORE_WIDGET_KIT_H
@@ -25,8 +25,8 @@ struct visitor {
 struct ulid agent_new(uint64_t of);
 
 /*
- * init_try(of, secret, next): begin with the agent ${of}, under a secret (NULL: none), or under ${next}, which is filled in. visitor_of: a new
- * visitor of that agent; visitor_new: of ${agent}.
+ * init_try(of, secret, next): begin with the agent ${of}, under a secret (NULL: none), or under ${next}, which is filled in. visitor_of: a
+ * new visitor of that agent; visitor_new: of ${agent}.
  */
 struct store_answer init_try(const struct ulid *of, const char *secret, char *next);
 struct visitor visitor_of(const struct ulid *of);

@@ -33,22 +33,19 @@ static void teardown(void)
 
 #define run_work(by, ...) (work = watch_start((by), NULL, assay_path(), "-c", server->conf, __VA_ARGS__, NULL))
 
-/* Columns: the command (NULL: the backup's directory), what its line says, the last words; whether the server runs meanwhile. */
+/* Columns: the command, whether the backup's directory is its argument, what its line says, the last words; is the server there? */
 static const struct {
-    const char *command[3], *line, *last;
+    const char *command;
+    bool of_backup;
+    const char *line, *last;
     bool beside_server;
 } works[] = {
-    {{"check"}, "Checking: ", "all is well", true},
-    {{"check"}, "Checking: ", "all is well", false},
-    {{"backup", NULL}, "Copying: ", "The backup is in", true},
-    {{"backup", NULL}, "Copying: ", "The backup is in", false},
-    {{"restore", NULL}, "Checking and restoring: ", "is restored from", false},
+    {"check", false, "Checking: ", "all is well", true},
+    {"check", false, "Checking: ", "all is well", false},
+    {"backup", true, "Copying: ", "The backup is in", true},
+    {"backup", true, "Copying: ", "The backup is in", false},
+    {"restore", true, "Checking and restoring: ", "is restored from", false},
 };
-
-static const char *words(const char *word)
-{
-    return word ? word : backup;
-}
 
 /* "12 of 34 (35 %)" behind ${line}; the last of them is not past its end. */
 static void expect_counts(const char *line)
@@ -65,12 +62,11 @@ static void expect_counts(const char *line)
 
 START_TEST(how_far_long_work_is_shows_on_a_terminal_and_goes)
 {
-    bool one_word = strcmp(works[_i].command[0], "check") == 0;
-    if (!strcmp(works[_i].command[0], "restore"))
+    if (!strcmp(works[_i].command, "restore"))
         assay_ok(server, "backup", backup, NULL);
     if (!works[_i].beside_server)
         server_stop(server);
-    run_work(BY_TERMINAL, works[_i].command[0], one_word ? NULL : words(works[_i].command[1]));
+    run_work(BY_TERMINAL, works[_i].command, works[_i].of_backup ? backup : NULL);
     ck_assert_msg(watch_wait(work) == 0, "%s", work->said);
     expect_counts(text("%s%s", CLEAR, works[_i].line));
     const char *last = strstr(work->said, works[_i].last), *cleared = NULL;
