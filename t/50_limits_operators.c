@@ -182,7 +182,7 @@ START_TEST(metrics_count_over_workers_deaths_and_reloads)
     ck_assert_int_eq(metric(&internal, "assay_limiter_admitted_total{limiter=\"api\"}"), 4);
     ck_assert_int_ge(metric(&internal, "assay_limiter_slots"), 1048576);
     ck_assert_int_eq(metric(&internal, "assay_limiter_evicted_alive_total{limiter=\"api\"}"), 0);
-    ck_assert_int_ge(metric(&internal, "assay_limiter_slots_used{limiter=\"api\"}"), 0);
+    ck_assert_int_ge(metric(&internal, "assay_limiter_slots_used{limiter=\"api\"}"), 0); /* a sample of so large a table may miss it */
     kill(server->pid, SIGKILL);
     server_wait(server, 5000);
 }

@@ -304,9 +304,10 @@ START_TEST(a_full_store_refuses_creates_while_reads_and_deletes_go_on)
     expect_status(http_get(server, "/api/v1/reports?per_page=25&search=ffff"), 200);
     expect_status(http_get(server, "/healthz"), 200);
     ck_assert_uint_eq(json_object_array_length(assay_list(server, "key", "list", NULL)), 1);
+    unsigned others = 0; /* the project has an id of the same numbers */
     for (int64_t id = first; id <= last; id++) {
         r = http_delete(server, report_path(id));
-        expect(r, r->status == 200 || r->status == 404);
+        expect(r, r->status == 200 || (r->status == 404 && others++ == 0));
     }
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 0);
     int64_t deadline = now_ms() + 10000;
