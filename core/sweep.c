@@ -3,9 +3,12 @@
 #include "crowd.h"
 #include "linger.h"
 #include "room.h"
+#include "http/pipeline.h"
 #include "http/stream.h"
 
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 
 /* bodies being received, of all connections of a worker: past it the largest are closed first */
@@ -24,10 +27,13 @@
 /* the library has nothing to send on this connection before the head is whole, so we may */
 static void refuse_head(const struct conn *c)
 {
-    static const char answer[] =
-        "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 91\r\n\r\n"
-        "{\"error\":{\"code\":\"bad_request\",\"message\":\"The head of the request is larger than 32 KiB.\"}}";
-    if (c->socket->ssl == NULL && send(h2o_socket_get_fd(c->socket), answer, sizeof(answer) - 1, MSG_NOSIGNAL) < 0)
+    static const char body[] = "{\"error\":{\"code\":\"bad_request\",\"message\":\"The head of the request is larger than 32 KiB.\"}}";
+    char answer[512];
+    int n = snprintf(answer, sizeof(answer),
+                     "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n"
+                     "X-Request-Id: %.*s\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                     (int)sizeof(c->worker->id), pipeline_id(c->worker).p, strlen(body), body);
+    if (c->socket->ssl == NULL && send(h2o_socket_get_fd(c->socket), answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return; /* it is going anyway */
 }
 

@@ -42,7 +42,7 @@ struct store_txn {
     MDB_txn *mdb; /* NULL: none under way */
     int64_t now;
     enum store_status error; /* the first that happened half-way */
-    int full;                /* creates are refused: -1 not looked at yet */
+    int full;                /* creates are refused, and why (room.c): -1 not looked at yet */
     uint64_t spare_pages;    /* for results, as of that look, less what was taken since: behind them are those kept for deletes */
     bool counters_dirty;
     struct counters_record counters;

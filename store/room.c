@@ -1,6 +1,8 @@
 #include "internal.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <sys/statvfs.h>
 
 /* What room there is in the map, and who may have it: creates first go without, then results and upkeep; deletes always have some. */
 
@@ -42,13 +44,34 @@ static bool is_full(const struct room *r)
            (r->behind + r->free <= r->reserve || (r->behind <= r->map / 50 && r->free <= r->map / 5));
 }
 
+enum { ROOM_LEFT, MAP_FULL, DISK_FULL };
+
+/* The disk may end before the map does: what creates leave of it, deletes take until pages of the file are free again. */
+static void look_at_disk(struct store_txn *t)
+{
+    static const uint64_t reserve_bytes = (uint64_t)16 << 20;
+    struct statvfs fs;
+    MDB_stat stat;
+    if (statvfs(t->s->dir, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= reserve_bytes)
+        return;
+    mdb_env_stat(t->s->env, &stat);
+    uint64_t reserve = reserve_bytes / stat.ms_psize;
+    uint64_t room = (uint64_t)fs.f_bavail * fs.f_frsize / stat.ms_psize + look_room(t->s, 0, UINT_MAX).free;
+    uint64_t spare = room > reserve / 2 ? room - reserve / 2 : 0;
+    if (t->full == ROOM_LEFT && room <= reserve)
+        t->full = DISK_FULL;
+    if (t->spare_pages > spare)
+        t->spare_pages = spare;
+}
+
 /* the reserve that creates leave is for finishes and deletes, and its second half for deletes alone */
 static void look_at_room(struct store_txn *t)
 {
     struct room r = look_room(t->s, 0, 2);
     uint64_t room = r.behind + r.free;
-    t->full = is_full(&r);
+    t->full = is_full(&r) ? MAP_FULL : ROOM_LEFT;
     t->spare_pages = !r.known ? r.behind : room > r.reserve / 2 ? room - r.reserve / 2 : 0;
+    look_at_disk(t);
 }
 
 uint64_t txn_slice(struct store_txn *t, uint64_t limit)
@@ -76,9 +99,11 @@ bool txn_is_full(struct store_txn *t)
 {
     if (t->full < 0)
         look_at_room(t);
-    if (t->full)
-        snprintf(t->s->why, sizeof(t->s->why), "the map is nearly used up: raise store.map_size, or delete reports");
-    return t->full != 0;
+    if (t->full != ROOM_LEFT)
+        snprintf(t->s->why, sizeof(t->s->why), "%s",
+                 t->full == MAP_FULL ? "the map is nearly used up: raise store.map_size, or delete reports"
+                                     : "the disk is nearly full: make room, or move data_dir, or delete reports");
+    return t->full != ROOM_LEFT;
 }
 
 bool txn_results_fit(struct store_txn *t, size_t results_bytes)
@@ -88,7 +113,8 @@ bool txn_results_fit(struct store_txn *t, size_t results_bytes)
     if (t->full < 0)
         look_at_room(t);
     if (t->spare_pages < pages) {
-        snprintf(t->s->why, sizeof(t->s->why), "what is left of the map is kept for deletes: raise store.map_size, or delete reports");
+        snprintf(t->s->why, sizeof(t->s->why),
+                 "what is left of the map and the disk is kept for deletes: make room, raise store.map_size, or delete reports");
         return false;
     }
     t->spare_pages -= pages;

@@ -210,6 +210,10 @@ enum store_status store_open(const struct store_options *options, struct store *
         return status;
     }
     snprintf(s->dir, sizeof(s->dir), "%s", options->dir);
+    /* its reader's slot, which it keeps from here on, however many others come */
+    MDB_txn *unused;
+    if (store_snapshot(s, &unused) == STORE_OK)
+        store_read_end(s);
     *out = s;
     return STORE_OK;
 }

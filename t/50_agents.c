@@ -28,13 +28,6 @@ static struct json_object *only(struct json_object *list)
     return json_object_array_get_idx(list, 0);
 }
 
-static const char *member(struct json_object *object, const char *name)
-{
-    struct json_object *value = NULL;
-    ck_assert_msg(json_object_object_get_ex(object, name, &value), "no %s in %s", name, json_object_to_json_string(object));
-    return json_object_get_string(value);
-}
-
 START_TEST(an_agent_is_created_listed_updated_and_deleted)
 {
     start_if(_i);
@@ -43,22 +36,22 @@ START_TEST(an_agent_is_created_listed_updated_and_deleted)
                         "--language", "de", "--require-lead", NULL);
     ck_assert_msg(strlen(id) == 26 && strspn(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == 26, "create printed %s", id);
     struct json_object *agent = only(assay_list(server, "agent", "list", NULL));
-    ck_assert_str_eq(member(agent, "id"), id);
-    ck_assert_str_eq(member(agent, "name"), "Shop");
-    ck_assert_str_eq(member(agent, "is_published"), "true");
-    ck_assert_str_eq(member(agent, "require_lead_before_chat"), "true");
-    ck_assert_str_eq(member(agent, "allowed_origins"), "[ \"https:\\/\\/example.com\" ]");
-    ck_assert_str_eq(member(agent, "starter_prompts"), "[ \"Where is my order?\" ]");
-    ck_assert_str_eq(member(agent, "theme"), "{ \"color\": \"#0a7\" }");
-    ck_assert_str_eq(member(agent, "language_default"), "de");
+    ck_assert_str_eq(record_text(agent, "id"), id);
+    ck_assert_str_eq(record_text(agent, "name"), "Shop");
+    ck_assert_str_eq(record_text(agent, "is_published"), "true");
+    ck_assert_str_eq(record_text(agent, "require_lead_before_chat"), "true");
+    ck_assert_str_eq(record_text(agent, "allowed_origins"), "[ \"https:\\/\\/example.com\" ]");
+    ck_assert_str_eq(record_text(agent, "starter_prompts"), "[ \"Where is my order?\" ]");
+    ck_assert_str_eq(record_text(agent, "theme"), "{ \"color\": \"#0a7\" }");
+    ck_assert_str_eq(record_text(agent, "language_default"), "de");
     assay_ok(server, "agent", "update", id, "--unpublished", "--prompt", "", "--origin", "*", "--no-require-lead", NULL);
     agent = only(assay_list(server, "agent", "list", "--workspace", "acme", NULL));
-    ck_assert_str_eq(member(agent, "is_published"), "false");
-    ck_assert_str_eq(member(agent, "starter_prompts"), "[ ]");
-    ck_assert_str_eq(member(agent, "allowed_origins"), "[ \"*\" ]");
-    ck_assert_str_eq(member(agent, "theme"), "{ \"color\": \"#0a7\" }");
-    ck_assert_str_eq(member(agent, "lead_form_fields"), "[ { \"name\": \"company\" } ]");
-    ck_assert_str_eq(member(agent, "name"), "Shop");
+    ck_assert_str_eq(record_text(agent, "is_published"), "false");
+    ck_assert_str_eq(record_text(agent, "starter_prompts"), "[ ]");
+    ck_assert_str_eq(record_text(agent, "allowed_origins"), "[ \"*\" ]");
+    ck_assert_str_eq(record_text(agent, "theme"), "{ \"color\": \"#0a7\" }");
+    ck_assert_str_eq(record_text(agent, "lead_form_fields"), "[ { \"name\": \"company\" } ]");
+    ck_assert_str_eq(record_text(agent, "name"), "Shop");
     assay_ok(server, "agent", "delete", id, NULL);
     ck_assert_uint_eq(json_object_array_length(assay_list(server, "agent", "list", NULL)), 0);
     struct run again = assay(server, "agent", "delete", id, NULL);
@@ -119,24 +112,24 @@ START_TEST(a_token_is_made_listed_rotated_and_revoked_apart_from_keys)
                   run.err);
     ck_assert(!strstr(run.err, "asy_wp_"));
     struct json_object *token = only(assay_list(server, "token", "list", NULL));
-    ck_assert_str_eq(member(token, "scopes"), "[ \"wp:sync\" ]");
-    ck_assert_str_eq(member(token, "require_signature"), "true");
-    ck_assert_str_eq(member(token, "state"), "active");
+    ck_assert_str_eq(record_text(token, "scopes"), "[ \"wp:sync\" ]");
+    ck_assert_str_eq(record_text(token, "require_signature"), "true");
+    ck_assert_str_eq(record_text(token, "state"), "active");
     ck_assert_uint_eq(json_object_array_length(assay_list(server, "key", "list", NULL)), 0);
-    char *id = text("%s", member(token, "id"));
+    char *id = text("%s", record_text(token, "id"));
     ck_assert_int_eq(assay(server, "key", "revoke", id, NULL).status, 1);
     ck_assert_int_eq(assay(server, "key", "rotate", id, NULL).status, 1);
     char *secret = assay_ok(server, "token", "rotate", id, "--overlap", "0", NULL);
     ck_assert_msg(!strncmp(secret, "asy_wp_", 7) && strncmp(secret, run.out, 43) != 0, "%s", secret);
     struct json_object *both = assay_list(server, "token", "list", NULL);
     ck_assert_uint_eq(json_object_array_length(both), 2);
-    ck_assert_str_eq(member(json_object_array_get_idx(both, 0), "state"), "expired");
-    ck_assert_str_eq(member(json_object_array_get_idx(both, 1), "require_signature"), "true");
-    id = text("%s", member(json_object_array_get_idx(both, 1), "id"));
+    ck_assert_str_eq(record_text(json_object_array_get_idx(both, 0), "state"), "expired");
+    ck_assert_str_eq(record_text(json_object_array_get_idx(both, 1), "require_signature"), "true");
+    id = text("%s", record_text(json_object_array_get_idx(both, 1), "id"));
     assay_ok(server, "token", "revoke", id, NULL);
-    ck_assert_str_eq(member(json_object_array_get_idx(assay_list(server, "token", "list", NULL), 1), "state"), "revoked");
+    ck_assert_str_eq(record_text(json_object_array_get_idx(assay_list(server, "token", "list", NULL), 1), "state"), "revoked");
     assay_ok(server, "key", "create", "--workspace", "acme", NULL);
-    id = text("%s", member(only(assay_list(server, "key", "list", NULL)), "id"));
+    id = text("%s", record_text(only(assay_list(server, "key", "list", NULL)), "id"));
     ck_assert_int_eq(assay(server, "token", "revoke", id, NULL).status, 1);
     assay_ok(server, "check", NULL);
 }

@@ -7,8 +7,7 @@ static int64_t a_report;
 
 static void setup(void)
 {
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_shared(&(struct server_options){.origin = origin});
     a_report = report_queued(server, "http://alpha.test/");
 }
@@ -218,7 +217,7 @@ enum { CONNECTIONS = 24 };
 
 static void ask(struct raw *raw, const char *key)
 {
-    raw_text(raw, "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", key);
+    raw_get(raw, key, "/api/v1/reports");
 }
 
 START_TEST(a_revoked_key_ends_within_a_second_on_every_worker)

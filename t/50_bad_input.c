@@ -89,11 +89,11 @@ static const struct {
     {"POST", REPORTS, NULL, "url=http://alpha.test/\xe9", 400, BAD, NULL},
     {"POST", REPORTS, NULL, "url=http://alpha.test/&other=%ff", 400, BAD, NULL},
     {"POST", REPORTS, NULL, "url=http://alpha.test/&%ff=other", 400, BAD, NULL},
-    {"POST", REPORTS, NULL, "url=http://alpha.test/&url=http://beta.test/", 0, BAD "|" INVALID, "url"},
-    {"POST", REPORTS, NULL, "url=http://alpha.test/&url=http://alpha.test/", 0, BAD "|" INVALID, "url"},
-    {"PUT", REPORTS "/{id}", NULL, "privacy=0&privacy=1", 0, BAD "|" INVALID, "privacy"},
+    {"POST", REPORTS, NULL, "url=http://alpha.test/&url=http://beta.test/", 422, INVALID, "url"},
+    {"POST", REPORTS, NULL, "url=http://alpha.test/&url=http://alpha.test/", 422, INVALID, "url"},
+    {"PUT", REPORTS "/{id}", NULL, "privacy=0&privacy=1", 422, INVALID, "privacy"},
     {"PUT", REPORTS "/{id}", NULL, "update=%", 400, BAD, NULL},
-    {"GET", REPORTS "?sort=asc&sort=desc", NULL, NULL, 0, BAD "|" INVALID, "sort"},
+    {"GET", REPORTS "?sort=asc&sort=desc", NULL, NULL, 422, INVALID, "sort"},
     /* queries and paths */
     {"GET", REPORTS "?search=%zz", NULL, NULL, 400, BAD, NULL},
     {"GET", REPORTS "?search=%", NULL, NULL, 400, BAD, NULL},
@@ -166,7 +166,7 @@ START_TEST(it_is_refused_with_its_code_and_nothing_is_kept)
     int64_t before = reports();
     struct response *r = http(server, .method = cases[_i].method, .path = with_id(cases[_i].path), .body = cases[_i].body,
                               .headers = {"Prefer: respond-async", cases[_i].header});
-    int status = cases[_i].status ? cases[_i].status : r->status == 400 ? 400 : 422;
+    int status = cases[_i].status;
     expect_error(r, status, cases[_i].code);
     if (status == 422)
         expect(r, len_at(r, text("error.errors.%s", cases[_i].field)) > 0);
@@ -260,12 +260,8 @@ START_TEST(a_url_that_grows_over_2048_characters_when_normalised_is_refused)
     ck_assert_uint_lt(strlen(url), 2048);
     struct response *r =
         http(server, .method = "POST", .path = REPORTS, .body = form("url", url, NULL), .headers = {"Prefer: respond-async"});
-    if (r->status == 202) {
-        expect(r, strlen(str_at(r, "data.url")) <= 2048);
-        expect_status(http_delete(server, report_path(int_at(r, "data.id"))), 200);
-    } else {
-        expect_error(r, 422, INVALID);
-    }
+    expect_error(r, 422, INVALID);
+    expect(r, len_at(r, "error.errors.url") > 0);
 }
 END_TEST
 
@@ -285,7 +281,12 @@ START_TEST(ten_thousand_parameters_are_no_trouble)
         end += sprintf(end, "&%c=%c", 'a' + i % 26, 'a' + i % 7);
     int64_t before = now_ms();
     struct response *r = http(server, .path = text(REPORTS "?per_page=10%.*s", 24000, many), .may_fail = true);
-    expect(r, r->status == 200);
+    expect_status(r, 200);
+    char *names = calloc(1, 10000 * 2 + 1);
+    ck_assert_ptr_nonnull(names);
+    for (size_t i = 0; i < 20000; i += 2)
+        memcpy(names + i, i % 4 ? "&b" : "&a", 2);
+    expect_status(http(server, .path = text(REPORTS "?per_page=10%s", names)), 200); /* all ten thousand of them fit into a head */
     r = http(server, .path = text(REPORTS "?per_page=10%s", many), .may_fail = true);
     expect_error(r, 400, BAD);
     r = http_put(server, report_path(a_report), text("privacy=0%.*s", 16000, many));
@@ -305,13 +306,12 @@ START_TEST(a_header_of_twenty_kib_is_read_and_one_of_forty_is_400)
 }
 END_TEST
 
-START_TEST(a_search_longer_than_any_url_is_empty_or_refused)
+START_TEST(a_search_may_be_as_long_as_a_url_and_no_longer)
 {
-    struct response *r = http_get(server, text(REPORTS "?search=%03000d", 1));
-    if (r->status == 200)
-        expect_int(r, "meta.total", 0);
-    else
-        expect_error(r, 422, INVALID);
+    expect_int(http_get(server, text(REPORTS "?search=%02048d", 1)), "meta.total", 0);
+    struct response *r = http_get(server, text(REPORTS "?search=%02049d", 1));
+    expect_error(r, 422, INVALID);
+    expect(r, len_at(r, "error.errors.search") > 0);
 }
 END_TEST
 
@@ -378,7 +378,7 @@ int main(void)
     tcase_add_test(tcase, a_password_may_not_have_256_bytes);
     tcase_add_test(tcase, ten_thousand_parameters_are_no_trouble);
     tcase_add_test(tcase, a_header_of_twenty_kib_is_read_and_one_of_forty_is_400);
-    tcase_add_test(tcase, a_search_longer_than_any_url_is_empty_or_refused);
+    tcase_add_test(tcase, a_search_may_be_as_long_as_a_url_and_no_longer);
     tcase_add_loop_test(tcase, the_callers_request_id_is_echoed_if_it_is_well_formed, 0, COUNT(ids));
     tcase_add_test(tcase, a_request_id_has_at_most_128_characters);
     tcase_add_test(tcase, made_request_ids_differ);

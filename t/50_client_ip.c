@@ -3,12 +3,10 @@
  * protocol. api.md §1, design.md §4.
  */
 #include "harness.h"
+#include "tls_kit.h"
 
 #include <arpa/inet.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -25,24 +23,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
-}
-
-static void start_with(const char *yaml)
-{
-    server_configure(server, yaml);
-    server_start(server);
-}
-
-static long remaining(const struct response *r)
-{
-    const char *value = header(r, "X-RateLimit-Remaining");
-    expect(r, value != NULL);
-    return strtol(value, NULL, 10);
+    server_discard(server);
 }
 
 /* what ${address} has used of the limiter, as the operator sees it */
@@ -104,7 +85,7 @@ static const char *const tricks[] = {
 
 START_TEST(no_header_buys_a_new_budget)
 {
-    start_with(LIMITS("500"));
+    server_start_with(server, LIMITS("500"));
     for (int i = 0; i < (int)COUNT(tricks) * 3; i++) {
         const char *trick = tricks[i / 3];
         char line[256];
@@ -112,7 +93,7 @@ START_TEST(no_header_buys_a_new_budget)
         const char *mark = strstr(trick, "%d");
         snprintf(line, sizeof(line), "%.*s%d%s", (int)(mark - trick), trick, i + 1, mark + 2);
         struct response *r = http(server, .path = SURFACE, .key = "", .headers = {line});
-        ck_assert_msg(remaining(r) == 499 - i, "%s", response_text(r));
+        ck_assert_msg(header_number(r, "X-RateLimit-Remaining") == 499 - i, "%s", response_text(r));
         response_free(r);
     }
     ck_assert_int_eq(used_by("127.0.0.1"), (long)COUNT(tricks) * 3);
@@ -154,7 +135,7 @@ static const struct {
 
 START_TEST(the_client_is_who_the_nearest_proxy_saw)
 {
-    start_with(text("trusted_proxies: [%s]\n" LIMITS("5"), forwards[_i].trusted));
+    server_start_with(server, text("trusted_proxies: [%s]\n" LIMITS("5"), forwards[_i].trusted));
     const char *const *lines = forwards[_i].lines;
     expect_status(http(server, .path = SURFACE, .key = "", .headers = {lines[0], lines[1], lines[2]}), 404);
     ck_assert_msg(used_by(forwards[_i].client) == 1, "%s is not charged", forwards[_i].client);
@@ -164,7 +145,7 @@ END_TEST
 
 START_TEST(an_ipv6_caller_cannot_rotate_within_its_network)
 {
-    start_with("trusted_proxies: [127.0.0.1]\n" LIMITS("3"));
+    server_start_with(server, "trusted_proxies: [127.0.0.1]\n" LIMITS("3"));
     for (int i = 0; i < 10; i++) {
         struct response *r =
             http(server, .path = SURFACE, .key = "", .headers = {text("X-Forwarded-For: 2001:db8:1:2:%x::%x", i + 1, i * 77)});
@@ -343,7 +324,7 @@ END_TEST
 
 START_TEST(a_listener_without_it_takes_no_header)
 {
-    start_with("trusted_proxies: [127.0.0.0/8]\n");
+    server_start_with(server, "trusted_proxies: [127.0.0.0/8]\n");
     struct raw *raw = raw_open(server);
     raw_text(raw, "PROXY TCP4 198.51.100.7 192.0.2.1 4660 80\r\n%s", request);
     struct response *r = raw_response(raw, false, 5000);
@@ -355,30 +336,10 @@ END_TEST
 
 /* ---- and TLS behind it ---- */
 
-static void write_certificate(const char *certificate, const char *key)
-{
-    EVP_PKEY *pair = EVP_EC_gen("P-256");
-    X509 *x = X509_new();
-    ck_assert(pair && x);
-    ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
-    X509_gmtime_adj(X509_getm_notBefore(x), -60);
-    X509_gmtime_adj(X509_getm_notAfter(x), 3600);
-    X509_set_pubkey(x, pair);
-    X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC, (const unsigned char *)"x", -1, -1, 0);
-    X509_set_issuer_name(x, X509_get_subject_name(x));
-    ck_assert_int_gt(X509_sign(x, pair, EVP_sha256()), 0);
-    FILE *file = fopen(certificate, "w");
-    ck_assert(file && PEM_write_X509(file, x) == 1 && fclose(file) == 0);
-    file = fopen(key, "w");
-    ck_assert(file && PEM_write_PrivateKey(file, pair, NULL, NULL, 0, NULL, NULL) == 1 && fclose(file) == 0);
-    X509_free(x);
-    EVP_PKEY_free(pair);
-}
-
 START_TEST(the_header_stands_before_the_tls_handshake)
 {
     char *certificate = text("%s/cert.pem", server->dir), *key = text("%s/key.pem", server->dir), answer[64] = "";
-    write_certificate(certificate, key);
+    EVP_PKEY_free(tls_pair(certificate, key, false, 1));
     server_configure(server, PROXIED);
     server_spawn(server, "--set", "listen.0.proxy_protocol=true", "--set", text("listen.0.tls.certificate=%s", certificate), "--set",
                  text("listen.0.tls.key=%s", key), NULL);

@@ -203,23 +203,17 @@ END_TEST
 
 /* ---- the limiter ---- */
 
-static long told(const struct response *r, const char *name)
-{
-    expect(r, header(r, name) != NULL);
-    return atol(header(r, name));
-}
-
 /* how many of so many requests are let in; every answer tells of a window that is going on by the server's clock */
 static int let_in(const char *key, int requests)
 {
     int count = 0;
     for (int i = 0; i < requests; i++) {
         struct response *r = http(server, .path = "/api/v1/reports", .key = key);
-        long left = told(r, "X-RateLimit-Reset") - (long)(time(NULL) + *offset_ms / 1000);
+        long left = header_number(r, "X-RateLimit-Reset") - (long)(time(NULL) + *offset_ms / 1000);
         expect(r, r->status == 200 || r->status == 429);
         expect(r, left >= -1 && left <= WINDOW + 2);
         if (r->status == 429)
-            expect(r, labs(told(r, "Retry-After") - left) <= 2);
+            expect(r, labs(header_number(r, "Retry-After") - left) <= 2);
         count += r->status == 200;
     }
     return count;

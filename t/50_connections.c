@@ -26,12 +26,6 @@ static void teardown(void)
     origin_stop(origin);
 }
 
-static void start(const char *yaml)
-{
-    server_configure(server, yaml);
-    server_start(server);
-}
-
 /* a connection from another address of loopback */
 static struct raw *raw_from(const char *address)
 {
@@ -99,7 +93,7 @@ START_TEST(a_normal_client_gets_in_however_many_others_are_slow_or_rest)
 {
     enum { MOST = 40, ATTACKERS = 100 };
     struct raw *raws[ATTACKERS];
-    start(text("max_connections: %d\ninternal_listen: 127.0.0.1:0", MOST));
+    server_start_with(server, text("max_connections: %d\ninternal_listen: 127.0.0.1:0", MOST));
     struct server internal = server_internal(server);
     for (int i = 0; i < ATTACKERS; i++) {
         raws[i] = raw_from("127.0.0.2");
@@ -123,7 +117,7 @@ START_TEST(of_many_that_rest_the_longest_gives_way)
     enum { MOST = 6 };
     struct raw *raws[MOST], *newcomer;
     server->options.workers = 1;
-    start(text("max_connections: %d", MOST));
+    server_start_with(server, text("max_connections: %d", MOST));
     for (int i = 0; i < MOST; i++)
         ask_later(raws[i] = raw_open(server));
     ask_later(raws[0]); /* the second now rests longest */
@@ -143,7 +137,7 @@ START_TEST(who_holds_most_gives_way_before_anybody_else)
     enum { MOST = 32 };
     struct raw *client, *raws[MOST * 2];
     server->options.workers = 1;
-    start(text("max_connections: %d", MOST));
+    server_start_with(server, text("max_connections: %d", MOST));
     ask(client = raw_open(server)); /* rests longer than all others are there */
     for (size_t i = 0; i < COUNT(raws); i++)
         ask(raws[i] = raw_from("127.0.0.2"));
@@ -166,12 +160,11 @@ static struct server start_held(struct raw *held[HELD], char path[HELD][32])
 {
     server->options.workers = 1;
     server->options.audit = "concurrency: 16";
-    start(text("max_connections: %d\ninternal_listen: 127.0.0.1:0", HELD));
+    server_start_with(server, text("max_connections: %d\ninternal_listen: 127.0.0.1:0", HELD));
     struct server internal = server_internal(server);
     for (int i = 0; i < HELD; i++) {
         snprintf(path[i], sizeof(path[i]), "/held-%d", i);
-        origin_page(origin, path[i], 200, "", "<title>x</title>");
-        origin_hold(origin, path[i]);
+        origin_held(origin, path[i]);
     }
     /* two pages of a host at once: the others wait before the auditor, and are held as well */
     for (int i = 0; i < HELD; i++) {
@@ -255,7 +248,7 @@ START_TEST(max_connections_holds_over_all_workers)
 {
     struct raw *raws[90];
     server->options.workers = 3;
-    start("max_connections: 16\ninternal_listen: 127.0.0.1:0");
+    server_start_with(server, "max_connections: 16\ninternal_listen: 127.0.0.1:0");
     struct server internal = server_internal(server);
     for (size_t i = 0; i < COUNT(raws); i++)
         ask(raws[i] = raw_open(server));
@@ -272,7 +265,7 @@ START_TEST(what_internal_listen_has_beyond_them_stays_its)
     enum { EXTRA = 16, MOST = 2 };
     struct raw *extra[EXTRA], *seated, *raws[MOST];
     server->options.workers = 1;
-    start(text("max_connections: %d\ninternal_listen: 127.0.0.1:0", MOST));
+    server_start_with(server, text("max_connections: %d\ninternal_listen: 127.0.0.1:0", MOST));
     struct server internal = server_internal(server);
     ck_assert_int_eq(sscanf(internal.url, "http://127.0.0.1:%hu", &internal.port), 1);
     for (int i = 0; i < EXTRA; i++)
@@ -320,7 +313,7 @@ static bool lets_in(void *arg)
 START_TEST(an_address_has_its_number_and_no_more_over_all_workers)
 {
     struct raw *raws[PER_IP];
-    start(text("max_connections_per_ip: %d\ninternal_listen: 127.0.0.1:0", PER_IP));
+    server_start_with(server, text("max_connections_per_ip: %d\ninternal_listen: 127.0.0.1:0", PER_IP));
     struct server internal = server_internal(server);
     for (int i = 0; i < PER_IP; i++)
         ask(raws[i] = raw_from("127.0.0.2"));
@@ -342,7 +335,7 @@ START_TEST(who_is_turned_away_takes_nobodys_place)
 {
     struct raw *raws[PER_IP * 2];
     server->options.workers = 1;
-    start(text("max_connections: %d\nmax_connections_per_ip: %d\ninternal_listen: 127.0.0.1:0", PER_IP * 2, PER_IP));
+    server_start_with(server, text("max_connections: %d\nmax_connections_per_ip: %d\ninternal_listen: 127.0.0.1:0", PER_IP * 2, PER_IP));
     struct server internal = server_internal(server);
     for (size_t i = 0; i < COUNT(raws); i++)
         ask(raws[i] = raw_from(i % 2 == 0 ? "127.0.0.2" : "127.0.0.3"));
@@ -358,7 +351,7 @@ END_TEST
 START_TEST(a_killed_worker_gives_its_connections_back)
 {
     struct raw *raws[PER_IP];
-    start(text("max_connections: %d\nmax_connections_per_ip: %d", PER_IP, PER_IP));
+    server_start_with(server, text("max_connections: %d\nmax_connections_per_ip: %d", PER_IP, PER_IP));
     for (int i = 0; i < PER_IP; i++)
         ask(raws[i] = raw_open(server));
     for (int i = 0; i < 2; i++) {
@@ -395,7 +388,7 @@ static const char *const standing_for_many[] = {
 START_TEST(proxies_and_exempt_networks_have_no_number)
 {
     struct raw *raws[PER_IP * 3];
-    start(text("max_connections_per_ip: %d\n%s", PER_IP, standing_for_many[_i]));
+    server_start_with(server, text("max_connections_per_ip: %d\n%s", PER_IP, standing_for_many[_i]));
     for (size_t i = 0; i < COUNT(raws); i++)
         ask(raws[i] = raw_open(server));
     close_all(raws, COUNT(raws));

@@ -31,11 +31,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
 }
 
 /* Behind the server's back: the store says that it is of ${format}; of an old one, its lists are gone. */

@@ -8,8 +8,7 @@ static struct server *server;
 
 static void setup(void)
 {
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_shared(&(struct server_options){.origin = origin});
 }
 
@@ -153,7 +152,7 @@ START_TEST(a_key_of_255_characters_is_taken_and_of_256_refused)
     struct response *r = post(text("%0255d", 5), body);
     expect_status(r, 201);
     r = post(text("%0256d", 5), body);
-    expect_error(r, r->status == 422 ? 422 : 400, "bad_request|validation_failed");
+    expect_error(r, 400, "bad_request");
     ck_assert_int_eq(total("long"), 1);
 }
 END_TEST
@@ -169,10 +168,7 @@ START_TEST(repeats_at_the_same_moment_make_one_record)
     for (size_t i = 0; i < AT_ONCE; i++)
         raws[i] = raw_open(server);
     for (size_t i = 0; i < AT_ONCE; i++)
-        raw_text(raws[i],
-                 "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nIdempotency-Key: at-once-%d\r\n%s"
-                 "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-                 server->key, _i, _i % 2 ? "Prefer: respond-async\r\n" : "", strlen(body), body);
+        raw_post(raws[i], server->key, text("Idempotency-Key: at-once-%d\r\n%s", _i, _i % 2 ? "Prefer: respond-async\r\n" : ""), body);
     for (size_t i = 0; i < AT_ONCE; i++) {
         struct response *r = raw_response(raws[i], false, 20000);
         expect_status(r, _i % 2 ? 202 : 201);
@@ -189,16 +185,12 @@ END_TEST
 
 START_TEST(a_repeat_waits_while_the_first_is_running)
 {
-    origin_page(origin, "/held", 200, "", "<title>x</title>");
-    origin_hold(origin, "/held");
+    origin_held(origin, "/held");
     struct raw *raws[2];
     char *body = form("url", origin_url(origin, "/held"), NULL);
     for (size_t i = 0; i < 2; i++) {
         raws[i] = raw_open(server);
-        raw_text(raws[i],
-                 "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nIdempotency-Key: held\r\nPrefer: wait=20\r\n"
-                 "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-                 server->key, strlen(body), body);
+        raw_post(raws[i], server->key, "Idempotency-Key: held\r\nPrefer: wait=20\r\n", body);
     }
     struct response *early = raw_response(raws[1], false, 300);
     expect(early, early->status == 0 && !raws[1]->closed);
@@ -244,7 +236,7 @@ START_TEST(a_repeat_after_the_record_was_deleted_makes_no_second_one)
     struct response *a = post("deleted", body);
     expect_status(http_delete(server, report_path(int_at(a, "data.id"))), 200);
     struct response *r = post("deleted", body);
-    expect(r, r->status >= 400 && r->status < 500);
+    expect_error(r, 404, "not_found");
     ck_assert_int_eq(total("deleted"), 0);
 }
 END_TEST

@@ -23,11 +23,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
 }
 
 static char *limiters(const char *rows)
@@ -35,34 +31,18 @@ static char *limiters(const char *rows)
     return text("limits:\n  limiters:\n    %s\n", rows);
 }
 
-static void start_with(const char *yaml)
-{
-    server_configure(server, yaml);
-    server_start(server);
-}
-
 /* ---- what a response tells ---- */
-
-static long told(const struct response *r, const char *name)
-{
-    const char *value = header(r, name);
-    char *end = NULL;
-    expect(r, value != NULL && header_times(r, name) == 1);
-    long number = strtol(value, &end, 10);
-    expect(r, end != value && *end == '\0');
-    return number;
-}
 
 /* limit and what remains; its reset is the end of a window of so many seconds that goes on; Retry-After is there with 429 alone */
 static void expect_told_of(const struct response *r, long limit, long remaining, long seconds)
 {
-    long reset = told(r, "X-RateLimit-Reset"), now = (long)time(NULL);
-    ck_assert_msg(told(r, "X-RateLimit-Limit") == limit && told(r, "X-RateLimit-Remaining") == remaining, "not %ld of %ld\n%s", remaining,
+    long reset = header_number(r, "X-RateLimit-Reset"), now = (long)time(NULL);
+    ck_assert_msg(header_number(r, "X-RateLimit-Limit") == limit && header_number(r, "X-RateLimit-Remaining") == remaining, "not %ld of %ld\n%s", remaining,
                   limit, response_text(r));
     expect(r, reset % seconds == 0 && reset >= now - 1 && reset <= now + seconds);
     expect(r, (header(r, "Retry-After") != NULL) == (r->status == 429));
     if (r->status == 429)
-        expect(r, labs(told(r, "Retry-After") - (reset - now)) <= 2);
+        expect(r, labs(header_number(r, "Retry-After") - (reset - now)) <= 2);
 }
 
 static void expect_told(const struct response *r, long limit, long remaining)
@@ -130,7 +110,7 @@ static const struct {
 START_TEST(every_answer_of_a_limited_route_has_the_headers)
 {
     long by_key = 1000, by_address = 1000;
-    start_with(limiters(API("1000")));
+    server_start_with(server, limiters(API("1000")));
     for (size_t i = 0; i < COUNT(answers); i++) {
         const char *extra = answers[i].header;
         bool own = extra != NULL && !strncmp(extra, "Authorization:", 14);
@@ -151,7 +131,7 @@ START_TEST(a_body_too_large_for_the_library_is_charged_to_the_address)
     char *body = calloc(1, (8 << 20) + 1);
     ck_assert_ptr_nonnull(body);
     memset(body, 'a', 8 << 20);
-    start_with(limiters(API("10")));
+    server_start_with(server, limiters(API("10")));
     struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .body = body, .body_size = 8 << 20, .headers = {"Expect:"});
     expect_error(r, 413, "payload_too_large");
     expect_told(r, 10, 9);
@@ -164,7 +144,7 @@ END_TEST
 
 START_TEST(a_malformed_head_is_charged_to_the_address)
 {
-    start_with(limiters(API("2")));
+    server_start_with(server, limiters(API("2")));
     for (int i = 0; i < 3; i++) {
         struct raw *raw = raw_open(server);
         raw_text(raw, "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n");
@@ -180,7 +160,7 @@ END_TEST
 
 START_TEST(options_are_neither_charged_nor_told)
 {
-    start_with(limiters(API("2")));
+    server_start_with(server, limiters(API("2")));
     for (int i = 0; i < 5; i++) {
         struct response *r = http(server, .method = "OPTIONS", .path = "/api/v1/reports", .headers = {"Origin: http://a.test", "Access-Control-Request-Method: GET"});
         expect_status(r, 204);
@@ -195,7 +175,7 @@ END_TEST
 START_TEST(what_is_not_limited_is_not_told_of)
 {
     static const char *const paths[] = {"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/nowhere", "/", "/v1/wpx"};
-    start_with(limiters(API("2")));
+    server_start_with(server, limiters(API("2")));
     for (size_t i = 0; i < COUNT(paths); i++)
         expect_untold(http_get(server, paths[i]));
     server_stop(server);
@@ -206,7 +186,7 @@ END_TEST
 
 START_TEST(past_the_limit_it_is_429_and_refused_requests_do_not_count)
 {
-    start_with(limiters(API("3")));
+    server_start_with(server, limiters(API("3")));
     for (int i = 0; i < 3; i++)
         expect_told(http_get(server, "/api/v1/reports"), 3, 2 - i);
     for (int i = 0; i < 20; i++)
@@ -225,7 +205,7 @@ END_TEST
 
 START_TEST(each_key_has_its_own_budget)
 {
-    start_with(limiters(API("2")));
+    server_start_with(server, limiters(API("2")));
     char *other = key_new(server, "main", NULL);
     for (int i = 0; i < 2; i++) {
         expect_told(list(NULL), 2, 1 - i);
@@ -239,7 +219,7 @@ END_TEST
 
 START_TEST(a_wrong_credential_is_charged_to_the_address_and_then_429)
 {
-    start_with(limiters(API("3")));
+    server_start_with(server, limiters(API("3")));
     static const char *const wrong[] = {"", "asy_key_000000000000000000000000000000000000", "nonsense"};
     for (size_t i = 0; i < COUNT(wrong); i++) {
         struct response *r = list(wrong[i]);
@@ -258,7 +238,7 @@ END_TEST
 
 START_TEST(one_window_that_refuses_charges_no_other)
 {
-    start_with(limiters("api: { windows: [ " WINDOW("7", "ip") ", " WINDOW("2", "api_key") " ] }"));
+    server_start_with(server, limiters("api: { windows: [ " WINDOW("7", "ip") ", " WINDOW("2", "api_key") " ] }"));
     char *keys[] = {server->key, key_new(server, "main", NULL), key_new(server, "main", NULL)};
     expect_told(list(keys[0]), 2, 1); /* the window with the fewest remaining is told */
     expect_told(list(keys[0]), 2, 0);
@@ -277,7 +257,7 @@ END_TEST
 
 START_TEST(of_two_windows_that_refuse_the_later_end_is_told)
 {
-    start_with(limiters("api: { windows: [ { limit: 1, seconds: 3600, key: api_key }, " WINDOW("1", "ip") " ] }"));
+    server_start_with(server, limiters("api: { windows: [ { limit: 1, seconds: 3600, key: api_key }, " WINDOW("1", "ip") " ] }"));
     expect_status(http_get(server, "/api/v1/reports"), 200);
     struct response *r = http_get(server, "/api/v1/reports");
     expect_status(r, 429);
@@ -289,12 +269,12 @@ END_TEST
 /* Waits so long as a 429 says, then asks once: it must be admitted. */
 START_TEST(one_retry_after_the_time_told_gets_through)
 {
-    start_with(limiters("api: { windows: [ { limit: 2, seconds: 2, key: api_key } ] }"));
+    server_start_with(server, limiters("api: { windows: [ { limit: 2, seconds: 2, key: api_key } ] }"));
     for (int round = 0; round < 3; round++) {
         struct response *r = http_get(server, "/api/v1/reports");
         for (int i = 0; r->status != 429; i++, r = http_get(server, "/api/v1/reports"))
             expect(r, i < 100);
-        long seconds = told(r, "Retry-After");
+        long seconds = header_number(r, "Retry-After");
         expect(r, seconds >= 1 && seconds <= 2);
         sleep((unsigned)seconds);
         expect_status(http_get(server, "/api/v1/reports"), 200);
@@ -327,7 +307,7 @@ START_TEST(workers_together_admit_just_the_limit)
 {
     pthread_t threads[4];
     server->options.workers = 3;
-    start_with(limiters(API("150")));
+    server_start_with(server, limiters(API("150")));
     for (size_t i = 0; i < COUNT(threads); i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_often, NULL), 0);
     for (size_t i = 0; i < COUNT(threads); i++)
@@ -348,7 +328,7 @@ static const char *const lenient[] = {
 
 START_TEST(dry_run_and_exempt_callers_are_told_and_never_refused)
 {
-    start_with(lenient[_i]);
+    server_start_with(server, lenient[_i]);
     for (int i = 0; i < 6; i++) {
         struct response *r = http_get(server, "/api/v1/reports");
         expect_status(r, 200);
@@ -363,7 +343,7 @@ END_TEST
 
 START_TEST(an_exempt_network_of_others_exempts_nobody_here)
 {
-    start_with("limits: { exempt: [10.0.0.0/8, '::/0'], limiters: { " API("1") " } }");
+    server_start_with(server, "limits: { exempt: [10.0.0.0/8, '::/0'], limiters: { " API("1") " } }");
     expect_status(http_get(server, "/api/v1/reports"), 200);
     expect_refused(http_get(server, "/api/v1/reports"), 1);
     server_stop(server);
@@ -372,7 +352,7 @@ END_TEST
 
 START_TEST(an_override_holds_for_its_key_alone)
 {
-    start_with(limiters("api: { windows: [ " WINDOW("2", "api_key") " ], overrides: [ { key: 2, limit: 1 }, { key: 3, limit: 0 }, "
+    server_start_with(server, limiters("api: { windows: [ " WINDOW("2", "api_key") " ], overrides: [ { key: 2, limit: 1 }, { key: 3, limit: 0 }, "
                         "{ key: 127.0.0.1, limit: 50 } ] }"));
     char *second = key_new(server, "main", NULL), *third = key_new(server, "main", NULL);
     expect_told(list(NULL), 2, 1);
@@ -387,7 +367,7 @@ END_TEST
 
 START_TEST(an_added_limiter_takes_the_routes_it_names)
 {
-    start_with(limiters(API("100") "\n    creates: { windows: [ " WINDOW("1", "api_key") " ], routes: [ 'POST /api/v1/reports' ] }\n"
+    server_start_with(server, limiters(API("100") "\n    creates: { windows: [ " WINDOW("1", "api_key") " ], routes: [ 'POST /api/v1/reports' ] }\n"
                                    "    reads: { windows: [ " WINDOW("5", "ip") " ], routes: [ 'GET /api/v1/reports/{id}', 'GET /api/v1/openapi.json' ] }"));
     expect_told(http_get(server, "/api/v1/reports"), 100, 99);
     expect_told(http_post(server, "/api/v1/reports", ""), 1, 0);
@@ -408,7 +388,7 @@ START_TEST(a_surface_is_limited_where_nothing_is_found_on_it)
         raw_text(raw, "%s %s HTTP/1.1\r\nHost: x\r\n\r\n", i % 2 ? "GET" : "PUT", paths[i]);
         struct response *r = raw_response(raw, false, 5000);
         expect_error(r, 404, "not_found");
-        ck_assert_int_eq(told(r, "X-RateLimit-Limit"), 60);
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 60);
         raw_close(raw);
     }
     server_stop(server);
@@ -426,14 +406,14 @@ static bool limit_is(void *arg)
 {
     const struct wanted *wanted = arg;
     struct response *r = list(wanted->key);
-    bool same = header(r, "X-RateLimit-Limit") != NULL && told(r, "X-RateLimit-Limit") == wanted->limit;
+    bool same = header(r, "X-RateLimit-Limit") != NULL && header_number(r, "X-RateLimit-Limit") == wanted->limit;
     response_free(r);
     return same;
 }
 
 START_TEST(a_reload_changes_the_limit_at_once_and_keeps_the_counts)
 {
-    start_with(limiters(API("100")));
+    server_start_with(server, limiters(API("100")));
     for (int i = 0; i < 7; i++)
         expect_status(http_get(server, "/api/v1/reports"), 200);
     server_configure(server, limiters(API("50")));
@@ -452,12 +432,11 @@ END_TEST
 /* a connection of the old generation, which serves it until it closes it */
 START_TEST(workers_that_drain_follow_a_reload)
 {
-    start_with(_i == 0 ? limiters(API("100")) : ""); /* a limit, or none that a reload sets */
+    server_start_with(server, _i == 0 ? limiters(API("100")) : ""); /* a limit, or none that a reload sets */
     struct raw *raws[8];
-    char *request = text("GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key);
     for (size_t i = 0; i < COUNT(raws); i++) {
         raws[i] = raw_open(server);
-        raw_text(raws[i], "%s", request);
+        raw_get(raws[i], server->key, "/api/v1/reports");
         expect_status(raw_response(raws[i], false, 5000), 200);
     }
     server_configure(server, limiters(API("50")));
@@ -465,11 +444,11 @@ START_TEST(workers_that_drain_follow_a_reload)
     ck_assert(wait_until(limit_is, &(struct wanted){NULL, 50}, 10000)); /* by anybody: the board is one */
     unsigned drained = 0;
     for (size_t i = 0; i < COUNT(raws); i++) {
-        raw_text(raws[i], "%s", request);
+        raw_get(raws[i], server->key, "/api/v1/reports");
         struct response *r = raw_response(raws[i], false, 5000);
         if (r->status == 0)
             continue; /* closed while nothing was asked */
-        ck_assert_int_eq(told(r, "X-RateLimit-Limit"), 50);
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 50);
         drained++;
     }
     ck_assert_uint_gt(drained, 0);
@@ -481,7 +460,7 @@ END_TEST
 
 START_TEST(counts_outlive_restarts)
 {
-    start_with(limiters(API("10")));
+    server_start_with(server, limiters(API("10")));
     expect_told(http_get(server, "/api/v1/reports"), 10, 9);
     server_stop(server);
     server_start(server);
@@ -500,20 +479,14 @@ START_TEST(counts_outlive_restarts)
 }
 END_TEST
 
-static bool worker_is_other(void *arg)
-{
-    pid_t now = server_process(server, "assayd: worker 0");
-    return now != 0 && now != *(pid_t *)arg;
-}
-
 START_TEST(counts_outlive_a_killed_worker)
 {
     server->options.workers = 1;
-    start_with(limiters(API("10")));
+    server_start_with(server, limiters(API("10")));
     expect_told(http_get(server, "/api/v1/reports"), 10, 9);
     pid_t worker = server_process(server, "assayd: worker 0");
     kill(worker, SIGKILL);
-    ck_assert(wait_until(worker_is_other, &worker, 10000));
+    ck_assert(server_replaces(server, "assayd: worker 0", worker, 10000));
     int64_t deadline = now_ms() + 10000;
     struct response *r;
     do
@@ -528,7 +501,7 @@ START_TEST(a_table_cut_short_is_made_anew)
 {
     unsigned got_in = 0;
     server->options.workers = 2;
-    start_with(limiters(API("10")));
+    server_start_with(server, limiters(API("10")));
     expect_told(http_get(server, "/api/v1/reports"), 10, 9);
     ck_assert_int_eq(truncate(text("%s/limits-2", server->run), 4096), 0);
     int64_t deadline = now_ms() + 20000;
@@ -548,7 +521,7 @@ END_TEST
 
 START_TEST(a_wrong_limiter_is_refused_with_its_line_and_the_old_stays)
 {
-    start_with(limiters(API("10")));
+    server_start_with(server, limiters(API("10")));
     server_configure(server, limiters("api: { windows: [ { limit: 1, seconds: 60, key: host } ], routes: [ 'GET /nowhere' ] }"));
     struct run run = run_program(assayd_path(), "-c", server->conf, "-t", NULL);
     ck_assert_int_eq(run.status, 1);

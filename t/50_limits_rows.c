@@ -17,18 +17,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
-}
-
-static long number(const struct response *r, const char *name)
-{
-    const char *value = header(r, name);
-    expect(r, value != NULL && header_times(r, name) == 1);
-    return strtol(value, NULL, 10);
+    server_discard(server);
 }
 
 static bool early_in_a_minute(void *arg)
@@ -62,14 +51,14 @@ START_TEST(a_minute_admits_the_seeds_number_and_no_more)
     ck_assert(wait_until(early_in_a_minute, NULL, 40000));
     for (long i = 0; i < rows[_i].limit; i++) {
         struct response *r = http_kept(client, .method = rows[_i].method, .path = rows[_i].path, .key = "");
-        ck_assert_msg(r->status != 429 && number(r, "X-RateLimit-Limit") == rows[_i].limit && number(r, "X-RateLimit-Remaining") == rows[_i].limit - 1 - i,
+        ck_assert_msg(r->status != 429 && header_number(r, "X-RateLimit-Limit") == rows[_i].limit && header_number(r, "X-RateLimit-Remaining") == rows[_i].limit - 1 - i,
                       "request %ld\n%s", i, response_text(r));
-        expect(r, number(r, "X-RateLimit-Reset") % 60 == 0 && header(r, "Retry-After") == NULL);
+        expect(r, header_number(r, "X-RateLimit-Reset") % 60 == 0 && header(r, "Retry-After") == NULL);
         response_free(r);
     }
     struct response *r = http_kept(client, .method = rows[_i].method, .path = rows[_i].path, .key = "");
     expect_error(r, 429, "rate_limited");
-    expect(r, number(r, "X-RateLimit-Remaining") == 0 && number(r, "Retry-After") <= 60 && number(r, "Retry-After") >= 1);
+    expect(r, header_number(r, "X-RateLimit-Remaining") == 0 && header_number(r, "Retry-After") <= 60 && header_number(r, "Retry-After") >= 1);
     client_free(client);
     server_stop(server);
 }
@@ -81,7 +70,7 @@ START_TEST(both_addresses_of_bulk_sync_are_one_budget)
     ck_assert(wait_until(early_in_a_minute, NULL, 40000));
     static const char *const paths[] = {"/v1/wp/posts/sync", "/api/v1/wp/posts/sync", "/v1/wp/none", "/api/v1/wp/none"};
     for (long i = 0; i < 8; i++)
-        ck_assert_int_eq(number(http(server, .method = "POST", .path = paths[i % 4], .key = ""), "X-RateLimit-Remaining"), 59 - i);
+        ck_assert_int_eq(header_number(http(server, .method = "POST", .path = paths[i % 4], .key = ""), "X-RateLimit-Remaining"), 59 - i);
     server_stop(server);
 }
 END_TEST
@@ -92,8 +81,8 @@ START_TEST(conversation_operations_share_the_sessions_budget)
     ck_assert(wait_until(early_in_a_minute, NULL, 40000));
     static const char *const paths[] = {"messages", "messages/stream", "events", "conversation/close"};
     for (long i = 0; i < 8; i++)
-        ck_assert_int_eq(number(http(server, .method = "POST", .path = text("/api/v1/widget/%s", paths[i % 4]), .key = ""), "X-RateLimit-Remaining"), 299 - i);
-    ck_assert_int_eq(number(http(server, .method = "POST", .path = "/api/v1/widget/leads", .key = ""), "X-RateLimit-Remaining"), 29);
+        ck_assert_int_eq(header_number(http(server, .method = "POST", .path = text("/api/v1/widget/%s", paths[i % 4]), .key = ""), "X-RateLimit-Remaining"), 299 - i);
+    ck_assert_int_eq(header_number(http(server, .method = "POST", .path = "/api/v1/widget/leads", .key = ""), "X-RateLimit-Remaining"), 29);
     server_stop(server);
 }
 END_TEST
@@ -106,10 +95,10 @@ START_TEST(whatever_a_handler_answers_has_the_headers)
     struct response *r =
         http(server, .method = "POST", .path = text("/api/v1/widget/leads?status=%d", statuses[_i]), .key = "", .body = "");
     expect_status(r, statuses[_i]);
-    ck_assert_int_eq(number(r, "X-RateLimit-Limit"), 30);
+    ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 30);
     expect(r, header(r, "Retry-After") == NULL);
-    number(r, "X-RateLimit-Remaining");
-    number(r, "X-RateLimit-Reset");
+    header_number(r, "X-RateLimit-Remaining");
+    header_number(r, "X-RateLimit-Reset");
     server_stop(server);
 }
 END_TEST
@@ -132,8 +121,8 @@ START_TEST(a_body_that_is_wrong_is_charged_too)
     for (size_t i = 0; i < COUNT(bodies); i++) {
         struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = bodies[i].body, .headers = {bodies[i].type});
         expect_status(r, bodies[i].status);
-        ck_assert_int_eq(number(r, "X-RateLimit-Limit"), 1000);
-        ck_assert_int_eq(number(r, "X-RateLimit-Remaining"), 999 - (long)i); /* invented agents are one bucket */
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 1000);
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 999 - (long)i); /* invented agents are one bucket */
     }
     char *large = malloc(1500);
     ck_assert_ptr_nonnull(large);
@@ -141,10 +130,10 @@ START_TEST(a_body_that_is_wrong_is_charged_too)
     large[1499] = '\0';
     struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = large);
     expect_status(r, 413);
-    ck_assert_int_eq(number(r, "X-RateLimit-Remaining"), 995);
+    ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 995);
     r = http(server, .method = "PUT", .path = "/api/v1/widget/init", .key = "", .body = "");
     expect_status(r, 405);
-    ck_assert_int_eq(number(r, "X-RateLimit-Remaining"), 994);
+    ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 994);
     server_stop(server);
 }
 END_TEST
@@ -159,19 +148,19 @@ START_TEST(widget_init_must_fit_both_windows)
     for (size_t i = 0; i < COUNT(told); i++) {
         struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = "");
         expect_status(r, i < 3 ? 200 : 429);
-        ck_assert_int_eq(number(r, "X-RateLimit-Limit"), told[i][0]);
-        ck_assert_int_eq(number(r, "X-RateLimit-Remaining"), told[i][1]);
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), told[i][0]);
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), told[i][1]);
     }
     assay_ok(server, "limits", "reset", "widget-init", "127.0.0.1/-", NULL); /* as if another agent came from the same address */
     for (long i = 0; i < 2; i++) { /* the address has 2 left of 5: the refused one charged nothing */
         struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = "");
         expect_status(r, 200);
-        ck_assert_int_eq(number(r, "X-RateLimit-Limit"), 5);
-        ck_assert_int_eq(number(r, "X-RateLimit-Remaining"), 1 - i);
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 5);
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 1 - i);
     }
     struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = "");
     expect_status(r, 429);
-    ck_assert_int_eq(number(r, "X-RateLimit-Limit"), 5);
+    ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 5);
     struct run run = assay(server, "--json", "limits", "show", "widget-init", "127.0.0.1/-", NULL);
     ck_assert_msg(strstr(run.out, "\"used\":2,") != NULL, "%s", run.out);
     server_stop(server);

@@ -24,8 +24,7 @@ static const char *const seeds[] = {
 static void setup(void)
 {
     static const char *const pages[] = {"/good", "/decent", "/bad"};
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_shared(&(struct server_options){.origin = origin});
     for (size_t i = 0; i < COUNT(seeds); i++)
         report_queued(server, seeds[i]);

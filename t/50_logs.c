@@ -1,11 +1,9 @@
 /* What the access log tells, where it goes, and what neither log nor core file ever holds: a secret. operating.md. */
 #include "harness.h"
+#include "tls_kit.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 #include <poll.h>
 #include <regex.h>
 #include <signal.h>
@@ -18,19 +16,14 @@ static char *log_path;
 
 static void setup(void)
 {
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_new(&(struct server_options){.origin = origin});
     log_path = text("%s/access.log", server->dir);
 }
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
     origin_stop(origin);
 }
 
@@ -230,23 +223,12 @@ static void expect_no_secret_in(const char *what, const char *logged)
 /* a certificate and its key, whose lines are secrets */
 static void write_certificate(const char *certificate, const char *path)
 {
-    EVP_PKEY *pair = EVP_EC_gen("P-256");
-    X509 *x = X509_new();
     char line[128];
-    X509_gmtime_adj(X509_getm_notBefore(x), -60);
-    X509_gmtime_adj(X509_getm_notAfter(x), 3600);
-    X509_set_pubkey(x, pair);
-    ck_assert_int_gt(X509_sign(x, pair, EVP_sha256()), 0);
-    FILE *file = fopen(certificate, "w");
-    ck_assert(file && PEM_write_X509(file, x) == 1 && fclose(file) == 0);
-    file = fopen(path, "w+");
-    ck_assert(file && PEM_write_PrivateKey(file, pair, NULL, NULL, 0, NULL, NULL) == 1);
-    rewind(file);
-    ck_assert(fgets(line, sizeof(line), file) && fgets(line, sizeof(line), file));
+    EVP_PKEY_free(tls_pair(certificate, path, false, 1));
+    FILE *file = fopen(path, "r");
+    ck_assert(file && fgets(line, sizeof(line), file) && fgets(line, sizeof(line), file));
     secret(text("%.60s", line));
     ck_assert_int_eq(fclose(file), 0);
-    X509_free(x);
-    EVP_PKEY_free(pair);
 }
 
 static void learn_signing_secrets(void)

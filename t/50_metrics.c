@@ -12,8 +12,7 @@ static struct server *server, internal;
 
 static void setup(void)
 {
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_new(&(struct server_options){.origin = origin, .workers = 2});
     server_configure(server, "internal_listen: 127.0.0.1:0");
     server_start(server);
@@ -22,11 +21,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
     origin_stop(origin);
 }
 
@@ -62,12 +57,6 @@ START_TEST(answers_are_counted_by_route_and_status)
 }
 END_TEST
 
-static bool worker_is_other(void *arg)
-{
-    pid_t now = server_process(server, "assayd: worker 0");
-    return now != 0 && now != *(pid_t *)arg;
-}
-
 static bool generation_is_1(void *arg)
 {
     (void)arg;
@@ -79,7 +68,7 @@ START_TEST(counters_outlive_workers_and_reloads)
     ask(8, "/api/v1/reports", 200);
     pid_t worker = server_process(server, "assayd: worker 0");
     kill(worker, SIGKILL);
-    ck_assert(wait_until(worker_is_other, &worker, 10000));
+    ck_assert(server_replaces(server, "assayd: worker 0", worker, 10000));
     ask(8, "/api/v1/reports", 200);
     server_signal(server, SIGHUP);
     ck_assert(wait_until(generation_is_1, NULL, 15000));

@@ -3,28 +3,24 @@
 
 #include <lmdb.h>
 #include <poll.h>
-#include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 static struct origin *origin;
 static struct server *server;
 
 static void setup(void)
 {
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_new(&(struct server_options){.origin = origin});
 }
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
     origin_stop(origin);
 }
 
@@ -126,19 +122,6 @@ END_TEST
 
 /* ---- deaths ---- */
 
-struct successor {
-    const struct server *s;
-    const char *title;
-    pid_t old;
-};
-
-static bool is_replaced(void *arg)
-{
-    struct successor *w = arg;
-    pid_t now = server_process(w->s, w->title);
-    return now && now != w->old;
-}
-
 static bool serves(void *arg)
 {
     const struct server *s = arg;
@@ -156,11 +139,11 @@ START_TEST(a_killed_process_is_replaced_and_the_service_goes_on)
     server_start(server);
     int64_t id = report_new(server, origin_url(origin, "/good"));
     for (int round = 0; round < 2; round++) {
-        struct successor w = {server, mortals[_i], server_process(server, mortals[_i])};
-        ck_assert_int_gt(w.old, 0);
-        kill(w.old, SIGKILL);
-        ck_assert_msg(wait_until(is_replaced, &w, 8000), "%s was not replaced\n%s", w.title, server_log(server));
-        ck_assert_msg(wait_until(serves, server, 10000), "no service after the death of %s\n%s", w.title, server_log(server));
+        pid_t old = server_process(server, mortals[_i]);
+        ck_assert_int_gt(old, 0);
+        kill(old, SIGKILL);
+        ck_assert_msg(server_replaces(server, mortals[_i], old, 8000), "%s was not replaced\n%s", mortals[_i], server_log(server));
+        ck_assert_msg(wait_until(serves, server, 10000), "no service after the death of %s\n%s", mortals[_i], server_log(server));
         expect_status(http_get(server, report_path(id)), 200);
     }
     ck_assert_uint_eq(server_children(server, NULL, 0), COUNT(mortals));
@@ -204,6 +187,42 @@ START_TEST(what_a_killed_worker_was_reading_is_let_go_at_once)
 }
 END_TEST
 
+enum { SLOTS_MAX = 65536 };
+
+START_TEST(with_every_reader_slot_taken_workers_go_on_and_commands_say_so)
+{
+    static MDB_txn *held[SLOTS_MAX];
+    MDB_env *env;
+    size_t count = 0;
+    int rc = 0;
+    server_start(server);
+    expect_status(http_get(server, "/api/v1/reports"), 200);
+    ck_assert_int_eq(mdb_env_create(&env), 0);
+    ck_assert_int_eq(mdb_env_set_maxdbs(env, 8), 0);
+    ck_assert_int_eq(mdb_env_open(env, server->data, MDB_RDONLY | MDB_NOTLS, 0600), 0);
+    while (count < SLOTS_MAX && (rc = mdb_txn_begin(env, NULL, MDB_RDONLY, &held[count])) == 0)
+        count++;
+    ck_assert_int_eq(rc, MDB_READERS_FULL);
+    for (int i = 0; i < 8; i++)
+        expect_status(http_get(server, "/api/v1/reports"), 200);
+    expect_status(http(server, .method = "POST", .path = "/api/v1/reports", .body = "url=http%3A%2F%2F127.0.0.1%3A80%2F",
+                       .headers = {"Prefer: respond-async"}), 202);
+    struct run run = assay(server, "key", "list", NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "every reader slot is taken"), "%d: %s%s", run.status, run.out, run.err);
+    pid_t worker = server_process(server, "assayd: worker 0");
+    kill(worker, SIGKILL); /* its successor takes what it left */
+    ck_assert(server_replaces(server, "assayd: worker 0", worker, 8000));
+    ck_assert(wait_until(serves, server, 10000));
+    for (int i = 0; i < 8; i++)
+        expect_status(http_get(server, "/api/v1/reports"), 200);
+    while (count > 0)
+        mdb_txn_abort(held[--count]);
+    mdb_env_close(env);
+    assay_ok(server, "key", "list", NULL);
+    server_stop(server);
+}
+END_TEST
+
 START_TEST(a_write_in_flight_outlives_its_writer)
 {
     server_start(server);
@@ -214,10 +233,7 @@ START_TEST(a_write_in_flight_outlives_its_writer)
         for (size_t i = 0; i < POSTS; i++)
             raws[i] = raw_open(server);
         for (size_t i = 0; i < POSTS; i++) {
-            raw_text(raws[i],
-                     "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
-                     "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-                     server->key, strlen(body), body);
+            raw_post(raws[i], server->key, "Prefer: respond-async\r\n", body);
             if (i == POSTS / 2)
                 kill(server_process(server, "assayd: writer"), SIGKILL);
         }
@@ -237,12 +253,9 @@ END_TEST
 START_TEST(a_page_in_the_works_outlives_its_auditor)
 {
     server_start(server);
-    origin_page(origin, "/held", 200, "", "<title>x</title>");
-    origin_hold(origin, "/held");
+    origin_held(origin, "/held");
     int64_t id = report_queued(server, origin_url(origin, "/held"));
-    int64_t deadline = now_ms() + 5000;
-    while (!origin_hits(origin, "/held") && now_ms() < deadline)
-        poll(NULL, 0, 2);
+    ck_assert(origin_asked(origin, "/held"));
     kill(server_process(server, "assayd: auditor 0"), SIGKILL);
     origin_release(origin, "/held");
     struct response *r = report_wait(server, id);
@@ -254,8 +267,7 @@ END_TEST
 START_TEST(a_page_that_kills_its_auditor_again_and_again_fails_alone)
 {
     server_start(server);
-    origin_page(origin, "/deadly", 200, "", "<title>x</title>");
-    origin_hold(origin, "/deadly");
+    origin_held(origin, "/deadly");
     int64_t id = report_queued(server, origin_url(origin, "/deadly"));
     struct response *r = NULL;
     unsigned deaths = 0;
@@ -308,6 +320,42 @@ START_TEST(a_killed_master_leaves_nothing_behind)
 }
 END_TEST
 
+/* What /proc/PID/status says behind ${name}. */
+static char *status_of(pid_t pid, const char *name)
+{
+    struct run run = run_program("/bin/sh", "-c", text("sed -n 's/^%s:[ \\t]*//p' /proc/%d/status | tr -s '\\t ' ' ' | sed 's/ $//'", name, (int)pid), NULL);
+    return text("%.*s", (int)strcspn(run.out, "\n"), run.out);
+}
+
+START_TEST(started_by_root_its_processes_are_the_user_and_have_nothing_of_root)
+{
+    if (geteuid() != 0)
+        return; /* only root can become another user */
+    struct passwd *nobody = getpwnam("nobody");
+    ck_assert_ptr_nonnull(nobody);
+    char *uids = text("%u %u %u %u", nobody->pw_uid, nobody->pw_uid, nobody->pw_uid, nobody->pw_uid);
+    char *gids = text("%u %u %u %u", nobody->pw_gid, nobody->pw_gid, nobody->pw_gid, nobody->pw_gid);
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* it cannot look into a process that has become another user */
+    ck_assert_int_eq(chmod(server->dir, 0755), 0);
+    ck_assert(rmdir(server->data) == 0 && rmdir(server->run) == 0); /* the master makes them */
+    server_spawn(server, "--set", "user=nobody", NULL);
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    struct gone gone = {.count = server_children(server, gone.pids, COUNT(gone.pids))};
+    ck_assert_uint_eq(gone.count, 4);
+    for (size_t i = 0; i < gone.count; i++) {
+        const char *title = process_title(gone.pids[i]);
+        ck_assert_msg(!strcmp(status_of(gone.pids[i], "Uid"), uids), "%s: Uid %s", title, status_of(gone.pids[i], "Uid"));
+        ck_assert_msg(!strcmp(status_of(gone.pids[i], "Gid"), gids), "%s: Gid %s", title, status_of(gone.pids[i], "Gid"));
+        ck_assert_msg(!*status_of(gone.pids[i], "Groups"), "%s: Groups %s", title, status_of(gone.pids[i], "Groups"));
+        ck_assert_str_eq(status_of(gone.pids[i], "CapPrm"), "0000000000000000");
+        ck_assert_str_eq(status_of(gone.pids[i], "CapEff"), "0000000000000000");
+    }
+    server_signal(server, SIGKILL); /* to become another user makes a process forget that it dies with its parent */
+    ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
+    ck_assert_msg(wait_until(all_gone, &gone, 5000), "processes are left");
+}
+END_TEST
+
 START_TEST(a_connection_in_the_queue_outlives_its_worker)
 {
     struct raw *raws[40];
@@ -316,7 +364,7 @@ START_TEST(a_connection_in_the_queue_outlives_its_worker)
     kill(worker, SIGSTOP); /* so that it accepts none of them */
     for (size_t i = 0; i < COUNT(raws); i++) {
         raws[i] = raw_open(server);
-        raw_text(raws[i], "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key);
+        raw_get(raws[i], server->key, "/api/v1/reports");
     }
     kill(worker, SIGKILL);
     for (size_t i = 0; i < COUNT(raws); i++) {
@@ -330,28 +378,26 @@ END_TEST
 START_TEST(whoever_stands_still_is_killed_and_replaced)
 {
     static const char *const titles[] = {"assayd: worker 0", "assayd: writer", "assayd: auditor 0"};
-    struct successor w[COUNT(titles)];
+    pid_t old[COUNT(titles)];
     struct raw *raws[20];
     char *body = "url=http%3A%2F%2F127.0.0.1%3A80%2F";
     size_t made = 0;
     server_start(server);
     for (size_t i = 0; i < COUNT(titles); i++) {
-        w[i] = (struct successor){server, titles[i], server_process(server, titles[i])};
-        kill(w[i].old, SIGSTOP);
+        old[i] = server_process(server, titles[i]);
+        ck_assert_int_gt(old[i], 0);
+        kill(old[i], SIGSTOP);
     }
     for (size_t i = 0; i < COUNT(raws); i++) {
         raws[i] = raw_open(server);
-        raw_text(raws[i],
-                 "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
-                 "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-                 server->key, strlen(body), body);
+        raw_post(raws[i], server->key, "Prefer: respond-async\r\n", body);
     }
     for (size_t i = 0; i < COUNT(titles); i++) {
-        bool replaced = wait_until(is_replaced, &w[i], 20000);
+        bool replaced = server_replaces(server, titles[i], old[i], 20000);
         if (!replaced)
-            kill(w[i].old, SIGKILL);
+            kill(old[i], SIGKILL);
         ck_assert_msg(replaced, "%s was not replaced within 20 s\n%s", titles[i], server_log(server));
-        ck_assert(!process_alive(w[i].old));
+        ck_assert(!process_alive(old[i]));
     }
     for (size_t i = 0; i < COUNT(raws);
          i++) { /* none was accepted by the worker that stood still, and the writer's absence is waited out */
@@ -423,6 +469,27 @@ START_TEST(a_second_stop_is_at_once)
 }
 END_TEST
 
+/* What does not end by itself ends with the time for it: half a body that may take an hour, and an answer nobody reads. */
+START_TEST(a_drain_ends_with_its_time)
+{
+    static const char request[] = "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
+    server_configure(server, "timeouts: { drain: 1s, body: 1h, send: 1h }");
+    server_start(server);
+    struct raw *half = raw_open(server), *deaf = raw_open(server);
+    raw_text(half, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /api/v1/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nurl=");
+    expect_status(raw_response(half, false, 5000), 200);
+    raw_text(deaf, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_status(raw_response(deaf, false, 5000), 200);
+    for (int i = 0; i < 1000 && send(deaf->fd, request, sizeof(request) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0; i++)
+        ;
+    int64_t since = now_ms();
+    server_signal(server, SIGTERM);
+    ck_assert_msg(server_wait(server, 10000) == 0, "%s", server_log(server));
+    ck_assert_msg(now_ms() - since >= 900 && now_ms() - since < 6000, "after %lld ms", (long long)(now_ms() - since));
+    ck_assert(raw_closed(half, 1000));
+}
+END_TEST
+
 START_TEST(it_starts_again_on_the_same_port_at_once)
 {
     server_start(server);
@@ -469,15 +536,18 @@ int main(void)
     tcase_add_loop_test(tcase, a_second_server_on_the_same_port_or_directory_is_refused, 0, COUNT(shared_keys));
     tcase_add_loop_test(tcase, a_killed_process_is_replaced_and_the_service_goes_on, 0, COUNT(mortals));
     tcase_add_test(tcase, what_a_killed_worker_was_reading_is_let_go_at_once);
+    tcase_add_test(tcase, with_every_reader_slot_taken_workers_go_on_and_commands_say_so);
     tcase_add_test(tcase, a_write_in_flight_outlives_its_writer);
     tcase_add_test(tcase, a_page_in_the_works_outlives_its_auditor);
     tcase_add_test(tcase, a_page_that_kills_its_auditor_again_and_again_fails_alone);
     tcase_add_test(tcase, a_killed_master_leaves_nothing_behind);
+    tcase_add_test(tcase, started_by_root_its_processes_are_the_user_and_have_nothing_of_root);
     tcase_add_test(tcase, a_connection_in_the_queue_outlives_its_worker);
     tcase_add_test(tcase, whoever_stands_still_is_killed_and_replaced);
     tcase_add_loop_test(tcase, a_gentle_stop_answers_held_posts_pending_and_ends_soon, 0, COUNT(gentle));
     tcase_add_test(tcase, an_interrupt_stops_at_once);
     tcase_add_test(tcase, a_second_stop_is_at_once);
+    tcase_add_test(tcase, a_drain_ends_with_its_time);
     tcase_add_test(tcase, it_starts_again_on_the_same_port_at_once);
     TCase *lasting = harness_case(suite, "a server that gives up");
     tcase_set_timeout(lasting, 90);

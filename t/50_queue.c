@@ -21,8 +21,7 @@ static void setup(void)
     ck_assert_int_eq(listen(tar, 64), 0);
     ck_assert_int_eq(getsockname(tar, (struct sockaddr *)&sa, &size), 0);
     tar_port = ntohs(sa.sin_port);
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server =
         server_shared(&(struct server_options){.audit = text("timeout: 300s, ports: [80, 443, %u, %u]", origin_port(origin), tar_port)});
     assay_ok(server, "workspace", "create", "crowd", NULL);
@@ -49,10 +48,7 @@ static void post_many(int count)
     for (int i = 0; i < count; i += CONNECTIONS * 50) {
         for (int k = i; k < i + CONNECTIONS * 50 && k < count; k++) {
             char *body = tar_form(k);
-            raw_text(raws[k % CONNECTIONS],
-                     "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
-                     "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-                     crowd, strlen(body), body);
+            raw_post(raws[k % CONNECTIONS], crowd, "Prefer: respond-async\r\n", body);
             free(body);
         }
         for (int k = i; k < i + CONNECTIONS * 50 && k < count; k++) {

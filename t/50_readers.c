@@ -97,7 +97,7 @@ static struct raw *ask(const char *path, const char *key, int times)
     struct raw *raw = raw_open(server);
     setsockopt(raw->fd, SOL_SOCKET, SO_RCVBUF, &(int){65536}, sizeof(int));
     while (times-- > 0)
-        raw_text(raw, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", path, key);
+        raw_get(raw, key, path);
     return raw;
 }
 

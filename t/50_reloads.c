@@ -1,72 +1,21 @@
 /* HUP and USR1: a new configuration under load, refused ones, and new log files. design.md §2. */
-#include "harness.h"
+#include "load_kit.h"
 
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <strings.h>
 
 static struct origin *origin;
 static struct server *server;
 
 static void setup(void)
 {
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_new(&(struct server_options){.origin = origin});
 }
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
     origin_stop(origin);
-}
-
-struct load {
-    pthread_t thread;
-    bool fresh;  /* a new connection for each request */
-    bool writes; /* POST instead of GET */
-    atomic_uint done;
-    char *failure;
-};
-static atomic_bool load_ends;
-
-static void load_request(struct raw *raw, const struct load *load)
-{
-    char *body = "url=http%3A%2F%2F127.0.0.1%3A80%2F";
-    if (load->writes)
-        raw_text(raw,
-                 "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
-                 "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-                 server->key, strlen(body), body);
-    else
-        raw_text(raw, "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key);
-}
-
-static void *load_run(void *arg)
-{
-    struct load *load = arg;
-    struct raw *raw = NULL;
-    while (!load_ends && !load->failure) {
-        raw = raw ? raw : raw_open(server);
-        load_request(raw, load);
-        struct response *r = raw_response(raw, false, 15000);
-        const char *connection = header(r, "Connection");
-        if (r->status != (load->writes ? 202 : 200))
-            load->failure = text("after %u requests: status %d\n%s", load->done, r->status, response_text(r));
-        load->done++;
-        if (load->fresh || (connection && !strcasecmp(connection, "close"))) {
-            raw_close(raw);
-            raw = NULL;
-        }
-        response_free(r);
-    }
-    raw_close(raw);
-    return NULL;
 }
 
 struct generation {
@@ -120,8 +69,7 @@ START_TEST(five_reloads_under_load_lose_no_request)
 {
     unsigned workers = 2;
     server_start(server);
-    for (size_t i = 0; i < COUNT(loads); i++)
-        ck_assert_int_eq(pthread_create(&loads[i].thread, NULL, load_run, &loads[i]), 0);
+    load_start(server, loads, COUNT(loads));
     for (int reload = 0; reload < 5; reload++) {
         struct generation g = {.old_count = server_children(server, g.old, COUNT(g.old)), .workers = workers};
         char *base = text("http://reload-%d.test", reload);
@@ -136,14 +84,10 @@ START_TEST(five_reloads_under_load_lose_no_request)
             from[i] = loads[i].done;
         ck_assert_msg(wait_until(has_worked, from, 10000), "reload %d: the load stands still\n%s", reload, server_log(server));
     }
-    load_ends = true;
+    load_end(loads, COUNT(loads), 100);
     unsigned writes = 0;
-    for (size_t i = 0; i < COUNT(loads); i++) {
-        pthread_join(loads[i].thread, NULL);
-        ck_assert_msg(!loads[i].failure, "%s %s: %s\n%s", loads[i].fresh ? "fresh" : "kept", loads[i].writes ? "writes" : "reads",
-                      loads[i].failure, server_log(server));
+    for (size_t i = 0; i < COUNT(loads); i++)
         writes += loads[i].writes ? loads[i].done : 0;
-    }
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", writes);
     ck_assert_msg(wait_until(has_settled, &workers, 10000), "%zu children are left", server_children(server, NULL, 0));
     server_stop(server);
@@ -180,20 +124,6 @@ START_TEST(a_held_post_of_an_old_generation_is_answered_pending)
 }
 END_TEST
 
-struct said {
-    const char *words;
-    size_t from;
-};
-
-static bool has_said(void *arg)
-{
-    struct said *said = arg;
-    char *log = server_log(server);
-    bool found = strlen(log) >= said->from && strstr(log + said->from, said->words);
-    free(log);
-    return found;
-}
-
 static const struct {
     const char *yaml, *says;
 } refusals[] = {
@@ -210,9 +140,9 @@ START_TEST(a_refused_reload_says_why_and_changes_nothing)
     pid_t before[8], after[8];
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
     server_configure(server, refusals[_i].yaml);
-    struct said said = {refusals[_i].says, strlen(server_log(server))};
+    size_t from = strlen(server_log(server));
     server_signal(server, SIGHUP);
-    ck_assert_msg(wait_until(has_said, &said, 5000), "%s is not in the log\n%s", said.words, server_log(server));
+    ck_assert_msg(server_says(server, refusals[_i].says, from, 5000), "%s is not in the log\n%s", refusals[_i].says, server_log(server));
     ck_assert_uint_eq(server_children(server, after, COUNT(after)), 4);
     ck_assert(!memcmp(before, after, 4 * sizeof(*before)));
     expect_status(http_get(server, "/api/v1/reports"), 200);

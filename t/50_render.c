@@ -21,11 +21,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
 }
 
 static void stop(void)
@@ -151,14 +147,6 @@ static uint64_t upkeep_left(void)
 
 static size_t said_before; /* bytes of the log that do not count */
 
-static bool has_said(const char *words)
-{
-    char *log = server_log(server);
-    bool said = strstr(log + said_before, words) != NULL;
-    free(log);
-    return said;
-}
-
 START_TEST(a_new_renderer_answers_at_once_and_the_store_follows_through_kills_of_the_writer)
 {
     unsigned turn = 0, kills = 0;
@@ -170,7 +158,7 @@ START_TEST(a_new_renderer_answers_at_once_and_the_store_follows_through_kills_of
     ck_assert_int_eq(setenv("ASSAYD", "./t/newer_assayd", 1), 0);
     server_spawn(server, NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
-    for (int64_t deadline = now_ms() + 60000; !has_said("rendering reports: done") && now_ms() < deadline; turn++) {
+    for (int64_t deadline = now_ms() + 60000; !server_says(server, "rendering reports: done", said_before, 0) && now_ms() < deadline; turn++) {
         pid_t writer = server_process(server, "assayd: writer");
         uint64_t left = upkeep_left();
         most_left = left > most_left ? left : most_left;
@@ -181,7 +169,7 @@ START_TEST(a_new_renderer_answers_at_once_and_the_store_follows_through_kills_of
     }
     ck_assert_uint_gt(most_left, 0);
     ck_assert_uint_le(most_left, REPORTS);
-    ck_assert_msg(has_said("rendering reports: done") && has_said(text(" of %d\"", REPORTS)), "%s", server_log(server));
+    ck_assert_msg(server_says(server, "rendering reports: done", said_before, 0) && server_says(server, text(" of %d\"", REPORTS), said_before, 0), "%s", server_log(server));
     ck_assert_uint_ge(kills, 1);
     for (unsigned i = 0; i < 20; i++)
         expect_all_by("\"URL\":", "\"url\":", "-2\"", i * 31);
@@ -233,7 +221,7 @@ START_TEST(new_bounds_reach_every_report_in_the_background_through_kills_of_the_
     said_before = strlen(server_log(server));
     server_configure(server, "reports: { good: 90, decent: 10 }");
     server_signal(server, SIGHUP);
-    for (int64_t deadline = now_ms() + 60000; !has_said("rating reports: done") && now_ms() < deadline;) {
+    for (int64_t deadline = now_ms() + 60000; !server_says(server, "rating reports: done", said_before, 0) && now_ms() < deadline;) {
         uint64_t left = upkeep_left();
         most_left = left > most_left ? left : most_left;
         pid_t writer = server_process(server, "assayd: writer");
@@ -243,7 +231,7 @@ START_TEST(new_bounds_reach_every_report_in_the_background_through_kills_of_the_
         ck_assert_int_le(good, by_bounds(0, false));
         ck_assert_int_ge(good, by_bounds(0, true));
     }
-    ck_assert_msg(has_said("rating reports: done") && has_said(text(" of %d\"", REPORTS)), "%s", server_log(server));
+    ck_assert_msg(server_says(server, "rating reports: done", said_before, 0) && server_says(server, text(" of %d\"", REPORTS), said_before, 0), "%s", server_log(server));
     ck_assert_uint_ge(kills, 1);
     ck_assert_uint_gt(most_left, 0);
     ck_assert_uint_le(most_left, REPORTS);

@@ -11,8 +11,7 @@ static struct server *server;
 
 static void setup(void)
 {
-    origin = origin_start();
-    origin_usual_pages(origin);
+    origin = origin_usual();
     server = server_shared(
         &(struct server_options){.origin = origin, .audit = "timeout: 2s, max_bytes: 256KiB", .yaml = "reports: { wait: 8s }"});
 }
@@ -113,8 +112,7 @@ END_TEST
 
 START_TEST(respond_async_is_202_at_once)
 {
-    origin_page(origin, "/held-async", 200, "", "<title>x</title>");
-    origin_hold(origin, "/held-async");
+    origin_held(origin, "/held-async");
     struct response *r = create("/held-async", "Prefer: respond-async");
     expect_status(r, 202);
     expect_int(r, "status", 202);
@@ -134,8 +132,7 @@ END_TEST
 
 START_TEST(a_wait_that_runs_out_answers_201_pending)
 {
-    origin_page(origin, "/held-wait", 200, "", "<title>x</title>");
-    origin_hold(origin, "/held-wait");
+    origin_held(origin, "/held-wait");
     int64_t before = now_ms();
     struct response *r = create("/held-wait", "Prefer: wait=1");
     int64_t took = now_ms() - before;
@@ -201,7 +198,7 @@ static const struct {
     {"/text", 200, "Content-Type: text/plain\r\n", "words", NULL, "not_html"},
     {"/loop", 302, "Location: /loop\r\n", "", NULL, "too_many_redirects"},
     {"/inside", 302, "Location: http://169.254.169.254/latest/\r\n", "", NULL, "address_forbidden"},
-    {"/file", 302, "Location: file:///etc/passwd\r\n", "", NULL, "address_forbidden|http_error|too_many_redirects"},
+    {"/file", 302, "Location: file:///etc/passwd\r\n", "", NULL, "http_error"},
     {NULL, 0, NULL, NULL, "http://no-such-host.invalid/", "dns_failed"},
     {NULL, 0, NULL, NULL, "http://127.0.0.1:80/", "connect_failed"},
     {"/slower", 200, "", "<title>x</title>", NULL, "timeout"},
@@ -223,7 +220,7 @@ START_TEST(a_page_that_cannot_be_graded_is_201_failed_with_its_code)
     expect_str(r, "data.status", "failed");
     expect(r, has_exactly(r, "data.error", "code message"));
     const char *code = str_at(r, "data.error.code");
-    ck_assert_msg(strstr(failures[_i].code, code) != NULL, "%s, not %s\n%s", code, failures[_i].code, response_text(r));
+    ck_assert_msg(!strcmp(failures[_i].code, code), "%s, not %s\n%s", code, failures[_i].code, response_text(r));
     expect(r, strlen(str_at(r, "data.error.message")) > 0);
     expect(r, !at(r, "data.score") && !at(r, "data.result") && !at(r, "data.generated_at"));
 }
@@ -249,8 +246,7 @@ START_TEST(hostile_pages_cost_their_own_reports_only)
 {
     int64_t ids[COUNT(hostile) + 1];
     pid_t auditor = server_process(server, "assayd: auditor 0");
-    origin_page(origin, "/never", 200, "", "<title>x</title>");
-    origin_hold(origin, "/never");
+    origin_held(origin, "/never");
     ids[COUNT(hostile)] = report_queued(server, text("http://never.localhost:%u/never", origin_port(origin)));
     for (size_t i = 0; i < COUNT(hostile); i++) {
         origin_page(origin, text("/hostile-%zu", i), 200, "Content-Type: text/html\r\n", repeated(hostile[i].piece, hostile[i].count));
@@ -349,10 +345,7 @@ START_TEST(many_passwords_at_once_are_hashed_or_503_and_stall_nobody)
     char *body = form("url", "http://127.0.0.1:80/", "privacy", "2", "password", "x", NULL);
     for (size_t i = 0; i < POSTS; i++) {
         raws[i] = raw_open(server);
-        raw_text(raws[i],
-                 "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
-                 "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-                 server->key, strlen(body), body);
+        raw_post(raws[i], server->key, "Prefer: respond-async\r\n", body);
     }
     for (int i = 0; i < 10; i++) {
         int64_t before = now_ms();
@@ -367,6 +360,7 @@ START_TEST(many_passwords_at_once_are_hashed_or_503_and_stall_nobody)
         raw_close(raws[i]);
     }
     ck_assert_uint_ge(made, 16);
+    ck_assert_uint_lt(made, POSTS); /* the queues have an end */
 }
 END_TEST
 
@@ -438,26 +432,14 @@ END_TEST
 
 START_TEST(a_report_deleted_while_its_post_is_held_ends_the_wait)
 {
-    origin_page(origin, "/held-delete", 200, "", "<title>x</title>");
-    origin_hold(origin, "/held-delete");
+    origin_held(origin, "/held-delete");
     struct raw *raw = raw_open(server);
     char *body = form("url", origin_url(origin, "/held-delete"), NULL);
-    raw_text(raw,
-             "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: wait=20\r\nContent-Type: "
-             "application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-             server->key, strlen(body), body);
-    char *list = text("/api/v1/reports?search=held-delete");
-    struct response *r;
-    int64_t deadline = now_ms() + 5000;
-    do {
-        r = http_get(server, list);
-        expect_status(r, 200);
-    } while (len_at(r, "data") == 0 && now_ms() < deadline);
-    expect(r, len_at(r, "data") == 1);
-    expect_status(http_delete(server, report_path(int_at(r, "data.0.id"))), 200);
-    r = raw_response(raw, false, 5000);
+    raw_post(raw, server->key, "Prefer: wait=20\r\n", body);
+    expect_status(http_delete(server, report_path(report_listed(server, "held-delete"))), 200);
+    struct response *r = raw_response(raw, false, 5000);
     origin_release(origin, "/held-delete");
-    expect(r, r->status == 404 || r->status == 201);
+    expect_error(r, 404, "not_found");
     raw_close(raw);
 }
 END_TEST

@@ -1,12 +1,11 @@
 /* What the auditor of a running server has and has not: seen from outside, with a listener that has a key. audits.md, design.md §7. */
 #include "harness.h"
+#include "tls_kit.h"
 
 #include <curl/curl.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <openssl/core_names.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -20,35 +19,20 @@ struct secret_forms {
 };
 static struct secret_forms key, signing;
 
-static void write_key(const char *path, EVP_PKEY *pair)
+static void write_certificate(const char *certificate, const char *path)
 {
+    EVP_PKEY *pair = tls_pair(certificate, path, false, 1);
     BIGNUM *number = NULL;
+    char line[128];
     ck_assert_int_eq(EVP_PKEY_get_bn_param(pair, OSSL_PKEY_PARAM_PRIV_KEY, &number), 1);
     ck_assert_int_eq(BN_bn2binpad(number, key.big, sizeof(key.big)), sizeof(key.big));
     ck_assert_int_eq(BN_bn2lebinpad(number, key.little, sizeof(key.little)), sizeof(key.little));
     BN_free(number);
-    FILE *file = fopen(path, "w+");
-    char line[128];
-    ck_assert(file && PEM_write_PrivateKey(file, pair, NULL, NULL, 0, NULL, NULL) == 1);
-    rewind(file);
-    ck_assert(fgets(line, sizeof(line), file) && fgets(line, sizeof(line), file));
+    EVP_PKEY_free(pair);
+    FILE *file = fopen(path, "r");
+    ck_assert(file && fgets(line, sizeof(line), file) && fgets(line, sizeof(line), file));
     memcpy(key.line, line, 64);
     ck_assert_int_eq(fclose(file), 0);
-}
-
-static void write_certificate(const char *certificate, const char *path)
-{
-    EVP_PKEY *pair = EVP_EC_gen("P-256");
-    X509 *x = X509_new();
-    X509_gmtime_adj(X509_getm_notBefore(x), -60);
-    X509_gmtime_adj(X509_getm_notAfter(x), 3600);
-    X509_set_pubkey(x, pair);
-    ck_assert_int_gt(X509_sign(x, pair, EVP_sha256()), 0);
-    FILE *file = fopen(certificate, "w");
-    ck_assert(file && PEM_write_X509(file, x) == 1 && fclose(file) == 0);
-    write_key(path, pair);
-    X509_free(x);
-    EVP_PKEY_free(pair);
 }
 
 /* The newest of what signs visitors' tokens. */

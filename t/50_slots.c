@@ -2,7 +2,7 @@
  * Reloads that change `workers`: the sockets of the slots that come and go. design.md §2. In a network of our own, where a handshake ends
  * within seconds.
  */
-#include "harness.h"
+#include "load_kit.h"
 
 #include "audit_net.h"
 
@@ -10,9 +10,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -32,11 +30,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
 }
 
 /* sockets that listen on the server's port */
@@ -76,39 +70,13 @@ static void reload(unsigned workers)
     ck_assert_msg(done, "not %u workers\n%s", workers, server_log(server));
 }
 
-/* ---- load: a connection for each request ---- */
-
-struct load {
-    pthread_t thread;
-    atomic_uint done;
-    char *failure;
-};
-static atomic_bool load_ends;
-
-static void *load_run(void *arg)
-{
-    struct load *load = arg;
-    while (!load_ends && !load->failure) {
-        struct raw *raw = raw_open(server);
-        raw_text(raw, "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key);
-        struct response *r = raw_response(raw, false, 20000);
-        if (r->status != 200)
-            load->failure = text("after %u requests: status %d, %s", load->done, r->status, r->failure ? r->failure : "");
-        load->done++;
-        raw_close(raw);
-        response_free(r);
-    }
-    return NULL;
-}
-
 START_TEST(workers_come_and_go_under_load_and_their_sockets_with_them)
 {
-    static struct load loads[6];
+    static struct load loads[6] = {{.fresh = true}, {.fresh = true}, {.fresh = true}, {.fresh = true}, {.fresh = true}, {.fresh = true}};
     static unsigned many = 8, few = 2;
     server_start(server);
     ck_assert_uint_eq(listening(), many);
-    for (size_t i = 0; i < COUNT(loads); i++)
-        ck_assert_int_eq(pthread_create(&loads[i].thread, NULL, load_run, &loads[i]), 0);
+    load_start(server, loads, COUNT(loads));
     for (int cycle = 0; cycle < 10; cycle++) {
         reload(few);
         if (cycle % 2 == 0) /* else they are taken into use again before they are closed, or while */
@@ -116,11 +84,7 @@ START_TEST(workers_come_and_go_under_load_and_their_sockets_with_them)
         reload(many);
         ck_assert_msg(wait_until(listening_are, &many, 5000), "%u sockets listen\n%s", listening(), server_log(server));
     }
-    load_ends = true;
-    for (size_t i = 0; i < COUNT(loads); i++) {
-        pthread_join(loads[i].thread, NULL);
-        ck_assert_msg(!loads[i].failure && loads[i].done > 20, "%u requests: %s\n%s", loads[i].done, loads[i].failure, server_log(server));
-    }
+    load_end(loads, COUNT(loads), 21);
     server_stop(server);
 }
 END_TEST
@@ -173,14 +137,6 @@ END_TEST
 
 /* ---- slots that come ---- */
 
-static bool has_said(void *arg)
-{
-    char *log = server_log(server);
-    bool said = strstr(log, arg) != NULL;
-    free(log);
-    return said;
-}
-
 START_TEST(a_refused_reload_with_more_workers_leaves_no_connection_waiting)
 {
     char *certificate = text("%s/cert.pem", server->dir);
@@ -195,7 +151,7 @@ START_TEST(a_refused_reload_with_more_workers_leaves_no_connection_waiting)
     server->options.workers = 8;
     server_configure(server, "");
     server_signal(server, SIGHUP);
-    ck_assert_msg(wait_until(has_said, "reload refused", 10000), "%s", server_log(server));
+    ck_assert_msg(server_says(server, "reload refused", 0, 10000), "%s", server_log(server));
     for (int i = 0; i < 40; i++)
         expect_status(http(server, .path = "/healthz", .timeout_ms = 5000), 200);
     server_stop(server);
@@ -213,7 +169,7 @@ START_TEST(connections_do_not_wait_for_new_workers_that_do_not_come_up)
     server->options.workers = many;
     server_configure(server, "");
     server_signal(server, SIGHUP);
-    ck_assert_msg(wait_until(has_said, "did not start", 10000), "%s", server_log(server));
+    ck_assert_msg(server_says(server, "did not start", 0, 10000), "%s", server_log(server));
     for (int i = 0; i < 40; i++)
         expect_status(http(server, .path = "/healthz", .timeout_ms = 3000), 200);
     ck_assert_int_eq(rename(away, secrets), 0);

@@ -1,17 +1,8 @@
 /* assay stats --watch: on a terminal, in a pipe and as JSON, beside a server that works, stops and comes back. operating.md. */
 #include "harness.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <termios.h>
-#include <unistd.h>
 
 #define ENTER "\033[?1049h"
 #define LEAVE "\033[?25h\033[?1049l"
@@ -26,140 +17,32 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
 }
 
 /* ---- the watcher ---- */
 
-static struct watcher {
-    pid_t pid;
-    int from; /* the terminal's other side, or the pipe's end */
-    int terminal; /* the terminal itself, -1: there is none */
-    struct termios before;
-    char said[1 << 20];
-    size_t size;
-} watcher;
+static struct watched *watcher;
 
-static void watcher_exec(int out, bool terminal, va_list words)
-{
-    const char *argv[16] = {assay_path(), "-c", server->conf};
-    size_t n = 3;
-    while ((argv[n] = va_arg(words, const char *)) != NULL)
-        n++;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (terminal) { /* a session of its own, whose terminal it is: sizes and Ctrl-C come by signals */
-        setsid();
-        ioctl(out, TIOCSCTTY, 0);
-        dup2(out, STDIN_FILENO);
-    }
-    dup2(out, STDOUT_FILENO);
-    execv(argv[0], (char *const *)(uintptr_t)argv);
-    _exit(127);
-}
-
-static void watcher_start(int terminal, ...)
-{
-    int ends[2];
-    va_list words;
-    watcher = (struct watcher){.terminal = -1};
-    if (terminal) {
-        watcher.from = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-        ck_assert(watcher.from >= 0 && grantpt(watcher.from) == 0 && unlockpt(watcher.from) == 0);
-        watcher.terminal = open(ptsname(watcher.from), O_RDWR | O_NOCTTY | O_CLOEXEC);
-        ck_assert_int_ge(watcher.terminal, 0);
-        ck_assert_int_eq(ioctl(watcher.from, TIOCSWINSZ, &(struct winsize){.ws_row = 40, .ws_col = 160}), 0);
-        ck_assert_int_eq(tcgetattr(watcher.terminal, &watcher.before), 0);
-    } else {
-        ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
-        watcher.from = ends[0];
-    }
-    va_start(words, terminal);
-    watcher.pid = fork();
-    if (watcher.pid == 0)
-        watcher_exec(terminal ? watcher.terminal : ends[1], terminal != 0, words);
-    va_end(words);
-    ck_assert_int_gt(watcher.pid, 0);
-    if (!terminal)
-        close(ends[1]);
-}
-
-/* Read on until a condition holds; false at the end of its output, or after 15 s. */
-static bool watcher_until(bool (*holds)(const char *arg), const char *arg)
-{
-    for (int64_t deadline = now_ms() + 15000; now_ms() < deadline;) {
-        if (holds(arg))
-            return true;
-        struct pollfd fd = {watcher.from, POLLIN, 0};
-        if (poll(&fd, 1, 100) <= 0)
-            continue;
-        ck_assert_uint_lt(watcher.size, sizeof(watcher.said) - 1);
-        ssize_t n = read(watcher.from, watcher.said + watcher.size, sizeof(watcher.said) - 1 - watcher.size);
-        if (n <= 0)
-            return holds(arg);
-        watcher.size += (size_t)n;
-        watcher.said[watcher.size] = '\0';
-    }
-    return false;
-}
-
-static bool has_said(const char *text)
-{
-    return strstr(watcher.said, text) != NULL;
-}
-
-static void expect_said(const char *text)
-{
-    ck_assert_msg(watcher_until(has_said, text), "never said: %s\n%s", text, watcher.said);
-}
-
-static void forget(void)
-{
-    watcher.size = 0;
-    watcher.said[0] = '\0';
-}
+/* assay with these words on this server's configuration */
+#define watch(by, ...) (watcher = watch_start((by), NULL, assay_path(), "-c", server->conf, __VA_ARGS__, NULL))
 
 /* A frame on a terminal goes from one "home" to the end of its drawing. */
-static bool has_frame_after_forgetting(const char *unused)
+static bool has_frame_after_forgetting(const struct watched *w, const char *unused)
 {
     (void)unused;
-    char *home = strstr(watcher.said, "\033[H");
+    char *home = strstr(w->said, "\033[H");
     return home != NULL && strstr(home, "\033[J") != NULL;
-}
-
-static int watcher_wait(void)
-{
-    int status = -1;
-    for (int64_t deadline = now_ms() + 10000; now_ms() < deadline; poll(NULL, 0, 5)) {
-        if (waitpid(watcher.pid, &status, WNOHANG) == watcher.pid)
-            return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        if (watcher.terminal >= 0) /* the end of its output must be taken for it to go on */
-            watcher_until(has_said, LEAVE);
-    }
-    kill(watcher.pid, SIGKILL);
-    waitpid(watcher.pid, &status, 0);
-    ck_abort_msg("it did not end\n%s", watcher.said);
-    return -1;
 }
 
 static void expect_terminal_clean(void)
 {
     struct termios now;
-    expect_said(LEAVE);
-    ck_assert_msg(strlen(strstr(watcher.said, LEAVE)) == strlen(LEAVE), "more comes behind the end");
-    ck_assert_int_eq(tcgetattr(watcher.terminal, &now), 0);
-    ck_assert_uint_eq(now.c_lflag, watcher.before.c_lflag);
-    ck_assert_int_eq(now.c_cc[VMIN], watcher.before.c_cc[VMIN]);
-}
-
-static void watcher_close(void)
-{
-    close(watcher.from);
-    if (watcher.terminal >= 0)
-        close(watcher.terminal);
+    watch_expect(watcher, LEAVE);
+    ck_assert_msg(strlen(strstr(watcher->said, LEAVE)) == strlen(LEAVE), "more comes behind the end");
+    ck_assert_int_eq(tcgetattr(watcher->terminal, &now), 0);
+    ck_assert_uint_eq(now.c_lflag, watcher->before.c_lflag);
+    ck_assert_int_eq(now.c_cc[VMIN], watcher->before.c_cc[VMIN]);
 }
 
 static void ask(int times)
@@ -175,14 +58,14 @@ START_TEST(a_terminal_shows_workers_routes_writer_store_and_auditors_until_q)
     static const char *const parts[] = {"PROCESS", "worker 0", "worker 1", "auditor 0", "writer ", "batch", "commit p50", "store ",
                                         "readers", "queue", "ROUTE", "GET /api/v1/reports", "LIMITER", "widget-leads", "STREAMS"};
     ask(20);
-    watcher_start(true, "stats", "--watch", "--interval", "200ms", NULL);
-    expect_said(ENTER);
+    watch(BY_TERMINAL, "stats", "--watch", "--interval", "200ms");
+    watch_expect(watcher, ENTER);
     for (size_t i = 0; i < COUNT(parts); i++)
-        expect_said(parts[i]);
-    ck_assert_int_eq(write(watcher.from, "q", 1), 1);
-    ck_assert_int_eq(watcher_wait(), 0);
+        watch_expect(watcher, parts[i]);
+    watch_type(watcher, "q");
+    ck_assert_int_eq(watch_wait(watcher), 0);
     expect_terminal_clean();
-    watcher_close();
+    watch_close(watcher);
     server_stop(server);
 }
 END_TEST
@@ -191,54 +74,52 @@ static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 START_TEST(a_signal_leaves_a_clean_terminal)
 {
-    watcher_start(true, "stats", "--watch", NULL);
-    expect_said("PROCESS");
-    kill(watcher.pid, endings[_i]);
-    ck_assert_int_eq(watcher_wait(), 0);
+    watch(BY_TERMINAL, "stats", "--watch");
+    watch_expect(watcher, "PROCESS");
+    kill(watcher->pid, endings[_i]);
+    ck_assert_int_eq(watch_wait(watcher), 0);
     expect_terminal_clean();
-    watcher_close();
+    watch_close(watcher);
 }
 END_TEST
 
 START_TEST(ctrl_c_typed_leaves_a_clean_terminal)
 {
-    watcher_start(true, "stats", "--watch", NULL);
-    expect_said("PROCESS");
-    ck_assert_int_eq(write(watcher.from, "\003", 1), 1);
-    ck_assert_int_eq(watcher_wait(), 0);
+    watch(BY_TERMINAL, "stats", "--watch");
+    watch_expect(watcher, "PROCESS");
+    watch_type(watcher, "\003");
+    ck_assert_int_eq(watch_wait(watcher), 0);
     expect_terminal_clean();
-    watcher_close();
+    watch_close(watcher);
 }
 END_TEST
 
 START_TEST(ctrl_z_gives_the_terminal_back_and_goes_on_after_it)
 {
     int status;
-    watcher_start(true, "stats", "--watch", "--interval", "200ms", NULL);
-    expect_said("PROCESS");
-    kill(watcher.pid, SIGTSTP);
-    expect_said(LEAVE);
-    ck_assert_int_eq(waitpid(watcher.pid, &status, WUNTRACED), watcher.pid);
+    watch(BY_TERMINAL, "stats", "--watch", "--interval", "200ms");
+    watch_expect(watcher, "PROCESS");
+    kill(watcher->pid, SIGTSTP);
+    watch_expect(watcher, LEAVE);
+    ck_assert_int_eq(waitpid(watcher->pid, &status, WUNTRACED), watcher->pid);
     ck_assert(WIFSTOPPED(status));
-    forget();
-    kill(watcher.pid, SIGCONT);
-    expect_said(ENTER);
-    expect_said("PROCESS");
-    ck_assert_int_eq(write(watcher.from, "q", 1), 1);
-    ck_assert_int_eq(watcher_wait(), 0);
+    watch_forget(watcher);
+    kill(watcher->pid, SIGCONT);
+    watch_expect(watcher, ENTER);
+    watch_expect(watcher, "PROCESS");
+    watch_type(watcher, "q");
+    ck_assert_int_eq(watch_wait(watcher), 0);
     expect_terminal_clean();
-    watcher_close();
+    watch_close(watcher);
 }
 END_TEST
 
 START_TEST(a_terminal_that_goes_away_ends_it)
 {
-    watcher_start(true, "stats", "--watch", NULL);
-    expect_said("PROCESS");
-    close(watcher.terminal);
-    close(watcher.from);
-    watcher.terminal = -1;
-    int ended = watcher_wait();
+    watch(BY_TERMINAL, "stats", "--watch");
+    watch_expect(watcher, "PROCESS");
+    watch_close(watcher);
+    int ended = watch_wait(watcher);
     ck_assert_msg(ended < 128, "signal %d", ended - 128);
 }
 END_TEST
@@ -271,59 +152,59 @@ START_TEST(the_screen_follows_the_terminals_size)
 {
     size_t rows, columns;
     ask(3);
-    watcher_start(true, "stats", "--watch", "--interval", "1h", NULL); /* so that it is the size that shows it anew */
-    expect_said("LIMITER");
-    watcher_until(has_said, "\033[J");
-    forget();
-    ck_assert_int_eq(ioctl(watcher.from, TIOCSWINSZ, &(struct winsize){.ws_row = sizes[_i].rows, .ws_col = sizes[_i].columns}), 0);
-    ck_assert_msg(watcher_until(has_frame_after_forgetting, ""), "nothing new");
-    measure(watcher.said, &rows, &columns);
+    watch(BY_TERMINAL, "stats", "--watch", "--interval", "1h"); /* so that it is the size that shows it anew */
+    watch_expect(watcher, "LIMITER");
+    watch_expect(watcher, "\033[J");
+    watch_forget(watcher);
+    watch_resize(watcher, sizes[_i].rows, sizes[_i].columns);
+    ck_assert_msg(watch_until(watcher, has_frame_after_forgetting, ""), "nothing new");
+    measure(watcher->said, &rows, &columns);
     ck_assert_uint_le(rows, sizes[_i].rows);
     ck_assert_uint_le(columns, sizes[_i].columns);
-    ck_assert_msg(has_said(sizes[_i].says), "%s", watcher.said);
-    kill(watcher.pid, SIGTERM);
-    ck_assert_int_eq(watcher_wait(), 0);
-    watcher_close();
+    ck_assert_msg(watch_has_said(watcher, sizes[_i].says), "%s", watcher->said);
+    kill(watcher->pid, SIGTERM);
+    ck_assert_int_eq(watch_wait(watcher), 0);
+    watch_close(watcher);
 }
 END_TEST
 
 START_TEST(keys_order_the_routes)
 {
     ask(3);
-    watcher_start(true, "stats", "--watch", "--interval", "1h", NULL);
-    expect_said("by requests");
-    ck_assert_int_eq(write(watcher.from, "n", 1), 1);
-    expect_said("by name");
-    ck_assert_int_eq(write(watcher.from, "e", 1), 1);
-    expect_said("by errors");
-    ck_assert_int_eq(write(watcher.from, "t", 1), 1);
-    expect_said("by time");
-    ck_assert_int_eq(write(watcher.from, "q", 1), 1);
-    ck_assert_int_eq(watcher_wait(), 0);
-    watcher_close();
+    watch(BY_TERMINAL, "stats", "--watch", "--interval", "1h");
+    watch_expect(watcher, "by requests");
+    watch_type(watcher, "n");
+    watch_expect(watcher, "by name");
+    watch_type(watcher, "e");
+    watch_expect(watcher, "by errors");
+    watch_type(watcher, "t");
+    watch_expect(watcher, "by time");
+    watch_type(watcher, "q");
+    ck_assert_int_eq(watch_wait(watcher), 0);
+    watch_close(watcher);
 }
 END_TEST
 
 START_TEST(it_goes_on_over_a_server_that_dies_and_comes_back)
 {
-    watcher_start(true, "stats", "--watch", "--interval", "100ms", NULL);
-    expect_said("PROCESS");
+    watch(BY_TERMINAL, "stats", "--watch", "--interval", "100ms");
+    watch_expect(watcher, "PROCESS");
     server_signal(server, SIGKILL);
     server_wait(server, 5000);
-    forget();
-    expect_said("No server runs");
+    watch_forget(watcher);
+    watch_expect(watcher, "No server runs");
     server_start(server);
-    forget();
-    expect_said(text("assayd %d", server->pid));
-    forget();
-    expect_said("store ");
+    watch_forget(watcher);
+    watch_expect(watcher, text("assayd %d", server->pid));
+    watch_forget(watcher);
+    watch_expect(watcher, "store ");
     kill(server_process(server, "assayd: writer"), SIGKILL);
-    forget();
-    expect_said("1 processes replaced");
-    ck_assert_int_eq(write(watcher.from, "q", 1), 1);
-    ck_assert_int_eq(watcher_wait(), 0);
+    watch_forget(watcher);
+    watch_expect(watcher, "1 processes replaced");
+    watch_type(watcher, "q");
+    ck_assert_int_eq(watch_wait(watcher), 0);
     expect_terminal_clean();
-    watcher_close();
+    watch_close(watcher);
     server_signal(server, SIGTERM);
     ck_assert_int_eq(server_wait(server, 10000), 0);
 }
@@ -331,36 +212,36 @@ END_TEST
 
 /* ---- where there is no terminal ---- */
 
-static bool has_two_turns(const char *text)
+static bool has_two_turns(const struct watched *w, const char *text)
 {
-    const char *first = strstr(watcher.said, text);
+    const char *first = strstr(w->said, text);
     return first != NULL && strstr(first + 1, text) != NULL;
 }
 
 START_TEST(a_pipe_gets_plain_text_until_its_reader_leaves)
 {
     ask(3);
-    watcher_start(false, "stats", "--watch", "--interval", "100ms", NULL);
-    ck_assert_msg(watcher_until(has_two_turns, "GET /api/v1/reports\n"), "%s", watcher.said);
-    ck_assert_ptr_null(strchr(watcher.said, '\033'));
-    watcher_close();
-    ck_assert_int_eq(watcher_wait(), 0);
+    watch(BY_PIPE, "stats", "--watch", "--interval", "100ms");
+    ck_assert_msg(watch_until(watcher, has_two_turns, "GET /api/v1/reports\n"), "%s", watcher->said);
+    ck_assert_ptr_null(strchr(watcher->said, '\033'));
+    watch_close(watcher);
+    ck_assert_int_eq(watch_wait(watcher), 0);
 }
 END_TEST
 
-static bool has_a_line(const char *unused)
+static bool has_a_line(const struct watched *w, const char *unused)
 {
     (void)unused;
-    return strchr(watcher.said, '\n') != NULL;
+    return strchr(w->said, '\n') != NULL;
 }
 
 static struct json_object *turn(void)
 {
-    forget();
-    ck_assert(watcher_until(has_a_line, ""));
-    forget(); /* it may have begun before */
-    ck_assert(watcher_until(has_two_turns, "\n"));
-    char *line = watcher.said;
+    watch_forget(watcher);
+    ck_assert(watch_until(watcher, has_a_line, ""));
+    watch_forget(watcher); /* it may have begun before */
+    ck_assert(watch_until(watcher, has_two_turns, "\n"));
+    char *line = watcher->said;
     if (*line != '{')
         line = strchr(line, '\n') + 1;
     return json_tokener_parse(line);
@@ -383,7 +264,7 @@ static struct json_object *part(struct json_object *from, const char *name)
 START_TEST(json_is_an_object_a_turn_that_adds_up)
 {
     ask(30);
-    watcher_start(false, "--json", "stats", "--watch", "--interval", "300ms", NULL);
+    watch(BY_PIPE, "--json", "stats", "--watch", "--interval", "300ms");
     struct json_object *o = turn(), *list = part(o, "processes"), *routes = part(o, "routes");
     double by_worker = 0, by_route = 0;
     ck_assert(json_object_get_boolean(part(o, "running")));
@@ -401,8 +282,8 @@ START_TEST(json_is_an_object_a_turn_that_adds_up)
     ck_assert(number_in(part(o, "writer"), "changes_per_s") >= 0);
     ck_assert_uint_gt(json_object_array_length(part(o, "limiters")), 5);
     json_object_put(o);
-    watcher_close();
-    ck_assert_int_eq(watcher_wait(), 0);
+    watch_close(watcher);
+    ck_assert_int_eq(watch_wait(watcher), 0);
 }
 END_TEST
 

@@ -2,40 +2,18 @@
  * Every route of bulk sync, under both of its prefixes: what it answers when all is well, and to everything that may be wrong with a request. Each
  * answer carries the limiter's headers; none of the wrong ones leaves anything behind. api.md §2, §7.
  */
-#include "harness.h"
+#include "sync_kit.h"
 
-#include <zlib.h>
-
-#define LIMITS "limits: { limiters: { bulk-sync: { windows: [ { limit: 100000, seconds: 60, key: token } ] } } }\nsync: { max_bytes: 64KiB }\n"
 #define MOST ((size_t)64 << 10)
 
-static struct server *server;
-static char *token, *signing, *revoked, *foreign_token, *agent, *foreign_agent, *conversation;
-
-static char *token_id(const char *name)
-{
-    struct json_object *all = assay_list(server, "token", "list", NULL);
-    for (size_t i = 0; i < json_object_array_length(all); i++) {
-        struct json_object *row = json_object_array_get_idx(all, i);
-        const char *its = json_object_get_string(json_object_object_get(row, "name"));
-        if (its != NULL && !strcmp(its, name))
-            return text("%s", json_object_get_string(json_object_object_get(row, "id")));
-    }
-    ck_abort_msg("no token %s", name);
-    return NULL;
-}
+static char *revoked, *conversation;
 
 static void setup(void)
 {
-    server = server_shared(&(struct server_options){.yaml = LIMITS});
-    assay_ok(server, "workspace", "create", "other", NULL);
-    token = assay_ok(server, "token", "create", "--workspace", "main", "--name", "shop", NULL);
-    signing = assay_ok(server, "token", "create", "--workspace", "main", "--require-signature", NULL);
+    server = server_shared(&(struct server_options){.yaml = SYNC_MANY "sync: { max_bytes: 64KiB }\n"});
+    sync_make();
     revoked = assay_ok(server, "token", "create", "--workspace", "main", "--name", "gone", NULL);
-    assay_ok(server, "token", "revoke", token_id("gone"), NULL);
-    foreign_token = assay_ok(server, "token", "create", "--workspace", "other", NULL);
-    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin", "*", NULL);
-    foreign_agent = assay_ok(server, "agent", "create", "--workspace", "other", "--name", "Theirs", NULL);
+    assay_ok(server, "token", "revoke", record_text(record_find(assay_list(server, "token", "list", NULL), "name", "gone"), "id"), NULL);
     struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {"Content-Type: application/json"},
                               .body = text("{\"agent_id\":\"%s\"}", agent));
     expect_status(r, 200);
@@ -46,8 +24,6 @@ static void teardown(void)
 {
     server_shared_stop(server);
 }
-
-static const char *const prefixes[] = {"/v1/wp/", "/api/v1/wp/"};
 
 /* ---- the routes ---- */
 
@@ -210,7 +186,7 @@ static char *items_of(const struct route_row *row, unsigned count)
     return text("%s]", all);
 }
 
-static int64_t counted(void)
+static int64_t kept(void)
 {
     struct response *r = http(server, .path = text("/v1/wp/status?agent_id=%s", agent), .key = token);
     return int_at(r, "data.posts.count") * 10000 + int_at(r, "data.products.count") * 100 + int_at(r, "data.coupons.count");
@@ -221,7 +197,7 @@ START_TEST(each_route_refuses_a_wrong_body_whole)
     const struct route_row *row = row_of(_i);
     if (row->get)
         return;
-    int64_t before = counted();
+    int64_t before = kept();
     const char *good = good_body(row);
     const char *const malformed[] = {"{", "[]", "\"a\"", "{\"site_url\":NaN}", "{'site_url':1}", "{\"site_url\":\"\xff\"}", "{\"site_url\":\"\\ud800\"}", "{\"a\":1,\"a\":2}",
                                      text("%s%s", good, "x"), text("{\"site_url\":%s%s}", times("[", 1000), times("]", 1000)),
@@ -245,34 +221,9 @@ START_TEST(each_route_refuses_a_wrong_body_whole)
         expect_error(send(_i, token, NULL, body_with(row, agent, items_of(row, 101))), 422, "validation_failed");
         expect_error(send(_i, token, NULL, body_with(row, agent, text("[%s,%s]", row->item, row->item))), 422, "validation_failed");
     }
-    ck_assert_int_eq(counted(), before);
+    ck_assert_int_eq(kept(), before);
 }
 END_TEST
-
-static char *padded(const char *body, size_t size)
-{
-    char *all = malloc(size + 1);
-    memset(all, ' ', size);
-    memcpy(all, body, strlen(body));
-    all[size] = '\0';
-    return all;
-}
-
-static char *packed(const char *body, size_t size, size_t *out_size)
-{
-    z_stream z = {0};
-    ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, 16 + MAX_WBITS, 9, Z_DEFAULT_STRATEGY), Z_OK);
-    size_t room = deflateBound(&z, size);
-    char *out = malloc(room);
-    z.next_in = (Bytef *)(uintptr_t)body;
-    z.avail_in = (uInt)size;
-    z.next_out = (Bytef *)out;
-    z.avail_out = (uInt)room;
-    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
-    *out_size = room - z.avail_out;
-    deflateEnd(&z);
-    return out;
-}
 
 static struct response *send_bytes(int i, const char *coding, const char *body, size_t size)
 {
@@ -287,11 +238,11 @@ START_TEST(each_route_takes_so_many_bytes_and_not_one_more)
         return;
     expect_error(send_bytes(_i, "identity", padded(good, MOST + 1), MOST + 1), 413, "payload_too_large");
     expect_status(send_bytes(_i, "identity", padded(good, MOST), MOST), 200);
-    char *over = packed(padded(good, MOST + 1), MOST + 1, &size);
+    char *over = gzip(padded(good, MOST + 1), MOST + 1, &size);
     expect_error(send_bytes(_i, "gzip", over, size), 413, "payload_too_large");
-    char *at_most = packed(padded(good, MOST), MOST, &size);
+    char *at_most = gzip(padded(good, MOST), MOST, &size);
     expect_status(send_bytes(_i, "gzip", at_most, size), 200);
-    char *bomb = packed(calloc(1, 32 << 20), 32 << 20, &size);
+    char *bomb = gzip(calloc(1, 32 << 20), 32 << 20, &size);
     expect_error(send_bytes(_i, "gzip", bomb, size), 413, "payload_too_large");
 }
 END_TEST

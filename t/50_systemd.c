@@ -34,11 +34,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
     close(told);
     unlink(getenv("NOTIFY_SOCKET"));
 }

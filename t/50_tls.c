@@ -1,12 +1,10 @@
 /* TLS of the listeners: what is spoken, certificates of two kinds, their change by a reload, and sessions that go on at any worker. operating.md. */
 #include "harness.h"
+#include "tls_kit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,26 +12,9 @@
 static struct server *server;
 static char *ec[2], *rsa[2]; /* certificate, key */
 
-/* a certificate that signs itself, with this serial number */
 static void write_pair(char *const paths[2], bool is_rsa, long serial)
 {
-    EVP_PKEY *pair = is_rsa ? EVP_RSA_gen(2048) : EVP_EC_gen("P-256");
-    X509 *x = X509_new();
-    ck_assert(pair && x);
-    X509_set_version(x, 2);
-    ASN1_INTEGER_set(X509_get_serialNumber(x), serial);
-    X509_gmtime_adj(X509_getm_notBefore(x), -60);
-    X509_gmtime_adj(X509_getm_notAfter(x), 3600);
-    X509_set_pubkey(x, pair);
-    X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC, (const unsigned char *)"127.0.0.1", -1, -1, 0);
-    X509_set_issuer_name(x, X509_get_subject_name(x));
-    ck_assert_int_gt(X509_sign(x, pair, EVP_sha256()), 0);
-    FILE *file = fopen(paths[0], "w");
-    ck_assert(file && PEM_write_X509(file, x) == 1 && fclose(file) == 0);
-    file = fopen(paths[1], "w");
-    ck_assert(file && PEM_write_PrivateKey(file, pair, NULL, NULL, 0, NULL, NULL) == 1 && fclose(file) == 0);
-    X509_free(x);
-    EVP_PKEY_free(pair);
+    EVP_PKEY_free(tls_pair(paths[0], paths[1], is_rsa, serial));
 }
 
 static void setup(void)
@@ -49,11 +30,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
 }
 
 static const char *also = "workers=2"; /* one more setting */

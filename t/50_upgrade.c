@@ -61,11 +61,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
 }
 
 static pid_t pid_of_file(void)
@@ -85,23 +81,9 @@ static bool is_succeeded(void *old)
     return now > 0 && now != *(pid_t *)old;
 }
 
-struct said {
-    const char *words;
-    size_t from;
-};
-
-static bool has_said(void *arg)
+static void expect_said(const char *words, size_t from, int within_ms)
 {
-    struct said *said = arg;
-    char *log = server_log(server);
-    bool found = strlen(log) >= said->from && strstr(log + said->from, said->words);
-    free(log);
-    return found;
-}
-
-static void expect_said(struct said *said, int within_ms)
-{
-    ck_assert_msg(wait_until(has_said, said, within_ms), "it does not say \"%s\"\n%s", said->words, server_log(server));
+    ck_assert_msg(server_says(server, words, from, within_ms), "it does not say \"%s\"\n%s", words, server_log(server));
 }
 
 static size_t log_size(void)
@@ -246,13 +228,12 @@ static bool are_gone(void *pids)
 
 START_TEST(the_old_one_goes_on_when_the_new_one_fails)
 {
-    struct said said = {failures[_i].says, 0}, goes_on = {"this one goes on", 0};
     pid_t before[8], after[8];
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
     if (strstr(failures[_i].yaml, "upgrade: 1s")) { /* the old one's time */
         server_configure(server, failures[_i].yaml);
         server_signal(server, SIGHUP);
-        expect_said(&(struct said){"reloading", 0}, 10000);
+        expect_said("reloading", 0, 10000);
         ck_assert(wait_until(are_gone, before, 30000) && wait_until(has_children, &(size_t){4}, 30000));
     }
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
@@ -267,12 +248,12 @@ START_TEST(the_old_one_goes_on_when_the_new_one_fails)
         server_configure(server, failures[_i].yaml);
         server->data = data;
     }
-    said.from = goes_on.from = log_size();
+    size_t from = log_size();
     server_signal(server, SIGUSR2);
     for (int i = 0; i < 20; i++)
         expect_status(http_get(server, "/api/v1/reports"), 200);
-    expect_said(&said, 20000);
-    expect_said(&goes_on, 5000);
+    expect_said(failures[_i].says, from, 20000);
+    expect_said("this one goes on", from, 5000);
     configure("");
     expect_service(2);
     ck_assert_uint_eq(server_children(server, after, COUNT(after)), 4);
@@ -366,11 +347,11 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
                       process_alive(heir) ? "" : " not", (int)pid_of_file(), server_log(server));
         server->pid = heir;
         ck_assert_int_eq(pid_of_file(), heir);
-    } else if (!wait_until(has_said, &(struct said){"answers what was begun, and ends", 0}, 500)) {
-        expect_said(&(struct said){"this one goes on", 0}, 5000);
+    } else if (!server_says(server, "answers what was begun, and ends", 0, 500)) {
+        expect_said("this one goes on", 0, 5000);
         ck_assert_int_eq(pid_of_file(), old);
     } else { /* it was the server already, and died as one */
-        bool drained = !wait_until(has_said, &(struct said){"ended while this one still drained", 0}, 500);
+        bool drained = !server_says(server, "ended while this one still drained", 0, 500);
         expect_status_at_end(old, drained ? 0 : 3);
         ck_assert(wait_until(nobody_is_left, NULL, 10000));
         server->pid = 0;
@@ -425,7 +406,7 @@ static void begin_slow_upgrade(void)
 {
     point_at_script(text("sleep 0.3\nexec %s \"$@\"", real));
     server_signal(server, SIGUSR2);
-    expect_said(&(struct said){"starts as pid", 0}, 5000);
+    expect_said("starts as pid", 0, 5000);
 }
 
 START_TEST(a_second_one_changes_nothing)
@@ -433,7 +414,7 @@ START_TEST(a_second_one_changes_nothing)
     pid_t old = server->pid;
     begin_slow_upgrade();
     server_signal(server, SIGUSR2);
-    expect_said(&(struct said){"under way already", 0}, 5000);
+    expect_said("under way already", 0, 5000);
     ck_assert(wait_until(is_succeeded, &old, 20000));
     server->pid = pid_of_file();
     expect_end(old);
@@ -474,7 +455,7 @@ START_TEST(a_stop_meanwhile_stops_both)
     expect_status(raw_response(idle, false, 5000), 200);
     begin_slow_upgrade();
     if (_i >= (int)COUNT(stops)) {
-        expect_said(&(struct said){"counts in", log_size()}, 5000); /* the new one's: it is about to start workers */
+        expect_said("counts in", log_size(), 5000); /* the new one's: it is about to start workers */
         poll(NULL, 0, (_i / (int)COUNT(stops) - 1) * 10);
     }
     server_signal(server, stops[_i % (int)COUNT(stops)]);
@@ -512,16 +493,13 @@ static int load_request(struct raw *raw, struct load *load)
 {
     const char *body = "url=http%3A%2F%2F127.0.0.1%3A80%2F";
     if (load->kind == READS)
-        raw_text(raw, "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key);
+        raw_get(raw, server->key, "/api/v1/reports");
     else if (load->kind == SLOW_READS)
         slowly(raw, text("GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key));
     else if (load->id != 0)
         raw_text(raw, "DELETE /api/v1/reports/%lld HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", load->id, server->key);
     else
-        raw_text(raw,
-                 "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
-                 "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-                 server->key, strlen(body), body);
+        raw_post(raw, server->key, "Prefer: respond-async\r\n", body);
     return load->kind != WRITES ? 200 : load->id != 0 ? 200 : 202;
 }
 
@@ -712,7 +690,7 @@ static void *count_failures(void *arg)
     unsigned *failed = arg;
     while (!load_ends) {
         struct raw *raw = raw_open(server);
-        raw_text(raw, "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key);
+        raw_get(raw, server->key, "/api/v1/reports");
         struct response *r = raw_response(raw, false, 10000);
         *failed += r->status != 200;
         raw_close(raw);

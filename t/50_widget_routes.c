@@ -1,21 +1,15 @@
 /*
  * The widget's routes, each with all that holds for every one of them: its limiter's headers, CORS, its credential, hostile bodies,
- * lengths; and that budgets are each session's own. What each route does is in t/50_widget.c. api.md §2, §6.
+ * lengths; and that budgets are each session's own. What each route does is in t/50_widget.c and t/50_widget_kept.c. api.md §2, §6.
  */
-#include "harness.h"
+#include "widget_kit.h"
 
-#define JSON "Content-Type: application/json"
-#define SHOP "https://shop.example"
-#define FROM_SHOP "Origin: " SHOP
-
-static struct server *server;
-static char *agent, *operators, *token;
+static char *token;
 
 static void setup(void)
 {
     server = server_shared(&(struct server_options){.workers = 1});
-    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin", SHOP, NULL);
-    operators = key_new(server, "main", "conversations:read", "conversations:write", NULL);
+    widget_make(SHOP);
     token = assay_ok(server, "token", "create", "--workspace", "main", NULL);
     expect_status(http(server, .method = "POST", .path = "/v1/wp/coupons/sync", .key = token, .headers = {JSON},
                        .body = text("{\"agent_id\":\"%s\",\"site_url\":\"https://shop.example\",\"plugin_version\":\"1\","
@@ -29,19 +23,7 @@ static void teardown(void)
     server_shared_stop(server);
 }
 
-struct visitor {
-    const char *jwt, *conversation;
-};
-
-static struct visitor visitor_new(void)
-{
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON, FROM_SHOP},
-                              .body = text("{\"agent_id\":\"%s\"}", agent));
-    expect_status(r, 200);
-    return (struct visitor){str_at(r, "data.jwt"), str_at(r, "data.conversation_id")};
-}
-
-static struct response *as(const char *jwt, const char *method, const char *path, const char *body, const char *type)
+static struct response *ask(const char *jwt, const char *method, const char *path, const char *body, const char *type)
 {
     return http(server, .method = method, .path = text("/api/v1/widget/%s", path), .key = jwt, .headers = {FROM_SHOP, body ? type : NULL},
                 .body = body);
@@ -86,7 +68,7 @@ START_TEST(a_good_request_has_its_limit_and_cors_and_is_kept_by_nobody)
 {
     const struct route *row = &routes[_i];
     struct visitor v = visitor_new();
-    struct response *r = as(v.jwt, row->method, row->path, row->body, JSON);
+    struct response *r = ask(v.jwt, row->method, row->path, row->body, JSON);
     expect(r, r->status == row->status || (r->status == 200 && row->status == 201)); /* the lead was there, in another run of the loop */
     expect_limit(r, row->limit);
     expect_cors(r);
@@ -106,7 +88,7 @@ START_TEST(no_other_credential_opens_it)
     struct visitor v = visitor_new();
     const char *const others[] = {"", operators, server->key, token, "asy_key_", v.conversation, text("%s.", v.jwt), text(" %s x", v.jwt)};
     for (size_t i = 0; i < COUNT(others); i++) {
-        struct response *r = as(others[i], row->method, row->path, row->body, JSON);
+        struct response *r = ask(others[i], row->method, row->path, row->body, JSON);
         expect_error(r, 401, "unauthorized");
         expect_limit(r, row->limit);
         expect_cors(r);
@@ -114,7 +96,7 @@ START_TEST(no_other_credential_opens_it)
     struct response *basic = http(server, .method = row->method, .path = text("/api/v1/widget/%s", row->path), .key = "",
                                   .headers = {FROM_SHOP, text("Authorization: Basic %s", v.jwt)});
     expect_error(basic, 401, "unauthorized");
-    struct response *r = as(v.jwt, row->method, row->path, row->body, JSON); /* none of that spent or ended anything of the visitor's */
+    struct response *r = ask(v.jwt, row->method, row->path, row->body, JSON); /* none of that spent or ended anything of the visitor's */
     expect(r, r->status / 100 == 2);
     if (!strcmp(row->limit, "300") || !strcmp(row->limit, "30"))
         expect(r, atoi(header(r, "X-RateLimit-Remaining")) == atoi(row->limit) - 1);
@@ -160,7 +142,7 @@ START_TEST(a_hostile_body_is_refused_wherever_one_is_taken)
     if (row->body == NULL)
         return;
     for (size_t i = 0; i < COUNT(hostile); i++) {
-        struct response *r = as(v.jwt, row->method, row->path, hostile[i].body, hostile[i].type);
+        struct response *r = ask(v.jwt, row->method, row->path, hostile[i].body, hostile[i].type);
         expect_error(r, hostile[i].status, hostile[i].status == 400 ? "bad_request" : "unsupported_media_type");
         expect(r, (header(r, "Accept-Post") != NULL) == (hostile[i].status == 415));
         expect_limit(r, row->limit);
@@ -170,7 +152,7 @@ START_TEST(a_hostile_body_is_refused_wherever_one_is_taken)
     memset(large, ' ', 65537);
     memcpy(large, "{}", 2);
     large[65537] = '\0';
-    struct response *r = as(v.jwt, row->method, row->path, large, JSON);
+    struct response *r = ask(v.jwt, row->method, row->path, large, JSON);
     expect_error(r, 413, "payload_too_large");
     expect_limit(r, row->limit);
     expect_cors(r);
@@ -207,7 +189,7 @@ START_TEST(what_is_longest_is_taken_and_a_letter_more_names_its_member)
         int n = lengths[_i].most + more;
         memset(letters, 'x', (size_t)n);
         letters[n] = '\0';
-        struct response *r = as(v.jwt, "POST", lengths[_i].path, text("%s%s%s", lengths[_i].before, letters, lengths[_i].behind), JSON);
+        struct response *r = ask(v.jwt, "POST", lengths[_i].path, text("%s%s%s", lengths[_i].before, letters, lengths[_i].behind), JSON);
         if (more == 0) {
             expect(r, r->status / 100 == 2);
             continue;
@@ -231,12 +213,12 @@ START_TEST(each_session_has_its_own_budget_of_each_limiter)
         struct visitor v = visitor_new(), w = visitor_new();
         struct response *first = NULL, *r = NULL;
         for (int i = 0; i < 20; i++) {
-            r = as(v.jwt, "GET", "conversation/messages", NULL, NULL);
+            r = ask(v.jwt, "GET", "conversation/messages", NULL, NULL);
             first = first == NULL ? r : first;
         }
-        struct response *lead = as(v.jwt, "POST", "leads", "{\"email\":\"budget@b.example\"}", JSON);
-        struct response *other = as(w.jwt, "GET", "conversation/messages", NULL, NULL);
-        struct response *others = as(w.jwt, "POST", "leads", "{\"email\":\"budget@b.example\"}", JSON);
+        struct response *lead = ask(v.jwt, "POST", "leads", "{\"email\":\"budget@b.example\"}", JSON);
+        struct response *other = ask(w.jwt, "GET", "conversation/messages", NULL, NULL);
+        struct response *others = ask(w.jwt, "POST", "leads", "{\"email\":\"budget@b.example\"}", JSON);
         if (strcmp(header(first, "X-RateLimit-Reset"), header(others, "X-RateLimit-Reset")) != 0)
             continue;
         ck_assert_int_eq(left(first), 299);
@@ -285,12 +267,12 @@ START_TEST(preflights_spend_nothing)
 {
     struct visitor v = visitor_new();
     for (int tries = 0; tries < 2; tries++) { /* again, if a window ended meanwhile */
-        struct response *before = as(v.jwt, "POST", "typing", NULL, NULL);
+        struct response *before = ask(v.jwt, "POST", "typing", NULL, NULL);
         for (int i = 0; i < 30; i++)
             expect_status(http(server, .method = "OPTIONS", .path = "/api/v1/widget/typing", .key = "",
                                .headers = {FROM_SHOP, "Access-Control-Request-Method: POST"}),
                           204);
-        struct response *after = as(v.jwt, "POST", "typing", NULL, NULL);
+        struct response *after = ask(v.jwt, "POST", "typing", NULL, NULL);
         if (strcmp(header(before, "X-RateLimit-Reset"), header(after, "X-RateLimit-Reset")) != 0)
             continue;
         ck_assert_int_eq(left(before) - left(after), 1);
@@ -319,7 +301,7 @@ START_TEST(an_operators_message_is_sent_once_under_its_key)
     expect_error(reply(&v, text("%0256d", 1), "{\"message\":\"two\"}"), 400, "bad_request");
     struct response *other = reply(&w, "k", "{\"message\":\"two\"}"); /* another path */
     expect(other, other->status == 201 && header(other, "Idempotent-Replayed") == NULL);
-    struct response *list = as(v.jwt, "GET", "conversation/messages", NULL, NULL);
+    struct response *list = ask(v.jwt, "GET", "conversation/messages", NULL, NULL);
     expect(list, len_at(list, "data.messages") == 1);
 }
 END_TEST
@@ -362,11 +344,11 @@ START_TEST(a_304_costs_the_same_whatever_was_said)
         memcpy(message + 6 * i, "\\u0001", 6);
     expect_status(http(server, .method = "POST", .path = text("/api/v1/conversations/%s/claim", loud.conversation), .key = operators), 200);
     for (int i = 0; i < 100; i++) {
-        struct response *r = as(loud.jwt, "POST", "messages", text("{\"message\":\"%s\"}", message), JSON);
+        struct response *r = ask(loud.jwt, "POST", "messages", text("{\"message\":\"%s\"}", message), JSON);
         expect_status(r, 200);
         response_free(r);
     }
-    struct response *page = as(loud.jwt, "GET", "conversation/messages?limit=100", NULL, NULL);
+    struct response *page = ask(loud.jwt, "GET", "conversation/messages?limit=100", NULL, NULL);
     expect(page, page->body_size > 2000000);
     long without = polls(&quiet), with = polls(&loud);
     /* to go through these messages takes a worker over a millisecond a time */

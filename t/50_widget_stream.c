@@ -1,23 +1,17 @@
 /*
  * The conversation as an event stream: what comes, on whichever worker; no gap; slow readers; heartbeats; and when it ends. api.md §6.
  */
-#include "harness.h"
+#include "widget_kit.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 
-#define JSON "Content-Type: application/json"
-
-static struct server *server;
-static char *agent, *operators;
-
 static void begin(const char *yaml)
 {
     server = server_new(&(struct server_options){.yaml = yaml});
     server_start(server);
-    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin", "*", NULL);
-    operators = key_new(server, "main", "conversations:read", "conversations:write", NULL);
+    widget_make("*");
 }
 
 static void setup(void)
@@ -30,28 +24,9 @@ static void teardown(void)
     server_free(server);
 }
 
-struct visitor {
-    const char *jwt, *conversation;
-};
-
-static struct visitor visitor_new(void)
+static struct response *do_as_operator(const struct visitor *v, const char *what, const char *body)
 {
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON},
-                              .body = text("{\"agent_id\":\"%s\"}", agent));
-    expect_status(r, 200);
-    return (struct visitor){str_at(r, "data.jwt"), str_at(r, "data.conversation_id")};
-}
-
-static struct response *post(const struct visitor *v, const char *path, const char *body)
-{
-    return http(server, .method = "POST", .path = text("/api/v1/widget/%s", path), .key = v->jwt, .headers = {body ? JSON : NULL},
-                .body = body);
-}
-
-static struct response *operate(const struct visitor *v, const char *what, const char *body)
-{
-    return http(server, .method = "POST", .path = text("/api/v1/conversations/%s/%s", v->conversation, what), .key = operators,
-                .headers = {body ? JSON : NULL}, .body = body);
+    return operate("POST", text("conversations/%s/%s", v->conversation, what), body);
 }
 
 /* ---- a client that reads as it comes ---- */
@@ -124,7 +99,7 @@ START_TEST(an_operators_answer_reaches_every_stream_within_200_ms)
     }
     for (int k = 0; k < 5; k++) {
         char *body = text("{\"message\":\"answer %d\"}", k), *want = text("\"content\":\"answer %d\"", k);
-        expect_status(operate(&v, "messages", body), 201);
+        expect_status(do_as_operator(&v, "messages", body), 201);
         int64_t sent = now_ms();
         for (size_t i = 0; i < COUNT(readers); i++)
             expect_comes(readers[i], want, 1000);
@@ -156,7 +131,7 @@ START_TEST(a_stream_is_charged_once_whatever_it_tells)
     struct reader *reader = stream_of(&v, NULL);
     expect_comes(reader, ": here", 2000);
     for (int i = 0; i < 5; i++) {
-        expect_status(operate(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
+        expect_status(do_as_operator(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
         expect_comes(reader, text("\"m%d.\"", i), 1000);
     }
     struct response *after = http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
@@ -170,13 +145,13 @@ START_TEST(claims_typing_and_the_close_are_told)
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
     expect_comes(reader, ": here", 2000);
-    operate(&v, "claim", NULL);
+    do_as_operator(&v, "claim", NULL);
     expect_comes(reader, "event: claimed\n", 1000);
-    operate(&v, "typing", NULL);
+    do_as_operator(&v, "typing", NULL);
     expect_comes(reader, "event: typing\ndata: {\"typing\":true}\n\n", 1000);
-    operate(&v, "typing", "{\"typing_status\":\"off\"}");
+    do_as_operator(&v, "typing", "{\"typing_status\":\"off\"}");
     expect_comes(reader, "data: {\"typing\":false}\n\n", 1000);
-    operate(&v, "release", NULL);
+    do_as_operator(&v, "release", NULL);
     expect_comes(reader, "event: released\n", 1000);
     post(&v, "messages", "{\"message\":\"hello\"}");
     expect_comes(reader, "\"role\":\"assistant\"", 1000);
@@ -190,7 +165,7 @@ START_TEST(a_stream_that_comes_back_misses_and_repeats_nothing)
     struct visitor v = visitor_new();
     struct response *first = post(&v, "messages", "{\"message\":\"m0\"}");
     for (int i = 1; i < 60; i++) /* more than one part */
-        expect_status(operate(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
+        expect_status(do_as_operator(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
     struct reader *reader = stream_of(&v, str_at(first, "data.answer_id"));
     expect_comes(reader, "\"m59.\"", 3000);
     ck_assert_uint_eq(times(reader, "event: message"), 59);
@@ -215,7 +190,7 @@ START_TEST(an_id_from_beyond_the_end_hides_nothing)
         struct response *foreign = post(&other, "messages", "{\"message\":\"foreign\"}");
         struct reader *reader = stream_of(&v, i == 0 ? "7ZZZZZZZZZZZZZZZZZZZZZZZZZ" : str_at(foreign, "data.answer_id"));
         expect_comes(reader, ": here", 2000);
-        expect_status(operate(&v, "messages", text("{\"message\":\"new %zu\"}", i)), 201);
+        expect_status(do_as_operator(&v, "messages", text("{\"message\":\"new %zu\"}", i)), 201);
         expect_comes(reader, text("\"new %zu\"", i), 2000);
         ck_assert_uint_eq(times(reader, "event: message"), 1);
         ck_assert_ptr_null(strstr(reader->seen, "foreign"));
@@ -233,12 +208,12 @@ START_TEST(a_slow_reader_misses_nothing_and_holds_up_nobody)
     expect_comes(slow, ": here", 2000);
     expect_comes(quick, ": here", 2000);
     for (int i = 0; i < 300; i++) { /* over a megabyte: far more than sockets take unread */
-        struct response *r = operate(&v, "messages", text("{\"message\":\"%s\"}", big));
+        struct response *r = do_as_operator(&v, "messages", text("{\"message\":\"%s\"}", big));
         expect_status(r, 201);
         response_free(r);
         take(quick, 0);
     }
-    operate(&v, "messages", "{\"message\":\"last\"}");
+    do_as_operator(&v, "messages", "{\"message\":\"last\"}");
     expect_comes(quick, "\"last\"", 3000);
     expect_comes(slow, "\"last\"", 5000);
     ck_assert_uint_eq(times(slow, "event: message"), 301);
@@ -282,7 +257,7 @@ START_TEST(it_ends_with_its_origin)
     assay_ok(server, "agent", "update", agent, "--origin", "https://one.example", "--origin", "https://two.example", NULL);
     struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
                               .headers = {JSON, "Origin: https://one.example"}, .body = text("{\"agent_id\":\"%s\"}", agent));
-    struct visitor v = {str_at(r, "data.jwt"), str_at(r, "data.conversation_id")};
+    struct visitor v = visitor_of(r);
     struct reader *ones[4], *two = stream_from(&v, "https://two.example");
     expect_comes(two, ": here", 2000);
     for (size_t i = 0; i < COUNT(ones); i++) { /* on both workers */
@@ -293,7 +268,7 @@ START_TEST(it_ends_with_its_origin)
     int64_t deadline = now_ms() + 1000;
     for (size_t i = 0; i < COUNT(ones); i++)
         ck_assert_msg(ends(ones[i], (int)(deadline - now_ms())), "%s", ones[i]->seen);
-    expect_status(operate(&v, "messages", "{\"message\":\"still\"}"), 201);
+    expect_status(do_as_operator(&v, "messages", "{\"message\":\"still\"}"), 201);
     expect_comes(two, "\"still\"", 1000);
     ck_assert(!two->closed);
 }
@@ -324,7 +299,7 @@ START_TEST(it_ends_with_the_secret_that_signed_its_token)
     int64_t deadline = now_ms() + 1000;
     for (size_t i = 0; i < COUNT(readers); i++)
         ck_assert_msg(ends(readers[i], (int)(deadline - now_ms())), "%s", readers[i]->seen);
-    expect_status(operate(&after, "messages", "{\"message\":\"still\"}"), 201);
+    expect_status(do_as_operator(&after, "messages", "{\"message\":\"still\"}"), 201);
     expect_comes(other, "\"still\"", 1000);
     ck_assert(!other->closed);
 }
@@ -440,7 +415,7 @@ START_TEST(a_writer_that_dies_loses_no_event)
     expect_comes(reader, ": here", 2000);
     for (int i = 0; i < 3; i++) {
         kill(server_process(server, "assayd: writer"), SIGKILL);
-        expect_status(operate(&v, "messages", text("{\"message\":\"after death %d\"}", i)), 201);
+        expect_status(do_as_operator(&v, "messages", text("{\"message\":\"after death %d\"}", i)), 201);
         expect_comes(reader, text("after death %d", i), 5000);
     }
     ck_assert_uint_eq(times(reader, "event: message"), 3);
@@ -449,7 +424,7 @@ END_TEST
 
 START_TEST(a_bad_token_opens_nothing)
 {
-    struct visitor v = {"a.b.c", ""};
+    struct visitor v = {.jwt = "a.b.c"};
     struct reader *reader = stream_of(&v, NULL);
     expect_comes(reader, "HTTP/1.1 401", 2000);
     expect_comes(reader, "unauthorized", 2000);
@@ -463,11 +438,11 @@ START_TEST(a_client_that_goes_away_is_let_go)
         struct reader *reader = stream_of(&v, NULL);
         expect_comes(reader, ": here", 2000);
         if (i % 2)
-            operate(&v, "messages", "{\"message\":\"x\"}");
+            do_as_operator(&v, "messages", "{\"message\":\"x\"}");
         close(reader->fd);
         free(reader->seen);
     }
-    expect_status(operate(&v, "messages", "{\"message\":\"still here\"}"), 201);
+    expect_status(do_as_operator(&v, "messages", "{\"message\":\"still here\"}"), 201);
     server_stop(server);
 }
 END_TEST
@@ -496,7 +471,7 @@ START_TEST(open_streams_are_counted)
         close(readers[i]->fd);
     for (int64_t none = 0, tries = 0; !streams_are(&none); tries++) { /* who has gone is noticed when something is sent */
         ck_assert_int_lt(tries, 50);
-        operate(&v, "messages", "{\"message\":\"x\"}");
+        do_as_operator(&v, "messages", "{\"message\":\"x\"}");
     }
     server_stop(server);
 }

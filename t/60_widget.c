@@ -19,11 +19,7 @@ static void teardown(void)
 {
     if (server == NULL)
         return;
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
 }
 
 /* Scenes of t/60_widget.mjs that share a server, at most half of what one run may take, and the configuration they want. */

@@ -1,4 +1,4 @@
-#include "harness.h"
+#include "harness_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { ARGS_MAX = 32, READY_MS = 15000, STOP_MS = 20000, RUN_MS = 20000 };
+enum { READY_MS = 15000, STOP_MS = 20000 };
 
 /* A shared server that did not stop well: teardowns cannot fail a test any more, the program can. */
 static bool shared_failed;
@@ -55,7 +55,7 @@ bool wait_until(condition_fn *holds, void *arg, int within_ms)
     return true;
 }
 
-static char *file_text(const char *path)
+char *file_text(const char *path)
 {
     FILE *file = fopen(path, "r");
     char *out = NULL;
@@ -129,46 +129,16 @@ void server_free(struct server *s)
     free(s);
 }
 
-/* ---- starting and stopping ---- */
-
-const char *assayd_path(void)
+void server_discard(struct server *s)
 {
-    const char *path = getenv("ASSAYD");
-    return path && *path ? path : "./assayd";
-}
-
-const char *assay_path(void)
-{
-    const char *path = getenv("ASSAY");
-    return path && *path ? path : "./assay";
-}
-
-/* In the child: die with ${parent}, default signals, these descriptors, that program. */
-static _Noreturn void become(pid_t parent, int out, int err, char *const *argv)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(127);
-    signal(SIGPIPE, SIG_DFL);
-    int in = open("/dev/null", O_RDONLY);
-    if (in < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
-        _exit(127);
-    for (int fd = 3; fd < 256; fd++)
-        close(fd);
-    execv(argv[0], argv);
-    dprintf(2, "%s: %s\n", argv[0], strerror(errno));
-    _exit(127);
-}
-
-static size_t collect(char **argv, size_t count, va_list args)
-{
-    for (char *arg; (arg = va_arg(args, char *)) != NULL;) {
-        ck_assert_uint_lt(count, ARGS_MAX - 1);
-        argv[count++] = arg;
+    if (s->pid > 0) {
+        kill(s->pid, SIGKILL);
+        server_wait(s, 5000);
     }
-    argv[count] = NULL;
-    return count;
+    server_free(s);
 }
+
+/* ---- starting and stopping ---- */
 
 void server_spawn(struct server *s, ...)
 {
@@ -176,7 +146,7 @@ void server_spawn(struct server *s, ...)
     int pipe_fds[2];
     va_list args;
     va_start(args, s);
-    collect(argv, 3, args);
+    program_words(argv, 3, args);
     va_end(args);
 
     ck_assert_int_eq(s->pid, 0);
@@ -189,7 +159,7 @@ void server_spawn(struct server *s, ...)
     s->pid = fork();
     ck_assert_int_ge(s->pid, 0);
     if (s->pid == 0)
-        become(self, pipe_fds[1], log, argv);
+        program_become(self, pipe_fds[1], log, argv);
     close(pipe_fds[1]);
     close(log);
     s->output = pipe_fds[0];
@@ -240,32 +210,21 @@ void server_start(struct server *s)
     s->key = key_new(s, "main", NULL);
 }
 
+void server_start_with(struct server *s, const char *yaml)
+{
+    server_configure(s, yaml);
+    server_start(s);
+}
+
 void server_signal(const struct server *s, int signal_number)
 {
     ck_assert_int_gt(s->pid, 0);
     ck_assert_int_eq(kill(s->pid, signal_number), 0);
 }
 
-static int wait_status(pid_t pid, int within_ms)
-{
-    int64_t deadline = now_ms() + within_ms;
-    const struct timespec pause = {.tv_nsec = 2000000};
-    for (;;) {
-        int status;
-        pid_t got = waitpid(pid, &status, WNOHANG);
-        if (got == pid)
-            return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        if (got < 0 && errno != EINTR)
-            return -1;
-        if (now_ms() > deadline)
-            return -1;
-        nanosleep(&pause, NULL);
-    }
-}
-
 int server_wait(struct server *s, int within_ms)
 {
-    int status = wait_status(s->pid, within_ms);
+    int status = program_wait(s->pid, within_ms);
     if (status >= 0)
         s->pid = 0;
     return status;
@@ -340,6 +299,26 @@ char *server_log(const struct server *s)
     return file_text(s->log);
 }
 
+struct said {
+    const struct server *s;
+    const char *words;
+    size_t from;
+};
+
+static bool has_said(void *arg)
+{
+    struct said *said = arg;
+    char *log = server_log(said->s);
+    bool found = strlen(log) >= said->from && strstr(log + said->from, said->words);
+    free(log);
+    return found;
+}
+
+bool server_says(const struct server *s, const char *words, size_t from, int within_ms)
+{
+    return wait_until(has_said, &(struct said){s, words, from}, within_ms);
+}
+
 /* ---- processes ---- */
 
 /* Its parent and state (0 when it is gone). */
@@ -408,128 +387,22 @@ pid_t server_process(const struct server *s, const char *title)
     return found;
 }
 
-/* ---- the command line ---- */
+struct successor {
+    const struct server *s;
+    const char *title;
+    pid_t old;
+};
 
-static char *stream_text(FILE *file)
+static bool is_replaced(void *arg)
 {
-    char *out = NULL;
-    size_t size = 0;
-    rewind(file);
-    if (getdelim(&out, &size, '\0', file) < 0) {
-        free(out);
-        out = text("%s", "");
-    }
-    fclose(file);
-    return out;
+    const struct successor *w = arg;
+    pid_t now = server_process(w->s, w->title);
+    return now && now != w->old;
 }
 
-static struct run run_argv(char *const *argv)
+bool server_replaces(const struct server *s, const char *title, pid_t old, int within_ms)
 {
-    FILE *out = tmpfile(), *err = tmpfile();
-    ck_assert_msg(out && err, "tmpfile: %s", strerror(errno));
-    pid_t self = getpid(), pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0)
-        become(self, fileno(out), fileno(err), argv);
-
-    struct run run = {.status = wait_status(pid, RUN_MS)};
-    char *command = text("%s", "");
-    for (size_t i = 0; argv[i]; i++) {
-        char *longer = text("%s%s%s", command, i ? " " : "", argv[i]);
-        free(command);
-        command = longer;
-    }
-    run.command = command;
-    if (run.status < 0) {
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-    }
-    run.out = stream_text(out);
-    run.err = stream_text(err);
-    ck_assert_msg(run.status >= 0, "%s did not end within %d ms:\n%s%s", run.command, RUN_MS, run.out, run.err);
-    return run;
-}
-
-struct run run_program(const char *path, ...)
-{
-    char *argv[ARGS_MAX] = {(char *)path};
-    va_list args;
-    va_start(args, path);
-    collect(argv, 1, args);
-    va_end(args);
-    return run_argv(argv);
-}
-
-struct run assay(const struct server *s, ...)
-{
-    char *argv[ARGS_MAX] = {(char *)assay_path(), "-c", s->conf};
-    va_list args;
-    va_start(args, s);
-    collect(argv, 3, args);
-    va_end(args);
-    return run_argv(argv);
-}
-
-static char *succeed(char *const *argv)
-{
-    struct run run = run_argv(argv);
-    ck_assert_msg(run.status == 0, "%s: exit status %d\n%s%s", run.command, run.status, run.out, run.err);
-    size_t size = strlen(run.out);
-    if (size && run.out[size - 1] == '\n')
-        run.out[size - 1] = '\0';
-    free(run.err);
-    return run.out;
-}
-
-char *assay_ok(const struct server *s, ...)
-{
-    char *argv[ARGS_MAX] = {(char *)assay_path(), "-c", s->conf};
-    va_list args;
-    va_start(args, s);
-    collect(argv, 3, args);
-    va_end(args);
-    return succeed(argv);
-}
-
-struct json_object *assay_list(const struct server *s, ...)
-{
-    char *argv[ARGS_MAX] = {(char *)assay_path(), "-c", s->conf};
-    va_list args;
-    va_start(args, s);
-    size_t count = collect(argv, 3, args);
-    va_end(args);
-    ck_assert_uint_lt(count, ARGS_MAX - 1);
-    argv[count] = "--json";
-    char *out = succeed(argv), *rest = out;
-    struct json_object *list = json_object_new_array();
-    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line;) {
-        struct json_object *record = json_tokener_parse(line);
-        ck_assert_msg(json_object_is_type(record, json_type_object), "not a JSON object: %s", line);
-        json_object_array_add(list, record);
-    }
-    free(out);
-    return list;
-}
-
-char *key_new(const struct server *s, const char *workspace, ...)
-{
-    static const char *const all[] = {"reports:read", "reports:write", "projects:read", "projects:write"};
-    char *argv[ARGS_MAX] = {(char *)assay_path(), "-c", s->conf, "key", "create", "--workspace", (char *)workspace};
-    size_t count = 7;
-    va_list args;
-    va_start(args, workspace);
-    for (char *scope; (scope = va_arg(args, char *)) != NULL;) {
-        argv[count++] = "--scope";
-        argv[count++] = scope;
-    }
-    va_end(args);
-    for (size_t i = 0; count == 7 + 2 * i && i < COUNT(all); i++) {
-        argv[count++] = "--scope";
-        argv[count++] = (char *)all[i];
-    }
-    char *secret = succeed(argv);
-    ck_assert_msg(!strncmp(secret, "asy_key_", 8), "key create printed %s", secret);
-    return secret;
+    return wait_until(is_replaced, &(struct successor){s, title, old}, within_ms);
 }
 
 /* ---- the program ---- */

@@ -1,6 +1,6 @@
 /*
  * The harness of the black-box tests (t/50_*): a real assayd in a private directory on a free port of loopback, the two programs' command
- * lines, an origin that serves the pages to be graded, a client of exact bytes and a client of requests.
+ * lines, programs on a terminal, an origin that serves the pages to be graded, a client of exact bytes and a client of requests.
  *
  * A test program is one process that starts what it shares (unchecked fixtures) and forks for each test. Whatever is started here dies with
  * its starter. Functions that cannot do what they promise fail the running test; nothing returns an error unless it says so. Memory lives
@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -34,7 +35,7 @@ char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 typedef bool condition_fn(void *arg);
 bool wait_until(condition_fn *holds, void *arg, int within_ms) __attribute__((warn_unused_result));
 
-/* ---- a server and the command line (harness.c) ---- */
+/* ---- a server (harness.c) ---- */
 
 struct origin;
 
@@ -61,16 +62,19 @@ struct server {
 
 /*
  * server_new(options): a private directory with a configuration in it; nothing runs yet. server_free also stops it and removes the
- * directory.
+ * directory; server_discard kills what still runs, which proves nothing: for teardowns of tests that end a server themselves.
  */
 struct server *server_new(const struct server_options *options);
 void server_free(struct server *s);
+void server_discard(struct server *s);
 
 /* server_configure(s, yaml): write the configuration anew with other extra lines. */
 void server_configure(struct server *s, const char *yaml);
 
 /* server_start(s): start assayd and wait for its ready line; the first start also makes the workspace and the key, unless told not to. */
 void server_start(struct server *s);
+/* server_start_with(s, yaml): configured so. */
+void server_start_with(struct server *s, const char *yaml);
 /*
  * server_spawn(s, …): the same, but wait for nothing; further arguments end with NULL. server_ready: wait for the ready line; false when it
  * ends first or after ${within_ms}.
@@ -93,8 +97,9 @@ int server_wait(struct server *s, int within_ms);
 struct server *server_shared(const struct server_options *options);
 void server_shared_stop(struct server *s);
 
-/* server_log(s): what it wrote to standard error so far. */
+/* server_log(s): what it wrote to standard error so far. server_says(s, words, from, within_ms): wait for these words behind byte ${from} of it. */
 char *server_log(const struct server *s);
+bool server_says(const struct server *s, const char *words, size_t from, int within_ms) __attribute__((warn_unused_result));
 
 /*
  * server_process(s, title): the pid of the child of the master with exactly this title ("assayd: worker 0"), or 0. server_children: how
@@ -102,8 +107,19 @@ char *server_log(const struct server *s);
  */
 pid_t server_process(const struct server *s, const char *title);
 size_t server_children(const struct server *s, pid_t *pids, size_t max);
+/* server_replaces(s, title, old, within_ms): wait for another child of this title than ${old}; false when none comes in time. */
+bool server_replaces(const struct server *s, const char *title, pid_t old, int within_ms) __attribute__((warn_unused_result));
 char *process_title(pid_t pid);
 bool process_alive(pid_t pid); /* false for a zombie */
+
+/*
+ * harness_case(suite, name): a test case of it with a timeout fit for a server. harness_main: run the suite; the exit status of the
+ * program.
+ */
+TCase *harness_case(Suite *suite, const char *name);
+int harness_main(Suite *suite);
+
+/* ---- the command line (harness_run.c) ---- */
 
 /* A program's end. */
 struct run {
@@ -122,18 +138,17 @@ struct run assay(const struct server *s, ...);
 char *assay_ok(const struct server *s, ...);
 /* assay_list(s, …): what the command prints with --json, a record a line, as an array. */
 struct json_object *assay_list(const struct server *s, ...);
+/*
+ * record_text(record, name): a member, which must be there, as text (NULL: null). record_find(list, name, value): the first record whose member is this, or
+ * NULL.
+ */
+const char *record_text(struct json_object *record, const char *name);
+struct json_object *record_find(struct json_object *list, const char *name, const char *value);
 const char *assayd_path(void);
 const char *assay_path(void);
 
 /* key_new(s, workspace, scope, …): a new key's secret; no scope means all of reports and projects. */
 char *key_new(const struct server *s, const char *workspace, ...);
-
-/*
- * harness_case(suite, name): a test case of it with a timeout fit for a server. harness_main: run the suite; the exit status of the
- * program.
- */
-TCase *harness_case(Suite *suite, const char *name);
-int harness_main(Suite *suite);
 
 /* ---- requests (harness_client.c) ---- */
 
@@ -191,9 +206,10 @@ void client_free(struct client *client);
 #define http_kept(client, ...) client_call((client), &(struct call){__VA_ARGS__})
 struct response *client_call(struct client *client, const struct call *call);
 
-/* header(r, name): its value, NULL when absent. header_times: how often it was sent. */
+/* header(r, name): its value, NULL when absent. header_times: how often it was sent. header_number: it must be there once, and a number. */
 const char *header(const struct response *r, const char *name);
 size_t header_times(const struct response *r, const char *name);
+long header_number(const struct response *r, const char *name);
 
 /*
  * at(r, path): what is at "data.0.id" of the body; NULL when there is none (or it is null). int_at, str_at, bool_at fail the test when it
@@ -217,17 +233,29 @@ const char *response_text(const struct response *r);
  * shape.
  */
 #define expect(r, condition) ck_assert_msg((condition), "%s\n%s", #condition, response_text(r))
-#define expect_status(r, want) ck_assert_msg((r)->status == (want), "status %d, not %d\n%s", (r)->status, (want), response_text(r))
+#define expect_status(r, want)                                                                                                             \
+    do {                                                                                                                                   \
+        const struct response *expect_got_ = (r);                                                                                          \
+        ck_assert_msg(expect_got_->status == (want), "status %d, not %d\n%s", expect_got_->status, (want), response_text(expect_got_));     \
+    } while (0)
 #define expect_error(r, want, code)                                                                                                        \
     do {                                                                                                                                   \
-        const char *expect_why_ = error_mistake((r), (want), (code));                                                                      \
-        ck_assert_msg(!expect_why_, "%s\n%s", expect_why_, response_text(r));                                                              \
+        const struct response *expect_got_ = (r);                                                                                          \
+        const char *expect_why_ = error_mistake(expect_got_, (want), (code));                                                              \
+        ck_assert_msg(!expect_why_, "%s\n%s", expect_why_, response_text(expect_got_));                                                    \
     } while (0)
 #define expect_str(r, path, want)                                                                                                          \
-    ck_assert_msg(!strcmp(str_at((r), (path)), (want)), "%s is %s, not %s\n%s", (path), str_at((r), (path)), (want), response_text(r))
+    do {                                                                                                                                   \
+        const struct response *expect_got_ = (r);                                                                                          \
+        ck_assert_msg(!strcmp(str_at(expect_got_, (path)), (want)), "%s is %s, not %s\n%s", (path), str_at(expect_got_, (path)), (want),    \
+                      response_text(expect_got_));                                                                                         \
+    } while (0)
 #define expect_int(r, path, want)                                                                                                          \
-    ck_assert_msg(int_at((r), (path)) == (int64_t)(want), "%s is %lld, not %lld\n%s", (path), (long long)int_at((r), (path)),              \
-                  (long long)(want), response_text(r))
+    do {                                                                                                                                   \
+        const struct response *expect_got_ = (r);                                                                                          \
+        ck_assert_msg(int_at(expect_got_, (path)) == (int64_t)(want), "%s is %lld, not %lld\n%s", (path),                                  \
+                      (long long)int_at(expect_got_, (path)), (long long)(want), response_text(expect_got_));                              \
+    } while (0)
 
 /* error_mistake(r, status, code): what is wrong with this error response, or NULL. ${code} may list several, "a|b". */
 const char *error_mistake(const struct response *r, int status, const char *code);
@@ -246,11 +274,49 @@ struct raw {
 struct raw *raw_open(const struct server *s);
 void raw_send(struct raw *raw, const void *bytes, size_t size);
 void raw_text(struct raw *raw, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * raw_get(raw, key, path): a GET with that credential. raw_post(raw, key, headers, form): this form to /api/v1/reports; ${headers}: more
+ * lines, each with its end.
+ */
+void raw_get(struct raw *raw, const char *key, const char *path);
+void raw_post(struct raw *raw, const char *key, const char *headers, const char *form);
 /* raw_response(raw, head, within_ms): the next response (${head}: to a HEAD); status 0 when none came whole in time. */
 struct response *raw_response(struct raw *raw, bool head, int within_ms);
 /* raw_closed(raw, within_ms): whether the peer ends the connection in time; what it sends before stays readable. */
 bool raw_closed(struct raw *raw, int within_ms);
 void raw_close(struct raw *raw);
+
+/* ---- a program on a terminal, or in a pipe (harness_terminal.c) ---- */
+
+struct watched {
+    pid_t pid;
+    int from;     /* the terminal's other side, or the pipe's end; -1: closed */
+    int terminal; /* the terminal itself; -1: there is none */
+    struct termios before;
+    char said[1 << 20];
+    size_t size;
+};
+
+/*
+ * watch_start(by, dir, path, …): start a program in ${dir} (NULL: here); arguments end with NULL. A terminal of 40 rows and 160 columns is
+ * its input, output and errors; a pipe its output alone.
+ */
+enum watch_by { BY_TERMINAL, BY_PIPE };
+struct watched *watch_start(enum watch_by by, const char *dir, const char *path, ...);
+/*
+ * watch_until(w, holds, arg): read on until a condition on what it said holds; false at the end of its output, or after 15 s.
+ * watch_expect: it must say these words. watch_forget: what it said so far.
+ */
+typedef bool watched_fn(const struct watched *w, const char *arg);
+bool watch_until(struct watched *w, watched_fn *holds, const char *arg) __attribute__((warn_unused_result));
+watched_fn watch_has_said;
+void watch_expect(struct watched *w, const char *words);
+void watch_forget(struct watched *w);
+void watch_type(struct watched *w, const char *keys);
+void watch_resize(struct watched *w, unsigned short rows, unsigned short columns);
+/* watch_wait(w): read on until it ends; exit status or 128 + signal. watch_close: leave it. */
+int watch_wait(struct watched *w);
+void watch_close(struct watched *w);
 
 /* ---- pages to be graded (harness_origin.c) ---- */
 
@@ -277,8 +343,12 @@ void origin_hold(struct origin *o, const char *path);
 void origin_release(struct origin *o, const char *path);
 unsigned origin_hits(const struct origin *o, const char *path);
 
-/* Three pages, at /good, /decent and /bad, whose reports score in that order. */
-void origin_usual_pages(struct origin *o);
+/* origin_held(o, path): a small page there, held. origin_asked: wait until somebody asks for a page; false after 5 s. */
+void origin_held(struct origin *o, const char *path);
+bool origin_asked(const struct origin *o, const char *path);
+
+/* origin_usual(): origin_start, with three pages at /good, /decent and /bad, whose reports score in that order. */
+struct origin *origin_usual(void);
 
 /*
  * report_new(s, url): a report that is done or failed; its id. report_queued: one that is not waited for. report_wait: GET it until it is
@@ -287,6 +357,8 @@ void origin_usual_pages(struct origin *o);
 int64_t report_new(const struct server *s, const char *url);
 int64_t report_queued(const struct server *s, const char *url);
 struct response *report_wait(const struct server *s, int64_t id);
+/* report_listed(s, search): wait for the list to have one whose URL has this in it; its id. */
+int64_t report_listed(const struct server *s, const char *search);
 char *report_path(int64_t id);
 
 /*

@@ -98,6 +98,16 @@ size_t header_times(const struct response *r, const char *name)
     return times;
 }
 
+long header_number(const struct response *r, const char *name)
+{
+    const char *value = header(r, name);
+    char *end = NULL;
+    expect(r, value != NULL && header_times(r, name) == 1);
+    long number = strtol(value, &end, 10);
+    expect(r, end != value && *end == '\0');
+    return number;
+}
+
 char *bytes_shown(const char *data, size_t size)
 {
     struct bytes out = {0};

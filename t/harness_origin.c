@@ -285,8 +285,23 @@ unsigned origin_hits(const struct origin *o, const char *path)
     return hits;
 }
 
-void origin_usual_pages(struct origin *o)
+void origin_held(struct origin *o, const char *path)
 {
+    origin_page(o, path, 200, "", "<title>x</title>");
+    origin_hold(o, path);
+}
+
+bool origin_asked(const struct origin *o, const char *path)
+{
+    int64_t deadline = now_ms() + 5000;
+    while (!origin_hits(o, path) && now_ms() < deadline)
+        poll(NULL, 0, 2);
+    return origin_hits(o, path) > 0;
+}
+
+struct origin *origin_usual(void)
+{
+    struct origin *o = origin_start();
     origin_page(o, "/good", 200, "",
                 "<!doctype html><html lang=en><head><meta charset=utf-8><title>Hand-made teapots</title>"
                 "<meta name=description content='Teapots thrown by hand in a small workshop, glazed and fired twice.'>"
@@ -299,6 +314,7 @@ void origin_usual_pages(struct origin *o)
                 "<body><h2>Teapots</h2><p>Each one is different.</p><img src=/pot.png></body></html>");
     origin_page(o, "/bad", 200, "X-Robots-Tag: noindex\r\n",
                 "<html><head></head><body><center><font>teapots</font></center><img src=/pot.png><img src=/lid.png></body></html>");
+    return o;
 }
 
 /* ---- reports ---- */
@@ -350,17 +366,37 @@ struct response *report_wait(const struct server *s, int64_t id)
     return w.last;
 }
 
+struct listing {
+    const struct server *s;
+    char *path;
+    int64_t id;
+};
+
+static bool is_listed(void *arg)
+{
+    struct listing *l = arg;
+    struct response *r = http_get(l->s, l->path);
+    expect_status(r, 200);
+    l->id = len_at(r, "data") > 0 ? int_at(r, "data.0.id") : 0;
+    response_free(r);
+    return l->id > 0;
+}
+
+int64_t report_listed(const struct server *s, const char *search)
+{
+    struct listing l = {.s = s, .path = text("/api/v1/reports?search=%s", search)};
+    ck_assert_msg(wait_until(is_listed, &l, 5000), "no report of %s", search);
+    free(l.path);
+    return l.id;
+}
+
 struct raw *held_post(const struct server *s, struct origin *o, const char *path)
 {
     struct raw *raw = raw_open(s);
-    origin_page(o, path, 200, "", "<title>x</title>");
-    origin_hold(o, path);
+    origin_held(o, path);
     char *body = form("url", origin_url(o, path), NULL);
-    raw_text(raw,
-             "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: wait=25\r\n"
-             "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-             s->key, strlen(body), body);
-    for (int64_t deadline = now_ms() + 5000; !origin_hits(o, path) && now_ms() < deadline;)
-        poll(NULL, 0, 2);
+    raw_post(raw, s->key, "Prefer: wait=25\r\n", body);
+    free(body);
+    ck_assert_msg(origin_asked(o, path), "nobody asks for %s", path);
     return raw;
 }

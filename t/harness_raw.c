@@ -77,6 +77,19 @@ void raw_text(struct raw *raw, const char *format, ...)
     free(out);
 }
 
+void raw_get(struct raw *raw, const char *key, const char *path)
+{
+    raw_text(raw, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", path, key);
+}
+
+void raw_post(struct raw *raw, const char *key, const char *headers, const char *form)
+{
+    raw_text(raw,
+             "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%s"
+             "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
+             key, headers, strlen(form), form);
+}
+
 static void raw_take(struct raw *raw, size_t size)
 {
     memmove(raw->in, raw->in + size, raw->in_size - size);
