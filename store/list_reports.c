@@ -325,7 +325,7 @@ void store_report_list(struct store *s, const struct store_list_query *query, st
     uint64_t total = 0;
     bool valid = query->sort <= REPORT_BY_SCORE && query->result <= RESULT_BAD && query->per_page <= STORE_PER_PAGE_MAX;
     enum store_status status = valid ? store_snapshot(s, &l.txn) : STORE_INVALID;
-    if (status == STORE_OK && !search_begin(&l.search, query->search))
+    if (status == STORE_OK && !search_begin_url(&l.search, query->search))
         status = store_fail(s, ENOMEM, "search");
     if (status == STORE_OK)
         status = report_list(&l, &total);
