@@ -92,6 +92,15 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
 
 /* ---- searching a segment ---- */
 
+/* A search goes through most of a chunk; while it does, the next one may come. */
+static void chunk_ahead(const struct store *s, const struct segment *g, uint32_t at)
+{
+    if (at >= g->chunk_count || g->chunks[at].asked)
+        return;
+    g->chunks[at].asked = true;
+    store_ahead(s, g->chunks[at].head, chunk_bytes(&g->chunks[at]));
+}
+
 /* The chunks that were not looked at yet. */
 static enum store_status search_chunks(struct report_list *l, const struct segment *g, struct found_segment *found)
 {
@@ -99,6 +108,8 @@ static enum store_status search_chunks(struct report_list *l, const struct segme
     for (; found->chunks < g->chunk_count; found->chunks++) {
         if (l->worked && store_paused(l->q))
             return STORE_AGAIN;
+        chunk_ahead(l->s, g, found->chunks);
+        chunk_ahead(l->s, g, found->chunks + 1);
         chunk_match(&g->chunks[found->chunks], &l->search, found->bits + found->chunks * words);
         l->worked = true;
     }
@@ -274,6 +285,9 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
             return STORE_AGAIN;
         bool some = l->runs[i].count != 0 && l->runs[i].count != g->rows; /* all or none are so in any order */
         if (l->runs[i].rows == NULL) {
+            if (rank != NULL && some && (v->segments[i].asked >> l->q->sort & 1) == 0)
+                store_ahead(l->s, rank, g->rows * sizeof(*rank));
+            v->segments[i].asked |= (uint8_t)(rank != NULL && some) << l->q->sort;
             if (rank != NULL && some)
                 turn(bits, l->runs[i].count, g, rank, turned);
             l->runs[i].bits = rank != NULL && some ? turned : bits;
