@@ -23,11 +23,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PURGE_HOLD_US 5000 /* that work in the background should hold a transaction, beside what a commit of next to nothing takes */
-#define PURGE_WORK_US 2500 /* of them, before the commit */
+#define PURGE_HOLD_US 3000 /* that work in the background should hold a transaction, beside what a commit of next to nothing takes */
+#define PURGE_WORK_US 1500 /* of them, before the commit */
+#define PURGE_LONG_US 20000 /* one that took longer, for others have the disk or the cores, is followed by a rest as long */
 #define PURGE_AHEAD_US 3000 /* what is read for it between two transactions, in up to so many turns */
 #define PURGE_AHEAD_TURNS 16
 #define GATHER_MAX_US 2000
+#define IDLE_US 250000
 #define TRAVEL_US 16 /* a caller's answer there and its next change back, workers and callers on the cores beside */
 #define SMALL_BATCH 4
 #define FULL_EVERY_MS 60000
@@ -522,6 +524,7 @@ static void note_hold(struct writer *w, uint64_t us, uint64_t cpu_us)
     if (cpu_us > score_get(score->stretch_cpu_us))
         score_set(score->stretch_cpu_us, cpu_us);
     w->purge_slice = slice_next(w->purge_slice, us, w->small_commit_us + PURGE_HOLD_US);
+    w->rest_until_us = us > PURGE_LONG_US ? mono_us() + us : 0;
 }
 
 /* what goes on in the background: on the scoreboard, and in the log when it begins, every few seconds, and at its end */
@@ -574,14 +577,24 @@ static void count_callers(struct writer *w)
     w->last_size = 0;
 }
 
+/* for how long there is nothing to do but for callers */
+static uint64_t upkeep_rests_us(const struct writer *w)
+{
+    uint64_t now = mono_us();
+    if (!w->purging && w->retaining == 0)
+        return IDLE_US;
+    return now >= w->rest_until_us ? 0 : w->rest_until_us - now < IDLE_US ? w->rest_until_us - now : IDLE_US;
+}
+
 static void wait_and_read(struct writer *w)
 {
     score_set(w->process->score->busy_since_ms, 0);
     read_ready(w, 0);
     if (w->last_size > 0)
         count_callers(w);
-    if (!w->purging && w->retaining == 0 && w->batch_count == 0)
-        read_ready(w, 250000);
+    uint64_t most = upkeep_rests_us(w);
+    if (most > 0 && w->batch_count == 0)
+        read_ready(w, most);
     process_beat(w->process);
 }
 
@@ -643,7 +656,7 @@ static void stage_begins(void *arg, const char *what)
  */
 static void upkeep(struct writer *w)
 {
-    if (!w->purging && w->retaining == 0)
+    if (upkeep_rests_us(w) > 0)
         return;
     look_ahead(w);
     w->retained = w->retaining != 0 && (w->purge_ready == 0 || !w->retained);
