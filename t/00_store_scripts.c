@@ -42,16 +42,19 @@ static void random_letters(uint8_t *to, size_t n)
         to[i] = (uint8_t)(kit_random(&seed) % LETTERS);
 }
 
+static struct form {
+    char text[64];
+    size_t n;
+} forms[LETTERS][2];
+
 static bool begins(const char *url, const uint8_t *needle, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        char form[2][64];
-        encode(letter(needle[i], false), false, form[0]);
-        encode(letter(needle[i], true), false, form[1]);
-        int at = strncasecmp(url, form[0], strlen(form[0])) == 0 ? 0 : strncasecmp(url, form[1], strlen(form[1])) == 0 ? 1 : -1;
+        const struct form *form = forms[needle[i]];
+        int at = strncasecmp(url, form[0].text, form[0].n) == 0 ? 0 : strncasecmp(url, form[1].text, form[1].n) == 0 ? 1 : -1;
         if (at < 0)
             return false;
-        url += strlen(form[at]);
+        url += form[at].n;
     }
     return true;
 }
@@ -80,6 +83,12 @@ static void setup(void)
     kit_log_entries = 8;
     kit_open(&k);
     w = kit_workspace(&k, "acme");
+    for (size_t i = 0; i < LETTERS; i++) {
+        for (int upper = 0; upper < 2; upper++) {
+            encode(letter(i, upper), false, forms[i][upper].text);
+            forms[i][upper].n = strlen(forms[i][upper].text);
+        }
+    }
 }
 
 static void teardown(void)
@@ -103,7 +112,7 @@ START_TEST(a_needle_in_any_script_is_found_whatever_its_case)
         if (i == URLS * 3 / 4)
             kit_purge(&k, 100);
     }
-    for (int round = 0; round < 400; round++) {
+    for (int round = 0; round < 250; round++) {
         uint8_t needle[LETTERS_MOST];
         char text[LETTERS_MOST * 16] = "";
         size_t n = 1 + kit_random(&seed) % (round % 8 == 0 ? LETTERS_MOST : 4), from = kit_random(&seed) % (LETTERS_MOST - n + 1);
@@ -118,7 +127,7 @@ START_TEST(a_needle_in_any_script_is_found_whatever_its_case)
         found += wanted != 0;
         ck_assert_msg(total_of(text) == wanted, "%s: %llu, not %llu", text, (unsigned long long)total_of(text), (unsigned long long)wanted);
     }
-    ck_assert_uint_ge(found, 200);
+    ck_assert_uint_ge(found, 150);
 }
 END_TEST
 
