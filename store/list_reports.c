@@ -253,6 +253,23 @@ static void turn(const uint64_t *bits, uint32_t count, const struct segment *g, 
         out[g->words - 1] &= (1ull << g->rows % 64) - 1;
 }
 
+/* The matches of a segment by rank; where all or none do, they are the same in any order. */
+static void order_run(struct report_list *l, struct view_segment *in, struct run *run, const uint64_t *bits, uint64_t *turned)
+{
+    const struct segment *g = &in->segment;
+    const uint16_t *rank = run->count != 0 && run->count != g->rows ? ranks_of(g, l->q->sort) : NULL;
+    if (rank != NULL && (in->asked >> l->q->sort & 1) == 0) {
+        in->asked |= (uint8_t)(1u << l->q->sort);
+        store_ahead(l->s, rank, g->rows * sizeof(*rank));
+    }
+    if (rank != NULL)
+        turn(bits, run->count, g, rank, turned);
+    run->bits = rank != NULL ? turned : bits;
+    if (run->count == 0)
+        run->words = run->ranks = 0;
+    run_of_bits(run);
+}
+
 static enum store_status take(struct report_list *l, uint64_t id)
 {
     struct store *s = l->s;
@@ -279,24 +296,12 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
     for (size_t i = 0; i < v->segment_count; i++)
         turned += v->segments[i].segment.words;
     for (size_t i = 0; i < v->segment_count; i++) {
-        const struct segment *g = &v->segments[i].segment;
-        const uint16_t *rank = ranks_of(g, l->q->sort);
         if (steps_pause(&l->steps))
             return STORE_AGAIN;
-        bool some = l->runs[i].count != 0 && l->runs[i].count != g->rows; /* all or none are so in any order */
-        if (l->runs[i].rows == NULL) {
-            if (rank != NULL && some && (v->segments[i].asked >> l->q->sort & 1) == 0)
-                store_ahead(l->s, rank, g->rows * sizeof(*rank));
-            v->segments[i].asked |= (uint8_t)(rank != NULL && some) << l->q->sort;
-            if (rank != NULL && some)
-                turn(bits, l->runs[i].count, g, rank, turned);
-            l->runs[i].bits = rank != NULL && some ? turned : bits;
-            if (l->runs[i].count == 0)
-                l->runs[i].words = l->runs[i].ranks = 0;
-            run_of_bits(&l->runs[i]);
-        }
-        bits += g->words;
-        turned += g->words;
+        if (l->runs[i].rows == NULL)
+            order_run(l, &v->segments[i], &l->runs[i], bits, turned);
+        bits += v->segments[i].segment.words;
+        turned += v->segments[i].segment.words;
     }
     const struct selection from_all = {v, l->runs, v->segment_count + 1, l->q->sort, steps_pause, &l->steps};
     enum store_status status = select_page(&from_all, l->q->ascending ? l->page.skip : left - want, want, ids) ? STORE_OK : STORE_AGAIN;

@@ -250,7 +250,7 @@ int store_remap(struct store *s)
 
 void store_ahead(const struct store *s, const void *p, size_t n)
 {
-    uintptr_t from = (uintptr_t)p & ~(uintptr_t)4095;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)p & ~(page - 1);
     if (s->sparing)
         madvise((void *)from, (uintptr_t)p + n - from, MADV_WILLNEED); /* advice: what it answers changes nothing */
 }
