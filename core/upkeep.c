@@ -7,8 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#define PURGE_HOLD_US 5000 /* that work in the background should hold a transaction, beside what a commit of next to nothing takes */
-#define PURGE_WORK_US 2500 /* of them, before the commit */
+#define PURGE_HOLD_US 3000 /* that work in the background should hold a transaction, beside what a commit of next to nothing takes */
+#define PURGE_WORK_US 1500 /* of them, before the commit */
+#define PURGE_LONG_US 20000 /* one that took longer, for others have the disk or the cores, is followed by a rest as long */
 #define PURGE_AHEAD_US 3000 /* what is read for it between two transactions, in up to so many turns */
 #define PURGE_AHEAD_TURNS 16
 #define UPKEEP_SAID_MS 5000
@@ -134,6 +135,7 @@ static void note_hold(struct writer *w, uint64_t us, uint64_t cpu_us)
     if (cpu_us > score_get(score->stretch_cpu_us))
         score_set(score->stretch_cpu_us, cpu_us);
     w->purge_slice = slice_next(w->purge_slice, us, w->small_commit_us + PURGE_HOLD_US);
+    w->rest_until_us = us > PURGE_LONG_US ? clock_mono_us() + us : 0;
 }
 
 static uint64_t cpu_us(void)
@@ -142,7 +144,6 @@ static uint64_t cpu_us(void)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
-
 
 uint64_t upkeep_rest_us(struct writer *w)
 {
@@ -153,6 +154,8 @@ uint64_t upkeep_rest_us(struct writer *w)
     }
     if (w->upkeep_since_us == 0)
         w->upkeep_since_us = now;
+    if (now < w->rest_until_us)
+        return w->rest_until_us - now < IDLE_US ? w->rest_until_us - now : IDLE_US;
     return quiet >= QUIET_US || now >= w->upkeep_since_us + PATIENCE_MS * 1000 ? 0 : QUIET_US - quiet;
 }
 

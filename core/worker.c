@@ -32,6 +32,7 @@ static void open_store(struct worker *w)
                                     .map_size = w->conf->store_map_size,
                                     .max_readers = 16 * w->conf->workers + 256,
                                     .mode = STORE_READ,
+                                    .sparing = true,
                                     .renderer = &render_records};
     if (store_open(&options, &w->store, why, sizeof(why)) != STORE_OK) {
         log_error("data_dir: %s", why);

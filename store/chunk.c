@@ -128,20 +128,12 @@ static void match_two(const struct chunk *c, const struct search *s, uint64_t *b
 
 /* ---- frequent words ---- */
 
-static bool word_has(const struct search *s, const uint8_t *word, uint32_t n)
-{
-    for (uint32_t at = 0; at + s->needle.n <= n; at++)
-        if (word[at] == (uint8_t)s->needle.p[0] && memcmp(word + at, s->needle.p, s->needle.n) == 0)
-            return true;
-    return false;
-}
-
 /* Rows that have a frequent word in which the needle is go from ${maybe} into ${bits}; how many are left. */
 static uint32_t settle(const struct chunk *c, const struct search *s, uint64_t *maybe, uint64_t *bits)
 {
     uint32_t left = 0;
     for (uint32_t i = 0; i < c->head->words; i++) {
-        if (!word_has(s, c->words + c->word_at[i], c->word_at[i + 1] - c->word_at[i]))
+        if (!search_in_word(s, (struct str){(const char *)c->words + c->word_at[i], c->word_at[i + 1] - c->word_at[i]}))
             continue;
         for (uint32_t j = 0; j < c->bitmap; j++)
             bits[j] |= c->word_bits[(size_t)i * c->bitmap + j];

@@ -21,6 +21,7 @@ struct chunk_head {
 };
 
 struct chunk {
+    bool asked; /* for all of it: see chunk_bytes */
     const struct chunk_head *head;
     uint32_t bitmap;           /* words of 64 rows that a bitmap has */
     const uint32_t *offset;    /* rows + 1; each URL ends in a NUL */
@@ -48,6 +49,12 @@ void part_put(struct buf *out, const void *p, size_t n);
 /* chunk_read(r, out): false when it is not one. chunk_make(urls, count, stride, out): of ${count} strs that lie ${stride} bytes apart. */
 bool chunk_read(struct part_reader *r, struct chunk *out);
 void chunk_make(const struct str *urls, uint32_t count, size_t stride, struct buf *out);
+
+/* chunk_bytes(c): from its head on. */
+static inline size_t chunk_bytes(const struct chunk *c)
+{
+    return (size_t)(c->text - (const uint8_t *)c->head) + c->head->text_bytes;
+}
 
 /* chunk_match(c, s, bits): set the bit of each row that has the needle. */
 void chunk_match(const struct chunk *c, const struct search *s, uint64_t *bits);

@@ -61,6 +61,7 @@ struct store_txn {
     store_pause_fn *pause; /* of work in the background, or NULL */
     void *pause_arg;
     bool background;       /* the change under way is such work */
+    bool awaited, unawaited; /* there was a change in it that a caller waits for, or such work */
     uint64_t slice, spent; /* records that may go for it, by the last txn_slice, and that went since */
     uint32_t text_shares, text_entries; /* of a batch: documents to come, and what is left for them (text_share) */
     bool installed; /* a manifest was replaced: what it names lies in memory of the transaction until the commit */
@@ -94,6 +95,7 @@ struct store {
     MDB_txn *read; /* kept between snapshots, reset */
     bool reading;
     enum store_mode mode;
+    bool sparing; /* what will be looked at is asked for (store_ahead) */
     const struct store_renderer *renderer;
     size_t snapshot; /* LMDB's transaction id of the one under way */
     struct seen_key seen_keys[SEEN_KEYS];
@@ -157,6 +159,9 @@ enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, str
 enum store_status store_see_key(struct store *s, const uint8_t *hash, MDB_val *out);
 enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out);
 
+/* store_ahead(s, p, n): these bytes of the map are looked at next: let them come from the disk together, should they not be in memory. */
+void store_ahead(const struct store *s, const void *p, size_t n);
+
 /* store_record(value, size): the value as a packed record of ${size} bytes, NULL when it is another size. */
 static inline const void *store_record(MDB_val value, size_t size)
 {
@@ -191,6 +196,7 @@ struct walk {
     bool backward;
     struct key prefix;
     MDB_val k, v;
+    uintptr_t block; /* of the map, where it was last */
 };
 enum store_status walk_begin(struct store *s, MDB_txn *txn, struct walk *w, enum space space);
 enum store_status walk_prefix(struct store *s, MDB_txn *txn, struct walk *w, enum db db, bool backward); /* prefix and its length are set */
@@ -209,8 +215,12 @@ size_t record_ids(struct store_txn *t, enum space space, uint64_t after, size_t 
 
 /* ---- txn.c: the write transaction ---- */
 
-/* txn_keep_file_ahead(s): make data.mdb long enough for what the next transactions take. */
+/*
+ * txn_keep_file_ahead(s): make data.mdb long enough for what the next transactions take. txn_file_grows(s): that it is before work in the
+ * background, too, whose transaction then need not wait for the disk to make it so: true where it was made longer, here, and is on the disk.
+ */
 void txn_keep_file_ahead(struct store *s);
+bool txn_file_grows(struct store *s);
 void txn_free(struct store_txn *t);
 enum store_status txn_fail(struct store_txn *t, int rc, const char *what);
 enum store_status txn_get(struct store_txn *t, enum space space, struct key *key, MDB_val *out);

@@ -20,6 +20,7 @@ struct report_list {
     struct run *runs;
     uint64_t *matches; /* of all segments, one behind the other */
     uint32_t *own;     /* the view's own matching rows */
+    uint32_t *few;     /* room for those of segments of which few are looked at */
 };
 
 static enum store_status read_head(struct report_list *l, uint64_t id, struct store_report *out)
@@ -53,6 +54,20 @@ static void and_not_bits(uint64_t *bits, const uint64_t *other, uint32_t words)
         bits[i] &= ~other[i];
 }
 
+static const uint16_t *ranks_of(const struct segment *g, unsigned sort)
+{
+    switch (sort) {
+    case REPORT_BY_GENERATED_AT:
+        return g->date.rank;
+    case REPORT_BY_URL:
+        return g->url.rank;
+    case REPORT_BY_SCORE:
+        return g->score.rank;
+    default:
+        return NULL;
+    }
+}
+
 /* The rows of a segment that all but the search let through. */
 static uint32_t filter_segment(const struct store_list_query *q, const struct view_segment *in, uint64_t *bits)
 {
@@ -77,6 +92,15 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
 
 /* ---- searching a segment ---- */
 
+/* A search goes through most of a chunk; while it does, the next one may come. */
+static void chunk_ahead(const struct store *s, const struct segment *g, uint32_t at)
+{
+    if (at >= g->chunk_count || g->chunks[at].asked)
+        return;
+    g->chunks[at].asked = true;
+    store_ahead(s, g->chunks[at].head, chunk_bytes(&g->chunks[at]));
+}
+
 /* The chunks that were not looked at yet. */
 static enum store_status search_chunks(struct report_list *l, const struct segment *g, struct found_segment *found)
 {
@@ -84,6 +108,8 @@ static enum store_status search_chunks(struct report_list *l, const struct segme
     for (; found->chunks < g->chunk_count; found->chunks++) {
         if (l->worked && store_paused(l->q))
             return STORE_AGAIN;
+        chunk_ahead(l->s, g, found->chunks);
+        chunk_ahead(l->s, g, found->chunks + 1);
         chunk_match(&g->chunks[found->chunks], &l->search, found->bits + found->chunks * words);
         l->worked = true;
     }
@@ -120,6 +146,54 @@ static enum store_status search_segment(struct report_list *l, const struct view
     }
     *count = count_bits(bits, g->words);
     return STORE_OK;
+}
+
+/* ---- a project's rows of a segment, where they are few ---- */
+
+/* They cost less than a pass over all bits of the segment, of which a page of such a project would take several. */
+static bool few_of_project(const struct store_list_query *q, const struct segment *g, const uint16_t **rows, uint32_t *count)
+{
+    if (q->project == 0)
+        return false;
+    *rows = segment_project(g, q->project, count);
+    return *count <= FEW_ROWS && *count <= g->rows / 4;
+}
+
+static bool few_pass(const struct store_list_query *q, const struct view_segment *in, uint32_t row)
+{
+    const struct segment *g = &in->segment;
+    return bit_test(q->result == RESULT_NONE ? g->live_bits : g->class_bits[q->result], row) &&
+           (in->masked == NULL || !bit_test(in->masked, row)) && (in->hidden == NULL || !bit_test(in->hidden, row));
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Those that match are the run, in the order of the sort. */
+static void match_few(struct report_list *l, const struct view_segment *in, const uint16_t *rows, uint32_t count, struct run *run)
+{
+    const struct segment *g = &in->segment;
+    const uint16_t *rank = ranks_of(g, l->q->sort);
+    const struct found_segment *known = l->found == NULL ? NULL : found_segment(l->found, in->fixed);
+    bool searched = known != NULL && known->chunks == g->chunk_count;
+    uint32_t *out = l->few, n = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t row = rows[i];
+        if (!few_pass(l->q, in, row))
+            continue;
+        if (l->found == NULL || (searched ? bit_test(known->bits, row) : search_matches(&l->search, segment_url(g, row))))
+            out[n++] = (rank == NULL ? 0 : (uint32_t)rank[row]) << 16 | row;
+    }
+    if (rank != NULL)
+        qsort(out, n, sizeof(*out), compare_u32);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] &= 0xffff;
+    run->rows = out;
+    run->ranks = run->count = n;
+    l->few += n;
 }
 
 /* ---- the view's own rows ---- */
@@ -179,18 +253,21 @@ static void turn(const uint64_t *bits, uint32_t count, const struct segment *g, 
         out[g->words - 1] &= (1ull << g->rows % 64) - 1;
 }
 
-static const uint16_t *ranks_of(const struct segment *g, unsigned sort)
+/* The matches of a segment by rank; where all or none do, they are the same in any order. */
+static void order_run(struct report_list *l, struct view_segment *in, struct run *run, const uint64_t *bits, uint64_t *turned)
 {
-    switch (sort) {
-    case REPORT_BY_GENERATED_AT:
-        return g->date.rank;
-    case REPORT_BY_URL:
-        return g->url.rank;
-    case REPORT_BY_SCORE:
-        return g->score.rank;
-    default:
-        return NULL;
+    const struct segment *g = &in->segment;
+    const uint16_t *rank = run->count != 0 && run->count != g->rows ? ranks_of(g, l->q->sort) : NULL;
+    if (rank != NULL && (in->asked >> l->q->sort & 1) == 0) {
+        in->asked |= (uint8_t)(1u << l->q->sort);
+        store_ahead(l->s, rank, g->rows * sizeof(*rank));
     }
+    if (rank != NULL)
+        turn(bits, run->count, g, rank, turned);
+    run->bits = rank != NULL ? turned : bits;
+    if (run->count == 0)
+        run->words = run->ranks = 0;
+    run_of_bits(run);
 }
 
 static enum store_status take(struct report_list *l, uint64_t id)
@@ -219,19 +296,12 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
     for (size_t i = 0; i < v->segment_count; i++)
         turned += v->segments[i].segment.words;
     for (size_t i = 0; i < v->segment_count; i++) {
-        const struct segment *g = &v->segments[i].segment;
-        const uint16_t *rank = ranks_of(g, l->q->sort);
         if (steps_pause(&l->steps))
             return STORE_AGAIN;
-        bool some = l->runs[i].count != 0 && l->runs[i].count != g->rows; /* all or none are so in any order */
-        if (rank != NULL && some)
-            turn(bits, l->runs[i].count, g, rank, turned);
-        l->runs[i].bits = rank != NULL && some ? turned : bits;
-        if (l->runs[i].count == 0)
-            l->runs[i].words = l->runs[i].ranks = 0;
-        run_of_bits(&l->runs[i]);
-        bits += g->words;
-        turned += g->words;
+        if (l->runs[i].rows == NULL)
+            order_run(l, &v->segments[i], &l->runs[i], bits, turned);
+        bits += v->segments[i].segment.words;
+        turned += v->segments[i].segment.words;
     }
     const struct selection from_all = {v, l->runs, v->segment_count + 1, l->q->sort, steps_pause, &l->steps};
     enum store_status status = select_page(&from_all, l->q->ascending ? l->page.skip : left - want, want, ids) ? STORE_OK : STORE_AGAIN;
@@ -240,14 +310,15 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
     return status;
 }
 
-/* Room for all of the list's bits: matches by row, matches by rank, the counts of the latter, the runs and the view's own rows. */
+/* Room for all of the list's bits: matches by row, matches by rank, the counts of the latter, the runs, the view's own rows and few others. */
 static bool make_room(struct report_list *l)
 {
     struct view *v = l->view;
     size_t words = 0, count = v->segment_count + 1;
     for (size_t i = 0; i < v->segment_count; i++)
         words += v->segments[i].segment.words;
-    size_t bytes = count * sizeof(*l->runs) + 2 * words * sizeof(uint64_t) + (words + count + v->row_count) * sizeof(uint32_t);
+    size_t bytes = count * sizeof(*l->runs) + 2 * words * sizeof(uint64_t) + (words + count + v->row_count) * sizeof(uint32_t) +
+                   (l->q->project != 0 ? v->segment_count * FEW_ROWS * sizeof(uint32_t) : 0);
     buf_reset(&l->s->scratch);
     char *p = buf_reserve(&l->s->scratch, bytes);
     if (p == NULL)
@@ -262,6 +333,7 @@ static bool make_room(struct report_list *l)
     }
     l->runs[count - 1] = (struct run){0};
     l->own = before;
+    l->few = l->own + v->row_count;
     return true;
 }
 
@@ -272,11 +344,17 @@ static enum store_status match_all(struct report_list *l, uint64_t *total)
     enum store_status status = STORE_OK;
     for (size_t i = 0; i < v->segment_count && status == STORE_OK; i++) {
         struct run *run = &l->runs[i];
+        const uint16_t *rows;
+        uint32_t few;
         if (l->found == NULL || !search_lacks(&l->search, run->segment->grams)) {
             if (steps_pause(&l->steps))
                 return STORE_AGAIN;
-            run->count = filter_segment(l->q, &v->segments[i], bits);
-            status = search_segment(l, &v->segments[i], bits, &run->count);
+            if (few_of_project(l->q, run->segment, &rows, &few)) {
+                match_few(l, &v->segments[i], rows, few, run);
+            } else {
+                run->count = filter_segment(l->q, &v->segments[i], bits);
+                status = search_segment(l, &v->segments[i], bits, &run->count);
+            }
         }
         bits += run->words;
         *total += run->count;
@@ -325,7 +403,7 @@ void store_report_list(struct store *s, const struct store_list_query *query, st
     uint64_t total = 0;
     bool valid = query->sort <= REPORT_BY_SCORE && query->result <= RESULT_BAD && query->per_page <= STORE_PER_PAGE_MAX;
     enum store_status status = valid ? store_snapshot(s, &l.txn) : STORE_INVALID;
-    if (status == STORE_OK && !search_begin(&l.search, query->search))
+    if (status == STORE_OK && !search_begin_url(&l.search, query->search))
         status = store_fail(s, ENOMEM, "search");
     if (status == STORE_OK)
         status = report_list(&l, &total);

@@ -61,33 +61,33 @@ static size_t commonness(uint8_t c)
     return at == NULL ? 0 : (size_t)(at - common) + 1;
 }
 
-static inline bool is_letter(uint8_t c)
+/* Of a place of the needle; where forms differ anything is. */
+static size_t place_commonness(const struct search *s, size_t at)
 {
-    return c >= 'a' && c <= 'z';
-}
-
-static inline uint8_t fold(uint8_t c)
-{
-    return c >= 'A' && c <= 'Z' ? (uint8_t)(c + ('a' - 'A')) : c;
+    return s->masks[at] == 0xff ? sizeof(common) : commonness((uint8_t)s->needle.p[at]);
 }
 
 static void choose_places(struct search *s)
 {
-    const uint8_t *needle = (const uint8_t *)s->needle.p;
     s->first = s->second = 0;
     for (size_t i = 1; i < s->needle.n; i++)
-        if (commonness(needle[i]) < commonness(needle[s->first]))
+        if (place_commonness(s, i) < place_commonness(s, s->first))
             s->first = i;
     if (s->needle.n > 1)
         s->second = s->first == 0;
     for (size_t i = 0; i < s->needle.n; i++)
-        if (i != s->first && commonness(needle[i]) < commonness(needle[s->second]))
+        if (i != s->first && place_commonness(s, i) < place_commonness(s, s->second))
             s->second = i;
 }
 
 static size_t gram_commonness(const uint8_t *p)
 {
     return commonness(p[0]) + commonness(p[1]) + commonness(p[2]);
+}
+
+static bool forms_differ(const struct search *s, size_t at)
+{
+    return s->masks[at] == 0xff || s->masks[at + 1] == 0xff || s->masks[at + 2] == 0xff;
 }
 
 /* The rarest ones, rarest first: what rules out most is asked soonest. */
@@ -98,7 +98,7 @@ static void choose_grams(struct search *s)
     s->gram_count = 0;
     for (size_t i = 0; i + 3 <= s->needle.n; i++) {
         size_t weight = gram_commonness(needle + i), at = s->gram_count;
-        if (at == SEARCH_GRAMS && weight >= weights[at - 1])
+        if (forms_differ(s, i) || (at == SEARCH_GRAMS && weight >= weights[at - 1]))
             continue;
         at -= at == SEARCH_GRAMS;
         for (; at > 0 && weights[at - 1] > weight; at--) {
@@ -111,34 +111,66 @@ static void choose_grams(struct search *s)
     }
 }
 
-bool search_begin(struct search *s, struct str needle)
+uint8_t *search_room(struct search *s, size_t n)
 {
+    s->letters = NULL;
+    s->letter_count = 0;
     s->allocated = NULL;
     uint8_t *to = s->folded;
-    if (2 * needle.n > sizeof(s->folded)) {
-        to = s->allocated = malloc(2 * needle.n);
-        if (to == NULL)
-            return false;
-    }
-    for (size_t i = 0; i < needle.n; i++) {
-        to[i] = fold((uint8_t)needle.p[i]);
-        to[needle.n + i] = is_letter(to[i]) ? 0x20 : 0;
-    }
-    s->needle = (struct str){(const char *)to, needle.n};
-    s->masks = to + needle.n;
-    s->never = needle.n != 0 && memchr(needle.p, 0, needle.n) != NULL;
+    if (3 * n > sizeof(s->folded))
+        to = s->allocated = malloc(3 * n);
+    s->needle = (struct str){(const char *)to, n};
+    s->masks = to + n;
+    s->want = to + 2 * n;
+    return to;
+}
+
+void search_ready(struct search *s)
+{
+    uint8_t *want = (uint8_t *)(uintptr_t)s->want;
+    for (size_t i = 0; i < s->needle.n; i++)
+        want[i] = (uint8_t)s->needle.p[i] | s->masks[i];
+    s->never = s->needle.n != 0 && memchr(s->needle.p, 0, s->needle.n) != NULL;
     choose_places(s);
     choose_grams(s);
+}
+
+bool search_begin(struct search *s, struct str needle)
+{
+    uint8_t *to = search_room(s, needle.n);
+    if (to == NULL)
+        return false;
+    for (size_t i = 0; i < needle.n; i++) {
+        to[i] = search_fold((uint8_t)needle.p[i]);
+        to[needle.n + i] = search_mask(to[i]);
+    }
+    search_ready(s);
+    return true;
+}
+
+/* The text has a form of each letter that has several. */
+static bool letters_match(const struct search *s, const uint8_t *p)
+{
+    for (size_t i = 0; i < s->letter_count; i++) {
+        const struct search_letter *l = &s->letters[i];
+        unsigned form = 0;
+        for (uint8_t at = 0; form < l->forms && at < l->n;) {
+            bool same = search_fold(p[l->at + at]) == l->bytes[form][at];
+            form += !same;
+            at = same ? (uint8_t)(at + 1) : 0;
+        }
+        if (form == l->forms)
+            return false;
+    }
     return true;
 }
 
 static inline bool matches_at(const struct search *s, const uint8_t *p)
 {
-    const uint8_t *needle = (const uint8_t *)s->needle.p;
     for (size_t i = 0; i < s->needle.n; i++)
-        if ((p[i] | s->masks[i]) != needle[i])
+        if ((p[i] | s->masks[i]) != s->want[i])
             return false;
-    return true;
+    return s->letter_count == 0 || letters_match(s, p);
 }
 
 #ifdef __SSE2__
@@ -149,8 +181,8 @@ struct pair {
 
 static inline void pair_of(const struct search *s, struct pair *p)
 {
-    p->first = _mm_set1_epi8(s->needle.p[s->first]);
-    p->second = _mm_set1_epi8(s->needle.p[s->second]);
+    p->first = _mm_set1_epi8((char)s->want[s->first]);
+    p->second = _mm_set1_epi8((char)s->want[s->second]);
     p->first_mask = _mm_set1_epi8((char)s->masks[s->first]);
     p->second_mask = _mm_set1_epi8((char)s->masks[s->second]);
 }
@@ -172,7 +204,7 @@ struct pair {
 
 static inline void pair_of(const struct search *s, struct pair *p)
 {
-    *p = (struct pair){(uint8_t)s->needle.p[s->first], (uint8_t)s->needle.p[s->second], s->masks[s->first], s->masks[s->second]};
+    *p = (struct pair){s->want[s->first], s->want[s->second], s->masks[s->first], s->masks[s->second]};
 }
 
 static inline unsigned places(const struct search *s, const struct pair *p, const uint8_t *at)
@@ -252,8 +284,20 @@ bool search_lacks(const struct search *s, const uint64_t *grams)
 
 bool search_matches(const struct search *s, struct str text)
 {
-    for (size_t at = 0; !s->never && at + s->needle.n <= text.n; at++)
-        if (matches_at(s, (const uint8_t *)text.p + at))
+    struct pair pair;
+    const uint8_t *from = (const uint8_t *)text.p;
+    if (s->never || text.n < s->needle.n)
+        return false;
+    pair_of(s, &pair);
+    const uint8_t *last = from + (text.n - s->needle.n);
+    return find(s, &pair, from, last) <= last;
+}
+
+bool search_in_word(const struct search *s, struct str word)
+{
+    const uint8_t *p = (const uint8_t *)word.p;
+    for (size_t at = 0; at + s->needle.n <= word.n; at++)
+        if ((p[at] | s->masks[0]) == s->want[0] && matches_at(s, p + at))
             return true;
     return false;
 }
@@ -261,5 +305,7 @@ bool search_matches(const struct search *s, struct str text)
 void search_end(struct search *s)
 {
     free(s->allocated);
+    free(s->letters);
     s->allocated = NULL;
+    s->letters = NULL;
 }

@@ -22,7 +22,7 @@ void run_of_bits(struct run *run)
 /* Matches below ${rank}. */
 static uint32_t matches_below(const struct run *run, uint32_t rank)
 {
-    if (run->segment == NULL)
+    if (run->rows != NULL)
         return rank;
     if (rank == run->ranks)
         return run->count;
@@ -32,7 +32,7 @@ static uint32_t matches_below(const struct run *run, uint32_t rank)
 /* The rank of the ${n}-th match. */
 static uint32_t rank_of(const struct run *run, uint32_t n)
 {
-    if (run->segment == NULL)
+    if (run->rows != NULL)
         return n;
     uint32_t low = 0, high = run->words; /* the word after the last that has at most n before it */
     while (low < high) {
@@ -73,7 +73,7 @@ static uint32_t segment_row_of(const struct segment *g, unsigned sort, uint32_t 
 static void key_at(const struct view *v, const struct run *run, unsigned sort, uint32_t rank, struct sort_key *out)
 {
     const struct segment *g = run->segment;
-    uint32_t row = g == NULL ? run->rows[rank] : segment_row_of(g, sort, rank);
+    uint32_t row = run->rows != NULL ? run->rows[rank] : segment_row_of(g, sort, rank);
     out->id = g == NULL ? v->rows[row].id : g->ids[row];
     out->value = 0;
     if (sort == REPORT_BY_GENERATED_AT)
@@ -94,20 +94,25 @@ static bool key_below(const struct sort_key *a, const struct sort_key *b)
     return by != 0 ? by < 0 : a->id < b->id;
 }
 
-/* The first rank between run->low and run->high whose key is not below ${key}. */
-static uint32_t rank_below(const struct view *v, const struct run *run, unsigned sort, const struct sort_key *key)
+#define LOOKS_A_PAUSE 4 /* at elements far apart, each on pages of its own that may have to come from the disk */
+
+/* The first rank between run->low and run->high whose key is not below ${key}; false where a pause came between. */
+static bool rank_below(const struct selection *s, const struct run *run, const struct sort_key *key, uint32_t *out)
 {
     uint32_t low = run->low, high = run->high;
-    while (low < high) {
+    for (unsigned looks = 0; low < high; looks++) {
         uint32_t middle = low + (high - low) / 2;
         struct sort_key at;
-        key_at(v, run, sort, middle, &at);
+        if (looks % LOOKS_A_PAUSE == 0 && s->pause(s->pause_arg))
+            return false;
+        key_at(s->view, run, s->sort, middle, &at);
         if (key_below(&at, key))
             low = middle + 1;
         else
             high = middle;
     }
-    return low;
+    *out = low;
+    return true;
 }
 
 /* ---- the cut ---- */
@@ -143,9 +148,9 @@ static bool cut(const struct selection *s, uint64_t from)
         uint64_t place = 0;
         key_at(v, &runs[w], s->sort, rank, &pivot);
         for (size_t i = 0; i < count; i++) {
-            if (s->pause(s->pause_arg))
+            at[i] = rank;
+            if (i != w && !rank_below(s, &runs[i], &pivot, &at[i]))
                 return false;
-            at[i] = i == w ? rank : rank_below(v, &runs[i], s->sort, &pivot);
             place += matches_below(&runs[i], at[i]);
         }
         for (size_t i = 0; i < count; i++) {

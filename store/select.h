@@ -1,9 +1,10 @@
 /*
  * The page of a list out of several sorted sequences (runs), without merging them. Private to store/.
  *
- * A run is a segment's rows in the order of the sort with a bit for each that matches, or the view's own matching rows. To find which
- * rows of each run come before the page, an element is taken from the middle of the run that is least certain, looked up in all the others
- * by binary search, and counted with bits: its place in the whole list narrows every run. So a page costs the same wherever it lies.
+ * A run is a segment's rows in the order of the sort with a bit for each that matches, or its matching rows alone where they are few, or the
+ * view's own matching rows. To find which rows of each run come before the page, an element is taken from the middle of the run that is least
+ * certain, looked up in all the others by binary search, and counted with bits: its place in the whole list narrows every run. So a page
+ * costs the same wherever it lies.
  */
 #ifndef ASSAY_STORE_SELECT_H
 #define ASSAY_STORE_SELECT_H
@@ -15,7 +16,7 @@ struct run {
     const uint64_t *bits;          /* by rank: which rows match */
     uint32_t *before;              /* matches before each word, and all of them at its end */
     uint32_t words;
-    const uint32_t *rows; /* the view's own: matching rows, ascending */
+    const uint32_t *rows; /* where it has no bits: matching rows, ascending, each of them a rank; the view's own have none */
     uint32_t ranks;       /* all of them, matching or not */
     uint32_t count;       /* matches */
     uint32_t low, high;   /* select's: ranks between which the cut lies */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -137,7 +138,7 @@ static int open_environment(struct store *s, const struct store_options *o, cons
     if (rc == 0 && s->mode == STORE_WRITE && map_bytes != 0)
         rc = mdb_env_set_mapsize(s->env, map_bytes);
     if (rc == 0)
-        rc = mdb_env_open(s->env, o->dir, MDB_NOTLS | (s->mode == STORE_READ ? MDB_RDONLY : 0U), 0600);
+        rc = mdb_env_open(s->env, o->dir, MDB_NOTLS | (s->mode == STORE_READ ? MDB_RDONLY : 0U) | (s->sparing ? MDB_NORDAHEAD : 0U), 0600);
     return rc;
 }
 
@@ -196,6 +197,7 @@ enum store_status store_open(const struct store_options *options, struct store *
     s->dying_snapshot = (size_t)-1;
     s->good = options->good;
     s->decent = options->decent;
+    s->sparing = options->mode == STORE_READ && options->sparing;
     s->hide_items = HIDE_ITEMS;
     s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;
     s->chunk_shift = options->chunk_shift != 0 ? options->chunk_shift : CHUNK_ROWS_SHIFT;
@@ -248,6 +250,13 @@ int store_remap(struct store *s)
     view_forget(s);
     tend_free(s);
     return mdb_env_set_mapsize(s->env, 0);
+}
+
+void store_ahead(const struct store *s, const void *p, size_t n)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)p & ~(page - 1);
+    if (s->sparing)
+        madvise((void *)from, (uintptr_t)p + n - from, MADV_WILLNEED); /* advice: what it answers changes nothing */
 }
 
 /* One try at a snapshot: the kept transaction, or a first one. */

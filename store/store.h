@@ -150,6 +150,11 @@ struct store_options {
     unsigned max_readers;
     enum store_mode mode;
     bool must_exist; /* with STORE_WRITE: an empty directory is a lost disk, not a new store */
+    /*
+     * with STORE_READ: pages come from the disk one by one as they are looked at, and several at once only where all of them will be; else the
+     * system reads what lies around them, too, up to megabytes for a record
+     */
+    bool sparing;
     bool *old; /* with STORE_READ: becomes true where an old format is why it is refused; or NULL */
     /*
      * STORE_WRITE of an older format copies the store first, into the directory format-N-YYYY-MM-DD below ${dir}, the day being that of
@@ -240,7 +245,7 @@ typedef bool store_pause_fn(void *arg);
 
 struct store_list_query {
     uint64_t workspace;
-    struct str search;        /* case-insensitive substring of the URL or name; empty: all */
+    struct str search;        /* case-insensitive substring of the URL or name; empty: all. In URLs what is no ASCII is percent-encoded, so here too */
     unsigned sort;            /* enum report_sort or project_sort */
     bool ascending;           /* ties sort by id in the same direction; reports without a score or date sort below all others */
     uint64_t project;         /* reports only; 0: all */
@@ -329,8 +334,8 @@ void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
 
 /*
  * store_purge_ahead(s, limit, pause, arg): between transactions, read what the next CHANGE_PURGE takes, so that it does not wait for the disk
- * or make up for a long log while it holds one. How many records, up to ${limit}, it should be told to delete; 0: a pause came before that
- * was known, ask again first.
+ * or make up for a long log or for a short file while it holds one. How many records, up to ${limit}, it should be told to delete; 0: a pause
+ * came before that was known, ask again first.
  */
 size_t store_purge_ahead(struct store *s, size_t limit, store_pause_fn *pause, void *arg);
 

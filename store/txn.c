@@ -54,6 +54,8 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
         return;
     }
     t->background = change->kind == CHANGE_PURGE || change->kind == CHANGE_RETAIN;
+    t->awaited = t->awaited || !t->background;
+    t->unawaited = t->unawaited || t->background;
     enum store_status status = kinds[change->kind](t, change, answer);
     answer->status = t->error != STORE_OK ? t->error : status;
 }
@@ -286,6 +288,8 @@ void txn_free(struct store_txn *t)
  * for the journal that gives the file its blocks, which takes several times as long. So the journal is waited for once in some megabytes.
  */
 #define AHEAD_BYTES ((uint64_t)4 << 20)
+#define AHEAD_LEAST (AHEAD_BYTES / 4) /* when a transaction begins */
+#define AHEAD_UPKEEP (AHEAD_BYTES / 4 * 3) /* before one of work in the background, which puts up to some two megabytes */
 #define SPARED_BYTES ((uint64_t)64 << 20) /* of the disk, which zeros leave to what is put */
 
 /* no page of it is in use: it lies behind the last that was ever committed */
@@ -304,7 +308,8 @@ static bool write_zeros(int fd, uint64_t from, uint64_t to)
     return true;
 }
 
-void txn_keep_file_ahead(struct store *s)
+/* At least ${least} bytes ahead, and ${step} more; did it take to be made longer? */
+static bool keep_ahead(struct store *s, uint64_t least, uint64_t step)
 {
     MDB_envinfo info;
     MDB_stat stat;
@@ -312,18 +317,30 @@ void txn_keep_file_ahead(struct store *s)
     int fd;
     mdb_env_info(s->env, &info);
     mdb_env_stat(s->env, &stat);
-    uint64_t need = ((uint64_t)info.me_last_pgno + 1) * stat.ms_psize + AHEAD_BYTES / 4;
+    uint64_t need = ((uint64_t)info.me_last_pgno + 1) * stat.ms_psize + least;
     if (need > info.me_mapsize)
         need = info.me_mapsize;
     if (need <= s->file_bytes || mdb_env_get_fd(s->env, &fd) != 0 || fstat(fd, &st) != 0)
-        return;
+        return false;
     s->file_bytes = (uint64_t)st.st_size;
-    uint64_t want = need + AHEAD_BYTES;
+    uint64_t want = need + step;
     if (want > info.me_mapsize)
         want = info.me_mapsize;
     /* a disk that has little room for zeros has some for what is put: a hole, then */
-    if (s->file_bytes < need && (write_zeros(fd, s->file_bytes, want) || ftruncate(fd, (off_t)want) == 0))
-        s->file_bytes = want;
+    if (s->file_bytes >= need || !(write_zeros(fd, s->file_bytes, want) || ftruncate(fd, (off_t)want) == 0))
+        return false;
+    s->file_bytes = want;
+    return true;
+}
+
+void txn_keep_file_ahead(struct store *s)
+{
+    keep_ahead(s, AHEAD_LEAST, AHEAD_BYTES);
+}
+
+bool txn_file_grows(struct store *s)
+{
+    return keep_ahead(s, AHEAD_UPKEEP, AHEAD_BYTES / 4) && mdb_env_sync(s->env, 1) == 0;
 }
 
 static int begin_try(struct store *s)
@@ -353,6 +370,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     t->full = -1;
     t->counters_dirty = t->installed = t->upkept = t->ulid_known = t->ulid_dirty = false;
     t->synced_known = t->synced_dirty = false;
+    t->awaited = t->unawaited = false;
     t->pause = NULL;
     s->event_count = 0;
     struct key k;
@@ -409,6 +427,21 @@ static bool disk_full(const struct store *s)
     return statvfs(s->dir, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < SPARE_BYTES;
 }
 
+/*
+ * What nobody waits for waits for the disk once, not twice: its pages are synced before the page that names them is written, as ever, but that
+ * page is synced by the commit that follows. After a power cut the store is whole and may lack the last such transaction, which is done again.
+ */
+static int commit(struct store_txn *t)
+{
+    bool lazy = t->unawaited && !t->awaited;
+    if (lazy)
+        mdb_env_set_flags(t->s->env, MDB_NOMETASYNC, 1);
+    int rc = mdb_txn_commit(t->mdb);
+    if (lazy)
+        mdb_env_set_flags(t->s->env, MDB_NOMETASYNC, 0);
+    return rc;
+}
+
 /* LMDB frees the transaction whether or not the commit succeeds. */
 enum store_status store_commit(struct store_txn *t)
 {
@@ -421,7 +454,7 @@ enum store_status store_commit(struct store_txn *t)
     }
     close_cursors(t);
     size_t txn = mdb_txn_id(t->mdb);
-    int rc = mdb_txn_commit(t->mdb);
+    int rc = commit(t);
     t->mdb = NULL;
     cache_clear(t);
     if (rc == 0)

@@ -412,6 +412,7 @@ static enum store_status open_segments(struct store *s, MDB_txn *txn, struct vie
         enum store_status status = segment_open(s, txn, q, v->workspace, &m->segments[v->opened], g);
         if (status != STORE_OK)
             return status;
+        store_ahead(s, g->grams, GRAM_CODES / 8);
         for (uint32_t i = 0; i < GRAM_CODES / 64; i++)
             v->grams[i] |= g->grams[i];
         v->opened++;

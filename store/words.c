@@ -26,8 +26,7 @@ static uint64_t hash_folded(uint64_t h, uint32_t c)
     return h;
 }
 
-/* One code point and how many bytes it has; a byte that is none is a separator of one byte. */
-static uint32_t decode(const uint8_t *at, const uint8_t *end, size_t *n)
+uint32_t words_decode(const uint8_t *at, const uint8_t *end, size_t *n)
 {
     static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
     size_t more = *at < 0xc2 ? 0 : *at < 0xe0 ? 1 : *at < 0xf0 ? 2 : *at < 0xf5 ? 3 : 0;
@@ -56,7 +55,7 @@ void words_begin(struct words *w, struct str text, bool whole)
 static enum letter look(struct words *w, uint32_t *c, size_t *n)
 {
     while (w->at < w->end) {
-        *c = decode(w->at, w->end, n);
+        *c = words_decode(w->at, w->end, n);
         enum letter l = fold_class(*c);
         if (l != LETTER_MARK)
             return l;
@@ -86,7 +85,7 @@ static struct word spaced_word(struct words *w)
         if (w->at == w->end || *w->at < 0x80)
             break;
         size_t n;
-        uint32_t c = decode(w->at, w->end, &n);
+        uint32_t c = words_decode(w->at, w->end, &n);
         enum letter l = fold_class(c);
         if (l != LETTER_WORD && l != LETTER_MARK)
             break;

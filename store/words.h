@@ -32,6 +32,9 @@ struct words {
 void words_begin(struct words *w, struct str text, bool whole);
 bool words_next(struct words *w, struct word *out);
 
+/* words_decode(at, end, n): the code point at ${at}, before ${end}, and how many bytes it has; 0 of one byte where it is none. */
+uint32_t words_decode(const uint8_t *at, const uint8_t *end, size_t *n);
+
 /* words_hash(text): of a text that is one word. */
 uint64_t words_hash(struct str text);
 

@@ -19,6 +19,7 @@ static const char *const seeds[] = {
     "http://beta.test/a_b",        "http://beta.test/axb",        "http://Gamma.test/UPPER",
     "http://gamma.test/upper/two", "http://www.alpha.test/z?q=1", "http://delta.test/%C3%A9t%C3%A9",
     "https://delta.test/",         "http://xn--bcher-kva.test/",  "http://alpha.test/pricing",
+    "http://gamma.test/Стол",      "http://beta.test/日本/😀?q=ß", "http://beta.test/cafe\xCC\x81",
 };
 
 static void setup(void)
@@ -122,6 +123,14 @@ static const struct {
     {"&search=", "", "", ""},
     {"&search=%2A", "*", "", ""},
     {"&search=%5C", "\\", "", ""},
+    {"&search=%C3%A9T%C3%89", "%C3%A9t%C3%A9", "", ""}, /* éTÉ: what is no ASCII is percent-encoded in URLs, and here in either case */
+    {"&search=%D1%81%D1%82%D0%9E%D0%9B", "%D0%A1%D1%82%D0%BE%D0%BB", "", ""}, /* стОЛ */
+    {"&search=%D1%89", "%D1%89", "", ""},
+    {"&search=%E6%9C%AC%2F%F0%9F%98%80%3FQ", "%E6%9C%AC/%F0%9F%98%80?q", "", ""}, /* 本/😀?Q */
+    {"&search=%3D%C3%9F", "=%C3%9F", "", ""},
+    {"&search=fE%CC%81", "fe%CC%81", "", ""},
+    {"&search=f%C3%A9", "f%C3%A9", "", ""},
+    {"&project=gamma.test&search=%D0%BE%D0%BB", "%D0%BE%D0%BB", "gamma.test", ""},
     {"&project=alpha.test", "", "alpha.test", ""},
     {"&project=127.0.0.1", "", "127.0.0.1", ""},
     {"&project=nowhere.test", "", "nowhere.test", ""},

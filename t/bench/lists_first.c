@@ -101,7 +101,8 @@ static void must(enum store_status status, const char *what)
 static void open_store(const char *dir, enum store_mode mode)
 {
     char why[512];
-    const struct store_options o = {.dir = dir, .map_size = 16ull << 30, .max_readers = 256, .mode = mode, .renderer = &render_records};
+    const struct store_options o = { /* as a worker does */
+        .dir = dir, .map_size = 16ull << 30, .max_readers = 256, .mode = mode, .sparing = mode == STORE_READ, .renderer = &render_records};
     if (store_open(&o, &s, why, sizeof(why)) != STORE_OK)
         die(why);
 }
