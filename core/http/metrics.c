@@ -339,7 +339,7 @@ const struct metric metrics[] = {
     {"assay_heartbeat_age_seconds", "gauge", "How long ago the process of a role that is last to do so has moved.", heartbeats},
     {"assay_stretch_max_seconds", "gauge", "The longest that a list held a live worker, or work in the background the writer, without a break.",
      stretches},
-    {"assay_connections", "gauge", "Connections that are open.", connections},
+    {"assay_connections", "gauge", "Connections that are open, those that wait for a place included.", connections},
     {"assay_connections_max", "gauge", "Connections that are let in, max_connections.", connections_max},
     {"assay_http_streams", "gauge", "Event streams that are open; each is one of the connections.", streams},
     {"assay_connections_gave_way_total", "counter", "Connections closed to let others in, max_connections being reached.", gave_way},
