@@ -289,8 +289,8 @@ START_TEST(what_a_failed_one_leaves_behind_has_nothing_of_ours)
     int left = 0;
     point_at_script(text(left_behind[_i].script, server->dir, real));
     server_signal(server, SIGUSR2);
-    expect_said(&(struct said){left_behind[_i].says, 0}, 10000);
-    expect_said(&(struct said){"this one goes on", 0}, 10000);
+    expect_said(left_behind[_i].says, 0, 10000);
+    expect_said("this one goes on", 0, 10000);
     FILE *file = fopen(text("%s/left", server->dir), "r");
     ck_assert(file != NULL && fscanf(file, "%d", &left) == 1 && fclose(file) == 0);
     pid_t pid = left;
