@@ -57,6 +57,12 @@ static void shut(int *fd)
     *fd = -1;
 }
 
+/* whoever has asked for the upgrade need not wait for it, nor read the log (packaging/debian/postinst) */
+static void tell_failed(void)
+{
+    systemd_tell("STATUS=upgrade failed: the binary of before goes on, and the log says why");
+}
+
 /* ---- the elder: starting the heir ---- */
 
 static void pass(int fd)
@@ -104,6 +110,7 @@ static void begin(struct master *m)
     m->heir.wanted = false;
     if (manifest < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
         log_error("upgrade refused: %s", strerror(errno));
+        tell_failed();
         shut(&manifest);
         return;
     }
@@ -115,6 +122,7 @@ static void begin(struct master *m)
     close(pair[1]);
     if (pid < 0) {
         log_error("upgrade refused: fork: %s", strerror(errno));
+        tell_failed();
         close(pair[0]);
         return;
     }
@@ -127,8 +135,10 @@ void upgrade_want(struct master *m)
 {
     if (m->heir.state != HEIR_NONE)
         log_warn("upgrade: one is under way already: this USR2 asks for nothing more");
-    else
+    else {
         m->heir.wanted = true;
+        systemd_tell("STATUS="); /* what an attempt before this one has left there */
+    }
 }
 
 /* an heir of whom the elder still waits for its end would have two masters' workers to look after */
@@ -254,6 +264,7 @@ bool upgrade_buried(struct master *m, pid_t pid, int status)
         log_error("upgrade failed: the new binary was killed by signal %d before it served: this one goes on", WTERMSIG(status));
     else
         log_error("upgrade failed: the new binary ended with status %d before it served: this one goes on", WEXITSTATUS(status));
+    tell_failed();
     remove_next(m);
     if (m->heir.state == HEIR_TAKES)
         slots_restore(m);
