@@ -37,8 +37,9 @@
 /* time for the PROXY protocol's header to arrive */
 #define GREETING_MS 5000
 #define WARN_EVERY_MS 60000
-/* a reload waits this long for an idle connection to be used once more */
+/* a reload waits this long for an idle connection to be used once more; a stop, for one that is in use, or has just come and says nothing yet */
 #define GENTLE_IDLE_MS 5000
+#define STOP_IDLE_MS 500
 
 /* one listening socket a worker may serve */
 struct door {
@@ -451,7 +452,7 @@ static void sweep_idle(struct conn *c, uint64_t now)
     const struct worker *w = c->worker;
     uint64_t idle = now - c->since_ms, most = c->requests == 0 ? w->conf->header_timeout_ms : w->conf->idle_timeout_ms;
     if (w->draining)
-        most = w->stopping ? 0 : GENTLE_IDLE_MS;
+        most = w->stopping ? STOP_IDLE_MS : GENTLE_IDLE_MS;
     if (idle >= most && conn_quiet(c))
         end(c);
 }

@@ -307,11 +307,14 @@ static void say_reloaded(struct master *m)
     systemd_tell("READY=1");
 }
 
-/* The service manager's watchdog is fed while nobody has stopped moving; whoever does is replaced long before it would act, unless the master is stuck too. */
+/*
+ * The service manager's watchdog is fed while nobody has stopped moving; whoever does is replaced long before it would act, unless the master is
+ * stuck too. A master that takes over feeds it at once: nobody knows when the one before it last did.
+ */
 static void feed_watchdog(struct master *m)
 {
     uint64_t now = clock_mono_ms(), every = systemd_watchdog_ms(getpid());
-    if (every == 0 || now < m->watchdog_at_ms || !seats_move(m, every))
+    if (every == 0 || systemd_hushed() || now < m->watchdog_at_ms || !seats_move(m, every))
         return;
     m->watchdog_at_ms = now + every / 2;
     systemd_tell("WATCHDOG=1");

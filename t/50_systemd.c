@@ -238,6 +238,30 @@ START_TEST(an_upgrade_names_the_new_main_process)
 }
 END_TEST
 
+/* Each of the two feeds it twice in its time: what is between their last and first must not be as long as that. */
+START_TEST(the_new_main_process_feeds_the_watchdog_at_once)
+{
+    const char *state;
+    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    setenv("WATCHDOG_USEC", "20000000", 1);
+    unsetenv("WATCHDOG_PID");
+    server_start(server);
+    server_signal(server, SIGUSR2);
+    do
+        state = next_told(10000);
+    while (strncmp(state, "MAINPID=", 8) != 0 && state[0] != '\0');
+    ck_assert_msg(state[0] != '\0', "no new main process\n%s", server_log(server));
+    pid_t heir = atoi(state + 8);
+    const char *first = strdup(next_told(3000)), *second = strdup(next_told(3000));
+    bool ready = strcmp(first, "READY=1") == 0 || strcmp(second, "READY=1") == 0;
+    bool fed = strcmp(first, "WATCHDOG=1") == 0 || strcmp(second, "WATCHDOG=1") == 0;
+    ck_assert_msg(ready && fed, "told: %s, %s", first, second);
+    ck_assert_int_eq(server_wait(server, 15000), 0);
+    server->pid = heir;
+    server_stop(server);
+}
+END_TEST
+
 START_TEST(an_upgrade_that_fails_is_told)
 {
     unsetenv("WATCHDOG_USEC");
@@ -417,6 +441,7 @@ int main(void)
     tcase_add_loop_test(tcase, the_watchdog_is_not_fed_while_one_does_not_move, 0, COUNT(stopped));
     tcase_add_test(tcase, another_processs_watchdog_is_not_fed);
     tcase_add_test(tcase, an_upgrade_names_the_new_main_process);
+    tcase_add_test(tcase, the_new_main_process_feeds_the_watchdog_at_once);
     tcase_add_test(tcase, an_upgrade_that_fails_is_told);
     tcase_add_test(tcase, a_given_socket_is_served_with_what_waited_in_it);
     tcase_add_test(tcase, a_given_unix_socket_stays_where_it_is);
