@@ -68,6 +68,8 @@ static int show_once(struct cmd *cmd)
     char path[4200];
     snprintf(path, sizeof(path), "%s/scoreboard", cmd->conf->run_dir);
     const struct scoreboard *board = scoreboard_open(path);
+    if (board == NULL && errno == EPROTO)
+        return cmd_refuse("%s is another version's: use the assay of the server that runs, or upgrade that", path);
     if (board == NULL)
         return cmd_refuse("%s cannot be read: %s; is the server running?", path, strerror(errno));
     int status = CMD_DONE;

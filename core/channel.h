@@ -21,7 +21,9 @@
  * Of the frames and what they carry. Workers of the version before speak with the writer of the next one while a binary upgrade goes on, so
  * whoever changes what is in a frame raises it: then that upgrade needs a restart, and says so.
  */
+#ifndef CHANNEL_VERSION
 #define CHANNEL_VERSION 1
+#endif
 
 enum frame_type {
     FRAME_HELLO = 1,

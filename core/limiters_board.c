@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #define MAGIC 0x41736c6du
-#define VERSION 1u
+#ifndef LIMITERS_BOARD_VERSION
+#define LIMITERS_BOARD_VERSION 1u
+#endif
 _Static_assert(LIMITERS_COUNTERS <= RATELIMIT_TAGS, "the table tells every counter's limiter apart");
 
 #define WORKERS 64 /* rows of counters; workers beyond share them */
@@ -59,7 +61,7 @@ struct limiters_board *limiters_board_create(const char *path, const struct limi
         errno = error;
         return NULL;
     }
-    atomic_store(&board->format, VERSION);
+    atomic_store(&board->format, LIMITERS_BOARD_VERSION);
     limiters_board_publish(board, limits);
     atomic_store(&board->magic, MAGIC);
     return board;
@@ -74,7 +76,7 @@ const struct limiters_board *limiters_board_open(const char *path)
     bool whole = fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct limiters_board);
     struct limiters_board *board = whole ? map(fd, PROT_READ) : NULL;
     close(fd);
-    if (board != NULL && atomic_load(&board->magic) == MAGIC && atomic_load(&board->format) == VERSION)
+    if (board != NULL && atomic_load(&board->magic) == MAGIC && atomic_load(&board->format) == LIMITERS_BOARD_VERSION)
         return board;
     limiters_board_close(board);
     errno = EPROTO;

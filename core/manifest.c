@@ -11,7 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef MANIFEST_VERSION
 #define MANIFEST_VERSION 2
+#endif
 
 /* ---- the elder's ---- */
 

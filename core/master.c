@@ -25,7 +25,7 @@
 
 #define LOOK_EVERY_MS 250
 #define DRAINING_GENERATIONS 3
-#define START_TELL_MS 5000 /* between two words to the service manager that a start takes its time */
+#define TELL_TIME_MS 5000 /* between two words to the service manager that a start, or a stop, takes its time */
 
 static int refuse(const char *what, const char *path, const char *reason)
 {
@@ -318,23 +318,30 @@ static void say_reloaded(struct master *m)
     systemd_tell("READY=1");
 }
 
-/* The service manager's watchdog is fed while nobody has stopped moving; whoever does is replaced long before it would act, unless the master is stuck too. */
+/*
+ * The service manager's watchdog is fed while nobody has stopped moving; whoever does is replaced long before it would act, unless the master is
+ * stuck too. A master that takes over feeds it at once: nobody knows when the one before it last did.
+ */
 static void feed_watchdog(struct master *m)
 {
     uint64_t now = clock_mono_ms(), every = systemd_watchdog_ms(getpid());
-    if (every == 0 || now < m->watchdog_at_ms || !seats_move(m, every))
+    if (every == 0 || systemd_hushed() || now < m->watchdog_at_ms || !seats_move(m, every))
         return;
     m->watchdog_at_ms = now + every / 2;
     systemd_tell("WATCHDOG=1");
 }
 
-/* A start that copies the store, or brings it to a new format, takes what it takes: the service manager must not end it while it goes on. */
+/*
+ * A start that copies the store, or brings it to a new format, takes what it takes, and a stop as long as timeouts.drain lets it: the service
+ * manager must not end either while it goes on.
+ */
 static void ask_for_time(struct master *m)
 {
     uint64_t now = clock_mono_ms();
-    if (m->ready_said || now < m->time_at_ms || !seats_move(m, 2 * START_TELL_MS))
+    bool goes_on = m->stopping ? now < m->stop_at_ms : !m->ready_said && seats_move(m, 2 * TELL_TIME_MS);
+    if (!goes_on || now < m->time_at_ms)
         return;
-    m->time_at_ms = now + START_TELL_MS;
+    m->time_at_ms = now + TELL_TIME_MS;
     systemd_tell("EXTEND_TIMEOUT_USEC=60000000");
 }
 
@@ -410,6 +417,7 @@ static void stop(struct master *m, bool at_once)
         else if (c->process.role == ROLE_WORKER && !c->stopping)
             child_tell(c, SIGTERM);
     m->stop_at_ms = clock_mono_ms() + master_conf(m)->drain_timeout_ms;
+    m->time_at_ms = clock_mono_ms() + TELL_TIME_MS;
 }
 
 static void on_signals(struct master *m)
@@ -526,7 +534,7 @@ int master_run(const struct master_options *options)
         tidy(&m);
         return EXIT_START;
     }
-    m.time_at_ms = clock_mono_ms() + START_TELL_MS;
+    m.time_at_ms = clock_mono_ms() + TELL_TIME_MS;
     while (!(m.stopping || m.left) || m.children != NULL) {
         if (!m.stopping && !m.left)
             seats_fill(&m);
@@ -535,6 +543,7 @@ int master_run(const struct master_options *options)
         feed_watchdog(&m);
         upgrade_tick(&m);
         if (m.stopping) {
+            ask_for_time(&m);
             stop_rest(&m);
             continue;
         }

@@ -153,13 +153,14 @@ static void share_processor(enum role role)
         [ROLE_WRITER] = {SCHED_OTHER, 0, 100000},
         [ROLE_AUDITOR] = {SCHED_BATCH, 10, 0},
     };
+    int nice = getpriority(PRIO_PROCESS, 0) + shares[role].nice; /* beside what whoever started us has set */
     struct { /* struct sched_attr, of which glibc knows nothing yet */
         uint32_t size, policy;
         uint64_t flags;
         int32_t nice;
         uint32_t priority;
         uint64_t runtime, deadline, period;
-    } attr = {sizeof(attr), shares[role].policy, 0, shares[role].nice, 0, shares[role].slice_ns, 0, 0};
+    } attr = {sizeof(attr), shares[role].policy, 0, nice < 19 ? nice : 19, 0, shares[role].slice_ns, 0, 0};
     if (syscall(SYS_sched_setattr, 0, &attr, 0) != 0)
         log_warn("its share of the processor cannot be set: %s", strerror(errno));
 }

@@ -52,9 +52,12 @@ const struct scoreboard *scoreboard_open(const char *path)
     struct scoreboard *sb = NULL;
     if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*sb))
         sb = map(fd, PROT_READ);
+    else
+        errno = EPROTO;
     close(fd);
     if (sb != NULL && (atomic_load(&sb->magic) != MAGIC || score_get(sb->version) != SCOREBOARD_VERSION)) {
         munmap(sb, sizeof(*sb));
+        errno = EPROTO;
         return NULL;
     }
     return sb;

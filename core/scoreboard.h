@@ -16,7 +16,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#ifndef SCOREBOARD_VERSION
 #define SCOREBOARD_VERSION 4
+#endif
 #define SCOREBOARD_SLOTS 1984
 #define SCOREBOARD_AUDITORS 64
 #define SCOREBOARD_LISTENER_SLOTS 512
@@ -68,8 +70,8 @@ struct scoreboard {
 };
 
 /*
- * scoreboard_create(path): make the file anew and map it; NULL with errno. scoreboard_open(path): map an existing one read-only; NULL when
- * missing or of another version.
+ * scoreboard_create(path): make the file anew and map it; NULL with errno. scoreboard_open(path): map an existing one read-only; NULL with
+ * errno, EPROTO where it is another version's.
  */
 struct scoreboard *scoreboard_create(const char *path);
 const struct scoreboard *scoreboard_open(const char *path);

@@ -21,8 +21,9 @@
 #endif
 /* time for the PROXY protocol's header to arrive */
 #define GREETING_MS 5000
-/* a reload waits this long for an idle connection to be used once more */
+/* a reload waits this long for an idle connection to be used once more; a stop, for one that is in use, or has just come and says nothing yet */
 #define GENTLE_IDLE_MS 5000
+#define STOP_IDLE_MS 500
 
 /* the library has nothing to send on this connection before the head is whole, so we may */
 static void refuse_head(const struct conn *c)
@@ -54,7 +55,7 @@ static void sweep_idle(struct conn *c, uint64_t now)
     const struct worker *w = c->worker;
     uint64_t idle = now - c->since_ms, most = c->requests == 0 ? w->conf->header_timeout_ms : w->conf->idle_timeout_ms;
     if (w->draining)
-        most = w->stopping ? 0 : GENTLE_IDLE_MS;
+        most = w->stopping ? STOP_IDLE_MS : GENTLE_IDLE_MS;
     if (idle >= most && conn_quiet(c))
         conn_end(c);
 }

@@ -21,6 +21,11 @@ void systemd_hush(bool hush)
     hushed = hush;
 }
 
+bool systemd_hushed(void)
+{
+    return hushed;
+}
+
 void systemd_tell(const char *state)
 {
     const char *path = getenv("NOTIFY_SOCKET");

@@ -13,8 +13,9 @@
 void systemd_tell(const char *state);
 void systemd_reloading(uint64_t now_ms);
 
-/* systemd_hush(hush): nothing is told meanwhile: another master is the service's main process. */
+/* systemd_hush(hush): nothing is told meanwhile: another master is the service's main process. systemd_hushed(): so it is now. */
 void systemd_hush(bool hush);
+bool systemd_hushed(void);
 
 /*
  * systemd_listeners(out, count): the listening sockets that the service manager made for us, LISTEN_FDS (sd_listen_fds(3)), one shared

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #define MAGIC 0x41737466u
-#define VERSION 1u
+#ifndef TRAFFIC_VERSION
+#define TRAFFIC_VERSION 1u
+#endif
 #define WORKERS TRAFFIC_WORKERS /* rows of counters; workers beyond share them */
 #define ROUTES 128 /* ROUTES_MAX and what met none */
 
@@ -63,7 +65,7 @@ struct traffic *traffic_create(const char *path)
         errno = error;
         return NULL;
     }
-    atomic_store(&t->version, VERSION);
+    atomic_store(&t->version, TRAFFIC_VERSION);
     atomic_store(&t->magic, MAGIC);
     return t;
 }
@@ -77,7 +79,7 @@ const struct traffic *traffic_open(const char *path)
     bool whole = fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct traffic);
     struct traffic *t = whole ? map(fd, PROT_READ) : NULL;
     close(fd);
-    if (t != NULL && atomic_load(&t->magic) == MAGIC && atomic_load(&t->version) == VERSION)
+    if (t != NULL && atomic_load(&t->magic) == MAGIC && atomic_load(&t->version) == TRAFFIC_VERSION)
         return t;
     traffic_close(t);
     errno = EPROTO;

@@ -32,6 +32,12 @@ static void shut(int *fd)
     *fd = -1;
 }
 
+/* whoever has asked for the upgrade need not wait for it, nor read the log (packaging/debian/postinst) */
+static void tell_failed(void)
+{
+    systemd_tell("STATUS=upgrade failed: the binary of before goes on, and the log says why");
+}
+
 /* ---- the elder: starting the heir ---- */
 
 /* in the child: the new binary with our arguments, and with no descriptor but ${fd} to ask us for the others */
@@ -76,6 +82,7 @@ static void begin(struct master *m)
     m->heir.wanted = false;
     if (parley_pair(pair) != 0) {
         log_error("upgrade refused: %s", strerror(errno));
+        tell_failed();
         return;
     }
     m->heir.fd = pair[0];
@@ -86,6 +93,7 @@ static void begin(struct master *m)
         become_heir(m, pair[1]);
     if (pid < 0) {
         log_error("upgrade refused: %s", strerror(errno));
+        tell_failed();
         part_from_heir(m);
     }
     close(pair[1]);
@@ -100,8 +108,10 @@ void upgrade_want(struct master *m)
 {
     if (m->heir.state != HEIR_NONE)
         log_warn("upgrade: one is under way already: this USR2 asks for nothing more");
-    else
+    else {
         m->heir.wanted = true;
+        systemd_tell("STATUS="); /* what an attempt before this one has left there */
+    }
 }
 
 /* an heir of whom the elder still waits for its end would have two masters' workers to look after */
@@ -246,6 +256,7 @@ bool upgrade_buried(struct master *m, pid_t pid, int status)
         log_error("upgrade failed: the new binary was killed by signal %d before it served: this one goes on", WTERMSIG(status));
     else
         log_error("upgrade failed: the new binary ended with status %d before it served: this one goes on", WEXITSTATUS(status));
+    tell_failed();
     remove_next(m);
     if (m->heir.state == HEIR_TAKES)
         slots_restore(m);

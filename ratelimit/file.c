@@ -10,15 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VERSION 2
-#define FILE_NAME "limits-2" /* the version is in the name, so that two versions can stand side by side */
+#ifndef RATELIMIT_VERSION
+#define RATELIMIT_VERSION 2
+#endif
+#define TEXT_OF(number) #number
+#define NAME_OF(version) "limits-" TEXT_OF(version)
+#define FILE_NAME NAME_OF(RATELIMIT_VERSION) /* the version is in the name, so that two versions can stand side by side */
 
 static const char magic[8] = "assayrl";
 
 /* room for ${slots} keys with half of it free: then no neighbourhood of four buckets is full */
 static struct table_header geometry(uint64_t slots)
 {
-    struct table_header h = {.version = VERSION, .buckets = BUCKETS_MIN, .claims = CLAIMS, .notes = NOTES, .hash = hash_kind_here()};
+    struct table_header h = {.version = RATELIMIT_VERSION, .buckets = BUCKETS_MIN, .claims = CLAIMS, .notes = NOTES, .hash = hash_kind_here()};
     memcpy(h.magic, magic, sizeof(magic));
     while (h.buckets * BUCKET_SLOTS / 2 < slots)
         h.buckets *= 2;

@@ -19,7 +19,9 @@
 #include "change.h"
 
 /* Format of the records on disk. New code reads N and N-1. */
+#ifndef STORE_FORMAT_VERSION
 #define STORE_FORMAT_VERSION 3
+#endif
 
 enum store_status {
     STORE_OK,

@@ -6,6 +6,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -456,6 +457,42 @@ START_TEST(an_interrupt_stops_at_once)
 }
 END_TEST
 
+/* What systemd took into its socket's queue before a restart, and a worker out of it, is served; so is who asks one thing after the other. */
+START_TEST(a_stop_answers_whoever_has_just_come)
+{
+    server_start(server);
+    struct raw *used = raw_open(server), *fresh = raw_open(server);
+    raw_text(used, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_status(raw_response(used, false, 5000), 200);
+    poll(NULL, 0, 50);
+    server_signal(server, gentle[_i]);
+    poll(NULL, 0, 150);
+    struct raw *both[] = {used, fresh};
+    for (size_t i = 0; i < COUNT(both); i++)
+        raw_text(both[i], "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    for (size_t i = 0; i < COUNT(both); i++) {
+        struct response *r = raw_response(both[i], false, 5000);
+        expect_status(r, 200);
+        expect(r, header(r, "Connection") && !strcasecmp(header(r, "Connection"), "close"));
+    }
+    ck_assert_msg(server_wait(server, 3000) == 0, "not ended well\n%s", server_log(server));
+}
+END_TEST
+
+/* as by Nice= in a unit, or under nice(1) */
+START_TEST(a_priority_that_was_given_is_kept)
+{
+    int given = getpriority(PRIO_PROCESS, 0) + 2;
+    ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, given), 0);
+    server_start(server);
+    int worker = getpriority(PRIO_PROCESS, (id_t)server_process(server, "assayd: worker 0"));
+    int auditor = getpriority(PRIO_PROCESS, (id_t)server_process(server, "assayd: auditor 0"));
+    ck_assert_int_eq(worker, given < 19 ? given : 19);
+    ck_assert_int_eq(auditor, given + 10 < 19 ? given + 10 : 19);
+    server_stop(server);
+}
+END_TEST
+
 START_TEST(a_second_stop_is_at_once)
 {
     server_start(server);
@@ -546,6 +583,8 @@ int main(void)
     tcase_add_test(tcase, whoever_stands_still_is_killed_and_replaced);
     tcase_add_loop_test(tcase, a_gentle_stop_answers_held_posts_pending_and_ends_soon, 0, COUNT(gentle));
     tcase_add_test(tcase, an_interrupt_stops_at_once);
+    tcase_add_loop_test(tcase, a_stop_answers_whoever_has_just_come, 0, COUNT(gentle));
+    tcase_add_test(tcase, a_priority_that_was_given_is_kept);
     tcase_add_test(tcase, a_second_stop_is_at_once);
     tcase_add_test(tcase, a_drain_ends_with_its_time);
     tcase_add_test(tcase, it_starts_again_on_the_same_port_at_once);

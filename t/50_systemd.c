@@ -90,6 +90,26 @@ START_TEST(a_start_that_takes_long_asks_for_time)
 }
 END_TEST
 
+START_TEST(a_stop_that_takes_long_asks_for_time)
+{
+    unsetenv("WATCHDOG_USEC");
+    server_start(server);
+    struct raw *under_way = raw_open(server);
+    raw_text(under_way, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_status(raw_response(under_way, false, 5000), 200);
+    ck_assert_str_eq(next_told(1000), "READY=1");
+    raw_text(under_way, "GET /healthz HTTP/1.1\r\nHo"); /* it is answered, so it is waited for */
+    poll(NULL, 0, 100);
+    server_signal(server, SIGTERM);
+    ck_assert_str_eq(next_told(1000), "STOPPING=1");
+    ck_assert_str_eq(next_told(10000), "EXTEND_TIMEOUT_USEC=60000000");
+    raw_text(under_way, "st: x\r\n\r\n");
+    expect_status(raw_response(under_way, false, 5000), 200);
+    raw_close(under_way);
+    ck_assert_int_eq(server_wait(server, 15000), 0);
+}
+END_TEST
+
 static void start_watched(void)
 {
     unsigned fed;
@@ -211,6 +231,47 @@ START_TEST(an_upgrade_names_the_new_main_process)
         server->pid = main_pid;
     }
     server_stop(server);
+}
+END_TEST
+
+/* Each of the two feeds it twice in its time: what is between their last and first must not be as long as that. */
+START_TEST(the_new_main_process_feeds_the_watchdog_at_once)
+{
+    const char *state;
+    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    setenv("WATCHDOG_USEC", "20000000", 1);
+    unsetenv("WATCHDOG_PID");
+    server_start(server);
+    server_signal(server, SIGUSR2);
+    do
+        state = next_told(10000);
+    while (strncmp(state, "MAINPID=", 8) != 0 && state[0] != '\0');
+    ck_assert_msg(state[0] != '\0', "no new main process\n%s", server_log(server));
+    pid_t heir = atoi(state + 8);
+    const char *first = strdup(next_told(3000)), *second = strdup(next_told(3000));
+    bool ready = strcmp(first, "READY=1") == 0 || strcmp(second, "READY=1") == 0;
+    bool fed = strcmp(first, "WATCHDOG=1") == 0 || strcmp(second, "WATCHDOG=1") == 0;
+    ck_assert_msg(ready && fed, "told: %s, %s", first, second);
+    ck_assert_int_eq(server_wait(server, 15000), 0);
+    server->pid = heir;
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(an_upgrade_that_fails_is_told)
+{
+    unsetenv("WATCHDOG_USEC");
+    server_start(server);
+    ck_assert_str_eq(next_told(1000), "READY=1");
+    server_configure(server, "colour: blue");
+    for (int i = 0; i < 2; i++) {
+        server_signal(server, SIGUSR2);
+        ck_assert_str_eq(next_told(1000), "STATUS=");
+        const char *said = next_told(15000);
+        ck_assert_msg(strncmp(said, "STATUS=upgrade failed", 21) == 0, "told: %s", said);
+    }
+    kill(server->pid, SIGTERM); /* and not server_stop, which takes the refusal in the log for a mishap */
+    ck_assert_int_eq(server_wait(server, 20000), 0);
 }
 END_TEST
 
@@ -371,10 +432,13 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_start_a_reload_and_a_stop_are_told);
     tcase_add_test(tcase, a_start_that_takes_long_asks_for_time);
+    tcase_add_test(tcase, a_stop_that_takes_long_asks_for_time);
     tcase_add_test(tcase, the_watchdog_is_fed_while_all_move);
     tcase_add_loop_test(tcase, the_watchdog_is_not_fed_while_one_does_not_move, 0, COUNT(stopped));
     tcase_add_test(tcase, another_processs_watchdog_is_not_fed);
     tcase_add_test(tcase, an_upgrade_names_the_new_main_process);
+    tcase_add_test(tcase, the_new_main_process_feeds_the_watchdog_at_once);
+    tcase_add_test(tcase, an_upgrade_that_fails_is_told);
     tcase_add_test(tcase, a_given_socket_is_served_with_what_waited_in_it);
     tcase_add_test(tcase, a_given_unix_socket_stays_where_it_is);
     tcase_add_test(tcase, what_was_given_to_another_process_is_not_taken);
