@@ -2,8 +2,8 @@
  * What an elder and its heir (upgrade.h) say to each other, over a pair of sockets: a word, with numbers or descriptors where it has some.
  * The masters' alone.
  *
- * ■ No descriptor but the heir's end of the pair goes through exec: the heir asks for the others when it runs. So a binary that fails, or a
- * script in its place, has neither locks nor listeners, nor has anything that it leaves behind: no lock outlives the masters it is for.
+ * ■ No descriptor but the heir's end of the pair goes through exec: the heir asks for the others when it runs. So a binary that fails, or
+ * a script in its place, has neither locks nor listeners, nor has anything that it leaves behind: no lock outlives the masters it is for.
  * ■ Who said a word is known, by the kernel, so that the elder hears the process that it started and nobody else.
  */
 #ifndef ASSAY_PARLEY_H
@@ -27,7 +27,10 @@ struct heard {
 /* parley_pair(pair): pair[0] is the elder's end, pair[1] the heir's. 0, or -1 with errno. */
 int parley_pair(int pair[2]);
 
-/* parley_say(fd, word, numbers, count): at once; false with errno. parley_hear(fd, out): the next word, 0: none yet, -1: the other is gone. */
+/*
+ * parley_say(fd, word, numbers, count): at once; false with errno. parley_hear(fd, out): the next word, 0: none yet, -1: the other is
+ * gone.
+ */
 bool parley_say(int fd, enum word word, const pid_t *numbers, size_t count);
 int parley_hear(int fd, struct heard *out);
 
