@@ -93,6 +93,31 @@ START_TEST(all_descriptors_come_in_their_order_and_from_is_who_asked)
 }
 END_TEST
 
+START_TEST(what_lies_in_the_pair_outlives_who_gave_it_until_it_is_drained)
+{
+    int *got;
+    size_t n;
+    int before = dup(0);
+    close(before);
+    parley_push(pair[0], (int[]){0, 1, 2}, 3);
+    if (_i == 1)
+        parley_drain(pair[1]);
+    close(pair[0]);
+    if (_i == 0) {
+        ck_assert_int_eq(parley_get(pair[1], &got, &n), 0);
+        ck_assert_uint_eq(n, 3);
+        ck_assert_int_eq(inode_of(got[2]), inode_of(2));
+    } else {
+        ck_assert_int_eq(parley_get(pair[1], &got, &n), -1);
+        ck_assert_int_eq(errno, EPIPE);
+        int after = dup(0);
+        ck_assert_int_eq(after, pair[0] < before ? pair[0] : before);
+        close(after);
+    }
+    pair[0] = -1;
+}
+END_TEST
+
 START_TEST(who_is_given_nothing_is_told_so_by_the_end)
 {
     struct heard heard;
@@ -154,6 +179,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, all_descriptors_come_in_their_order_and_from_is_who_asked, 0, sizeof(counts) / sizeof(counts[0]));
+    tcase_add_loop_test(tcase, what_lies_in_the_pair_outlives_who_gave_it_until_it_is_drained, 0, 2);
     tcase_add_loop_test(tcase, who_is_given_nothing_is_told_so_by_the_end, 0, 2);
     tcase_add_loop_test(tcase, what_is_not_there_cannot_be_asked_for, 0, sizeof(wrong) / sizeof(wrong[0]));
     tcase_add_test(tcase, descriptors_in_place_of_a_word_are_not_taken);

@@ -297,7 +297,7 @@ static const struct {
     {"sleep 300 & echo $! >%s/left; exit 7", "ended with status 7", false},
     {"sleep 300 & echo $! >%s/left; kill -9 $$", "killed by signal 9", false},
     {"real=%2$s; $real \"$@\" & echo $! >%1$s/left; exit 0", "this one goes on", true}, /* a binary that goes into the background */
-    {"real=%2$s; $real \"$@\" & echo $! >%1$s/left; wait; exit 9", "speaks for pid", true}, /* a script around it */
+    {"sh -c 'echo $$ >%1$s/left; exec %2$s \"$@\"' sh \"$@\"; exit 9", "is not the process that was started", true}, /* a script around it */
 };
 
 static bool is_gone(void *pid)
