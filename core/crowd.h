@@ -51,9 +51,10 @@ size_t crowd_share(const struct crowd *crowd, uint32_t share);
 /* ---- who waits, and what was done: of all ---- */
 
 /*
- * crowd_ask(crowd, place): somebody waits before this process, which has no connection that may give way; crowd_unask: nobody does any more.
- * crowd_asks(crowd, place): whether somebody waits before another. crowd_answer(crowd): true for one of those who then have a connection to
- * close. crowd_part(crowd, place, most): of ${most} connections this process has less than its part (-1), its part (0), or more (1).
+ * crowd_ask(crowd, place): somebody waits before this process, which has no connection that may give way; crowd_unask: nobody does any
+ * more. crowd_asks(crowd, place): whether somebody waits before another. crowd_answer(crowd): true for one of those who then have a
+ * connection to close. crowd_part(crowd, place, most): of ${most} connections this process has less than its part (-1), its part (0), or
+ * more (1).
  */
 void crowd_ask(struct crowd *crowd, unsigned place);
 void crowd_unask(struct crowd *crowd, unsigned place);
@@ -62,8 +63,8 @@ bool crowd_answer(struct crowd *crowd);
 int crowd_part(const struct crowd *crowd, unsigned place, size_t most);
 
 /*
- * What happened to connections, for the metrics: closed so that another gets in; not let in, since their address has its number, or most of those that wait; ended for
- * what a worker held of them, past its bound of answers, or of uploads.
+ * What happened to connections, for the metrics: closed so that another gets in; not let in, since their address has its number, or most
+ * of those that wait; ended for what a worker held of them, past its bound of answers, or of uploads.
  */
 enum crowd_event { CROWD_GAVE_WAY, CROWD_TURNED_AWAY, CROWD_ANSWER_CUT, CROWD_UPLOAD_CUT, CROWD_EVENTS };
 void crowd_tell(struct crowd *crowd, enum crowd_event event);

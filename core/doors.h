@@ -5,10 +5,10 @@
  * slot's worker is back. Timeouts are ours, on CLOCK_MONOTONIC: a sweep once a second over all connections ends offenders with shutdown(2),
  * which libh2o sees as the client's going away.
  *
- * max_connections holds over all workers (crowd.h). Where it is reached, a newcomer takes the place of a connection that gives way (room.h),
- * here or at another worker; where none may, newcomers wait. So that who comes from an address with few connections need not stand behind
- * hundreds of another's, they wait in a lobby, accepted and unread, as many as it takes, and the next place is for whose address has fewest; the
- * others wait in the listener's queue. The internal listener has some room of its own, so that operators get in.
+ * max_connections holds over all workers (crowd.h). Where it is reached, a newcomer takes the place of a connection that gives way
+ * (room.h), here or at another worker; where none may, newcomers wait. So that who comes from an address with few connections need not
+ * stand behind hundreds of another's, they wait in a lobby, accepted and unread, as many as it takes, and the next place is for whose
+ * address has fewest; the others wait in the listener's queue. The internal listener has some room of its own, so that operators get in.
  */
 #ifndef ASSAY_DOORS_H
 #define ASSAY_DOORS_H

@@ -1,6 +1,6 @@
 /*
- * The doors' parts: doors.c is their life and the listeners, admit.c who is let in and who gives way, lobby.c who waits, greet.c the PROXY protocol, conn.c one
- * connection, sweep.c what goes on too long and what is held too much. A worker's; nobody else includes this.
+ * The doors' parts: doors.c is their life and the listeners, admit.c who is let in and who gives way, lobby.c who waits, greet.c the
+ * PROXY protocol, conn.c one connection, sweep.c what goes on too long and what is held too much. A worker's; nobody else includes this.
  */
 #ifndef ASSAY_DOORS_PARTS_H
 #define ASSAY_DOORS_PARTS_H
@@ -47,8 +47,8 @@ static inline struct crowd *doors_crowd(const struct doors *d)
 /* ---- conn.c ---- */
 
 /*
- * conn_new(d, door, socket, waits): ${socket}, which came in through ${door}, is a connection, in the lobby if it ${waits}; NULL when out of
- * memory, and it is still the caller's. conn_sit(c): it is in the lobby no more.
+ * conn_new(d, door, socket, waits): ${socket}, which came in through ${door}, is a connection, in the lobby if it ${waits}; NULL when out
+ * of memory, and it is still the caller's. conn_sit(c): it is in the lobby no more.
  */
 struct conn *conn_new(struct doors *d, struct door *door, h2o_socket_t *socket, bool waits);
 void conn_sit(struct conn *c);
@@ -73,9 +73,9 @@ void doors_seat(struct doors *d);
 /* ---- lobby.c ---- */
 
 /*
- * lobby_takes(d): one more may wait inside, if need be in place of one of an address that crowds. lobby_enter(d, socket, door): it waits, and
- * who has to go for it is turned away. lobby_next(d): whose turn it is, of the address that has fewest connections here, and of those who came
- * first; NULL: nobody waits. lobby_sweep(d): forget those who have gone.
+ * lobby_takes(d): one more may wait inside, if need be in place of one of an address that crowds. lobby_enter(d, socket, door): it waits,
+ * and who has to go for it is turned away. lobby_next(d): whose turn it is, of the address that has fewest connections here, and of those
+ * who came first; NULL: nobody waits. lobby_sweep(d): forget those who have gone.
  */
 bool lobby_takes(const struct doors *d);
 void lobby_enter(struct doors *d, h2o_socket_t *socket, struct door *door);
@@ -90,7 +90,10 @@ void greet(struct door *door, h2o_socket_t *socket);
 
 /* ---- sweep.c ---- */
 
-/* sweep_conns(d): end what takes too long, and the largest of what is received past a bound. sweep_answers(d): what is sent, past its own. */
+/*
+ * sweep_conns(d): end what takes too long, and the largest of what is received past a bound. sweep_answers(d): what is sent, past its
+ * own.
+ */
 void sweep_conns(struct doors *d);
 void sweep_answers(struct doors *d);
 

@@ -222,17 +222,6 @@ static int lock_dirs(struct master *m)
     return m->data_lock >= 0 && m->run_lock >= 0 ? 0 : -1;
 }
 
-/* the workers of a master that was killed die after it */
-static int open_listeners(struct master *m, struct listen_given *given, size_t count, char *why, size_t size)
-{
-    int result = listen_open(master_conf(m), given, count, m->listeners, &m->listeners_count, why, size);
-    for (int tries = 0; result != 0 && m->elder.missed && tries < 100; tries++) {
-        poll(NULL, 0, 20);
-        result = listen_open(master_conf(m), given, count, m->listeners, &m->listeners_count, why, size);
-    }
-    return result;
-}
-
 /* made anew, or those of the master before us, or the service manager's */
 static int make_listeners(struct master *m)
 {
@@ -241,9 +230,9 @@ static int make_listeners(struct master *m)
     char why[512] = "listen: out of memory";
     bool ok = systemd_listeners(&given, &count);
     if (ok && m->elder.state != ELDER_NONE)
-        ok = open_listeners(m, m->elder.given, m->elder.given_count, why, sizeof(why)) == 0;
+        ok = listen_open(master_conf(m), m->elder.given, m->elder.given_count, m->listeners, &m->listeners_count, why, sizeof(why)) == 0;
     else if (ok)
-        ok = open_listeners(m, given, count, why, sizeof(why)) == 0;
+        ok = listen_open(master_conf(m), given, count, m->listeners, &m->listeners_count, why, sizeof(why)) == 0;
     if (!ok)
         log_error("%s", why);
     for (size_t i = 0; ok && i < count; i++)
@@ -529,7 +518,7 @@ int master_run(const struct master_options *options)
     process_title("assayd: master");
     process_leave_no_core();
     log_open("master", options->conf->log_level, options->conf->log_format);
-    m.heir.fd = m.elder.fd = -1;
+    m.heir.fd = m.heir.far = m.elder.fd = -1;
     if (generation_new(&m, options->conf) == NULL || prepare(&m) != 0 || seats_make(&m) != 0) {
         tidy(&m);
         return EXIT_START;

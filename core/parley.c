@@ -101,14 +101,24 @@ bool parley_give(int fd, const int *fds, size_t count, const struct heard *heard
     return send_off(fd, &m);
 }
 
+void parley_push(int fd, const int *fds, size_t count)
+{
+    struct heard from = {.count = 1};
+    for (size_t i = 0; i < count; i += FDS_MAX) {
+        from.numbers[0] = (pid_t)i;
+        if (!parley_give(fd, fds, count, &from))
+            return; /* the pair is full: these are asked for */
+    }
+}
+
 /* those of one message, behind the ones there are; 0: not all are there, -1: none came, with errno */
-static int take_some(int fd, int **fds, size_t *count)
+static int take_some(int fd, int **fds, size_t *count, int flags)
 {
     struct message m;
     struct heard heard;
     ssize_t got;
     do
-        got = receive(fd, &m, CMSG_SPACE(FDS_MAX * sizeof(int)), 0, &heard);
+        got = receive(fd, &m, CMSG_SPACE(FDS_MAX * sizeof(int)), flags, &heard);
     while (got < 0 && errno == EINTR);
     const struct cmsghdr *more = got <= 0 ? NULL : CMSG_FIRSTHDR(&m.head);
     bool whole = more != NULL && more->cmsg_level == SOL_SOCKET && more->cmsg_type == SCM_RIGHTS && more->cmsg_len > CMSG_LEN(0) &&
@@ -127,20 +137,38 @@ static int take_some(int fd, int **fds, size_t *count)
     return *count >= (size_t)heard.numbers[0];
 }
 
+static void drop(int **fds, size_t *count)
+{
+    while (*count > 0)
+        close((*fds)[--*count]);
+    free(*fds);
+    *fds = NULL;
+}
+
 int parley_get(int fd, int **fds, size_t *count)
 {
     int all = 0;
     *fds = NULL;
     *count = 0;
-    while (all == 0)
-        all = parley_say(fd, WORD_ASK, &(pid_t){(pid_t)*count}, 1) ? take_some(fd, fds, count) : -1;
+    while (all == 0) {
+        all = take_some(fd, fds, count, MSG_DONTWAIT);
+        if (all < 0 && errno == EAGAIN)
+            all = parley_say(fd, WORD_ASK, &(pid_t){(pid_t)*count}, 1) ? take_some(fd, fds, count, 0) : -1;
+    }
     if (all > 0)
         return 0;
     int kept = errno;
-    while (*count > 0)
-        close((*fds)[--*count]);
-    free(*fds);
-    *fds = NULL;
+    drop(fds, count);
     errno = kept;
     return -1;
+}
+
+void parley_drain(int fd)
+{
+    int *fds = NULL;
+    size_t count = 0;
+    while (take_some(fd, &fds, &count, MSG_DONTWAIT) >= 0)
+        ;
+    drop(&fds, &count);
+    shutdown(fd, SHUT_RDWR);
 }

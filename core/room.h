@@ -29,8 +29,8 @@ void room_free(struct room *room);
 struct conn *room_find(struct room *room, size_t count);
 
 /*
- * room_spares(room, c, newcomer, count): ${c} has only just begun, or come to rest, and its address does not crowd, as that of ${newcomer} does
- * (NULL: whose that is is not known): it does not go for that one.
+ * room_spares(room, c, newcomer, count): ${c} has only just begun, or come to rest, and its address does not crowd, as that of
+ * ${newcomer} does (NULL: whose that is is not known): it does not go for that one.
  */
 bool room_spares(const struct room *room, struct conn *c, const struct conn *newcomer, size_t count);
 

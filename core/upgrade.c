@@ -18,7 +18,7 @@
 
 #define TAKE_MS 15000 /* for the writers to change places, while changes wait: less than a worker lets them (LINK_ANSWER_MS) */
 #define LEAVE_MS 2000 /* for what was begun, when neither of the two serves any more */
-#define ENVIRONMENT "ASSAY_UPGRADE" /* the descriptor to the elder */
+#define ENVIRONMENT "ASSAY_UPGRADE" /* the descriptor to the elder, and who is the heir */
 #define NEXT ".next"                /* behind a name in run_dir: the heir's, until it takes over */
 
 /* files of run_dir that each master makes anew */
@@ -40,12 +40,12 @@ static void tell_failed(void)
 
 /* ---- the elder: starting the heir ---- */
 
-/* in the child: the new binary with our arguments, and with no descriptor but ${fd} to ask us for the others */
+/* in the child: the new binary with our arguments, and with no descriptor but ${fd}, where the others are */
 static _Noreturn void become_heir(const struct master *m, int fd)
 {
     const struct master_options *o = m->options;
     const char **argv = calloc(4 + 2 * o->set_count, sizeof(*argv));
-    char named[16], pid[16];
+    char named[32], pid[16];
     size_t n = 0;
     if (argv == NULL)
         _exit(127);
@@ -59,7 +59,7 @@ static _Noreturn void become_heir(const struct master *m, int fd)
         argv[n++] = o->sets[i];
     }
     fcntl(fd, F_SETFD, 0);
-    snprintf(named, sizeof(named), "%d", fd);
+    snprintf(named, sizeof(named), "%d %d", fd, (int)getpid());
     setenv(ENVIRONMENT, named, 1);
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
     if (systemd_watchdog_ms(getppid()) != 0)
@@ -69,11 +69,19 @@ static _Noreturn void become_heir(const struct master *m, int fd)
     _exit(127);
 }
 
-/* it is heard no more, nor has anything to be given */
-static void part_from_heir(struct master *m)
+static void forget_heir(struct master *m)
 {
     shut(&m->heir.fd);
+    shut(&m->heir.far);
     manifest_drop(&m->heir.passed);
+}
+
+/* it is heard no more, and what it did not take it shall not have, nor whom it leaves behind */
+static void part_from_heir(struct master *m)
+{
+    if (m->heir.far >= 0)
+        parley_drain(m->heir.far);
+    forget_heir(m);
 }
 
 static void begin(struct master *m)
@@ -86,7 +94,10 @@ static void begin(struct master *m)
         return;
     }
     m->heir.fd = pair[0];
+    m->heir.far = pair[1];
     bool written = manifest_write(m, &m->heir.passed) == 0;
+    if (written)
+        parley_push(pair[0], m->heir.passed.fds, m->heir.passed.count);
     fflush(NULL);
     pid_t pid = written ? fork() : -1;
     if (pid == 0)
@@ -95,11 +106,9 @@ static void begin(struct master *m)
         log_error("upgrade refused: %s", strerror(errno));
         tell_failed();
         part_from_heir(m);
-    }
-    close(pair[1]);
-    if (pid < 0)
         return;
-    m->heir = (struct heir){.state = HEIR_STARTS, .pid = pid, .fd = pair[0], .passed = m->heir.passed};
+    }
+    m->heir = (struct heir){.state = HEIR_STARTS, .pid = pid, .fd = pair[0], .far = pair[1], .passed = m->heir.passed};
     m->heir.deadline_ms = clock_mono_ms() + master_conf(m)->upgrade_timeout_ms;
     log_info("upgrade: %s starts as pid %d", m->options->program, (int)pid);
 }
@@ -194,7 +203,7 @@ static void listen_to_heir(struct master *m)
         log_error("upgrade: pid %d speaks for pid %d, which was started: it must become the new binary (exec), not run it", (int)heard.from,
                   (int)m->heir.pid);
         kill_heir(m);
-        shut(&m->heir.fd);
+        part_from_heir(m);
     } else if (word == WORD_ASK && m->heir.state == HEIR_STARTS)
         give(m, &heard);
     else if (word == WORD_PREPARED && m->heir.state == HEIR_STARTS)
@@ -299,28 +308,22 @@ int upgrade_inherit(struct master *m)
 {
     const char *named = getenv(ENVIRONMENT);
     struct passed passed;
-    char more;
     m->elder.fd = -1;
     if (named == NULL)
         return 0;
     systemd_hush(true);
     m->elder.state = ELDER_SERVES;
     m->store_known = true;
-    bool ok = sscanf(named, "%d%c", &m->elder.fd, &more) == 1 && m->elder.fd > 2 && fcntl(m->elder.fd, F_SETFD, FD_CLOEXEC) == 0;
+    int pid = 0;
+    bool ok = sscanf(named, "%d %d", &m->elder.fd, &pid) == 2 && m->elder.fd > 2 && fcntl(m->elder.fd, F_SETFD, FD_CLOEXEC) == 0;
     unsetenv(ENVIRONMENT);
-    if (!ok) {
+    if (!ok || pid != getpid()) {
         m->elder.fd = -1;
-        return manifest_refuse(ENVIRONMENT " is in the environment, and no master that this version can follow passed it on");
+        return manifest_refuse(ok ? "this is not the process that was started: that must become the new binary (exec), not run it"
+                                  : ENVIRONMENT " is in the environment, and no master passed it on");
     }
-    if (parley_get(m->elder.fd, &passed.fds, &passed.count) != 0 && errno == EPIPE) {
-        log_warn("upgrade: the old binary is gone, or gives nothing: this one starts as if there had been none");
-        shut(&m->elder.fd);
-        m->elder = (struct elder){.fd = -1, .missed = true};
-        systemd_hush(false);
-        return 0;
-    }
-    if (passed.fds == NULL)
-        return manifest_refuse(strerror(errno));
+    if (parley_get(m->elder.fd, &passed.fds, &passed.count) != 0)
+        return manifest_refuse(errno == EPIPE ? "the old binary gives nothing" : strerror(errno));
     if (manifest_read(m, &passed) != 0)
         return -1;
     m->generation->number = m->elder.generation + 1;
@@ -455,7 +458,7 @@ int upgrade_fd(const struct master *m)
 
 void upgrade_close(struct master *m)
 {
-    part_from_heir(m);
+    forget_heir(m);
     if (m->elder.state != ELDER_NONE)
         shut(&m->elder.fd);
     listen_drop(m->elder.given, m->elder.given_count, false);
@@ -465,8 +468,10 @@ void upgrade_close(struct master *m)
 
 void upgrade_end(struct master *m)
 {
-    if (m->heir.state != HEIR_NONE && m->heir.state != HEIR_SERVES && m->heir.pid > 0)
+    if (m->heir.state != HEIR_NONE && m->heir.state != HEIR_SERVES && m->heir.pid > 0) {
         kill(m->heir.pid, SIGKILL);
+        part_from_heir(m);
+    }
     upgrade_close(m);
     free(m->elder.workers);
 }

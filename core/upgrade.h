@@ -3,8 +3,8 @@
  * locks and the writer's socket, and takes over while nobody waits. The master's alone.
  *
  *   elder                                   heir
- *   starts the binary                   →   asks (parley.h)
- *   gives a manifest and descriptors    →   reads it, starts workers whose doors stay shut
+ *   starts the binary, with a manifest  →   reads it, starts workers whose doors stay shut
+ *   and descriptors (parley.h)
  *                                       ←   PREPARED
  *   ends its writer and auditors, TAKE  →   starts its own (they wait for the store's lock), then opens the doors
  *                                       ←   SERVES
@@ -13,7 +13,7 @@
  *
  * Until SERVES the elder can go on as if nothing had happened, and does so when the heir fails, dies, or takes too long: its workers have
  * answered all the time, only changes have waited. Whichever of the two dies, its children die with it, and no two writers ever have the
- * store (opening.c). An heir whose elder dies goes on alone; before it was given anything, as a server that starts, if the locks let it.
+ * store (opening.c). An heir whose elder dies goes on alone.
  */
 #ifndef ASSAY_UPGRADE_H
 #define ASSAY_UPGRADE_H
@@ -38,7 +38,7 @@ enum heir_state { HEIR_NONE, HEIR_STARTS, HEIR_PREPARED, HEIR_TAKES, HEIR_SERVES
 struct heir {
     enum heir_state state;
     pid_t pid;
-    int fd; /* to it */
+    int fd, far; /* to it; and its end, while what lies there may have to be taken back */
     struct passed passed;
     uint64_t deadline_ms;
     bool wanted;     /* USR2 came, and waits for what is under way */
@@ -50,7 +50,6 @@ enum elder_state { ELDER_NONE, ELDER_SERVES, ELDER_YIELDS, ELDER_YIELDED, ELDER_
 struct elder {
     enum elder_state state;
     int fd;     /* to it; -1: it is gone */
-    bool missed; /* it was gone before it had given anything, and there is none: what it had may be in use for a moment */
     bool open;  /* our doors are */
     bool heard; /* GO: we are the server for everybody */
     unsigned slots, steered, generation;

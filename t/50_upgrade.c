@@ -267,15 +267,18 @@ START_TEST(the_old_one_goes_on_when_the_new_one_fails)
 }
 END_TEST
 
-/* What is started instead, and leaves a process behind (its pid goes to a file); whether that one ends by itself; what the old master says. */
+/*
+ * What is started instead, and leaves a process behind (its pid goes to a file); whether that one ends by itself; what the old master
+ * says.
+ */
 static const struct {
     const char *script, *says;
     bool ends;
 } left_behind[] = {
     {"sleep 300 & echo $! >%s/left; exit 7", "ended with status 7", false},
     {"sleep 300 & echo $! >%s/left; kill -9 $$", "killed by signal 9", false},
-    {"real=%2$s; $real \"$@\" & echo $! >%1$s/left; exit 0", "this one goes on", true},       /* a binary that puts itself into the background */
-    {"real=%2$s; $real \"$@\" & echo $! >%1$s/left; wait; exit 9", "speaks for pid", true},     /* a script around it */
+    {"real=%2$s; $real \"$@\" & echo $! >%1$s/left; exit 0", "this one goes on", true}, /* a binary that goes into the background */
+    {"sh -c 'echo $$ >%1$s/left; exec %2$s \"$@\"' sh \"$@\"; exit 9", "is not the process that was started", true}, /* a script around it */
 };
 
 static bool is_gone(void *pid)
