@@ -204,13 +204,10 @@ static inline bool keeps_heat(uint64_t state, uint32_t limit)
     return heat < HEAT_FULL && quarters >= heat * limit && quarters + 4 < (heat + 1) * limit;
 }
 
-static inline __attribute__((always_inline)) int settle(struct ratelimit *rl, const struct ratelimit_window *w, uint64_t hash,
-                                                        struct ratelimit_time time, bool own, struct ratelimit_state *out)
+/* ${slot}: where that key is or, as far as anybody knows, was */
+static inline __attribute__((always_inline)) int settle_in(struct ratelimit *rl, struct pair *slot, const struct ratelimit_window *w,
+                                                           uint64_t hash, struct ratelimit_time time, struct ratelimit_state *out)
 {
-    struct pair *bucket = table_bucket(rl, bucket_first(rl, hash));
-    if (own)
-        pair_fetch(bucket);
-    struct pair *slot = bucket_slot(bucket, hash);
     uint64_t state = word_load(&slot->state);
     uint32_t end = state_end(state), used = state_used(state), limit = w->limit;
     if (word_load(&slot->key) != hash || !table_has_time(rl, &time) || end - (uint32_t)time.now - 1 >= w->seconds)
@@ -228,11 +225,36 @@ static inline __attribute__((always_inline)) int settle(struct ratelimit *rl, co
     return word_swap(&slot->state, state, state + 1) ? 0 : OVERTAKEN;
 }
 
+static inline __attribute__((always_inline)) int settle(struct ratelimit *rl, const struct ratelimit_window *w, uint64_t hash,
+                                                        struct ratelimit_time time, bool own, struct ratelimit_state *out)
+{
+    struct pair *bucket = table_bucket(rl, bucket_first(rl, hash));
+    if (own)
+        pair_fetch(bucket);
+    return settle_in(rl, bucket_slot(bucket, hash), w, hash, time, out);
+}
+
+/* the same of a key that found its first bucket full, as some do in a table that is half full: mostly it is in the line beside that */
+static int settle_elsewhere(struct ratelimit *rl, const struct ratelimit_window *w, uint64_t hash, struct ratelimit_time time,
+                            struct ratelimit_state *out)
+{
+    int settled = NOT_SETTLED;
+    struct pair *slot = bucket_find(table_bucket(rl, bucket_first(rl, hash) ^ 1), hash);
+    if (slot == NULL)
+        slot = table_look(rl, hash);
+    while (slot != NULL && (settled = settle_in(rl, slot, w, hash, time, out)) == OVERTAKEN)
+        pair_give_way();
+    return settled;
+}
+
 /* most limiters have one window, and need none of what several do */
 static __attribute__((noinline)) int take_single(struct ratelimit *rl, const struct ratelimit_window *w, uint64_t hash,
                                                  struct ratelimit_time time, struct ratelimit_state *out)
 {
     struct found found;
+    int settled = settle_elsewhere(rl, w, hash + (hash == 0), time, out);
+    if (settled != NOT_SETTLED)
+        return settled;
     if (!table_tell_time(rl, &time))
         return -1;
     enum charged charged = take_one(rl, hash + (hash == 0), w, &time, &found);
