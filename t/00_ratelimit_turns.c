@@ -318,6 +318,11 @@ static const struct plan plans[] = {
     {"windows end, some killed", 40, 8, 2, true, 1600, 0, 0, 100, 0},
     {"two windows, windows end", 30, 3, 3, false, 1600, 0, 50, 60, 0},
     {"keys are reset", 30, 3, 5, false, 2000, 0, 0, 0, 100},
+    {"keys that use little of a large limit", 40, 16, 60, false, 400, 0, 0, 0, 0},
+    {"keys that use little of a large limit, some killed", 40, 16, 60, true, 400, 0, 0, 0, 0},
+    {"large limits used up", 60, 3, 25, false, 400, 0, 0, 0, 0},
+    {"large limits, windows end", 60, 3, 16, false, 600, 0, 0, 60, 0},
+    {"large limits, the clock goes back an hour", 60, 3, 16, false, 600, -3600, 0, 0, 0},
     {"keys are reset and windows end", 30, 3, 3, false, 1600, 0, 0, 60, 100},
 };
 
