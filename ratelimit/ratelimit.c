@@ -182,15 +182,48 @@ static bool look(const struct ratelimit *rl, const struct ratelimit_window *wind
 
 /*
  * What nearly every decision is: of a known key, in its first bucket, by the time that the table has already, in the window that goes on;
- * that has used less than a quarter of its limit, or all of it. Its answer; or NOT_SETTLED: it is not that; or OVERTAKEN: another process
- * was quicker to change the slot. Then nothing is done.
+ * one that takes it to no further quarter of its limit, or that finds all of it used. Its answer; or NOT_SETTLED: it is not that; or
+ * OVERTAKEN: another process was quicker to change the slot. Then nothing is done.
  *
  * One look and one swap, without a loop: memory is far slower than all of this, and the fewer instructions there are from one decision's
  * look to the next one's, the more of them a processor has under way at once.
  *
+ * The swap is of the state alone. It was read before the key was, so it was this key's; and while it is what it was, the slot is this key's
+ * still, but for one case: the key was evicted from a full table, another key got the slot, and has the very same state by now: as much
+ * used, of a window with the same end, all of that while this process stopped between two instructions. Then the request counts for that
+ * other key, which is one too many of it and no harm to the limit; its own key has lost its count anyway.
+ *
  * ${own}: the look takes the cache line away from others at once, as the swap will have to.
  */
 enum { NOT_SETTLED = 2, OVERTAKEN = 3 };
+
+/* a charge that leaves the state's heat as it is: then it is the same state and one more used, and nobody is near who was not */
+static inline bool keeps_heat(uint64_t state, uint32_t limit)
+{
+    uint64_t heat = state_heat(state), quarters = 4 * (uint64_t)state_used(state);
+    return heat < HEAT_FULL && quarters >= heat * limit && quarters + 4 < (heat + 1) * limit;
+}
+
+/* ${slot}: where that key is or, as far as anybody knows, was */
+static inline __attribute__((always_inline)) int settle_in(struct ratelimit *rl, struct pair *slot, const struct ratelimit_window *w,
+                                                           uint64_t hash, struct ratelimit_time time, struct ratelimit_state *out)
+{
+    uint64_t state = word_load(&slot->state);
+    uint32_t end = state_end(state), used = state_used(state), limit = w->limit;
+    if (word_load(&slot->key) != hash || !table_has_time(rl, &time) || end - (uint32_t)time.now - 1 >= w->seconds)
+        return NOT_SETTLED;
+    out->window = out->near = 0;
+    out->limit = limit;
+    out->reset = end;
+    if (used >= limit) {
+        out->remaining = 0;
+        return still_is(slot, &(struct pair){hash, state}) ? 1 : NOT_SETTLED;
+    }
+    if (!keeps_heat(state, limit) || state_tag(state) != w->tag)
+        return NOT_SETTLED;
+    out->remaining = limit - used - 1;
+    return word_swap(&slot->state, state, state + 1) ? 0 : OVERTAKEN;
+}
 
 static inline __attribute__((always_inline)) int settle(struct ratelimit *rl, const struct ratelimit_window *w, uint64_t hash,
                                                         struct ratelimit_time time, bool own, struct ratelimit_state *out)
@@ -198,24 +231,20 @@ static inline __attribute__((always_inline)) int settle(struct ratelimit *rl, co
     struct pair *bucket = table_bucket(rl, bucket_first(rl, hash));
     if (own)
         pair_fetch(bucket);
-    struct pair *slot = bucket_slot(bucket, hash);
-    if (word_load(&slot->key) != hash)
-        return NOT_SETTLED;
-    struct pair is = own ? pair_read(slot) : (struct pair){hash, word_load(&slot->state)};
-    uint32_t end = state_end(is.state), limit = w->limit;
-    if (is.key != hash || !table_has_time(rl, &time) || end - (uint32_t)time.now - 1 >= w->seconds)
-        return NOT_SETTLED;
-    out->window = out->near = 0;
-    out->limit = limit;
-    out->reset = end;
-    /* of another heat or tag, it is larger than any limit */
-    uint32_t used = (uint32_t)is.state - (w->tag << STATE_TAG);
-    if ((uint64_t)used * 4 + 4 >= limit) {
-        out->remaining = 0;
-        return state_used(is.state) >= limit && still_is(slot, &is) ? 1 : NOT_SETTLED;
-    }
-    out->remaining = limit - used - 1;
-    return pair_swap(slot, &is, (struct pair){hash, is.state + 1}) ? 0 : OVERTAKEN;
+    return settle_in(rl, bucket_slot(bucket, hash), w, hash, time, out);
+}
+
+/* the same of a key that found its first bucket full, as some do in a table that is half full: mostly it is in the line beside that */
+static int settle_elsewhere(struct ratelimit *rl, const struct ratelimit_window *w, uint64_t hash, struct ratelimit_time time,
+                            struct ratelimit_state *out)
+{
+    int settled = NOT_SETTLED;
+    struct pair *slot = bucket_find(table_bucket(rl, bucket_first(rl, hash) ^ 1), hash);
+    if (slot == NULL)
+        slot = table_look(rl, hash);
+    while (slot != NULL && (settled = settle_in(rl, slot, w, hash, time, out)) == OVERTAKEN)
+        pair_give_way();
+    return settled;
 }
 
 /* most limiters have one window, and need none of what several do */
@@ -223,6 +252,9 @@ static __attribute__((noinline)) int take_single(struct ratelimit *rl, const str
                                                  struct ratelimit_time time, struct ratelimit_state *out)
 {
     struct found found;
+    int settled = settle_elsewhere(rl, w, hash + (hash == 0), time, out);
+    if (settled != NOT_SETTLED)
+        return settled;
     if (!table_tell_time(rl, &time))
         return -1;
     enum charged charged = take_one(rl, hash + (hash == 0), w, &time, &found);

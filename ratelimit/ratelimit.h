@@ -5,6 +5,8 @@
  * ■ No more than ${limit} are admitted in one window of one key over all processes, and no fewer, while the key's slot lives.
  * ■ A process may die at any instruction: no lock is left behind (there is none), and what it had not published never was.
  * ■ A refused request writes to no slot. Of several windows it charges none.
+ * A key that is evicted from a full table loses its count. A request of it that was under way may then count for the key that took its place,
+ * which so gets one fewer: see settle in ratelimit.c.
  *
  * Windows are aligned to the epoch: at ${now}, a window of ${seconds} ends at (now / seconds + 1) * seconds. A process whose clock lags
  * adopts a stored window that starts at most 2 s after its own time; one that starts later was written before the clock stepped back, and
