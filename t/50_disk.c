@@ -12,6 +12,7 @@
 enum { SKIPPED = 77 };
 
 static struct server *server;
+static struct client *client;
 
 static bool mount_disk(const char *at, const char *size)
 {
@@ -30,13 +31,14 @@ static void setup(void)
     ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
     ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
     ck_assert(mount_disk(server->data, "24m"));
-    server_configure(server, "internal_listen: 127.0.0.1:0");
+    client = client_new(server);
 }
 
 static void teardown(void)
 {
     if (server->pid > 0)
         server_stop(server);
+    client_free(client);
     umount2(server->data, MNT_DETACH);
     server_free(server);
 }
@@ -45,7 +47,7 @@ static struct response *create(int number)
 {
     static char filler[1901];
     memset(filler, 'f', sizeof(filler) - 1);
-    return http(server, .method = "POST", .path = "/api/v1/reports", .headers = {"Prefer: respond-async"},
+    return http_kept(client, .method = "POST", .path = "/api/v1/reports", .headers = {"Prefer: respond-async"},
                 .body = form("url", text("http://127.0.0.1:80/%d/%s", number, filler), NULL));
 }
 
@@ -142,7 +144,7 @@ START_TEST(on_a_full_disk_reports_are_deleted_and_keys_revoked)
     assay_ok(server, "key", "revoke", json_object_get_string(id), NULL);
     expect_error(http(server, .path = "/api/v1/reports", .key = json_object_get_string(secret)), 401, "unauthorized");
     for (int64_t i = 1; i <= last; i++)
-        expect_status(http_delete(server, report_path(i)), 200);
+        expect_status(http_kept(client, .method = "DELETE", .path = report_path(i)), 200);
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 0);
     int number = -1;
     ck_assert_msg(wait_until(takes_creates, &number, 10000), "%s", server_log(server)); /* in the pages that are free again */
