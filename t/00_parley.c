@@ -107,6 +107,9 @@ START_TEST(what_lies_in_the_pair_outlives_who_gave_it_until_it_is_drained)
         ck_assert_int_eq(parley_get(pair[1], &got, &n), 0);
         ck_assert_uint_eq(n, 3);
         ck_assert_int_eq(inode_of(got[2]), inode_of(2));
+        for (size_t i = 0; i < n; i++)
+            close(got[i]);
+        free(got);
     } else {
         ck_assert_int_eq(parley_get(pair[1], &got, &n), -1);
         ck_assert_int_eq(errno, EPIPE);
