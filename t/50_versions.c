@@ -18,7 +18,7 @@ static const struct {
 } others[] = {
     {"./t/manifest_assayd", "these two versions cannot work side by side: restart instead"},
     {"./t/channel_assayd", "these two versions cannot work side by side: restart instead"},
-    {"./t/older_assayd", "the store has format 2 and this Assay knows up to 1: use the newer Assay"},
+    {"./t/older_assayd", "and this Assay knows up to 1: use the newer Assay"},
 };
 
 static void point_at(const char *target)
@@ -45,11 +45,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (server->pid > 0) {
-        kill(server->pid, SIGKILL);
-        server_wait(server, 5000);
-    }
-    server_free(server);
+    server_discard(server);
 }
 
 static pid_t pid_of_file(void)
@@ -67,14 +63,6 @@ static bool is_succeeded(void *old)
 {
     pid_t now = pid_of_file();
     return now > 0 && now != *(pid_t *)old;
-}
-
-static bool has_said(void *words)
-{
-    char *log = server_log(server);
-    bool found = strstr(log, words) != NULL;
-    free(log);
-    return found;
 }
 
 static void upgrade(void)
@@ -122,7 +110,7 @@ START_TEST(a_version_that_cannot_follow_is_refused_and_the_old_one_goes_on)
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
     point_at(others[_i].program);
     server_signal(server, SIGUSR2);
-    ck_assert_msg(wait_until(has_said, "this one goes on", 20000), "%s", server_log(server));
+    ck_assert_msg(server_says(server, "this one goes on", 0, 20000), "%s", server_log(server));
     ck_assert_msg(strstr(server_log(server), others[_i].says) != NULL, "%s", server_log(server));
     ck_assert_int_eq(pid_of_file(), server->pid);
     expect_service();

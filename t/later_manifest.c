@@ -3,15 +3,17 @@
 #include "core/manifest.c"
 #undef manifest_write
 
-int manifest_write(const struct master *m);
+int manifest_write(const struct master *m, struct passed *out);
 
-int manifest_write(const struct master *m)
+int manifest_write(const struct master *m, struct passed *out)
 {
     static const char more[] = "colour blue\n";
-    int fd = manifest_of_now(m);
-    if (fd < 0 || lseek(fd, 0, SEEK_END) < 0 || write(fd, more, sizeof(more) - 1) != (ssize_t)sizeof(more) - 1 || lseek(fd, 0, SEEK_SET) != 0) {
-        close_if(fd);
+    if (manifest_of_now(m, out) != 0)
+        return -1;
+    int fd = out->fds[0];
+    if (lseek(fd, 0, SEEK_END) < 0 || write(fd, more, sizeof(more) - 1) != (ssize_t)sizeof(more) - 1 || lseek(fd, 0, SEEK_SET) != 0) {
+        manifest_drop(out);
         return -1;
     }
-    return fd;
+    return 0;
 }
