@@ -4,6 +4,7 @@
  */
 #include "request.h"
 #include "etag.h"
+#include "reply.h"
 #include "idempotency.h"
 #include "prefer.h"
 #include "../api/render.h"
@@ -41,8 +42,8 @@ bool reply_etag(struct request *r, uint64_t version)
     enum etag_match match = ETAG_MISS;
     struct str line;
     if (r->etag.p == NULL && (r->route->flags & ROUTE_PUBLIC) == 0) /* a second time: work in slices is at a later version by now */
-        reply_header(r, "cache-control",
-                     r->route->auth == AUTH_JWT || r->route->auth == AUTH_WP_TOKEN ? STR("no-store") : STR("private, no-cache"));
+        reply_token(r, H2O_TOKEN_CACHE_CONTROL,
+                    r->route->auth == AUTH_JWT || r->route->auth == AUTH_WP_TOKEN ? STR("no-store") : STR("private, no-cache"));
     r->etag = etag_format(version, RENDER_VERSION, request_alloc(r, ETAG_SIZE));
     for (ssize_t cursor = -1; match == ETAG_MISS && token_next(r, H2O_TOKEN_IF_NONE_MATCH, &cursor, &line);)
         match = etag_none_match(line, r->etag);
@@ -50,7 +51,7 @@ bool reply_etag(struct request *r, uint64_t version)
         return false;
     if (match == ETAG_GZIP)
         r->etag = etag_compressed(r->etag, request_alloc(r, ETAG_SIZE));
-    reply_header(r, "vary", STR("accept-encoding")); /* as the answer it stands for may have it */
+    reply_token(r, H2O_TOKEN_VARY, STR("accept-encoding")); /* as the answer it stands for may have it */
     reply_empty(r, 304);
     return true;
 }

@@ -65,16 +65,11 @@ struct str request_base_url(struct request *r)
     return r->worker->base_url;
 }
 
-static void add(struct request *r, const h2o_token_t *name, struct str value)
-{
-    reply_push(r, (h2o_iovec_t *)(uintptr_t)&name->buf, NULL, value);
-}
-
 void reply_header(struct request *r, const char *name, struct str value)
 {
     const h2o_token_t *token = h2o_lookup_token(name, strlen(name));
     if (token != NULL)
-        add(r, token, value);
+        reply_token(r, token, value);
     else
         h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 0, NULL, value.p, value.n);
 }
@@ -88,7 +83,7 @@ static h2o_iovec_t refusal(struct request *r)
     buf_free(&body);
     r->h2o->res.headers.size = 0;
     r->etag = (struct str){NULL, 0};
-    add(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
+    reply_token(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
     return copy;
 }
 
@@ -116,7 +111,7 @@ static void start_reply(struct request *r, int status, size_t length, h2o_genera
     reply_push(r, &request_id, NULL, r->id);
     reply_safety_headers(r);
     if (r->etag.p != NULL)
-        add(r, H2O_TOKEN_ETAG, r->etag);
+        reply_token(r, H2O_TOKEN_ETAG, r->etag);
     limit_headers(r);
     cors_headers(r);
     if (r->worker->draining)
@@ -150,7 +145,7 @@ static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t
 
 void reply_begin(struct request *r, int status, const char *type, size_t length, h2o_generator_t *generator)
 {
-    add(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
+    reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
     start_reply(r, status, length, generator);
 }
 
@@ -182,7 +177,7 @@ static bool compress_body(struct request *r, h2o_iovec_t *body)
 /* the compressed form of what is about to be sent */
 static void mark_gzip(struct request *r)
 {
-    add(r, H2O_TOKEN_CONTENT_ENCODING, STR("gzip"));
+    reply_token(r, H2O_TOKEN_CONTENT_ENCODING, STR("gzip"));
     if (r->etag.p != NULL)
         r->etag = etag_compressed(r->etag, request_alloc(r, ETAG_SIZE));
 }
@@ -191,7 +186,7 @@ static void negotiate_gzip(struct request *r, h2o_iovec_t *body)
 {
     if (body->len < GZIP_MIN || body->len > GZIP_MAX)
         return;
-    add(r, H2O_TOKEN_VARY, STR("accept-encoding"));
+    reply_token(r, H2O_TOKEN_VARY, STR("accept-encoding"));
     if (accepts_gzip(r) && compress_body(r, body))
         mark_gzip(r);
 }
@@ -208,7 +203,7 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
             memcpy(to, parts[i].p, parts[i].n);
         to += parts[i].n;
     }
-    add(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
+    reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
     conn_hold(r->conn, body.len);
     negotiate_gzip(r, &body);
     send_reply(r, status, body.len, &body);
@@ -222,7 +217,7 @@ void reply_json(struct request *r, int status, const struct str *parts, size_t c
 void reply_shared(struct request *r, int status, h2o_iovec_t body)
 {
     h2o_mem_link_shared(&r->h2o->pool, body.base);
-    add(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
+    reply_token(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
     negotiate_gzip(r, &body);
     send_reply(r, status, body.len, &body);
 }
@@ -231,8 +226,8 @@ void reply_fixed(struct request *r, const char *type, struct str body, struct st
 {
     bool packed = accepts_gzip(r);
     h2o_iovec_t sent = {(char *)(uintptr_t)(packed ? gzip : body).p, (packed ? gzip : body).n};
-    add(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
-    add(r, H2O_TOKEN_VARY, STR("accept-encoding"));
+    reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
+    reply_token(r, H2O_TOKEN_VARY, STR("accept-encoding"));
     if (packed)
         mark_gzip(r);
     send_reply(r, 200, sent.len, &sent);

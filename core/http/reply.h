@@ -23,6 +23,12 @@ static inline void reply_push(struct request *r, h2o_iovec_t *name, const char *
         (h2o_header_t){.name = name, .orig_name = written, .value = {(char *)(uintptr_t)value.p, value.n}};
 }
 
+/* reply_token(r, name, value): the same, of a name that the library knows. */
+static inline void reply_token(struct request *r, const h2o_token_t *name, struct str value)
+{
+    reply_push(r, (h2o_iovec_t *)(uintptr_t)&name->buf, NULL, value);
+}
+
 /* reply_safety_headers(r): what every answer tells browsers. */
 void reply_safety_headers(struct request *r);
 
