@@ -158,8 +158,13 @@ static void come_in(struct door *door, h2o_socket_t *socket, struct place place)
     c->seated = place.kind == PLACE_FREE;
     c->extra = place.kind == PLACE_EXTRA;
     d->internal_extra += c->extra;
+    /* nobody gives way to who is turned away */
+    if (greeting && !greet_trusts(d, socket)) {
+        h2o_socket_close(socket);
+        return;
+    }
     if (!greeting && !conn_arrive(c, door->accept->ssl_ctx != NULL))
-        return; /* nobody gives way to who is turned away */
+        return;
     if (place.kind == PLACE_OF_ANOTHER) {
         give_way(d, place.another);
         c->seated = true;

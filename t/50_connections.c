@@ -420,6 +420,33 @@ START_TEST(behind_the_proxy_protocol_the_client_is_counted)
 }
 END_TEST
 
+START_TEST(who_may_not_speak_for_others_takes_nobodys_place)
+{
+    struct raw *raws[PER_IP];
+    server->options.workers = 1;
+    server_configure(server, text("max_connections: %d\ntrusted_proxies: [127.0.0.1/32]\ninternal_listen: 127.0.0.1:0", PER_IP));
+    server_spawn(server, "--set", "listen.0.proxy_protocol=true", NULL);
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    struct server internal = server_internal(server);
+    for (int i = 0; i < PER_IP; i++)
+        ask(raws[i] = raw_through_proxy("198.51.100.7"));
+    poll(NULL, 0, 500); /* all of them rest */
+    for (int i = 0; i < 10; i++) {
+        struct raw *stranger = raw_from("127.0.0.2");
+        ck_assert(raw_closed(stranger, 5000));
+        raw_close(stranger);
+    }
+    ck_assert_uint_eq(still_open(raws, PER_IP), PER_IP);
+    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), 0);
+    struct raw *other = raw_through_proxy("198.51.100.8");
+    ask(other);
+    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), 1);
+    raw_close(other);
+    close_all(raws, PER_IP);
+    server_stop(server);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("connections");
@@ -437,5 +464,6 @@ int main(void)
     tcase_add_test(tcase, a_killed_worker_gives_its_connections_back);
     tcase_add_loop_test(tcase, proxies_and_exempt_networks_have_no_number, 0, COUNT(standing_for_many));
     tcase_add_test(tcase, behind_the_proxy_protocol_the_client_is_counted);
+    tcase_add_test(tcase, who_may_not_speak_for_others_takes_nobodys_place);
     return harness_main(suite);
 }
