@@ -76,7 +76,7 @@ bool conn_arrive(struct conn *c, bool tls)
 void door_let_in(struct doors *d, bool allowed, bool internal_too)
 {
     d->full = !allowed;
-    d->try_at_ms = d->worker->now_ms + (internal_too ? TRY_EVERY_MS : TRY_ROOM_EVERY_MS);
+    d->try_at_ms = d->worker->now_ms + TRY_ROOM_EVERY_MS;
     for (size_t i = 0; i < d->count; i++) {
         h2o_socket_t *socket = d->doors[i].socket;
         if (socket != NULL && h2o_socket_is_reading(socket) != allowed && (internal_too || !d->doors[i].listener->internal)) {
@@ -210,15 +210,17 @@ void door_on_accept(h2o_socket_t *listener, const char *err)
             if (i > 0)
                 return; /* perhaps nobody else waits; if somebody does, the loop wakes for it again */
             ask_for_room(d, true);
-            door_let_in(d, false, false);
+            door_let_in(d, false, door->listener->internal);
             return;
         }
         h2o_socket_t *socket = h2o_evloop_socket_accept(listener);
         if (socket == NULL) {
             bool out = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
             give_place_back(d, place);
-            if (out)
+            if (out) {
                 door_let_in(d, false, true);
+                d->try_at_ms = d->worker->now_ms + TRY_EVERY_MS;
+            }
             return;
         }
         if (inside)

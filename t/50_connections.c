@@ -203,6 +203,38 @@ START_TEST(a_request_under_way_never_gives_way_and_newcomers_wait_for_it)
 }
 END_TEST
 
+/* nor does the internal listener's queue keep the worker busy, where there is nothing to be had for it either */
+START_TEST(whoever_waits_the_worker_rests)
+{
+    enum { EXTRA = 16, MORE = 4 };
+    struct raw *held[HELD], *extra[EXTRA], *waiting[MORE];
+    char path[HELD][32];
+    struct server internal = start_held(held, path);
+    ck_assert_int_eq(sscanf(internal.url, "http://127.0.0.1:%hu", &internal.port), 1);
+    for (int i = 0; i < EXTRA; i++)
+        extra[i] = raw_open(&internal);
+    poll(NULL, 0, 500); /* all of them are in */
+    for (int i = 0; i < MORE; i++)
+        raw_text(waiting[i] = raw_open(&internal), HEALTHZ);
+    ck_assert_int_eq(raw_response(waiting[0], false, 200)->status, 0);
+    pid_t worker = server_process(server, "assayd: worker 0");
+    double before = process_seconds(worker);
+    poll(NULL, 0, 1500);
+    double used = process_seconds(worker) - before;
+    ck_assert_msg(used < 0.5, "it used %g s of its processor", used);
+    raw_close(extra[0]);
+    expect_status(raw_response(waiting[0], false, 5000), 200);
+    for (int i = 0; i < HELD; i++)
+        origin_release(origin, path[i]);
+    for (int i = 0; i < HELD; i++)
+        expect_status(raw_response(held[i], false, 20000), 201);
+    close_all(extra + 1, EXTRA - 1);
+    close_all(waiting, MORE);
+    close_all(held, HELD);
+    server_stop(server);
+}
+END_TEST
+
 static bool some_are_turned_away(void *arg)
 {
     return metric(arg, "assay_connections_turned_away_total") >= 20;
@@ -456,6 +488,7 @@ int main(void)
     tcase_add_test(tcase, of_many_that_rest_the_longest_gives_way);
     tcase_add_test(tcase, who_holds_most_gives_way_before_anybody_else);
     tcase_add_test(tcase, a_request_under_way_never_gives_way_and_newcomers_wait_for_it);
+    tcase_add_test(tcase, whoever_waits_the_worker_rests);
     tcase_add_test(tcase, of_those_that_wait_the_address_with_fewest_goes_first);
     tcase_add_test(tcase, max_connections_holds_over_all_workers);
     tcase_add_test(tcase, what_internal_listen_has_beyond_them_stays_its);
