@@ -99,9 +99,14 @@ static int part_of(const struct doors *d)
     return crowd_part(doors_crowd(d), d->worker->process->place, d->worker->conf->max_connections);
 }
 
+static bool claim_of(struct doors *d, size_t most)
+{
+    return crowd_claim(doors_crowd(d), d->worker->process->place, most);
+}
+
 static bool claim(struct doors *d)
 {
-    return crowd_claim(doors_crowd(d), d->worker->process->place, d->worker->conf->max_connections);
+    return claim_of(d, d->worker->conf->max_connections);
 }
 
 /*
@@ -240,12 +245,18 @@ static void seat(struct conn *c, struct place place)
     h2o_accept(c->door->accept, c->socket);
 }
 
+/* counted like any other, also where that is more than max_connections: nobody else may answer who is in the lobby */
+static struct place one_more_place(struct doors *d)
+{
+    return (struct place){claim_of(d, SIZE_MAX) ? PLACE_FREE : PLACE_NONE, NULL};
+}
+
 void doors_seat(struct doors *d)
 {
     struct conn *c;
     while ((c = lobby_next(d)) != NULL) {
-        struct place place = d->open ? find_place(d, c->door, c) : (struct place){PLACE_NONE, NULL};
-        if (place.kind == PLACE_NONE && d->open)
+        struct place place = d->open ? find_place(d, c->door, c) : one_more_place(d);
+        if (place.kind == PLACE_NONE)
             break;
         seat(c, place);
     }
