@@ -76,7 +76,7 @@ bool conn_arrive(struct conn *c, bool tls)
 void door_let_in(struct doors *d, bool allowed, bool internal_too)
 {
     d->full = !allowed;
-    d->try_at_ms = d->worker->now_ms + (internal_too ? TRY_EVERY_MS : TRY_ROOM_EVERY_MS);
+    d->try_at_ms = d->worker->now_ms + TRY_ROOM_EVERY_MS;
     for (size_t i = 0; i < d->count; i++) {
         h2o_socket_t *socket = d->doors[i].socket;
         if (socket != NULL && h2o_socket_is_reading(socket) != allowed && (internal_too || !d->doors[i].listener->internal)) {
@@ -99,9 +99,14 @@ static int part_of(const struct doors *d)
     return crowd_part(doors_crowd(d), d->worker->process->place, d->worker->conf->max_connections);
 }
 
+static bool claim_of(struct doors *d, size_t most)
+{
+    return crowd_claim(doors_crowd(d), d->worker->process->place, most);
+}
+
 static bool claim(struct doors *d)
 {
-    return crowd_claim(doors_crowd(d), d->worker->process->place, d->worker->conf->max_connections);
+    return claim_of(d, d->worker->conf->max_connections);
 }
 
 /*
@@ -158,8 +163,13 @@ static void come_in(struct door *door, h2o_socket_t *socket, struct place place)
     c->seated = place.kind == PLACE_FREE;
     c->extra = place.kind == PLACE_EXTRA;
     d->internal_extra += c->extra;
+    /* nobody gives way to who is turned away */
+    if (greeting && !greet_trusts(d, socket)) {
+        h2o_socket_close(socket);
+        return;
+    }
     if (!greeting && !conn_arrive(c, door->accept->ssl_ctx != NULL))
-        return; /* nobody gives way to who is turned away */
+        return;
     if (place.kind == PLACE_OF_ANOTHER) {
         give_way(d, place.another);
         c->seated = true;
@@ -205,15 +215,17 @@ void door_on_accept(h2o_socket_t *listener, const char *err)
             if (i > 0)
                 return; /* perhaps nobody else waits; if somebody does, the loop wakes for it again */
             ask_for_room(d, true);
-            door_let_in(d, false, false);
+            door_let_in(d, false, door->listener->internal);
             return;
         }
         h2o_socket_t *socket = h2o_evloop_socket_accept(listener);
         if (socket == NULL) {
             bool out = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
             give_place_back(d, place);
-            if (out)
+            if (out) {
                 door_let_in(d, false, true);
+                d->try_at_ms = d->worker->now_ms + TRY_EVERY_MS;
+            }
             return;
         }
         if (inside)
@@ -233,12 +245,18 @@ static void seat(struct conn *c, struct place place)
     h2o_accept(c->door->accept, c->socket);
 }
 
+/* counted like any other, also where that is more than max_connections: nobody else may answer who is in the lobby */
+static struct place one_more_place(struct doors *d)
+{
+    return (struct place){claim_of(d, SIZE_MAX) ? PLACE_FREE : PLACE_NONE, NULL};
+}
+
 void doors_seat(struct doors *d)
 {
     struct conn *c;
     while ((c = lobby_next(d)) != NULL) {
-        struct place place = d->open ? find_place(d, c->door, c) : (struct place){PLACE_NONE, NULL};
-        if (place.kind == PLACE_NONE && d->open)
+        struct place place = d->open ? find_place(d, c->door, c) : one_more_place(d);
+        if (place.kind == PLACE_NONE)
             break;
         seat(c, place);
     }

@@ -9,6 +9,9 @@
  * (room.h), here or at another worker; where none may, newcomers wait. So that who comes from an address with few connections need not
  * stand behind hundreds of another's, they wait in a lobby, accepted and unread, as many as it takes, and the next place is for whose
  * address has fewest; the others wait in the listener's queue. The internal listener has some room of its own, so that operators get in.
+ *
+ * Of a worker that drains, those of its lobby are let in at once, counted, and may be more than max_connections for as long. A worker that is
+ * killed takes its lobby with it, where those in the queue wait for the next.
  */
 #ifndef ASSAY_DOORS_H
 #define ASSAY_DOORS_H

@@ -84,8 +84,12 @@ void lobby_sweep(struct doors *d);
 
 /* ---- greet.c ---- */
 
-/* greet_expected(door): every connection there begins with the PROXY protocol's header. greet(door, socket): read it, then let it in. */
+/*
+ * greet_expected(door): every connection there begins with the PROXY protocol's header. greet_trusts(d, socket): its peer may send one; the
+ * log names who may not. greet(door, socket): read it, then let it in.
+ */
 bool greet_expected(const struct door *door);
+bool greet_trusts(struct doors *d, h2o_socket_t *socket);
 void greet(struct door *door, h2o_socket_t *socket);
 
 /* ---- sweep.c ---- */

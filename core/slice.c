@@ -8,3 +8,9 @@ size_t slice_next(size_t records, uint64_t us, uint64_t most_us)
         records += records / 4 + 1;
     return records < SLICE_RECORDS_MIN ? SLICE_RECORDS_MIN : records > SLICE_RECORDS_MAX ? SLICE_RECORDS_MAX : records;
 }
+
+size_t slice_callers(size_t callers, size_t now)
+{
+    size_t before = callers - (callers + 15) / 16;
+    return now > before ? now : before;
+}

@@ -1,5 +1,6 @@
 /*
- * How much work in the background goes into a transaction of the writer, by how long the last one held it. A pure function.
+ * How much goes into a transaction of the writer: work in the background, by how long the last one held it, and callers, by how many lately
+ * came. Pure functions.
  */
 #ifndef ASSAY_SLICE_H
 #define ASSAY_SLICE_H
@@ -15,5 +16,11 @@
  * it should: half as many where it was over, a quarter more where it was under half of it.
  */
 size_t slice_next(size_t records, uint64_t us, uint64_t most_us);
+
+/*
+ * slice_callers(callers, now): how many callers are at it, when ${callers} were and ${now} came last. Who left is forgotten bit by bit, a
+ * sixteenth at a time and one at least.
+ */
+size_t slice_callers(size_t callers, size_t now);
 
 #endif

@@ -15,7 +15,7 @@
 #define UPKEEP_SAID_MS 5000
 #define IDLE_US 250000
 #define QUIET_US 3000 /* work in the background lets a burst of changes pass, until none came for so long, */
-#define PATIENCE_MS 2000 /* but not for longer */
+#define PATIENCE_MS 2000 /* but not for longer since there is some of it; then it goes on beside them until all is done */
 #define UPKEEP_EVERY_MS 1000
 #define PURGE_EVERY_MS 60000
 #define SWEEP_EVERY_MS 30000

@@ -43,11 +43,10 @@ static bool read_ready(struct writer *w, uint64_t timeout_us)
     return n > 0;
 }
 
-/* how many are at it: those of the last batch, and those who came while it was committed. Who left is forgotten bit by bit. */
+/* those of the last batch, and those who came while it was committed */
 static void count_callers(struct writer *w)
 {
-    size_t now = w->last_size + w->batch_count, before = w->callers - w->callers / 16;
-    w->callers = now > before ? now : before;
+    w->callers = slice_callers(w->callers, w->last_size + w->batch_count);
     w->last_size = 0;
 }
 

@@ -108,8 +108,8 @@ void writer_jobs_hand_out(struct writer *w);
 
 /*
  * upkeep_begin(w): the clock starts. upkeep_on_time(w): what is due by now. upkeep_step(w): some of the work in the background, in a
- * transaction of its own, unless it rests. upkeep_rest_us(w): for how long it does where no change comes meanwhile. upkeep_bound(w): what there may be of it in w->txn ends when it took long or callers wait. upkeep_tell(w): what
- * goes on, on the scoreboard and in the log.
+ * transaction of its own, unless it rests. upkeep_rest_us(w): for how long it does where no change comes meanwhile. upkeep_bound(w): what
+ * there may be of it in w->txn ends when it took long or callers wait. upkeep_tell(w): what goes on, on the scoreboard and in the log.
  */
 void upkeep_begin(struct writer *w);
 void upkeep_on_time(struct writer *w);

@@ -202,6 +202,16 @@ static bool purge_one(struct store_txn *t, const struct dying *d, uint64_t *left
     return true;
 }
 
+/* What was marked, and what is over its time. */
+static bool erase_step(struct store_txn *t)
+{
+    uint64_t left = t->slice;
+    erase_slice(t, &left);
+    unseen_slice(t, &left);
+    idem_purge(t, &left);
+    return t->spent != 0;
+}
+
 static bool purge_step(struct store_txn *t)
 {
     uint64_t left = t->slice;
@@ -216,9 +226,6 @@ static bool purge_step(struct store_txn *t)
         t->counters.dying--;
         t->counters_dirty = true;
     }
-    erase_slice(t, &left);
-    unseen_slice(t, &left);
-    idem_purge(t, &left);
     return t->spent != 0;
 }
 
@@ -226,7 +233,7 @@ static bool purge_step(struct store_txn *t)
  * One kind of work a change, each in its turn, so that none waits for another's end and a commit has the pages of one only. Columns: what
  * does some of it; false: there was nothing to do.
  */
-static bool (*const kinds[])(struct store_txn *t) = {purge_step, rate_step, render_step, tend_step};
+static bool (*const kinds[])(struct store_txn *t) = {erase_step, purge_step, rate_step, render_step, tend_step};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
 enum store_status purge_slice(struct store_txn *t, const struct store_change *c, struct store_answer *answer)

@@ -1,5 +1,5 @@
 /*
- * How much work in the background goes into a transaction.
+ * How much goes into a transaction: work in the background, and callers.
  */
 #include "core/slice.h"
 
@@ -51,12 +51,30 @@ START_TEST(a_slow_moment_is_forgotten)
 }
 END_TEST
 
+/* a lone caller would wait for them at every change */
+START_TEST(callers_who_left_are_forgotten_to_the_last)
+{
+    size_t callers = slice_callers(0, 1000);
+    ck_assert_uint_eq(callers, 1000);
+    for (int turn = 0; turn < 100; turn++) {
+        size_t next = slice_callers(callers, 1);
+        ck_assert(next < callers || callers == 1);
+        ck_assert_uint_ge(next, callers - callers / 16 - 1);
+        callers = next;
+    }
+    ck_assert_uint_eq(callers, 1);
+    ck_assert_uint_eq(slice_callers(callers, 0), 0);
+    ck_assert_uint_eq(slice_callers(0, 0), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("slice");
     TCase *tc = tcase_create("slice");
     tcase_add_loop_test(tc, slices_fit_the_disk_whatever_they_begin_with, 0, (int)(sizeof(disks) / sizeof(*disks)));
     tcase_add_test(tc, a_slow_moment_is_forgotten);
+    tcase_add_test(tc, callers_who_left_are_forgotten_to_the_last);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -286,6 +286,30 @@ START_TEST(a_deleted_agent_takes_all_its_visitors_along)
 }
 END_TEST
 
+START_TEST(an_erasure_does_not_wait_for_the_purge_of_a_large_project)
+{
+    enum { REPORTS = 300, SLICES = 60, LIMIT = 3 };
+    struct store_project p;
+    struct store_upkeep upkeep;
+    for (int i = 0; i < REPORTS; i++)
+        kit_create(&kit, workspace, "https://a.com/x", "a.com");
+    talkative();
+    ck_status(kit_project(kit.s, workspace, "a.com", &p), STORE_OK);
+    store_read_end(kit.s);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = workspace, .id = p.id}), STORE_OK);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = agent}), STORE_OK);
+    for (int i = 0; i < SLICES; i++)
+        ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_PURGE, .limit = LIMIT}), STORE_OK);
+    ck_assert_uint_eq(bytes_found("walrus", 6), 0);
+    ck_status(store_upkeep(kit.s, &upkeep), STORE_OK);
+    store_read_end(kit.s);
+    ck_assert_str_eq(upkeep.what, "purging");
+    ck_assert_uint_gt(upkeep.done, 0);
+    ck_assert_uint_lt(upkeep.done, upkeep.total);
+    kit_purge(&kit, LIMIT);
+}
+END_TEST
+
 START_TEST(a_deleted_workspace_leaves_nothing)
 {
     talkative();
@@ -359,6 +383,7 @@ int main(void)
     tcase_add_test(tc, a_talkative_visitor_is_invisible_at_once_and_goes_in_slices);
     tcase_add_test(tc, an_erasure_is_whole_though_work_in_the_background_were_to_pause);
     tcase_add_test(tc, a_deleted_agent_takes_all_its_visitors_along);
+    tcase_add_test(tc, an_erasure_does_not_wait_for_the_purge_of_a_large_project);
     tcase_add_test(tc, a_deleted_workspace_leaves_nothing);
     tcase_add_test(tc, what_is_older_than_kept_goes_in_slices_and_the_rest_stays);
     tcase_add_loop_test(tc, a_visitor_of_whom_nothing_is_kept_is_forgotten_wherever_the_slices_end, 0, 4);

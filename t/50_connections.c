@@ -203,6 +203,38 @@ START_TEST(a_request_under_way_never_gives_way_and_newcomers_wait_for_it)
 }
 END_TEST
 
+/* nor does the internal listener's queue keep the worker busy, where there is nothing to be had for it either */
+START_TEST(whoever_waits_the_worker_rests)
+{
+    enum { EXTRA = 16, MORE = 4 };
+    struct raw *held[HELD], *extra[EXTRA], *waiting[MORE];
+    char path[HELD][32];
+    struct server internal = start_held(held, path);
+    ck_assert_int_eq(sscanf(internal.url, "http://127.0.0.1:%hu", &internal.port), 1);
+    for (int i = 0; i < EXTRA; i++)
+        extra[i] = raw_open(&internal);
+    poll(NULL, 0, 500); /* all of them are in */
+    for (int i = 0; i < MORE; i++)
+        raw_text(waiting[i] = raw_open(&internal), HEALTHZ);
+    ck_assert_int_eq(raw_response(waiting[0], false, 200)->status, 0);
+    pid_t worker = server_process(server, "assayd: worker 0");
+    double before = process_seconds(worker);
+    poll(NULL, 0, 1500);
+    double used = process_seconds(worker) - before;
+    ck_assert_msg(used < 0.5, "it used %g s of its processor", used);
+    raw_close(extra[0]);
+    expect_status(raw_response(waiting[0], false, 5000), 200);
+    for (int i = 0; i < HELD; i++)
+        origin_release(origin, path[i]);
+    for (int i = 0; i < HELD; i++)
+        expect_status(raw_response(held[i], false, 20000), 201);
+    close_all(extra + 1, EXTRA - 1);
+    close_all(waiting, MORE);
+    close_all(held, HELD);
+    server_stop(server);
+}
+END_TEST
+
 static bool some_are_turned_away(void *arg)
 {
     return metric(arg, "assay_connections_turned_away_total") >= 20;
@@ -420,6 +452,33 @@ START_TEST(behind_the_proxy_protocol_the_client_is_counted)
 }
 END_TEST
 
+START_TEST(who_may_not_speak_for_others_takes_nobodys_place)
+{
+    struct raw *raws[PER_IP];
+    server->options.workers = 1;
+    server_configure(server, text("max_connections: %d\ntrusted_proxies: [127.0.0.1/32]\ninternal_listen: 127.0.0.1:0", PER_IP));
+    server_spawn(server, "--set", "listen.0.proxy_protocol=true", NULL);
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    struct server internal = server_internal(server);
+    for (int i = 0; i < PER_IP; i++)
+        ask(raws[i] = raw_through_proxy("198.51.100.7"));
+    poll(NULL, 0, 500); /* all of them rest */
+    for (int i = 0; i < 10; i++) {
+        struct raw *stranger = raw_from("127.0.0.2");
+        ck_assert(raw_closed(stranger, 5000));
+        raw_close(stranger);
+    }
+    ck_assert_uint_eq(still_open(raws, PER_IP), PER_IP);
+    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), 0);
+    struct raw *other = raw_through_proxy("198.51.100.8");
+    ask(other);
+    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), 1);
+    raw_close(other);
+    close_all(raws, PER_IP);
+    server_stop(server);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("connections");
@@ -429,6 +488,7 @@ int main(void)
     tcase_add_test(tcase, of_many_that_rest_the_longest_gives_way);
     tcase_add_test(tcase, who_holds_most_gives_way_before_anybody_else);
     tcase_add_test(tcase, a_request_under_way_never_gives_way_and_newcomers_wait_for_it);
+    tcase_add_test(tcase, whoever_waits_the_worker_rests);
     tcase_add_test(tcase, of_those_that_wait_the_address_with_fewest_goes_first);
     tcase_add_test(tcase, max_connections_holds_over_all_workers);
     tcase_add_test(tcase, what_internal_listen_has_beyond_them_stays_its);
@@ -437,5 +497,6 @@ int main(void)
     tcase_add_test(tcase, a_killed_worker_gives_its_connections_back);
     tcase_add_loop_test(tcase, proxies_and_exempt_networks_have_no_number, 0, COUNT(standing_for_many));
     tcase_add_test(tcase, behind_the_proxy_protocol_the_client_is_counted);
+    tcase_add_test(tcase, who_may_not_speak_for_others_takes_nobodys_place);
     return harness_main(suite);
 }

@@ -208,16 +208,6 @@ START_TEST(connections_beyond_the_whole_limit_do_not_harm_the_others)
 }
 END_TEST
 
-static double seconds_used(pid_t pid)
-{
-    unsigned long user = 0, system = 0;
-    FILE *file = fopen(text("/proc/%d/stat", (int)pid), "r");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system), 2);
-    fclose(file);
-    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
-}
-
 static bool answers(void *arg)
 {
     (void)arg;
@@ -237,11 +227,11 @@ START_TEST(a_worker_without_descriptors_waits_for_one_instead_of_trying_all_the_
         raws[i] = raw_open(server);
     struct response *r = http(server, .path = "/healthz", .may_fail = true, .timeout_ms = 1000);
     ck_assert_msg(r->status == 0, "there are descriptors left");
-    double before = seconds_used(worker);
+    double before = process_seconds(worker);
     int64_t until = now_ms() + 2000;
     while (now_ms() < until)
         poll(NULL, 0, 100);
-    double used = seconds_used(worker) - before;
+    double used = process_seconds(worker) - before;
     ck_assert_msg(used < 0.5, "%.2f s of 2 s", used);
     for (size_t i = 0; i < COUNT(raws); i++)
         raw_close(raws[i]);

@@ -339,6 +339,18 @@ static pid_t process_parent(pid_t pid, char *state)
     return parent;
 }
 
+double process_seconds(pid_t pid)
+{
+    unsigned long user = 0, system = 0;
+    char *path = text("/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    free(path);
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system), 2);
+    fclose(file);
+    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+}
+
 bool process_alive(pid_t pid)
 {
     char state;

@@ -110,6 +110,8 @@ size_t server_children(const struct server *s, pid_t *pids, size_t max);
 /* server_replaces(s, title, old, within_ms): wait for another child of this title than ${old}; false when none comes in time. */
 bool server_replaces(const struct server *s, const char *title, pid_t old, int within_ms) __attribute__((warn_unused_result));
 char *process_title(pid_t pid);
+/* process_seconds(pid): what it has used of its processor's time. */
+double process_seconds(pid_t pid);
 bool process_alive(pid_t pid); /* false for a zombie */
 
 /*
