@@ -175,8 +175,11 @@ static void hand_over(struct master *m)
             child_tell(c, SIGQUIT);
     if (m->hup_waits)
         kill(m->heir.pid, SIGHUP);
-    if (m->heir.stop_waits)
+    if (m->heir.stop_waits) {
         kill(m->heir.pid, SIGTERM);
+        m->stopping = true;
+        m->stop_at_ms = clock_mono_ms() + master_conf(m)->drain_timeout_ms;
+    }
     m->hup_waits = m->heir.stop_waits = false;
     log_info("upgrade: pid %d serves; this one answers what was begun, and ends", (int)m->heir.pid);
 }
@@ -427,11 +430,34 @@ static void watch_elder(struct master *m)
 
 /* ---- both ---- */
 
+/* one that stops hears it only to know when it has ended */
+static bool elder_is_heard(const struct master *m)
+{
+    return m->elder.state == ELDER_ENDS || (m->elder.state != ELDER_NONE && !m->stopping);
+}
+
+/* one that gives up does not wait: nobody takes connections meanwhile */
+bool upgrade_elder_drains(const struct master *m)
+{
+    return m->elder.state == ELDER_ENDS && m->elder.fd >= 0 && m->exit_status == 0;
+}
+
+bool upgrade_keeps(struct master *m)
+{
+    if (!m->stopping)
+        return false;
+    if (m->heir.state != HEIR_SERVES || m->heir.pid == 0)
+        return upgrade_elder_drains(m) && clock_mono_ms() < m->stop_at_ms;
+    if (m->children == NULL)
+        forget_heir(m);
+    return clock_mono_ms() < m->stop_at_ms + LEAVE_MS;
+}
+
 void upgrade_tick(struct master *m)
 {
     if (m->heir.state != HEIR_NONE && m->heir.pid > 0)
         watch_heir(m);
-    if (m->elder.state != ELDER_NONE && !m->stopping)
+    if (elder_is_heard(m))
         watch_elder(m);
     if (m->heir.wanted && m->heir.state == HEIR_NONE && may_begin(m))
         begin(m);
@@ -453,7 +479,7 @@ int upgrade_fd(const struct master *m)
 {
     if (m->heir.state != HEIR_NONE)
         return m->heir.fd;
-    return m->elder.state != ELDER_NONE && !m->stopping ? m->elder.fd : -1;
+    return elder_is_heard(m) ? m->elder.fd : -1;
 }
 
 void upgrade_close(struct master *m)
