@@ -213,6 +213,8 @@ static const struct {
     {"kill -9 $$", "", "killed by signal 9"},
     {NULL, "", "ended with status 127"}, /* there is none */
     {"exec sleep 100", "timeouts: { upgrade: 1s, drain: 20s }\nlimits: { slots: 65536 }", "does not serve in time"},
+    /* a version from before the heading */
+    {"export ASSAY_UPGRADE=\"${ASSAY_UPGRADE#heir }\"; exec %s \"$@\"", "", "these two versions cannot work side by side: restart instead"},
     {NULL, "colour: blue", "ended with status 1"},
     {NULL, OTHER_DATA, "ended with status 2"},
     {NULL, "internal_listen: 192.0.2.1:1", "ended with status 2"},
@@ -238,7 +240,7 @@ START_TEST(the_old_one_goes_on_when_the_new_one_fails)
     }
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
     if (failures[_i].script != NULL)
-        point_at_script(failures[_i].script);
+        point_at_script(text(failures[_i].script, real));
     else if (failures[_i].yaml[0] == '\0')
         point_at("/nowhere/assayd");
     else {
