@@ -405,7 +405,7 @@ static void stop(struct master *m, bool at_once)
             kill(c->pid, SIGKILL);
         else if (c->process.role == ROLE_WORKER && !c->stopping)
             child_tell(c, SIGTERM);
-    m->stop_at_ms = clock_mono_ms() + master_conf(m)->drain_timeout_ms;
+    m->stop_at_ms = clock_mono_ms() + (at_once || again ? 0 : master_conf(m)->drain_timeout_ms);
     m->time_at_ms = clock_mono_ms() + TELL_TIME_MS;
 }
 
@@ -447,7 +447,7 @@ static void on_signals(struct master *m)
     }
 }
 
-/* workers first, since they need the others to answer; then auditors and the writer */
+/* workers first, since they need the others to answer, as an elder's do; then auditors and the writer */
 static void stop_rest(struct master *m)
 {
     bool late = clock_mono_ms() > m->stop_at_ms;
@@ -457,6 +457,8 @@ static void stop_rest(struct master *m)
                 child_tell(c, SIGTERM);
             return;
         }
+    if (!late && upgrade_elder_drains(m))
+        return;
     for (struct child *c = m->children; c != NULL; c = c->next)
         if (late && (c->process.role == ROLE_WORKER || clock_mono_ms() > m->stop_at_ms + 5000))
             kill(c->pid, SIGKILL);
@@ -524,7 +526,7 @@ int master_run(const struct master_options *options)
         return EXIT_START;
     }
     m.time_at_ms = clock_mono_ms() + TELL_TIME_MS;
-    while (!(m.stopping || m.left) || m.children != NULL) {
+    while (!(m.stopping || m.left) || m.children != NULL || upgrade_keeps(&m)) {
         if (!m.stopping && !m.left)
             seats_fill(&m);
         wait_for_something(&m);

@@ -18,7 +18,8 @@
 
 #define TAKE_MS 15000 /* for the writers to change places, while changes wait: less than a worker lets them (LINK_ANSWER_MS) */
 #define LEAVE_MS 2000 /* for what was begun, when neither of the two serves any more */
-#define ENVIRONMENT "ASSAY_UPGRADE" /* the descriptor to the elder, and who is the heir */
+#define ENVIRONMENT "ASSAY_UPGRADE" /* HEADING, the descriptor to the elder, and who is the heir */
+#define HEADING "heir "             /* without it, two numbers are of a version that says something else with them */
 #define NEXT ".next"                /* behind a name in run_dir: the heir's, until it takes over */
 
 /* files of run_dir that each master makes anew */
@@ -59,7 +60,7 @@ static _Noreturn void become_heir(const struct master *m, int fd)
         argv[n++] = o->sets[i];
     }
     fcntl(fd, F_SETFD, 0);
-    snprintf(named, sizeof(named), "%d %d", fd, (int)getpid());
+    snprintf(named, sizeof(named), HEADING "%d %d", fd, (int)getpid());
     setenv(ENVIRONMENT, named, 1);
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
     if (systemd_watchdog_ms(getppid()) != 0)
@@ -175,8 +176,11 @@ static void hand_over(struct master *m)
             child_tell(c, SIGQUIT);
     if (m->hup_waits)
         kill(m->heir.pid, SIGHUP);
-    if (m->heir.stop_waits)
+    if (m->heir.stop_waits) {
         kill(m->heir.pid, SIGTERM);
+        m->stopping = true;
+        m->stop_at_ms = clock_mono_ms() + master_conf(m)->drain_timeout_ms;
+    }
     m->hup_waits = m->heir.stop_waits = false;
     log_info("upgrade: pid %d serves; this one answers what was begun, and ends", (int)m->heir.pid);
 }
@@ -315,10 +319,13 @@ int upgrade_inherit(struct master *m)
     m->elder.state = ELDER_SERVES;
     m->store_known = true;
     int pid = 0;
-    bool ok = sscanf(named, "%d %d", &m->elder.fd, &pid) == 2 && m->elder.fd > 2 && fcntl(m->elder.fd, F_SETFD, FD_CLOEXEC) == 0;
+    bool other = sscanf(named, "%d %d", &m->elder.fd, &pid) == 2;
+    bool ok = sscanf(named, HEADING "%d %d", &m->elder.fd, &pid) == 2 && m->elder.fd > 2 && fcntl(m->elder.fd, F_SETFD, FD_CLOEXEC) == 0;
     unsetenv(ENVIRONMENT);
     if (!ok || pid != getpid()) {
         m->elder.fd = -1;
+        if (other)
+            return manifest_refuse("these two versions cannot work side by side: restart instead");
         return manifest_refuse(ok ? "this is not the process that was started: that must become the new binary (exec), not run it"
                                   : ENVIRONMENT " is in the environment, and no master passed it on");
     }
@@ -427,11 +434,34 @@ static void watch_elder(struct master *m)
 
 /* ---- both ---- */
 
+/* one that stops hears it only to know when it has ended */
+static bool elder_is_heard(const struct master *m)
+{
+    return m->elder.state == ELDER_ENDS || (m->elder.state != ELDER_NONE && !m->stopping);
+}
+
+/* one that gives up does not wait: nobody takes connections meanwhile */
+bool upgrade_elder_drains(const struct master *m)
+{
+    return m->elder.state == ELDER_ENDS && m->elder.fd >= 0 && m->exit_status == 0;
+}
+
+bool upgrade_keeps(struct master *m)
+{
+    if (!m->stopping)
+        return false;
+    if (m->heir.state != HEIR_SERVES || m->heir.pid == 0)
+        return upgrade_elder_drains(m) && clock_mono_ms() < m->stop_at_ms;
+    if (m->children == NULL)
+        forget_heir(m);
+    return clock_mono_ms() < m->stop_at_ms + LEAVE_MS;
+}
+
 void upgrade_tick(struct master *m)
 {
     if (m->heir.state != HEIR_NONE && m->heir.pid > 0)
         watch_heir(m);
-    if (m->elder.state != ELDER_NONE && !m->stopping)
+    if (elder_is_heard(m))
         watch_elder(m);
     if (m->heir.wanted && m->heir.state == HEIR_NONE && may_begin(m))
         begin(m);
@@ -453,7 +483,7 @@ int upgrade_fd(const struct master *m)
 {
     if (m->heir.state != HEIR_NONE)
         return m->heir.fd;
-    return m->elder.state != ELDER_NONE && !m->stopping ? m->elder.fd : -1;
+    return elder_is_heard(m) ? m->elder.fd : -1;
 }
 
 void upgrade_close(struct master *m)

@@ -76,6 +76,17 @@ bool upgrade_holds(const struct master *m, enum role role);
 /* upgrade_is_going_on(m): between its first step and its last: no reload, and the slots' sockets stay as they are. */
 bool upgrade_is_going_on(const struct master *m);
 
+/*
+ * A stop while the elder drains is the heir's to carry out: its writer and auditors stay until the elder, whose workers need them, has
+ * gone. An elder that is told to stop waits for its heir in turn, once its own children have gone and the heir knows it, so that whoever
+ * waits for either has waited for both.
+ *
+ * upgrade_elder_drains(m): the heir's. upgrade_keeps(m): one that stops is not to end yet though it has no children; for as long as a
+ * stop may take.
+ */
+bool upgrade_elder_drains(const struct master *m);
+bool upgrade_keeps(struct master *m);
+
 /* ---- the elder's ---- */
 
 /* upgrade_want(m): USR2. It begins when nothing else is under way. */

@@ -213,6 +213,8 @@ static const struct {
     {"kill -9 $$", "", "killed by signal 9"},
     {NULL, "", "ended with status 127"}, /* there is none */
     {"exec sleep 100", "timeouts: { upgrade: 1s, drain: 20s }\nlimits: { slots: 65536 }", "does not serve in time"},
+    /* a version from before the heading */
+    {"export ASSAY_UPGRADE=\"${ASSAY_UPGRADE#heir }\"; exec %s \"$@\"", "", "these two versions cannot work side by side: restart instead"},
     {NULL, "colour: blue", "ended with status 1"},
     {NULL, OTHER_DATA, "ended with status 2"},
     {NULL, "internal_listen: 192.0.2.1:1", "ended with status 2"},
@@ -238,7 +240,7 @@ START_TEST(the_old_one_goes_on_when_the_new_one_fails)
     }
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
     if (failures[_i].script != NULL)
-        point_at_script(failures[_i].script);
+        point_at_script(text(failures[_i].script, real));
     else if (failures[_i].yaml[0] == '\0')
         point_at("/nowhere/assayd");
     else {
@@ -449,6 +451,29 @@ START_TEST(a_reload_meanwhile_reaches_the_new_one)
 }
 END_TEST
 
+/* The new one's writer is the old one's workers', too: a stop leaves it to them for as long as they answer. */
+START_TEST(a_stop_leaves_the_old_one_time_to_answer)
+{
+    const char *body = "url=http%3A%2F%2Fx.test%2F";
+    struct raw *under_way = raw_open(server);
+    raw_text(under_way,
+             "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
+             "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%.3s",
+             server->key, strlen(body), body);
+    poll(NULL, 0, 100);
+    pid_t old = upgrade();
+    server_signal(server, SIGTERM);
+    poll(NULL, 0, 1500); /* its own workers have nothing to answer */
+    ck_assert_msg(process_alive(server->pid), "it has not waited\n%s", server_log(server));
+    raw_text(under_way, "%s", body + 3);
+    expect_status(raw_response(under_way, false, 5000), 202);
+    raw_close(under_way);
+    expect_end(old);
+    expect_end(server->pid);
+    server->pid = 0;
+}
+END_TEST
+
 static const int stops[] = {SIGTERM, SIGINT, SIGQUIT};
 
 START_TEST(a_stop_meanwhile_stops_both)
@@ -462,6 +487,10 @@ START_TEST(a_stop_meanwhile_stops_both)
         poll(NULL, 0, (_i / (int)COUNT(stops) - 1) * 10);
     }
     server_signal(server, stops[_i % (int)COUNT(stops)]);
+    if (stops[_i % (int)COUNT(stops)] != SIGINT) { /* whoever has waited for the one that was told has waited for both */
+        expect_end(server->pid);
+        ck_assert_msg(nobody_is_left(NULL), "the new one outlives the old one\n%s", server_log(server));
+    }
     ck_assert_msg(wait_until(nobody_is_left, NULL, 20000), "somebody is left\n%s", server_log(server));
     server->pid = 0;
     unsetenv("ASSAYD");
@@ -826,6 +855,7 @@ int main(void)
     tcase_add_test(tcase, a_writer_waits_until_the_one_before_it_has_gone);
     tcase_add_test(tcase, a_second_one_changes_nothing);
     tcase_add_test(tcase, a_reload_meanwhile_reaches_the_new_one);
+    tcase_add_test(tcase, a_stop_leaves_the_old_one_time_to_answer);
     tcase_add_loop_test(tcase, a_stop_meanwhile_stops_both, 0, 5 * COUNT(stops));
     tcase = harness_case(suite, "a master killed");
     tcase_add_checked_fixture(tcase, setup, teardown);
