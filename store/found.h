@@ -9,7 +9,7 @@
 
 struct found; /* what one needle found in one workspace */
 
-/* found_needle(s, workspace, needle): its entry, made where there is none; NULL when memory is short. Good until the next call. */
+/* found_needle(s, workspace, needle): by its search_key; its entry, made where there is none; NULL when memory is short. Good until the next call. */
 struct found *found_needle(struct store *s, uint64_t workspace, struct str needle);
 
 /* What it found in a segment: a bit for each row of those of its chunks that were looked at. */

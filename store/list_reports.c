@@ -386,7 +386,7 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     if (status != STORE_OK || (l->q->search.n != 0 && search_lacks(&l->search, l->view->grams)))
         return status;
     if (l->q->search.n != 0)
-        l->found = found_needle(l->s, l->q->workspace, l->search.needle);
+        l->found = found_needle(l->s, l->q->workspace, search_key(&l->search));
     if ((l->q->search.n != 0 && l->found == NULL) || !make_room(l))
         return store_fail(l->s, ENOMEM, "list reports");
     status = match_all(l, total);
