@@ -13,8 +13,10 @@
 static locale_t utf8_locale(void)
 {
     static locale_t made;
-    if (made == (locale_t)0)
+    static bool tried; /* where there is none, files would be looked for at every letter */
+    if (!tried)
         made = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    tried = true;
     return made;
 }
 
