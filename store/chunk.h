@@ -21,7 +21,6 @@ struct chunk_head {
 };
 
 struct chunk {
-    bool asked; /* for all of it: see chunk_bytes */
     const struct chunk_head *head;
     uint32_t bitmap;           /* words of 64 rows that a bitmap has */
     const uint32_t *offset;    /* rows + 1; each URL ends in a NUL */

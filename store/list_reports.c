@@ -95,10 +95,8 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
 /* A search goes through most of a chunk; while it does, the next one may come. */
 static void chunk_ahead(const struct store *s, const struct segment *g, uint32_t at)
 {
-    if (at >= g->chunk_count || g->chunks[at].asked)
-        return;
-    g->chunks[at].asked = true;
-    store_ahead(s, g->chunks[at].head, chunk_bytes(&g->chunks[at]));
+    if (at < g->chunk_count)
+        store_ahead(s, g->chunks[at].head, chunk_bytes(&g->chunks[at]));
 }
 
 /* The chunks that were not looked at yet. */
@@ -258,12 +256,10 @@ static void order_run(struct report_list *l, struct view_segment *in, struct run
 {
     const struct segment *g = &in->segment;
     const uint16_t *rank = run->count != 0 && run->count != g->rows ? ranks_of(g, l->q->sort) : NULL;
-    if (rank != NULL && (in->asked >> l->q->sort & 1) == 0) {
-        in->asked |= (uint8_t)(1u << l->q->sort);
+    if (rank != NULL) {
         store_ahead(l->s, rank, g->rows * sizeof(*rank));
-    }
-    if (rank != NULL)
         turn(bits, run->count, g, rank, turned);
+    }
     run->bits = rank != NULL ? turned : bits;
     if (run->count == 0)
         run->words = run->ranks = 0;
