@@ -15,7 +15,7 @@ struct found *found_needle(struct store *s, uint64_t workspace, struct str needl
 /* What it found in a segment: a bit for each row of those of its chunks that were looked at. */
 struct found_segment {
     uint64_t part; /* the segment's fixed one */
-    uint32_t chunks;
+    uint32_t chunks, from; /* and where in the next chunk it goes on: see chunk_match */
     uint64_t *bits;
 };
 

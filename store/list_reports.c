@@ -103,13 +103,14 @@ static void chunk_ahead(const struct store *s, const struct segment *g, uint32_t
 static enum store_status search_chunks(struct report_list *l, const struct segment *g, struct found_segment *found)
 {
     uint32_t words = 1u << (g->chunk_shift - 6);
-    for (; found->chunks < g->chunk_count; found->chunks++) {
+    for (; found->chunks < g->chunk_count; found->chunks++, found->from = 0) {
         if (l->worked && store_paused(l->q))
             return STORE_AGAIN;
         chunk_ahead(l->s, g, found->chunks);
         chunk_ahead(l->s, g, found->chunks + 1);
-        chunk_match(&g->chunks[found->chunks], &l->search, found->bits + found->chunks * words);
         l->worked = true;
+        if (!chunk_match(&g->chunks[found->chunks], &l->search, &found->from, l->q, found->bits + found->chunks * words))
+            return STORE_AGAIN;
     }
     return STORE_OK;
 }
