@@ -94,14 +94,19 @@ static void settle_channels(struct writer *w, bool committed)
         w->dropped_count = 0;
 }
 
+void writer_synced(struct writer *w)
+{
+    process_beat(w->process); /* before it counts as busy again: the disk's time is not ours */
+    score_set(w->process->score->phase, PHASE_READY);
+}
+
 static enum store_status commit(struct writer *w, struct store_txn *t)
 {
     score_set(w->process->score->phase, PHASE_SYNCING);
     uint64_t began = clock_mono_us();
     enum store_status status = store_commit(t);
     traffic_committed(w->process->traffic, w->applied > 0 ? w->applied : 1, clock_mono_us() - began);
-    process_beat(w->process); /* before it counts as busy again: the disk's time is not ours */
-    score_set(w->process->score->phase, PHASE_READY);
+    writer_synced(w);
     score_add(w->process->score->batches, 1);
     return status;
 }
@@ -230,6 +235,13 @@ static void end_items(struct writer *w)
     w->batch_count = 0;
 }
 
+/* what was answered is safe; what was not is sent again to the writer that follows */
+void writer_reopens(struct writer *w)
+{
+    log_error("the store cannot be written, the writer starts again: %s", store_why(w->store));
+    exit(EXIT_START);
+}
+
 void batch_apply(struct writer *w)
 {
     if (w->batch_count == 0 && w->dropped_count == 0)
@@ -240,11 +252,8 @@ void batch_apply(struct writer *w)
     bool together = status == STORE_OK;
     if (!together && status != STORE_IO)
         status = apply_singly(w);
-    if (status == STORE_IO) {
-        /* what was answered is safe; what was not is sent again to the writer that follows, which opens the store anew */
-        log_error("the store cannot be written, the writer starts again: %s", store_why(w->store));
-        exit(EXIT_START);
-    }
+    if (status == STORE_IO)
+        writer_reopens(w);
     answer_batch(w, together);
     if (together)
         events_follow(w, w->batch, w->batch_count);

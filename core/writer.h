@@ -85,10 +85,13 @@ void writer_drop_channel(struct writer *w, uint64_t id);
 
 /*
  * batch_apply_arrived(w): put what has come into the batch's transaction, while more is on its way. batch_apply(w): the rest of it, then
- * commit, answers, and what these set off; the batch is empty after that. Ends the process where the store cannot be written.
+ * commit, answers, and what these set off; the batch is empty after that. Ends the process where the store cannot be written, by
+ * writer_reopens(w). writer_synced(w): what PHASE_SYNCING was set for is done.
  */
 void batch_apply_arrived(struct writer *w);
 void batch_apply(struct writer *w);
+void writer_reopens(struct writer *w) __attribute__((noreturn));
+void writer_synced(struct writer *w);
 
 /*
  * After a commit. events_tell(w): tell the workers what it changed; nothing is sent yet. events_follow(w, items, count): put what ${items} made

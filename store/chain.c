@@ -4,6 +4,9 @@
  * How far back the jumps lead (Myers, An applicative random-access stack, 1983): where the last two were as far as each other, the next one
  * goes as far as both, else to the one before. So whoever goes back takes the jump where it is not too far, and is there in a number of steps
  * that grows with the logarithm.
+ *
+ * Of an old conversation each step may be a page that is waited for, since what was said at other times lies elsewhere, and where is known from the
+ * step before alone: a page of messages that nobody read for long costs up to as many reads of the disk as it has messages.
  */
 
 static void message_key(struct key *k, const struct ulid *id)

@@ -11,6 +11,7 @@
 #ifndef ASSAY_STORE_CHUNK_H
 #define ASSAY_STORE_CHUNK_H
 
+#include "internal.h"
 #include "search.h"
 
 #define CHUNK_ROWS_SHIFT 12 /* rows of a chunk, as a power of two; at least 6 */
@@ -21,7 +22,6 @@ struct chunk_head {
 };
 
 struct chunk {
-    bool asked; /* for all of it: see chunk_bytes */
     const struct chunk_head *head;
     uint32_t bitmap;           /* words of 64 rows that a bitmap has */
     const uint32_t *offset;    /* rows + 1; each URL ends in a NUL */
@@ -56,8 +56,11 @@ static inline size_t chunk_bytes(const struct chunk *c)
     return (size_t)(c->text - (const uint8_t *)c->head) + c->head->text_bytes;
 }
 
-/* chunk_match(c, s, bits): set the bit of each row that has the needle. */
-void chunk_match(const struct chunk *c, const struct search *s, uint64_t *bits);
+/*
+ * chunk_match(c, s, from, q, bits): set the bit of each row that has the needle. false: the query paused, and ${from}, 0 at first, is where the
+ * same call goes on.
+ */
+bool chunk_match(const struct chunk *c, const struct search *s, uint32_t *from, const struct store_list_query *q, uint64_t *bits);
 
 /* chunk_has(c, gram, row): do the grams know of those three letters in that row? For store_check. */
 bool chunk_has(const struct chunk *c, uint32_t gram, uint32_t row);

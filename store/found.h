@@ -9,13 +9,13 @@
 
 struct found; /* what one needle found in one workspace */
 
-/* found_needle(s, workspace, needle): its entry, made where there is none; NULL when memory is short. Good until the next call. */
+/* found_needle(s, workspace, needle): by its search_key; its entry, made where there is none; NULL when memory is short. Good until the next call. */
 struct found *found_needle(struct store *s, uint64_t workspace, struct str needle);
 
 /* What it found in a segment: a bit for each row of those of its chunks that were looked at. */
 struct found_segment {
     uint64_t part; /* the segment's fixed one */
-    uint32_t chunks;
+    uint32_t chunks, from; /* and where in the next chunk it goes on: see chunk_match */
     uint64_t *bits;
 };
 

@@ -215,12 +215,8 @@ size_t record_ids(struct store_txn *t, enum space space, uint64_t after, size_t 
 
 /* ---- txn.c: the write transaction ---- */
 
-/*
- * txn_keep_file_ahead(s): make data.mdb long enough for what the next transactions take. txn_file_grows(s): that it is before work in the
- * background, too, whose transaction then need not wait for the disk to make it so: true where it was made longer, here, and is on the disk.
- */
+/* txn_keep_file_ahead(s): make data.mdb long enough for what the next transactions take. */
 void txn_keep_file_ahead(struct store *s);
-bool txn_file_grows(struct store *s);
 void txn_free(struct store_txn *t);
 enum store_status txn_fail(struct store_txn *t, int rc, const char *what);
 enum store_status txn_get(struct store_txn *t, enum space space, struct key *key, MDB_val *out);

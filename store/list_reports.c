@@ -95,23 +95,22 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
 /* A search goes through most of a chunk; while it does, the next one may come. */
 static void chunk_ahead(const struct store *s, const struct segment *g, uint32_t at)
 {
-    if (at >= g->chunk_count || g->chunks[at].asked)
-        return;
-    g->chunks[at].asked = true;
-    store_ahead(s, g->chunks[at].head, chunk_bytes(&g->chunks[at]));
+    if (at < g->chunk_count)
+        store_ahead(s, g->chunks[at].head, chunk_bytes(&g->chunks[at]));
 }
 
 /* The chunks that were not looked at yet. */
 static enum store_status search_chunks(struct report_list *l, const struct segment *g, struct found_segment *found)
 {
     uint32_t words = 1u << (g->chunk_shift - 6);
-    for (; found->chunks < g->chunk_count; found->chunks++) {
+    for (; found->chunks < g->chunk_count; found->chunks++, found->from = 0) {
         if (l->worked && store_paused(l->q))
             return STORE_AGAIN;
         chunk_ahead(l->s, g, found->chunks);
         chunk_ahead(l->s, g, found->chunks + 1);
-        chunk_match(&g->chunks[found->chunks], &l->search, found->bits + found->chunks * words);
         l->worked = true;
+        if (!chunk_match(&g->chunks[found->chunks], &l->search, &found->from, l->q, found->bits + found->chunks * words))
+            return STORE_AGAIN;
     }
     return STORE_OK;
 }
@@ -258,12 +257,10 @@ static void order_run(struct report_list *l, struct view_segment *in, struct run
 {
     const struct segment *g = &in->segment;
     const uint16_t *rank = run->count != 0 && run->count != g->rows ? ranks_of(g, l->q->sort) : NULL;
-    if (rank != NULL && (in->asked >> l->q->sort & 1) == 0) {
-        in->asked |= (uint8_t)(1u << l->q->sort);
+    if (rank != NULL) {
         store_ahead(l->s, rank, g->rows * sizeof(*rank));
-    }
-    if (rank != NULL)
         turn(bits, run->count, g, rank, turned);
+    }
     run->bits = rank != NULL ? turned : bits;
     if (run->count == 0)
         run->words = run->ranks = 0;
@@ -386,7 +383,7 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     if (status != STORE_OK || (l->q->search.n != 0 && search_lacks(&l->search, l->view->grams)))
         return status;
     if (l->q->search.n != 0)
-        l->found = found_needle(l->s, l->q->workspace, l->search.needle);
+        l->found = found_needle(l->s, l->q->workspace, search_key(&l->search));
     if ((l->q->search.n != 0 && l->found == NULL) || !make_room(l))
         return store_fail(l->s, ENOMEM, "list reports");
     status = match_all(l, total);

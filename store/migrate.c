@@ -298,6 +298,17 @@ static enum store_status begin(struct store *s, struct format_record *f)
     return store_commit(t);
 }
 
+/* Nothing but the copy gets further than what is damaged here: a check is of stores that are not half-way. */
+static void name_copy(struct store *s, const struct store_options *o, uint32_t from)
+{
+    char damage[sizeof(s->why)];
+    memcpy(damage, s->why, sizeof(damage));
+    snprintf(s->why, sizeof(s->why),
+             "%.300s. It is half-way from format %u to %d, which assay check refuses: restore the copy that %s has of it "
+             "as it was, unless store.copy_before_upgrade is off; its name begins with format-",
+             damage, from, STORE_FORMAT_VERSION, o->dir);
+}
+
 static enum store_status bring_up(struct store *s, const struct store_options *o)
 {
     MDB_txn *txn;
@@ -316,6 +327,8 @@ static enum store_status bring_up(struct store *s, const struct store_options *o
             snprintf(what, sizeof(what), "bringing the store from format %u to %u", steps[i].from, steps[i].to);
             tell_stage(o, what);
             status = steps[i].fn(s, o, &f);
+            if (status == STORE_CORRUPT)
+                name_copy(s, o, steps[i].from);
         }
     }
     return status;

@@ -20,13 +20,21 @@ static void moving_key(struct key *k)
     key_bytes(k, "z", 1);
 }
 
+/* Did the walk arrive? One that failed says nothing of what is there, and what is not moved goes in the end. */
+static bool arrived(struct store_txn *t, enum store_status status)
+{
+    if (status != STORE_OK && status != STORE_NOT_FOUND && t->error == STORE_OK)
+        t->error = status;
+    return status == STORE_OK && t->error == STORE_OK;
+}
+
 /* The oldest message of ${conversation} that was not moved: its key, and in t->copy its record. */
 static bool old_first(struct store_txn *t, const struct ulid *conversation, struct key *k)
 {
     struct walk w = {0};
     key_tag(&w.prefix, TAG_2);
     key_ulid(&w.prefix, conversation);
-    bool found = t->error == STORE_OK && walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false) == STORE_OK;
+    bool found = t->error == STORE_OK && arrived(t, walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false));
     k->n = 0;
     buf_reset(&t->copy);
     if (found) {
@@ -75,7 +83,11 @@ static bool next_conversation(struct store_txn *t, struct moving *m)
     key_space(&w.prefix, SPACE_CONVERSATION);
     key_of(&behind, SPACE_CONVERSATION, &m->conversation);
     key_bytes(&behind, "", 1);
-    bool found = walk_from(t->s, t->mdb, &w, DB_WIDGET, &behind) == STORE_OK && w.k.mv_size == 1 + ULID_BYTES;
+    bool found = arrived(t, walk_from(t->s, t->mdb, &w, DB_WIDGET, &behind));
+    if (found && w.k.mv_size != 1 + ULID_BYTES) {
+        txn_fail(t, 0, "a conversation");
+        found = false;
+    }
     *m = (struct moving){.messages = 0};
     if (found)
         memcpy(m->conversation.b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
@@ -91,7 +103,7 @@ static void drop_strays(struct store_txn *t)
     key_tag(&w.prefix, TAG_2);
     while (k.n != 0 && t->error == STORE_OK) {
         k.n = 0;
-        if (walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false) == STORE_OK)
+        if (arrived(t, walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false)))
             key_bytes(&k, w.k.mv_data, w.k.mv_size);
         walk_end(&w);
         if (k.n != 0)
@@ -146,7 +158,7 @@ enum store_status migrate_messages(struct store *s, const struct store_options *
         struct store_txn *t;
         struct moving m = {.messages = 0};
         struct key k;
-        MDB_val v;
+        MDB_val v = {0, NULL};
         size_t count;
         enum store_status status = store_begin(s, &t);
         if (status != STORE_OK)
@@ -154,6 +166,8 @@ enum store_status migrate_messages(struct store *s, const struct store_options *
         moving_key(&k);
         if (txn_get(t, SPACE_META, &k, &v) == STORE_OK && v.mv_size == sizeof(m))
             memcpy(&m, v.mv_data, sizeof(m));
+        else if (t->error == STORE_OK && v.mv_size != 0)
+            txn_fail(t, 0, "the record of what was moved");
         more = move_slice(t, &m, &count);
         if (!more)
             end_step(t, f);

@@ -13,8 +13,10 @@
 static locale_t utf8_locale(void)
 {
     static locale_t made;
-    if (made == (locale_t)0)
+    static bool tried; /* where there is none, files would be looked for at every letter */
+    if (!tried)
         made = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    tried = true;
     return made;
 }
 
@@ -60,9 +62,9 @@ static void form_add(struct forms *f, size_t bytes, uint32_t c)
     f->count++;
 }
 
-/* Letters that are neither the upper nor the lower one of their pair: titles, the last sigma, Greek ones that are signs too. */
-static const uint16_t thirds[] = {0xb5,  0x1c5, 0x1c8, 0x1cb, 0x1f2, 0x345, 0x3c2, 0x3d0,
-                                  0x3d1, 0x3d5, 0x3d6, 0x3f0, 0x3f1, 0x3f4, 0x3f5};
+/* Letters that are neither the upper nor the lower one of their pair: titles, the last sigma, Greek ones that are signs too, and old ones. */
+static const uint16_t thirds[] = {0xb5,  0x1c5, 0x1c8, 0x1cb, 0x1f2, 0x345, 0x3c2,  0x3d0, 0x3d1,
+                                  0x3d5, 0x3d6, 0x3f0, 0x3f1, 0x3f4, 0x3f5, 0x1c88, 0x1e9b};
 
 static void forms_of(uint32_t c, size_t bytes, struct forms *f)
 {

@@ -285,8 +285,6 @@ size_t store_purge_ahead(struct store *s, size_t limit, store_pause_fn *pause, v
     MDB_txn *txn;
     struct dying d;
     struct store_list_query q = {.pause = pause, .pause_arg = arg};
-    if (txn_file_grows(s)) /* that took as long as a turn may */
-        return 0;
     if (store_snapshot(s, &txn) != STORE_OK)
         return limit;
     if (store_any_dying(s, txn) && dying_first(s, txn, &d)) {

@@ -36,7 +36,7 @@ struct search_letter {
 
 struct search {
     struct str needle;    /* folded, the first form of each letter; into ${folded} or allocated, as the two that follow */
-    const uint8_t *masks; /* 0x20 for a letter: what makes its two cases one; 0xff where forms differ */
+    const uint8_t *masks; /* behind it; 0x20 for a letter: what makes its two cases one; 0xff where forms differ */
     const uint8_t *want;  /* the needle with the masks: what a text with the masks is */
     struct search_letter *letters; /* those with several forms; allocated */
     size_t letter_count;
@@ -56,6 +56,12 @@ struct search {
 bool search_begin(struct search *s, struct str needle);
 bool search_begin_url(struct search *s, struct str needle);
 uint8_t *search_room(struct search *s, size_t n);
+
+/* What tells one needle from another: its masks, which lie behind it, as well, since a letter of several forms is not its first form's bytes. */
+static inline struct str search_key(const struct search *s)
+{
+    return (struct str){s->needle.p, 2 * s->needle.n};
+}
 
 /* search_matches(s, text): TEXT_PAD bytes behind it may be read. search_in_word(s, word): of a folded text that ends there. */
 bool search_matches(const struct search *s, struct str text);

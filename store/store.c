@@ -252,10 +252,11 @@ int store_remap(struct store *s)
     return mdb_env_set_mapsize(s->env, 0);
 }
 
+/* Where that may not be asked, it is not. */
 static bool in_memory(uintptr_t at, uintptr_t page)
 {
-    unsigned char there = 1;
-    return mincore((void *)(at & ~(page - 1)), page, &there) != 0 || (there & 1) != 0;
+    unsigned char there = 0;
+    return mincore((void *)(at & ~(page - 1)), page, &there) == 0 && (there & 1) != 0;
 }
 
 /* The advice looks at every page, so it is given only where some are not there; whatever comes of it changes no answer. */

@@ -335,8 +335,15 @@ void store_abort(struct store_txn *t);
 void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
 
 /*
+ * store_file_ahead(s, longer): between transactions, make data.mdb long enough for work in the background too, whose transaction then need not
+ * wait for the disk to make it so. ${longer}: it was made longer, and that is on the disk, which takes as long as a commit. After STORE_IO
+ * earlier commits may not be there either, as after a commit that failed: the store is to be opened anew.
+ */
+enum store_status store_file_ahead(struct store *s, bool *longer) __attribute__((warn_unused_result));
+
+/*
  * store_purge_ahead(s, limit, pause, arg): between transactions, read what the next CHANGE_PURGE takes, so that it does not wait for the disk
- * or make up for a long log or for a short file while it holds one. How many records, up to ${limit}, it should be told to delete; 0: a pause
+ * or make up for a long log while it holds one. How many records, up to ${limit}, it should be told to delete; 0: a pause
  * came before that was known, ask again first.
  */
 size_t store_purge_ahead(struct store *s, size_t limit, store_pause_fn *pause, void *arg);

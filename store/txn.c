@@ -338,9 +338,15 @@ void txn_keep_file_ahead(struct store *s)
     keep_ahead(s, AHEAD_LEAST, AHEAD_BYTES);
 }
 
-bool txn_file_grows(struct store *s)
+/* The system tells of pages that it could not write once, and they may be those of an earlier commit. */
+enum store_status store_file_ahead(struct store *s, bool *longer)
 {
-    return keep_ahead(s, AHEAD_UPKEEP, AHEAD_BYTES / 4) && mdb_env_sync(s->env, 1) == 0;
+    *longer = keep_ahead(s, AHEAD_UPKEEP, AHEAD_BYTES / 4);
+    int rc = *longer ? mdb_env_sync(s->env, 1) : 0;
+    if (rc == 0)
+        return STORE_OK;
+    store_fail(s, rc, "sync what makes the file longer");
+    return STORE_IO;
 }
 
 static int begin_try(struct store *s)

@@ -24,7 +24,6 @@ struct view_segment {
     uint64_t *masked; /* rows that the log changed; NULL: none */
     uint64_t *hidden; /* rows of dying projects; NULL: none */
     uint32_t masked_count;
-    uint8_t asked; /* a bit for each sort: its ranks were asked for as a whole */
 };
 
 /* The view's own rows in the order of a sort, ascending; brought up to date when it is asked for. */

@@ -206,8 +206,11 @@ enum store_status visitor_init(struct store_txn *t, const struct store_change *c
     return STORE_OK;
 }
 
-/* Most visitors leave little and are erased at once; what is left of the others goes in slices, invisible from now on. */
-#define ERASE_AT_ONCE 1000
+/*
+ * Most visitors leave little and are erased at once; what is left of the others goes in slices, invisible from now on. Each record may be a page
+ * that is waited for, one after the other, and other callers wait as well.
+ */
+#define ERASE_AT_ONCE 64
 
 enum store_status visitor_erase(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {

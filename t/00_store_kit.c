@@ -173,9 +173,12 @@ struct store_answer kit_apply(struct kit *k, const struct store_change *c)
     static unsigned purges;
     struct store_txn *t;
     struct store_answer answer;
+    bool longer;
     store_read_end(k->s);
-    if (c->kind == CHANGE_PURGE && purges++ % 2 == 0) /* the writer does always; without, it is all done in the transaction */
+    if (c->kind == CHANGE_PURGE && purges++ % 2 == 0) { /* the writer does always; without, it is all done in the transaction */
+        ck_status(store_file_ahead(k->s, &longer), STORE_OK);
         store_purge_ahead(k->s, c->limit, NULL, NULL);
+    }
     ck_status(store_begin(k->s, &t), STORE_OK);
     store_apply(t, c, k->now, &answer);
     if (store_txn_error(t) != STORE_OK) {

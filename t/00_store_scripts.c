@@ -188,6 +188,83 @@ START_TEST(two_needles_that_differ_in_a_letter_are_two)
 }
 END_TEST
 
+/* Columns: two needles that begin as the same bytes, or fold to the same letter, and how many of the four URLs below each finds. */
+static const struct {
+    const char *one, *other;
+    unsigned ones, others;
+} alike[] = {
+    {"\xC3\xA9", "%C3%89", 2, 1},
+    {"\xC3\x89", "%C3%89", 2, 1},
+    {"\xE1\xB9\xA1", "\xE1\xBA\x9B", 1, 1},
+    {"\xE1\xB9\xA0", "%e1%b9%a0", 1, 0},
+    {"\xE1\xB2\x88", "\xEA\x99\x8A", 1, 1},
+};
+
+/* More rows than are looked at one by one, so that what was found is kept. */
+START_TEST(what_one_needle_found_is_not_what_another_does)
+{
+    static const char *const some[] = {"https://a.test/%c3%a9", "https://a.test/%c3%89", "https://a.test/%e1%ba%9b", "https://a.test/%e1%b2%88"};
+    unsigned i = (unsigned)_i / 2;
+    bool turned = _i % 2 != 0;
+    kit_close(&k);
+    kit_segment_rows = 1024;
+    kit_chunk_shift = 8;
+    kit_log_entries = 512;
+    kit_open(&k);
+    w = kit_workspace(&k, "acme");
+    for (unsigned row = 0; row < 600; row++)
+        kit_create(&k, w, row >= 100 && row < 104 ? some[row - 100] : "https://a.test/c/3/8/9/a/%aa/e1/b9", "a.test");
+    kit_purge(&k, 1000);
+    for (int turn = 0; turn < 4; turn++) {
+        bool other = (turn % 2 != 0) != turned;
+        ck_assert_uint_eq(total_of(other ? alike[i].other : alike[i].one), other ? alike[i].others : alike[i].ones);
+    }
+}
+END_TEST
+
+static bool pause_always(void *arg)
+{
+    ++*(unsigned *)arg;
+    return true;
+}
+
+/* Rows that are nearly the needle at each of their letters take long, so a chunk of them is not looked at in one go. */
+START_TEST(a_long_needle_that_is_nearly_everywhere_pauses_within_a_chunk)
+{
+    enum { LONG = 80, ROWS = 600, CHUNK = 512, AT_ONCE = 16 };
+    char url[1024] = "https://a.test/", needle[2 * LONG + 3] = "";
+    unsigned pauses = 0, turns = 0;
+    for (int i = 0; i < LONG; i++) {
+        strcat(url, "%d0%b1");
+        strcat(needle, "\xD0\xB1");
+    }
+    strcat(needle, "\xD0\xB0");
+    kit_close(&k);
+    kit_segment_rows = 1024;
+    kit_chunk_shift = 9;
+    kit_log_entries = 512;
+    kit_open(&k);
+    w = kit_workspace(&k, "acme");
+    for (int i = 0; i < ROWS; i++) {
+        url[15 + 6 * LONG] = '\0';
+        strcat(url, i % 100 == 99 ? "%d0%90" : "/%d0%90");
+        kit_create(&k, w, url, "a.test");
+    }
+    kit_purge(&k, 1000);
+    struct store_list_query q = {.workspace = w, .sort = REPORT_BY_ID, .page = 1, .per_page = 10, .search = str_of(needle),
+                                 .pause = pause_always, .pause_arg = &pauses};
+    struct kit_list l = kit_reports(k.s, &q);
+    for (; l.status == STORE_AGAIN && turns < 1000; turns++) {
+        store_read_end(k.s);
+        l = kit_reports(k.s, &q);
+    }
+    ck_status(l.status, STORE_OK);
+    ck_assert_uint_eq(l.total, ROWS / 100);
+    ck_assert_uint_ge(turns, CHUNK / AT_ONCE);
+    store_read_end(k.s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store scripts");
@@ -197,6 +274,8 @@ int main(void)
     tcase_add_loop_test(tc, a_needle_in_any_script_is_found_whatever_its_case, 0, 4);
     tcase_add_loop_test(tc, letters_are_the_same_where_simple_case_folding_says_so, 0, (int)(sizeof(pairs) / sizeof(*pairs)));
     tcase_add_test(tc, two_needles_that_differ_in_a_letter_are_two);
+    tcase_add_loop_test(tc, what_one_needle_found_is_not_what_another_does, 0, (int)(2 * sizeof(alike) / sizeof(*alike)));
+    tcase_add_test(tc, a_long_needle_that_is_nearly_everywhere_pauses_within_a_chunk);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

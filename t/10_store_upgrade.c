@@ -329,6 +329,55 @@ START_TEST(a_store_of_format_2_takes_the_last_step_alone)
 }
 END_TEST
 
+static void tamper(const void *key, size_t key_n, bool put_back)
+{
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi widget;
+    MDB_val name = {key_n, (void *)(uintptr_t)key};
+    ck_assert_int_eq(mdb_env_create(&env), 0);
+    mdb_env_set_maxdbs(env, 8);
+    mdb_env_set_mapsize(env, MAP_BYTES);
+    ck_assert_int_eq(mdb_env_open(env, k.dir, 0, 0600), 0);
+    ck_assert_int_eq(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    if (put_back)
+        ck_assert_int_eq(mdb_dbi_open(txn, "widget", 0, &widget), 0);
+    if (put_back)
+        ck_assert_int_eq(mdb_del(txn, widget, &name, NULL), 0);
+    else
+        put(txn, "widget", 0, key, key_n, "?", 1);
+    ck_assert_int_eq(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+}
+
+/* Columns: the beginning of the key of what is no conversation, and of what is no message of the first one; its size. */
+static const struct {
+    char tag;
+    size_t size;
+} damages[] = {{'c', 21}, {'m', 33}, {'m', 20}};
+
+/* Walks end at what is damaged, and what they did not come to is there for the start after it. */
+START_TEST(what_is_damaged_stops_it_and_takes_no_message_along)
+{
+    uint8_t key[33];
+    memset(key, 1, sizeof(key)); /* before the first of all */
+    key[0] = (uint8_t)damages[_i].tag;
+    if (damages[_i].tag == 'm')
+        memcpy(key + 1, &talks[0].id, sizeof(talks[0].id));
+    tamper(key, damages[_i].size, false);
+    for (int again = 0; again < 2; again++) {
+        char why[1024] = "", lies[256];
+        snprintf(lies, sizeof(lies), "restore the copy that %s has of it", k.dir);
+        ck_status(open_in(k.dir, false, &k.s, why, sizeof(why)), STORE_CORRUPT);
+        ck_assert_msg(strstr(why, lies) != NULL, "%s", why);
+    }
+    k.s = NULL;
+    tamper(key, damages[_i].size, true);
+    open_here(false);
+    expect_whole(k.s);
+}
+END_TEST
+
 START_TEST(without_a_copy_if_so_told)
 {
     open_here(true);
@@ -487,6 +536,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup_2, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, a_store_of_format_2_takes_the_last_step_alone);
+    tcase_add_loop_test(tc, what_is_damaged_stops_it_and_takes_no_message_along, 0, (int)(sizeof(damages) / sizeof(*damages)));
     tcase_add_loop_test(tc, killed_anywhere_the_next_start_goes_on, 0, 24);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
