@@ -65,17 +65,35 @@ void erase_workspace(struct store_txn *t, uint64_t workspace, uint64_t *left)
         erase_agent(t, &scope, &agent, left);
 }
 
+/* The next scope: behind one that was set aside, and from the first on again where there is none. */
+static bool erasing_next(struct store_txn *t, struct ulid *scope)
+{
+    struct walk w = {0};
+    struct key from;
+    key_space(&w.prefix, SPACE_ERASING);
+    key_of(&from, SPACE_ERASING, &t->s->set_aside);
+    key_bytes(&from, "", 1);
+    bool found = walk_from(t->s, t->mdb, &w, (enum db)schema_space_db[SPACE_ERASING], &from) == STORE_OK && w.k.mv_size == 1 + ULID_BYTES;
+    if (found)
+        memcpy(scope->b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
+    else
+        t->s->set_aside = (struct ulid){{0}};
+    walk_end(&w);
+    return found;
+}
+
+/* A scope in which something is damaged fails, and the transaction with it; others are not to wait for that one. */
 void erase_slice(struct store_txn *t, uint64_t *left)
 {
     while (*left > 0 && t->error == STORE_OK) {
-        struct walk w = {0};
         struct key k;
         struct ulid scope;
-        bool found = walk_begin(t->s, t->mdb, &w, SPACE_ERASING) == STORE_OK && w.k.mv_size == 1 + ULID_BYTES;
-        if (found)
-            memcpy(scope.b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
-        walk_end(&w);
-        if (!found || !erase_scope(t, &scope, left))
+        if (!erasing_next(t, &scope))
+            return;
+        bool gone = erase_scope(t, &scope, left);
+        if (t->error == STORE_CORRUPT)
+            t->s->set_aside = scope;
+        if (!gone)
             return;
         key_of(&k, SPACE_ERASING, &scope);
         txn_del(t, SPACE_ERASING, &k);

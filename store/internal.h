@@ -122,6 +122,7 @@ struct store {
     bool rendered;         /* every record is by this renderer */
     struct fresh *fresh;   /* what was rendered for the snapshot: see render.c */
     struct tend *tend;     /* writer: the upkeep of indexes: see tend.c */
+    struct ulid set_aside; /* writer: a scope whose erasure failed, for the turn; none: see erase.c */
     unsigned upkeep_turn;  /* writer: which kind of work in the background is next: see purge.c */
     bool upkeep_failed;    /* writer: and when: see txn_upkeep_fails */
     int64_t upkeep_failed_at;

@@ -292,6 +292,39 @@ START_TEST(a_message_that_is_not_at_its_place_is_found_out)
 }
 END_TEST
 
+static bool is_erasing(int i)
+{
+    MDB_txn *txn;
+    struct key k;
+    MDB_val v;
+    key_of(&k, SPACE_ERASING, &talks[i].visitor);
+    ck_status(store_snapshot(kit.s, &txn), STORE_OK);
+    enum store_status status = store_get(kit.s, txn, SPACE_ERASING, &k, &v);
+    store_read_end(kit.s);
+    return status == STORE_OK;
+}
+
+START_TEST(a_damaged_conversation_keeps_no_other_from_being_erased)
+{
+    struct store_txn *t;
+    fill();
+    ck_status(store_begin(kit.s, &t), STORE_OK);
+    for (int i = 0; i < 200; i++)
+        post(t, 1 + i % 2, STR("mine"));
+    ck_status(store_commit(t), STORE_OK);
+    overwrite(&ids[LONG - 200], its_conversation);
+    for (int i = 0; i < 3; i++) {
+        ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, .agent = agent, .visitor = talks[i].visitor}), STORE_OK);
+        ck_assert(is_erasing(i));
+    }
+    for (int i = 0; i < 1000 && (is_erasing(1) || is_erasing(2)); i++)
+        kit_status(&kit, &(struct store_change){.kind = CHANGE_PURGE, .limit = 50});
+    ck_assert(is_erasing(0) && !is_erasing(1) && !is_erasing(2));
+    kit_close(&kit);
+    begin();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store chain");
@@ -303,6 +336,7 @@ int main(void)
     tcase_add_test(tc, any_place_of_a_long_conversation_is_a_few_steps_away);
     tcase_add_test(tc, a_commit_of_messages_of_many_conversations_changes_few_pages);
     tcase_add_loop_test(tc, a_message_that_is_not_at_its_place_is_found_out, 0, sizeof(spoils) / sizeof(spoils[0]));
+    tcase_add_test(tc, a_damaged_conversation_keeps_no_other_from_being_erased);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }
