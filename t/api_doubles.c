@@ -45,7 +45,8 @@ const char *played_header(const char *name)
     for (size_t i = 0; i < played.headers_count; ++i)
         if (strcmp(played.headers[i].name, name) == 0)
             return played.headers[i].value;
-    return NULL;
+    ssize_t at = h2o_find_header_by_str(&h2o.res.headers, name, strlen(name), -1); /* those that were pushed */
+    return at < 0 ? NULL : h2o_strdup(&h2o.pool, h2o.res.headers.entries[at].value.base, h2o.res.headers.entries[at].value.len).base;
 }
 
 /* ---- a request ---- */
@@ -61,7 +62,7 @@ static const struct route *route_find(const char *method, const char *path)
 void played_send(const char *method, const char *path, const char *const *args, const char *input, const char *const *headers)
 {
     struct request *r = &played.request;
-    h2o.headers = (h2o_headers_t){NULL, 0, 0};
+    h2o.headers = h2o.res.headers = (h2o_headers_t){NULL, 0, 0};
     for (; headers != NULL && *headers != NULL; headers += 2)
         h2o_add_header_by_str(&h2o.pool, &h2o.headers, headers[0], strlen(headers[0]), 1, NULL, headers[1], strlen(headers[1]));
     h2o.path_normalized = h2o_iovec_init(path, strlen(path));

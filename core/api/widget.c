@@ -96,7 +96,7 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
 {
     const struct value *v = &r->values[field];
     *out = (struct ulid){{0}};
-    if (!v->sent || ulid_parse(v->text, out))
+    if (!v->sent || (ulid_parse(v->text, out) && !ulid_none(out))) /* none is all zeros, which stands for no id within */
         return true;
     reply_invalid(r, r->route->fields[field].name, "must be an id, as earlier answers gave them");
     return false;
