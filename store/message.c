@@ -108,6 +108,7 @@ static enum store_status newest(struct store *s, MDB_txn *txn, const struct stor
     struct store_conversation c;
     key_of(&k, SPACE_CONVERSATION, &q->conversation);
     enum store_status status = store_get(s, txn, SPACE_CONVERSATION, &k, &v);
+    *out = (struct chained){.record = NULL};
     if (status == STORE_OK && !schema_read_conversation(v, &c))
         return store_corrupt(s, "a conversation's record");
     if (status == STORE_OK)

@@ -139,14 +139,21 @@ static void turn_round(struct page *page)
     }
 }
 
+/* Zeros are below all ids: who knows no message yet asks so for the first ones. */
+static bool after_given(struct request *r, struct ulid *out)
+{
+    const struct value *v = &r->values[PAGE_AFTER];
+    return (v->sent && ulid_parse(v->text, out) && ulid_none(out)) || widget_ulid(r, PAGE_AFTER, out);
+}
+
 /* The messages, oldest first; false: 422 or 503 was replied. */
 static bool page_gather(struct request *r, const struct ulid *seen_after, const struct value *values, struct page *page)
 {
     struct store_messages_query q = {.conversation = page->conversation,
                                      .limit = values == NULL ? WIDGET_MESSAGES_INIT : (unsigned)values[PAGE_LIMIT].number};
-    if (values != NULL && (!widget_ulid(r, PAGE_AFTER, &q.after) || !widget_ulid(r, PAGE_BEFORE, &q.before)))
+    if (values != NULL && (!after_given(r, &q.after) || !widget_ulid(r, PAGE_BEFORE, &q.before)))
         return false;
-    q.newest = ulid_none(&q.after);
+    q.newest = values == NULL || !values[PAGE_AFTER].sent;
     if (memcmp(q.after.b, seen_after->b, ULID_BYTES) < 0)
         q.after = *seen_after;
     store_message_each(r->store, &q, add_message, page);
