@@ -156,35 +156,62 @@ static bool letters_exact(const struct search *s)
     return true;
 }
 
-/* Rows between which there may be a pause: a URL that is nearly a long needle at each of its letters takes a fifth of a millisecond. */
-static uint32_t rows_at_once(const struct search *s)
+/* How many of ${rows} are looked at before there may be a pause. */
+static uint32_t some_at_once(const struct chunk *c, const struct search *s, const uint16_t *rows, uint32_t count)
 {
-    return s->needle.n > 64 ? 16 : 256;
+    uint64_t work = 0;
+    uint32_t n = 0;
+    for (; n < count && work < SEARCH_WORK; n++)
+        work += search_work(s, c->offset[rows[n] + 1] - c->offset[rows[n]]);
+    return n;
 }
 
-/* From the ${from}th row that has to be looked at; true when that was all, else ${from} moves on. */
-static bool look(const struct chunk *c, const struct search *s, const uint64_t *maybe, uint32_t count, uint32_t *from,
-                 const struct store_list_query *q, uint64_t *bits)
+static bool look_at_all(const struct chunk *c, const struct search *s, uint32_t *from, const struct store_list_query *q, uint64_t *bits)
 {
-    enum { ALL_FROM = 4 }; /* when a quarter has to be looked at, all are, in one go */
-    uint16_t rows[(1u << CHUNK_ROWS_SHIFT) / ALL_FROM];
-    bool all = count > c->head->rows / ALL_FROM;
-    uint32_t n = 0, step = rows_at_once(s);
-    for (uint32_t word = 0; !all && word < c->bitmap; word++)
-        for (uint64_t left = maybe[word]; left != 0; left &= left - 1)
-            rows[n++] = (uint16_t)(word * 64 + (uint32_t)__builtin_ctzll(left));
-    for (n = all ? c->head->rows : n; *from < n; *from += step) {
-        uint32_t end = n - *from < step ? n : *from + step;
-        if (all)
-            search_rows(s, c->text, c->offset, *from, end, bits);
-        else
-            search_some(s, c->text, c->offset, rows + *from, end - *from, bits);
-        if (end < n && store_paused(q)) {
+    for (uint32_t end; *from < c->head->rows; *from = end) {
+        end = search_reach(s, c->offset, *from, c->head->rows);
+        search_rows(s, c->text, c->offset, *from, end, bits);
+        if (end < c->head->rows && store_paused(q)) {
             *from = end;
             return false;
         }
     }
     return true;
+}
+
+static bool look_at_some(const struct chunk *c, const struct search *s, const uint16_t *rows, uint32_t count, uint32_t *from,
+                         const struct store_list_query *q, uint64_t *bits)
+{
+    for (uint32_t at = 0, n; at < count; at += n) {
+        n = some_at_once(c, s, rows + at, count - at);
+        search_some(s, c->text, c->offset, rows + at, n, bits);
+        if (at + n < count && store_paused(q)) {
+            *from = rows[at + n];
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * At the rows of ${maybe} from ${from} on; false: a pause came, and ${from} moved on. It is a row's number, since what is found leaves ${maybe} by
+ * the next time.
+ */
+static bool look(const struct chunk *c, const struct search *s, const uint64_t *maybe, uint32_t count, uint32_t *from,
+                 const struct store_list_query *q, uint64_t *bits)
+{
+    enum { ALL_FROM = 4 }; /* when a quarter has to be looked at, all are, in one go */
+    uint16_t rows[(1u << CHUNK_ROWS_SHIFT) / ALL_FROM];
+    uint32_t n = 0;
+    if (count > c->head->rows / ALL_FROM)
+        return look_at_all(c, s, from, q, bits);
+    for (uint32_t word = *from / 64; word < c->bitmap; word++)
+        for (uint64_t left = maybe[word]; left != 0; left &= left - 1)
+            rows[n++] = (uint16_t)(word * 64 + (uint32_t)__builtin_ctzll(left));
+    uint32_t seen = 0;
+    while (seen < n && rows[seen] < *from)
+        seen++;
+    return look_at_some(c, s, rows + seen, n - seen, from, q, bits);
 }
 
 bool chunk_match(const struct chunk *c, const struct search *s, uint32_t *from, const struct store_list_query *q, uint64_t *bits)

@@ -165,9 +165,25 @@ static bool letters_match(const struct search *s, const uint8_t *p)
     return true;
 }
 
+#ifdef __SSE2__
+static inline bool sixteen_match(const struct search *s, const uint8_t *p, size_t at)
+{
+    __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(p + at));
+    __m128i masks = _mm_loadu_si128((const __m128i *)(const void *)(s->masks + at));
+    __m128i want = _mm_loadu_si128((const __m128i *)(const void *)(s->want + at));
+    return _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_or_si128(text, masks), want)) == 0xffff;
+}
+#endif
+
 static inline bool matches_at(const struct search *s, const uint8_t *p)
 {
-    for (size_t i = 0; i < s->needle.n; i++)
+    size_t i = 0;
+#ifdef __SSE2__
+    for (; i + 16 <= s->needle.n; i += 16)
+        if (!sixteen_match(s, p, i))
+            return false;
+#endif
+    for (; i < s->needle.n; i++)
         if ((p[i] | s->masks[i]) != s->want[i])
             return false;
     return s->letter_count == 0 || letters_match(s, p);
@@ -266,6 +282,14 @@ void search_some(const struct search *s, const uint8_t *text, const uint32_t *of
         if (last >= at && find(s, &pair, at, last) <= last)
             bit_set(bits, rows[i]);
     }
+}
+
+uint32_t search_reach(const struct search *s, const uint32_t *offset, uint32_t from, uint32_t to)
+{
+    uint32_t end = from + 1;
+    while (end < to && search_work(s, offset[end + 1] - offset[from]) <= SEARCH_WORK)
+        end++;
+    return end;
 }
 
 void search_note_grams(struct str text, uint64_t *grams)

@@ -77,6 +77,19 @@ bool search_lacks(const struct search *s, const uint64_t *grams);
 void search_rows(const struct search *s, const uint8_t *text, const uint32_t *offset, uint32_t from, uint32_t to, uint64_t *bits);
 /* search_some(…): likewise, of ${rows} alone. */
 void search_some(const struct search *s, const uint8_t *text, const uint32_t *offset, const uint16_t *rows, uint32_t count, uint64_t *bits);
+
+/*
+ * How much is looked at between two looks whether to pause, in letters compared: a text that is nearly the needle at each of its letters takes
+ * as many as the one has times the other. search_work(s, n): that of a text of ${n} bytes. search_reach(s, offset, from, to): the row, ${to} at
+ * most, before which so much has been done when it begins with ${from}, and which is not ${from}.
+ */
+#define SEARCH_WORK ((uint64_t)1 << 19)
+
+static inline uint64_t search_work(const struct search *s, size_t n)
+{
+    return (uint64_t)n * s->needle.n;
+}
+uint32_t search_reach(const struct search *s, const uint32_t *offset, uint32_t from, uint32_t to);
 void search_end(struct search *s);
 
 /* For needle.c. search_fold(c): ASCII in lower case. search_ready(s): needle and masks are there; choose what is looked at. */
