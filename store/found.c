@@ -4,20 +4,19 @@
 
 #define KEPT_BYTES ((size_t)32 << 20)
 
-struct found {
-    struct found *next;
-    uint64_t workspace;
-    char *needle;
-    size_t needle_n;
-    struct found_segment *segments;
-    size_t count, cap, bytes;
-};
+static void segment_free(struct found_segment *g)
+{
+    free(g->bits);
+    free(g->looked);
+}
 
 static void found_free(struct found *f)
 {
     for (size_t i = 0; i < f->count; i++)
-        free(f->segments[i].bits);
+        segment_free(&f->segments[i]);
     free(f->segments);
+    buf_free(&f->own.bits);
+    buf_free(&f->names.bits);
     free(f->needle);
     free(f);
 }
@@ -43,6 +42,13 @@ static void make_room(struct store *s)
         found_free(*at);
         *at = NULL;
     }
+}
+
+static void grown(struct store *s, struct found *f, size_t bytes)
+{
+    f->bytes += bytes;
+    s->found_bytes += bytes;
+    make_room(s);
 }
 
 static struct found *found_new(struct store *s, uint64_t workspace, struct str needle)
@@ -102,8 +108,53 @@ struct found_segment *found_add(struct store *s, struct found *f, uint64_t part,
     if (bits == NULL)
         return NULL;
     f->segments[f->count++] = (struct found_segment){.part = part, .bits = bits};
-    f->bytes += words * sizeof(*bits);
-    s->found_bytes += words * sizeof(*bits);
-    make_room(s);
+    grown(s, f, words * sizeof(*bits));
     return &f->segments[f->count - 1];
+}
+
+/* Room for the rows that are looked at one by one. */
+static bool note_looks(struct store *s, struct found *f, struct found_segment *g, uint32_t words)
+{
+    if (g->looked != NULL)
+        return true;
+    g->looked = calloc(words, sizeof(*g->looked));
+    if (g->looked != NULL)
+        grown(s, f, words * sizeof(*g->looked));
+    return g->looked != NULL;
+}
+
+bool found_note(struct store *s, struct found *f, uint64_t part, uint32_t words, uint32_t row, bool matches)
+{
+    struct found_segment *g = found_segment(f, part);
+    if (g == NULL)
+        g = found_add(s, f, part, words);
+    if (g == NULL || !note_looks(s, f, g, words))
+        return false;
+    bit_set(g->looked, row);
+    if (matches)
+        bit_set(g->bits, row);
+    return true;
+}
+
+uint64_t *found_rows(struct store *s, struct found *f, struct found_rows *rows, uint64_t made, uint32_t count)
+{
+    size_t bytes = ((size_t)count + 63) / 64 * sizeof(uint64_t), before = rows->bits.n;
+    if (rows->made != made) {
+        rows->made = made;
+        rows->looked = 0;
+        if (before != 0)
+            memset(rows->bits.p, 0, before);
+    }
+    if (bytes <= before)
+        return (uint64_t *)(void *)rows->bits.p;
+    char *more = buf_reserve(&rows->bits, bytes - before);
+    if (more == NULL) {
+        buf_free(&rows->bits);
+        rows->made = 0;
+        return NULL;
+    }
+    memset(more, 0, bytes - before);
+    rows->bits.n = bytes;
+    grown(s, f, bytes - before);
+    return (uint64_t *)(void *)rows->bits.p;
 }

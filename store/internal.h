@@ -115,6 +115,7 @@ struct store {
     struct names *names; /* of workspaces' projects, the latest asked for first: see names.h */
     struct found *found; /* what searches found, the latest first: see found.h */
     size_t found_bytes;
+    uint64_t rows_made; /* how often the rows of a view, or names, were begun anew */
     uint64_t page_mark;   /* the list asked for last, and how many steps to its page were taken before a pause: see page.h */
     unsigned page_steps;
     unsigned good, decent; /* the bounds that results are brought to; both 0: whatever they are */

@@ -1,3 +1,4 @@
+#include "found.h"
 #include "names.h"
 #include "page.h"
 #include "search.h"
@@ -118,23 +119,38 @@ static enum store_status take_all(struct project_list *l, const struct names *n)
     return status;
 }
 
+/* The rows that have the needle; what was found stays, as they become more. */
+static enum store_status search_names(struct project_list *l, const struct names *n, const uint64_t **out)
+{
+    struct found *found = found_needle(l->s, l->q->workspace, search_key(&l->search));
+    uint32_t rows = (uint32_t)(n->rows.n / sizeof(struct names_row));
+    const uint32_t *offset = (const uint32_t *)(const void *)n->offset.p;
+    uint64_t *bits = found == NULL ? NULL : found_rows(l->s, found, &found->names, n->made, rows);
+    if (bits == NULL && (found == NULL || rows != 0))
+        return store_fail(l->s, ENOMEM, "search");
+    for (uint32_t end; found->names.looked < rows; ) {
+        end = search_reach(&l->search, offset, found->names.looked, rows);
+        search_rows(&l->search, (const uint8_t *)n->text.p, offset, found->names.looked, end, bits);
+        found->names.looked = end;
+        if (end < rows && store_paused(l->q))
+            return STORE_AGAIN;
+    }
+    *out = bits;
+    return STORE_OK;
+}
+
 static enum store_status take_matching(struct project_list *l, const struct names *n, uint64_t *total)
 {
-    enum store_status status = STORE_OK;
-    uint32_t rows = (uint32_t)(n->rows.n / sizeof(struct names_row)), count = names_count(n);
-    uint64_t *bits = calloc(rows / 64 + 1, sizeof(*bits));
-    if (bits == NULL)
-        return store_fail(l->s, ENOMEM, "search");
-    search_rows(&l->search, (const uint8_t *)n->text.p, (const uint32_t *)(const void *)n->offset.p, 0, rows, bits);
+    const uint64_t *bits = NULL;
+    enum store_status status = search_names(l, n, &bits);
     *total = 0;
-    for (uint32_t at = 0; at < count && status == STORE_OK; at++) {
+    for (uint32_t at = 0, count = names_count(n); at < count && status == STORE_OK; at++) {
         uint32_t row = row_at(l, n, at);
         if (!bit_test(bits, row))
             continue;
         if ((*total)++ >= l->page.skip && l->page.count < l->page.want)
             status = take_project(l, id_of(n, row));
     }
-    free(bits);
     return status;
 }
 

@@ -15,6 +15,7 @@ struct report_list {
     struct search search;
     struct found *found; /* NULL: nothing is searched */
     bool worked;         /* a chunk was searched, or rows put in order: some of it is done, so it may pause */
+    uint64_t work;       /* letters compared one row by one since it was last asked whether to pause */
     struct steps steps;
     struct view *view;
     struct run *runs;
@@ -115,36 +116,87 @@ static enum store_status search_chunks(struct report_list *l, const struct segme
     return STORE_OK;
 }
 
-static void search_few(const struct search *search, const struct segment *g, uint64_t *bits)
+/* Was that row looked at, with its chunk or on its own? */
+static bool is_known(const struct segment *g, const struct found_segment *known, uint32_t row)
 {
-    for (uint32_t word = 0; word < g->words; word++) {
-        for (uint64_t left = bits[word]; left != 0; left &= left - 1) {
-            uint32_t row = word * 64 + (uint32_t)__builtin_ctzll(left);
-            if (!search_matches(search, segment_url(g, row)))
-                bit_clear(bits, row);
-        }
+    return known != NULL && (row >> g->chunk_shift < known->chunks || (known->looked != NULL && bit_test(known->looked, row)));
+}
+
+/* May there be a pause, after a look at a text of so many bytes? */
+static bool pause_after(struct report_list *l, size_t n)
+{
+    l->work += search_work(&l->search, n);
+    if (l->work < SEARCH_WORK)
+        return false;
+    l->work = 0;
+    return store_paused(l->q);
+}
+
+/* Does the URL of a row match? STORE_AGAIN: a pause came, and from the next turn on what is found is kept, so that each turn comes further. */
+static enum store_status search_row(struct report_list *l, const struct view_segment *in, uint32_t row, bool *matches)
+{
+    const struct segment *g = &in->segment;
+    const struct found_segment *known = found_segment(l->found, in->fixed);
+    *matches = is_known(g, known, row) && bit_test(known->bits, row);
+    if (is_known(g, known, row))
+        return STORE_OK;
+    struct str url = segment_url(g, row);
+    *matches = search_matches(&l->search, url);
+    if (l->found->slow && !found_note(l->s, l->found, in->fixed, g->words, row, *matches))
+        return store_fail(l->s, ENOMEM, "search");
+    if (!pause_after(l, url.n))
+        return STORE_OK;
+    l->found->slow = true;
+    return STORE_AGAIN;
+}
+
+/* Leave of ${rows} those that match. */
+static enum store_status search_few(struct report_list *l, const struct view_segment *in, uint16_t *rows, uint32_t *count)
+{
+    enum store_status status = STORE_OK;
+    uint32_t n = 0;
+    for (uint32_t i = 0; l->found != NULL && status == STORE_OK && i < *count; i++) {
+        bool matches;
+        status = search_row(l, in, rows[i], &matches);
+        rows[n] = rows[i];
+        n += matches;
     }
+    *count = l->found == NULL ? *count : n;
+    return status;
+}
+
+static enum store_status search_few_bits(struct report_list *l, const struct view_segment *in, uint64_t *bits)
+{
+    uint16_t rows[FEW_ROWS];
+    uint32_t n = 0;
+    for (uint32_t word = 0; word < in->segment.words; word++)
+        for (uint64_t left = bits[word]; left != 0; left &= left - 1)
+            rows[n++] = (uint16_t)(word * 64 + (uint32_t)__builtin_ctzll(left));
+    enum store_status status = search_few(l, in, rows, &n);
+    memset(bits, 0, in->segment.words * sizeof(*bits));
+    for (uint32_t i = 0; i < n; i++)
+        bit_set(bits, rows[i]);
+    return status;
 }
 
 /* Leave of ${bits} (${count} of them) those that match. */
 static enum store_status search_segment(struct report_list *l, const struct view_segment *in, uint64_t *bits, uint32_t *count)
 {
     const struct segment *g = &in->segment;
+    enum store_status status = STORE_OK;
     if (l->found == NULL || *count == 0)
         return STORE_OK;
     struct found_segment *known = found_segment(l->found, in->fixed);
-    if (known == NULL && *count <= FEW_ROWS) {
-        search_few(&l->search, g, bits);
+    if (*count <= FEW_ROWS && (known == NULL || (known->chunks == 0 && known->from == 0))) {
+        status = search_few_bits(l, in, bits);
     } else {
         if (known == NULL && (known = found_add(l->s, l->found, in->fixed, g->words)) == NULL)
             return store_fail(l->s, ENOMEM, "search");
-        enum store_status status = search_chunks(l, g, known);
-        if (status != STORE_OK)
-            return status;
+        status = search_chunks(l, g, known);
         and_bits(bits, known->bits, g->words);
     }
     *count = count_bits(bits, g->words);
-    return STORE_OK;
+    return status;
 }
 
 /* ---- a project's rows of a segment, where they are few ---- */
@@ -172,20 +224,17 @@ static int compare_u32(const void *a, const void *b)
 }
 
 /* Those that match are the run, in the order of the sort. */
-static void match_few(struct report_list *l, const struct view_segment *in, const uint16_t *rows, uint32_t count, struct run *run)
+static enum store_status match_few(struct report_list *l, const struct view_segment *in, const uint16_t *rows, uint32_t count, struct run *run)
 {
-    const struct segment *g = &in->segment;
-    const uint16_t *rank = ranks_of(g, l->q->sort);
-    const struct found_segment *known = l->found == NULL ? NULL : found_segment(l->found, in->fixed);
-    bool searched = known != NULL && known->chunks == g->chunk_count;
+    const uint16_t *rank = ranks_of(&in->segment, l->q->sort);
+    uint16_t passing[FEW_ROWS];
     uint32_t *out = l->few, n = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t row = rows[i];
-        if (!few_pass(l->q, in, row))
-            continue;
-        if (l->found == NULL || (searched ? bit_test(known->bits, row) : search_matches(&l->search, segment_url(g, row))))
-            out[n++] = (rank == NULL ? 0 : (uint32_t)rank[row]) << 16 | row;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        if (few_pass(l->q, in, rows[i]))
+            passing[n++] = rows[i];
+    enum store_status status = search_few(l, in, passing, &n);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = (rank == NULL ? 0 : (uint32_t)rank[passing[i]]) << 16 | passing[i];
     if (rank != NULL)
         qsort(out, n, sizeof(*out), compare_u32);
     for (uint32_t i = 0; i < n; i++)
@@ -193,6 +242,7 @@ static void match_few(struct report_list *l, const struct view_segment *in, cons
     run->rows = out;
     run->ranks = run->count = n;
     l->few += n;
+    return status;
 }
 
 /* ---- the view's own rows ---- */
@@ -204,29 +254,44 @@ static bool row_passes(const struct report_list *l, const struct view_row *r)
            !view_is_dying(l->view, r->project);
 }
 
+/* Those of them that have the needle; what was found stays, as they become more. */
+static enum store_status search_own(struct report_list *l, const uint64_t **out)
+{
+    const struct view *v = l->view;
+    struct found_rows *own = &l->found->own;
+    const uint32_t *offset = (const uint32_t *)(const void *)v->offset.p;
+    uint64_t *bits = found_rows(l->s, l->found, own, v->made, v->row_count);
+    if (bits == NULL)
+        return store_fail(l->s, ENOMEM, "search");
+    while (own->looked < v->row_count) {
+        uint32_t end = search_reach(&l->search, offset, own->looked, v->row_count);
+        search_rows(&l->search, (const uint8_t *)v->text.p, offset, own->looked, end, bits);
+        own->looked = end;
+        if (end < v->row_count && store_paused(l->q))
+            return STORE_AGAIN;
+    }
+    *out = bits;
+    return STORE_OK;
+}
+
 static enum store_status match_own(struct report_list *l, struct run *run)
 {
     const struct view_order *order;
     struct view *v = l->view;
-    uint64_t *bits = NULL;
+    const uint64_t *bits = NULL;
     if (v->row_count == 0)
         return STORE_OK;
     l->worked = l->worked || v->orders[l->q->sort].moved_count != 0;
     enum store_status status = view_order(l->s, v, l->q->sort, l->q, &order);
+    if (status == STORE_OK && l->found != NULL)
+        status = search_own(l, &bits);
     if (status != STORE_OK)
         return status;
-    if (l->found != NULL) {
-        bits = calloc((v->row_count + 63) / 64, sizeof(*bits));
-        if (bits == NULL)
-            return store_fail(l->s, ENOMEM, "search");
-        search_rows(&l->search, (const uint8_t *)v->text.p, (const uint32_t *)(const void *)v->offset.p, 0, v->row_count, bits);
-    }
     for (size_t i = 0; i < order->count; i++) {
         uint32_t row = order->rows[i];
         if ((bits == NULL || bit_test(bits, row)) && row_passes(l, &v->rows[row]))
             l->own[run->count++] = row;
     }
-    free(bits);
     run->rows = l->own;
     run->ranks = run->count;
     return STORE_OK;
@@ -347,7 +412,7 @@ static enum store_status match_all(struct report_list *l, uint64_t *total)
             if (steps_pause(&l->steps))
                 return STORE_AGAIN;
             if (few_of_project(l->q, run->segment, &rows, &few)) {
-                match_few(l, &v->segments[i], rows, few, run);
+                status = match_few(l, &v->segments[i], rows, few, run);
             } else {
                 run->count = filter_segment(l->q, &v->segments[i], bits);
                 status = search_segment(l, &v->segments[i], bits, &run->count);

@@ -76,7 +76,7 @@ static bool add_row(struct names *n, uint64_t id, int64_t created_at, struct str
 
 /* ---- reading the indexes ---- */
 
-static bool begin_reading(struct names *n, MDB_txn *txn, uint64_t upto)
+static bool begin_reading(struct store *s, struct names *n, MDB_txn *txn, uint64_t upto)
 {
     static const char pad[TEXT_PAD];
     uint32_t zero = 0;
@@ -85,6 +85,7 @@ static bool begin_reading(struct names *n, MDB_txn *txn, uint64_t upto)
     n->upto = upto;
     n->snapshot = mdb_txn_id(txn);
     n->read = true;
+    n->made = ++s->rows_made;
     buf_reset(&n->rows);
     buf_reset(&n->text);
     buf_reset(&n->offset);
@@ -352,7 +353,7 @@ static enum store_status bring_up(struct store *s, MDB_txn *txn, struct names *n
 {
     uint64_t given;
     enum store_status status = numbers_given(s, txn, &given);
-    if (status == STORE_OK && n->phase == NAMES_NEW && is_old(n, given) && !begin_reading(n, txn, given))
+    if (status == STORE_OK && n->phase == NAMES_NEW && is_old(n, given) && !begin_reading(s, n, txn, given))
         status = store_fail(s, ENOMEM, "list projects");
     if (status == STORE_OK)
         status = read_all(s, txn, n, given, q);

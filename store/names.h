@@ -29,6 +29,7 @@ struct names {
     size_t snapshot;      /* in which the reading, or the striking out, began */
     bool read;            /* the indexes were */
     size_t looked, kept;  /* striking out: so many of the order of dates were looked at, so many of them are still there */
+    uint64_t made;        /* another number each time the rows begin anew; until then they only become more, and their names stay */
     struct buf rows;      /* of struct names_row */
     struct buf text;      /* their names, each ending in a NUL, and TEXT_PAD bytes */
     struct buf offset;    /* of uint32_t: rows + 1 */

@@ -301,10 +301,11 @@ static void segments_free(struct view_segment *segments, size_t count)
     free(segments);
 }
 
-static bool rows_clear(struct view *v)
+static bool rows_clear(struct store *s, struct view *v)
 {
     static const char pad[TEXT_PAD];
     uint32_t zero = 0;
+    v->made = ++s->rows_made;
     v->row_count = 0;
     if (v->slots != NULL)
         memset(v->slots, 0, v->slot_count * sizeof(*v->slots));
@@ -384,7 +385,7 @@ static enum store_status begin_anew(struct store *s, struct view *v, const struc
     buf_reset(&v->manifest);
     buf_add(&v->manifest, &m->head, sizeof(m->head));
     buf_add(&v->manifest, m->segments, m->count * sizeof(*m->segments));
-    if (segments == NULL || v->grams == NULL || !rows_clear(v) || !buf_ok(&v->manifest)) {
+    if (segments == NULL || v->grams == NULL || !rows_clear(s, v) || !buf_ok(&v->manifest)) {
         free(segments);
         return store_fail(s, ENOMEM, "hold a view");
     }

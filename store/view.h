@@ -50,6 +50,7 @@ struct view {
     uint64_t *grams; /* a bit for each code of three letters that comes in any of its texts; those of rows that went stay */
     struct view_row *rows;
     uint32_t row_count, row_cap;
+    uint64_t made;     /* another number each time its rows begin anew; until then they only become more, and their URLs stay */
     struct buf text;   /* the rows' URLs, each ending in a NUL, and TEXT_PAD bytes */
     struct buf offset; /* of uint32_t: row_count + 1 */
     uint32_t *slots;   /* id → row + 1, hashed */

@@ -52,13 +52,13 @@ static struct store_list_query query(void)
 }
 
 /* Turns until the list is there, which has so many in all. */
-static unsigned turns_to(const struct store_list_query *q, uint64_t total)
+static unsigned turns_to(const struct store_list_query *q, bool projects, uint64_t total)
 {
     unsigned turns = 1;
-    struct kit_list l = kit_reports(k.s, q);
+    struct kit_list l = projects ? kit_projects(k.s, q) : kit_reports(k.s, q);
     for (; l.status == STORE_AGAIN && turns < 2000; turns++) {
         store_read_end(k.s);
-        l = kit_reports(k.s, q);
+        l = projects ? kit_projects(k.s, q) : kit_reports(k.s, q);
     }
     ck_status(l.status, STORE_OK);
     ck_assert_uint_eq(l.total, total);
@@ -81,8 +81,102 @@ START_TEST(a_search_of_a_chunk_goes_on_at_the_row_before_which_it_paused)
         kit_create(&k, w, "https://a.test/other", "a.test");
     kit_purge(&k, 1000);
     struct store_list_query q = query();
-    ck_assert_uint_ge(turns_to(&q, ROWS / 2), ROWS / AT_ONCE);
-    ck_assert_uint_eq(turns_to(&q, ROWS / 2), 1);
+    ck_assert_uint_ge(turns_to(&q, false, ROWS / 2), ROWS / AT_ONCE);
+    ck_assert_uint_eq(turns_to(&q, false, ROWS / 2), 1);
+}
+END_TEST
+
+static void few_among_others(bool graded)
+{
+    for (unsigned i = 0; i < ROWS; i++) {
+        uint64_t id = create_near(i, "few.test");
+        if (graded)
+            kit_done(&k, id, 1, 100);
+    }
+    for (unsigned i = 0; i < OTHERS; i++)
+        kit_create(&k, w, "https://a.test/other", "a.test");
+    kit_purge(&k, 1000);
+}
+
+START_TEST(a_search_pauses_within_the_few_rows_of_a_project)
+{
+    struct store_project p;
+    few_among_others(false);
+    ck_status(kit_project(k.s, w, "few.test", &p), STORE_OK);
+    struct store_list_query q = query();
+    q.project = p.id;
+    for (q.sort = REPORT_BY_ID; q.sort <= REPORT_BY_SCORE; q.sort++) {
+        unsigned turns = turns_to(&q, false, ROWS / 2);
+        if (q.sort == REPORT_BY_ID)
+            ck_assert_uint_ge(turns, ROWS / AT_ONCE);
+        else
+            ck_assert_uint_eq(turns, 1);
+    }
+    q.sort = REPORT_BY_ID;
+    q.project = 0; /* what was found of these rows is no reason to leave out others, or to look at them again */
+    ck_assert_uint_gt(turns_to(&q, false, ROWS / 2), 1);
+    q.pause = NULL;
+    turns_to(&q, false, ROWS / 2);
+}
+END_TEST
+
+START_TEST(a_search_pauses_within_the_few_rows_that_a_filter_lets_through)
+{
+    few_among_others(true);
+    struct store_list_query q = query();
+    q.result = RESULT_GOOD;
+    ck_assert_uint_ge(turns_to(&q, false, ROWS / 2), ROWS / AT_ONCE);
+    ck_assert_uint_eq(turns_to(&q, false, ROWS / 2), 1);
+}
+END_TEST
+
+START_TEST(a_search_pauses_within_the_rows_of_the_log_and_keeps_what_it_found)
+{
+    struct store_list_query q = query();
+    for (unsigned i = 0; i < ROWS; i++)
+        create_near(i, "a.test");
+    ck_assert_uint_ge(turns_to(&q, false, ROWS / 2), ROWS / AT_ONCE);
+    ck_assert_uint_eq(turns_to(&q, false, ROWS / 2), 1);
+    for (unsigned i = 0; i < 2; i++)
+        create_near(i, "a.test");
+    ck_assert_uint_le(turns_to(&q, false, ROWS / 2 + 1), 5); /* for their records of the log, and their order */
+    struct store_change c = {.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = 1};
+    ck_status(kit_status(&k, &c), STORE_OK);
+    turns_to(&q, false, ROWS / 2);
+    for (unsigned i = 0; i < OTHERS; i++) /* it becomes a segment, and others lie where they lay */
+        kit_create(&k, w, "https://a.test/other", "a.test");
+    kit_purge(&k, 1000);
+    for (unsigned i = 0; i < 2; i++)
+        create_near(i, "a.test");
+    turns_to(&q, false, ROWS / 2 + 1);
+}
+END_TEST
+
+START_TEST(a_search_of_projects_pauses_among_long_names)
+{
+    enum { PROJECTS = 300, LONG = 240, HALF = 100 };
+    char name[LONG + 32];
+    for (unsigned i = 0; i < PROJECTS; i++) {
+        memset(name, 'a', LONG);
+        for (unsigned at = HALF - 1; i % 2 == 0 && at < LONG; at += HALF)
+            name[at] = 'b'; /* nearly */
+        snprintf(name + LONG, sizeof(name) - LONG, "%u", i);
+        kit_create(&k, w, "https://a.test/", name);
+    }
+    memset(needle, 'a', HALF);
+    needle[HALF] = '\0';
+    struct store_list_query q = query();
+    q.sort = PROJECT_BY_NAME;
+    q.pause = NULL;
+    q.search = STR("nothing"); /* it reads them all */
+    turns_to(&q, true, 0);
+    q.pause = pause_always;
+    q.search = str_of(needle);
+    ck_assert_uint_ge(turns_to(&q, true, PROJECTS / 2), PROJECTS * LONG * HALF >> 19);
+    ck_assert_uint_eq(turns_to(&q, true, PROJECTS / 2), 1);
+    name[0] = 'c';
+    kit_create(&k, w, "https://a.test/", name);
+    turns_to(&q, true, PROJECTS / 2 + 1);
 }
 END_TEST
 
@@ -93,6 +187,10 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_search_of_a_chunk_goes_on_at_the_row_before_which_it_paused, 0, (int)(sizeof(one_in) / sizeof(*one_in)));
+    tcase_add_test(tc, a_search_pauses_within_the_few_rows_of_a_project);
+    tcase_add_test(tc, a_search_pauses_within_the_few_rows_that_a_filter_lets_through);
+    tcase_add_test(tc, a_search_pauses_within_the_rows_of_the_log_and_keeps_what_it_found);
+    tcase_add_test(tc, a_search_of_projects_pauses_among_long_names);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }
