@@ -14,3 +14,10 @@ size_t slice_callers(size_t callers, size_t now)
     size_t before = callers - (callers + 15) / 16;
     return now > before ? now : before;
 }
+
+bool slice_yields(unsigned *yields, bool waiting)
+{
+    bool first = waiting && *yields < SLICE_YIELDS_MAX;
+    *yields += first;
+    return first;
+}

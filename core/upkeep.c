@@ -28,12 +28,17 @@ static bool is_late(void *arg)
     return clock_mono_us() >= w->patience.until_us;
 }
 
+static bool callers_wait(const struct writer *w)
+{
+    struct pollfd waiting = {w->epoll, POLLIN, 0};
+    return poll(&waiting, 1, 0) > 0;
+}
+
 /* work in the background, which callers do not wait for: it goes on a little where some are there, and no longer */
 static bool is_over(void *arg)
 {
     struct writer *w = arg;
-    struct pollfd waiting = {w->epoll, POLLIN, 0};
-    return is_late(w) || (++w->patience.asked >= SLICE_RECORDS_MIN && poll(&waiting, 1, 0) > 0);
+    return is_late(w) || (++w->patience.asked >= SLICE_RECORDS_MIN && callers_wait(w));
 }
 
 static void be_patient(struct writer *w, uint64_t us)
@@ -175,13 +180,16 @@ uint64_t upkeep_rest_us(struct writer *w)
 
 /*
  * In a transaction of its own, and after the callers' is committed and answered: who comes meanwhile waits for no more than one slice, which
- * is short then. Both have a transaction each turn, so neither waits for the other's end.
+ * is short then. Who came before it begins goes first, even where it was looked ahead for, which may have made a part of an index or waited for
+ * the disk. Where callers never end, each slice has a turn after two of theirs, so neither waits for the other's end.
  */
 void upkeep_step(struct writer *w)
 {
-    if (upkeep_rest_us(w) > 0)
+    if (upkeep_rest_us(w) > 0 || slice_yields(&w->yields, callers_wait(w)))
         return;
     look_ahead(w);
+    if (slice_yields(&w->yields, callers_wait(w)))
+        return;
     w->retained = w->retaining != 0 && (w->purge_ready == 0 || !w->retained);
     if (w->retained)
         retain(w);
@@ -189,6 +197,7 @@ void upkeep_step(struct writer *w)
         writer_batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = w->purge_ready};
     if (w->batch_count == 0)
         return;
+    w->yields = 0;
     uint64_t began = clock_mono_us(), cpu = cpu_us();
     batch_apply(w);
     note_hold(w, clock_mono_us() - began, cpu_us() - cpu);

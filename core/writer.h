@@ -65,6 +65,7 @@ struct writer {
     size_t purge_ready;  /* those of the next one that are in memory; 0: none is known to be */
     unsigned purge_waited; /* turns in which they were not all */
     uint64_t rest_until_us; /* no such transaction before */
+    unsigned yields;        /* how often callers went before the next one */
     uint32_t retaining; /* RETAIN_… bits: what may still be too old */
     uint64_t purge_at_ms, sweep_at_ms, stale_at_ms, full_said_ms;
     uint64_t commit_us, small_commit_us; /* how long the last one took, and those of few changes do */

@@ -68,6 +68,20 @@ START_TEST(callers_who_left_are_forgotten_to_the_last)
 }
 END_TEST
 
+START_TEST(callers_go_before_a_slice_but_not_for_ever)
+{
+    for (int slice = 0; slice < 3; slice++) {
+        unsigned yields = 0, turns = 0;
+        ck_assert(!slice_yields(&yields, false));
+        ck_assert(slice_yields(&yields, true));
+        for (turns = 1; slice_yields(&yields, true); turns++)
+            ck_assert_uint_le(turns, SLICE_YIELDS_MAX);
+        ck_assert_uint_eq(turns, SLICE_YIELDS_MAX);
+        ck_assert(!slice_yields(&yields, false));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("slice");
@@ -75,6 +89,7 @@ int main(void)
     tcase_add_loop_test(tc, slices_fit_the_disk_whatever_they_begin_with, 0, (int)(sizeof(disks) / sizeof(*disks)));
     tcase_add_test(tc, a_slow_moment_is_forgotten);
     tcase_add_test(tc, callers_who_left_are_forgotten_to_the_last);
+    tcase_add_test(tc, callers_go_before_a_slice_but_not_for_ever);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
