@@ -101,27 +101,7 @@ static struct log_batch *batch_of(struct store_txn *t, uint64_t workspace)
     return b;
 }
 
-void index_move(struct store_txn *t, const struct store_report *old, const struct store_report *new)
-{
-    const struct store_report *r = new != NULL ? new : old;
-    enum log_kind kind = old == NULL ? LOG_ADD : new == NULL ? LOG_GONE : LOG_SET;
-    if (kind == LOG_SET && old->result == new->result && old->score == new->score && old->generated_at == new->generated_at)
-        return;
-    struct log_batch *b = batch_of(t, r->workspace);
-    if (b == NULL)
-        return;
-    struct log_entry e = {.kind = (uint8_t)kind,
-                          .id = r->id,
-                          .class = (uint8_t)r->result,
-                          .score = (int8_t)r->score,
-                          .generated_at = r->generated_at,
-                          .project = r->project,
-                          .url_n = (uint16_t)r->url.n};
-    buf_add(&b->bytes, &e, entry_bytes[kind]);
-    if (kind == LOG_ADD)
-        buf_str(&b->bytes, r->url);
-    b->entries++;
-}
+#define LOG_RECORD_BYTES (64 << 10) /* lists may pause between two records */
 
 static void batch_write(struct store_txn *t, struct log_batch *b)
 {
@@ -147,11 +127,38 @@ static void batch_write(struct store_txn *t, struct log_batch *b)
         return;
     memcpy(to, &head, sizeof(head));
     memcpy(to + sizeof(head), b->bytes.p, b->bytes.n);
+    b->entries = 0;
+    buf_reset(&b->bytes);
+}
+
+void index_move(struct store_txn *t, const struct store_report *old, const struct store_report *new)
+{
+    const struct store_report *r = new != NULL ? new : old;
+    enum log_kind kind = old == NULL ? LOG_ADD : new == NULL ? LOG_GONE : LOG_SET;
+    if (kind == LOG_SET && old->result == new->result && old->score == new->score && old->generated_at == new->generated_at)
+        return;
+    struct log_batch *b = batch_of(t, r->workspace);
+    if (b == NULL)
+        return;
+    struct log_entry e = {.kind = (uint8_t)kind,
+                          .id = r->id,
+                          .class = (uint8_t)r->result,
+                          .score = (int8_t)r->score,
+                          .generated_at = r->generated_at,
+                          .project = r->project,
+                          .url_n = (uint16_t)r->url.n};
+    buf_add(&b->bytes, &e, entry_bytes[kind]);
+    if (kind == LOG_ADD)
+        buf_str(&b->bytes, r->url);
+    b->entries++;
+    if (b->bytes.n >= LOG_RECORD_BYTES)
+        batch_write(t, b);
 }
 
 void index_write(struct store_txn *t)
 {
     for (size_t i = 0; i < t->batch_count && t->error == STORE_OK; i++)
-        batch_write(t, &t->batches[i]);
+        if (t->batches[i].entries != 0)
+            batch_write(t, &t->batches[i]);
     t->batch_count = 0;
 }

@@ -1,7 +1,7 @@
 /*
  * The index of reports: what lists are answered from, whatever they search, filter and sort by. Private to store/.
  *
- *   create, grade, delete → log (one row a transaction and workspace) → segments (made in the background) → manifest
+ *   create, grade, delete → log (a row for each transaction and workspace, several where it is long) → segments (made in the background) → manifest
  *
  * The heads are the truth, and the index follows them in the same transactions: the live rows of a workspace's index are its heads, no
  * more and no fewer (store_check proves it). Creates put keys in sequence only, a head by its id and a row of the log, so what they cost

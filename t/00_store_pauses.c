@@ -180,6 +180,25 @@ START_TEST(a_search_of_projects_pauses_among_long_names)
 }
 END_TEST
 
+START_TEST(a_log_that_one_transaction_made_long_is_read_in_parts)
+{
+    enum { CHANGES = 400, RECORD = 64 << 10 };
+    struct store_txn *t;
+    struct store_answer a;
+    struct store_list_query q = query();
+    struct store_change c = kit_create_change(w, near, "a.test");
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (unsigned i = 0; i < CHANGES; i++) {
+        store_apply(t, &c, k.now, &a);
+        ck_status(a.status, STORE_OK);
+    }
+    ck_status(store_commit(t), STORE_OK);
+    q.search.n = 0;
+    ck_assert_uint_gt(turns_to(&q, false, CHANGES), CHANGES * strlen(near) / RECORD);
+    kit_check_clean(k.s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store pauses");
@@ -191,6 +210,7 @@ int main(void)
     tcase_add_test(tc, a_search_pauses_within_the_few_rows_that_a_filter_lets_through);
     tcase_add_test(tc, a_search_pauses_within_the_rows_of_the_log_and_keeps_what_it_found);
     tcase_add_test(tc, a_search_of_projects_pauses_among_long_names);
+    tcase_add_test(tc, a_log_that_one_transaction_made_long_is_read_in_parts);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }
