@@ -1,0 +1,192 @@
+/*
+ * Lists whose search is slow on purpose: `run_lists_near DIR`. Texts as long as can be that are nearly the needle at each of their letters, in
+ * each place where a search looks: the log's tail, chunks, the few rows of a small project in each of several segments, names of projects. A
+ * line for each place and needle: in milliseconds of the processor the longest slice and all slices, how many there were, and the total found.
+ */
+#include "core/api/render.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { URL = 2048, SLICE_MS = 2, TAIL = 2000, SEGMENTS = 8, FEW = 256, SEGMENT_ROWS = 2048, NAMES = 20000, NAME = 250 };
+
+/* Columns: name, what the texts repeat, and so many times a needle has of it, and what follows in it. */
+static const struct {
+    const char *name, *repeated;
+    unsigned times;
+    const char *part, *last;
+} needles[] = {
+    {"one letter 200 times", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 200, "a", ""},
+    {"one letter 64 times", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 64, "a", ""},
+    {"170 letters that are encoded", "%d0%b1", 170, "\xD0\xB1", "\xD0\xB0"},
+    {"the encoding itself", "%d0%b1", 33, "%d0%b1", "%e"},
+};
+
+static struct store *s;
+static struct store_txn *t;
+static char needle[1024];
+
+static void die(const char *what)
+{
+    fprintf(stderr, "run_lists_near: %s\n", what);
+    exit(1);
+}
+
+static double clock_ms(clockid_t clock)
+{
+    struct timespec ts;
+    clock_gettime(clock, &ts);
+    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static bool pause_after(void *until)
+{
+    return clock_ms(CLOCK_MONOTONIC) >= *(const double *)until;
+}
+
+static void must(enum store_status status)
+{
+    if (status != STORE_OK)
+        die(store_why(s));
+}
+
+struct outcome {
+    enum store_status status;
+    uint64_t total;
+};
+
+static void reports_listed(void *arg, enum store_status status, uint64_t total, const struct store_report *reports, size_t count)
+{
+    (void)reports;
+    (void)count;
+    *(struct outcome *)arg = (struct outcome){status, total};
+}
+
+static void projects_listed(void *arg, enum store_status status, uint64_t total, const struct store_project *projects, size_t count)
+{
+    (void)projects;
+    (void)count;
+    *(struct outcome *)arg = (struct outcome){status, total};
+}
+
+static void open_store(const char *dir, enum store_mode mode)
+{
+    char why[512];
+    const struct store_options o = {
+        .dir = dir, .map_size = 4ull << 30, .max_readers = 64, .mode = mode, .renderer = &render_records, .segment_rows = SEGMENT_ROWS};
+    if (store_open(&o, &s, why, sizeof(why)) != STORE_OK)
+        die(why);
+}
+
+static struct store_answer apply(struct store_change c)
+{
+    struct store_answer a;
+    store_apply(t, &c, 1000, &a);
+    must((enum store_status)a.status);
+    return a;
+}
+
+static void create(uint64_t workspace, const char *url, const char *project)
+{
+    apply((struct store_change){.kind = CHANGE_REPORT_CREATE, .workspace = workspace, .url = str_of(url), .name = str_of(project), .code = 201});
+}
+
+static void merge(void)
+{
+    struct store_answer a;
+    do {
+        must(store_commit(t));
+        must(store_begin(s, &t));
+        const struct store_change c = {.kind = CHANGE_PURGE, .limit = 100};
+        store_apply(t, &c, 1000, &a);
+    } while (a.status == STORE_OK);
+}
+
+static void repeat(char *to, const char *first, const char *what, size_t n)
+{
+    size_t at = strlen(strcpy(to, first)), more = strlen(what);
+    for (; at + more <= n; at += more)
+        memcpy(to + at, what, more);
+    to[at] = '\0';
+}
+
+/* Workspaces: 1 has it in the log's tail, 2 in chunks, and in segments of which it is an eighth; 3 as names of projects. */
+static void make(size_t which)
+{
+    char url[URL + 1], name[NAME + 16];
+    const char *what = needles[which].repeated;
+    must(store_begin(s, &t));
+    for (int i = 0; i < 3; i++)
+        apply((struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = str_of(&"one\0two\0six"[4 * i])});
+    repeat(url, "http://a.test/", what, URL);
+    for (int i = 0; i < SEGMENTS * SEGMENT_ROWS; i++)
+        create(2, i % (SEGMENT_ROWS / FEW) == 0 ? url : "http://a.test/other", i % (SEGMENT_ROWS / FEW) == 0 ? "few.test" : "a.test");
+    for (int i = 0; i < NAMES; i++) {
+        repeat(name, "", what, NAME);
+        sprintf(name + strlen(name), "%d", i);
+        create(3, "http://a.test/", name);
+    }
+    merge();
+    for (int i = 0; i < TAIL; i++)
+        create(1, url, "a.test");
+    must(store_commit(t));
+}
+
+static void ask(const char *where, size_t which, struct store_list_query q, bool projects)
+{
+    double until, most = 0, all = 0;
+    unsigned slices = 0;
+    q.page = 1;
+    q.per_page = 10;
+    q.pause = pause_after;
+    q.pause_arg = &until;
+    struct outcome o = {.status = STORE_AGAIN};
+    for (; o.status == STORE_AGAIN; slices++) {
+        double cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+        until = clock_ms(CLOCK_MONOTONIC) + SLICE_MS;
+        if (projects)
+            store_project_list(s, &q, projects_listed, &o);
+        else
+            store_report_list(s, &q, reports_listed, &o);
+        store_read_end(s);
+        if (o.status != STORE_AGAIN)
+            must(o.status);
+        double took = clock_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        most = took > most ? took : most;
+        all += took;
+    }
+    printf("%-20s %-30s %8.2f %8.2f %5u  found %llu\n", where, needles[which].name, most, all, slices, (unsigned long long)o.total);
+}
+
+int main(int argc, char **argv)
+{
+    char dir[4096];
+    if (argc != 2)
+        die("usage: run_lists_near DIR");
+    for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++) {
+        snprintf(dir, sizeof(dir), "%s/%zu", argv[1], i);
+        if (mkdir(dir, 0700) != 0)
+            die(dir);
+        open_store(dir, STORE_WRITE);
+        make(i);
+        store_close(s);
+        open_store(dir, STORE_READ);
+        needle[0] = '\0';
+        for (unsigned n = 0; n < needles[i].times; n++)
+            strcat(needle, needles[i].part);
+        strcat(needle, needles[i].last);
+        ask("warm", i, (struct store_list_query){.workspace = 1}, false);
+        ask("warm", i, (struct store_list_query){.workspace = 2}, false);
+        ask("warm", i, (struct store_list_query){.workspace = 3}, true);
+        ask("the log's tail", i, (struct store_list_query){.workspace = 1, .search = str_of(needle)}, false);
+        ask("a small project", i, (struct store_list_query){.workspace = 2, .project = 1, .search = str_of(needle)}, false);
+        ask("chunks", i, (struct store_list_query){.workspace = 2, .search = str_of(needle)}, false);
+        ask("names", i, (struct store_list_query){.workspace = 3, .search = str_of(needle)}, true);
+        store_close(s);
+    }
+    return 0;
+}
