@@ -464,6 +464,8 @@ enum store_status store_commit(struct store_txn *t)
     t->mdb = NULL;
     cache_clear(t);
     if (rc == 0)
+        view_settle(t->s);
+    if (rc == 0)
         return STORE_OK;
     undo_index(t, txn);
     t->s->event_count = 0;

@@ -369,6 +369,15 @@ void view_undo(struct store *s)
     }
 }
 
+void view_settle(struct store *s)
+{
+    MDB_envinfo info;
+    mdb_env_info(s->env, &info);
+    for (struct view *v = s->views; v != NULL; v = v->next)
+        if (v->writing && v->snapshot > info.me_last_txnid)
+            v->snapshot = info.me_last_txnid;
+}
+
 /* The segment of these parts that the view has open already goes over to ${to}. */
 static void keep_open(struct view *v, struct view_segment *to)
 {

@@ -66,9 +66,13 @@ struct view {
 enum store_status view_get(struct store *s, MDB_txn *txn, uint64_t workspace, struct view **out);
 enum store_status view_get_some(struct store *s, MDB_txn *txn, const struct store_list_query *q, struct view **out);
 
-/* view_forget(s): all of them: the map was made anew. view_undo(s): those of a transaction that was aborted. */
+/*
+ * view_forget(s): all of them: the map was made anew. view_undo(s): those of a transaction that was aborted. view_settle(s): one was committed; where
+ * it wrote nothing its number goes to the next one, and what its views show is the one before.
+ */
 void view_forget(struct store *s);
 void view_undo(struct store *s);
+void view_settle(struct store *s);
 
 struct str view_url(const struct view *v, uint32_t row);
 bool view_is_dying(const struct view *v, uint64_t project);
