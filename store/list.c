@@ -128,8 +128,8 @@ static enum store_status search_names(struct project_list *l, const struct names
     uint64_t *bits = found == NULL ? NULL : found_rows(l->s, found, &found->names, n->made, rows);
     if (bits == NULL && (found == NULL || rows != 0))
         return store_fail(l->s, ENOMEM, "search");
-    for (uint32_t end; found->names.looked < rows; ) {
-        end = search_reach(&l->search, offset, found->names.looked, rows);
+    while (found->names.looked < rows) {
+        uint32_t end = search_reach(&l->search, offset, found->names.looked, rows);
         search_rows(&l->search, (const uint8_t *)n->text.p, offset, found->names.looked, end, bits);
         found->names.looked = end;
         if (end < rows && store_paused(l->q))

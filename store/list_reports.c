@@ -224,7 +224,8 @@ static int compare_u32(const void *a, const void *b)
 }
 
 /* Those that match are the run, in the order of the sort. */
-static enum store_status match_few(struct report_list *l, const struct view_segment *in, const uint16_t *rows, uint32_t count, struct run *run)
+static enum store_status match_few(struct report_list *l, const struct view_segment *in, const uint16_t *rows, uint32_t count,
+                                   struct run *run)
 {
     const uint16_t *rank = ranks_of(&in->segment, l->q->sort);
     uint16_t passing[FEW_ROWS];

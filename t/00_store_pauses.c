@@ -49,7 +49,8 @@ static bool pause_always(void *arg)
 
 static struct store_list_query query(void)
 {
-    return (struct store_list_query){.workspace = w, .sort = REPORT_BY_ID, .page = 1, .per_page = 10, .search = str_of(needle), .pause = pause_always};
+    return (struct store_list_query){
+        .workspace = w, .sort = REPORT_BY_ID, .page = 1, .per_page = 10, .search = str_of(needle), .pause = pause_always};
 }
 
 /* Turns until the list is there, which has so many in all. */

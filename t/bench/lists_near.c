@@ -19,8 +19,10 @@ static const struct {
     unsigned times;
     const char *part, *last;
 } needles[] = {
-    {"one letter 200 times", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-                             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 200, "a", ""},
+    {"one letter 200 times",
+     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab",
+     200, "a", ""},
     {"one letter 64 times", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 64, "a", ""},
     {"170 letters that are encoded", "%d0%b1", 170, "\xD0\xB1", "\xD0\xB0"},
     {"the encoding itself", "%d0%b1", 33, "%d0%b1", "%e"},
@@ -92,7 +94,8 @@ static struct store_answer apply(struct store_change c)
 
 static void create(uint64_t workspace, const char *url, const char *project)
 {
-    apply((struct store_change){.kind = CHANGE_REPORT_CREATE, .workspace = workspace, .url = str_of(url), .name = str_of(project), .code = 201});
+    apply((struct store_change){
+        .kind = CHANGE_REPORT_CREATE, .workspace = workspace, .url = str_of(url), .name = str_of(project), .code = 201});
 }
 
 static void merge(void)
