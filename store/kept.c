@@ -349,9 +349,12 @@ static enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w
     return walk_below(s, txn, w, DB_WIDGET, &from);
 }
 
-/* The next entry, from where the walk stands, that is to be shown; the walk stays on it. */
-static enum store_status rows_next(struct walk *w, MDB_txn *txn, enum store_rows rows, const struct store_rows_query *q, struct ulid *id,
-                                   struct str *json)
+/* Each is looked up, and of a deleted agent there may be a million until they are purged. */
+#define GONE_MAX 200
+
+/* The next entry, from where the walk stands, that is to be shown; the walk stays on it. STORE_AGAIN on one of many who are gone. */
+static enum store_status rows_next(struct walk *w, MDB_txn *txn, enum store_rows rows, const struct store_rows_query *q, unsigned *gone,
+                                   struct ulid *id, struct str *json)
 {
     enum store_status status = STORE_OK;
     while (status == STORE_OK) {
@@ -362,6 +365,8 @@ static enum store_status rows_next(struct walk *w, MDB_txn *txn, enum store_rows
         status = row_at(w->s, txn, rows, id, json);
         if (status != STORE_NOT_FOUND)
             return status;
+        if (++*gone == GONE_MAX)
+            return STORE_AGAIN;
         status = walk_next(w);
     }
     return status;
@@ -373,12 +378,12 @@ void store_rows_each(struct store *s, enum store_rows rows, const struct store_r
     struct walk w = {0};
     struct ulid id;
     struct str json;
-    unsigned left = query->limit;
+    unsigned left = query->limit, gone = 0;
     size_t room = query->bytes == 0 ? SIZE_MAX : query->bytes;
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = rows_walk(s, txn, &w, rows, query);
-    while (status == STORE_OK && (status = rows_next(&w, txn, rows, query, &id, &json)) == STORE_OK && left > 0 &&
+    while (status == STORE_OK && (status = rows_next(&w, txn, rows, query, &gone, &id, &json)) == STORE_OK && left > 0 &&
            (json.n <= room || left == query->limit)) {
         left--;
         room -= json.n < room ? json.n : room;
@@ -386,5 +391,9 @@ void store_rows_each(struct store *s, enum store_rows rows, const struct store_r
         status = walk_next(&w);
     }
     walk_end(&w);
+    if (status == STORE_AGAIN) {
+        status = STORE_OK;
+        each(arg, status, &id, (struct str){NULL, 0});
+    }
     each(arg, status, NULL, (struct str){NULL, 0});
 }

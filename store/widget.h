@@ -174,7 +174,11 @@ struct store_rows_query {
     size_t bytes; /* of JSON, at most, but one row in any case; 0: no bound */
 };
 
-/* store_rows_each(s, rows, query, each, arg): newest first; then once with STORE_OK or STORE_NOT_FOUND, as store_message_each. */
+/*
+ * store_rows_each(s, rows, query, each, arg): newest first; then once with STORE_OK or STORE_NOT_FOUND, as store_message_each. Where many in a
+ * row are of somebody who is gone, and wait to be purged, it ends early: before that, ${each} is given the id behind which to go on, with no
+ * JSON.
+ */
 typedef void store_row_fn(void *arg, enum store_status status, const struct ulid *id, struct str json);
 void store_rows_each(struct store *s, enum store_rows rows, const struct store_rows_query *query, store_row_fn *each, void *arg);
 

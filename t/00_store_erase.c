@@ -286,6 +286,37 @@ START_TEST(a_deleted_agent_takes_all_its_visitors_along)
 }
 END_TEST
 
+/* A list passes over no more of them in one go than it may while others wait, and goes on behind them. */
+START_TEST(what_is_left_of_a_deleted_agent_is_passed_over_in_parts)
+{
+    enum { EVENTS = 50, BATCHES = 20, AT_ONCE = 200 };
+    const char *kinds[EVENTS + 1] = {NULL};
+    struct visitor stays = visitor_new();
+    events(&stays, (const char *const[]){"page.first", NULL});
+    struct ulid other = agent_new(workspace);
+    struct visitor goes = visitor_of(&other);
+    for (int i = 0; i < EVENTS; i++)
+        kinds[i] = "page.gone";
+    for (int i = 0; i < BATCHES; i++)
+        events(&goes, kinds);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = other, .workspace = workspace}), STORE_OK);
+    struct store_rows_query q = {.limit = 10};
+    struct texts t = rows(ROWS_EVENTS, q);
+    for (int pages = 1; pages < EVENTS * BATCHES / AT_ONCE; pages++) {
+        ck_assert_uint_eq(t.count, 1);
+        ck_assert_str_eq(t.text[0], ""); /* no row: where to go on */
+        ck_status(t.end, STORE_OK);
+        q.after = t.id[0];
+        t = rows(ROWS_EVENTS, q);
+    }
+    q.after = t.id[0];
+    t = rows(ROWS_EVENTS, q);
+    ck_assert_uint_eq(t.count, 1);
+    ck_assert_str_ne(t.text[0], "");
+    ck_status(t.end, STORE_NOT_FOUND);
+}
+END_TEST
+
 START_TEST(an_erasure_does_not_wait_for_the_purge_of_a_large_project)
 {
     enum { REPORTS = 300, SLICES = 60, LIMIT = 3 };
@@ -383,6 +414,7 @@ int main(void)
     tcase_add_test(tc, a_talkative_visitor_is_invisible_at_once_and_goes_in_slices);
     tcase_add_test(tc, an_erasure_is_whole_though_work_in_the_background_were_to_pause);
     tcase_add_test(tc, a_deleted_agent_takes_all_its_visitors_along);
+    tcase_add_test(tc, what_is_left_of_a_deleted_agent_is_passed_over_in_parts);
     tcase_add_test(tc, an_erasure_does_not_wait_for_the_purge_of_a_large_project);
     tcase_add_test(tc, a_deleted_workspace_leaves_nothing);
     tcase_add_test(tc, what_is_older_than_kept_goes_in_slices_and_the_rest_stays);

@@ -27,10 +27,12 @@ static void add_row(void *arg, enum store_status status, const struct ulid *id, 
         l->status = status;
         return;
     }
+    l->last = *id;
+    if (json.p == NULL)
+        return;
     if (l->count++ > 0)
         parts_add(&l->parts, STR(","));
     parts_add(&l->parts, json);
-    l->last = *id;
 }
 
 static bool time_given(struct request *r, unsigned field, int64_t *out)
