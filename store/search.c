@@ -165,28 +165,45 @@ static bool letters_match(const struct search *s, const uint8_t *p)
     return true;
 }
 
+/* So many bytes of a text at once: are they what is wanted? */
 #ifdef __SSE2__
-static inline bool sixteen_match(const struct search *s, const uint8_t *p, size_t at)
+#define WIDE 16
+static inline bool wide_matches(const uint8_t *p, const uint8_t *masks, const uint8_t *want)
 {
-    __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(p + at));
-    __m128i masks = _mm_loadu_si128((const __m128i *)(const void *)(s->masks + at));
-    __m128i want = _mm_loadu_si128((const __m128i *)(const void *)(s->want + at));
-    return _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_or_si128(text, masks), want)) == 0xffff;
+    __m128i text = _mm_loadu_si128((const __m128i *)(const void *)p), mask = _mm_loadu_si128((const __m128i *)(const void *)masks);
+    __m128i same = _mm_cmpeq_epi8(_mm_or_si128(text, mask), _mm_loadu_si128((const __m128i *)(const void *)want));
+    return _mm_movemask_epi8(same) == 0xffff;
+}
+#else
+#define WIDE 8
+static inline bool wide_matches(const uint8_t *p, const uint8_t *masks, const uint8_t *want)
+{
+    uint64_t text, mask, wanted;
+    memcpy(&text, p, sizeof(text));
+    memcpy(&mask, masks, sizeof(mask));
+    memcpy(&wanted, want, sizeof(wanted));
+    return (text | mask) == wanted;
 }
 #endif
 
-static inline bool matches_at(const struct search *s, const uint8_t *p)
+/* A text may be nearly the needle at each of its letters, so a long one is compared by many bytes at once; its end by some a second time. */
+static inline bool bytes_match(const struct search *s, const uint8_t *p)
 {
-    size_t i = 0;
-#ifdef __SSE2__
-    for (; i + 16 <= s->needle.n; i += 16)
-        if (!sixteen_match(s, p, i))
+    size_t n = s->needle.n, i = 0;
+    for (; i + WIDE <= n; i += WIDE)
+        if (!wide_matches(p + i, s->masks + i, s->want + i))
             return false;
-#endif
-    for (; i < s->needle.n; i++)
+    if (i > 0)
+        return i == n || wide_matches(p + n - WIDE, s->masks + n - WIDE, s->want + n - WIDE);
+    for (; i < n; i++)
         if ((p[i] | s->masks[i]) != s->want[i])
             return false;
-    return s->letter_count == 0 || letters_match(s, p);
+    return true;
+}
+
+static inline bool matches_at(const struct search *s, const uint8_t *p)
+{
+    return bytes_match(s, p) && (s->letter_count == 0 || letters_match(s, p));
 }
 
 #ifdef __SSE2__
@@ -232,9 +249,39 @@ static inline unsigned places(const struct search *s, const struct pair *p, cons
 }
 #endif
 
+/*
+ * A needle so long is looked for in the folded text by the C library, which takes a time that grows with the text alone (Crochemore and Perrin,
+ * Two-way string-matching, 1991), whatever the two are; of shorter ones there is less to compare.
+ */
+#define FOLDED_FROM 257
+#define FOLDED_BYTES 8192
+
+static bool is_folded(const struct search *s)
+{
+    return s->needle.n >= FOLDED_FROM && s->needle.n <= FOLDED_BYTES / 2 && s->letter_count == 0;
+}
+
+static const uint8_t *find_folded(const struct search *s, const uint8_t *from, const uint8_t *last)
+{
+    uint8_t folded[FOLDED_BYTES];
+    size_t n = s->needle.n;
+    while (from <= last) {
+        size_t left = (size_t)(last - from) + n, size = left < sizeof(folded) ? left : sizeof(folded);
+        for (size_t i = 0; i < size; i++)
+            folded[i] = search_fold(from[i]);
+        const uint8_t *at = memmem(folded, size, s->needle.p, n);
+        if (at != NULL)
+            return from + (at - folded);
+        from += size - n + 1;
+    }
+    return last + 1;
+}
+
 /* The first place of the needle in from..last (included); ${last} + 1 when there is none. The text goes on TEXT_PAD bytes behind it. */
 static const uint8_t *find(const struct search *s, const struct pair *pair, const uint8_t *from, const uint8_t *last)
 {
+    if (is_folded(s))
+        return find_folded(s, from, last);
     for (; from <= last; from += STRIDE) {
         for (unsigned found = places(s, pair, from); found != 0; found &= found - 1) {
             const uint8_t *at = from + __builtin_ctz(found);

@@ -4,6 +4,8 @@
  */
 #include "t/00_store_kit.h"
 
+#include "../store/search.h"
+
 #include <strings.h>
 
 #define URLS 220
@@ -265,6 +267,64 @@ START_TEST(a_long_needle_that_is_nearly_everywhere_pauses_within_a_chunk)
 }
 END_TEST
 
+/* Of every length, since many letters are compared at once; in either case, and not with another letter at any place. */
+START_TEST(a_needle_of_any_length_is_found_and_nothing_that_differs_in_a_letter)
+{
+    for (size_t n = 1; n <= 5000; n += n < 100 ? 1 : n / 3) {
+        static char needle[5001], text[5001 + 40 + TEXT_PAD];
+        struct search s;
+        for (size_t i = 0; i < n; i++) {
+            needle[i] = (char)('a' + (i * 7 + i / 26 + n) % 26);
+            text[20 + i] = (char)(i % 3 == 0 ? needle[i] - 32 : needle[i]);
+        }
+        memset(text, '-', 20);
+        memset(text + 20 + n, '-', 20);
+        needle[n] = '\0';
+        ck_assert(search_begin(&s, str_of(needle)));
+        ck_assert(search_matches(&s, (struct str){text, 40 + n}) && search_matches(&s, (struct str){text + 20, n}));
+        ck_assert(!search_matches(&s, (struct str){text, 19 + n}) && !search_matches(&s, (struct str){text + 21, 19 + n}));
+        for (size_t i = 0; i < n; i++) {
+            char was = text[20 + i];
+            text[20 + i] = '!';
+            ck_assert_msg(!search_matches(&s, (struct str){text, 40 + n}), "length %zu, place %zu", n, i);
+            text[20 + i] = was;
+        }
+        search_end(&s);
+    }
+}
+END_TEST
+
+/* Of rows that are nearly the needle, one behind the other, those that have it: wherever in them, and in how many. */
+START_TEST(rows_that_have_a_long_needle_are_found_among_those_that_nearly_do)
+{
+    enum { ROWS = 40, ROW = 2000, ROUNDS = 60 };
+    static char text[ROWS * (ROW + 1) + TEXT_PAD], needle[ROW + 1];
+    uint32_t offset[ROWS + 1];
+    unsigned luck = 7;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct search s;
+        uint64_t bits = 0, right = 0;
+        size_t n = 30 + (size_t)rand_r(&luck) % (ROW - 30), odd = (size_t)rand_r(&luck) % n;
+        memset(needle, 'z', n);
+        needle[odd] = 'Y';
+        needle[n] = '\0';
+        for (uint32_t row = 0; row <= ROWS; row++)
+            offset[row] = row * (ROW + 1);
+        for (uint32_t row = 0; row < ROWS; row++) {
+            char *at = text + offset[row];
+            memset(at, row % 2 == 0 ? 'z' : 'Z', ROW);
+            at[ROW] = '\0';
+            at[(size_t)rand_r(&luck) % ROW] = 'y';
+            right |= (uint64_t)(strcasestr(at, needle) != NULL) << row;
+        }
+        ck_assert(search_begin(&s, str_of(needle)));
+        search_rows(&s, (const uint8_t *)text, offset, 0, ROWS, &bits);
+        ck_assert_uint_eq(bits, right);
+        search_end(&s);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store scripts");
@@ -276,6 +336,8 @@ int main(void)
     tcase_add_test(tc, two_needles_that_differ_in_a_letter_are_two);
     tcase_add_loop_test(tc, what_one_needle_found_is_not_what_another_does, 0, (int)(2 * sizeof(alike) / sizeof(*alike)));
     tcase_add_test(tc, a_long_needle_that_is_nearly_everywhere_pauses_within_a_chunk);
+    tcase_add_test(tc, a_needle_of_any_length_is_found_and_nothing_that_differs_in_a_letter);
+    tcase_add_test(tc, rows_that_have_a_long_needle_are_found_among_those_that_nearly_do);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }
