@@ -71,8 +71,8 @@ static inline bool pair_swap(struct pair *at, struct pair *is, struct pair next)
 }
 
 /*
- * pair_give_way(): after a swap that another process was quicker than: a moment in which that one may do some hundreds while the line is its
- * own, instead of the two taking it from each other for each. About 5 us; at most 8, where a pause takes longest.
+ * pair_give_way(): after a swap that another process was quicker than: a moment in which that one may do some hundreds while the line is
+ * its own, instead of the two taking it from each other for each. About 5 us; at most 8, where a pause takes longest.
  */
 static inline void pair_give_way(void)
 {
