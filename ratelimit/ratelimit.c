@@ -208,6 +208,8 @@ static bool look(const struct ratelimit *rl, const struct ratelimit_window *wind
  * used, of a window with the same end, all of that while this process stopped between two instructions. Then the request counts for that
  * other key, which is one too many of it and no harm to the limit; its own key has lost its count anyway. (Read after the key, the state
  * could be of a key that took the slot when this one's window was over: that one would pay for this one, in a table with room for both.)
+ * When the clock is looked at among these does not matter: nothing here begins a window, and what is counted is counted in one that the
+ * time is in.
  *
  * ${own}: the look takes the cache line away from others at once, as the swap will have to.
  */
