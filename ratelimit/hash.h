@@ -86,7 +86,7 @@ static inline hash_block hash_load_16(const unsigned char *at)
 {
     hash_block low = hash_load_8(at);
     __asm__("" : "+x"(low)); /* or a compiler makes one load of the two */
-    return _mm_unpacklo_epi64(low, hash_load_8(at + 8));
+    return _mm_castps_si128(_mm_loadh_pi(_mm_castsi128_ps(low), (const __m64 *)(const void *)(at + 8)));
 }
 
 static inline hash_block hash_mix(const struct hash_keys *keys, hash_block x, hash_block more)

@@ -35,12 +35,27 @@ uint64_t ratelimit_hash(const struct ratelimit *rl, const struct ratelimit_windo
     return hash_of(rl, &anew);
 }
 
+/* both lines of the pair: for a key that found the first one full, as some do in a table that is half full */
+static inline void expect(const struct ratelimit *rl, struct ratelimit_window *window, uint64_t hash)
+{
+    pair_fetch(table_bucket(rl, bucket_first(rl, hash)));
+    pair_fetch(table_bucket(rl, bucket_first(rl, hash) ^ 1));
+    window->hash = hash;
+}
+
+static __attribute__((noinline)) void expect_long(const struct ratelimit *rl, struct ratelimit_window *window)
+{
+    expect(rl, window, ratelimit_hash(rl, window));
+}
+
 void ratelimit_expect(const struct ratelimit *rl, struct ratelimit_window *window)
 {
-    bool brief = hash_is_short(&rl->hash_keys, window->key_size);
-    uint64_t hash = brief ? hash_short(&rl->hash_keys, what_of(window), window->key, window->key_size) : ratelimit_hash(rl, window);
-    pair_fetch(table_bucket(rl, bucket_first(rl, hash)));
-    window->hash = hash + (hash == 0);
+    if (!hash_is_short(&rl->hash_keys, window->key_size)) {
+        expect_long(rl, window);
+        return;
+    }
+    uint64_t hash = hash_short(&rl->hash_keys, what_of(window), window->key, window->key_size);
+    expect(rl, window, hash + (hash == 0));
 }
 
 /* ---- one window ---- */
@@ -191,37 +206,45 @@ static bool look(const struct ratelimit *rl, const struct ratelimit_window *wind
  * The swap is of the state alone. It was read before the key was, so it was this key's; and while it is what it was, the slot is this key's
  * still, but for one case: the key was evicted from a full table, another key got the slot, and has the very same state by now: as much
  * used, of a window with the same end, all of that while this process stopped between two instructions. Then the request counts for that
- * other key, which is one too many of it and no harm to the limit; its own key has lost its count anyway.
+ * other key, which is one too many of it and no harm to the limit; its own key has lost its count anyway. (Read after the key, the state
+ * could be of a key that took the slot when this one's window was over: that one would pay for this one, in a table with room for both.)
+ * When the clock is looked at among these does not matter: nothing here begins a window, and what is counted is counted in one that the
+ * time is in.
  *
  * ${own}: the look takes the cache line away from others at once, as the swap will have to.
  */
 enum { NOT_SETTLED = 2, OVERTAKEN = 3 };
 
-/* a charge that leaves the state's heat as it is: then it is the same state and one more used, and nobody is near who was not */
-static inline bool keeps_heat(uint64_t state, uint32_t limit)
+/*
+ * A charge that leaves the state's heat as it is: then it is the same state and one more used, and nobody is near who was not. Of a limit
+ * that is not used up: so never one with a heat of HEAT_FULL or more.
+ */
+static inline bool keeps_heat(uint64_t state, uint32_t used, uint32_t limit)
 {
-    uint64_t heat = state_heat(state), quarters = 4 * (uint64_t)state_used(state);
-    return heat < HEAT_FULL && quarters >= heat * limit && quarters + 4 < (heat + 1) * limit;
+    int32_t into = (int32_t)(4 * used) - (int32_t)(state_heat(state) * limit); /* its quarter, in quarters of a request: 26 bits */
+    return into >= 0 && into + 4 < (int32_t)limit;
 }
 
-/* ${slot}: where that key is or, as far as anybody knows, was */
+/* ${slot}: where that key is or, as far as anybody knows, was. What ${out} has is of use only where this settles it. */
 static inline __attribute__((always_inline)) int settle_in(struct ratelimit *rl, struct pair *slot, const struct ratelimit_window *w,
                                                            uint64_t hash, struct ratelimit_time time, struct ratelimit_state *out)
 {
     uint64_t state = word_load(&slot->state);
-    uint32_t end = state_end(state), used = state_used(state), limit = w->limit;
-    if (word_load(&slot->key) != hash || !table_has_time(rl, &time) || end - (uint32_t)time.now - 1 >= w->seconds)
+    uint32_t used = state_used(state), limit = w->limit;
+    if (word_load(&slot->key) != hash || !table_has_time(rl, &time))
+        return NOT_SETTLED;
+    out->reset = state_end(state);
+    if (state_end(state) - (uint32_t)time.now - 1 >= w->seconds)
         return NOT_SETTLED;
     out->window = out->near = 0;
     out->limit = limit;
-    out->reset = end;
     if (used >= limit) {
         out->remaining = 0;
         return still_is(slot, &(struct pair){hash, state}) ? 1 : NOT_SETTLED;
     }
-    if (!keeps_heat(state, limit) || state_tag(state) != w->tag)
-        return NOT_SETTLED;
     out->remaining = limit - used - 1;
+    if (state_tag(state) != w->tag || !keeps_heat(state, used, limit))
+        return NOT_SETTLED;
     return word_swap(&slot->state, state, state + 1) ? 0 : OVERTAKEN;
 }
 
@@ -234,14 +257,12 @@ static inline __attribute__((always_inline)) int settle(struct ratelimit *rl, co
     return settle_in(rl, bucket_slot(bucket, hash), w, hash, time, out);
 }
 
-/* the same of a key that found its first bucket full, as some do in a table that is half full: mostly it is in the line beside that */
+/* the same of a key that found its first bucket full, or its pair nearly so: one in fifteen, in a table that is half full */
 static int settle_elsewhere(struct ratelimit *rl, const struct ratelimit_window *w, uint64_t hash, struct ratelimit_time time,
                             struct ratelimit_state *out)
 {
     int settled = NOT_SETTLED;
-    struct pair *slot = bucket_find(table_bucket(rl, bucket_first(rl, hash) ^ 1), hash);
-    if (slot == NULL)
-        slot = table_look(rl, hash);
+    struct pair *slot = table_look(rl, hash);
     while (slot != NULL && (settled = settle_in(rl, slot, w, hash, time, out)) == OVERTAKEN)
         pair_give_way();
     return settled;

@@ -4,7 +4,8 @@
  *
  * ■ No more than ${limit} are admitted in one window of one key over all processes, and no fewer, while the key's slot lives.
  * ■ A process may die at any instruction: no lock is left behind (there is none), and what it had not published never was.
- * ■ A refused request writes to no slot. Of several windows it charges none.
+ * ■ A refused request writes to no slot. Of several windows it charges none; where another process takes the last of one while it charges,
+ *   it gives back what it had taken of those before.
  * A key that is evicted from a full table loses its count. A request of it that was under way may then count for the key that took its place,
  * which so gets one fewer: see settle in ratelimit.c.
  *

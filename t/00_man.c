@@ -1,5 +1,6 @@
 /* The man pages, the sample file, completion and the packages against the tables, by what the programs themselves print. */
 #include "conf.h"
+#include "ratelimit/ratelimit.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -113,6 +114,19 @@ START_TEST(every_option_of_assayd_is_in_assayd_8)
 }
 END_TEST
 
+START_TEST(file_of_counts_is_named_as_it_is)
+{
+    char *page = source_file("packaging/assayd.8", true), *limits = source_file("packaging/LIMITS.md", false), path[64], text[80];
+    ck_assert_int_eq(ratelimit_path("", path, sizeof(path)), 0);
+    snprintf(text, sizeof(text), ".I %s\n", path + 1);
+    assert_has(page, text);
+    snprintf(text, sizeof(text), "`%s`", path + 1);
+    assert_has(limits, text);
+    free(page);
+    free(limits);
+}
+END_TEST
+
 /* Every command of the help, word by word, and every option of it is offered; what is missing is printed. */
 START_TEST(completion_offers_every_command_and_option)
 {
@@ -202,6 +216,7 @@ int main(void)
     tcase_add_test(tcase, the_packages_configuration_is_the_sample);
     tcase_add_test(tcase, every_sub_command_and_option_is_in_assay_1);
     tcase_add_loop_test(tcase, every_option_of_assayd_is_in_assayd_8, 0, (int)(sizeof(assayd_options) / sizeof(assayd_options[0])));
+    tcase_add_test(tcase, file_of_counts_is_named_as_it_is);
     tcase_add_test(tcase, completion_offers_every_command_and_option);
     tcase_add_test(tcase, zsh_completion_offers_every_command_and_option);
     tcase_add_loop_test(tcase, packages_are_built_with_what_bootstrap_installs, 0, (int)(sizeof(builds) / sizeof(builds[0])));

@@ -431,6 +431,20 @@ START_TEST(use_and_evictions_are_told_by_tag)
 }
 END_TEST
 
+START_TEST(key_is_counted_under_the_tag_that_it_was_last_asked_with)
+{
+    struct ratelimit_window w = window("k", 100, 60);
+    struct ratelimit_usage usage;
+    for (unsigned tag = 1; tag < 4; tag++) {
+        w.tag = tag;
+        ck_assert_uint_eq(admitted(w, NOW, 2), 2);
+        ratelimit_usage(rl, NOW, &usage);
+        ck_assert_uint_eq(usage.used_by[tag], 1);
+        ck_assert_uint_eq(usage.used, 1);
+    }
+}
+END_TEST
+
 START_TEST(saturated_keys_outlive_a_flood_of_cold_ones)
 {
     /* a quarter of the slots, so that no neighbourhood is saturated as a whole */
@@ -702,6 +716,7 @@ int main(void)
     tcase_add_test(t, table_holds_as_many_keys_as_it_was_made_for);
     tcase_add_test(t, ended_windows_make_room_without_evicting);
     tcase_add_test(t, use_and_evictions_are_told_by_tag);
+    tcase_add_test(t, key_is_counted_under_the_tag_that_it_was_last_asked_with);
     tcase_add_test(t, saturated_keys_outlive_a_flood_of_cold_ones);
     tcase_add_test(t, saturated_keys_of_a_small_limit_outlive_cold_ones_that_used_more);
     tcase_add_test(t, of_two_cold_keys_the_one_that_used_less_goes);

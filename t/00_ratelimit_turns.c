@@ -522,6 +522,148 @@ START_TEST(slot_that_became_a_full_keys_refuses_nobody)
 }
 END_TEST
 
+/*
+ * Columns: what; the limit; a second window, which all keys share, with this limit; how often the heir asks; seconds by which its clock is
+ * ahead of the caller's.
+ */
+static const struct {
+    struct plan plan;
+    unsigned asks;
+    int64_t ahead;
+} heirs[] = {
+    {{"an heir that has used little", 1, 1, 12, false, 0, 0, 0, 0, 0}, 1, 0},
+    {{"an heir with a younger clock", 1, 1, 12, false, 0, 0, 0, 0, 0}, 1, 1},
+    {{"an heir that is used up", 1, 1, 3, false, 0, 0, 0, 0, 0}, 3, 0},
+    {{"an heir that is used up, with a younger clock", 1, 1, 3, false, 0, 0, 0, 0, 0}, 3, 1},
+    {{"an heir that has used little, two windows", 1, 1, 12, false, 0, 0, 50, 0, 0}, 1, 0},
+    {{"an heir that is used up, two windows", 1, 1, 3, false, 0, 0, 50, 0, 0}, 3, 0},
+};
+
+/* the first key after 0 that the table looks for where it looks for key 0 first */
+static uint64_t heir_of_the_first(void)
+{
+    uint64_t first = 0, key = 1;
+    struct ratelimit_window w = key_window(&first, plan->limit), of = key_window(&key, plan->limit);
+    while (bucket_first(rl, ratelimit_hash(rl, &of)) != bucket_first(rl, ratelimit_hash(rl, &w)))
+        key++;
+    ck_assert_uint_lt(key, KEYS_MAX);
+    return key;
+}
+
+/* a caller's key has a slot that is over, and after so many of its looks that becomes another key's; false: there was no such look */
+static bool ask_beside_heir(unsigned asks, int64_t ahead, unsigned lost_at)
+{
+    struct caller *c = &callers[0];
+    chance_state = 4711;
+    forget();
+    uint64_t heir = heir_of_the_first();
+    clock_now = NOW + 30;
+    ck_assert(ask(rl, 0));
+    clock_now = NOW + 63 - ahead; /* over with the heir's clock, not with one that is behind */
+    rl->header->clock = (uint64_t)clock_now << 32;
+    start();
+    look_on(c, lost_at);
+    bool ended = c->ended;
+    clock_now += ahead;
+    for (unsigned i = 0; i < asks; i++)
+        ck_assert(ask(rl, heir));
+    look_on(c, UINT32_MAX);
+    if (taken[0] != 2 || used_of(key_window(&(uint64_t){0}, plan->limit)) != 1 || used_of(key_window(&heir, plan->limit)) != asks)
+        ck_abort_msg("%s, at look %u: %u admitted, %u used; the heir %u of %u", plan->what, lost_at, taken[0],
+                     used_of(key_window(&(uint64_t){0}, plan->limit)), used_of(key_window(&heir, plan->limit)), asks);
+    if (plan->wide > 0)
+        check_used(lost_at, wide_window(plan->wide), taken[0] + taken[heir]);
+    return !ended;
+}
+
+/*
+ * A caller sleeps between any two of its looks; meanwhile its key's slot, whose window is over, becomes another key's. Each is charged what
+ * it asked for, and nobody is refused.
+ */
+START_TEST(slot_that_became_an_heirs_is_charged_for_nobody_else)
+{
+    unsigned looks = 0;
+    plan = &heirs[_i].plan;
+    while (ask_beside_heir(heirs[_i].asks, heirs[_i].ahead, looks))
+        looks++;
+    ck_assert_uint_gt(looks, 5);
+}
+END_TEST
+
+/* every slot is some other key's, which has used 5 of 100 */
+static void fill_with_others(void)
+{
+    struct ratelimit_state state;
+    for (uint64_t key = 0; key < 200; key++)
+        for (unsigned i = 0; i < 5; i++) {
+            struct ratelimit_window w = {.salt = 3, .seconds = 60, .limit = 100, .key = &key, .key_size = sizeof(key)};
+            ck_assert_int_ge(ratelimit_take(rl, &w, 1, (struct ratelimit_time){ratelimit_token(rl), clock_now}, &state), 0);
+        }
+    for (uint64_t i = 0; i < (rl->mask + 1) * BUCKET_SLOTS; i++)
+        ck_assert_uint_eq(state_used(rl->slots[i].state), 5);
+}
+
+/*
+ * A caller looks at a slot that is not its key's: one that has used more than its own limit, which is smaller. Meanwhile another process
+ * makes the caller's key a slot there. The caller is not refused for what it saw before.
+ */
+START_TEST(slot_that_was_a_full_keys_refuses_nobody)
+{
+    static const struct plan small = {.what = "a key of a small limit", .asks = 1, .keys = 1, .limit = 3};
+    struct caller *c = &callers[0];
+    uint64_t key = 0;
+    bool ended = false;
+    plan = &small;
+    struct ratelimit_window w = key_window(&key, plan->limit);
+    for (unsigned made_at = 0; !ended; made_at++) {
+        chance_state = 4711;
+        forget();
+        clock_now = NOW + 30;
+        rl->header->clock = (uint64_t)clock_now << 32;
+        fill_with_others();
+        struct pair *slot = table_bucket(rl, bucket_first(rl, ratelimit_hash(rl, &w)));
+        slot->state--; /* it has used the least, so it is the one that goes */
+        start();
+        look_on(c, made_at);
+        ended = c->ended;
+        ck_assert(ask(rl, key));
+        ck_assert_msg(table_look(rl, ratelimit_hash(rl, &w)) == slot, "another one went");
+        look_on(c, UINT32_MAX);
+        ck_assert_msg(taken[key] == 2, "refused when its slot was made before look %u", made_at);
+    }
+}
+END_TEST
+
+START_TEST(heat_is_how_many_quarters_of_the_limit_are_used)
+{
+    for (uint32_t limit = 1; limit <= 40; limit++)
+        for (uint32_t used = 0; used <= 2 * limit; used++)
+            ck_assert_uint_eq(heat_of(used, limit), used >= limit ? HEAT_FULL : 4 * used / limit);
+    ck_assert_uint_eq(heat_of(RATELIMIT_COUNT_MAX - 1, RATELIMIT_COUNT_MAX), 3);
+    ck_assert_uint_eq(heat_of(RATELIMIT_COUNT_MAX, RATELIMIT_COUNT_MAX), HEAT_FULL);
+}
+END_TEST
+
+/* a window that ended by one clock goes on by another that lags: no other key takes the slot meanwhile */
+START_TEST(slot_is_kept_for_clocks_that_lag)
+{
+    static const struct plan lag = {.what = "lag", .asks = 1, .keys = 1, .limit = 3};
+    plan = &lag;
+    chance_state = 4711;
+    forget();
+    uint64_t heir = heir_of_the_first();
+    clock_now = NOW + 30;
+    while (ask(rl, 0))
+        ;
+    for (int64_t ahead = 0; ahead < RATELIMIT_LATE_SECONDS; ahead++) {
+        clock_now = NOW + 60 + ahead;
+        ck_assert(ask(rl, heir));
+        clock_now = NOW + 59;
+        ck_assert(!ask(rl, 0));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ratelimit turns");
@@ -532,6 +674,10 @@ int main(void)
     tcase_add_test(t, only_the_window_that_was_charged_is_given_back);
     tcase_add_loop_test(t, every_charge_leaves_its_heat_and_tells_who_is_near, 1, 41);
     tcase_add_loop_test(t, slot_that_became_a_full_keys_refuses_nobody, 0, sizeof(slot_plans) / sizeof(slot_plans[0]));
+    tcase_add_test(t, heat_is_how_many_quarters_of_the_limit_are_used);
+    tcase_add_test(t, slot_is_kept_for_clocks_that_lag);
+    tcase_add_test(t, slot_that_was_a_full_keys_refuses_nobody);
+    tcase_add_loop_test(t, slot_that_became_an_heirs_is_charged_for_nobody_else, 0, sizeof(heirs) / sizeof(heirs[0]));
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
