@@ -207,6 +207,7 @@ void door_on_accept(h2o_socket_t *listener, const char *err)
     struct doors *d = door->doors;
     if (err != NULL)
         return;
+    worker_look_at_clock(d->worker);
     for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
         bool inside = may_wait_inside(door);
         struct place place = inside ? free_place(d) : find_place(d, door, NULL);

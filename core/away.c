@@ -80,6 +80,7 @@ static void on_ready(h2o_socket_t *socket, const char *err)
     struct away *a = socket->data;
     eventfd_t count;
     (void)err;
+    worker_look_at_clock(a->worker);
     eventfd_read(a->event_fd, &count);
     pthread_mutex_lock(&a->lock);
     struct away_job *job = take_all(&a->ready);

@@ -269,6 +269,7 @@ static void on_readable(h2o_socket_t *socket, const char *err)
 {
     struct link *l = socket->data;
     struct frame f;
+    worker_look_at_clock(l->worker);
     int got = err != NULL ? -1 : channel_read(&l->channel), next;
     while ((next = channel_next(&l->channel, &f)) == 1)
         if (f.head.type == FRAME_ANSWER)

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 
 #define STALE_MS 400
+/* so long a newcomer's first request may be on its way: closed before that, it would go unanswered */
+#define NEW_MS 50
 /* a body or an answer is slow of which so many bytes take longer than that, which is more than a round trip */
 #define PACE_BYTES 2048
 #define PACE_MS 200
@@ -128,6 +130,8 @@ static enum turn turn_of(struct conn *c, uint64_t now, bool crowding)
     bool stale = age_of(c, now) >= STALE_MS;
     if (c->head_done)
         return age_of(c, now) >= PACE_MS ? SLOW_BODY : NEVER;
+    if (is_fresh(c) && age_of(c, now) < NEW_MS)
+        return NEVER;
     if (is_fresh(c) || c->receiving)
         return stale ? SLOW_HEAD : HEAD;
     return stale ? LONG_REST : REST;

@@ -8,8 +8,8 @@
  *   3. of the address that holds more, by powers of two; 4. what began first.
  *
  * A request that is under way never gives way, and neither does an answer that is being taken, nor a connection on which bytes wait to be
- * read. Proxies that are trusted, networks that are exempt from limits and Unix sockets hold one connection each, so to speak: they stand
- * for many. One per worker.
+ * read, nor one that was let in less than 50 ms ago and whose first request is not there yet. Proxies that are trusted, networks that are
+ * exempt from limits and Unix sockets hold one connection each, so to speak: they stand for many. One per worker.
  */
 #ifndef ASSAY_ROOM_H
 #define ASSAY_ROOM_H

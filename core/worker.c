@@ -137,7 +137,7 @@ static void turn(struct worker *w)
     int waited = h2o_evloop_run(w->ctx.loop, later_wait_ms(w, streams_wait_ms(w, most)));
     if (waited != 0 && errno != EINTR)
         log_error("epoll: %s", strerror(errno));
-    w->now_ms = clock_mono_ms();
+    worker_look_at_clock(w);
     store_read_end(w->store);
     later_run(w);
     look_at_secrets(w);

@@ -47,7 +47,7 @@ struct worker {
     bool draining;      /* takes no new connections, answers with Connection: close */
     bool stopping;      /* draining, and idle connections are closed at once */
     bool replying;      /* a reply of ours is being started: the filter for the library's own errors leaves it alone */
-    uint64_t now_ms;    /* CLOCK_MONOTONIC when the loop last woke */
+    uint64_t now_ms;    /* CLOCK_MONOTONIC when somebody last came, asked or answered, or the loop had called all; it sleeps in between */
     char id[32]; /* the last request id made here, hex: a random half and a counter */
     struct memo *memo;
     struct limiting *limiting;
@@ -58,6 +58,12 @@ struct worker {
     z_stream gzip;
     uint64_t touched[1024]; /* key ids whose last use was told lately, with the minute */
 };
+
+/* worker_look_at_clock(w): the loop has called, and may have slept before. */
+static inline void worker_look_at_clock(struct worker *w)
+{
+    w->now_ms = clock_mono_ms();
+}
 
 /* worker_ready(w): the store is open, the writer is reachable and nothing drains. */
 bool worker_ready(const struct worker *w);

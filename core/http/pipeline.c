@@ -198,6 +198,7 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     r->conn->request = r;
     r->id = pipeline_request_id(w, req);
     r->started_us = request_clock_us();
+    w->now_ms = r->started_us / 1000;
     h2o_vector_reserve(&req->pool, &req->res.headers, 12); /* what a limited report has, and more */
     pipeline_resume(r);
     return 0;
