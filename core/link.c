@@ -17,6 +17,8 @@
 #define RECONNECT_MS 20
 
 /* a change on its way */
+#define OP_ROOM 1024 /* bytes of one that is kept for the next change */
+#define OPS_SPARE 64
 struct op {
     struct pending pending;
     struct op *next;
@@ -47,6 +49,8 @@ struct link {
     bool writing; /* waits until the socket takes more */
     uint64_t id, sequence, answered, retry_at_ms;
     struct op *first, *last; /* sent or to be sent, not answered, in order */
+    struct op *spare;
+    size_t spare_count;
     struct wait *waits[WAIT_BUCKETS];
     size_t waits_count;
 };
@@ -173,21 +177,41 @@ void request_await(struct request *r, uint64_t report, unsigned timeout_ms, requ
 
 /* ---- changes ---- */
 
+static struct op *take_op(struct link *l, size_t bytes)
+{
+    struct op *op = l->spare;
+    if (bytes > OP_ROOM || op == NULL)
+        return malloc(bytes > OP_ROOM ? bytes : OP_ROOM);
+    l->spare = op->next;
+    l->spare_count--;
+    return op;
+}
+
+static void give_op(struct link *l, struct op *op)
+{
+    if (l->spare_count == OPS_SPARE || sizeof(*op) + op->size > OP_ROOM) {
+        free(op);
+        return;
+    }
+    op->next = l->spare;
+    l->spare = op;
+    l->spare_count++;
+}
+
 static struct op *new_op(struct link *l, const struct store_change *change)
 {
-    struct buf wire = {0};
+    size_t size = change_size(change);
+    struct op *op = take_op(l, sizeof(*op) + size);
+    if (op == NULL)
+        return NULL;
+    *op = (struct op){.sequence = ++l->sequence, .size = size};
+    struct buf wire = {.p = op->wire, .cap = size};
     change_encode(change, &wire);
-    struct op *op = buf_ok(&wire) ? malloc(sizeof(*op) + wire.n) : NULL;
-    if (op != NULL) {
-        *op = (struct op){.sequence = ++l->sequence, .size = wire.n};
-        memcpy(op->wire, wire.p, wire.n);
-        if (l->last != NULL)
-            l->last->next = op;
-        else
-            l->first = op;
-        l->last = op;
-    }
-    buf_free(&wire);
+    if (l->last != NULL)
+        l->last->next = op;
+    else
+        l->first = op;
+    l->last = op;
     return op;
 }
 
@@ -227,12 +251,11 @@ static void on_answer(struct link *l, const struct frame *f)
         l->last = NULL;
     struct request *r = op->pending.request;
     request_change_fn *done = op->done;
-    free(op);
+    give_op(l, op);
     if (r == NULL)
         return;
     resume(r);
     done(r, &answer);
-    store_read_end(l->worker->store);
 }
 
 static void on_event(struct link *l, const struct frame *f)
@@ -276,6 +299,7 @@ static void on_readable(h2o_socket_t *socket, const char *err)
             on_answer(l, &f);
         else if (f.head.type == FRAME_EVENT)
             on_event(l, &f);
+    store_read_end(l->worker->store); /* what came together shares a snapshot: all of it was committed before */
     if (got < 0 || next < 0 || (l->writing && !watch(l, EPOLL_CTL_MOD, false)))
         disconnect(l);
     else
@@ -378,16 +402,22 @@ struct link *link_new(struct worker *w)
     return l;
 }
 
+static void free_ops(struct op *op)
+{
+    while (op != NULL) {
+        struct op *next = op->next;
+        free(op);
+        op = next;
+    }
+}
+
 void link_free(struct link *l)
 {
     if (l == NULL)
         return;
     disconnect(l);
-    while (l->first != NULL) {
-        struct op *op = l->first;
-        l->first = op->next;
-        free(op);
-    }
+    free_ops(l->first);
+    free_ops(l->spare);
     for (size_t i = 0; i < WAIT_BUCKETS; i++)
         while (l->waits[i] != NULL) {
             struct wait *wait = l->waits[i];

@@ -31,6 +31,8 @@ struct queue {
     uint8_t host_running[HOSTS]; /* a shared cell only makes two hosts share their two */
     struct queue_job *bucket[BUCKETS];
     struct queue_lane *turn; /* the lane before the one whose turn it is */
+    bool stuck;              /* none may go, until one comes in, leaves or is added that may, or an auditor comes */
+    uint64_t highest;        /* report that was ever added: what is created is above it, and need not be looked for */
     size_t size;
 };
 
@@ -58,10 +60,12 @@ static uint32_t hash_host(struct str url)
 {
     /* FNV-1a over what stands between "://" and the port, or the next "/", "?" or "#"; the colons of an IPv6 address are within brackets */
     uint32_t h = 2166136261u;
-    const char *p = memmem(url.p, url.n, "://", 3);
-    size_t at = p == NULL ? 0 : (size_t)(p - url.p) + 3;
-    const char *ends = at < url.n && url.p[at] == '[' ? "/?#]" : "/?#:";
-    for (; at < url.n && memchr(ends, url.p[at], 4) == NULL; at++)
+    size_t at = 0;
+    while (at + 3 <= url.n && memcmp(url.p + at, "://", 3) != 0)
+        at++;
+    at = at + 3 <= url.n ? at + 3 : 0;
+    const char end = at < url.n && url.p[at] == '[' ? ']' : ':';
+    for (; at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#' && url.p[at] != end; at++)
         h = (h ^ (uint8_t)url.p[at]) * 16777619u;
     return h ^ h >> 15;
 }
@@ -105,6 +109,16 @@ static void lane_drop(struct queue *q, struct queue_lane *lane)
     free(lane);
 }
 
+static bool may_go(const struct queue *q, const struct queue_job *job)
+{
+    unsigned a = job->host % q->auditors;
+    if (!q->auditor[a].there || q->auditor[a].alone || q->host_running[job->host % HOSTS] >= QUEUE_PER_HOST)
+        return false;
+    if (job->alone)
+        return q->auditor[a].running == 0;
+    return q->auditor[a].alone_waiting == 0 && q->auditor[a].running < q->capacity;
+}
+
 static bool wait_in_lane(struct queue *q, struct queue_job *job)
 {
     struct queue_lane *lane = lane_of(q, job->workspace);
@@ -127,6 +141,7 @@ static bool wait_in_lane(struct queue *q, struct queue_job *job)
     }
     lane->waiting++;
     q->auditor[job->host % q->auditors].alone_waiting += job->alone;
+    q->stuck = q->stuck && !may_go(q, job);
     return true;
 }
 
@@ -143,6 +158,7 @@ static void leave_lane(struct queue *q, struct queue_job *job)
     else
         list->last = job->prev;
     job->lane = NULL;
+    q->stuck = false;
     q->auditor[job->host % q->auditors].alone_waiting -= job->alone;
     if (--lane->waiting == 0)
         lane_drop(q, lane);
@@ -152,6 +168,7 @@ static void leave_lane(struct queue *q, struct queue_job *job)
 static void come_in(struct queue *q, struct queue_job *job)
 {
     unsigned a = (unsigned)job->auditor;
+    q->stuck = false;
     q->auditor[a].running--;
     q->host_running[job->host % HOSTS]--;
     if (job->alone)
@@ -161,7 +178,7 @@ static void come_in(struct queue *q, struct queue_job *job)
 
 bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t attempt, struct str url)
 {
-    struct queue_job *job = queue_find(q, report);
+    struct queue_job *job = report > q->highest ? NULL : queue_find(q, report);
     if (job != NULL && job->attempt >= attempt)
         return true;
     if (job != NULL)
@@ -179,6 +196,7 @@ bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t at
     struct queue_job **bucket = bucket_of(q, report);
     job->next_same = *bucket;
     *bucket = job;
+    q->highest = report > q->highest ? report : q->highest;
     q->size++;
     return true;
 }
@@ -223,6 +241,7 @@ void queue_remove(struct queue *q, struct queue_job *job)
 void queue_auditor_came(struct queue *q, unsigned index)
 {
     q->auditor[index].there = true;
+    q->stuck = false;
 }
 
 void queue_back(struct queue *q, struct queue_job *job)
@@ -265,16 +284,6 @@ struct queue_job *queue_auditor_went(struct queue *q, unsigned index, bool blame
     return guilty;
 }
 
-static bool may_go(const struct queue *q, const struct queue_job *job)
-{
-    unsigned a = job->host % q->auditors;
-    if (!q->auditor[a].there || q->auditor[a].alone || q->host_running[job->host % HOSTS] >= QUEUE_PER_HOST)
-        return false;
-    if (job->alone)
-        return q->auditor[a].running == 0;
-    return q->auditor[a].alone_waiting == 0 && q->auditor[a].running < q->capacity;
-}
-
 static struct queue_job *first_of(struct queue *q, const struct queue_list *list)
 {
     unsigned looked = 0;
@@ -286,7 +295,7 @@ static struct queue_job *first_of(struct queue *q, const struct queue_list *list
 
 struct queue_job *queue_next(struct queue *q)
 {
-    if (q->turn == NULL)
+    if (q->turn == NULL || q->stuck)
         return NULL;
     for (int which = 0; which < 2; which++) {
         struct queue_lane *lane = q->turn->next, *end = lane;
@@ -305,6 +314,7 @@ struct queue_job *queue_next(struct queue *q)
             lane = lane->next;
         } while (lane != end);
     }
+    q->stuck = true;
     return NULL;
 }
 

@@ -9,9 +9,23 @@ static struct str *strings(struct store_change *c)
     return (struct str *)(void *)((char *)c + NUMBERS_SIZE);
 }
 
+static const struct str *strings_of(const struct store_change *c)
+{
+    return (const struct str *)(const void *)((const char *)c + NUMBERS_SIZE);
+}
+
+size_t change_size(const struct store_change *change)
+{
+    const struct str *s = strings_of(change);
+    size_t n = NUMBERS_SIZE + STRINGS * sizeof(uint32_t);
+    for (size_t i = 0; i < STRINGS; i++)
+        n += s[i].n;
+    return n;
+}
+
 void change_encode(const struct store_change *change, struct buf *out)
 {
-    const struct str *s = (const struct str *)(const void *)((const char *)change + NUMBERS_SIZE);
+    const struct str *s = strings_of(change);
     uint32_t lengths[STRINGS];
     for (size_t i = 0; i < STRINGS; i++)
         lengths[i] = (uint32_t)s[i].n;
@@ -26,7 +40,6 @@ bool change_decode(struct str wire, struct store_change *out)
     uint32_t lengths[STRINGS];
     if (wire.n < NUMBERS_SIZE + sizeof(lengths))
         return false;
-    memset(out, 0, sizeof(*out));
     memcpy(out, wire.p, NUMBERS_SIZE);
     memcpy(lengths, wire.p + NUMBERS_SIZE, sizeof(lengths));
     size_t at = NUMBERS_SIZE + sizeof(lengths);

@@ -127,7 +127,11 @@ struct store_change {
     struct str text, data, client_id, answer, citations; /* of the widget's changes: see their rows */
 };
 
-/* change_encode(change, out): append the wire form. Native byte order: both ends are this host, this version of the record. */
+/*
+ * change_encode(change, out): append the wire form. Native byte order: both ends are this host, this version of the record.
+ * change_size(change): how many bytes that is.
+ */
+size_t change_size(const struct store_change *change);
 void change_encode(const struct store_change *change, struct buf *out);
 
 /* change_decode(wire, out): read it back; strings are borrowed from ${wire}. False when ${wire} is not exactly one well-formed change. */

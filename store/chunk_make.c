@@ -137,12 +137,15 @@ static void put_grams(const struct urls *u, struct chunk_head *head, struct buf 
 
 struct word {
     struct str text; /* as it first came */
-    uint32_t rows, last;
+    uint32_t hash, rows, last;
 };
 
 struct words {
-    struct word *slots;
-    size_t slot_count, count;
+    struct word *all; /* in the order in which they first came */
+    size_t count, room;
+    uint32_t *slots; /* a word's place in ${all}, from 1; 0: none */
+    size_t slot_count;
+    struct buf met; /* of each row: the words in it, by that place, and a 0 */
     bool failed;
 };
 
@@ -161,59 +164,76 @@ static bool same_folded(struct str a, struct str b)
 {
     if (a.n != b.n)
         return false;
+    if (memcmp(a.p, b.p, a.n) == 0) /* as most are */
+        return true;
     for (size_t i = 0; i < a.n; i++)
         if (fold(a.p[i]) != fold(b.p[i]))
             return false;
     return true;
 }
 
-static struct word *word_slot(const struct words *w, struct str text)
+static uint32_t hash_folded(struct str text)
 {
     uint64_t hash = 0xcbf29ce484222325;
     for (size_t i = 0; i < text.n; i++)
         hash = (hash ^ fold(text.p[i])) * 0x100000001b3;
-    for (size_t at = (size_t)(hash ^ hash >> 32);; at++) {
-        struct word *slot = &w->slots[at & (w->slot_count - 1)];
-        if (slot->text.n == 0 || same_folded(slot->text, text))
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+static uint32_t *word_slot(const struct words *w, uint32_t hash, struct str text)
+{
+    for (size_t at = hash;; at++) {
+        uint32_t *slot = &w->slots[at & (w->slot_count - 1)];
+        if (*slot == 0 || (w->all[*slot - 1].hash == hash && same_folded(w->all[*slot - 1].text, text)))
             return slot;
     }
 }
 
 static void words_grow(struct words *w)
 {
-    struct words more = {.slot_count = w->slot_count == 0 ? 4096 : w->slot_count * 2};
-    more.slots = calloc(more.slot_count, sizeof(*more.slots));
-    w->failed = more.slots == NULL;
-    if (w->failed)
+    size_t room = w->room == 0 ? 2048 : w->room * 2;
+    struct word *all = realloc(w->all, room * sizeof(*all));
+    uint32_t *slots = calloc(room * 2, sizeof(*slots));
+    if (all != NULL)
+        w->all = all;
+    w->failed = all == NULL || slots == NULL;
+    if (w->failed) {
+        free(slots);
         return;
-    for (size_t i = 0; i < w->slot_count; i++)
-        if (w->slots[i].text.n != 0)
-            *word_slot(&more, w->slots[i].text) = w->slots[i];
+    }
     free(w->slots);
-    w->slots = more.slots;
-    w->slot_count = more.slot_count;
+    w->slots = slots;
+    w->room = room;
+    w->slot_count = room * 2;
+    for (uint32_t i = 0; i < w->count; i++) {
+        size_t at = all[i].hash;
+        while (slots[at & (w->slot_count - 1)] != 0)
+            at++;
+        slots[at & (w->slot_count - 1)] = i + 1;
+    }
 }
 
-typedef void word_fn(struct words *w, uint32_t row, struct str text, void *arg);
-
-static void count_word(struct words *w, uint32_t row, struct str text, void *arg)
+static void meet_word(struct words *w, uint32_t row, struct str text)
 {
-    (void)arg;
-    if (w->count * 2 >= w->slot_count)
+    if (w->count == w->room)
         words_grow(w);
     if (w->failed)
         return;
-    struct word *word = word_slot(w, text);
-    if (word->text.n == 0) {
-        word->text = text;
-        w->count++;
+    uint32_t hash = hash_folded(text), *slot = word_slot(w, hash, text);
+    if (*slot == 0) {
+        w->all[w->count++] = (struct word){.text = text, .hash = hash};
+        *slot = (uint32_t)w->count;
     }
-    word->rows += word->last != row + 1;
+    struct word *word = &w->all[*slot - 1];
+    if (word->last == row + 1)
+        return;
+    word->rows++;
     word->last = row + 1;
+    buf_add(&w->met, slot, sizeof(*slot));
 }
 
 /* Each word of a URL twice: with what comes before the next one, and with what came after the one before. */
-static void each_word(struct words *w, uint32_t row, struct str url, word_fn *each, void *arg)
+static void each_word(struct words *w, uint32_t row, struct str url)
 {
     for (size_t at = 0, before = 0; at < url.n;) {
         size_t end, after;
@@ -224,9 +244,9 @@ static void each_word(struct words *w, uint32_t row, struct str url, word_fn *ea
         for (after = end; after < url.n && !part_of_word(url.p[after]);)
             after++;
         if (end != at && after - at <= WORD_BYTES_MAX)
-            each(w, row, (struct str){url.p + at, after - at}, arg);
+            meet_word(w, row, (struct str){url.p + at, after - at});
         if (end != at && before != at && end - before <= WORD_BYTES_MAX)
-            each(w, row, (struct str){url.p + before, end - before}, arg);
+            meet_word(w, row, (struct str){url.p + before, end - before});
         before = end;
         at = end;
         if (end == after)
@@ -234,31 +254,30 @@ static void each_word(struct words *w, uint32_t row, struct str url, word_fn *ea
     }
 }
 
-struct frequent {
-    uint64_t *bits;
-    uint32_t bitmap;
-};
-
 /* By now ${last} is which of the frequent it is, from 1, and 0 for the others. */
-static void mark_word(struct words *w, uint32_t row, struct str text, void *arg)
+static void mark_rows(const struct words *w, uint64_t *bits, uint32_t bitmap)
 {
-    const struct frequent *f = arg;
-    const struct word *word = word_slot(w, text);
-    if (word->last != 0)
-        bit_set(f->bits + (size_t)(word->last - 1) * f->bitmap, row);
+    const uint32_t *met = (const uint32_t *)(const void *)w->met.p, *end = met + w->met.n / sizeof(*met);
+    for (uint32_t row = 0; met < end; met++)
+        if (*met == 0)
+            row++;
+        else if (w->all[*met - 1].last != 0)
+            bit_set(bits + (size_t)(w->all[*met - 1].last - 1) * bitmap, row);
 }
 
 static void put_words(const struct urls *u, struct chunk_head *head, struct buf *out)
 {
     struct words w = {0};
     struct buf texts = {0}, at = {0};
-    uint32_t zero = 0;
-    for (uint32_t row = 0; row < u->count && !w.failed; row++)
-        each_word(&w, row, url_at(u, row), count_word, NULL);
+    uint32_t zero = 0, bitmap = (u->count + 63) / 64;
+    for (uint32_t row = 0; row < u->count && !w.failed; row++) {
+        each_word(&w, row, url_at(u, row));
+        buf_add(&w.met, &zero, sizeof(zero));
+    }
     buf_add(&at, &zero, sizeof(zero));
-    for (size_t i = 0; i < w.slot_count; i++) {
-        struct word *word = &w.slots[i];
-        bool frequent = word->text.n != 0 && word->rows >= FREQUENT && word->rows >= u->count / FREQUENT;
+    for (size_t i = 0; i < w.count; i++) {
+        struct word *word = &w.all[i];
+        bool frequent = word->rows >= FREQUENT && word->rows >= u->count / FREQUENT;
         word->last = frequent ? ++head->words : 0;
         for (size_t j = 0; frequent && j < word->text.n; j++) {
             uint8_t c = fold(word->text.p[j]);
@@ -270,15 +289,16 @@ static void put_words(const struct urls *u, struct chunk_head *head, struct buf 
     }
     head->word_bytes = (uint32_t)texts.n;
     part_put(out, at.p, at.n);
-    struct frequent f = {.bitmap = (u->count + 63) / 64};
-    f.bits = part_space(out, (size_t)head->words * f.bitmap * sizeof(*f.bits));
-    for (uint32_t row = 0; f.bits != NULL && head->words != 0 && row < u->count; row++)
-        each_word(&w, row, url_at(u, row), mark_word, &f);
+    uint64_t *bits = part_space(out, (size_t)head->words * bitmap * sizeof(*bits));
+    if (bits != NULL && head->words != 0 && buf_ok(&w.met))
+        mark_rows(&w, bits, bitmap);
     part_put(out, texts.p, texts.n);
-    out->failed = out->failed || w.failed || texts.failed || at.failed;
+    out->failed = out->failed || w.failed || w.met.failed || texts.failed || at.failed;
     buf_free(&texts);
     buf_free(&at);
+    buf_free(&w.met);
     free(w.slots);
+    free(w.all);
 }
 
 /* ---- all of it ---- */

@@ -40,6 +40,29 @@ START_TEST(strings_are_escaped_and_mended)
 }
 END_TEST
 
+START_TEST(a_byte_is_written_alike_wherever_it_stands)
+{
+    char byte = (char)_i, text[24];
+    struct buf alone = {0}, want = {0};
+    json_string(&alone, (struct str){&byte, 1});
+    for (size_t at = 0; at < sizeof(text); at++) {
+        memset(text, 'x', sizeof(text));
+        text[at] = byte;
+        buf_reset(&want);
+        buf_adds(&want, "\"");
+        buf_add(&want, "xxxxxxxxxxxxxxxxxxxxxxxx", at);
+        buf_add(&want, alone.p + 1, alone.n - 2);
+        buf_add(&want, "xxxxxxxxxxxxxxxxxxxxxxxx", sizeof(text) - 1 - at);
+        buf_adds(&want, "\"");
+        buf_reset(&out);
+        json_string(&out, (struct str){text, sizeof(text)});
+        ck_assert_msg(str_eq(buf_view(&out), buf_view(&want)), "%.*s is not %.*s", (int)out.n, out.p, (int)want.n, want.p);
+    }
+    buf_free(&alone);
+    buf_free(&want);
+}
+END_TEST
+
 START_TEST(text_that_is_not_there_is_null)
 {
     json_text(&out, (struct str){NULL, 0});
@@ -75,6 +98,18 @@ START_TEST(times_are_rfc_3339_in_utc)
 }
 END_TEST
 
+START_TEST(times_of_one_second_are_written_alike_also_after_another)
+{
+    const int64_t times[] = {1, 999, 1000, 1, 86400000, 86400999, -1, 1};
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+        json_time(&out, times[i]);
+    ck_assert_msg(str_eq(buf_view(&out), STR("\"1970-01-01T00:00:00Z\"\"1970-01-01T00:00:00Z\"\"1970-01-01T00:00:01Z\""
+                                             "\"1970-01-01T00:00:00Z\"\"1970-01-02T00:00:00Z\"\"1970-01-02T00:00:00Z\""
+                                             "\"1969-12-31T23:59:59Z\"\"1970-01-01T00:00:00Z\"")),
+                  "%.*s", (int)out.n, out.p);
+}
+END_TEST
+
 START_TEST(every_day_of_four_centuries_agrees_with_the_c_library)
 {
     for (int64_t day = 1; day < 146097 + 366; ++day) {
@@ -97,8 +132,10 @@ int main(void)
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, NULL, clean);
     tcase_add_loop_test(tc, strings_are_escaped_and_mended, 0, sizeof(string_cases) / sizeof(string_cases[0]));
+    tcase_add_loop_test(tc, a_byte_is_written_alike_wherever_it_stands, 0, 256);
     tcase_add_test(tc, text_that_is_not_there_is_null);
     tcase_add_loop_test(tc, times_are_rfc_3339_in_utc, 0, sizeof(time_cases) / sizeof(time_cases[0]));
+    tcase_add_test(tc, times_of_one_second_are_written_alike_also_after_another);
     tcase_add_test(tc, every_day_of_four_centuries_agrees_with_the_c_library);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -255,6 +255,46 @@ START_TEST(newer_attempt_replaces_an_older_one_wherever_it_is)
 }
 END_TEST
 
+/* when none could go, none is looked for until that may have changed: each of the ways in which it does */
+START_TEST(what_may_go_after_a_time_in_which_nothing_could_is_found)
+{
+    for (uint64_t id = 1; id <= 70; id++)
+        add(1, id, "http://same.example/");
+    add(1, 100, "http://behind.example/");
+    ck_assert_uint_eq(drain((uint64_t[8]){0}, 8), 2);
+    ck_assert_ptr_null(queue_next(q));
+    add(1, 101, "http://same.example/x");
+    ck_assert_ptr_null(queue_next(q));
+    add(2, 102, "http://other.example/"); /* one is added that may */
+    ck_assert_uint_eq(queue_next(q)->report, 102);
+    ck_assert_ptr_null(queue_next(q));
+    queue_remove(q, queue_find(q, 2)); /* a host is free */
+    ck_assert_uint_eq(queue_next(q)->report, 3);
+    ck_assert_ptr_null(queue_next(q));
+    for (uint64_t id = 4; id <= 20; id++) /* those before it go */
+        queue_remove(q, queue_find(q, id));
+    ck_assert_uint_eq(queue_next(q)->report, 100);
+    ck_assert_ptr_null(queue_next(q));
+    queue_back(q, queue_find(q, 3)); /* one is given back */
+    ck_assert_ptr_nonnull(queue_next(q));
+    ck_assert_ptr_null(queue_next(q));
+    queue_auditor_went(q, 0, false);
+    ck_assert_ptr_null(queue_next(q));
+    queue_auditor_came(q, 0);
+    ck_assert_ptr_nonnull(queue_next(q));
+}
+END_TEST
+
+START_TEST(a_report_below_the_highest_is_looked_for)
+{
+    add(1, 9, "http://a/");
+    add(1, 3, "http://b/");
+    add(1, 3, "http://b/");
+    add(1, 9, "http://a/");
+    ck_assert_uint_eq(queue_size(q), 2);
+}
+END_TEST
+
 START_TEST(random_use_keeps_the_counts)
 {
     unsigned seed = 7;
@@ -315,6 +355,8 @@ int main(void)
     tcase_add_test(t, only_a_death_while_alone_is_blamed_on_the_job);
     tcase_add_test(t, auditor_that_drains_is_blamed_for_nothing);
     tcase_add_test(t, newer_attempt_replaces_an_older_one_wherever_it_is);
+    tcase_add_test(t, what_may_go_after_a_time_in_which_nothing_could_is_found);
+    tcase_add_test(t, a_report_below_the_highest_is_looked_for);
     tcase_add_test(t, random_use_keeps_the_counts);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

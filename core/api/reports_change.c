@@ -20,6 +20,17 @@ struct asked {
 
 static void record_show(struct request *r);
 
+static struct str location_of(struct request *r, uint64_t id)
+{
+    struct str base_url = request_base_url(r), path = STR("/api/v1/reports/");
+    size_t room = base_url.n + path.n + sizeof("18446744073709551615");
+    struct buf text = {.p = request_alloc(r, room), .cap = room};
+    buf_str(&text, base_url);
+    buf_str(&text, path);
+    buf_u64(&text, id);
+    return buf_view(&text);
+}
+
 static void record_found(void *arg, enum store_status status, const struct store_report *report)
 {
     struct request *r = arg;
@@ -38,10 +49,8 @@ static void record_found(void *arg, enum store_status status, const struct store
     bool async = str_eq(asked->applied, STR("respond-async"));
     if (asked->applied.p != NULL && async == (asked->code == 202))
         reply_header(r, "preference-applied", asked->applied);
-    if (asked->change.kind == CHANGE_REPORT_CREATE) {
-        struct str base_url = request_base_url(r);
-        reply_header(r, "location", request_printf(r, "%.*s/api/v1/reports/%" PRIu64, (int)base_url.n, base_url.p, asked->change.id));
-    }
+    if (asked->change.kind == CHANGE_REPORT_CREATE)
+        reply_header(r, "location", location_of(r, asked->change.id));
     api_report_reply(r, asked->code, report);
 }
 
@@ -86,6 +95,8 @@ static void url_judge(struct request *r, struct store_change *change, struct buf
     const char *why = NULL;
     if (sent.p == NULL) {
         fields_error(errors, "url", "is required: send the address of the page, http:// or https://");
+    } else if (audit_url_plain(sent, r->conf, &change->name)) {
+        change->url = sent;
     } else if (!audit_url_normalise(sent, r->conf, &url, &host, &why)) {
         fields_error(errors, "url", "%s", why);
     } else {

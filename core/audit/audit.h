@@ -61,8 +61,12 @@ int audit_wait(struct audit *audit, struct curl_waitfd *extra, unsigned count, i
  * Judge and normalise a page's URL as api.md §4 and audits.md "before any look-up" say, by libcurl's URL API: the normalised URL into
  * ${out} (≤ 2048 characters), its canonical project name (lower case, punycode, without `www.` and port) into ${host}. False: not
  * acceptable, with ${why} a static sentence. Used by the API on POST, so no look-up happens here.
+ *
+ * audit_url_plain(url, conf, host): is ${url} already what that makes of it, as nearly all are? Then ${host}, within it, is the project's
+ * name. False says nothing: it has to be normalised.
  */
 bool audit_url_normalise(struct str url, const struct conf *conf, struct buf *out, struct buf *host, const char **why);
+bool audit_url_plain(struct str url, const struct conf *conf, struct str *host);
 
 /* audit_result(score, conf): good, decent or bad by the thresholds; the numbers of enum report_result. */
 int audit_result(int score, const struct conf *conf);

@@ -106,16 +106,28 @@ static const char *name_mistake(struct str host)
     }
 }
 
+static enum guard_host class_of_name(struct str host, const struct conf *conf)
+{
+    if (is_reserved_name(host))
+        return GUARD_HOST_REFUSED;
+    if (!is_private_name(host))
+        return GUARD_HOST_FINE;
+    return conf->audit_allow_private.count > 0 ? GUARD_HOST_PRIVATE : GUARD_HOST_REFUSED;
+}
+
+bool guard_name_refused(struct str name, const struct conf *conf)
+{
+    return class_of_name(name, conf) == GUARD_HOST_REFUSED;
+}
+
 static enum guard_host judge_name(struct str host, const struct conf *conf, const char **why)
 {
     *why = name_mistake(host);
     if (*why != NULL)
         return GUARD_HOST_REFUSED;
-    bool reserved = is_reserved_name(host);
-    if (!reserved && !is_private_name(host))
-        return GUARD_HOST_FINE;
-    if (!reserved && conf->audit_allow_private.count > 0)
-        return GUARD_HOST_PRIVATE;
+    enum guard_host class = class_of_name(host, conf);
+    if (class != GUARD_HOST_REFUSED)
+        return class;
     *why = "The host is a name of this machine or of a private network, which may not be graded. Use a public host name.";
     return GUARD_HOST_REFUSED;
 }

@@ -26,6 +26,9 @@ enum guard_host {
  */
 enum guard_host guard_host_judge(const char *host, const struct conf *conf, const char **why);
 
+/* guard_name_refused(name, conf): would that refuse ${name}, which is known to be a well-formed name of several labels and no address? */
+bool guard_name_refused(struct str name, const struct conf *conf);
+
 bool guard_port_open(uint16_t port, const struct conf *conf);
 
 struct guard;

@@ -344,34 +344,39 @@ bool url_plain(struct str text, struct str *host, uint16_t *port)
 /* The guard's word on the host of a plain URL. What it refuses is judged in full, to say why. */
 static bool plain_judge(struct str host, uint16_t port, const struct conf *conf)
 {
-    char name[PLAIN_NAME_MAX + 1];
-    const char *why;
-    memcpy(name, host.p, host.n);
-    name[host.n] = '\0';
-    return guard_port_open(port, conf) && guard_host_judge(name, conf, &why) != GUARD_HOST_REFUSED;
+    return guard_port_open(port, conf) && !guard_name_refused(host, conf);
 }
 
-static void add_normalised(struct str text, struct str host, struct buf *out, struct buf *name)
+/* www. is dropped only where a whole name is left: www.com is a site of its own. */
+static struct str project_of(struct str host)
 {
-    /* www. is dropped only where a whole name is left: www.com is a site of its own. */
-    if (host.n > 4 && memcmp(host.p, "www.", 4) == 0 && memchr(host.p + 4, '.', host.n - 4) != NULL)
-        host = text_from(host, 4);
-    buf_str(out, text);
-    buf_str(name, host);
+    bool www = host.n > 4 && memcmp(host.p, "www.", 4) == 0 && memchr(host.p + 4, '.', host.n - 4) != NULL;
+    return www ? text_from(host, 4) : host;
+}
+
+bool audit_url_plain(struct str url, const struct conf *conf, struct str *host)
+{
+    uint16_t port;
+    if (!url_plain(url, host, &port) || !plain_judge(*host, port, conf))
+        return false;
+    *host = project_of(*host);
+    return true;
 }
 
 bool audit_url_normalise(struct str url, const struct conf *conf, struct buf *out, struct buf *host, const char **why)
 {
     struct url judged = {0};
     struct str name;
-    uint16_t port;
     bool ok = true;
-    if (url_plain(url, &name, &port) && plain_judge(name, port, conf)) {
-        add_normalised(url, name, out, host);
+    if (audit_url_plain(url, conf, &name)) {
+        buf_str(out, url);
+        buf_str(host, name);
     } else {
         ok = url_judge(url, NULL, conf, &judged, why);
-        if (ok)
-            add_normalised(str_of(judged.text), str_of(judged.host), out, host);
+        if (ok) {
+            buf_adds(out, judged.text);
+            buf_str(host, project_of(str_of(judged.host)));
+        }
     }
     url_free(&judged);
     if (ok && !(buf_ok(out) && buf_ok(host))) {

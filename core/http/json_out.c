@@ -24,11 +24,29 @@ static size_t character(const char *p, size_t n)
     return length == 1 || (length <= n && utf8_valid((struct str){p, length})) ? length : 0;
 }
 
+/* plain_run(p, n): how many bytes from ${p} on are known to stand for themselves; a multiple of eight. */
+static size_t plain_run(const char *p, size_t n)
+{
+    const uint64_t low = 0x0101010101010101u, high = low * 0x80;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t w;
+        memcpy(&w, p + i, sizeof(w));
+        /* a byte's high bit is set by what is subtracted where it is less than that, which a byte of zero is less than one */
+        uint64_t quote = w ^ low * '"', slash = w ^ low * '\\', rubout = w ^ low * 0x7f;
+        if (((w | ((w - low * 0x20) & ~w) | ((quote - low) & ~quote) | ((slash - low) & ~slash) | ((rubout - low) & ~rubout)) & high) != 0)
+            break;
+    }
+    return i;
+}
+
 void json_string(struct buf *b, struct str s)
 {
     buf_add(b, "\"", 1);
     size_t plain = 0; /* where the run not yet copied begins */
     for (size_t i = 0; i < s.n;) {
+        if ((unsigned char)s.p[i] < 0x80)
+            i += plain_run(s.p + i, s.n - i);
         while (i < s.n && (unsigned char)s.p[i] < 0x80 && escapes[(unsigned char)s.p[i]] == 0)
             i++;
         if (i == s.n)
@@ -74,9 +92,16 @@ void json_time(struct buf *b, int64_t ms)
         buf_adds(b, "null");
         return;
     }
+    static _Thread_local int64_t last_second = INT64_MIN; /* most times of a record, and of those made with it, are of one second */
+    static _Thread_local char text[] = "\"0000-00-00T00:00:00Z\"";
     const int64_t first = -62135596800, last = 253402300799; /* 0001-01-01T00:00:00Z, 9999-12-31T23:59:59Z */
     int64_t seconds = ms / 1000 - (ms % 1000 < 0);
     seconds = seconds < first ? first : seconds > last ? last : seconds;
+    if (seconds == last_second) {
+        buf_add(b, text, sizeof(text) - 1);
+        return;
+    }
+    last_second = seconds;
     int64_t days = seconds / 86400 - (seconds % 86400 < 0);
     unsigned rest = (unsigned)(seconds - days * 86400);
     /* Count years from 1 March of year 0, so that the leap day is a year's last; 400 years are 146097 days. */
@@ -86,7 +111,6 @@ void json_time(struct buf *b, int64_t ms)
     unsigned of_year = of_era - (365 * year + year / 4 - year / 100);
     unsigned month = (5 * of_year + 2) / 153;
     unsigned of_month = of_year - (153 * month + 2) / 5 + 1;
-    char text[] = "\"0000-00-00T00:00:00Z\"";
     digits(text + 1, year + era * 400 + (month >= 10), 4);
     digits(text + 6, month < 10 ? month + 3 : month - 9, 2);
     digits(text + 9, of_month, 2);

@@ -57,6 +57,10 @@ static void take(struct prefer *p, struct str name, struct str value)
 void prefer_parse(struct str header, struct prefer *p)
 {
     struct str preference, pair, name;
+    if (str_eq(header, STR("respond-async"))) { /* as nearly all who prefer it write it */
+        p->async = true;
+        return;
+    }
     while (cut(&header, ',', &preference)) {
         if (!cut(&preference, ';', &pair) || !cut(&pair, '=', &name))
             continue;

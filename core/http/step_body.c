@@ -52,6 +52,14 @@ size_t step_max_body(const struct route *route, const struct conf *conf)
     return route->body == BODY_SYNC ? conf->sync_max_bytes : route->max_body;
 }
 
+static bool has(struct request *r, const h2o_token_t *name, struct str *value)
+{
+    ssize_t at = h2o_find_header(&r->h2o->headers, name, -1);
+    if (at >= 0)
+        *value = view(r->h2o->headers.entries[at].value);
+    return at >= 0;
+}
+
 enum step step_check_body(struct request *r)
 {
     struct str type, coding;
@@ -61,11 +69,11 @@ enum step step_check_body(struct request *r)
         reply_error(r, ERR_PAYLOAD_TOO_LARGE, NULL);
         return STEP_DONE;
     }
-    bool typed = request_header(r, "content-type", &type);
+    bool typed = has(r, H2O_TOKEN_CONTENT_TYPE, &type);
     bool taken = typed && ((r->route->body != BODY_SYNC && is_form(type)) || (r->route->body != BODY_FORM && is_json(type)));
     if (typed ? !taken : r->h2o->entity.len > 0)
         return refuse_type(r);
-    if (!request_header(r, "content-encoding", &coding) || is(coding, STR("identity")))
+    if (!has(r, H2O_TOKEN_CONTENT_ENCODING, &coding) || is(coding, STR("identity")))
         return STEP_NEXT;
     r->compressed = r->route->body == BODY_SYNC && (is(coding, STR("gzip")) || is(coding, STR("x-gzip")));
     return r->compressed ? STEP_NEXT : refuse_type(r);
@@ -161,7 +169,7 @@ enum step step_parse_fields(struct request *r)
         return STEP_DONE;
     }
     struct str type;
-    bool json = r->h2o->entity.len > 0 && request_header(r, "content-type", &type) && is_json(type);
+    bool json = r->h2o->entity.len > 0 && has(r, H2O_TOKEN_CONTENT_TYPE, &type) && is_json(type);
     return (json ? fields_parse_json : fields_parse)(r, view(r->h2o->entity)) ? STEP_NEXT : STEP_DONE;
 }
 

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,21 +50,37 @@ static struct request usual, other;
 static size_t every; /* 0: none is the other */
 static uint16_t port;
 
+/* of eight digits */
+static void put_number(char *to, unsigned n)
+{
+    for (size_t i = 8; i-- > 0; n /= 10)
+        to[i] = (char)('0' + n % 10);
+}
+
 static void ask(struct client *c)
 {
     static unsigned number;
     static size_t asked;
-    char digits[16];
     c->have = 0;
     struct request *r = every != 0 && ++asked % every == 0 ? &other : &usual;
     if (r->number_at != NULL) {
-        snprintf(digits, sizeof(digits), "%08u", bench_page(number++));
-        memcpy(r->number_at, digits, 8);
+        put_number(r->number_at, bench_page(number++));
     }
     if (c->word != NULL && r->word_at != NULL)
         memcpy(r->word_at, c->word, words.size);
     if (write(c->fd, r->bytes, r->size) != (ssize_t)r->size)
         client_die("write");
+}
+
+/* of the head that ends at ${end}; SIZE_MAX: it tells none */
+static size_t content_length(const char *head, const char *end)
+{
+    static const char name[] = "content-length: ";
+    const char *line = head;
+    while ((line = memchr(line, '\n', (size_t)(end - line))) != NULL)
+        if ((*++line | 0x20) == 'c' && strncasecmp(line, name, strlen(name)) == 0)
+            return strtoul(line + strlen(name), NULL, 10);
+    return SIZE_MAX;
 }
 
 /* the status once the whole response is there, else 0 */
@@ -74,11 +91,9 @@ static int answered(struct client *c)
         client_die("the server closed a connection");
     c->have += (size_t)n;
     c->in[c->have] = '\0';
-    const char *end = strstr(c->in, "\r\n\r\n");
-    const char *length = end == NULL ? NULL : strcasestr(c->in, "\r\ncontent-length: ");
-    if (length == NULL)
-        return 0;
-    return c->have >= (size_t)(end + 4 - c->in) + strtoul(length + 18, NULL, 10) ? atoi(c->in + 9) : 0;
+    const char *end = memmem(c->in, c->have, "\r\n\r\n", 4);
+    size_t length = end == NULL ? SIZE_MAX : content_length(c->in, end);
+    return length != SIZE_MAX && c->have >= (size_t)(end + 4 - c->in) + length ? atoi(c->in + 9) : 0;
 }
 
 static int hold(size_t count)
