@@ -413,6 +413,19 @@ START_TEST(ended_windows_make_room_without_evicting)
 }
 END_TEST
 
+START_TEST(windows_of_a_clock_that_was_far_ahead_make_room_without_evicting)
+{
+    struct ratelimit_usage usage;
+    for (uint64_t key = 0; key < 1024; key++)
+        admitted(numbered(&key, 100), NOW + 86400 * 400, 1);
+    for (uint64_t key = 5000; key < 6024; key++)
+        admitted(numbered(&key, 100), NOW, 1);
+    ratelimit_usage(rl, NOW, &usage);
+    ck_assert_uint_eq(usage.evicted_alive, 0);
+    ck_assert_uint_eq(usage.used, 1024);
+}
+END_TEST
+
 START_TEST(use_and_evictions_are_told_by_tag)
 {
     struct ratelimit_usage usage;
@@ -715,6 +728,7 @@ int main(void)
     tcase_add_test(t, peek_charges_nothing_and_makes_nothing);
     tcase_add_test(t, table_holds_as_many_keys_as_it_was_made_for);
     tcase_add_test(t, ended_windows_make_room_without_evicting);
+    tcase_add_test(t, windows_of_a_clock_that_was_far_ahead_make_room_without_evicting);
     tcase_add_test(t, use_and_evictions_are_told_by_tag);
     tcase_add_test(t, key_is_counted_under_the_tag_that_it_was_last_asked_with);
     tcase_add_test(t, saturated_keys_outlive_a_flood_of_cold_ones);
