@@ -500,6 +500,7 @@ void upgrade_end(struct master *m)
 {
     if (m->heir.state != HEIR_NONE && m->heir.state != HEIR_SERVES && m->heir.pid > 0) {
         kill(m->heir.pid, SIGKILL);
+        waitpid(m->heir.pid, NULL, 0); /* who waits for us has waited for it */
         part_from_heir(m);
     }
     upgrade_close(m);
