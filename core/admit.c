@@ -252,15 +252,22 @@ static struct place one_more_place(struct doors *d)
     return (struct place){claim_of(d, SIZE_MAX) ? PLACE_FREE : PLACE_NONE, NULL};
 }
 
+static bool seat_if_free(struct doors *d, struct conn *c)
+{
+    struct place place = d->open ? find_place(d, c->door, c) : one_more_place(d);
+    if (place.kind != PLACE_NONE)
+        seat(c, place);
+    return place.kind != PLACE_NONE;
+}
+
 void doors_seat(struct doors *d)
 {
-    struct conn *c;
-    while ((c = lobby_next(d)) != NULL) {
-        struct place place = d->open ? find_place(d, c->door, c) : one_more_place(d);
-        if (place.kind == PLACE_NONE)
-            break;
-        seat(c, place);
-    }
+    struct conn *c = lobby_patient(d);
+    if (c != NULL)
+        seat_if_free(d, c);
+    do
+        c = lobby_next(d);
+    while (c != NULL && seat_if_free(d, c));
     if (d->waiting > 0 || !d->full)
         ask_for_room(d, d->waiting > 0);
 }

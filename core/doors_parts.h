@@ -35,6 +35,7 @@ struct doors {
     h2o_accept_ctx_t accept[LISTENERS_MAX];
     uint64_t sweep_at_ms, opened_ms, warned_ms, turned_away_ms, crowded_ms, try_at_ms, pressed_until_ms;
     size_t held; /* by answers, on connections that are not ended */
+    unsigned called; /* out of the lobby, while somebody had waited there for long */
     bool open;
     bool full; /* nobody is let in until a connection ends, or the next try finds that descriptors or memory are free again */
 };
@@ -75,11 +76,13 @@ void doors_seat(struct doors *d);
 /*
  * lobby_takes(d): one more may wait inside, if need be in place of one of an address that crowds. lobby_enter(d, socket, door): it waits,
  * and who has to go for it is turned away. lobby_next(d): whose turn it is, of the address that has fewest connections here, and of those
- * who came first; NULL: nobody waits. lobby_sweep(d): forget those who have gone.
+ * who came first; NULL: nobody waits. lobby_patient(d): before that, once in a few times, whoever has waited there for long, or ever new
+ * addresses could keep one with several connections out for ever; else NULL. lobby_sweep(d): forget those who have gone.
  */
 bool lobby_takes(const struct doors *d);
 void lobby_enter(struct doors *d, h2o_socket_t *socket, struct door *door);
 struct conn *lobby_next(struct doors *d);
+struct conn *lobby_patient(struct doors *d);
 void lobby_sweep(struct doors *d);
 
 /* ---- greet.c ---- */

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define SLICE_US 2000
-#define SLICES_PATIENT 32 /* more than so many become longer, so that work ends that others' changes add to all the time */
+#define SLICES_PATIENT 128 /* more than so many become longer, so that work ends that others' changes add to all the time */
 
 struct later {
     struct pending pending;

@@ -7,6 +7,8 @@
 #include <netinet/in.h>
 #include <poll.h>
 
+#define LOBBY_PATIENT_MS 1000 /* whoever has waited for so long has one place in so many */
+#define LOBBY_PATIENT_OF 4
 #define LOBBY_MAX 64 /* past it those of a crowding address go, or nobody is let in */
 
 /* connections of its address, here: those that wait and those that do not */
@@ -69,6 +71,14 @@ static bool is_gone(const struct conn *c)
     if (poll(&peer, 1, 0) <= 0)
         return false;
     return (peer.revents & (POLLHUP | POLLERR)) != 0 || conn_quiet(c);
+}
+
+/* The lobby is in the order of coming. */
+struct conn *lobby_patient(struct doors *d)
+{
+    struct conn *oldest = d->lobby.next;
+    bool patient = oldest != &d->lobby && d->worker->now_ms - oldest->since_ms >= LOBBY_PATIENT_MS;
+    return patient && ++d->called % LOBBY_PATIENT_OF == 0 ? oldest : NULL;
 }
 
 struct conn *lobby_next(struct doors *d)

@@ -112,6 +112,18 @@ bool peer_is_open(const struct writer *w, uint64_t channel)
     return false;
 }
 
+/* Its place is empty, and what it had to do waits again. */
+static void auditor_leaves(struct writer *w, struct peer *p)
+{
+    const struct queue_job *guilty = queue_auditor_went(w->queue, p->index, !p->drained);
+    p->greeted = false;
+    if (guilty == NULL)
+        return;
+    log_warn("an auditor died on report %llu while it held nothing else", (unsigned long long)guilty->report);
+    struct item *item = writer_batch_add(w, NULL, 0);
+    item->change = (struct store_change){.kind = CHANGE_REPORT_DIED, .id = guilty->report, .attempt = guilty->attempt};
+}
+
 void peers_remove_gone(struct writer *w)
 {
     bool readers = false; /* one that read the store may have died over it, and pages that it saw would stay */
@@ -123,14 +135,8 @@ void peers_remove_gone(struct writer *w)
         }
         if (p->id != 0)
             writer_drop_channel(w, p->id);
-        if (p->role == ROLE_AUDITOR && p->greeted) {
-            const struct queue_job *guilty = queue_auditor_went(w->queue, p->index, !p->drained);
-            if (guilty != NULL) {
-                log_warn("an auditor died on report %llu while it held nothing else", (unsigned long long)guilty->report);
-                struct item *item = writer_batch_add(w, NULL, 0);
-                item->change = (struct store_change){.kind = CHANGE_REPORT_DIED, .id = guilty->report, .attempt = guilty->attempt};
-            }
-        }
+        if (p->role == ROLE_AUDITOR && p->greeted)
+            auditor_leaves(w, p);
         readers = readers || p->role != ROLE_AUDITOR;
         peer_free(p);
         w->peers[i] = w->peers[--w->peers_count];
@@ -156,19 +162,34 @@ void peer_flush(struct writer *w, struct peer *p)
 
 /* ---- frames ---- */
 
-/* A sender that comes back has closed its earlier connection: all that still waits in there comes before what it sends now. */
-static void end_earlier(struct writer *w, struct peer *p)
+/* All that it has sent comes before its end. */
+static void end_peer(struct writer *w, struct peer *p)
+{
+    size_t before = w->batch_count;
+    for (bool more = !p->gone; more; before = w->batch_count) {
+        peer_read(w, p);
+        more = !p->gone && w->batch_count > before;
+    }
+    p->gone = true;
+}
+
+/* A sender that comes back has closed its earlier connection, which may still be full. */
+static void end_earlier(struct writer *w, const struct peer *p)
+{
+    for (size_t i = 0; i < w->peers_count; i++)
+        if (w->peers[i] != p && w->peers[i]->id == p->id)
+            end_peer(w, w->peers[i]);
+}
+
+/* An auditor that comes has no other beside it in its place: one that is still known has ended, and while the writer was busy nobody saw it. */
+static void end_auditor_before(struct writer *w, const struct peer *p)
 {
     for (size_t i = 0; i < w->peers_count; i++) {
-        struct peer *earlier = w->peers[i];
-        if (earlier == p || earlier->id != p->id || earlier->gone)
+        struct peer *before = w->peers[i];
+        if (before == p || before->role != ROLE_AUDITOR || !before->greeted || before->index != p->index)
             continue;
-        size_t before;
-        do {
-            before = w->batch_count;
-            peer_read(w, earlier);
-        } while (!earlier->gone && w->batch_count > before);
-        earlier->gone = true;
+        end_peer(w, before);
+        auditor_leaves(w, before);
     }
 }
 
@@ -185,6 +206,7 @@ static void on_hello(struct writer *w, struct peer *p, const struct frame *f)
         return;
     }
     p->index = (unsigned)f->head.b % w->process->conf->auditors;
+    end_auditor_before(w, p);
     queue_auditor_came(w->queue, p->index);
 }
 

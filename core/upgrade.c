@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -500,7 +501,8 @@ void upgrade_end(struct master *m)
 {
     if (m->heir.state != HEIR_NONE && m->heir.state != HEIR_SERVES && m->heir.pid > 0) {
         kill(m->heir.pid, SIGKILL);
-        waitpid(m->heir.pid, NULL, 0); /* who waits for us has waited for it */
+        for (int tries = 0; tries < LEAVE_MS / 10 && waitpid(m->heir.pid, NULL, WNOHANG) == 0; tries++) /* who waits for us has waited for it */
+            poll(NULL, 0, 10);
         part_from_heir(m);
     }
     upgrade_close(m);

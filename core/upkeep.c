@@ -188,16 +188,19 @@ void upkeep_step(struct writer *w)
     if (upkeep_rest_us(w) > 0 || slice_yields(&w->yields, callers_wait(w)))
         return;
     look_ahead(w);
-    if (slice_yields(&w->yields, callers_wait(w)))
+    if (slice_yields(&w->yields, callers_wait(w))) {
+        if (w->purge_ready != 0) /* that turn is not over */
+            w->purge_waited = 0;
         return;
+    }
     w->retained = w->retaining != 0 && (w->purge_ready == 0 || !w->retained);
     if (w->retained)
         retain(w);
     else if (w->purge_ready != 0)
         writer_batch_add(w, NULL, 0)->change = (struct store_change){.kind = CHANGE_PURGE, .limit = w->purge_ready};
+    w->yields = 0;
     if (w->batch_count == 0)
         return;
-    w->yields = 0;
     uint64_t began = clock_mono_us(), cpu = cpu_us();
     batch_apply(w);
     note_hold(w, clock_mono_us() - began, cpu_us() - cpu);

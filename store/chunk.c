@@ -162,7 +162,7 @@ static uint32_t some_at_once(const struct chunk *c, const struct search *s, cons
     uint64_t work = 0;
     uint32_t n = 0;
     for (; n < count && work < SEARCH_WORK; n++)
-        work += search_work(s, c->offset[rows[n] + 1] - c->offset[rows[n]]);
+        work += search_work(s, c->offset[rows[n] + 1] - c->offset[rows[n]]) + SEARCH_WORK / 256; /* some may lie on pages of the disk */
     return n;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #define KEPT_BYTES ((size_t)32 << 20)
+#define KEPT_NEEDLES 512 /* which are gone through for each search */
 
 static void segment_free(struct found_segment *g)
 {
@@ -28,17 +29,18 @@ void found_forget(struct store *s)
         s->found = f->next;
         found_free(f);
     }
-    s->found_bytes = 0;
+    s->found_bytes = s->found_count = 0;
 }
 
 /* The list is in the order of use, so what goes is its end; never its first. */
 static void make_room(struct store *s)
 {
-    while (s->found_bytes > KEPT_BYTES && s->found != NULL && s->found->next != NULL) {
+    while ((s->found_bytes > KEPT_BYTES || s->found_count > KEPT_NEEDLES) && s->found != NULL && s->found->next != NULL) {
         struct found **at = &s->found;
         while ((*at)->next != NULL)
             at = &(*at)->next;
         s->found_bytes -= (*at)->bytes;
+        s->found_count--;
         found_free(*at);
         *at = NULL;
     }
@@ -68,6 +70,8 @@ static struct found *found_new(struct store *s, uint64_t workspace, struct str n
     f->next = s->found;
     s->found = f;
     s->found_bytes += f->bytes;
+    s->found_count++;
+    make_room(s);
     return f;
 }
 
@@ -82,7 +86,6 @@ struct found *found_needle(struct store *s, uint64_t workspace, struct str needl
         s->found = f;
         return f;
     }
-    make_room(s);
     return found_new(s, workspace, needle);
 }
 
@@ -92,6 +95,33 @@ struct found_segment *found_segment(const struct found *f, uint64_t part)
         if (f->segments[i].part == part)
             return &f->segments[i];
     return NULL;
+}
+
+static bool has_part(const struct view *v, uint64_t part)
+{
+    for (size_t i = 0; i < v->segment_count; i++)
+        if (v->segments[i].fixed == part)
+            return true;
+    return false;
+}
+
+void found_forget_merged(struct store *s, struct found *f, const struct view *v)
+{
+    size_t kept = 0, freed = 0;
+    if (f->count <= 2 * v->segment_count)
+        return;
+    for (size_t i = 0; i < f->count; i++) {
+        struct found_segment *g = &f->segments[i];
+        if (has_part(v, g->part)) {
+            f->segments[kept++] = *g;
+            continue;
+        }
+        freed += g->bytes;
+        segment_free(g);
+    }
+    f->count = kept;
+    f->bytes -= freed;
+    s->found_bytes -= freed;
 }
 
 struct found_segment *found_add(struct store *s, struct found *f, uint64_t part, uint32_t words)
@@ -107,7 +137,7 @@ struct found_segment *found_add(struct store *s, struct found *f, uint64_t part,
     uint64_t *bits = calloc(words, sizeof(*bits));
     if (bits == NULL)
         return NULL;
-    f->segments[f->count++] = (struct found_segment){.part = part, .bits = bits};
+    f->segments[f->count++] = (struct found_segment){.part = part, .bits = bits, .bytes = words * sizeof(*bits)};
     grown(s, f, words * sizeof(*bits));
     return &f->segments[f->count - 1];
 }
@@ -118,9 +148,11 @@ static bool note_looks(struct store *s, struct found *f, struct found_segment *g
     if (g->looked != NULL)
         return true;
     g->looked = calloc(words, sizeof(*g->looked));
-    if (g->looked != NULL)
-        grown(s, f, words * sizeof(*g->looked));
-    return g->looked != NULL;
+    if (g->looked == NULL)
+        return false;
+    g->bytes += words * sizeof(*g->looked);
+    grown(s, f, words * sizeof(*g->looked));
+    return true;
 }
 
 bool found_note(struct store *s, struct found *f, uint64_t part, uint32_t words, uint32_t row, bool matches)

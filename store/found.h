@@ -36,11 +36,15 @@ struct found_segment {
     uint64_t part; /* the segment's fixed one */
     uint32_t chunks, from; /* and where in the next chunk it goes on: see chunk_match */
     uint64_t *bits;
+    size_t bytes;
     uint64_t *looked; /* rows that were looked at one by one, to which ${bits} applies too; NULL: none */
 };
 
 /* found_segment(f, part): what it found in the segment of that fixed part; NULL: not looked for yet. Good until the next found_add. */
 struct found_segment *found_segment(const struct found *f, uint64_t part);
+
+/* found_forget_merged(s, f, view): what it found in segments that the view has no more, when they are many. */
+void found_forget_merged(struct store *s, struct found *f, const struct view *v);
 
 /* found_add(s, f, part, words): room for it, no chunk looked at; NULL when memory is short. */
 struct found_segment *found_add(struct store *s, struct found *f, uint64_t part, uint32_t words);

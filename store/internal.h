@@ -114,7 +114,7 @@ struct store {
     uint64_t view_clock;
     struct names *names; /* of workspaces' projects, the latest asked for first: see names.h */
     struct found *found; /* what searches found, the latest first: see found.h */
-    size_t found_bytes;
+    size_t found_bytes, found_count;
     uint64_t rows_made; /* how often the rows of a view, or names, were begun anew */
     uint64_t page_mark;   /* the list asked for last, and how many steps to its page were taken before a pause: see page.h */
     unsigned page_steps;

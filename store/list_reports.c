@@ -125,7 +125,7 @@ static bool is_known(const struct segment *g, const struct found_segment *known,
 /* May there be a pause, after a look at a text of so many bytes? */
 static bool pause_after(struct report_list *l, size_t n)
 {
-    l->work += search_work(&l->search, n);
+    l->work += search_work(&l->search, n) + SEARCH_WORK / 32; /* its page may have come from the disk */
     if (l->work < SEARCH_WORK)
         return false;
     l->work = 0;
@@ -450,6 +450,8 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
         return status;
     if (l->q->search.n != 0)
         l->found = found_needle(l->s, l->q->workspace, search_key(&l->search));
+    if (l->found != NULL)
+        found_forget_merged(l->s, l->found, l->view);
     if ((l->q->search.n != 0 && l->found == NULL) || !make_room(l))
         return store_fail(l->s, ENOMEM, "list reports");
     status = match_all(l, total);

@@ -175,8 +175,8 @@ struct store_rows_query {
 };
 
 /*
- * store_rows_each(s, rows, query, each, arg): newest first; then once with STORE_OK or STORE_NOT_FOUND, as store_message_each. Where many in a
- * row are of somebody who is gone, and wait to be purged, it ends early: before that, ${each} is given the id behind which to go on, with no
+ * store_rows_each(s, rows, query, each, arg): newest first; then once with STORE_OK or STORE_NOT_FOUND, as store_message_each. Where many on
+ * the way are of somebody who is gone, and wait to be purged, it ends early: before that, ${each} is given the id behind which to go on, with no
  * JSON.
  */
 typedef void store_row_fn(void *arg, enum store_status status, const struct ulid *id, struct str json);

@@ -2,7 +2,7 @@
  * Searches among texts that are nearly the needle at each of their letters: each takes long, so wherever they lie a list pauses between some of
  * them, and ends with the answer that it has without pauses.
  */
-#include "store/view.h"
+#include "store/found.h"
 #include "t/00_store_kit.h"
 
 enum { LETTERS = 80, ROWS = 100, OTHERS = 600, AT_ONCE = 4 }; /* so many rows with so many letters may be looked at in one go */
@@ -238,6 +238,39 @@ START_TEST(a_purge_lays_the_log_over_the_segments_anew_for_each_merge_alone)
 }
 END_TEST
 
+START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_there)
+{
+    enum { NEEDLES = 700, MOST = 512, ROUNDS = 40, AT_ONCE_CREATED = 300 };
+    char text[16];
+    size_t bytes = 0, before = 0, drops = 0;
+    struct store_list_query q = {.workspace = w, .sort = PROJECT_BY_NAME, .page = 1, .per_page = 10, .search = STR("a.test")};
+    kit_log_entries = 64;
+    kit_reopen(&k);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < AT_ONCE_CREATED; i++)
+            kit_create(&k, w, "https://a.test/", "a.test");
+        kit_purge(&k, 1000);
+        q.sort = REPORT_BY_ID;
+        turns_to(&q, false, (round + 1) * AT_ONCE_CREATED);
+        drops += k.s->found->count < before;
+        before = k.s->found->count;
+    }
+    ck_assert_uint_ge(drops, 2); /* each round adds a segment, and some are merged */
+    for (unsigned i = 0; i < NEEDLES; i++) {
+        snprintf(text, sizeof(text), "%u", i);
+        q.sort = PROJECT_BY_NAME;
+        q.search = str_of(text);
+        turns_to(&q, true, 0);
+    }
+    size_t count = 0;
+    for (const struct found *f = k.s->found; f != NULL; f = f->next, count++)
+        bytes += f->bytes;
+    ck_assert_uint_eq(count, MOST);
+    ck_assert_uint_eq(k.s->found_count, MOST);
+    ck_assert_uint_eq(k.s->found_bytes, bytes);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store pauses");
@@ -251,6 +284,7 @@ int main(void)
     tcase_add_test(tc, a_search_of_projects_pauses_among_long_names);
     tcase_add_test(tc, a_log_that_one_transaction_made_long_is_read_in_parts);
     tcase_add_test(tc, a_purge_lays_the_log_over_the_segments_anew_for_each_merge_alone);
+    tcase_add_test(tc, what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_there);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

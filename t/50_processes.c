@@ -265,6 +265,45 @@ START_TEST(a_page_in_the_works_outlives_its_auditor)
 }
 END_TEST
 
+static bool has_successor(void *auditor)
+{
+    pid_t now = server_process(server, "assayd: auditor 0");
+    return now != 0 && now != *(pid_t *)auditor;
+}
+
+/* The writer hears at once that one has come and that the one before it has gone, while it waits for more callers than have come. */
+START_TEST(an_auditor_whose_forerunner_died_while_the_writer_stood_still_gets_pages)
+{
+    enum { CALLERS = 8, FEWER = 3 };
+    struct raw *raws[CALLERS];
+    server_start(server);
+    char *body = text("url=%s", origin_url(origin, "/good"));
+    for (size_t i = 0; i < CALLERS; i++)
+        raws[i] = raw_open(server);
+    for (int round = 0; round < 3; round++) {
+        pid_t writer = server_process(server, "assayd: writer"), auditor = server_process(server, "assayd: auditor 0");
+        for (size_t i = 0; i < CALLERS; i++)
+            raw_post(raws[i], server->key, "Prefer: respond-async\r\n", body);
+        for (size_t i = 0; i < CALLERS; i++)
+            expect_status(raw_response(raws[i], false, 10000), 202);
+        ck_assert_int_eq(kill(writer, SIGSTOP), 0);
+        ck_assert_int_eq(kill(auditor, SIGKILL), 0);
+        bool came = wait_until(has_successor, &auditor, 5000);
+        for (size_t i = 0; i < FEWER; i++)
+            raw_post(raws[i], server->key, "Prefer: respond-async\r\n", body);
+        poll(NULL, 0, 300); /* it greets the writer */
+        ck_assert_int_eq(kill(writer, SIGCONT), 0);
+        ck_assert(came);
+        for (size_t i = 0; i < FEWER; i++)
+            expect_status(raw_response(raws[i], false, 10000), 202);
+        ck_assert_msg(serves(server), "round %d", round);
+    }
+    for (size_t i = 0; i < CALLERS; i++)
+        raw_close(raws[i]);
+    server_stop(server);
+}
+END_TEST
+
 START_TEST(a_page_that_kills_its_auditor_again_and_again_fails_alone)
 {
     server_start(server);
@@ -576,6 +615,7 @@ int main(void)
     tcase_add_test(tcase, with_every_reader_slot_taken_workers_go_on_and_commands_say_so);
     tcase_add_test(tcase, a_write_in_flight_outlives_its_writer);
     tcase_add_test(tcase, a_page_in_the_works_outlives_its_auditor);
+    tcase_add_test(tcase, an_auditor_whose_forerunner_died_while_the_writer_stood_still_gets_pages);
     tcase_add_test(tcase, a_page_that_kills_its_auditor_again_and_again_fails_alone);
     tcase_add_test(tcase, a_killed_master_leaves_nothing_behind);
     tcase_add_test(tcase, started_by_root_its_processes_are_the_user_and_have_nothing_of_root);
