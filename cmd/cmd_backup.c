@@ -57,9 +57,8 @@ struct copying {
 };
 
 /*
- * A piece of the copy is quickly made; what wakes while it is, waits for that. So it rests twice as long as a piece took: what wakes meets
- * it one time in three at most, then for a fraction of a millisecond; and where processor or disk are wanted by others a piece takes longer,
- * and so does the rest.
+ * A piece of the copy is quickly made; what wakes while it is, waits for that. So whoever pours it out rests twice as long as a piece took,
+ * and at most 20 ms, so that a slow disk does not hold the snapshot for ever; LMDB's threads make what fits into their buffers meanwhile.
  */
 static bool copy_goes_on(void *arg, uint64_t done, uint64_t total)
 {

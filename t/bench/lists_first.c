@@ -4,6 +4,7 @@
  * store opened anew, and (cold) with nothing of its file in memory; that takes a file which no other process has open.
  * `run_lists_first DATA-DIR projects COUNT` makes a store of so many projects first, of a report each.
  */
+#include "bench.h"
 #include "core/api/render.h"
 
 #include <fcntl.h>
@@ -12,7 +13,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SLICE_MS 2 /* as core/later.c cuts them */
@@ -44,18 +44,6 @@ static void die(const char *what)
 {
     fprintf(stderr, "run_lists_first: %s\n", what);
     exit(1);
-}
-
-static double clock_ms(clockid_t clock)
-{
-    struct timespec ts;
-    clock_gettime(clock, &ts);
-    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
-static bool pause_after(void *until)
-{
-    return clock_ms(CLOCK_MONOTONIC) >= *(const double *)until;
 }
 
 static long faults(void)
@@ -128,11 +116,11 @@ static void ask(size_t at, uint64_t pages)
                                  .result = lists[at].result,
                                  .page = lists[at].deep ? pages : 1,
                                  .per_page = lists[at].per_page,
-                                 .pause = pause_after,
+                                 .pause = bench_is_late,
                                  .waited = waited,
                                  .pause_arg = &until};
     for (struct outcome o = {.status = STORE_AGAIN}; o.status == STORE_AGAIN; slices++) {
-        double began = clock_ms(CLOCK_MONOTONIC), cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+        double began = bench_clock_ms(CLOCK_MONOTONIC), cpu = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
         until = began + SLICE_MS;
         slice_faults = faults();
         if (lists[at].projects)
@@ -142,7 +130,7 @@ static void ask(size_t at, uint64_t pages)
         store_read_end(s);
         if (o.status != STORE_AGAIN)
             must(o.status, lists[at].name);
-        double took = clock_ms(CLOCK_MONOTONIC) - began, took_cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        double took = bench_clock_ms(CLOCK_MONOTONIC) - began, took_cpu = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu;
         most = took > most ? took : most;
         most_cpu = took_cpu > most_cpu ? took_cpu : most_cpu;
         all += took;

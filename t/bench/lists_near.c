@@ -3,13 +3,13 @@
  * each place where a search looks: the log's tail, chunks, the few rows of a small project in each of several segments, names of projects. A
  * line for each place and needle: in milliseconds of the processor the longest slice and all slices, how many there were, and the total found.
  */
+#include "bench.h"
 #include "core/api/render.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 enum { URL = 2048, SLICE_MS = 2, TAIL = 2000, SEGMENTS = 8, FEW = 256, SEGMENT_ROWS = 2048, NAMES = 20000, NAME = 250 };
 
@@ -36,18 +36,6 @@ static void die(const char *what)
 {
     fprintf(stderr, "run_lists_near: %s\n", what);
     exit(1);
-}
-
-static double clock_ms(clockid_t clock)
-{
-    struct timespec ts;
-    clock_gettime(clock, &ts);
-    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
-static bool pause_after(void *until)
-{
-    return clock_ms(CLOCK_MONOTONIC) >= *(const double *)until;
 }
 
 static void must(enum store_status status)
@@ -145,12 +133,12 @@ static void ask(const char *where, size_t which, struct store_list_query q, bool
     unsigned slices = 0;
     q.page = 1;
     q.per_page = 10;
-    q.pause = pause_after;
+    q.pause = bench_is_late;
     q.pause_arg = &until;
     struct outcome o = {.status = STORE_AGAIN};
     for (; o.status == STORE_AGAIN; slices++) {
-        double cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
-        until = clock_ms(CLOCK_MONOTONIC) + SLICE_MS;
+        double cpu = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+        until = bench_clock_ms(CLOCK_MONOTONIC) + SLICE_MS;
         if (projects)
             store_project_list(s, &q, projects_listed, &o);
         else
@@ -158,7 +146,7 @@ static void ask(const char *where, size_t which, struct store_list_query q, bool
         store_read_end(s);
         if (o.status != STORE_AGAIN)
             must(o.status);
-        double took = clock_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        double took = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu;
         most = took > most ? took : most;
         all += took;
     }
