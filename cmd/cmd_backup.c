@@ -105,7 +105,7 @@ int cmd_backup(struct cmd *cmd)
 /* What root restored belongs to whom data_dir belongs. */
 static int give_to_owner(const char *data_dir)
 {
-    static const char *const names[] = {"data.mdb", "lock.mdb", "lock"};
+    static const char *const names[] = {"data.mdb", "parts.dat", "lock.mdb", "lock"};
     struct stat owner;
     if (getuid() != 0)
         return CMD_DONE;
@@ -142,7 +142,7 @@ int cmd_restore(struct cmd *cmd)
     if (status == CMD_DONE)
         status = give_to_owner(to);
     if (status == CMD_DONE)
-        cmd_say("%s is restored from %s. What it held is kept there as data.mdb.before-restore.", to, from);
+        cmd_say("%s is restored from %s. What it held is kept there as data.mdb.before-restore and parts.dat.before-restore.", to, from);
     close(lock);
     return status;
 }

@@ -1,4 +1,4 @@
-#include "internal.h"
+#include "extent.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -170,6 +170,24 @@ static enum store_status copy_through_pipe(struct store *s, int to, struct progr
 /* What puts the store into a file. */
 typedef enum store_status copy_fn(struct store *s, int to, struct progress *p);
 
+static bool report_part(void *arg, size_t bytes)
+{
+    return report_progress(arg, bytes);
+}
+
+/* And what the store has in parts.dat goes into it: as an older format has none, its copy is as it was. */
+static enum store_status copy_whole(struct store *s, const char *path, int to, copy_fn *copy, struct progress *p)
+{
+    MDB_txn *txn;
+    enum store_status status = store_snapshot(s, &txn);
+    if (status == STORE_OK)
+        status = copy(s, to, p);
+    if (status == STORE_OK && extent_file_bytes(s, txn) != 0)
+        status = extent_inline(s, txn, path, report_part, p);
+    store_read_end(s);
+    return status;
+}
+
 /* A copy under another name until it is whole and on the disk. */
 static enum store_status copy_to(struct store *s, const char *dir, copy_fn *copy, struct progress *p)
 {
@@ -179,7 +197,7 @@ static enum store_status copy_to(struct store *s, const char *dir, copy_fn *copy
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return why_errno(s, "make the copy", part);
-    enum store_status status = copy(s, fd, p);
+    enum store_status status = copy_whole(s, part, fd, copy, p);
     if (status == STORE_OK && fsync(fd) != 0)
         status = why_errno(s, "sync the copy", part);
     close(fd);
@@ -195,12 +213,16 @@ static enum store_status progress_of(struct store *s, store_progress_fn *progres
     struct store_room room;
     MDB_stat stat_env;
     MDB_envinfo info;
+    MDB_txn *txn;
+    uint64_t parts = 0;
     enum store_status status = store_room(s, &room);
+    if (status == STORE_OK && room.parts_bytes != 0 && (status = store_snapshot(s, &txn)) == STORE_OK)
+        status = extent_bytes(s, txn, &parts);
     store_read_end(s);
     mdb_env_stat(s->env, &stat_env);
     mdb_env_info(s->env, &info);
     *out = (struct progress){
-        .fn = progress, .arg = arg, .total = room.used_bytes, .page_bytes = stat_env.ms_psize, .last_page = info.me_last_pgno};
+        .fn = progress, .arg = arg, .total = room.used_bytes + parts, .page_bytes = stat_env.ms_psize, .last_page = info.me_last_pgno};
     return status;
 }
 
@@ -369,21 +391,30 @@ static enum store_status check_copy(struct restore *r)
     return status;
 }
 
-/* What was there gets a second name first, so at every moment data.mdb is one of the two. */
+/* ${name} of the directory that is restored to gets a second name, if it is there. */
+static enum store_status keep_before(struct restore *r, const char *name)
+{
+    char there[PATH_BYTES], before[PATH_BYTES];
+    snprintf(there, sizeof(there), "%s/%s", r->to, name);
+    snprintf(before, sizeof(before), "%s/%s.before-restore", r->to, name);
+    unlink(before);
+    return link(there, before) == 0 || errno == ENOENT ? STORE_OK : refuse(r, STORE_IO, strerror(errno), before);
+}
+
+/* What was there gets a second name first, so at every moment data.mdb is one of the two. A backup has its parts in data.mdb. */
 static enum store_status put_in_place(struct restore *r)
 {
-    char made[PATH_BYTES * 2], there[PATH_BYTES], before[PATH_BYTES], lock[PATH_BYTES];
+    char made[PATH_BYTES * 2], there[PATH_BYTES], parts[PATH_BYTES], lock[PATH_BYTES];
     snprintf(made, sizeof(made), "%s/data.mdb", r->tmp);
     snprintf(there, sizeof(there), "%s/data.mdb", r->to);
-    snprintf(before, sizeof(before), "%s/data.mdb.before-restore", r->to);
+    snprintf(parts, sizeof(parts), "%s/parts.dat", r->to);
     snprintf(lock, sizeof(lock), "%s/lock.mdb", r->to);
-    if (access(there, F_OK) == 0) {
-        unlink(before);
-        if (link(there, before) != 0)
-            return refuse(r, STORE_IO, strerror(errno), before);
-    }
+    enum store_status status = STORE_OK;
+    if (access(there, F_OK) == 0 && ((status = keep_before(r, "data.mdb")) != STORE_OK || (status = keep_before(r, "parts.dat")) != STORE_OK))
+        return status;
     if (rename(made, there) != 0 || sync_dir(r->to) != 0)
         return refuse(r, STORE_IO, strerror(errno), there);
+    unlink(parts);
     unlink(lock);
     return STORE_OK;
 }

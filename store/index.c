@@ -101,7 +101,7 @@ static struct log_batch *batch_of(struct store_txn *t, uint64_t workspace)
     return b;
 }
 
-#define LOG_RECORD_BYTES (64 << 10) /* lists may pause between two records */
+#define LOG_RECORD_BYTES 4080 /* of a page: what LMDB needs several side by side for, it looks for through all free ones */
 
 static void batch_write(struct store_txn *t, struct log_batch *b)
 {
@@ -140,6 +140,9 @@ void index_move(struct store_txn *t, const struct store_report *old, const struc
     struct log_batch *b = batch_of(t, r->workspace);
     if (b == NULL)
         return;
+    size_t bytes = entry_bytes[kind] + (kind == LOG_ADD ? r->url.n : 0);
+    if (b->entries != 0 && sizeof(struct log_head) + b->bytes.n + bytes > LOG_RECORD_BYTES)
+        batch_write(t, b);
     struct log_entry e = {.kind = (uint8_t)kind,
                           .id = r->id,
                           .class = (uint8_t)r->result,
@@ -151,8 +154,6 @@ void index_move(struct store_txn *t, const struct store_report *old, const struc
     if (kind == LOG_ADD)
         buf_str(&b->bytes, r->url);
     b->entries++;
-    if (b->bytes.n >= LOG_RECORD_BYTES)
-        batch_write(t, b);
 }
 
 void index_write(struct store_txn *t)

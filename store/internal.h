@@ -103,6 +103,7 @@ struct store {
     size_t dying_snapshot; /* the transaction that dying was read in */
     uint64_t dying;
     uint64_t file_bytes; /* writer: data.mdb is at least that long */
+    struct extents *extents; /* parts.dat: see extent.h */
     struct store_txn txn;
     struct store_event *events;
     size_t event_count, event_cap;
@@ -132,6 +133,7 @@ struct store {
     size_t random_left;  /* so many of them not used yet */
     /* a segment's most rows, a chunk's as a power of two, the log's length that is merged */
     uint32_t segment_rows, chunk_shift, log_entries;
+    size_t part_bytes; /* of a part, from which it is in parts.dat */
     uint64_t hide_items; /* HIDE_ITEMS, less in tests */
     char dir[4096];
     char why[1024];
@@ -187,6 +189,9 @@ enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out)
 
 /* store_usable_pages(s, txn, out): those of them that no reader may still be looking at. */
 enum store_status store_usable_pages(struct store *s, MDB_txn *txn, uint64_t *out);
+
+/* store_oldest_snapshot(s): the oldest that any process has under way, by its transaction; SIZE_MAX: there is none. */
+size_t store_oldest_snapshot(struct store *s);
 
 /*
  * A walk over the keys that begin with a prefix, in either direction. Each step answers STORE_OK with k and v, or STORE_NOT_FOUND at the
@@ -307,6 +312,17 @@ enum store_status report_results(struct store *s, MDB_txn *txn, struct store_rep
 void report_replace(struct store_txn *t, const struct store_report *old, struct store_report *new);
 /* report_remove(t, r): the head, results, index entries and job of it. Counters are the caller's. */
 void report_remove(struct store_txn *t, const struct store_report *r);
+
+/* ---- result.c ---- */
+
+/*
+ * result_get(s, txn, report, out): its results, good as long as the snapshot; ${out} is left alone where there are none. result_touch: bring
+ * them into memory. result_put(t, report, json): in place of what was there. result_drop(t, report): there may be none.
+ */
+enum store_status result_get(struct store *s, MDB_txn *txn, uint64_t report, struct str *out);
+void result_touch(struct store *s, MDB_txn *txn, uint64_t report);
+void result_put(struct store_txn *t, uint64_t report, struct str json);
+void result_drop(struct store_txn *t, uint64_t report);
 
 /* ---- workspace.c, key.c ---- */
 

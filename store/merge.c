@@ -1,3 +1,4 @@
+#include "extent.h"
 #include "tend.h"
 
 #include <errno.h>
@@ -15,13 +16,10 @@ static void piece_put(struct store_txn *t, struct tend *tend, uint64_t part, uin
     size_t n = b->n < stat.ms_psize ? stat.ms_psize : b->n; /* on pages of its own, where it never moves */
     tend->cramped = tend->cramped || !txn_upkeep_fits(t, n);
     segment_part_key(&k, tend->workspace, part, piece);
-    char *to = buf_ok(b) && !tend->cramped ? txn_reserve(t, SPACE_PART, &k, n) : NULL;
-    if (to != NULL) {
-        memcpy(to, b->p, b->n);
-        memset(to + b->n, 0, n - b->n);
-    } else if (!tend->cramped) {
+    if (!buf_ok(b))
         txn_fail(t, ENOMEM, "make a segment");
-    }
+    else if (!tend->cramped)
+        extent_put(t, SPACE_PART, &k, &(struct str){b->p, b->n}, 1, n);
     buf_free(b);
     tend->prepared = false;
 }

@@ -12,13 +12,14 @@
  *
  * Steps from one format to the next: see migrate.h. Columns: from, to, what brings the records up to date.
  */
-static migrate_fn index_reports;
+static migrate_fn index_reports, note_parts;
 static const struct {
     uint32_t from, to;
     migrate_fn *fn;
 } steps[] = {
     {1, 2, index_reports},    /* lists come from logs and segments (index.h), no longer from trees of keys */
     {2, 3, migrate_messages}, /* messages lie in the order in which they came (chain.h), no longer by conversation */
+    {3, 4, note_parts},       /* long parts of indexes, as they are made, lie in parts.dat (extent.h); those that are there stay */
 };
 
 static void format_key(struct key *k)
@@ -283,6 +284,19 @@ static enum store_status index_reports(struct store *s, const struct store_optio
             return STORE_IO;
     }
     return index_end(s, f);
+}
+
+/* ---- 3 to 4 ---- */
+
+static enum store_status note_parts(struct store *s, const struct store_options *o, struct format_record *f)
+{
+    struct store_txn *t;
+    (void)o;
+    enum store_status status = store_begin(s, &t);
+    if (status != STORE_OK)
+        return status;
+    migrate_note_step(t, f, 4);
+    return store_commit(t);
 }
 
 /* From here on it is half-way. */

@@ -253,12 +253,12 @@ enum store_status purge_slice(struct store_txn *t, const struct store_change *c,
 /* ---- before the transaction ---- */
 
 /* A page that is not in memory is waited for here. */
-static void touch(struct store *s, MDB_txn *txn, enum space space, uint64_t id)
+static void touch_head(struct store *s, MDB_txn *txn, uint64_t id)
 {
     struct key k;
     MDB_val v;
-    key_id(&k, space, id);
-    if (store_get(s, txn, space, &k, &v) == STORE_OK && v.mv_size > 0)
+    key_id(&k, SPACE_REPORT, id);
+    if (store_get(s, txn, SPACE_REPORT, &k, &v) == STORE_OK && v.mv_size > 0)
         (void)*(const volatile char *)v.mv_data;
 }
 
@@ -272,8 +272,8 @@ static size_t reports_ahead(struct store *s, MDB_txn *txn, const struct store_li
         return status == STORE_AGAIN ? 0 : limit; /* the transaction says what is wrong */
     first_reports(v, d, limit, &found);
     for (size_t i = 0; i < found.count; i++) {
-        touch(s, txn, SPACE_REPORT, found.ids[i]);
-        touch(s, txn, SPACE_RESULT, found.ids[i]);
+        touch_head(s, txn, found.ids[i]);
+        result_touch(s, txn, found.ids[i]);
         if (i + 1 < found.count && store_paused(q))
             return i + 1;
     }

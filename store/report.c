@@ -32,13 +32,7 @@ static enum store_status get(struct store *s, uint64_t workspace, uint64_t id, b
 
 enum store_status report_results(struct store *s, MDB_txn *txn, struct store_report *r)
 {
-    struct key k;
-    MDB_val v;
-    key_id(&k, SPACE_RESULT, r->id);
-    enum store_status status = store_get(s, txn, SPACE_RESULT, &k, &v);
-    if (status == STORE_OK)
-        r->results = (struct str){v.mv_data, v.mv_size};
-    return status == STORE_NOT_FOUND ? STORE_OK : status;
+    return result_get(s, txn, r->id, &r->results);
 }
 
 void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results, store_report_fn *done, void *arg)
@@ -137,8 +131,7 @@ void report_remove(struct store_txn *t, const struct store_report *r)
 {
     struct key k;
     index_move(t, r, NULL);
-    key_id(&k, SPACE_RESULT, r->id);
-    txn_drop(t, SPACE_RESULT, &k);
+    result_drop(t, r->id);
     if (r->status == REPORT_PENDING)
         job_drop(t, r->id);
     key_id(&k, SPACE_REPORT, r->id);
@@ -370,9 +363,7 @@ enum store_status report_finish(struct store_txn *t, const struct store_change *
     new.issues_medium = c->issues_medium;
     new.issues_low = c->issues_low;
     new.issues_passed = c->issues_passed;
-    struct key k;
-    key_id(&k, SPACE_RESULT, old.id);
-    txn_put(t, SPACE_RESULT, &k, c->results.p, c->results.n);
+    result_put(t, old.id, c->results);
     finish(t, &old, &new, answer);
     return STORE_OK;
 }

@@ -33,7 +33,7 @@ enum db { DATABASES(X) DB_COUNT };
 #define SPACES(X)                                                                                                                          \
     X(SPACE_KEY, DB_RECORD, 'k', "hash → key_record")                                                                                      \
     X(SPACE_REPORT, DB_RECORD, 'r', "id → report_record")                                                                                  \
-    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record, 'r' → rating_record, 'u' → the last ULID given, 'y' → synced_counters") \
+    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record, 'r' → rating_record, 'u' → the last ULID given, 'y' → synced_counters, 'p' → the number of parts.dat") \
     X(SPACE_WORKSPACE, DB_BASE, 'w', "id → workspace_record")                                                                              \
     X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', "name → id")                                                                                     \
     X(SPACE_KEY_ID, DB_BASE, 'i', "id → hash")                                                                                             \
@@ -48,12 +48,12 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_CHANNEL, DB_BASE, 'c', "channel → sequence, answers")                                                                          \
     X(SPACE_LOG, DB_LIST, 'l', "workspace, sequence → log_head, entries")                                                                  \
     X(SPACE_MANIFEST, DB_LIST, 'm', "workspace → manifest")                                                                                \
-    X(SPACE_PART, DB_LIST, 'p', "workspace, part, piece → what segment.h says")                                                            \
+    X(SPACE_PART, DB_LIST, 'p', "workspace, part, piece → what segment.h says, or where: extent.h")                                                            \
     X(SPACE_TEXT, DB_LIST, 'x', "agent → text_head, text_part_row…: see text.h")                                                           \
-    X(SPACE_TEXT_PART, DB_LIST, 'y', "agent, part → what text.h says")                                                                     \
+    X(SPACE_TEXT_PART, DB_LIST, 'y', "agent, part → what text.h says, or where: extent.h")                                                                     \
     X(SPACE_TEXT_DEAD, DB_LIST, 'z', "agent, part → a bit for each dead row")                                                              \
     X(SPACE_TEXT_ROW, DB_LIST, 'd', "document → text_row_record")                                                                          \
-    X(SPACE_RESULT, DB_RESULT, 's', "report → JSON")                                                                                       \
+    X(SPACE_RESULT, DB_RESULT, 's', "report, piece (none: the first) → JSON: result.c")                                                    \
     X(SPACE_AGENT, DB_WIDGET, 'a', "id → agent_record")                                                                                    \
     X(SPACE_VISITOR, DB_WIDGET, 'v', "id → visitor_record")                                                                                \
     X(SPACE_VISITOR_SECRET, DB_WIDGET, 's', "agent, hash → visitor")                                                                       \

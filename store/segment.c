@@ -1,5 +1,7 @@
 #include "segment.h"
 
+#include "extent.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -17,7 +19,7 @@ static enum store_status part_get(struct store *s, MDB_txn *txn, uint64_t worksp
     struct key k;
     MDB_val v;
     segment_part_key(&k, workspace, part, piece);
-    enum store_status status = store_get(s, txn, SPACE_PART, &k, &v);
+    enum store_status status = extent_get(s, txn, SPACE_PART, &k, &v);
     *out = (struct part_reader){v.mv_data, status == STORE_OK ? (const uint8_t *)v.mv_data + v.mv_size : NULL, status != STORE_OK};
     return status == STORE_NOT_FOUND ? store_corrupt(s, "a segment of the reports' index") : status;
 }

@@ -1,3 +1,4 @@
+#include "extent.h"
 #include "found.h"
 #include "names.h"
 
@@ -169,6 +170,8 @@ static enum store_status open_all(struct store *s, const struct store_options *o
     }
     if (status == STORE_OK)
         status = migrate_open(s, o, why, why_size);
+    if (status == STORE_OK)
+        status = extent_open(s, why, why_size);
     if (status == STORE_OK && o->mode == STORE_WRITE)
         txn_keep_file_ahead(s);
     return status;
@@ -202,6 +205,8 @@ enum store_status store_open(const struct store_options *options, struct store *
     s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;
     s->chunk_shift = options->chunk_shift != 0 ? options->chunk_shift : CHUNK_ROWS_SHIFT;
     s->log_entries = options->log_entries != 0 ? options->log_entries : LOG_ENTRIES;
+    s->part_bytes = options->part_bytes != 0 ? options->part_bytes : EXTENT_LEAST;
+    snprintf(s->dir, sizeof(s->dir), "%s", options->dir);
     enum store_status status = options->must_exist && !has_store(options->dir) ? STORE_NOT_FOUND : STORE_OK;
     if (status != STORE_OK)
         snprintf(why, why_size, "%s holds no store any more: mount its disk again, or restore a backup", options->dir);
@@ -211,7 +216,6 @@ enum store_status store_open(const struct store_options *options, struct store *
         store_close(s);
         return status;
     }
-    snprintf(s->dir, sizeof(s->dir), "%s", options->dir);
     /* its reader's slot, which it keeps from here on, however many others come */
     MDB_txn *unused;
     if (store_snapshot(s, &unused) == STORE_OK)
@@ -230,6 +234,7 @@ void store_close(struct store *s)
         mdb_txn_abort(s->read);
     if (s->env != NULL)
         mdb_env_close(s->env);
+    extent_close(s);
     txn_free(&s->txn);
     tend_free(s);
     view_forget(s);

@@ -20,7 +20,7 @@
 
 /* Format of the records on disk. New code reads N and N-1. */
 #ifndef STORE_FORMAT_VERSION
-#define STORE_FORMAT_VERSION 3
+#define STORE_FORMAT_VERSION 4
 #endif
 
 enum store_status {
@@ -177,8 +177,11 @@ struct store_options {
      * they stay as they are
      */
     unsigned good, decent;
-    /* for tests: how large the parts of the reports' index get, so that small stores have many; 0: as usual */
-    uint32_t segment_rows, chunk_shift, log_entries;
+    /*
+     * for tests: how large the parts of the reports' index get, so that small stores have many, and the bytes from which one is kept in
+     * parts.dat; 0: as usual
+     */
+    uint32_t segment_rows, chunk_shift, log_entries, part_bytes;
 };
 
 struct store;
@@ -371,6 +374,7 @@ void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg);
 struct store_room {
     uint64_t map_bytes;  /* size of the map */
     uint64_t used_bytes; /* pages in use, free ones within not counted */
+    uint64_t parts_bytes; /* of parts.dat, beside the map: 0 where nothing is in it */
     uint64_t last_transaction;
     unsigned readers, max_readers;
 };
@@ -402,7 +406,7 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
 
 /*
  * store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: checked first, then one rename; what
- * was in ${to} is kept as data.mdb.before-restore. Of an old format, the pages are checked alone: the server's start brings it up to date.
+ * was in ${to} is kept as data.mdb.before-restore and parts.dat.before-restore. Of an old format, the pages are checked alone: the server's start brings it up to date.
  * No server may run.
  */
 enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress, void *arg, char *why, size_t why_size);

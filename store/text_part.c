@@ -1,3 +1,4 @@
+#include "extent.h"
 #include "text.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ enum store_status text_part_get(struct store *s, MDB_txn *txn, const struct ulid
     struct key k;
     MDB_val v;
     text_part_key(&k, SPACE_TEXT_PART, agent, part);
-    enum store_status status = store_get(s, txn, SPACE_TEXT_PART, &k, &v);
+    enum store_status status = extent_get(s, txn, SPACE_TEXT_PART, &k, &v);
     if (status == STORE_NOT_FOUND || (status == STORE_OK && !text_part_read(v, out)))
         return store_corrupt(s, "a part of the full-text index");
     return status;
@@ -187,13 +188,6 @@ static bool made_well(const struct text_maker *m)
     return buf_ok(&m->hashes) && buf_ok(&m->at) && buf_ok(&m->lists) && buf_ok(&m->ids) && buf_ok(&m->seqs) && buf_ok(&m->lengths);
 }
 
-static uint8_t *append(uint8_t *to, const void *p, size_t n)
-{
-    if (n != 0)
-        memcpy(to, p, n);
-    return to + n;
-}
-
 void text_make_put(struct store_txn *t, struct text_maker *m, const struct ulid *agent, uint64_t part, struct text_part_row *out)
 {
     struct text_part_head head = {.rows = m->rows, .terms = m->terms, .list_bytes = (uint32_t)m->lists.n, .first = m->first};
@@ -201,21 +195,12 @@ void text_make_put(struct store_txn *t, struct text_maker *m, const struct ulid 
     *out = (struct text_part_row){part, m->first, m->last, m->rows, 0, m->terms, m->all_postings};
     text_part_key(&k, SPACE_TEXT_PART, agent, part);
     buf_add(&m->at, &head.list_bytes, sizeof(head.list_bytes));
-    size_t bytes = sizeof(head) + m->hashes.n + m->at.n + m->ids.n + m->seqs.n + m->lengths.n + m->lists.n;
-    uint8_t *to = NULL;
+    const struct str pieces[] = {{(const char *)&head, sizeof(head)}, buf_view(&m->hashes), buf_view(&m->at),  buf_view(&m->ids),
+                                 buf_view(&m->seqs),                  buf_view(&m->lengths), buf_view(&m->lists)};
     if (made_well(m))
-        to = txn_reserve(t, SPACE_TEXT_PART, &k, bytes);
+        extent_put(t, SPACE_TEXT_PART, &k, pieces, sizeof(pieces) / sizeof(*pieces), 0);
     else
         txn_fail(t, ENOMEM, "make a part of the full-text index");
-    if (to != NULL) {
-        to = append(to, &head, sizeof(head));
-        to = append(to, m->hashes.p, m->hashes.n);
-        to = append(to, m->at.p, m->at.n);
-        to = append(to, m->ids.p, m->ids.n);
-        to = append(to, m->seqs.p, m->seqs.n);
-        to = append(to, m->lengths.p, m->lengths.n);
-        append(to, m->lists.p, m->lists.n);
-    }
     text_make_free(m);
 }
 

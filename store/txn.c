@@ -1,3 +1,4 @@
+#include "extent.h"
 #include "text.h"
 #include "view.h"
 
@@ -142,6 +143,7 @@ static int del(struct store_txn *t, enum space space, struct key *key)
 {
     MDB_val k = key_val(key);
     close_cursors(t);
+    extent_gone(t, space, key);
     return t->error != STORE_OK ? 0 : mdb_del(t->mdb, t->s->dbi[schema_space_db[space]], &k, NULL);
 }
 
@@ -418,6 +420,7 @@ void store_abort(struct store_txn *t)
     close_cursors(t);
     if (t->mdb != NULL) {
         undo_index(t, mdb_txn_id(t->mdb));
+        extent_aborted(t);
         mdb_txn_abort(t->mdb);
     }
     t->mdb = NULL;
@@ -460,14 +463,22 @@ enum store_status store_commit(struct store_txn *t)
     }
     close_cursors(t);
     size_t txn = mdb_txn_id(t->mdb);
-    int rc = commit(t);
+    int rc = extent_sync(t);
+    if (rc != 0) {
+        tend_free(t->s); /* what it put before may be lost as well */
+        store_abort(t);
+        return store_fail(t->s, rc, "sync the parts of indexes");
+    }
+    rc = commit(t);
     t->mdb = NULL;
     cache_clear(t);
-    if (rc == 0)
+    if (rc == 0) {
         view_settle(t->s);
-    if (rc == 0)
+        extent_committed(t, txn);
         return STORE_OK;
+    }
     undo_index(t, txn);
+    extent_aborted(t);
     t->s->event_count = 0;
     return store_fail(t->s, rc == EIO && disk_full(t->s) ? ENOSPC : rc, "commit");
 }

@@ -1,4 +1,4 @@
-#include "internal.h"
+#include "extent.h"
 
 #include <stdlib.h>
 
@@ -46,11 +46,16 @@ static int note_oldest(const char *line, void *arg)
     return 0;
 }
 
-enum store_status store_usable_pages(struct store *s, MDB_txn *txn, uint64_t *out)
+size_t store_oldest_snapshot(struct store *s)
 {
     size_t oldest = SIZE_MAX;
     mdb_reader_list(s->env, note_oldest, &oldest);
-    return free_before(s, txn, oldest, out);
+    return oldest;
+}
+
+enum store_status store_usable_pages(struct store *s, MDB_txn *txn, uint64_t *out)
+{
+    return free_before(s, txn, store_oldest_snapshot(s), out);
 }
 
 /* How many keys start with the tag of ${space}; they are few but for reports, which have a sub-database's count. */
@@ -89,6 +94,7 @@ static enum store_status measure_room(struct store *s, MDB_txn *txn, struct stor
     uint64_t pages = (uint64_t)info.me_last_pgno + 1;
     *out = (struct store_room){.map_bytes = info.me_mapsize,
                                .used_bytes = pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0,
+                               .parts_bytes = extent_file_bytes(s, txn),
                                .max_readers = info.me_maxreaders,
                                .last_transaction = info.me_last_txnid};
     mdb_reader_list(s->env, count_reader, &out->readers);
