@@ -175,14 +175,14 @@ static bool report_part(void *arg, size_t bytes)
     return report_progress(arg, bytes);
 }
 
-/* And what the store has in parts.dat goes into it: as an older format has none, its copy is as it was. */
+/* And what the store has in parts.dat goes into it. */
 static enum store_status copy_whole(struct store *s, const char *path, int to, copy_fn *copy, struct progress *p)
 {
     MDB_txn *txn;
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = copy(s, to, p);
-    if (status == STORE_OK && extent_file_bytes(s, txn) != 0)
+    if (status == STORE_OK)
         status = extent_inline(s, txn, path, report_part, p);
     store_read_end(s);
     return status;

@@ -131,6 +131,11 @@ static enum store_status open_file(struct store *s, uint64_t id)
     return STORE_OK;
 }
 
+enum store_status extent_use(struct store *s, uint64_t id)
+{
+    return s->extents != NULL && s->extents->fd >= 0 ? STORE_OK : open_file(s, id);
+}
+
 static enum store_status opened(struct store *s, MDB_txn *txn)
 {
     uint64_t id;
@@ -498,10 +503,12 @@ static void put_extent(struct store_txn *t, enum space space, struct key *key, c
     const struct ref ref = {.format = REF_FORMAT, .at = at, .bytes = bytes};
     e->written = true;
     e->named = e->named || space != SPACE_PART; /* those are named by a manifest, later */
-    if (write_pieces(e->fd, pieces, count, at))
-        txn_put(t, space, key, &ref, sizeof(ref));
-    else
+    if (!write_pieces(e->fd, pieces, count, at)) {
         txn_fail(t, errno, "write a part of an index");
+        return;
+    }
+    sync_file_range(e->fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE); /* begin; the sync waits for less then */
+    txn_put(t, space, key, &ref, sizeof(ref));
 }
 
 void extent_put(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count, size_t bytes)
@@ -509,6 +516,7 @@ void extent_put(struct store_txn *t, enum space space, struct key *key, const st
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
         n += pieces[i].n;
+    extent_gone(t, space, key);
     if (t->error != STORE_OK)
         return;
     if (n >= t->s->part_bytes && t->s->extents != NULL) { /* while an older format is brought up, there is no such file yet */
@@ -533,6 +541,13 @@ void extent_gone(struct store_txn *t, enum space space, struct key *key)
     struct extents *e = known(t);
     if (e != NULL && !gone_add(e, (struct run){ref.at / PAGE_BYTES, pages_of(ref.bytes)}, 0))
         txn_fail(t, ENOMEM, "give up a part of an index");
+}
+
+void extent_settle(struct store *s)
+{
+    struct extents *e = s->extents;
+    if (e != NULL && e->written && fdatasync(e->fd) == 0)
+        e->written = false;
 }
 
 /* Parts of the reports' index wait for what names them all. */

@@ -28,11 +28,14 @@ void extent_close(struct store *s);
 /* extent_get(s, txn, space, key, out): as store_get, with the bytes wherever they are; borrowed as those of the map are. */
 enum store_status extent_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out);
 
-/* extent_put(t, space, key, pieces, count, bytes): a new part: the pieces one behind the other, and zeros up to ${bytes}. */
+/* extent_put(t, space, key, pieces, count, bytes): a part, in place of what was there: the pieces one behind the other, and zeros up to ${bytes}. */
 void extent_put(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count, size_t bytes);
 
-/* extent_gone(t, space, key): its row is about to be deleted; any space. */
+/* extent_gone(t, space, key): its row is about to go, if there is one; any space. */
 void extent_gone(struct store_txn *t, enum space space, struct key *key);
+
+/* extent_settle(s): between transactions, sync what was put, so that the one that names it need not; should that fail, it fails there. */
+void extent_settle(struct store *s);
 
 /*
  * Around a commit. extent_sync(t): 0, or the system's number; before it. extent_committed(t, txn), extent_aborted(t): after it, ${txn} is
@@ -59,12 +62,16 @@ enum store_status extent_read(struct store *s, MDB_txn *txn, uint64_t at, uint64
 enum store_status extent_bytes(struct store *s, MDB_txn *txn, uint64_t *out);
 uint64_t extent_file_bytes(struct store *s, MDB_txn *txn);
 
+/* extent_use(s, id): open the file of that number, unless it is. */
+enum store_status extent_use(struct store *s, uint64_t id);
+
 /* extent_check(s, txn, problem, arg): rows name what is there, and no two the same page. ${problem} has a sentence. */
 enum store_status extent_check(struct store *s, MDB_txn *txn, store_problem_fn *problem, void *arg);
 
 /*
  * extent_inline(s, txn, path, step, arg): in the copy ${path} of ${txn} or of a later snapshot, every such row becomes the part itself. ${txn} stays
- * open until then: what it or a later one names is not written over. ${step} is told of each so many bytes; false: STORE_IO. Not synced.
+ * open until then: what it or a later one names is not written over. Sub-databases of ${s} need not be open. ${step} is told of each so many
+ * bytes; false: STORE_IO. Not synced.
  */
 typedef bool extent_step_fn(void *arg, size_t bytes);
 enum store_status extent_inline(struct store *s, MDB_txn *txn, const char *path, extent_step_fn *step, void *arg);
