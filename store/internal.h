@@ -316,11 +316,11 @@ void report_remove(struct store_txn *t, const struct store_report *r);
 /* ---- result.c ---- */
 
 /*
- * result_get(s, txn, report, out): its results, good as long as the snapshot; ${out} is left alone where there are none. result_touch: bring
- * them into memory. result_put(t, report, json): in place of what was there. result_drop(t, report): there may be none.
+ * result_get(s, txn, report, out): its results, good as long as the snapshot; ${out} is left alone where there are none. result_look: are
+ * they there, and whole? Afterwards they are in memory. result_put(t, report, json): in place of what was there. result_drop(t, report): there may be none.
  */
 enum store_status result_get(struct store *s, MDB_txn *txn, uint64_t report, struct str *out);
-void result_touch(struct store *s, MDB_txn *txn, uint64_t report);
+enum store_status result_look(struct store *s, MDB_txn *txn, uint64_t report);
 void result_put(struct store_txn *t, uint64_t report, struct str json);
 void result_drop(struct store_txn *t, uint64_t report);
 
