@@ -374,7 +374,7 @@ void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg);
 struct store_room {
     uint64_t map_bytes;  /* size of the map */
     uint64_t used_bytes; /* pages in use, free ones within not counted */
-    uint64_t parts_bytes; /* of parts.dat, beside the map: 0 where nothing is in it */
+    uint64_t parts_bytes; /* of parts.dat, beside the map, free ones within counted: 0 where it cannot be read */
     uint64_t last_transaction;
     unsigned readers, max_readers;
 };
