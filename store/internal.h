@@ -104,6 +104,7 @@ struct store {
     uint64_t dying;
     uint64_t file_bytes; /* writer: data.mdb is at least that long */
     struct extents *extents; /* parts.dat: see extent.h */
+    struct packer *packer;   /* of results: see result.c */
     struct store_txn txn;
     struct store_event *events;
     size_t event_count, event_cap;
@@ -323,6 +324,8 @@ enum store_status result_get(struct store *s, MDB_txn *txn, uint64_t report, str
 enum store_status result_look(struct store *s, MDB_txn *txn, uint64_t report);
 void result_put(struct store_txn *t, uint64_t report, struct str json);
 void result_drop(struct store_txn *t, uint64_t report);
+extern const struct str result_like;
+void result_forget(struct store *s); /* what it keeps for that, at the end */
 
 /* ---- workspace.c, key.c ---- */
 

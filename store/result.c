@@ -1,13 +1,100 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <zstd.h>
 
 /*
- * The results of a report: JSON, or, where it is longer than a page, pieces of it that LMDB keeps on a page each; what it needs several pages side
- * by side for, it looks for through all free ones. A piece begins with a byte that tells whether another follows, and which no JSON begins with.
+ * The results of a report: JSON, packed by zstd as text like result_like where that is shorter, for most of it is the same in all. As long as that,
+ * or the JSON itself, is no longer than a page, it is the value. Else it comes in pieces that LMDB keeps on a page each: what it needs several
+ * pages side by side for, it looks for through all free ones. The first byte tells; no JSON begins with one of these.
  */
 #define PIECE_BYTES 4080 /* the byte included */
-enum { PIECE_LAST, PIECE_MORE };
+#define RESULTS_MAX ((size_t)64 << 20) /* more than an auditor may send */
+#define LEVEL 3
+enum { PIECE_LAST, PIECE_MORE, PACKED_1 };
+
+/* What packing and unpacking take, made when it is first needed. */
+struct packer {
+    ZSTD_CCtx *to;
+    ZSTD_CDict *like_to;
+    ZSTD_DCtx *from;
+    ZSTD_DDict *like_from;
+};
+
+void result_forget(struct store *s)
+{
+    if (s->packer == NULL)
+        return;
+    ZSTD_freeCCtx(s->packer->to);
+    ZSTD_freeCDict(s->packer->like_to);
+    ZSTD_freeDCtx(s->packer->from);
+    ZSTD_freeDDict(s->packer->like_from);
+    free(s->packer);
+    s->packer = NULL;
+}
+
+static struct packer *packer_of(struct store *s)
+{
+    if (s->packer == NULL)
+        s->packer = calloc(1, sizeof(*s->packer));
+    return s->packer;
+}
+
+static bool can_pack(struct packer *p)
+{
+    if (p != NULL && p->to == NULL)
+        p->to = ZSTD_createCCtx();
+    if (p != NULL && p->like_to == NULL)
+        p->like_to = ZSTD_createCDict(result_like.p, result_like.n, LEVEL);
+    return p != NULL && p->to != NULL && p->like_to != NULL;
+}
+
+static bool can_unpack(struct packer *p)
+{
+    if (p != NULL && p->from == NULL)
+        p->from = ZSTD_createDCtx();
+    if (p != NULL && p->like_from == NULL)
+        p->like_from = ZSTD_createDDict(result_like.p, result_like.n);
+    return p != NULL && p->from != NULL && p->like_from != NULL;
+}
+
+/* Into t->json, which is good until something else is rendered; the JSON itself where that is no longer, or memory is short. */
+static struct str pack(struct store_txn *t, struct str json)
+{
+    struct packer *p = packer_of(t->s);
+    size_t most = ZSTD_compressBound(json.n);
+    buf_reset(&t->json);
+    char *to = can_pack(p) ? buf_reserve(&t->json, 1 + most) : NULL;
+    size_t n = to == NULL ? 0 : ZSTD_compress_usingCDict(p->to, to + 1, most, json.p, json.n, p->like_to);
+    if (to == NULL || ZSTD_isError(n) || 1 + n >= json.n)
+        return json;
+    *to = PACKED_1;
+    return (struct str){to, 1 + n};
+}
+
+/* Good as long as the snapshot. */
+static enum store_status unpack(struct store *s, struct str packed, struct str *out)
+{
+    struct packer *p = packer_of(s);
+    struct buf json = {0};
+    unsigned long long bytes = ZSTD_getFrameContentSize(packed.p + 1, packed.n - 1);
+    if (bytes > RESULTS_MAX) /* or unknown */
+        return store_corrupt(s, "the results of a report");
+    char *to = can_unpack(p) ? buf_reserve(&json, bytes + 1) : NULL;
+    if (to == NULL)
+        return store_fail(s, ENOMEM, "unpack the results of a report");
+    json.n = ZSTD_decompress_usingDDict(p->from, to, bytes, packed.p + 1, packed.n - 1, p->like_from);
+    if (!ZSTD_isError(json.n) && json.n == bytes)
+        return render_keep(s, &json, out);
+    buf_free(&json);
+    return store_corrupt(s, "the results of a report");
+}
+
+static bool is_packed(struct str v)
+{
+    return v.n != 0 && (uint8_t)v.p[0] == PACKED_1;
+}
 
 static bool is_piece(MDB_val v)
 {
@@ -48,8 +135,11 @@ static enum store_status join(struct store *s, MDB_txn *txn, uint64_t report, MD
         if (more)
             status = piece_get(s, txn, report, piece, &v);
     }
-    if (status == STORE_OK)
+    struct str whole = buf_view(&all);
+    if (status == STORE_OK && buf_ok(&all) && !is_packed(whole))
         return render_keep(s, &all, out);
+    if (status == STORE_OK)
+        status = buf_ok(&all) ? unpack(s, whole, out) : store_fail(s, ENOMEM, "join the results of a report");
     buf_free(&all);
     return status;
 }
@@ -58,11 +148,15 @@ enum store_status result_get(struct store *s, MDB_txn *txn, uint64_t report, str
 {
     MDB_val v;
     enum store_status status = piece_get(s, txn, report, 0, &v);
-    if (status == STORE_OK && is_piece(v))
+    if (status != STORE_OK)
+        return status == STORE_NOT_FOUND ? STORE_OK : status;
+    if (is_piece(v))
         return join(s, txn, report, v, out);
-    if (status == STORE_OK)
-        *out = (struct str){v.mv_data, v.mv_size};
-    return status == STORE_NOT_FOUND ? STORE_OK : status;
+    struct str whole = {v.mv_data, v.mv_size};
+    if (is_packed(whole))
+        return unpack(s, whole, out);
+    *out = whole;
+    return STORE_OK;
 }
 
 enum store_status result_look(struct store *s, MDB_txn *txn, uint64_t report)
@@ -88,28 +182,32 @@ void result_drop(struct store_txn *t, uint64_t report)
     }
 }
 
-static void put_piece(struct store_txn *t, uint64_t report, uint64_t piece, struct str json)
+static void put_piece(struct store_txn *t, uint64_t report, uint64_t piece, struct str rest)
 {
     struct key k;
-    bool more = json.n > PIECE_BYTES - 1;
-    size_t n = more ? PIECE_BYTES - 1 : json.n;
+    bool more = rest.n > PIECE_BYTES - 1;
+    size_t n = more ? PIECE_BYTES - 1 : rest.n;
     piece_key(&k, report, piece);
     char *to = txn_reserve(t, SPACE_RESULT, &k, n + 1);
     if (to == NULL)
         return;
     *to = more ? PIECE_MORE : PIECE_LAST;
-    memcpy(to + 1, json.p, n);
+    memcpy(to + 1, rest.p, n);
 }
 
 void result_put(struct store_txn *t, uint64_t report, struct str json)
 {
     struct key k;
+    struct str v = pack(t, json);
     result_drop(t, report);
-    if (json.n <= PIECE_BYTES) {
-        piece_key(&k, report, 0);
-        txn_put(t, SPACE_RESULT, &k, json.p, json.n);
+    piece_key(&k, report, 0);
+    if (v.n <= PIECE_BYTES) {
+        txn_put(t, SPACE_RESULT, &k, v.p, v.n);
         return;
     }
-    for (uint64_t piece = 0; piece * (PIECE_BYTES - 1) < json.n; piece++)
-        put_piece(t, report, piece, (struct str){json.p + piece * (PIECE_BYTES - 1), json.n - piece * (PIECE_BYTES - 1)});
+    for (uint64_t piece = 0; v.n != 0; piece++) {
+        size_t n = v.n < PIECE_BYTES - 1 ? v.n : PIECE_BYTES - 1;
+        put_piece(t, report, piece, v);
+        v = (struct str){v.p + n, v.n - n};
+    }
 }
