@@ -167,7 +167,7 @@ enum store_status extent_read(struct store *s, MDB_txn *txn, uint64_t at, uint64
     if (status != STORE_OK)
         return status;
     struct extents *e = s->extents;
-    if (at < FIRST_PAGE * PAGE_BYTES || at % PAGE_BYTES != 0 || bytes == 0 || bytes > INT64_MAX - at)
+    if (at < FIRST_PAGE * PAGE_BYTES || at % PAGE_BYTES != 0 || bytes == 0 || at > INT64_MAX || bytes > INT64_MAX - at)
         return store_corrupt(s, "a part of an index");
     if (at + bytes > e->file_bytes) {
         if (fstat(e->fd, &st) != 0)
@@ -267,13 +267,29 @@ struct checking {
     void *arg;
 };
 
+/* The first is told: a file that is not the right one has them all. */
 static bool check_one(void *arg, const struct extent_at *at)
 {
     struct checking *c = arg;
     MDB_val v;
-    if (extent_read(c->s, c->txn, at->at, at->bytes, &v) != STORE_OK)
+    bool good = extent_read(c->s, c->txn, at->at, at->bytes, &v) == STORE_OK;
+    if (!good)
         c->problem(c->arg, store_why(c->s));
-    return true;
+    return good;
+}
+
+/* A writer wants it there, though nothing may be in it. */
+static enum store_status check_rows(struct checking *c)
+{
+    uint64_t id;
+    enum store_status status = read_id(c->s, c->txn, &id);
+    if (status == STORE_OK)
+        status = opened(c->s, c->txn);
+    if (status == STORE_OK || status == STORE_NOT_FOUND)
+        return extent_each(c->s, c->txn, check_one, c);
+    if (status == STORE_CORRUPT)
+        c->problem(c->arg, store_why(c->s));
+    return status == STORE_CORRUPT ? STORE_OK : status;
 }
 
 enum store_status extent_check(struct store *s, MDB_txn *txn, store_problem_fn *problem, void *arg)
@@ -281,7 +297,7 @@ enum store_status extent_check(struct store *s, MDB_txn *txn, store_problem_fn *
     struct buf used = {0};
     struct spare spare = {0};
     uint64_t free_pages = 0, pages = 0;
-    enum store_status status = extent_each(s, txn, check_one, &(struct checking){s, txn, problem, arg});
+    enum store_status status = check_rows(&(struct checking){s, txn, problem, arg});
     if (status == STORE_OK)
         status = used_runs(s, txn, &used);
     struct run *runs = (struct run *)(void *)used.p;
@@ -315,12 +331,26 @@ static bool gone_add(struct extents *e, struct run run, size_t txn)
     return true;
 }
 
+/* What lies behind the last page that a row names was named by one of an older snapshot, or was written by who died. */
+static bool rest_of_file(struct extents *e)
+{
+    struct stat st;
+    if (fstat(e->fd, &st) != 0)
+        return false;
+    uint64_t end = pages_of((uint64_t)st.st_size), known = e->spare.end;
+    if (end > known) {
+        e->spare.end = end;
+        spare_give(&e->spare, (struct run){known, end - known});
+    }
+    return true;
+}
+
 /* Before the transaction ${txn}: what no row names is free as soon as nobody has an older snapshot than the last one's. */
 static bool look(struct store *s, MDB_txn *mdb, struct extents *e, size_t txn)
 {
     struct buf used = {0};
     bool good = opened(s, mdb) == STORE_OK && used_runs(s, mdb, &used) == STORE_OK &&
-                spare_rest(&e->spare, FIRST_PAGE, (struct run *)(void *)used.p, used.n / sizeof(struct run));
+                spare_rest(&e->spare, FIRST_PAGE, (struct run *)(void *)used.p, used.n / sizeof(struct run)) && rest_of_file(e);
     buf_free(&used);
     e->gone_count = e->taken_count = 0;
     for (size_t i = 0; good && i < e->spare.count; i++)
@@ -463,7 +493,7 @@ static bool take(struct store_txn *t, struct extents *e, uint64_t bytes, uint64_
     if (!fits(&e->spare, run.count))
         reclaim(t->s, e);
     mdb_env_info(t->s->env, &info);
-    if (!fits(&e->spare, run.count) && (e->spare.end + run.count) * PAGE_BYTES > info.me_mapsize) {
+    if (!fits(&e->spare, run.count) && e->spare.end + run.count > info.me_mapsize / PAGE_BYTES) {
         txn_fail(t, MDB_MAP_FULL, "find room for a part of an index");
         return false;
     }
