@@ -49,6 +49,12 @@ enum store_status result_get(struct store *s, MDB_txn *txn, uint64_t report, str
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
+bool result_piece_good(struct store *s, MDB_txn *txn, uint64_t report, uint64_t piece)
+{
+    MDB_val before;
+    return piece != 0 && piece_get(s, txn, report, piece - 1, &before) == STORE_OK && before.mv_size == PIECE_BYTES;
+}
+
 void result_touch(struct store *s, MDB_txn *txn, uint64_t report)
 {
     MDB_val v = {PIECE_BYTES, NULL};
