@@ -1,4 +1,5 @@
 #include "check_parts.h"
+#include "extent.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -215,10 +216,24 @@ static enum store_status check_pages(struct check *c)
     return STORE_OK;
 }
 
+static void say_problem(void *arg, const char *sentence)
+{
+    check_say(arg, "%s", sentence);
+}
+
+/* What lies beside data.mdb, before what is read of it. */
+static enum store_status check_extents(struct check *c)
+{
+    enum store_status status = check_renew(c);
+    return status == STORE_OK ? extent_check(c->s, c->txn, say_problem, c) : status;
+}
+
 enum store_status store_check(struct store *s, store_progress_fn *progress, store_problem_fn *problem, void *arg, uint64_t *records)
 {
     struct check c = {.s = s, .progress = progress, .problem = problem, .arg = arg};
     enum store_status status = check_pages(&c);
+    if (status == STORE_OK)
+        status = check_extents(&c);
     if (status == STORE_OK)
         status = count_records(&c);
     for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && status == STORE_OK && !c.stopped; i++)

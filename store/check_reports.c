@@ -85,8 +85,10 @@ void check_job(struct check *c, const struct walk *w)
 
 void check_result(struct check *c, const struct walk *w)
 {
-    uint64_t id;
+    uint64_t id, piece;
     struct store_report r;
     if (!walk_u64(w, 0, &id) || !check_report_at(c, id, &r))
         check_say(c, "results have no report");
+    else if (walk_u64(w, 1, &piece) && !result_piece_good(c->s, c->txn, id, piece))
+        check_say(c, "report %llu has a piece of results that follows no other", LL(id));
 }

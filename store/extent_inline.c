@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +13,7 @@
 
 /* A row that names an extent, with its key behind it. */
 struct named {
-    uint64_t at, bytes;
+    uint64_t at, bytes; /* bytes 0: it is not in use */
     size_t key_bytes;
 };
 
@@ -22,6 +21,7 @@ struct inlining {
     struct store *s;
     MDB_txn *txn; /* which keeps what is named */
     struct store copy; /* as much of one as reading rows takes */
+    MDB_txn *looking;  /* at it */
     struct buf rows;
     extent_step_fn *step;
     void *arg;
@@ -29,11 +29,11 @@ struct inlining {
 
 static bool note_row(void *arg, const struct extent_at *at)
 {
-    struct buf *rows = arg;
-    struct named n = {at->at, at->bytes, at->row->k.mv_size};
-    buf_add(rows, &n, sizeof(n));
-    buf_add(rows, at->row->k.mv_data, n.key_bytes);
-    return buf_ok(rows);
+    struct inlining *in = arg;
+    struct named n = {at->at, extent_is_named(&in->copy, in->looking, at) ? at->bytes : 0, at->row->k.mv_size};
+    buf_add(&in->rows, &n, sizeof(n));
+    buf_add(&in->rows, at->row->k.mv_data, n.key_bytes);
+    return buf_ok(&in->rows);
 }
 
 static int open_copy(struct inlining *in, const char *path)
@@ -48,12 +48,6 @@ static int open_copy(struct inlining *in, const char *path)
     return rc != 0 ? rc : mdb_env_open(in->copy.env, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0600);
 }
 
-static void id_key(struct key *k)
-{
-    key_space(k, SPACE_META);
-    key_bytes(k, "p", 1);
-}
-
 /* MDB_NOTFOUND: the copy needs nothing more, for it has no parts elsewhere. */
 static int read_rows(struct inlining *in, uint64_t *id)
 {
@@ -63,10 +57,11 @@ static int read_rows(struct inlining *in, uint64_t *id)
     int rc = mdb_txn_begin(in->copy.env, NULL, 0, &txn);
     if (rc != 0)
         return rc;
+    in->looking = txn;
     rc = mdb_dbi_open(txn, schema_db_names[DB_BASE], 0, &in->copy.dbi[DB_BASE]);
     if (rc == 0)
         rc = mdb_dbi_open(txn, schema_db_names[DB_LIST], 0, &in->copy.dbi[DB_LIST]);
-    id_key(&k);
+    extent_id_key(&k);
     MDB_val key = key_val(&k);
     if (rc == 0)
         rc = mdb_get(txn, in->copy.dbi[DB_BASE], &key, &v);
@@ -74,7 +69,7 @@ static int read_rows(struct inlining *in, uint64_t *id)
         rc = MDB_CORRUPTED;
     if (rc == 0)
         memcpy(id, v.mv_data, sizeof(*id));
-    if (rc == 0 && extent_each(&in->copy, txn, note_row, &in->rows) != STORE_OK)
+    if (rc == 0 && extent_each(&in->copy, txn, note_row, in) != STORE_OK)
         rc = buf_ok(&in->rows) ? MDB_CORRUPTED : ENOMEM;
     if (rc == 0)
         return mdb_txn_commit(txn);
@@ -104,10 +99,10 @@ static int make_room(struct inlining *in, const char *path)
 static enum store_status put_one(struct inlining *in, MDB_txn *to, const struct named *n, const char *key)
 {
     MDB_val k = {n->key_bytes, (void *)(uintptr_t)key}, v;
-    enum store_status status = extent_read(in->s, in->txn, n->at, n->bytes, &v);
+    enum store_status status = n->bytes != 0 ? extent_read(in->s, in->txn, n->at, n->bytes, &v) : STORE_OK;
     if (status != STORE_OK)
         return status;
-    int rc = mdb_put(to, in->copy.dbi[DB_LIST], &k, &v, 0);
+    int rc = n->bytes == 0 ? mdb_del(to, in->copy.dbi[DB_LIST], &k, NULL) : mdb_put(to, in->copy.dbi[DB_LIST], &k, &v, 0);
     return rc == 0 ? STORE_OK : store_fail(in->s, rc, "write the copy");
 }
 
@@ -142,10 +137,7 @@ static enum store_status put_some(struct inlining *in, size_t *at)
     if ((rc = mdb_txn_commit(txn)) != 0)
         return store_fail(in->s, rc, "write the copy");
     settle(in);
-    if (in->step(in->arg, bytes))
-        return STORE_OK;
-    snprintf(in->s->why, sizeof(in->s->why), "the copy was stopped before its end");
-    return STORE_IO;
+    return in->step(in->arg, bytes);
 }
 
 /* It needs no parts.dat, and is as long as it says. */
@@ -159,7 +151,7 @@ static int end_copy(struct inlining *in, const char *path)
     int rc = mdb_txn_begin(in->copy.env, NULL, 0, &txn);
     if (rc != 0)
         return rc;
-    id_key(&k);
+    extent_id_key(&k);
     MDB_val key = key_val(&k);
     rc = mdb_del(txn, in->copy.dbi[DB_BASE], &key, NULL);
     if (rc != 0 && rc != MDB_NOTFOUND) {

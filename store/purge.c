@@ -1,4 +1,3 @@
-#include "extent.h"
 #include "synced_parts.h"
 #include "tend.h"
 #include "widget_parts.h"
@@ -296,8 +295,6 @@ size_t store_purge_ahead(struct store *s, size_t limit, store_pause_fn *pause, v
         limit = 0;
     if (limit != 0 && s->tend != NULL)
         merge_prepare(s, txn, s->tend);
-    if (limit != 0 && s->tend != NULL && s->tend->phase == TEND_INSTALL)
-        extent_settle(s);
     store_read_end(s);
     return limit;
 }

@@ -5,9 +5,9 @@
 #include <zstd.h>
 
 /*
- * The results of a report: JSON, packed by zstd as text like result_like where that is shorter, for most of it is the same in all. As long as that,
- * or the JSON itself, is no longer than a page, it is the value. Else it comes in pieces that LMDB keeps on a page each: what it needs several
- * pages side by side for, it looks for through all free ones. The first byte tells; no JSON begins with one of these.
+ * The results of a report: JSON, packed by zstd as text like result_like where that is shorter, for most of it is the same in all. As long
+ * as that, or the JSON itself, is no longer than a page, it is the value. Else it comes in pieces that LMDB keeps on a page each: what it
+ * needs several pages side by side for, it looks for through all free ones. The first byte tells; no JSON begins with one of these.
  */
 #define PIECE_BYTES 4080 /* the byte included */
 #define RESULTS_MAX ((size_t)64 << 20) /* more than an auditor may send */
@@ -166,6 +166,12 @@ enum store_status result_look(struct store *s, MDB_txn *txn, uint64_t report)
     for (uint64_t piece = 1; status == STORE_OK && more_follow(v); piece++)
         status = piece_get(s, txn, report, piece, &v);
     return status;
+}
+
+bool result_piece_good(struct store *s, MDB_txn *txn, uint64_t report, uint64_t piece)
+{
+    MDB_val v;
+    return piece != 0 && piece_get(s, txn, report, piece - 1, &v) == STORE_OK && more_follow(v);
 }
 
 void result_drop(struct store_txn *t, uint64_t report)

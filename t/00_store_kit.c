@@ -133,7 +133,7 @@ void kit_remove(const char *dir)
     nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries;
+uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries, kit_part_bytes;
 unsigned kit_good, kit_decent;
 
 struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size)
@@ -142,7 +142,7 @@ struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size
     struct store *s;
     const struct store_options o = {.dir = dir, .map_size = map_size, .max_readers = 64, .mode = mode, .renderer = &kit_renderer,
                                     .segment_rows = kit_segment_rows, .chunk_shift = kit_chunk_shift, .log_entries = kit_log_entries,
-                                    .good = kit_good, .decent = kit_decent};
+                                    .part_bytes = kit_part_bytes, .good = kit_good, .decent = kit_decent};
     enum store_status status = store_open(&o, &s, why, sizeof(why));
     if (status != STORE_OK)
         kit_fail(__FILE__, __LINE__, "store_open", why);

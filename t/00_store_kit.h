@@ -23,8 +23,11 @@ struct kit {
 
 extern const struct store_renderer kit_renderer;
 
-/* How large parts of the reports' index get in the stores that kit_store opens; 0: as usual. */
-extern uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries;
+/*
+ * How large parts of the reports' index get in the stores that kit_store opens, and from how many bytes one is in parts.dat (1: each, UINT32_MAX:
+ * none); 0: as usual.
+ */
+extern uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries, kit_part_bytes;
 extern unsigned kit_good, kit_decent; /* the bounds of results; both 0: none */
 
 /* A directory of its own, removed by kit_close with all that is in it. */

@@ -475,6 +475,7 @@ static void make_format_1(void)
     MDB_dbi dbi;
     MDB_val key = {1, "x"}, v = {1, "y"};
     tamper("base", "mf", 2, format, sizeof(format));
+    tamper("base", "mp", 2, NULL, 0); /* it had no parts.dat */
     ck_assert_int_eq(mdb_env_create(&env), 0);
     mdb_env_set_maxdbs(env, 8);
     ck_assert_int_eq(mdb_env_open(env, k.dir, 0, 0600), 0);

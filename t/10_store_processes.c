@@ -33,7 +33,8 @@ static struct store *store_of(enum store_mode mode, uint64_t map_size, unsigned 
                                     .renderer = &kit_renderer,
                                     .segment_rows = kit_segment_rows,
                                     .chunk_shift = kit_chunk_shift,
-                                    .log_entries = kit_log_entries};
+                                    .log_entries = kit_log_entries,
+                                    .part_bytes = kit_part_bytes};
     enum store_status status = store_open(&o, &s, why, sizeof(why));
     if (status != STORE_OK)
         kit_fail(__FILE__, __LINE__, "store_open", why);

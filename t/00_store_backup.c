@@ -1,0 +1,422 @@
+/* A store with parts beside data.mdb is kept in data.mdb alone, beside a writer too, and put in place without losing what was there. */
+#include "t/00_store_kit.h"
+
+#include "../store/extent.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REPORTS 400
+
+static struct kit k;
+static uint64_t w;
+static char copy[64], why[512];
+
+static struct store_txn *begin(void)
+{
+    struct store_txn *t;
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    return t;
+}
+
+/* In one transaction every report gets the score of the round, so that in any state all have the same. */
+static void grade_all(unsigned round)
+{
+    struct store_answer a;
+    struct store_txn *t = begin();
+    for (uint64_t id = 1; id <= REPORTS; id++) {
+        struct store_change c = {.kind = CHANGE_REPORT_UPDATE, .workspace = w, .id = id, .fields = CHANGE_REGENERATE};
+        if (round != 0)
+            store_apply(t, &c, k.now, &a);
+        c = kit_done_change(id, round + 1, (int)(round % 101));
+        store_apply(t, &c, k.now + round, &a);
+        ck_status(a.status, STORE_OK);
+    }
+    ck_status(store_commit(t), STORE_OK);
+}
+
+static struct ulid agent;
+
+/* A part of the full-text index, too. */
+static void put_document(uint64_t number)
+{
+    struct buf rows = {0};
+    char text[4000];
+    uint8_t hash[16] = {(uint8_t)number};
+    size_t n = 0;
+    for (unsigned i = 0; i < 600; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, " w%u", i);
+    const struct store_synced d = {.title = STR("A document"), .text = {text, n}, .url = STR("https://a.com/"), .price = MONEY_NONE};
+    sync_pack(&rows, SYNC_UPSERT, number, hash, 0, &d);
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_SYNC, .workspace = w, .agent = agent, .name = STR("a.com"), .status = SYNCED_POST, .text = STR(""),
+                                                    .data = buf_view(&rows)}),
+              STORE_OK);
+    buf_free(&rows);
+}
+
+static void setup(void)
+{
+    struct store_answer a;
+    kit_part_bytes = 1;
+    kit_segment_rows = 64;
+    kit_chunk_shift = 6;
+    kit_log_entries = 20;
+    kit_open(&k);
+    kit_dir(copy);
+    w = kit_workspace(&k, "acme");
+    agent = kit_apply(&k, &(struct store_change){.kind = CHANGE_AGENT_CREATE, .workspace = w, .name = STR("a"), .data = STR("{}")}).first;
+    struct store_txn *t = begin();
+    for (unsigned i = 0; i < REPORTS; i++) {
+        char url[64];
+        snprintf(url, sizeof(url), "https://a.com/page/%u", i * 7 % REPORTS);
+        struct store_change c = kit_create_change(w, url, i % 2 ? "a.com" : "b.com");
+        store_apply(t, &c, k.now, &a);
+        ck_status(a.status, STORE_OK);
+    }
+    ck_status(store_commit(t), STORE_OK);
+    grade_all(0);
+    put_document(1);
+    kit_purge(&k, 50);
+}
+
+static void teardown(void)
+{
+    kit_close(&k);
+    kit_remove(copy);
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = kit_part_bytes = 0;
+}
+
+static bool there(const char *dir, const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void move(const char *from, const char *name, const char *to, const char *as)
+{
+    char old[128], new[128];
+    snprintf(old, sizeof(old), "%s/%s", from, name);
+    snprintf(new, sizeof(new), "%s/%s", to, as);
+    ck_assert_int_eq(rename(old, new), 0);
+}
+
+static void note_hits(void *arg, enum store_status status, const struct store_hit *hits, size_t count)
+{
+    (void)hits;
+    ck_status(status, STORE_OK);
+    *(size_t *)arg = count;
+}
+
+/* Every report, all with one score; in order, found by their letters; and the document by its words. The score. */
+static int expect_whole(struct store *s)
+{
+    struct store_list_query q = {.workspace = w, .sort = REPORT_BY_URL, .ascending = true, .page = 1, .per_page = REPORTS};
+    size_t hits = 0;
+    struct kit_list l = kit_reports(s, &q);
+    ck_status(l.status, STORE_OK);
+    ck_assert_uint_eq(l.total, REPORTS);
+    ck_assert_uint_eq(l.count, REPORTS);
+    int score = l.reports[0].score;
+    for (size_t i = 0; i < l.count; i++) {
+        kit_assert(l.reports[i].score == score);
+        kit_assert(i == 0 || memcmp(l.reports[i - 1].url.p, l.reports[i].url.p, 19) <= 0);
+    }
+    q.search = STR("AGE/39");
+    ck_assert_uint_eq(kit_reports(s, &q).total, 11);
+    store_find(s, &agent, STR("w17 w599"), 4, 80, note_hits, &hits);
+    ck_assert_uint_eq(hits, 1);
+    store_read_end(s);
+    kit_check_clean(s);
+    return score;
+}
+
+static void expect_parts(struct store *s, bool some)
+{
+    MDB_txn *txn;
+    uint64_t bytes;
+    store_read_end(s);
+    ck_status(store_snapshot(s, &txn), STORE_OK);
+    ck_status(extent_bytes(s, txn, &bytes), STORE_OK);
+    ck_assert(some == (bytes != 0));
+    ck_assert(some == (extent_file_bytes(s, txn) != 0));
+    store_read_end(s);
+}
+
+/* The copy by itself: read, written to, and merged on. */
+static int expect_copy(int round)
+{
+    ck_assert(there(copy, "data.mdb") && !there(copy, "parts.dat") && !there(copy, "data.mdb.part"));
+    struct store *s = kit_store(copy, STORE_READ, 0), *ours = k.s;
+    int score = expect_whole(s);
+    expect_parts(s, false);
+    store_close(s);
+    k.s = kit_store(copy, STORE_WRITE, MAP_BYTES);
+    ck_assert_int_eq(expect_whole(k.s), score);
+    grade_all((unsigned)round + 1);
+    kit_purge(&k, 50);
+    ck_assert_int_eq(expect_whole(k.s), round + 1);
+    expect_parts(k.s, true); /* new ones */
+    store_close(k.s);
+    k.s = ours;
+    return score;
+}
+
+struct seen {
+    uint64_t calls, done, total;
+};
+
+static bool progress(void *arg, uint64_t done, uint64_t total)
+{
+    struct seen *s = arg;
+    kit_assert(done >= s->done && total >= done);
+    *s = (struct seen){s->calls + 1, done, total};
+    return true;
+}
+
+START_TEST(a_backup_has_all_parts_in_data_mdb_and_is_a_store_by_itself)
+{
+    struct seen seen = {0};
+    grade_all(1);
+    kit_purge(&k, 50);
+    expect_parts(k.s, true);
+    ck_status(store_backup(k.s, copy, progress, &seen), STORE_OK);
+    ck_assert_uint_gt(seen.calls, 1);
+    ck_assert_int_eq(expect_copy(1), 1);
+    ck_assert_int_eq(expect_whole(k.s), 1);
+}
+END_TEST
+
+static bool until(void *arg, uint64_t done, uint64_t total)
+{
+    (void)done;
+    (void)total;
+    return --*(int *)arg > 0;
+}
+
+START_TEST(a_backup_that_is_stopped_anywhere_leaves_nothing)
+{
+    int left = _i + 1;
+    enum store_status status = store_backup(k.s, copy, until, &left);
+    if (left > 0) {
+        ck_status(status, STORE_OK);
+        ck_assert_int_ge(_i, 2); /* it was told more than once, of data.mdb and of parts */
+        return;
+    }
+    ck_status(status, STORE_IO);
+    ck_assert_ptr_nonnull(strstr(store_why(k.s), "stopped"));
+    ck_assert(!there(copy, "data.mdb") && !there(copy, "data.mdb.part"));
+    expect_whole(k.s);
+}
+END_TEST
+
+START_TEST(a_backup_beside_a_writer_that_merges_is_one_moments_store)
+{
+    int up[2], status;
+    char c;
+    volatile int *stop = kit_shared(sizeof(*stop));
+    store_close(k.s);
+    k.s = NULL;
+    ck_assert_int_eq(pipe(up), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        kit_child();
+        k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+        for (unsigned round = 1; *stop == 0; round++) {
+            grade_all(round);
+            while (*stop == 0 && kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}) == STORE_OK)
+                ;
+            if (round == 2)
+                kit_assert(write(up[1], "r", 1) == 1);
+        }
+        store_close(k.s);
+        _exit(0);
+    }
+    ck_assert_int_eq(read(up[0], &c, 1), 1);
+    int last = 0;
+    for (int i = 0; i < 5; i++) {
+        k.s = kit_store(k.dir, STORE_READ, 0);
+        struct kit_list l = kit_reports(k.s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = 1});
+        ck_status(l.status, STORE_OK);
+        int before = (int)l.reports[0].attempt;
+        store_read_end(k.s);
+        ck_status(store_backup(k.s, copy, NULL, NULL), STORE_OK);
+        store_close(k.s);
+        struct store *s = kit_store(copy, STORE_READ, 0);
+        l = kit_reports(s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = REPORTS});
+        ck_assert_uint_eq(l.count, REPORTS);
+        last = (int)l.reports[0].attempt;
+        ck_assert_int_ge(last, before);
+        for (size_t j = 0; j < l.count; j++)
+            kit_assert((int)l.reports[j].attempt == last);
+        expect_whole(s);
+        store_close(s);
+        ck_assert(!there(copy, "parts.dat"));
+        if (i < 4) {
+            kit_remove(copy);
+            kit_dir(copy);
+        }
+    }
+    k.s = NULL;
+    *stop = 1;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    expect_copy(last - 1);
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    expect_whole(k.s);
+}
+END_TEST
+
+/* ---- restore ---- */
+
+/* A backup of round 1, and a store that is at round 2. */
+static void back_up_and_go_on(void)
+{
+    grade_all(1);
+    kit_purge(&k, 50);
+    ck_status(store_backup(k.s, copy, NULL, NULL), STORE_OK);
+    grade_all(2);
+    kit_purge(&k, 50);
+    expect_parts(k.s, true);
+    store_close(k.s);
+    k.s = NULL;
+}
+
+static void restore(void)
+{
+    ck_assert_msg(store_restore(copy, k.dir, NULL, NULL, why, sizeof(why)) == STORE_OK, "%s", why);
+}
+
+static void open_and_go_on(int score)
+{
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    ck_assert_int_eq(expect_whole(k.s), score);
+    grade_all((unsigned)score + 1);
+    kit_purge(&k, 50);
+    ck_assert_int_eq(expect_whole(k.s), score + 1);
+    expect_parts(k.s, true);
+    store_close(k.s);
+    k.s = NULL;
+}
+
+START_TEST(a_restore_keeps_both_files_of_before_and_they_work_when_both_are_put_back)
+{
+    back_up_and_go_on();
+    restore();
+    ck_assert(!there(k.dir, "parts.dat"));
+    ck_assert(there(k.dir, "data.mdb.before-restore") && there(k.dir, "parts.dat.before-restore"));
+    open_and_go_on(1);
+    move(k.dir, "data.mdb.before-restore", k.dir, "data.mdb");
+    move(k.dir, "parts.dat.before-restore", k.dir, "parts.dat");
+    open_and_go_on(2);
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+}
+END_TEST
+
+START_TEST(of_what_was_before_one_file_alone_is_refused)
+{
+    struct store *s;
+    const struct store_options o = {.dir = k.dir, .map_size = MAP_BYTES, .mode = STORE_WRITE, .renderer = &kit_renderer};
+    back_up_and_go_on();
+    restore();
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    store_close(k.s);
+    move(k.dir, "data.mdb.before-restore", k.dir, "data.mdb");
+    ck_status(store_open(&o, &s, why, sizeof(why)), STORE_CORRUPT);
+    ck_assert_msg(strstr(why, "parts.dat belongs to another data.mdb: put both files back") != NULL, "%s", why);
+    move(k.dir, "parts.dat.before-restore", k.dir, "parts.dat");
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    ck_assert_int_eq(expect_whole(k.s), 2);
+}
+END_TEST
+
+/* What it left when it was cut: data.mdb is the backup's, parts.dat that of before, which has a second name or not. */
+START_TEST(a_restore_that_was_cut_before_its_last_step_opens_and_spares_what_is_kept)
+{
+    char before[128], parts[128];
+    back_up_and_go_on();
+    snprintf(parts, sizeof(parts), "%s/parts.dat", k.dir);
+    snprintf(before, sizeof(before), "%s/parts.dat.before-restore", k.dir);
+    ck_assert_int_eq(link(parts, before), 0);
+    move(k.dir, "data.mdb", k.dir, "data.mdb.before-restore");
+    move(copy, "data.mdb", k.dir, "data.mdb");
+    struct store *s = kit_store(k.dir, STORE_READ, 0); /* who only reads does not mind it */
+    ck_assert_int_eq(expect_whole(s), 1);
+    store_close(s);
+    open_and_go_on(1);
+    move(k.dir, "data.mdb.before-restore", k.dir, "data.mdb");
+    move(k.dir, "parts.dat.before-restore", k.dir, "parts.dat");
+    open_and_go_on(2);
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+}
+END_TEST
+
+START_TEST(a_second_restore_keeps_what_the_first_one_put_in_place)
+{
+    back_up_and_go_on();
+    restore();
+    restore(); /* nothing beside data.mdb was there */
+    ck_assert(there(k.dir, "data.mdb.before-restore") && !there(k.dir, "parts.dat.before-restore"));
+    open_and_go_on(1);
+    restore();
+    ck_assert(there(k.dir, "parts.dat.before-restore"));
+    open_and_go_on(1);
+    move(k.dir, "data.mdb.before-restore", k.dir, "data.mdb");
+    move(k.dir, "parts.dat.before-restore", k.dir, "parts.dat");
+    open_and_go_on(2);
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+}
+END_TEST
+
+START_TEST(data_mdb_of_a_stopped_store_is_no_backup_without_its_parts)
+{
+    back_up_and_go_on();
+    kit_remove(copy);
+    kit_dir(copy);
+    move(k.dir, "data.mdb", copy, "data.mdb");
+    ck_status(store_restore(copy, k.dir, NULL, NULL, why, sizeof(why)), STORE_CORRUPT);
+    ck_assert_msg(strstr(why, "parts.dat is not there") != NULL, "%s", why);
+    ck_assert(!there(k.dir, "data.mdb") && there(k.dir, "parts.dat"));
+    move(copy, "data.mdb", k.dir, "data.mdb");
+    open_and_go_on(2);
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+}
+END_TEST
+
+START_TEST(nor_is_that_of_one_that_has_none_yet)
+{
+    struct kit fresh = {0};
+    kit_open(&fresh);
+    kit_workspace(&fresh, "acme");
+    store_close(fresh.s);
+    move(fresh.dir, "data.mdb", copy, "data.mdb");
+    kit_remove(fresh.dir);
+    store_close(k.s);
+    k.s = NULL;
+    ck_status(store_restore(copy, k.dir, NULL, NULL, why, sizeof(why)), STORE_CORRUPT);
+    ck_assert_msg(strstr(why, "parts.dat is not there") != NULL, "%s", why);
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    expect_whole(k.s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store backup");
+    TCase *tc = tcase_create("backup");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, a_backup_has_all_parts_in_data_mdb_and_is_a_store_by_itself);
+    tcase_add_loop_test(tc, a_backup_that_is_stopped_anywhere_leaves_nothing, 0, 5);
+    tcase_add_test(tc, a_backup_beside_a_writer_that_merges_is_one_moments_store);
+    tcase_add_test(tc, a_restore_keeps_both_files_of_before_and_they_work_when_both_are_put_back);
+    tcase_add_test(tc, of_what_was_before_one_file_alone_is_refused);
+    tcase_add_test(tc, a_restore_that_was_cut_before_its_last_step_opens_and_spares_what_is_kept);
+    tcase_add_test(tc, a_second_restore_keeps_what_the_first_one_put_in_place);
+    tcase_add_test(tc, data_mdb_of_a_stopped_store_is_no_backup_without_its_parts);
+    tcase_add_test(tc, nor_is_that_of_one_that_has_none_yet);
+    suite_add_tcase(suite, tc);
+    return kit_run(suite);
+}
