@@ -486,14 +486,19 @@ static bool taken_add(struct extents *e, struct run run)
 }
 
 /* The file may become as large as the map, which is the bound that its operator set. */
-static bool take(struct store_txn *t, struct extents *e, uint64_t bytes, uint64_t *at)
+static bool has_room(struct store *s, struct extents *e, uint64_t count)
 {
     MDB_envinfo info;
+    if (!fits(&e->spare, count))
+        reclaim(s, e);
+    mdb_env_info(s->env, &info);
+    return fits(&e->spare, count) || e->spare.end + count <= info.me_mapsize / PAGE_BYTES;
+}
+
+static bool take(struct store_txn *t, struct extents *e, uint64_t bytes, uint64_t *at)
+{
     struct run run = {.count = pages_of(bytes)};
-    if (!fits(&e->spare, run.count))
-        reclaim(t->s, e);
-    mdb_env_info(t->s->env, &info);
-    if (!fits(&e->spare, run.count) && e->spare.end + run.count > info.me_mapsize / PAGE_BYTES) {
+    if (!has_room(t->s, e, run.count)) {
         txn_fail(t, MDB_MAP_FULL, "find room for a part of an index");
         return false;
     }
@@ -534,6 +539,20 @@ static void put_extent(struct store_txn *t, enum space space, struct key *key, c
         txn_fail(t, errno, "write a part of an index");
 }
 
+/* While an older format is brought up, there is no such file yet. */
+static bool is_extent(const struct store *s, size_t bytes)
+{
+    return bytes >= s->part_bytes && s->extents != NULL;
+}
+
+bool extent_fits(struct store_txn *t, size_t bytes)
+{
+    if (t->error != STORE_OK || !is_extent(t->s, bytes))
+        return true;
+    struct extents *e = known(t);
+    return e == NULL || has_room(t->s, e, pages_of(bytes));
+}
+
 void extent_put(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count, size_t bytes)
 {
     size_t n = 0;
@@ -541,7 +560,7 @@ void extent_put(struct store_txn *t, enum space space, struct key *key, const st
         n += pieces[i].n;
     if (t->error != STORE_OK)
         return;
-    if (n >= t->s->part_bytes && t->s->extents != NULL) { /* while an older format is brought up, there is no such file yet */
+    if (is_extent(t->s, n)) {
         put_extent(t, space, key, pieces, count, n);
         return;
     }

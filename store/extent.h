@@ -31,6 +31,9 @@ enum store_status extent_get(struct store *s, MDB_txn *txn, enum space space, st
 /* extent_put(t, space, key, pieces, count, bytes): a new part: the pieces one behind the other, and zeros up to ${bytes}. */
 void extent_put(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count, size_t bytes);
 
+/* extent_fits(t, bytes): is there room for a new part of so many, should it be kept there? */
+bool extent_fits(struct store_txn *t, size_t bytes);
+
 /* extent_gone(t, space, key): its row is about to be deleted; any space. */
 void extent_gone(struct store_txn *t, enum space space, struct key *key);
 

@@ -14,7 +14,7 @@ static void piece_put(struct store_txn *t, struct tend *tend, uint64_t part, uin
     struct buf *b = &tend->part;
     mdb_env_stat(t->s->env, &stat);
     size_t n = b->n < stat.ms_psize ? stat.ms_psize : b->n; /* on pages of its own, where it never moves */
-    tend->cramped = tend->cramped || !txn_upkeep_fits(t, n);
+    tend->cramped = tend->cramped || !txn_upkeep_fits(t, n) || !extent_fits(t, b->n);
     segment_part_key(&k, tend->workspace, part, piece);
     if (!buf_ok(b))
         txn_fail(t, ENOMEM, "make a segment");
