@@ -85,8 +85,9 @@ void check_result(struct check *c, const struct walk *w)
 {
     uint64_t id, piece;
     struct store_report r;
+    bool later = walk_u64(w, 1, &piece);
     if (!walk_u64(w, 0, &id) || !check_report_at(c, id, &r))
         check_say(c, "results have no report");
-    else if (walk_u64(w, 1, &piece) && !result_piece_good(c->s, c->txn, id, piece))
-        check_say(c, "report %llu has a piece of results that follows no other", LL(id));
+    else if (!result_piece_good(c->s, c->txn, id, later ? piece : 0, w->v))
+        check_say(c, "report %llu has lost a piece of its results", LL(id));
 }

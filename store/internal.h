@@ -318,13 +318,13 @@ void report_remove(struct store_txn *t, const struct store_report *r);
 /*
  * result_get(s, txn, report, out): its results, good as long as the snapshot; ${out} is left alone where there are none. result_touch: bring
  * them into memory. result_put(t, report, json): in place of what was there. result_drop(t, report): there may be none. result_piece_good(s, txn,
- * report, piece): another goes before that one.
+ * report, piece, v): is what comes before and behind that piece, which is ${v}, there?
  */
 enum store_status result_get(struct store *s, MDB_txn *txn, uint64_t report, struct str *out);
 void result_touch(struct store *s, MDB_txn *txn, uint64_t report);
 void result_put(struct store_txn *t, uint64_t report, struct str json);
 void result_drop(struct store_txn *t, uint64_t report);
-bool result_piece_good(struct store *s, MDB_txn *txn, uint64_t report, uint64_t piece);
+bool result_piece_good(struct store *s, MDB_txn *txn, uint64_t report, uint64_t piece, MDB_val v);
 
 /* ---- workspace.c, key.c ---- */
 
