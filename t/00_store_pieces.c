@@ -72,8 +72,8 @@ static size_t rows(enum db db)
 static const struct {
     size_t n, pieces;
 } sizes[] = {
-    {2, 1},    {2037, 1}, {2038, 1}, {2039, 1}, {2040, 1},  {4079, 1},  {4080, 1},
-    {4081, 2}, {4096, 2}, {8159, 2}, {8160, 2}, {8161, 3}, {12240, 3}, {30000, 8},
+    {2, 1},    {2037, 1}, {2038, 1}, {2039, 1}, {2040, 1}, {4079, 1},  {4080, 1},  {4081, 2},
+    {4096, 2}, {8158, 2}, {8159, 2}, {8160, 3}, {8161, 3}, {12238, 3}, {12239, 4}, {30000, 8},
 };
 #define SIZES (sizeof(sizes) / sizeof(*sizes))
 
@@ -170,10 +170,36 @@ START_TEST(results_that_an_older_format_has_in_one_are_read_and_replaced)
     grade(id, 2, 4, 9000);
     expect(id, 4, 9000);
     ck_assert_uint_eq(rows(DB_RESULT), 3);
-    again(id);
-    put_whole(id, 3, 2); /* that of a store which was damaged: pieces behind none */
+}
+END_TEST
+
+/* Of three: whichever is lost, or is another's, is missed. */
+START_TEST(a_piece_that_is_lost_is_found_by_check_and_by_who_reads)
+{
+    struct store_txn *t;
+    struct key key;
+    struct store_report r;
+    uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
+    grade(id, 1, 4, 10000);
+    ck_assert_uint_eq(rows(DB_RESULT), 3);
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    key_id(&key, SPACE_RESULT, id);
+    if (_i % 3 != 0)
+        key_u64(&key, (uint64_t)_i % 3);
+    if (_i < 3)
+        txn_del(t, SPACE_RESULT, &key);
+    else
+        txn_put(t, SPACE_RESULT, &key, _i == 5 ? "\0{}" : "{}", _i == 5 ? 3 : 2);
+    ck_status(store_commit(t), STORE_OK);
     ck_assert_uint_gt(kit_problems(k.s), 0);
-    ck_assert_msg(strstr(kit_problem, "follows no other") != NULL, "%s", kit_problem);
+    ck_assert_msg(strstr(kit_problem, "lost") != NULL, "%s", kit_problem);
+    if (_i == 1 || _i == 2 || _i == 5)
+        ck_status(kit_report(k.s, w, id, &r), STORE_CORRUPT);
+    store_read_end(k.s);
+    again(id);
+    grade(id, 2, 5, 12000);
+    expect(id, 5, 12000);
+    kit_check_clean(k.s);
 }
 END_TEST
 
@@ -306,6 +332,7 @@ int main(void)
     tcase_add_test(tc, a_list_with_results_has_all_of_each);
     tcase_add_test(tc, a_deleted_project_takes_every_piece_along);
     tcase_add_loop_test(tc, results_that_an_older_format_has_in_one_are_read_and_replaced, 0, (int)SIZES);
+    tcase_add_loop_test(tc, a_piece_that_is_lost_is_found_by_check_and_by_who_reads, 0, 6);
     tcase_add_test(tc, the_log_of_many_long_urls_lies_in_records_of_a_page_and_lists_have_them_all);
     tcase_add_loop_test(tc, the_longest_url_stands_alone_wherever_it_comes, 0, 3);
     tcase_add_test(tc, records_that_are_full_to_the_byte_are_whole);
