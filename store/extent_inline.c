@@ -69,10 +69,10 @@ static int read_rows(struct inlining *in)
     return rc;
 }
 
-/* Of the reports' index each is on pages of its own, however short (merge.c). */
+/* Of the reports' index each is on a page of its own, however short (merge.c). */
 static int put_row(const struct inlining *in, MDB_txn *to, MDB_val *k, MDB_val *v)
 {
-    enum { PAGE = 4096 };
+    enum { PAGE = EXTENT_LEAST - 1 };
     MDB_val padded = {PAGE, NULL};
     if (*(const uint8_t *)k->mv_data != schema_space_tag[SPACE_PART] || v->mv_size >= PAGE)
         return mdb_put(to, in->copy.dbi[DB_LIST], k, v, 0);

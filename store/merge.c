@@ -9,11 +9,9 @@
 /* Put what was prepared. */
 static void piece_put(struct store_txn *t, struct tend *tend, uint64_t part, uint64_t piece)
 {
-    MDB_stat stat;
     struct key k;
     struct buf *b = &tend->part;
-    mdb_env_stat(t->s->env, &stat);
-    size_t n = b->n < stat.ms_psize ? stat.ms_psize : b->n; /* on pages of its own, where it never moves */
+    size_t n = b->n < EXTENT_LEAST - 1 ? EXTENT_LEAST - 1 : b->n; /* on a page of its own, where it never moves */
     tend->cramped = tend->cramped || !txn_upkeep_fits(t, n) || !extent_fits(t, b->n);
     segment_part_key(&k, tend->workspace, part, piece);
     if (!buf_ok(b))
