@@ -566,7 +566,8 @@ void extent_put(struct store_txn *t, enum space space, struct key *key, const st
     }
     char *to = txn_reserve(t, space, key, bytes > n ? bytes : n);
     for (size_t i = 0; to != NULL && i < count; i++) {
-        memcpy(to, pieces[i].p, pieces[i].n);
+        if (pieces[i].n != 0)
+            memcpy(to, pieces[i].p, pieces[i].n);
         to += pieces[i].n;
     }
     if (to != NULL && bytes > n)

@@ -75,7 +75,7 @@ static void put(struct store_txn *t, uint64_t number, uint64_t seed, size_t n)
     struct key key;
     enum space space = part_key(&key, number);
     struct str all = content(seed, n);
-    const struct str pieces[] = {{all.p, n / 3}, {all.p + n / 3, 0}, {all.p + n / 3, n - n / 3}};
+    const struct str pieces[] = {{all.p, n / 3}, {NULL, 0}, {all.p + n / 3, n - n / 3}};
     extent_put(t, space, &key, pieces, 3, 0);
     ck_status(store_txn_error(t), STORE_OK);
 }
