@@ -142,7 +142,9 @@ int cmd_restore(struct cmd *cmd)
     if (status == CMD_DONE)
         status = give_to_owner(to);
     if (status == CMD_DONE)
-        cmd_say("%s is restored from %s. What it held is kept there as data.mdb.before-restore and parts.dat.before-restore.", to, from);
+        cmd_say("%s is restored from %s. What it held is kept there as data.mdb.before-restore and parts.dat.before-restore, "
+                "which belong together.",
+                to, from);
     close(lock);
     return status;
 }

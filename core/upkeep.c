@@ -118,17 +118,17 @@ void upkeep_on_time(struct writer *w)
 }
 
 /* That takes as long as a turn may, and all the time of a disk that stalls. */
-static bool file_grows(struct writer *w)
+static bool disk_is_readied(struct writer *w)
 {
-    bool longer;
+    bool waited;
     score_set(w->process->score->busy_since_ms, clock_mono_ms());
     score_set(w->process->score->phase, PHASE_SYNCING);
-    enum store_status status = store_file_ahead(w->store, &longer);
+    enum store_status status = store_file_ahead(w->store, &waited);
     writer_synced(w);
     score_set(w->process->score->busy_since_ms, 0);
     if (status != STORE_OK)
         writer_reopens(w);
-    return longer;
+    return waited;
 }
 
 /*
@@ -138,7 +138,7 @@ static bool file_grows(struct writer *w)
 static void look_ahead(struct writer *w)
 {
     be_patient(w, PURGE_AHEAD_US);
-    w->purge_ready = w->purging && !file_grows(w) ? store_purge_ahead(w->store, w->purge_slice, is_late, w) : 0;
+    w->purge_ready = w->purging && !disk_is_readied(w) ? store_purge_ahead(w->store, w->purge_slice, is_late, w) : 0;
     if (w->purge_ready == w->purge_slice || !w->purging)
         w->purge_waited = 0;
     else if (w->purge_waited++ % PURGE_AHEAD_TURNS != 0)

@@ -24,8 +24,7 @@ static enum store_status why_errno(struct store *s, const char *what, const char
     return status;
 }
 
-/* A rename or a new file is there after a crash once its directory has been synced. */
-static int sync_dir(const char *dir)
+int store_sync_dir(const char *dir)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
@@ -113,6 +112,19 @@ static void settle(int to, uint64_t *from, uint64_t end)
     *from = end;
 }
 
+/* After each piece of a copy. */
+static enum store_status go_on(struct store *s, struct progress *p, size_t more)
+{
+    if (!report_progress(p, more)) {
+        snprintf(s->why, sizeof(s->why), "the copy was stopped before its end");
+        return STORE_IO;
+    }
+    if (!in_the_way(s, p))
+        return STORE_OK;
+    snprintf(s->why, sizeof(s->why), "the backup was given up: it holds the pages that the writer needs; raise store.map_size");
+    return STORE_FULL;
+}
+
 /* Everything ${from} yields, into ${to}. */
 static enum store_status pour(struct store *s, int from, int to, struct progress *p)
 {
@@ -130,15 +142,10 @@ static enum store_status pour(struct store *s, int from, int to, struct progress
                 status = store_fail(s, errno, "copy the store");
             continue;
         }
-        if (!write_all(to, chunk, (size_t)got)) {
+        if (write_all(to, chunk, (size_t)got))
+            status = go_on(s, p, (size_t)got);
+        else
             status = store_fail(s, errno, "write the copy");
-        } else if (!report_progress(p, (size_t)got)) {
-            snprintf(s->why, sizeof(s->why), "the copy was stopped before its end");
-            status = STORE_IO;
-        } else if (in_the_way(s, p)) {
-            snprintf(s->why, sizeof(s->why), "the backup was given up: it holds the pages that the writer needs; raise store.map_size");
-            status = STORE_FULL;
-        }
         settle(to, &settled, p->done);
     }
     free(chunk);
@@ -170,20 +177,26 @@ static enum store_status copy_through_pipe(struct store *s, int to, struct progr
 /* What puts the store into a file. */
 typedef enum store_status copy_fn(struct store *s, int to, struct progress *p);
 
-static bool report_part(void *arg, size_t bytes)
+struct copying {
+    struct store *s;
+    struct progress *p;
+};
+
+static enum store_status part_copied(void *arg, size_t bytes)
 {
-    return report_progress(arg, bytes);
+    const struct copying *c = arg;
+    return go_on(c->s, c->p, bytes);
 }
 
-/* And what the store has in parts.dat goes into it: as an older format has none, its copy is as it was. */
+/* And what the store has in parts.dat goes into it. */
 static enum store_status copy_whole(struct store *s, const char *path, int to, copy_fn *copy, struct progress *p)
 {
     MDB_txn *txn;
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = copy(s, to, p);
-    if (status == STORE_OK && extent_file_bytes(s, txn) != 0)
-        status = extent_inline(s, txn, path, report_part, p);
+    if (status == STORE_OK)
+        status = extent_inline(s, txn, path, part_copied, &(struct copying){s, p});
     store_read_end(s);
     return status;
 }
@@ -201,7 +214,7 @@ static enum store_status copy_to(struct store *s, const char *dir, copy_fn *copy
     if (status == STORE_OK && fsync(fd) != 0)
         status = why_errno(s, "sync the copy", part);
     close(fd);
-    if (status == STORE_OK && (rename(part, whole) != 0 || sync_dir(dir) != 0))
+    if (status == STORE_OK && (rename(part, whole) != 0 || store_sync_dir(dir) != 0))
         status = why_errno(s, "put the copy in place", whole);
     if (status != STORE_OK)
         unlink(part);
@@ -281,7 +294,7 @@ enum store_status store_copy_beside(struct store *s, const char *dir, store_prog
             status = copy_to(s, dir, copy_through_pipe, &p);
     }
     snprintf(parent, sizeof(parent), "%s/..", dir);
-    if (status == STORE_OK && sync_dir(parent) != 0)
+    if (status == STORE_OK && store_sync_dir(parent) != 0)
         status = why_errno(s, "sync the directory of", dir);
     if (status != STORE_OK)
         rmdir(dir); /* if nothing is in it */
@@ -409,10 +422,12 @@ static enum store_status put_in_place(struct restore *r)
     snprintf(there, sizeof(there), "%s/data.mdb", r->to);
     snprintf(parts, sizeof(parts), "%s/parts.dat", r->to);
     snprintf(lock, sizeof(lock), "%s/lock.mdb", r->to);
-    enum store_status status = STORE_OK;
-    if (access(there, F_OK) == 0 && ((status = keep_before(r, "data.mdb")) != STORE_OK || (status = keep_before(r, "parts.dat")) != STORE_OK))
+    enum store_status status = keep_before(r, "data.mdb");
+    if (status == STORE_OK)
+        status = keep_before(r, "parts.dat");
+    if (status != STORE_OK)
         return status;
-    if (rename(made, there) != 0 || sync_dir(r->to) != 0)
+    if (rename(made, there) != 0 || store_sync_dir(r->to) != 0)
         return refuse(r, STORE_IO, strerror(errno), there);
     unlink(parts);
     unlink(lock);

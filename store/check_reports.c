@@ -29,8 +29,10 @@ static void check_belongings(struct check *c, const struct store_report *r)
 {
     struct key k;
     MDB_val v;
-    key_id(&k, SPACE_RESULT, r->id);
-    if (check_get(c, SPACE_RESULT, &k, &v) != (r->result != RESULT_NONE))
+    enum store_status status = result_look(c->s, c->txn, r->id);
+    if (status != STORE_OK && status != STORE_NOT_FOUND)
+        check_say(c, "report %llu: %s", LL(r->id), store_why(c->s));
+    else if ((status == STORE_OK) != (r->result != RESULT_NONE))
         check_say(c, "report %llu %s", LL(r->id), r->result != RESULT_NONE ? "has lost its results" : "has results and no score");
     key_id(&k, SPACE_JOB, r->id);
     const struct job_record *job = check_get(c, SPACE_JOB, &k, &v) ? store_record(v, sizeof(*job)) : NULL;
@@ -85,9 +87,8 @@ void check_result(struct check *c, const struct walk *w)
 {
     uint64_t id, piece;
     struct store_report r;
-    bool later = walk_u64(w, 1, &piece);
     if (!walk_u64(w, 0, &id) || !check_report_at(c, id, &r))
         check_say(c, "results have no report");
-    else if (!result_piece_good(c->s, c->txn, id, later ? piece : 0, w->v))
-        check_say(c, "report %llu has lost a piece of its results", LL(id));
+    else if (walk_u64(w, 1, &piece) && !result_piece_good(c->s, c->txn, id, piece))
+        check_say(c, "report %llu has a piece of results that follows no other", LL(id));
 }

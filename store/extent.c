@@ -1,4 +1,5 @@
 #include "extent.h"
+#include "index.h"
 #include "spare.h"
 
 #include <errno.h>
@@ -52,6 +53,7 @@ struct extents {
     size_t gone_count, gone_cap;
     struct run *taken; /* by the transaction under way */
     size_t taken_count, taken_cap;
+    size_t reclaimed;    /* in which ${gone} was gone through last */
     size_t txn;          /* LMDB's number of the transaction that all this is of, as it began; 0: unknown */
     bool written, named; /* since the last sync; by the transaction under way, in a part that is of use at once */
 };
@@ -74,9 +76,14 @@ static bool is_ref(MDB_val v, struct ref *out)
     return true;
 }
 
+static bool is_place(uint64_t at, uint64_t bytes)
+{
+    return at >= FIRST_PAGE * PAGE_BYTES && at % PAGE_BYTES == 0 && bytes != 0 && at <= INT64_MAX && bytes <= INT64_MAX - at;
+}
+
 /* ---- the file ---- */
 
-static void id_key(struct key *k)
+void extent_id_key(struct key *k)
 {
     key_space(k, SPACE_META);
     key_bytes(k, "p", 1);
@@ -86,7 +93,7 @@ static enum store_status read_id(struct store *s, MDB_txn *txn, uint64_t *out)
 {
     struct key k;
     MDB_val v;
-    id_key(&k);
+    extent_id_key(&k);
     enum store_status status = store_get(s, txn, SPACE_META, &k, &v);
     if (status == STORE_OK && v.mv_size != sizeof(*out))
         status = store_corrupt(s, "the number of parts.dat");
@@ -122,13 +129,19 @@ static enum store_status open_file(struct store *s, uint64_t id)
         return foreign(s, "is not there");
     if (fd < 0)
         return store_fail(s, errno, "open parts.dat");
-    bool ours = pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) && memcmp(head.text, HEAD_TEXT, sizeof(HEAD_TEXT)) == 0 && head.id == id;
+    bool whole = pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head);
+    bool ours = whole && memcmp(head.text, HEAD_TEXT, sizeof(HEAD_TEXT)) == 0 && head.id == id;
     if (!ours) {
         close(fd);
         return foreign(s, "belongs to another data.mdb");
     }
     e->fd = fd;
     return STORE_OK;
+}
+
+enum store_status extent_use(struct store *s, uint64_t id)
+{
+    return s->extents != NULL && s->extents->fd >= 0 ? STORE_OK : open_file(s, id);
 }
 
 static enum store_status opened(struct store *s, MDB_txn *txn)
@@ -167,7 +180,7 @@ enum store_status extent_read(struct store *s, MDB_txn *txn, uint64_t at, uint64
     if (status != STORE_OK)
         return status;
     struct extents *e = s->extents;
-    if (at < FIRST_PAGE * PAGE_BYTES || at % PAGE_BYTES != 0 || bytes == 0 || at > INT64_MAX || bytes > INT64_MAX - at)
+    if (!is_place(at, bytes))
         return store_corrupt(s, "a part of an index");
     if (at + bytes > e->file_bytes) {
         if (fstat(e->fd, &st) != 0)
@@ -240,6 +253,15 @@ enum store_status extent_bytes(struct store *s, MDB_txn *txn, uint64_t *out)
     return extent_each(s, txn, add_bytes, out);
 }
 
+bool extent_is_named(struct store *s, MDB_txn *txn, const struct extent_at *at)
+{
+    uint64_t workspace, part;
+    struct manifest m;
+    if (at->space != SPACE_PART || !walk_u64(at->row, 0, &workspace) || !walk_u64(at->row, 1, &part))
+        return true;
+    return index_manifest(s, txn, workspace, &m) != STORE_OK || index_names(&m, part);
+}
+
 uint64_t extent_file_bytes(struct store *s, MDB_txn *txn)
 {
     struct stat st;
@@ -248,6 +270,8 @@ uint64_t extent_file_bytes(struct store *s, MDB_txn *txn)
 
 static bool note_run(void *arg, const struct extent_at *at)
 {
+    if (!is_place(at->at, at->bytes)) /* whoever reads it says so */
+        return true;
     struct run run = {at->at / PAGE_BYTES, pages_of(at->bytes)};
     buf_add(arg, &run, sizeof(run));
     return buf_ok(arg);
@@ -272,6 +296,8 @@ static bool check_one(void *arg, const struct extent_at *at)
 {
     struct checking *c = arg;
     MDB_val v;
+    if (!extent_is_named(c->s, c->txn, at)) /* a merge did not end, and it need not be on the disk */
+        return true;
     bool good = extent_read(c->s, c->txn, at->at, at->bytes, &v) == STORE_OK;
     if (!good)
         c->problem(c->arg, store_why(c->s));
@@ -346,28 +372,25 @@ static bool rest_of_file(struct extents *e)
 }
 
 /* Before the transaction ${txn}: what no row names is free as soon as nobody has an older snapshot than the last one's. */
-static bool look(struct store *s, MDB_txn *mdb, struct extents *e, size_t txn)
+static enum store_status look(struct store *s, MDB_txn *mdb, size_t txn)
 {
     struct buf used = {0};
-    bool good = opened(s, mdb) == STORE_OK && used_runs(s, mdb, &used) == STORE_OK &&
-                spare_rest(&e->spare, FIRST_PAGE, (struct run *)(void *)used.p, used.n / sizeof(struct run)) && rest_of_file(e);
+    enum store_status status = opened(s, mdb);
+    if (status == STORE_OK)
+        status = used_runs(s, mdb, &used);
+    if (status != STORE_OK) {
+        buf_free(&used);
+        return status;
+    }
+    struct extents *e = s->extents;
+    bool good = spare_rest(&e->spare, FIRST_PAGE, (struct run *)(void *)used.p, used.n / sizeof(struct run)) && rest_of_file(e);
     buf_free(&used);
     e->gone_count = e->taken_count = 0;
     for (size_t i = 0; good && i < e->spare.count; i++)
         good = gone_add(e, e->spare.runs[i], txn - 1);
     e->spare.count = 0;
     e->txn = good ? txn : 0;
-    return good;
-}
-
-static int sync_dir(const char *dir)
-{
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    int rc = fsync(fd);
-    close(fd);
-    return rc;
+    return good ? STORE_OK : store_fail(s, ENOMEM, "find room in parts.dat");
 }
 
 /* Of an earlier store in this directory there may be one, which is not written to: a restore may have kept it under another name. */
@@ -379,7 +402,7 @@ static enum store_status make_file(struct store *s, uint64_t id)
     if (unlink(path) != 0 && errno != ENOENT)
         return store_fail(s, errno, "make parts.dat");
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    bool good = fd >= 0 && pwrite(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) && fsync(fd) == 0 && sync_dir(s->dir) == 0;
+    bool good = fd >= 0 && pwrite(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) && fsync(fd) == 0 && store_sync_dir(s->dir) == 0;
     enum store_status status = good ? STORE_OK : store_fail(s, errno, "make parts.dat");
     if (fd >= 0)
         close(fd);
@@ -399,7 +422,7 @@ static enum store_status begin_file(struct store *s)
         status = store_begin(s, &t);
     if (status != STORE_OK)
         return status;
-    id_key(&k);
+    extent_id_key(&k);
     txn_put(t, SPACE_META, &k, &id, sizeof(id));
     return store_commit(t);
 }
@@ -410,9 +433,7 @@ static enum store_status open_whole(struct store *s)
     MDB_txn *txn;
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
-        status = opened(s, txn);
-    if (status == STORE_OK && !look(s, txn, s->extents, mdb_txn_id(txn) + 1))
-        status = store_fail(s, ENOMEM, "find room in parts.dat");
+        status = look(s, txn, mdb_txn_id(txn) + 1);
     store_read_end(s);
     return status;
 }
@@ -421,12 +442,14 @@ enum store_status extent_open(struct store *s, char *why, size_t why_size)
 {
     MDB_txn *txn;
     uint64_t id;
-    if (s->mode != STORE_WRITE)
-        return STORE_OK;
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = read_id(s, txn, &id);
+    if (status == STORE_OK && s->mode == STORE_READ)
+        (void)extent_use(s, id); /* where it can't be, what needs it says so: a check tells more of it */
     store_read_end(s);
+    if (s->mode == STORE_READ)
+        return STORE_OK;
     if (status == STORE_NOT_FOUND)
         status = begin_file(s);
     if (status == STORE_OK)
@@ -441,12 +464,11 @@ enum store_status extent_open(struct store *s, char *why, size_t why_size)
 /* Whoever else wrote to the store, between two transactions of ours, may have taken what was free. */
 static struct extents *known(struct store_txn *t)
 {
-    struct extents *e = extents_of(t->s);
+    struct store *s = t->s;
     size_t txn = mdb_txn_id(t->mdb);
-    if (e != NULL && (e->txn == txn || look(t->s, t->mdb, e, txn)))
-        return e;
-    txn_fail(t, ENOMEM, "find room for a part of an index");
-    return NULL;
+    if (t->error == STORE_OK && (s->extents == NULL || s->extents->txn != txn))
+        t->error = look(s, t->mdb, txn);
+    return t->error == STORE_OK ? s->extents : NULL;
 }
 
 /* The commit after the one that gave it up has that one on the disk, so it has to be over as well. */
@@ -461,6 +483,7 @@ static void reclaim(struct store *s, struct extents *e)
             e->gone[kept++] = *g;
     }
     e->gone_count = kept;
+    e->reclaimed = e->txn;
 }
 
 static bool fits(const struct spare *p, uint64_t count)
@@ -486,27 +509,20 @@ static bool taken_add(struct extents *e, struct run run)
 }
 
 /* The file may become as large as the map, which is the bound that its operator set. */
-static bool has_room(struct store *s, struct extents *e, uint64_t count)
-{
-    MDB_envinfo info;
-    if (!fits(&e->spare, count))
-        reclaim(s, e);
-    mdb_env_info(s->env, &info);
-    return fits(&e->spare, count) || e->spare.end + count <= info.me_mapsize / PAGE_BYTES;
-}
-
 static bool take(struct store_txn *t, struct extents *e, uint64_t bytes, uint64_t *at)
 {
+    MDB_envinfo info;
     struct run run = {.count = pages_of(bytes)};
-    if (!has_room(t->s, e, run.count)) {
-        txn_fail(t, MDB_MAP_FULL, "find room for a part of an index");
+    if (!fits(&e->spare, run.count) && e->reclaimed != e->txn)
+        reclaim(t->s, e);
+    mdb_env_info(t->s->env, &info);
+    if (!fits(&e->spare, run.count) && e->spare.end + run.count > info.me_mapsize / PAGE_BYTES)
         return false;
-    }
     run.page = spare_take(&e->spare, run.count);
     *at = run.page * PAGE_BYTES;
     if (taken_add(e, run))
         return true;
-    txn_fail(t, ENOMEM, "find room for a part of an index");
+    spare_give(&e->spare, run);
     return false;
 }
 
@@ -524,46 +540,32 @@ static bool write_pieces(int fd, const struct str *pieces, size_t count, uint64_
     return true;
 }
 
-static void put_extent(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count, size_t bytes)
+/* false: there is no room for it, or no memory, and nothing was done. */
+static bool put_extent(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count, size_t bytes)
 {
     struct extents *e = known(t);
     uint64_t at;
-    if (e == NULL || !take(t, e, bytes, &at))
-        return;
+    if (e == NULL)
+        return true;
+    if (!take(t, e, bytes, &at))
+        return false;
+    if (!write_pieces(e->fd, pieces, count, at)) {
+        bool full = errno == ENOSPC || errno == EDQUOT;
+        if (full)
+            spare_give(&e->spare, e->taken[--e->taken_count]);
+        else
+            txn_fail(t, errno, "write a part of an index");
+        return !full;
+    }
     const struct ref ref = {.format = REF_FORMAT, .at = at, .bytes = bytes};
     e->written = true;
     e->named = e->named || space != SPACE_PART; /* those are named by a manifest, later */
-    if (write_pieces(e->fd, pieces, count, at))
-        txn_put(t, space, key, &ref, sizeof(ref));
-    else
-        txn_fail(t, errno, "write a part of an index");
+    txn_put(t, space, key, &ref, sizeof(ref));
+    return true;
 }
 
-/* While an older format is brought up, there is no such file yet. */
-static bool is_extent(const struct store *s, size_t bytes)
+static void put_inline(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count, size_t n, size_t bytes)
 {
-    return bytes >= s->part_bytes && s->extents != NULL;
-}
-
-bool extent_fits(struct store_txn *t, size_t bytes)
-{
-    if (t->error != STORE_OK || !is_extent(t->s, bytes))
-        return true;
-    struct extents *e = known(t);
-    return e == NULL || has_room(t->s, e, pages_of(bytes));
-}
-
-void extent_put(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count, size_t bytes)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++)
-        n += pieces[i].n;
-    if (t->error != STORE_OK)
-        return;
-    if (is_extent(t->s, n)) {
-        put_extent(t, space, key, pieces, count, n);
-        return;
-    }
     char *to = txn_reserve(t, space, key, bytes > n ? bytes : n);
     for (size_t i = 0; to != NULL && i < count; i++) {
         if (pieces[i].n != 0)
@@ -574,6 +576,17 @@ void extent_put(struct store_txn *t, enum space space, struct key *key, const st
         memset(to, 0, bytes - n);
 }
 
+/* While an older format is brought up, there is no such file yet; and where it can't grow, data.mdb may have free pages. */
+void extent_put(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count, size_t bytes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += pieces[i].n;
+    extent_gone(t, space, key);
+    if (t->error == STORE_OK && !(n >= t->s->part_bytes && t->s->extents != NULL && put_extent(t, space, key, pieces, count, n)))
+        put_inline(t, space, key, pieces, count, n, bytes);
+}
+
 void extent_gone(struct store_txn *t, enum space space, struct key *key)
 {
     MDB_val v;
@@ -581,20 +594,28 @@ void extent_gone(struct store_txn *t, enum space space, struct key *key)
     if (!is_long_space(space) || txn_get(t, space, key, &v) != STORE_OK || !is_ref(v, &ref))
         return;
     struct extents *e = known(t);
-    if (e != NULL && !gone_add(e, (struct run){ref.at / PAGE_BYTES, pages_of(ref.bytes)}, 0))
+    if (e != NULL && is_place(ref.at, ref.bytes) && !gone_add(e, (struct run){ref.at / PAGE_BYTES, pages_of(ref.bytes)}, 0))
         txn_fail(t, ENOMEM, "give up a part of an index");
+}
+
+bool extent_unsettled(const struct store *s)
+{
+    return s->extents != NULL && s->extents->written;
+}
+
+int extent_settle(struct store *s)
+{
+    if (fdatasync(s->extents->fd) != 0)
+        return errno;
+    s->extents->written = false;
+    return 0;
 }
 
 /* Parts of the reports' index wait for what names them all. */
 int extent_sync(struct store_txn *t)
 {
     struct extents *e = t->s->extents;
-    if (e == NULL || !e->written || !(e->named || t->installed))
-        return 0;
-    if (fdatasync(e->fd) != 0)
-        return errno;
-    e->written = false;
-    return 0;
+    return e != NULL && e->written && (e->named || t->installed) ? extent_settle(t->s) : 0;
 }
 
 void extent_committed(struct store_txn *t, size_t txn)

@@ -1,13 +1,13 @@
 /*
  * Long parts of indexes lie beside data.mdb, in parts.dat, each in an extent: pages side by side. Private to store/.
  *
- *   put    an extent is written → the row of its space (SPACE_PART, SPACE_TEXT_PART) says where it lies → commit: synced before what names it
+ *   put    an extent is written → the row of its space (SPACE_PART, SPACE_TEXT_PART) says where → commit, synced before what names it
  *   get    the row → its bytes in the map of the file
- *   gone   the row is deleted → commit → no snapshot has it any more, and no power cut brings it back → the extent is free
+ *   gone   the row is deleted → commit → no snapshot has it any more, and no power cut brings it back → it is free
  *
- * Why not in LMDB: a value of many pages needs them side by side, so after a large purge LMDB looks for them through every free page there is,
- * and has the list of all of these written again by each later commit. Here what is free is known in memory alone: it is all that no row
- * names, so nothing of it can be lost, and a writer that was killed leaves nothing to mend.
+ * Why not in LMDB: a value of many pages needs them side by side, so after a large purge LMDB looks for them through every free page there
+ * is, and has the list of all of these written again by each later commit. Here what is free is known in memory alone: it is all that no
+ * row names, so nothing of it can be lost, and a writer that was killed leaves nothing to mend.
  *
  * A row is short where it names an extent. Else it is the part itself: a short one, one of format 3, or any in a backup, which is
  * data.mdb alone.
@@ -28,14 +28,18 @@ void extent_close(struct store *s);
 /* extent_get(s, txn, space, key, out): as store_get, with the bytes wherever they are; borrowed as those of the map are. */
 enum store_status extent_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out);
 
-/* extent_put(t, space, key, pieces, count, bytes): a new part: the pieces one behind the other, and zeros up to ${bytes}. */
+/* extent_put(t, space, key, pieces, count, bytes): a part, in place of what was there: the pieces one behind the other, and zeros up to ${bytes}. */
 void extent_put(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count, size_t bytes);
 
-/* extent_fits(t, bytes): is there room for a new part of so many, should it be kept there? */
-bool extent_fits(struct store_txn *t, size_t bytes);
-
-/* extent_gone(t, space, key): its row is about to be deleted; any space. */
+/* extent_gone(t, space, key): its row is about to go, if there is one; any space. */
 void extent_gone(struct store_txn *t, enum space space, struct key *key);
+
+/*
+ * extent_unsettled(s): was something put that is not synced? extent_settle(s): between transactions, sync it, so that the one that names it
+ * need not. 0, or the system's number: what was put since the last sync may be lost then, and no later sync tells.
+ */
+bool extent_unsettled(const struct store *s);
+int extent_settle(struct store *s);
 
 /*
  * Around a commit. extent_sync(t): 0, or the system's number; before it. extent_committed(t, txn), extent_aborted(t): after it, ${txn} is
@@ -62,14 +66,22 @@ enum store_status extent_read(struct store *s, MDB_txn *txn, uint64_t at, uint64
 enum store_status extent_bytes(struct store *s, MDB_txn *txn, uint64_t *out);
 uint64_t extent_file_bytes(struct store *s, MDB_txn *txn);
 
+/* extent_is_named(s, txn, at): is it in use? What a merge put that did not end is not. */
+bool extent_is_named(struct store *s, MDB_txn *txn, const struct extent_at *at);
+
+/* extent_id_key(k): where data.mdb has the number of the file. extent_use(s, id): open the file of that number, unless it is. */
+void extent_id_key(struct key *k);
+enum store_status extent_use(struct store *s, uint64_t id);
+
 /* extent_check(s, txn, problem, arg): rows name what is there, and no two the same page. ${problem} has a sentence. */
 enum store_status extent_check(struct store *s, MDB_txn *txn, store_problem_fn *problem, void *arg);
 
 /*
- * extent_inline(s, txn, path, step, arg): in the copy ${path} of ${txn} or of a later snapshot, every such row becomes the part itself. ${txn} stays
- * open until then: what it or a later one names is not written over. ${step} is told of each so many bytes; false: STORE_IO. Not synced.
+ * extent_inline(s, txn, path, step, arg): in the copy ${path} of ${txn} or of a later snapshot, every row that is in use becomes the part
+ * itself. ${txn} stays open until then: what it or a later one names is not written over. Sub-databases of ${s} need not be open. ${step} is
+ * told of each so many bytes, and says STORE_OK, or why not to go on. Not synced.
  */
-typedef bool extent_step_fn(void *arg, size_t bytes);
+typedef enum store_status extent_step_fn(void *arg, size_t bytes);
 enum store_status extent_inline(struct store *s, MDB_txn *txn, const char *path, extent_step_fn *step, void *arg);
 
 #endif

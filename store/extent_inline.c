@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +13,7 @@
 
 /* A row that names an extent, with its key behind it. */
 struct named {
-    uint64_t at, bytes;
+    uint64_t at, bytes; /* bytes 0: it is not in use */
     size_t key_bytes;
 };
 
@@ -22,6 +21,7 @@ struct inlining {
     struct store *s;
     MDB_txn *txn; /* which keeps what is named */
     struct store copy; /* as much of one as reading rows takes */
+    MDB_txn *looking;  /* at it */
     struct buf rows;
     extent_step_fn *step;
     void *arg;
@@ -29,44 +29,71 @@ struct inlining {
 
 static bool note_row(void *arg, const struct extent_at *at)
 {
-    struct buf *rows = arg;
-    struct named n = {at->at, at->bytes, at->row->k.mv_size};
-    buf_add(rows, &n, sizeof(n));
-    buf_add(rows, at->row->k.mv_data, n.key_bytes);
-    return buf_ok(rows);
+    struct inlining *in = arg;
+    struct named n = {at->at, extent_is_named(&in->copy, in->looking, at) ? at->bytes : 0, at->row->k.mv_size};
+    buf_add(&in->rows, &n, sizeof(n));
+    buf_add(&in->rows, at->row->k.mv_data, n.key_bytes);
+    return buf_ok(&in->rows);
 }
 
-/* The map of the copy has room for all of it. */
-static int open_copy(struct inlining *in, const char *path, uint64_t more)
+static int open_copy(struct inlining *in, const char *path)
 {
-    struct stat st;
     MDB_envinfo info;
-    if (stat(path, &st) != 0)
-        return errno;
     mdb_env_info(in->s->env, &info);
-    uint64_t need = (uint64_t)st.st_size + more + more / 8 + SLACK_BYTES, page = 1 << 16;
     int rc = mdb_env_create(&in->copy.env);
     if (rc == 0)
         rc = mdb_env_set_maxdbs(in->copy.env, DB_COUNT + 1);
     if (rc == 0)
-        rc = mdb_env_set_mapsize(in->copy.env, need > info.me_mapsize ? (need + page - 1) / page * page : info.me_mapsize);
+        rc = mdb_env_set_mapsize(in->copy.env, info.me_mapsize);
     return rc != 0 ? rc : mdb_env_open(in->copy.env, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0600);
 }
 
-static int read_rows(struct inlining *in)
+/* MDB_NOTFOUND: the copy needs nothing more, for it has no parts elsewhere. */
+static int read_rows(struct inlining *in, uint64_t *id)
 {
     MDB_txn *txn;
+    MDB_val v;
+    struct key k;
     int rc = mdb_txn_begin(in->copy.env, NULL, 0, &txn);
     if (rc != 0)
         return rc;
-    for (int i = 0; i < DB_COUNT && rc == 0; i++)
-        rc = mdb_dbi_open(txn, schema_db_names[i], 0, &in->copy.dbi[i]);
-    if (rc == 0 && extent_each(&in->copy, txn, note_row, &in->rows) != STORE_OK)
-        rc = EIO;
+    in->looking = txn;
+    rc = mdb_dbi_open(txn, schema_db_names[DB_BASE], 0, &in->copy.dbi[DB_BASE]);
     if (rc == 0)
-        return buf_ok(&in->rows) ? mdb_txn_commit(txn) : (mdb_txn_abort(txn), ENOMEM);
+        rc = mdb_dbi_open(txn, schema_db_names[DB_LIST], 0, &in->copy.dbi[DB_LIST]);
+    extent_id_key(&k);
+    MDB_val key = key_val(&k);
+    if (rc == 0)
+        rc = mdb_get(txn, in->copy.dbi[DB_BASE], &key, &v);
+    if (rc == 0 && v.mv_size != sizeof(*id))
+        rc = MDB_CORRUPTED;
+    if (rc == 0)
+        memcpy(id, v.mv_data, sizeof(*id));
+    if (rc == 0 && extent_each(&in->copy, txn, note_row, in) != STORE_OK)
+        rc = buf_ok(&in->rows) ? MDB_CORRUPTED : ENOMEM;
+    if (rc == 0)
+        return mdb_txn_commit(txn);
     mdb_txn_abort(txn);
     return rc;
+}
+
+/* The map of the copy gets room for all of it. */
+static int make_room(struct inlining *in, const char *path)
+{
+    enum { MAP_STEP = 1 << 16 };
+    MDB_envinfo info;
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return errno;
+    mdb_env_info(in->copy.env, &info);
+    uint64_t need = (uint64_t)st.st_size + SLACK_BYTES;
+    for (size_t at = 0; at < in->rows.n;) {
+        struct named n;
+        memcpy(&n, in->rows.p + at, sizeof(n));
+        at += sizeof(n) + n.key_bytes;
+        need += n.bytes + MAP_STEP;
+    }
+    return need <= info.me_mapsize ? 0 : mdb_env_set_mapsize(in->copy.env, (need + MAP_STEP - 1) / MAP_STEP * MAP_STEP);
 }
 
 /* Of the reports' index each is on a page of its own, however short (merge.c). */
@@ -87,10 +114,10 @@ static int put_row(const struct inlining *in, MDB_txn *to, MDB_val *k, MDB_val *
 static enum store_status put_one(struct inlining *in, MDB_txn *to, const struct named *n, const char *key)
 {
     MDB_val k = {n->key_bytes, (void *)(uintptr_t)key}, v;
-    enum store_status status = extent_read(in->s, in->txn, n->at, n->bytes, &v);
+    enum store_status status = n->bytes != 0 ? extent_read(in->s, in->txn, n->at, n->bytes, &v) : STORE_OK;
     if (status != STORE_OK)
         return status;
-    int rc = put_row(in, to, &k, &v);
+    int rc = n->bytes == 0 ? mdb_del(to, in->copy.dbi[DB_LIST], &k, NULL) : put_row(in, to, &k, &v);
     return rc == 0 ? STORE_OK : store_fail(in->s, rc, "write the copy");
 }
 
@@ -125,13 +152,10 @@ static enum store_status put_some(struct inlining *in, size_t *at)
     if ((rc = mdb_txn_commit(txn)) != 0)
         return store_fail(in->s, rc, "write the copy");
     settle(in);
-    if (in->step(in->arg, bytes))
-        return STORE_OK;
-    snprintf(in->s->why, sizeof(in->s->why), "the copy was stopped before its end");
-    return STORE_IO;
+    return in->step(in->arg, bytes);
 }
 
-/* It is nobody's copy of parts.dat that it needs, and as long as it says. */
+/* It needs no parts.dat, and is as long as it says. */
 static int end_copy(struct inlining *in, const char *path)
 {
     MDB_txn *txn;
@@ -142,8 +166,7 @@ static int end_copy(struct inlining *in, const char *path)
     int rc = mdb_txn_begin(in->copy.env, NULL, 0, &txn);
     if (rc != 0)
         return rc;
-    key_space(&k, SPACE_META);
-    key_bytes(&k, "p", 1);
+    extent_id_key(&k);
     MDB_val key = key_val(&k);
     rc = mdb_del(txn, in->copy.dbi[DB_BASE], &key, NULL);
     if (rc != 0 && rc != MDB_NOTFOUND) {
@@ -161,14 +184,16 @@ static int end_copy(struct inlining *in, const char *path)
 
 static enum store_status inline_all(struct inlining *in, const char *path)
 {
-    uint64_t bytes;
+    uint64_t id;
     size_t at = 0;
-    enum store_status status = extent_bytes(in->s, in->txn, &bytes);
-    if (status != STORE_OK)
-        return status;
-    int rc = open_copy(in, path, bytes);
+    int rc = open_copy(in, path);
     if (rc == 0)
-        rc = read_rows(in);
+        rc = read_rows(in, &id);
+    if (rc == MDB_NOTFOUND)
+        return STORE_OK;
+    if (rc == 0)
+        rc = make_room(in, path);
+    enum store_status status = rc == 0 ? extent_use(in->s, id) : STORE_OK;
     while (rc == 0 && status == STORE_OK && at < in->rows.n)
         status = put_some(in, &at);
     if (rc == 0 && status == STORE_OK)

@@ -45,6 +45,14 @@ enum store_status index_manifest(struct store *s, MDB_txn *txn, uint64_t workspa
     return STORE_OK;
 }
 
+bool index_names(const struct manifest *m, uint64_t part)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->segments[i].fixed == part || m->segments[i].moving == part)
+            return true;
+    return false;
+}
+
 enum store_status index_log(struct store *s, MDB_txn *txn, uint64_t workspace, const struct manifest *m, uint64_t *next,
                             struct log_head *head)
 {

@@ -74,6 +74,9 @@ struct manifest {
 /* index_manifest(s, txn, workspace, out): an empty one (log_from 1) where there is none. */
 enum store_status index_manifest(struct store *s, MDB_txn *txn, uint64_t workspace, struct manifest *out);
 
+/* index_names(m, part): is that one of its parts? */
+bool index_names(const struct manifest *m, uint64_t part);
+
 /* index_log(s, txn, workspace, manifest, next, head): the sequence after the log's last record, and what the log had held up to there. */
 enum store_status index_log(struct store *s, MDB_txn *txn, uint64_t workspace, const struct manifest *m, uint64_t *next,
                             struct log_head *head);

@@ -104,6 +104,7 @@ struct store {
     uint64_t dying;
     uint64_t file_bytes; /* writer: data.mdb is at least that long */
     struct extents *extents; /* parts.dat: see extent.h */
+    struct packer *packer;   /* of results: see result.c */
     struct store_txn txn;
     struct store_event *events;
     size_t event_count, event_cap;
@@ -155,6 +156,9 @@ enum store_status store_snapshot(struct store *s, MDB_txn **out);
 
 /* store_remap(s): take the map's size from the file, where another process made it larger. No transaction may be under way. */
 int store_remap(struct store *s);
+
+/* store_sync_dir(dir): so that a new name in it is there after a crash; 0, or -1 and errno. */
+int store_sync_dir(const char *dir);
 
 /* store_get(s, txn, space, key, out): one value; STORE_NOT_FOUND without one. ${key} carries its tag already. */
 enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out);
@@ -316,15 +320,18 @@ void report_remove(struct store_txn *t, const struct store_report *r);
 /* ---- result.c ---- */
 
 /*
- * result_get(s, txn, report, out): its results, good as long as the snapshot; ${out} is left alone where there are none. result_touch: bring
- * them into memory. result_put(t, report, json): in place of what was there. result_drop(t, report): there may be none. result_piece_good(s, txn,
- * report, piece, v): is what comes before and behind that piece, which is ${v}, there?
+ * result_get(s, txn, report, out): its results, good as long as the snapshot; ${out} is left alone where there are none. result_look: are
+ * they there, and whole? Afterwards they are in memory. result_put(t, report, json): in place of what was there. result_drop(t, report):
+ * there may be none. result_forget(s): what it keeps for all that, at the end.
  */
 enum store_status result_get(struct store *s, MDB_txn *txn, uint64_t report, struct str *out);
-void result_touch(struct store *s, MDB_txn *txn, uint64_t report);
+enum store_status result_look(struct store *s, MDB_txn *txn, uint64_t report);
+/* result_piece_good(s, txn, report, piece): does it follow one that says so? */
+bool result_piece_good(struct store *s, MDB_txn *txn, uint64_t report, uint64_t piece);
 void result_put(struct store_txn *t, uint64_t report, struct str json);
 void result_drop(struct store_txn *t, uint64_t report);
-bool result_piece_good(struct store *s, MDB_txn *txn, uint64_t report, uint64_t piece, MDB_val v);
+extern const struct str result_like;
+void result_forget(struct store *s);
 
 /* ---- workspace.c, key.c ---- */
 

@@ -273,7 +273,7 @@ static size_t reports_ahead(struct store *s, MDB_txn *txn, const struct store_li
     first_reports(v, d, limit, &found);
     for (size_t i = 0; i < found.count; i++) {
         touch_head(s, txn, found.ids[i]);
-        result_touch(s, txn, found.ids[i]);
+        (void)result_look(s, txn, found.ids[i]); /* the transaction says what is wrong */
         if (i + 1 < found.count && store_paused(q))
             return i + 1;
     }

@@ -53,7 +53,7 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_TEXT_PART, DB_LIST, 'y', "agent, part → what text.h says, or where: extent.h")                                                                     \
     X(SPACE_TEXT_DEAD, DB_LIST, 'z', "agent, part → a bit for each dead row")                                                              \
     X(SPACE_TEXT_ROW, DB_LIST, 'd', "document → text_row_record")                                                                          \
-    X(SPACE_RESULT, DB_RESULT, 's', "report, piece (none: the first) → JSON: result.c")                                                    \
+    X(SPACE_RESULT, DB_RESULT, 's', "report, piece (none: the first) → results: result.c")                                                    \
     X(SPACE_AGENT, DB_WIDGET, 'a', "id → agent_record")                                                                                    \
     X(SPACE_VISITOR, DB_WIDGET, 'v', "id → visitor_record")                                                                                \
     X(SPACE_VISITOR_SECRET, DB_WIDGET, 's', "agent, hash → visitor")                                                                       \

@@ -241,6 +241,7 @@ void store_close(struct store *s)
     found_forget(s);
     names_forget(s);
     render_forget(s);
+    result_forget(s);
     buf_free(&s->scratch);
     free(s->events);
     free(s->reports);

@@ -338,11 +338,11 @@ void store_abort(struct store_txn *t);
 void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
 
 /*
- * store_file_ahead(s, longer): between transactions, make data.mdb long enough for work in the background too, whose transaction then need not
- * wait for the disk to make it so. ${longer}: it was made longer, and that is on the disk, which takes as long as a commit. After STORE_IO
- * earlier commits may not be there either, as after a commit that failed: the store is to be opened anew.
+ * store_file_ahead(s, waited): between transactions, make data.mdb long enough for work in the background too, and sync what it names next,
+ * so that its transaction need not wait for the disk to do so. ${waited}: the disk was waited for, which takes as long as a commit. After
+ * STORE_IO earlier commits may not be there either, as after a commit that failed: the store is to be opened anew.
  */
-enum store_status store_file_ahead(struct store *s, bool *longer) __attribute__((warn_unused_result));
+enum store_status store_file_ahead(struct store *s, bool *waited) __attribute__((warn_unused_result));
 
 /*
  * store_purge_ahead(s, limit, pause, arg): between transactions, read what the next CHANGE_PURGE takes, so that it does not wait for the disk
@@ -374,7 +374,7 @@ void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg);
 struct store_room {
     uint64_t map_bytes;  /* size of the map */
     uint64_t used_bytes; /* pages in use, free ones within not counted */
-    uint64_t parts_bytes; /* of parts.dat, beside the map: 0 where nothing is in it */
+    uint64_t parts_bytes; /* of parts.dat, beside the map, free ones within counted: 0 where it cannot be read */
     uint64_t last_transaction;
     unsigned readers, max_readers;
 };

@@ -113,14 +113,6 @@ static void look_everywhere(struct store_txn *t, struct tend *tend)
 
 /* ---- sweeping ---- */
 
-static bool named(const struct manifest *m, uint64_t part)
-{
-    for (size_t i = 0; i < m->count; i++)
-        if (m->segments[i].fixed == part || m->segments[i].moving == part)
-            return true;
-    return false;
-}
-
 /* Up to ${most} keys of ${space} that nobody needs any more; how many. */
 static size_t gather_old(struct store_txn *t, enum space space, const struct manifest *m, uint64_t workspace, struct key *keys, size_t most)
 {
@@ -136,7 +128,7 @@ static size_t gather_old(struct store_txn *t, enum space space, const struct man
         }
         if (space == SPACE_LOG && number >= m->head.log_from)
             break;
-        if (space == SPACE_PART && named(m, number))
+        if (space == SPACE_PART && index_names(m, number))
             continue;
         keys[n].n = 0;
         key_bytes(&keys[n++], w.k.mv_data, w.k.mv_size);

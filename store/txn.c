@@ -1,6 +1,6 @@
 #include "extent.h"
+#include "tend.h"
 #include "text.h"
-#include "view.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -340,14 +340,28 @@ void txn_keep_file_ahead(struct store *s)
     keep_ahead(s, AHEAD_LEAST, AHEAD_BYTES);
 }
 
-/* The system tells of pages that it could not write once, and they may be those of an earlier commit. */
-enum store_status store_file_ahead(struct store *s, bool *longer)
+/* What is named next is on the disk before: the transaction that does waits for less. */
+static int settle_parts(struct store *s, bool *settled)
 {
-    *longer = keep_ahead(s, AHEAD_UPKEEP, AHEAD_BYTES / 4);
-    int rc = *longer ? mdb_env_sync(s->env, 1) : 0;
+    *settled = s->tend != NULL && s->tend->phase == TEND_INSTALL && extent_unsettled(s);
+    int rc = *settled ? extent_settle(s) : 0;
+    if (rc != 0)
+        tend_free(s);
+    return rc;
+}
+
+/* The system tells of pages that it could not write once, and they may be those of an earlier commit. */
+enum store_status store_file_ahead(struct store *s, bool *waited)
+{
+    bool settled;
+    bool longer = keep_ahead(s, AHEAD_UPKEEP, AHEAD_BYTES / 4);
+    int rc = longer ? mdb_env_sync(s->env, 1) : 0;
+    if (rc == 0)
+        rc = settle_parts(s, &settled);
+    *waited = longer || (rc == 0 && settled);
     if (rc == 0)
         return STORE_OK;
-    store_fail(s, rc, "sync what makes the file longer");
+    store_fail(s, rc, "sync what work in the background put, or makes the file longer");
     return STORE_IO;
 }
 

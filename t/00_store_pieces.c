@@ -22,11 +22,16 @@ static void teardown(void)
 
 static char json[64 << 10];
 
-/* Bytes that differ from piece to piece and from seed to seed. */
+/* Bytes that nothing makes shorter, other ones for each seed. */
 static struct str results(uint64_t seed, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        json[i] = (char)('a' + (seed * 7 + i + i / PIECE * 5) % 26);
+    uint64_t x = seed * 0x9e3779b97f4a7c15 + 1;
+    for (size_t i = 0; i < n; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        json[i] = i == 0 ? '{' : (char)(x >> 32);
+    }
     return (struct str){json, n};
 }
 
@@ -39,7 +44,8 @@ static void grade(uint64_t id, uint32_t attempt, uint64_t seed, size_t n)
 
 static void again(uint64_t id)
 {
-    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_REPORT_UPDATE, .workspace = w, .id = id, .fields = CHANGE_REGENERATE}), STORE_OK);
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_REPORT_UPDATE, .workspace = w, .id = id, .fields = CHANGE_REGENERATE}),
+              STORE_OK);
 }
 
 static void expect_results(struct str got, uint64_t seed, size_t n)
@@ -72,8 +78,8 @@ static size_t rows(enum db db)
 static const struct {
     size_t n, pieces;
 } sizes[] = {
-    {2, 1},    {2037, 1}, {2038, 1}, {2039, 1}, {2040, 1}, {4079, 1},  {4080, 1},  {4081, 2},
-    {4096, 2}, {8158, 2}, {8159, 2}, {8160, 3}, {8161, 3}, {12238, 3}, {12239, 4}, {30000, 8},
+    {2, 1},    {2037, 1}, {2038, 1}, {2039, 1}, {2040, 1}, {4079, 1},  {4080, 1},
+    {4081, 2}, {4096, 2}, {8158, 2}, {8159, 3}, {8160, 3}, {12240, 4}, {30000, 8},
 };
 #define SIZES (sizeof(sizes) / sizeof(*sizes))
 
@@ -96,6 +102,88 @@ START_TEST(results_of_any_size_are_read_as_they_were_put_and_go_as_a_whole)
     ck_assert_uint_eq(rows(DB_RESULT), 2);
     expect(beside, 2, 5000);
     kit_check_clean(k.s);
+}
+END_TEST
+
+/* ---- packed ---- */
+
+static struct str findings(size_t entries)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < entries; i++)
+        n += (size_t)snprintf(
+            json + n, sizeof(json) - n,
+            "%c\"title\":{\"category\":\"seo\",\"importance\":\"high\",\"passed\":false,\"value\":%zu,\"details\":[\"%zx\"]}",
+            i == 0 ? '{' : ',', i, (i + 1) * 0x9e3779b97f4a7c15);
+    json[n++] = '}';
+    return (struct str){json, n};
+}
+
+static MDB_val first_row(MDB_txn **txn, uint64_t id)
+{
+    struct key key;
+    MDB_val v;
+    ck_status(store_snapshot(k.s, txn), STORE_OK);
+    key_id(&key, SPACE_RESULT, id);
+    ck_status(store_get(k.s, *txn, SPACE_RESULT, &key, &v), STORE_OK);
+    return v;
+}
+
+START_TEST(what_is_like_other_results_takes_a_part_of_its_bytes_and_is_read_as_it_was)
+{
+    size_t entries = _i == 0 ? 30 : 500; /* in a row; in several */
+    uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
+    struct store_change c = kit_done_change(id, 1, 50);
+    struct store_report r;
+    MDB_txn *txn;
+    c.results = findings(entries);
+    ck_status(kit_status(&k, &c), STORE_OK);
+    for (int i = 0; i < 2; i++) {
+        ck_status(kit_report(k.s, w, id, &r), STORE_OK);
+        ck_assert(str_eq(r.results, findings(entries)));
+        store_read_end(k.s);
+        kit_reopen(&k);
+    }
+    size_t bytes = first_row(&txn, id).mv_size;
+    ck_assert_uint_lt(_i == 0 ? bytes : rows(DB_RESULT) * PIECE, findings(entries).n / 2);
+    ck_assert(_i == 0 || rows(DB_RESULT) > 1);
+    store_read_end(k.s);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+/* Each byte of it: another result, or a sentence, and nothing else. */
+START_TEST(packed_results_that_are_damaged_are_told_of)
+{
+    uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
+    struct store_change c = kit_done_change(id, 1, 50);
+    struct str was = c.results = findings(20);
+    struct key key;
+    MDB_txn *txn;
+    char packed[PIECE];
+    unsigned told = 0;
+    ck_status(kit_status(&k, &c), STORE_OK);
+    MDB_val v = first_row(&txn, id);
+    size_t n = v.mv_size;
+    memcpy(packed, v.mv_data, n);
+    store_read_end(k.s);
+    key_id(&key, SPACE_RESULT, id);
+    for (size_t i = 1; i <= n; i++) {
+        struct store_txn *t;
+        struct store_report r;
+        ck_status(store_begin(k.s, &t), STORE_OK);
+        if (i < n)
+            packed[i] ^= 0x55;
+        txn_put(t, SPACE_RESULT, &key, packed, i < n ? n : n / 2);
+        ck_status(store_commit(t), STORE_OK);
+        if (i < n)
+            packed[i] ^= 0x55;
+        enum store_status status = kit_report(k.s, w, id, &r);
+        ck_assert(status == STORE_CORRUPT || (status == STORE_OK && r.results.n < 4 * was.n));
+        told += status == STORE_CORRUPT;
+        store_read_end(k.s);
+    }
+    ck_assert_uint_gt(told, 3);
 }
 END_TEST
 
@@ -124,7 +212,8 @@ START_TEST(a_list_with_results_has_all_of_each)
 {
     for (size_t i = 0; i < SIZES; i++)
         grade(kit_create(&k, w, "https://a.com/", "a.com"), 1, i, sizes[i].n);
-    struct kit_list l = kit_reports(k.s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = 50, .ascending = true, .with_results = true});
+    struct kit_list l =
+        kit_reports(k.s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = 50, .ascending = true, .with_results = true});
     ck_assert_uint_eq(l.count, SIZES);
     for (size_t i = 0; i < SIZES; i++)
         expect_results(l.reports[i].results, i, sizes[i].n);
@@ -170,36 +259,10 @@ START_TEST(results_that_an_older_format_has_in_one_are_read_and_replaced)
     grade(id, 2, 4, 9000);
     expect(id, 4, 9000);
     ck_assert_uint_eq(rows(DB_RESULT), 3);
-}
-END_TEST
-
-/* Of three: whichever is lost, or is another's, is missed. */
-START_TEST(a_piece_that_is_lost_is_found_by_check_and_by_who_reads)
-{
-    struct store_txn *t;
-    struct key key;
-    struct store_report r;
-    uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
-    grade(id, 1, 4, 10000);
-    ck_assert_uint_eq(rows(DB_RESULT), 3);
-    ck_status(store_begin(k.s, &t), STORE_OK);
-    key_id(&key, SPACE_RESULT, id);
-    if (_i % 3 != 0)
-        key_u64(&key, (uint64_t)_i % 3);
-    if (_i < 3)
-        txn_del(t, SPACE_RESULT, &key);
-    else
-        txn_put(t, SPACE_RESULT, &key, _i == 5 ? "\0{}" : "{}", _i == 5 ? 3 : 2);
-    ck_status(store_commit(t), STORE_OK);
-    ck_assert_uint_gt(kit_problems(k.s), 0);
-    ck_assert_msg(strstr(kit_problem, "lost") != NULL, "%s", kit_problem);
-    if (_i == 1 || _i == 2 || _i == 5)
-        ck_status(kit_report(k.s, w, id, &r), STORE_CORRUPT);
-    store_read_end(k.s);
     again(id);
-    grade(id, 2, 5, 12000);
-    expect(id, 5, 12000);
-    kit_check_clean(k.s);
+    put_whole(id, 3, 2); /* that of a store which was damaged: pieces behind none */
+    ck_assert_uint_gt(kit_problems(k.s), 0);
+    ck_assert_msg(strstr(kit_problem, "follows no other") != NULL, "%s", kit_problem);
 }
 END_TEST
 
@@ -294,7 +357,8 @@ START_TEST(the_longest_url_stands_alone_wherever_it_comes)
     ck_status(store_commit(t), STORE_OK);
     ck_assert_uint_eq(log_records(&longer), _i == 1 ? 3 : 2);
     ck_assert_uint_eq(longer, 1);
-    ck_assert_uint_eq(kit_reports(k.s, &(struct store_list_query){.workspace = w, .search = STR("/a.com/"), .page = 1, .per_page = 50}).total, 9);
+    ck_assert_uint_eq(
+        kit_reports(k.s, &(struct store_list_query){.workspace = w, .search = STR("/a.com/"), .page = 1, .per_page = 50}).total, 9);
     kit_check_clean(k.s);
 }
 END_TEST
@@ -314,9 +378,10 @@ START_TEST(records_that_are_full_to_the_byte_are_whole)
     }
     size_t records = log_records(&longer);
     ck_assert_uint_eq(longer, 0);
-    ck_assert_uint_gt(records, TO - FROM); /* some were two */
+    ck_assert_uint_gt(records, TO - FROM);       /* some were two */
     ck_assert_uint_lt(records, 2 * (TO - FROM)); /* and some one */
-    ck_assert_uint_eq(kit_reports(k.s, &(struct store_list_query){.workspace = w, .search = STR("/yx"), .page = 1, .per_page = 50}).total, count);
+    ck_assert_uint_eq(kit_reports(k.s, &(struct store_list_query){.workspace = w, .search = STR("/yx"), .page = 1, .per_page = 50}).total,
+                      count);
     kit_check_clean(k.s);
 }
 END_TEST
@@ -327,12 +392,13 @@ int main(void)
     TCase *tc = tcase_create("pieces");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, what_is_like_other_results_takes_a_part_of_its_bytes_and_is_read_as_it_was, 0, 2);
+    tcase_add_test(tc, packed_results_that_are_damaged_are_told_of);
     tcase_add_loop_test(tc, results_of_any_size_are_read_as_they_were_put_and_go_as_a_whole, 0, (int)SIZES);
     tcase_add_loop_test(tc, graded_again_shorter_or_longer_nothing_of_before_is_left, 0, (int)SIZES);
     tcase_add_test(tc, a_list_with_results_has_all_of_each);
     tcase_add_test(tc, a_deleted_project_takes_every_piece_along);
     tcase_add_loop_test(tc, results_that_an_older_format_has_in_one_are_read_and_replaced, 0, (int)SIZES);
-    tcase_add_loop_test(tc, a_piece_that_is_lost_is_found_by_check_and_by_who_reads, 0, 6);
     tcase_add_test(tc, the_log_of_many_long_urls_lies_in_records_of_a_page_and_lists_have_them_all);
     tcase_add_loop_test(tc, the_longest_url_stands_alone_wherever_it_comes, 0, 3);
     tcase_add_test(tc, records_that_are_full_to_the_byte_are_whole);

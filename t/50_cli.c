@@ -2,11 +2,13 @@
 #include "../store/schema.h"
 #include "harness.h"
 
+#include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static struct origin *origin;
 static struct server *server;
@@ -263,6 +265,69 @@ START_TEST(a_restore_of_rubbish_leaves_the_store_alone)
 }
 END_TEST
 
+static void put_back(const char *name)
+{
+    ck_assert_int_eq(rename(text("%s/%s.before-restore", server->data, name), text("%s/%s", server->data, name)), 0);
+}
+
+static void expect_no_store(const char *why)
+{
+    struct run run = assay(server, "check", NULL);
+    ck_assert_msg(run.status != 0 && strstr(run.err, why) != NULL, "%d: %s%s", run.status, run.out, run.err);
+}
+
+START_TEST(a_restore_keeps_both_files_of_the_store_and_they_go_back_together)
+{
+    char *dir = text("%s/backup", server->dir);
+    server_start(server);
+    use_workspace();
+    report_new(server, origin_url(origin, "/good"));
+    assay_ok(server, "backup", dir, NULL);
+    ck_assert_msg(access(text("%s/data.mdb", dir), F_OK) == 0 && access(text("%s/parts.dat", dir), F_OK) != 0, "a backup is one file");
+    report_new(server, origin_url(origin, "/bad"));
+    server_stop(server);
+    struct run run = assay(server, "restore", dir, NULL);
+    ck_assert_msg(run.status == 0 && strstr(run.err, "data.mdb.before-restore and parts.dat.before-restore") != NULL, "%d: %s%s", run.status,
+                  run.out, run.err);
+    server_start(server);
+    expect_int(http_get(server, "/api/v1/reports"), "meta.total", 1);
+    server_stop(server);
+    put_back("data.mdb");
+    expect_no_store("parts.dat belongs to another data.mdb");
+    ck_assert_int_eq(unlink(text("%s/parts.dat", server->data)), 0);
+    expect_no_store("parts.dat is not there");
+    put_back("parts.dat");
+    server_start(server);
+    expect_int(http_get(server, "/api/v1/reports"), "meta.total", 2);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(what_root_restores_belongs_to_the_owner_of_the_store)
+{
+    if (geteuid() != 0)
+        return; /* only root can give files away */
+    char *dir = text("%s/backup", server->dir);
+    struct passwd *nobody = getpwnam("nobody");
+    ck_assert_ptr_nonnull(nobody);
+    assay_ok(server, "workspace", "create", "acme", NULL);
+    assay_ok(server, "backup", dir, NULL);
+    struct run run = run_program("/bin/chown", "-R", text("%u:%u", nobody->pw_uid, nobody->pw_gid), server->data, NULL);
+    ck_assert_int_eq(run.status, 0);
+    ck_assert_int_eq(chmod(server->dir, 0755), 0);
+    for (int turn = 0; turn < 2; turn++) { /* and with the store open once in between */
+        assay_ok(server, "restore", dir, NULL);
+        run = run_program("/usr/bin/find", server->data, "!", "-user", "nobody", NULL);
+        ck_assert_msg(run.status == 0 && *run.out == '\0', "%s%s", run.out, run.err);
+        ck_assert_int_eq(access(text("%s/parts.dat.before-restore", server->data), F_OK), 0);
+        assay_ok(server, "workspace", "create", "other", NULL);
+        struct stat st;
+        ck_assert_int_eq(stat(text("%s/parts.dat", server->data), &st), 0);
+        ck_assert_uint_eq(st.st_uid, nobody->pw_uid);
+    }
+}
+END_TEST
+
 /* ---- the rest ---- */
 
 START_TEST(check_walks_the_store)
@@ -446,6 +511,8 @@ int main(void)
     tcase_add_test(tcase, a_backup_under_writes_is_consistent_and_restores);
     tcase_add_test(tcase, a_backup_without_a_server_restores_elsewhere);
     tcase_add_test(tcase, a_restore_of_rubbish_leaves_the_store_alone);
+    tcase_add_test(tcase, a_restore_keeps_both_files_of_the_store_and_they_go_back_together);
+    tcase_add_test(tcase, what_root_restores_belongs_to_the_owner_of_the_store);
     tcase_add_loop_test(tcase, check_walks_the_store, 0, 2);
     tcase_add_loop_test(tcase, check_finds_what_is_missing, 0, COUNT(tampered));
     tcase_add_test(tcase, a_deleted_workspace_leaves_nothing_behind);

@@ -11,6 +11,7 @@
  *                                           of a look-up of a frequent word before, after, and of that sync's last transaction
  *   run_answers queries                     prints queries: a class, a tab, the words
  */
+#include "store/extent.h"
 #include "store/text.h"
 
 #include "core/api/render.h"
@@ -147,7 +148,9 @@ static int make_main(uint64_t count, const char *path)
     all = put_all(1, count, 1, rows, &commits);
     must(store_snapshot(s, &txn), "read");
     must(text_manifest(s, txn, &agent, &m), "read");
-    uint64_t bytes = space_bytes(txn, SPACE_TEXT) + space_bytes(txn, SPACE_TEXT_PART) + space_bytes(txn, SPACE_TEXT_DEAD) +
+    uint64_t long_parts;
+    must(extent_bytes(s, txn, &long_parts), "read");
+    uint64_t bytes = long_parts + space_bytes(txn, SPACE_TEXT) + space_bytes(txn, SPACE_TEXT_PART) + space_bytes(txn, SPACE_TEXT_DEAD) +
                      space_bytes(txn, SPACE_TEXT_ROW);
     printf("%.2f %.2f %.1f %zu\n", all / (double)count, commits / (double)count, (double)bytes / (double)count, m.count);
     store_read_end(s);

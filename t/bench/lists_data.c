@@ -1,11 +1,11 @@
 /*
- * The data set of t/bench/lists: `run_lists_data DATA-DIR REPORTS ROWS-FILE [graded [one]]` fills a new store as a server would have, with its own
- * renderer, and writes the same reports to ROWS-FILE for other databases: id, workspace, project, url, result, score, generated_at (empty:
- * null), separated by tabs.
+ * The data set of t/bench/lists: `run_lists_data DATA-DIR REPORTS ROWS-FILE [graded] [one] [results=BYTES]` fills a new store as a server
+ * would have, with its own renderer, and writes the same reports to ROWS-FILE for other databases: id, workspace, project, url, result,
+ * score, generated_at (empty: null), separated by tabs.
  *
  * Workspace 1 has REPORTS reports, workspace 2 a tenth as many. 2,000 projects of uneven size; URLs of 40 to 120 characters made of shared
- * words and numbers; one report in ten waits for its grade, or (graded) none; (one) all are of a single project. The same seed always, so
- * the same data.
+ * words and numbers; one report in ten waits for its grade, or (graded) none; (one) all are of a single project. What the checks of
+ * a graded one found is `{}`, or (results=BYTES) an object of so many bytes, the same for all. The same seed always, so the same data.
  */
 #include "core/api/render.h"
 
@@ -22,6 +22,7 @@ static struct store *s;
 static FILE *rows;
 static int64_t now = NOW;
 static bool graded, one;
+static struct buf found; /* what the checks of each report found */
 
 static uint32_t pick(uint32_t below)
 {
@@ -70,6 +71,22 @@ static void make_url(const char *host, char *to, size_t size)
     n += (size_t)snprintf(to + n, size - n, "%u", pick(1000000));
     if (pick(2) && n < 110)
         snprintf(to + n, size - n, "%s", pick(2) ? ".html" : "?p=1");
+}
+
+#define RESULTS_LEAST 16
+#define CHECK_MOST 160 /* bytes of one check */
+
+/* Of the shape that an auditor's have: checks, and in the last member what is missing of ${size}. */
+static void make_results(size_t size)
+{
+    buf_adds(&found, "{");
+    for (unsigned i = 0; found.n + CHECK_MOST + RESULTS_LEAST <= size; i++)
+        buf_printf(&found, "\"check_%u\":{\"category\":\"%s\",\"importance\":\"%s\",\"passed\":%s,\"value\":%u,\"message\":\"%s\"},", i,
+                   i < 30 ? "seo" : "security", i % 3 ? "medium" : "high", i % 5 ? "true" : "false", i * 7919, words[i * 11 % WORDS]);
+    buf_adds(&found, "\"more\":\"");
+    for (size_t i = 0; found.n + strlen("\"}") < size; i++)
+        buf_add(&found, &words[i / 3 % WORDS][i % 3], 1);
+    buf_adds(&found, "\"}");
 }
 
 static void row(uint64_t id, int workspace, const char *host, const char *url, int score)
@@ -123,7 +140,7 @@ static void batch(int workspace, unsigned count)
                                  .issues_medium = pick(9),
                                  .issues_low = pick(9),
                                  .issues_passed = 30,
-                                 .results = STR("{}")};
+                                 .results = buf_view(&found)};
         store_apply(t, &c, now, &a);
         must((enum store_status)a.status, "finish");
     }
@@ -160,15 +177,37 @@ static void fill(int workspace, unsigned reports)
     fprintf(stderr, "\n");
 }
 
+static bool read_option(const char *word)
+{
+    static const char named[] = "results=";
+    if (strcmp(word, "graded") == 0) {
+        graded = true;
+    } else if (strcmp(word, "one") == 0) {
+        one = true;
+    } else if (strncmp(word, named, strlen(named)) == 0) {
+        char *end;
+        size_t size = strtoul(word + strlen(named), &end, 10);
+        if (*end != '\0' || size < RESULTS_LEAST || found.n != 0)
+            return false;
+        make_results(size);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     char why[512];
-    if (argc < 4 || argc > 6) {
-        fprintf(stderr, "usage: run_lists_data DATA-DIR REPORTS ROWS-FILE [graded [one]]\n");
+    bool known = argc >= 4;
+    for (int i = 4; i < argc && known; i++)
+        known = read_option(argv[i]);
+    if (!known) {
+        fprintf(stderr, "usage: run_lists_data DATA-DIR REPORTS ROWS-FILE [graded] [one] [results=BYTES, %d or more]\n", RESULTS_LEAST);
         return 2;
     }
-    graded = argc >= 5;
-    one = argc == 6;
+    if (found.n == 0)
+        buf_adds(&found, "{}");
     const struct store_options o = {
         .dir = argv[1], .map_size = 16ull << 30, .max_readers = 256, .mode = STORE_WRITE, .renderer = &render_records};
     unsigned reports = (unsigned)strtoul(argv[2], NULL, 10);
@@ -183,7 +222,8 @@ int main(int argc, char **argv)
     merge();
     struct store_usage u;
     must(store_usage(s, &u), "usage");
-    printf("%llu reports, %llu bytes each\n", (unsigned long long)u.reports, (unsigned long long)(u.room.used_bytes / (u.reports + !u.reports)));
+    printf("%llu reports, %llu bytes each\n", (unsigned long long)u.reports, (unsigned long long)((u.room.used_bytes + u.room.parts_bytes) / (u.reports + !u.reports)));
     store_close(s);
+    buf_free(&found);
     return fclose(rows) == 0 ? 0 : 1;
 }
