@@ -96,13 +96,28 @@ static int make_room(struct inlining *in, const char *path)
     return need <= info.me_mapsize ? 0 : mdb_env_set_mapsize(in->copy.env, (need + MAP_STEP - 1) / MAP_STEP * MAP_STEP);
 }
 
+/* Of the reports' index each is on a page of its own, however short (merge.c). */
+static int put_row(const struct inlining *in, MDB_txn *to, MDB_val *k, MDB_val *v)
+{
+    enum { PAGE = EXTENT_LEAST - 1 };
+    MDB_val padded = {PAGE, NULL};
+    if (*(const uint8_t *)k->mv_data != schema_space_tag[SPACE_PART] || v->mv_size >= PAGE)
+        return mdb_put(to, in->copy.dbi[DB_LIST], k, v, 0);
+    int rc = mdb_put(to, in->copy.dbi[DB_LIST], k, &padded, MDB_RESERVE);
+    if (rc != 0)
+        return rc;
+    memcpy(padded.mv_data, v->mv_data, v->mv_size);
+    memset((char *)padded.mv_data + v->mv_size, 0, PAGE - v->mv_size);
+    return 0;
+}
+
 static enum store_status put_one(struct inlining *in, MDB_txn *to, const struct named *n, const char *key)
 {
     MDB_val k = {n->key_bytes, (void *)(uintptr_t)key}, v;
     enum store_status status = n->bytes != 0 ? extent_read(in->s, in->txn, n->at, n->bytes, &v) : STORE_OK;
     if (status != STORE_OK)
         return status;
-    int rc = n->bytes == 0 ? mdb_del(to, in->copy.dbi[DB_LIST], &k, NULL) : mdb_put(to, in->copy.dbi[DB_LIST], &k, &v, 0);
+    int rc = n->bytes == 0 ? mdb_del(to, in->copy.dbi[DB_LIST], &k, NULL) : put_row(in, to, &k, &v);
     return rc == 0 ? STORE_OK : store_fail(in->s, rc, "write the copy");
 }
 

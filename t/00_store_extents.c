@@ -75,7 +75,7 @@ static void put(struct store_txn *t, uint64_t number, uint64_t seed, size_t n)
     struct key key;
     enum space space = part_key(&key, number);
     struct str all = content(seed, n);
-    const struct str pieces[] = {{all.p, n / 3}, {all.p + n / 3, 0}, {all.p + n / 3, n - n / 3}};
+    const struct str pieces[] = {{all.p, n / 3}, {NULL, 0}, {all.p + n / 3, n - n / 3}};
     extent_put(t, space, &key, pieces, 3, 0);
     ck_status(store_txn_error(t), STORE_OK);
 }
@@ -821,6 +821,29 @@ START_TEST(merging_the_same_reports_forever_keeps_the_file_as_long_as_it_was)
 }
 END_TEST
 
+/* As usual, long parts alone are there; others fill a page of data.mdb, where they do not move, and none takes two. */
+START_TEST(a_part_in_data_mdb_is_on_one_page_of_its_own)
+{
+    struct walk walk = {0};
+    MDB_stat stat;
+    size_t rows = 0, there = 0;
+    kit_part_bytes = 0;
+    fill(300);
+    churn(300, 0, NULL);
+    MDB_txn *txn = look();
+    enum store_status status = walk_begin(k.s, txn, &walk, SPACE_PART);
+    for (; status == STORE_OK; status = walk_next(&walk), rows++) {
+        ck_assert(walk.v.mv_size == 17 || walk.v.mv_size == 4080);
+        there += walk.v.mv_size == 17;
+    }
+    walk_end(&walk);
+    ck_assert_int_eq(mdb_stat(txn, k.s->dbi[DB_LIST], &stat), 0);
+    ck_assert(there > 0 && rows > there);
+    ck_assert_uint_eq(stat.ms_overflow_pages, rows - there);
+    mdb_txn_abort(txn);
+}
+END_TEST
+
 /* What it reads with its snapshot, and again when it is told to, is the same; then it lets go. */
 static void reader(int from, int to)
 {
@@ -934,6 +957,7 @@ int main(void)
     tcase_add_loop_test(tc, a_row_that_names_what_cannot_be_is_told_and_nothing_is_read, 0, COUNT(strays));
     tcase_add_test(tc, a_row_of_a_later_kind_is_told);
     tcase_add_test(tc, merging_the_same_reports_forever_keeps_the_file_as_long_as_it_was);
+    tcase_add_test(tc, a_part_in_data_mdb_is_on_one_page_of_its_own);
     tcase_add_test(tc, another_process_reads_its_snapshot_as_it_was_and_the_file_stops_growing_once_it_is_over);
     tcase_add_test(tc, a_deleted_workspace_leaves_none_of_its_parts);
     suite_add_tcase(suite, tc);

@@ -192,6 +192,7 @@ START_TEST(a_needle_of_any_length_up_to_200_is_found_wherever_it_lies)
     enum { URLS = 130, MOST = 200 };
     static char urls[URLS][300];
     kit_segment_rows = 64; /* some in segments, some in the log */
+    kit_part_bytes = 1;
     kit_chunk_shift = 6;
     kit_log_entries = 8;
     kit_reopen(&k);
@@ -220,7 +221,7 @@ START_TEST(a_needle_of_any_length_up_to_200_is_found_wherever_it_lies)
         ck_assert_uint_eq(kit_reports(k.s, &q).total, 0);
         store_read_end(k.s);
     }
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = kit_part_bytes = 0;
 }
 END_TEST
 
@@ -548,6 +549,7 @@ START_TEST(a_list_that_pauses_wherever_it_may_ends_with_the_same_answer)
     struct pauses pauses = {.every = paused[_i].every};
     struct kit_list l;
     kit_segment_rows = 512;
+    kit_part_bytes = (uint32_t)_i % 2; /* as usual, or each in parts.dat */
     kit_chunk_shift = 6;
     kit_log_entries = 8;
     kit_reopen(&k);
@@ -593,7 +595,7 @@ START_TEST(a_list_that_pauses_wherever_it_may_ends_with_the_same_answer)
         ck_assert_uint_eq(l.reports[i].id, ids[i]);
     store_read_end(k.s);
     kit_check_clean(k.s);
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = kit_part_bytes = 0;
 }
 END_TEST
 

@@ -186,10 +186,23 @@ static void learn_projects(void)
     }
 }
 
+/* Upkeep that comes to nothing; it rests for a while after that. */
+static void undone(void)
+{
+    struct store_txn *t;
+    store_read_end(k.s);
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    model_purge(t);
+    store_abort(t);
+    k.now += 60000;
+}
+
 static void batch(void)
 {
     struct store_txn *t;
     store_read_end(k.s);
+    if (pick(5) == 0)
+        undone();
     if (pick(2)) /* what it prepares is put by this batch, or a later one */
         store_purge_ahead(k.s, 20, now_and_then, NULL);
     ck_status(store_begin(k.s, &t), STORE_OK);
@@ -362,6 +375,7 @@ START_TEST(random_changes_leave_a_clean_store_that_answers_as_the_model_does)
     kit_segment_rows = sizes[_i % 4].rows;
     kit_chunk_shift = sizes[_i % 4].shift;
     kit_log_entries = sizes[_i % 4].entries;
+    kit_part_bytes = _i / 4 % 2; /* as usual, and each part in parts.dat */
     count = 0;
     memset(projects, 0, sizeof(projects));
     reports = calloc(REPORTS, sizeof(*reports));

@@ -63,6 +63,8 @@ static bool one_slice(uint64_t limit)
 START_TEST(a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere)
 {
     enum { REPORTS = 300 };
+    kit_part_bytes = (uint32_t)_i % 2; /* each part in parts.dat, or as usual */
+    kit_reopen(&k);
     uint64_t w = kit_workspace(&k, "going"), other = kit_workspace(&k, "staying");
     for (int i = 0; i < REPORTS; i++)
         kit_create(&k, i % 10 == 0 ? other : w, "https://a.com/x", i % 2 ? "a.com" : "b.com");
@@ -137,14 +139,15 @@ static void fill(uint64_t w)
     }
 }
 
-/* Columns: the map, rows of a segment, the log's length that is merged */
+/* Columns: the map, rows of a segment, the log's length that is merged, from how many bytes a part is in parts.dat */
 static const struct {
     uint64_t map;
-    uint32_t rows, entries;
+    uint32_t rows, entries, part_bytes;
 } maps[] = {
-    {(uint64_t)16 << 20, 1024, 64},
-    {(uint64_t)32 << 20, 0, 1000},
-    {(uint64_t)64 << 20, 0, 4096},
+    {(uint64_t)16 << 20, 1024, 64, 0},
+    {(uint64_t)16 << 20, 256, 64, 1},
+    {(uint64_t)32 << 20, 0, 1000, 0},
+    {(uint64_t)64 << 20, 0, 4096, 0},
 };
 
 START_TEST(a_full_store_deletes_whatever_its_upkeep_is_at)
@@ -152,6 +155,7 @@ START_TEST(a_full_store_deletes_whatever_its_upkeep_is_at)
     kit_segment_rows = maps[_i].rows;
     kit_chunk_shift = 0;
     kit_log_entries = maps[_i].entries;
+    kit_part_bytes = maps[_i].part_bytes;
     store_close(k.s);
     kit_remove(k.dir);
     kit_dir(k.dir);
@@ -364,6 +368,8 @@ START_TEST(no_transaction_of_a_purge_makes_the_file_longer)
     enum { REPORTS = 3000 };
     struct stat before, after;
     char path[128];
+    kit_part_bytes = UINT32_MAX; /* that needs room in it */
+    kit_reopen(&k);
     uint64_t w = kit_workspace(&k, "acme");
     unsigned grown = 0;
     snprintf(path, sizeof(path), "%s/data.mdb", k.dir);

@@ -131,6 +131,7 @@ START_TEST(readers_beside_the_writer_see_whole_transactions_only)
     kit_segment_rows = 200; /* merged again and again, under the readers */
     kit_chunk_shift = 6;
     kit_log_entries = 20;
+    kit_part_bytes = (uint32_t)_i; /* as usual, and each in parts.dat */
     k.s = store_of(STORE_WRITE, MAP_BYTES, 64);
     ck_assert_uint_eq(kit_workspace(&k, "acme"), 1);
     store_close(k.s);
@@ -571,7 +572,7 @@ int main(void)
     TCase *tc = tcase_create("processes");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, readers_beside_the_writer_see_whole_transactions_only);
+    tcase_add_loop_test(tc, readers_beside_the_writer_see_whole_transactions_only, 0, 2);
     tcase_add_test(tc, store_check_beside_a_writer_finds_nothing_wrong);
     tcase_add_test(tc, without_a_reader_slot_reads_are_busy_and_a_dead_readers_slot_is_taken_over);
     tcase_add_test(tc, a_full_store_refuses_creates_while_everything_else_goes_on);

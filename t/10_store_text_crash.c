@@ -98,6 +98,7 @@ static void look(const char *dir)
 START_TEST(a_killed_writer_leaves_the_words_of_what_it_committed_and_no_others)
 {
     struct kit k;
+    kit_part_bytes = (uint32_t)_i; /* as usual, and each in parts.dat */
     promised = kit_shared(sizeof(*promised));
     kit_open(&k);
     uint64_t w = kit_workspace(&k, "acme");
@@ -112,7 +113,7 @@ int main(void)
     Suite *suite = suite_create("store_text_crash");
     TCase *tcase = tcase_create("crash");
     tcase_set_timeout(tcase, 300);
-    tcase_add_test(tcase, a_killed_writer_leaves_the_words_of_what_it_committed_and_no_others);
+    tcase_add_loop_test(tcase, a_killed_writer_leaves_the_words_of_what_it_committed_and_no_others, 0, 2);
     suite_add_tcase(suite, tcase);
     return kit_run(suite);
 }

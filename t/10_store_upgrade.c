@@ -5,7 +5,7 @@
  */
 #include "t/00_store_kit.h"
 
-#include "../store/schema.h"
+#include "../store/extent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -187,6 +187,109 @@ static struct talk talk_of(struct store *s, int i, bool newest, uint64_t before)
     return talk;
 }
 
+/* ---- format 3: long parts, and results, in data.mdb; one row each ---- */
+
+#define RESULTS_BYTES 20000
+#define DOCUMENTS 40
+
+static struct ulid agent;
+
+static void put_documents(uint8_t version)
+{
+    struct buf rows = {0};
+    for (uint64_t number = 1; number <= DOCUMENTS; number++) {
+        char text[8000];
+        uint8_t hash[16] = {(uint8_t)number, version};
+        size_t n = 0;
+        for (uint64_t i = 0; i < 900; i++)
+            n += (size_t)snprintf(text + n, sizeof(text) - n, " w%llu", (unsigned long long)(i * number % 5000));
+        const struct store_synced d = {.title = STR("A document"), .text = {text, n}, .url = STR("https://a.com/"), .price = MONEY_NONE};
+        sync_pack(&rows, SYNC_UPSERT, number, hash, 0, &d);
+    }
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_SYNC, .workspace = workspace, .agent = agent, .name = STR("a.com"), .status = SYNCED_POST,
+                                                    .text = STR(""), .data = buf_view(&rows)}),
+              STORE_OK);
+    buf_free(&rows);
+}
+
+static void fill_parts(void)
+{
+    static char json[RESULTS_BYTES];
+    struct store_txn *t;
+    struct key key;
+    memset(json, 'r', sizeof(json));
+    agent = kit_apply(&k, &(struct store_change){.kind = CHANGE_AGENT_CREATE, .workspace = workspace, .name = STR("Texts"), .data = STR("{}")}).first;
+    put_documents(1);
+    kit_purge(&k, 50);
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    key_id(&key, SPACE_RESULT, 7);
+    txn_put(t, SPACE_RESULT, &key, json, sizeof(json));
+    ck_status(store_commit(t), STORE_OK);
+}
+
+/* How many rows of the space hold a part of some pages, and how many say where it is. */
+static size_t long_parts(enum space space, size_t *elsewhere)
+{
+    MDB_txn *txn;
+    struct walk w = {0};
+    size_t count = 0;
+    *elsewhere = 0;
+    store_read_end(k.s);
+    ck_status(store_snapshot(k.s, &txn), STORE_OK);
+    enum store_status status = walk_begin(k.s, txn, &w, space);
+    for (; status == STORE_OK; status = walk_next(&w)) {
+        count += w.v.mv_size > 4096;
+        *elsewhere += w.v.mv_size == 17;
+    }
+    walk_end(&w);
+    store_read_end(k.s);
+    return count;
+}
+
+static void add_hits(void *arg, enum store_status status, const struct store_hit *hits, size_t count)
+{
+    ck_assert(status == STORE_OK || status == STORE_NOT_FOUND);
+    for (size_t i = 0; i < count; i++)
+        *(uint64_t *)arg = *(uint64_t *)arg * 31 + hits[i].document.id;
+}
+
+/* Of every order, of searches by letters and by words, and of the results that are long. */
+static uint64_t answers(void)
+{
+    static const char *const needles[] = {"", "/12", "B.com"};
+    uint64_t sum = 1;
+    for (unsigned i = 0; i < 12; i++) {
+        struct store_list_query q = {.workspace = workspace, .sort = i % 4, .ascending = i % 2, .search = str_of(needles[i / 4]), .page = 2, .per_page = 300};
+        struct kit_list l = kit_reports(k.s, &q);
+        ck_status(l.status, STORE_OK);
+        sum = sum * 31 + l.total;
+        for (size_t j = 0; j < l.count; j++)
+            sum = sum * 31 + l.reports[j].id;
+        char words[16];
+        snprintf(words, sizeof(words), "w%u w%u", i * 40, i * 11);
+        store_find(k.s, &agent, str_of(words), 8, 80, add_hits, &sum);
+    }
+    struct store_report r;
+    ck_status(kit_report(k.s, workspace, 7, &r), STORE_OK);
+    sum = sum * 31 + r.results.n;
+    store_read_end(k.s);
+    return sum;
+}
+
+static struct {
+    uint64_t answers;
+    size_t parts, texts;
+} was;
+
+static void note_before(void)
+{
+    size_t elsewhere;
+    was.answers = answers();
+    was.parts = long_parts(SPACE_PART, &elsewhere);
+    was.texts = long_parts(SPACE_TEXT_PART, &elsewhere);
+    ck_assert(was.parts > 4 && was.texts > 0 && elsewhere == 0);
+}
+
 static void setup_of(uint32_t format)
 {
     snprintf(copy, sizeof(copy), "format-%u-2026-05-05", format); /* of NOW */
@@ -194,12 +297,18 @@ static void setup_of(uint32_t format)
     kit_open(&k);
     fill();
     fill_talks();
+    if (format == 3)
+        fill_parts();
+    if (format == 3)
+        note_before();
     for (int i = 0; i < TALKS; i++) {
-        talks[i] = talk_of(k.s, i, false, i == 2 ? 2 : 0);
+        talks[i] = talk_of(k.s, i, false, i == 2 && format < 3 ? 2 : 0);
         ck_assert_uint_eq(talks[i].count, 2 * POSTS);
     }
-    talks[2].count -= 2;
-    talks[3].count = talks[3].sum = 0;
+    if (format < 3) {
+        talks[2].count -= 2;
+        talks[3].count = talks[3].sum = 0;
+    }
     store_close(k.s);
     k.s = NULL;
     make_format(format);
@@ -215,9 +324,19 @@ static void setup_2(void)
     setup_of(2);
 }
 
+static void setup_3(void)
+{
+    kit_segment_rows = 700;
+    kit_log_entries = 300;
+    kit_part_bytes = UINT32_MAX;
+    setup_of(3);
+    kit_part_bytes = 0; /* as usual */
+}
+
 static void teardown(void)
 {
     kit_close(&k);
+    kit_segment_rows = kit_log_entries = kit_part_bytes = 0;
 }
 
 /* ---- what is told, and who dies of it ---- */
@@ -256,7 +375,7 @@ static enum store_status open_in(const char *dir, bool without_copy, struct stor
 {
     const struct store_options o = {.dir = dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = STORE_WRITE, .renderer = &kit_renderer,
                                     .without_copy = without_copy, .now_ms = NOW, .progress = on_progress, .stage = on_stage,
-                                    .segment_rows = 700, .log_entries = 300};
+                                    .segment_rows = 700, .log_entries = 300, .part_bytes = kit_part_bytes};
     memset(told.said, 0, sizeof(told.said));
     told.calls = told.stages = 0;
     return store_open(&o, out, why, why_size);
@@ -341,6 +460,51 @@ START_TEST(a_store_of_format_2_takes_the_last_steps_alone)
     ck_assert_str_eq(told.said[1], "bringing the store from format 2 to 3");
     ck_assert_str_eq(told.said[2], "bringing the store from format 3 to 4");
     expect_whole(k.s);
+}
+END_TEST
+
+/* Every report graded anew, and every document put anew, so that all there is to merge is merged. */
+static void go_on(void)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (uint64_t id = 1; id <= REPORTS; id++) {
+        struct store_change c = {.kind = CHANGE_REPORT_UPDATE, .workspace = workspace, .id = id, .fields = CHANGE_REGENERATE};
+        store_apply(t, &c, k.now, &a);
+        c = kit_done_change(id, 2, (int)(id % 101));
+        store_apply(t, &c, k.now + 60000, &a);
+        ck_status(a.status, STORE_OK);
+    }
+    ck_status(store_commit(t), STORE_OK);
+    for (uint8_t version = 2; version < 6; version++)
+        put_documents(version);
+    kit_purge(&k, 50);
+}
+
+START_TEST(a_store_of_format_3_answers_the_same_and_its_long_parts_give_way_to_those_in_parts_dat)
+{
+    size_t elsewhere, texts_elsewhere;
+    open_here(false);
+    ck_assert_uint_eq(told.stages, 2);
+    ck_assert_str_eq(told.said[1], "bringing the store from format 3 to 4");
+    ck_assert_uint_eq(long_parts(SPACE_PART, &elsewhere), was.parts);
+    ck_assert_uint_eq(long_parts(SPACE_TEXT_PART, &texts_elsewhere), was.texts);
+    ck_assert_uint_eq(elsewhere + texts_elsewhere, 0);
+    ck_assert_uint_eq(answers(), was.answers);
+    expect_whole(k.s);
+    go_on();
+    ck_assert_uint_lt(long_parts(SPACE_PART, &elsewhere), was.parts);
+    ck_assert_uint_lt(long_parts(SPACE_TEXT_PART, &texts_elsewhere), was.texts);
+    ck_assert_uint_gt(elsewhere, 0);
+    ck_assert_uint_gt(texts_elsewhere, 0);
+    expect_whole(k.s);
+    uint64_t now = answers();
+    store_close(k.s);
+    open_here(false);
+    ck_assert_uint_eq(told.calls, 0);
+    ck_assert_uint_eq(answers(), now);
+    expect_copy_restores();
 }
 END_TEST
 
@@ -553,6 +717,12 @@ int main(void)
     tcase_add_test(tc, a_store_of_format_2_takes_the_last_steps_alone);
     tcase_add_loop_test(tc, what_is_damaged_stops_it_and_takes_no_message_along, 0, (int)(sizeof(damages) / sizeof(*damages)));
     tcase_add_loop_test(tc, killed_anywhere_the_next_start_goes_on, 0, 24);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("format 3");
+    tcase_add_checked_fixture(tc, setup_3, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, a_store_of_format_3_answers_the_same_and_its_long_parts_give_way_to_those_in_parts_dat);
+    tcase_add_loop_test(tc, killed_anywhere_the_next_start_goes_on, 0, 8);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }
