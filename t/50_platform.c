@@ -323,6 +323,29 @@ END_TEST
 
 enum { HELD = 12 };
 
+/* Findings that take pages of the store: what they name is like nothing else. */
+static void hold_page_of_findings(const char *path, unsigned seed)
+{
+    static const char *const shapes[] = {"<img src='/%016llx%016llx%016llx%016llx%016llx.jpg'>",
+                                         "<p style='color:#%016llx%016llx%016llx%016llx%016llx'>x</p>",
+                                         "<script src='http://127.0.0.1:9/%016llx%016llx%016llx%016llx%016llx.js'></script>"};
+    static char body[24 << 10];
+    uint64_t x = 0x9e3779b97f4a7c15 * (seed + 1);
+    size_t n = 0;
+    for (int i = 0; i < 200; i++) {
+        unsigned long long random[5];
+        for (int j = 0; j < 5; j++) {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            random[j] = x;
+        }
+        n += (size_t)snprintf(body + n, sizeof(body) - n, shapes[i % 3], random[0], random[1], random[2], random[3], random[4]);
+    }
+    origin_page(origin, path, 200, "Content-Type: text/html\r\n", body);
+    origin_hold(origin, path);
+}
+
 START_TEST(findings_that_find_no_room_are_kept_and_stored_when_there_is_some)
 {
     int64_t ids[HELD];
@@ -330,7 +353,7 @@ START_TEST(findings_that_find_no_room_are_kept_and_stored_when_there_is_some)
     server_start(server);
     for (int i = 0; i < HELD; i++) {
         char *path = text("/held-%d", i);
-        origin_held(origin, path);
+        hold_page_of_findings(path, (unsigned)i);
         ids[i] = report_queued(server, origin_url(origin, path));
     }
     int64_t last = fill_up();
