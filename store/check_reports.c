@@ -29,10 +29,11 @@ static void check_belongings(struct check *c, const struct store_report *r)
 {
     struct key k;
     MDB_val v;
-    enum store_status status = result_look(c->s, c->txn, r->id);
-    if (status != STORE_OK && status != STORE_NOT_FOUND)
+    struct str results = {0};
+    enum store_status status = result_get(c->s, c->txn, r->id, &results);
+    if (status != STORE_OK)
         check_say(c, "report %llu: %s", LL(r->id), store_why(c->s));
-    else if ((status == STORE_OK) != (r->result != RESULT_NONE))
+    else if ((results.n != 0) != (r->result != RESULT_NONE))
         check_say(c, "report %llu %s", LL(r->id), r->result != RESULT_NONE ? "has lost its results" : "has results and no score");
     key_id(&k, SPACE_JOB, r->id);
     const struct job_record *job = check_get(c, SPACE_JOB, &k, &v) ? store_record(v, sizeof(*job)) : NULL;

@@ -19,8 +19,6 @@
 
 #include "internal.h"
 
-#define EXTENT_LEAST 4081 /* bytes of a part from which it is kept there: what LMDB would need two pages for */
-
 /* extent_open(s, why, why_size): the writer's part of it: parts.dat is made where the store has none. extent_close(s): at the end. */
 enum store_status extent_open(struct store *s, char *why, size_t why_size);
 void extent_close(struct store *s);
@@ -28,8 +26,11 @@ void extent_close(struct store *s);
 /* extent_get(s, txn, space, key, out): as store_get, with the bytes wherever they are; borrowed as those of the map are. */
 enum store_status extent_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out);
 
-/* extent_put(t, space, key, pieces, count, bytes): a part, in place of what was there: the pieces one behind the other, and zeros up to ${bytes}. */
-void extent_put(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count, size_t bytes);
+/*
+ * extent_put(t, space, key, pieces, count): a part, in place of what was there: the pieces one behind the other. A part of the reports' index
+ * that is short ends in zeros, so that it has a page of its own.
+ */
+void extent_put(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count);
 
 /* extent_gone(t, space, key): its row is about to go, if there is one; any space. */
 void extent_gone(struct store_txn *t, enum space space, struct key *key);

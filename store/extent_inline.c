@@ -13,13 +13,14 @@
 
 /* A row that names an extent, with its key behind it. */
 struct named {
-    uint64_t at, bytes; /* bytes 0: it is not in use */
+    uint64_t at, bytes;
     size_t key_bytes;
+    bool in_use;
 };
 
 struct inlining {
     struct store *s;
-    MDB_txn *txn; /* which keeps what is named */
+    MDB_txn *txn;      /* which keeps what is named */
     struct store copy; /* as much of one as reading rows takes */
     MDB_txn *looking;  /* at it */
     struct buf rows;
@@ -30,7 +31,7 @@ struct inlining {
 static bool note_row(void *arg, const struct extent_at *at)
 {
     struct inlining *in = arg;
-    struct named n = {at->at, extent_is_named(&in->copy, in->looking, at) ? at->bytes : 0, at->row->k.mv_size};
+    struct named n = {at->at, at->bytes, at->row->k.mv_size, extent_is_named(&in->copy, in->looking, at)};
     buf_add(&in->rows, &n, sizeof(n));
     buf_add(&in->rows, at->row->k.mv_data, n.key_bytes);
     return buf_ok(&in->rows);
@@ -99,25 +100,25 @@ static int make_room(struct inlining *in, const char *path)
 /* Of the reports' index each is on a page of its own, however short (merge.c). */
 static int put_row(const struct inlining *in, MDB_txn *to, MDB_val *k, MDB_val *v)
 {
-    enum { PAGE = EXTENT_LEAST - 1 };
-    MDB_val padded = {PAGE, NULL};
-    if (*(const uint8_t *)k->mv_data != schema_space_tag[SPACE_PART] || v->mv_size >= PAGE)
+    size_t page = store_page_value(in->s);
+    MDB_val padded = {page, NULL};
+    if (*(const uint8_t *)k->mv_data != schema_space_tag[SPACE_PART] || v->mv_size >= page)
         return mdb_put(to, in->copy.dbi[DB_LIST], k, v, 0);
     int rc = mdb_put(to, in->copy.dbi[DB_LIST], k, &padded, MDB_RESERVE);
     if (rc != 0)
         return rc;
     memcpy(padded.mv_data, v->mv_data, v->mv_size);
-    memset((char *)padded.mv_data + v->mv_size, 0, PAGE - v->mv_size);
+    memset((char *)padded.mv_data + v->mv_size, 0, page - v->mv_size);
     return 0;
 }
 
 static enum store_status put_one(struct inlining *in, MDB_txn *to, const struct named *n, const char *key)
 {
     MDB_val k = {n->key_bytes, (void *)(uintptr_t)key}, v;
-    enum store_status status = n->bytes != 0 ? extent_read(in->s, in->txn, n->at, n->bytes, &v) : STORE_OK;
+    enum store_status status = n->in_use ? extent_read(in->s, in->txn, n->at, n->bytes, &v) : STORE_OK;
     if (status != STORE_OK)
         return status;
-    int rc = n->bytes == 0 ? mdb_del(to, in->copy.dbi[DB_LIST], &k, NULL) : put_row(in, to, &k, &v);
+    int rc = !n->in_use ? mdb_del(to, in->copy.dbi[DB_LIST], &k, NULL) : put_row(in, to, &k, &v);
     return rc == 0 ? STORE_OK : store_fail(in->s, rc, "write the copy");
 }
 

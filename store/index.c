@@ -109,7 +109,6 @@ static struct log_batch *batch_of(struct store_txn *t, uint64_t workspace)
     return b;
 }
 
-#define LOG_RECORD_BYTES 4080 /* of a page: what LMDB needs several side by side for, it looks for through all free ones */
 
 static void batch_write(struct store_txn *t, struct log_batch *b)
 {
@@ -149,7 +148,7 @@ void index_move(struct store_txn *t, const struct store_report *old, const struc
     if (b == NULL)
         return;
     size_t bytes = entry_bytes[kind] + (kind == LOG_ADD ? r->url.n : 0);
-    if (b->entries != 0 && sizeof(struct log_head) + b->bytes.n + bytes > LOG_RECORD_BYTES)
+    if (b->entries != 0 && sizeof(struct log_head) + b->bytes.n + bytes > PAGE_VALUE_BYTES)
         batch_write(t, b);
     struct log_entry e = {.kind = (uint8_t)kind,
                           .id = r->id,

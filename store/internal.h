@@ -54,7 +54,7 @@ struct store_txn {
     struct cached *spare;
     struct cached *named;             /* the project that project_for found last, still listed by its name; or NULL */
     MDB_cursor *cursors[TXN_CURSORS]; /* NULL: not opened, or closed by a delete */
-    struct buf json, copy, copy_results;
+    struct buf json, copy;
     struct log_batch *batches;
     size_t batch_count, batch_cap;
     struct text_batch *texts; /* what it gathers for agents' full-text indexes */
@@ -156,6 +156,13 @@ enum store_status store_snapshot(struct store *s, MDB_txn **out);
 
 /* store_remap(s): take the map's size from the file, where another process made it larger. No transaction may be under way. */
 int store_remap(struct store *s);
+
+/*
+ * Bytes of a value that LMDB keeps on one page of the least size; what needs several side by side, it looks for through all free ones.
+ * store_page_value(s): of one on a page of its own, where it never moves, whatever the size of a page is here.
+ */
+#define PAGE_VALUE_BYTES ((size_t)4080)
+size_t store_page_value(const struct store *s);
 
 /* store_sync_dir(dir): so that a new name in it is there after a crash; 0, or -1 and errno. */
 int store_sync_dir(const char *dir);

@@ -11,13 +11,12 @@ static void piece_put(struct store_txn *t, struct tend *tend, uint64_t part, uin
 {
     struct key k;
     struct buf *b = &tend->part;
-    size_t n = b->n < EXTENT_LEAST - 1 ? EXTENT_LEAST - 1 : b->n; /* on a page of its own, where it never moves */
-    tend->cramped = tend->cramped || !txn_upkeep_fits(t, n);
+    tend->cramped = tend->cramped || !txn_upkeep_fits(t, b->n);
     segment_part_key(&k, tend->workspace, part, piece);
     if (!buf_ok(b))
         txn_fail(t, ENOMEM, "make a segment");
     else if (!tend->cramped)
-        extent_put(t, SPACE_PART, &k, &(struct str){b->p, b->n}, 1, n);
+        extent_put(t, SPACE_PART, &k, &(struct str){b->p, b->n}, 1);
     buf_free(b);
     tend->prepared = false;
 }

@@ -318,7 +318,8 @@ static enum store_status waiting(struct store_txn *t, const struct store_change 
 static bool finish_well_formed(const struct store_change *c)
 {
     if (c->status == REPORT_DONE)
-        return c->score >= 0 && c->score <= 100 && c->result >= RESULT_GOOD && c->result <= RESULT_BAD && c->results.n != 0;
+        return c->score >= 0 && c->score <= 100 && c->result >= RESULT_GOOD && c->result <= RESULT_BAD && c->results.n != 0 &&
+               c->results.n <= STORE_RESULTS_MAX && c->results.p[0] == '{';
     return c->status == REPORT_FAILED && c->error_code.n != 0 && c->error_code.n <= TEXT_MAX_BYTES && c->error_message.n <= TEXT_MAX_BYTES;
 }
 

@@ -9,8 +9,7 @@
  * as that, or the JSON itself, is no longer than a page, it is the value. Else it comes in pieces that LMDB keeps on a page each: what it
  * needs several pages side by side for, it looks for through all free ones. The first byte tells; no JSON begins with one of these.
  */
-#define PIECE_BYTES 4080 /* the byte included */
-#define RESULTS_MAX ((size_t)64 << 20) /* more than an auditor may send */
+#define PIECE_BYTES PAGE_VALUE_BYTES /* the byte included */
 #define LEVEL 3
 enum { PIECE_LAST, PIECE_MORE, PACKED_1 };
 
@@ -41,12 +40,15 @@ static struct packer *packer_of(struct store *s)
     return s->packer;
 }
 
+/* With a sum, for a check tells no more than that it is right. */
 static bool can_pack(struct packer *p)
 {
-    if (p != NULL && p->to == NULL)
-        p->to = ZSTD_createCCtx();
     if (p != NULL && p->like_to == NULL)
         p->like_to = ZSTD_createCDict(result_like.p, result_like.n, LEVEL);
+    if (p != NULL && p->to == NULL && (p->to = ZSTD_createCCtx()) != NULL) {
+        ZSTD_CCtx_setParameter(p->to, ZSTD_c_checksumFlag, 1);
+        ZSTD_CCtx_refCDict(p->to, p->like_to);
+    }
     return p != NULL && p->to != NULL && p->like_to != NULL;
 }
 
@@ -66,7 +68,7 @@ static struct str pack(struct store_txn *t, struct str json)
     size_t most = ZSTD_compressBound(json.n);
     buf_reset(&t->json);
     char *to = can_pack(p) ? buf_reserve(&t->json, 1 + most) : NULL;
-    size_t n = to == NULL ? 0 : ZSTD_compress_usingCDict(p->to, to + 1, most, json.p, json.n, p->like_to);
+    size_t n = to == NULL ? 0 : ZSTD_compress2(p->to, to + 1, most, json.p, json.n);
     if (to == NULL || ZSTD_isError(n) || 1 + n >= json.n)
         return json;
     *to = PACKED_1;
@@ -79,7 +81,7 @@ static enum store_status unpack(struct store *s, struct str packed, struct str *
     struct packer *p = packer_of(s);
     struct buf json = {0};
     unsigned long long bytes = ZSTD_getFrameContentSize(packed.p + 1, packed.n - 1);
-    if (bytes > RESULTS_MAX) /* or unknown */
+    if (bytes > STORE_RESULTS_MAX) /* or unknown */
         return store_corrupt(s, "the results of a report");
     char *to = can_unpack(p) ? buf_reserve(&json, bytes + 1) : NULL;
     if (to == NULL)

@@ -42,11 +42,11 @@ uint64_t spare_take(struct spare *p, uint64_t count)
     return page;
 }
 
-static bool insert_run(struct spare *p, size_t at, struct run run)
+static bool insert_run(struct spare *p, size_t at, struct page_run run)
 {
     if (p->count == p->cap) {
         size_t cap = p->cap == 0 ? 64 : p->cap * 2;
-        struct run *more = realloc(p->runs, cap * sizeof(*more));
+        struct page_run *more = realloc(p->runs, cap * sizeof(*more));
         if (more == NULL)
             return false;
         p->runs = more;
@@ -58,7 +58,7 @@ static bool insert_run(struct spare *p, size_t at, struct run run)
     return true;
 }
 
-void spare_give(struct spare *p, struct run run)
+void spare_give(struct spare *p, struct page_run run)
 {
     size_t at = run_behind(p, run.page);
     bool before = at > 0 && p->runs[at - 1].page + p->runs[at - 1].count == run.page;
@@ -79,18 +79,18 @@ void spare_give(struct spare *p, struct run run)
 
 static int by_page(const void *a, const void *b)
 {
-    const struct run *x = a, *y = b;
+    const struct page_run *x = a, *y = b;
     return x->page < y->page ? -1 : x->page > y->page;
 }
 
-bool spare_rest(struct spare *p, uint64_t first, struct run *used, size_t count)
+bool spare_rest(struct spare *p, uint64_t first, struct page_run *used, size_t count)
 {
     p->count = 0;
     p->end = first;
     if (count != 0)
         qsort(used, count, sizeof(*used), by_page);
     for (size_t i = 0; i < count; i++) {
-        if (used[i].page > p->end && !insert_run(p, p->count, (struct run){p->end, used[i].page - p->end}))
+        if (used[i].page > p->end && !insert_run(p, p->count, (struct page_run){p->end, used[i].page - p->end}))
             return false;
         if (used[i].page + used[i].count > p->end)
             p->end = used[i].page + used[i].count;

@@ -8,12 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct run {
+struct page_run {
     uint64_t page, count;
 };
 
 struct spare {
-    struct run *runs;
+    struct page_run *runs;
     size_t count, cap;
     uint64_t end; /* pages from here on were never in use */
 };
@@ -22,10 +22,10 @@ struct spare {
 uint64_t spare_take(struct spare *p, uint64_t count);
 
 /* spare_give(p, run): they are free again; where memory is short, not before the list is made anew. */
-void spare_give(struct spare *p, struct run run);
+void spare_give(struct spare *p, struct page_run run);
 
 /* spare_rest(p, used, count): all but the runs ${used}, which are sorted here; ${first}: pages before it are never free. False when memory is short. */
-bool spare_rest(struct spare *p, uint64_t first, struct run *used, size_t count);
+bool spare_rest(struct spare *p, uint64_t first, struct page_run *used, size_t count);
 
 void spare_free(struct spare *p);
 

@@ -205,7 +205,7 @@ enum store_status store_open(const struct store_options *options, struct store *
     s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;
     s->chunk_shift = options->chunk_shift != 0 ? options->chunk_shift : CHUNK_ROWS_SHIFT;
     s->log_entries = options->log_entries != 0 ? options->log_entries : LOG_ENTRIES;
-    s->part_bytes = options->part_bytes != 0 ? options->part_bytes : EXTENT_LEAST;
+    s->part_bytes = options->part_bytes != 0 ? options->part_bytes : PAGE_VALUE_BYTES + 1;
     snprintf(s->dir, sizeof(s->dir), "%s", options->dir);
     enum store_status status = options->must_exist && !has_store(options->dir) ? STORE_NOT_FOUND : STORE_OK;
     if (status != STORE_OK)
@@ -247,6 +247,13 @@ void store_close(struct store *s)
     free(s->reports);
     free(s->projects);
     free(s);
+}
+
+size_t store_page_value(const struct store *s)
+{
+    MDB_stat stat;
+    mdb_env_stat(s->env, &stat);
+    return stat.ms_psize - (4096 - PAGE_VALUE_BYTES);
 }
 
 int store_remap(struct store *s)

@@ -19,6 +19,8 @@
 #include "change.h"
 
 /* Format of the records on disk. New code reads N and N-1. */
+#define STORE_RESULTS_MAX 65536 /* bytes of a report's results: an object of JSON */
+
 #ifndef STORE_FORMAT_VERSION
 #define STORE_FORMAT_VERSION 4
 #endif

@@ -198,7 +198,7 @@ void text_make_put(struct store_txn *t, struct text_maker *m, const struct ulid 
     const struct str pieces[] = {{(const char *)&head, sizeof(head)}, buf_view(&m->hashes), buf_view(&m->at),  buf_view(&m->ids),
                                  buf_view(&m->seqs),                  buf_view(&m->lengths), buf_view(&m->lists)};
     if (made_well(m))
-        extent_put(t, SPACE_TEXT_PART, &k, pieces, sizeof(pieces) / sizeof(*pieces), 0);
+        extent_put(t, SPACE_TEXT_PART, &k, pieces, sizeof(pieces) / sizeof(*pieces));
     else
         txn_fail(t, ENOMEM, "make a part of the full-text index");
     text_make_free(m);

@@ -361,7 +361,7 @@ enum store_status store_file_ahead(struct store *s, bool *waited)
     *waited = longer || (rc == 0 && settled);
     if (rc == 0)
         return STORE_OK;
-    store_fail(s, rc, "sync what work in the background put, or makes the file longer");
+    store_fail(s, rc, "sync what work in the background put, or the file's new end");
     return STORE_IO;
 }
 

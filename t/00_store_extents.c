@@ -76,7 +76,7 @@ static void put(struct store_txn *t, uint64_t number, uint64_t seed, size_t n)
     enum space space = part_key(&key, number);
     struct str all = content(seed, n);
     const struct str pieces[] = {{all.p, n / 3}, {NULL, 0}, {all.p + n / 3, n - n / 3}};
-    extent_put(t, space, &key, pieces, 3, 0);
+    extent_put(t, space, &key, pieces, 3);
     ck_status(store_txn_error(t), STORE_OK);
 }
 
@@ -511,7 +511,7 @@ START_TEST(the_file_ends_where_the_map_may_and_what_finds_no_room_is_undone)
         struct key key;
         enum space space = part_key(&key, count);
         const struct str all = content(count, 10 * PAGE);
-        extent_put(t, space, &key, &all, 1, 0);
+        extent_put(t, space, &key, &all, 1);
         status = store_commit(t);
         ck_assert(status == STORE_OK || status == STORE_FULL);
     }
@@ -745,7 +745,7 @@ START_TEST(a_row_that_names_what_cannot_be_is_told_and_nothing_is_read)
     kit_reopen(&k); /* and what is free is looked for among such */
     struct store_txn *t = begin();
     part_key(&key, 3);
-    extent_put(t, SPACE_PART, &key, &STR("a part of its own, longer than a row"), 1, 0);
+    extent_put(t, SPACE_PART, &key, &STR("a part of its own, longer than a row"), 1);
     enum store_status status = store_commit(t);
     ck_assert(status == STORE_OK || status == STORE_FULL);
     txn = look();

@@ -56,7 +56,7 @@ static uint64_t run_at(uint64_t page)
     return 0;
 }
 
-static void mark(struct run run, bool now)
+static void mark(struct page_run run, bool now)
 {
     kit_assert(run.page >= FIRST && run.page + run.count <= PAGES);
     for (uint64_t i = run.page; i < run.page + run.count; i++) {
@@ -65,14 +65,14 @@ static void mark(struct run run, bool now)
     }
 }
 
-static struct run take(uint64_t count)
+static struct page_run take(uint64_t count)
 {
     uint64_t want = best(count), end = p.end;
-    static struct run before[PAGES];
+    static struct page_run before[PAGES];
     size_t runs = p.count;
     if (runs != 0)
         memcpy(before, p.runs, runs * sizeof(*before));
-    struct run run = {spare_take(&p, count), count};
+    struct page_run run = {spare_take(&p, count), count};
     if (want == 0)
         ck_assert_uint_eq(run.page, end);
     for (size_t i = 0; i < runs && want != 0; i++)
@@ -83,7 +83,7 @@ static struct run take(uint64_t count)
     return run;
 }
 
-static void give(struct run run)
+static void give(struct page_run run)
 {
     spare_give(&p, run);
     mark(run, false);
@@ -92,7 +92,7 @@ static void give(struct run run)
 START_TEST(what_is_taken_is_nobody_elses_and_what_is_given_joins_what_it_touches)
 {
     enum { HELD = 60 };
-    struct run held[HELD];
+    struct page_run held[HELD];
     size_t count = 0;
     uint64_t seed = 11 + (uint64_t)_i;
     for (int i = 0; i < 4000; i++) {
@@ -102,7 +102,7 @@ START_TEST(what_is_taken_is_nobody_elses_and_what_is_given_joins_what_it_touches
             size_t at = kit_random(&seed) % count;
             uint64_t part = kit_random(&seed) % 3 == 0 ? kit_random(&seed) % held[at].count : 0;
             if (part != 0) { /* its end alone */
-                give((struct run){held[at].page + held[at].count - part, part});
+                give((struct page_run){held[at].page + held[at].count - part, part});
                 held[at].count -= part;
             } else {
                 give(held[at]);
@@ -120,7 +120,7 @@ START_TEST(what_is_taken_is_nobody_elses_and_what_is_given_joins_what_it_touches
 END_TEST
 
 /* Columns: what is given in that order, in the end one run. */
-static const struct run joined[][3] = {
+static const struct page_run joined[][3] = {
     {{5, 2}, {7, 3}, {10, 1}},
     {{10, 1}, {7, 3}, {5, 2}},
     {{5, 2}, {10, 1}, {7, 3}},
@@ -129,8 +129,8 @@ static const struct run joined[][3] = {
 START_TEST(runs_that_touch_become_one_on_either_side_or_on_both)
 {
     p.end = 20;
-    spare_give(&p, (struct run){1, 2});
-    spare_give(&p, (struct run){15, 2});
+    spare_give(&p, (struct page_run){1, 2});
+    spare_give(&p, (struct page_run){15, 2});
     for (int i = 0; i < 3; i++)
         spare_give(&p, joined[_i][i]);
     ck_assert_uint_eq(p.count, 3);
@@ -143,9 +143,9 @@ END_TEST
 START_TEST(the_shortest_run_that_fits_is_taken_from_and_the_end_grows_only_where_none_does)
 {
     p.end = 100;
-    spare_give(&p, (struct run){10, 9});
-    spare_give(&p, (struct run){30, 4});
-    spare_give(&p, (struct run){50, 5});
+    spare_give(&p, (struct page_run){10, 9});
+    spare_give(&p, (struct page_run){30, 4});
+    spare_give(&p, (struct page_run){50, 5});
     ck_assert_uint_eq(spare_take(&p, 4), 30);
     ck_assert_uint_eq(spare_take(&p, 4), 50);
     ck_assert_uint_eq(run_at(54), 1);
@@ -162,18 +162,18 @@ START_TEST(the_rest_is_all_that_no_run_has_whatever_their_order)
 {
     uint64_t seed = 5 + (uint64_t)_i;
     for (int round = 0; round < 50; round++) {
-        struct run used[100];
+        struct page_run used[100];
         size_t count = 0;
         memset(in_use, 0, sizeof(in_use));
         uint64_t last = FIRST;
         for (uint64_t at = FIRST + kit_random(&seed) % 3; count < (size_t)round * 2 && at < PAGES - 40; at += kit_random(&seed) % 4) {
-            used[count] = (struct run){at, 1 + kit_random(&seed) % 9};
+            used[count] = (struct page_run){at, 1 + kit_random(&seed) % 9};
             mark(used[count], true);
             last = at += used[count++].count;
         }
         for (size_t i = count; i > 1; i--) {
             size_t other = kit_random(&seed) % i;
-            struct run swap = used[i - 1];
+            struct page_run swap = used[i - 1];
             used[i - 1] = used[other];
             used[other] = swap;
         }
@@ -186,7 +186,7 @@ END_TEST
 
 START_TEST(the_rest_of_runs_that_lie_over_each_other_is_what_none_has)
 {
-    struct run used[] = {{10, 4}, {3, 2}, {11, 1}, {12, 5}, {3, 2}};
+    struct page_run used[] = {{10, 4}, {3, 2}, {11, 1}, {12, 5}, {3, 2}};
     ck_assert(spare_rest(&p, FIRST, used, 5));
     ck_assert_uint_eq(p.count, 2);
     ck_assert_uint_eq(run_at(1), 2);
@@ -197,7 +197,7 @@ END_TEST
 
 START_TEST(without_any_run_nothing_is_free_before_the_end)
 {
-    spare_give(&p, (struct run){3, 4});
+    spare_give(&p, (struct page_run){3, 4});
     ck_assert(spare_rest(&p, FIRST, NULL, 0));
     ck_assert_uint_eq(p.count, 0);
     ck_assert_uint_eq(spare_take(&p, 7), FIRST);

@@ -5,7 +5,7 @@
  *
  * Workspace 1 has REPORTS reports, workspace 2 a tenth as many. 2,000 projects of uneven size; URLs of 40 to 120 characters made of shared
  * words and numbers; one report in ten waits for its grade, or (graded) none; (one) all are of a single project. What the checks of
- * a graded one found is `{}`, or (results=BYTES) an object of so many bytes, the same for all. The same seed always, so the same data.
+ * a graded one found is `{}`, or (results=BYTES) an object of so many bytes, of which packing takes a quarter. The same seed always, so the same data.
  */
 #include "core/api/render.h"
 
@@ -74,19 +74,31 @@ static void make_url(const char *host, char *to, size_t size)
 }
 
 #define RESULTS_LEAST 16
-#define CHECK_MOST 160 /* bytes of one check */
 
-/* Of the shape that an auditor's have: checks, and in the last member what is missing of ${size}. */
+static size_t own_from, own_upto; /* of them, what is each report's own */
+
 static void make_results(size_t size)
 {
-    buf_adds(&found, "{");
-    for (unsigned i = 0; found.n + CHECK_MOST + RESULTS_LEAST <= size; i++)
-        buf_printf(&found, "\"check_%u\":{\"category\":\"%s\",\"importance\":\"%s\",\"passed\":%s,\"value\":%u,\"message\":\"%s\"},", i,
-                   i < 30 ? "seo" : "security", i % 3 ? "medium" : "high", i % 5 ? "true" : "false", i * 7919, words[i * 11 % WORDS]);
-    buf_adds(&found, "\"more\":\"");
-    for (size_t i = 0; found.n + strlen("\"}") < size; i++)
-        buf_add(&found, &words[i / 3 % WORDS][i % 3], 1);
+    buf_adds(&found, "{\"more\":\"");
+    own_from = found.n;
+    own_upto = size - strlen("\"}");
+    while (found.n < own_upto)
+        buf_adds(&found, "x");
     buf_adds(&found, "\"}");
+}
+
+/* What packing makes little shorter, another one for each report. */
+static struct str next_results(void)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    static uint64_t x = 88172645463325252;
+    for (size_t i = own_from; i < own_upto; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        found.p[i] = digits[x >> 40 & 63];
+    }
+    return buf_view(&found);
 }
 
 static void row(uint64_t id, int workspace, const char *host, const char *url, int score)
@@ -140,7 +152,7 @@ static void batch(int workspace, unsigned count)
                                  .issues_medium = pick(9),
                                  .issues_low = pick(9),
                                  .issues_passed = 30,
-                                 .results = buf_view(&found)};
+                                 .results = next_results()};
         store_apply(t, &c, now, &a);
         must((enum store_status)a.status, "finish");
     }
