@@ -91,6 +91,12 @@ void writer_drop_channel(struct writer *w, uint64_t id)
     w->dropped[w->dropped_count++] = id;
 }
 
+void writer_channel_left(struct writer *w, uint64_t id)
+{
+    w->left = writer_grow(w->left, w->left_count, &w->left_room, sizeof(*w->left));
+    w->left[w->left_count++] = (struct left){id, clock_mono_ms()};
+}
+
 void peer_free(struct peer *p)
 {
     channel_close(&p->channel);
@@ -134,7 +140,7 @@ void peers_remove_gone(struct writer *w)
             continue;
         }
         if (p->id != 0)
-            writer_drop_channel(w, p->id);
+            writer_channel_left(w, p->id);
         if (p->role == ROLE_AUDITOR && p->greeted)
             auditor_leaves(w, p);
         readers = readers || p->role != ROLE_AUDITOR;

@@ -78,6 +78,17 @@ static void drop_stale_channels(struct writer *w)
     store_abort(t);
 }
 
+/* those of senders that left so long ago that they do not come back for an answer */
+static void drop_left_channels(struct writer *w, uint64_t now)
+{
+    size_t due = 0;
+    for (; due < w->left_count && now - w->left[due].at_ms >= STALE_CHANNEL_MS; due++)
+        note_stale(w, w->left[due].channel, 0);
+    w->left_count -= due;
+    if (due != 0)
+        memmove(w->left, w->left + due, w->left_count * sizeof(*w->left));
+}
+
 /* what is older than it is to be kept, a slice a turn */
 static void retain(struct writer *w)
 {
@@ -115,6 +126,7 @@ void upkeep_on_time(struct writer *w)
         w->stale_at_ms = 0;
         drop_stale_channels(w);
     }
+    drop_left_channels(w, now);
 }
 
 /* That takes as long as a turn may, and all the time of a disk that stalls. */

@@ -136,6 +136,7 @@ int writer_run(struct process *p)
     free(w.peers);
     free(w.batch);
     held_free(&w);
+    free(w.left);
     free(w.dropped);
     queue_free(w.queue);
     close(w.epoll);

@@ -38,6 +38,10 @@ struct item {
     uint64_t handed_us; /* findings: when their auditor got the page */
 };
 
+struct left {
+    uint64_t channel, at_ms;
+};
+
 struct writer {
     struct process *process;
     struct store *store;
@@ -49,7 +53,9 @@ struct writer {
     size_t batch_count, batch_room, applied; /* the first ${applied} of them are in ${txn} */
     struct store_txn *txn;                   /* of the batch, from its first change on; NULL: not begun, or it failed */
     enum store_status status;                /* of that */
-    uint64_t *dropped; /* channels whose senders are gone */
+    struct left *left; /* channels whose senders are gone, and may come back for a while; the earliest first */
+    size_t left_count, left_room;
+    uint64_t *dropped; /* those that did not */
     size_t dropped_count, dropped_room;
     struct item *held; /* findings that found no room, oldest first */
     size_t held_count, held_room, held_bytes;
@@ -78,7 +84,10 @@ struct writer {
 /* writer_grow(array, count, room, size): ${array} with room for one more; the writer cannot go on without memory, so it ends where there is none. */
 void *writer_grow(void *array, size_t count, size_t *room, size_t size);
 
-/* writer_batch_add(w, peer, sequence): a new item of the batch, its change to be filled in. writer_drop_channel(w, id): its sender is gone. */
+/* writer_channel_left(w, id): its sender is gone. */
+void writer_channel_left(struct writer *w, uint64_t id);
+
+/* writer_batch_add(w, peer, sequence): a new item of the batch, its change to be filled in. writer_drop_channel(w, id): its sender does not come back. */
 struct item *writer_batch_add(struct writer *w, struct peer *peer, uint64_t sequence);
 /* item_decode(item, payload): copy ${payload} and read the change in it; false where it is none. */
 bool item_decode(struct item *item, struct str payload);
