@@ -221,9 +221,26 @@ struct checking {
     MDB_txn *txn;
     store_problem_fn *problem;
     void *arg;
+    bool lost;
 };
 
 /* The first is told: a file that is not the right one has them all. */
+static bool find_lost(void *arg, const struct extent_at *at)
+{
+    struct checking *c = arg;
+    MDB_val v;
+    if (extent_is_named(c->s, c->txn, at) && extent_read(c->s, c->txn, at->at, at->bytes, &v) != STORE_OK)
+        c->lost = true;
+    return !c->lost;
+}
+
+enum store_status extent_look(struct store *s, MDB_txn *txn)
+{
+    struct checking c = {.s = s, .txn = txn};
+    enum store_status status = extent_each(s, txn, find_lost, &c);
+    return c.lost ? STORE_CORRUPT : status;
+}
+
 static bool check_one(void *arg, const struct extent_at *at)
 {
     struct checking *c = arg;
@@ -255,7 +272,7 @@ enum store_status extent_check(struct store *s, MDB_txn *txn, store_problem_fn *
     struct buf used = {0};
     struct spare spare = {0};
     uint64_t free_pages = 0, pages = 0;
-    enum store_status status = check_rows(&(struct checking){s, txn, problem, arg});
+    enum store_status status = check_rows(&(struct checking){.s = s, .txn = txn, .problem = problem, .arg = arg});
     if (status == STORE_OK)
         status = extent_used(s, txn, &used);
     struct page_run *runs = (struct page_run *)(void *)used.p;

@@ -79,6 +79,9 @@ enum store_status extent_read_id(struct store *s, MDB_txn *txn, uint64_t *out);
 /* extent_opened(s, txn): open the file, unless it is. */
 enum store_status extent_opened(struct store *s, MDB_txn *txn);
 
+/* extent_look(s, txn): is all there that is in use? STORE_CORRUPT where the file is too short. */
+enum store_status extent_look(struct store *s, MDB_txn *txn);
+
 /* extent_used(s, txn, out): the runs of pages that rows name, as struct page_run; to be freed. */
 enum store_status extent_used(struct store *s, MDB_txn *txn, struct buf *out);
 

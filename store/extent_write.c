@@ -101,6 +101,8 @@ static enum store_status open_whole(struct store *s)
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = look(s, txn, mdb_txn_id(txn) + 1);
+    if (status == STORE_OK)
+        status = extent_look(s, txn);
     store_read_end(s);
     return status;
 }

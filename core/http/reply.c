@@ -7,6 +7,7 @@
 #include "json_out.h"
 #include "limit.h"
 #include "../doors.h"
+#include "../log.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -264,8 +265,23 @@ void reply_error(struct request *r, enum err err, const char *format, ...)
     buf_free(&body);
 }
 
+#define TROUBLE_EVERY_MS 10000
+
+/* Whoever asks hears only that it is not their fault; what is wrong is for who runs the server. */
+static void tell_trouble(const struct request *r, enum store_status status)
+{
+    static uint64_t told_ms;
+    uint64_t now = clock_mono_ms();
+    if ((status != STORE_CORRUPT && status != STORE_IO) || r->store == NULL || store_why(r->store)[0] == '\0' ||
+        (told_ms != 0 && now - told_ms < TROUBLE_EVERY_MS))
+        return;
+    told_ms = now;
+    log_error("requests cannot be answered from the store: %s", store_why(r->store));
+}
+
 void reply_store_error(struct request *r, enum store_status status)
 {
+    tell_trouble(r, status);
     reply_error(r, err_of_store(status), NULL);
 }
 
