@@ -699,7 +699,7 @@ START_TEST(check_says_what_is_wrong_with_the_file_once_and_though_nothing_is_in_
     store_close(k.s);
     damages[_i].happen();
     k.s = kit_store(k.dir, STORE_READ, 0);
-    if (damages[_i].opens) { /* there is nothing to lack */
+    if (damages[_i].happen == make_short) { /* there is nothing to lack */
         kit_check_clean(k.s);
         return;
     }
