@@ -7,7 +7,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#ifndef SLICE_US
 #define SLICE_US 2000
+#endif
 #define SLICES_PATIENT 128 /* more than so many become longer, so that work ends that others' changes add to all the time */
 
 struct later {
@@ -24,7 +26,9 @@ static uint64_t clock_us(clockid_t clock)
 }
 
 /* a page that came from the disk counts as much as so many that lay in memory, where this process had not looked at them yet */
+#ifndef FAULTS_A_READ
 #define FAULTS_A_READ 64
+#endif
 
 static long faults(void)
 {

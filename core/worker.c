@@ -128,15 +128,21 @@ static void begin_drain(struct worker *w, bool stopping)
     streams_drain(w);
 }
 
+/* That what was sent has left is told by the loop's next turn, and until then nothing more is read from that connection or sent to it. */
+static int wait_ms(const struct worker *w)
+{
+    int most = w->sent ? 0 : w->draining ? TICK_MS / 10 : TICK_MS;
+    return later_wait_ms(w, streams_wait_ms(w, link_wake_ms(w->link, doors_wake_ms(w->doors, most))));
+}
+
 static void turn(struct worker *w)
 {
     struct score *score = w->process->score;
     process_beat(w->process);
     score_set(score->busy_since_ms, 0);
-    int most = link_wake_ms(w->link, doors_wake_ms(w->doors, w->draining ? TICK_MS / 10 : TICK_MS));
-    int waited = h2o_evloop_run(w->ctx.loop, later_wait_ms(w, streams_wait_ms(w, most)));
-    if (waited != 0 && errno != EINTR)
+    if (h2o_evloop_run(w->ctx.loop, wait_ms(w)) != 0 && errno != EINTR)
         log_error("epoll: %s", strerror(errno));
+    w->sent = false;
     worker_look_at_clock(w);
     store_read_end(w->store);
     later_run(w);

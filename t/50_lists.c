@@ -278,6 +278,30 @@ START_TEST(a_list_too_large_with_results_asks_for_a_smaller_page)
 }
 END_TEST
 
+/* ---- in slices ---- */
+
+/* An answer that a later turn of the loop gave lets the connection go on at once, not with the next event or tick. */
+START_TEST(a_list_in_slices_does_not_keep_its_connection_waiting)
+{
+    enum { LISTS = 24, TICK_MS = 250 };
+    ck_assert_int_eq(setenv("ASSAYD", "./t/small_assayd", 1), 0);
+    struct server *s = server_new(&(struct server_options){.workers = 1, .origin = origin});
+    server_start(s);
+    for (size_t i = 0; i < COUNT(seeds); i++)
+        report_queued(s, seeds[i]);
+    struct client *client = client_new(s);
+    int64_t began = now_ms();
+    for (int i = 0; i < LISTS; i++) {
+        struct response *r = http_kept(client, .path = text("/api/v1/reports?search=%c&sort_by=url", 'a' + i)); /* what was found before takes no slices */
+        expect_status(r, 200);
+    }
+    int64_t took = now_ms() - began;
+    ck_assert_msg(took < LISTS / 4 * TICK_MS, "%d lists on a connection took %lld ms", LISTS, (long long)took);
+    client_free(client);
+    server_free(s);
+}
+END_TEST
+
 /* ---- pages ---- */
 
 START_TEST(the_envelope_is_laravels)
@@ -457,6 +481,7 @@ int main(void)
     tcase_add_test(tcase, items_are_the_record_without_results);
     tcase_add_test(tcase, include_results_adds_them_to_every_item);
     tcase_add_test(tcase, a_list_too_large_with_results_asks_for_a_smaller_page);
+    tcase_add_test(tcase, a_list_in_slices_does_not_keep_its_connection_waiting);
     tcase_add_test(tcase, the_envelope_is_laravels);
     tcase_add_loop_test(tcase, links_lead_through_the_whole_list_and_keep_the_query, 0, COUNT(walks));
     tcase_add_test(tcase, a_page_past_the_end_is_empty_with_null_bounds);

@@ -24,13 +24,13 @@ static void send_next(struct pieces *p)
     bool good = p->more(r, &p->out) && buf_ok(&p->out) && p->out.n > 0 && p->out.n <= p->left;
     store_read_end(r->store);
     if (!good) {
-        h2o_send(r->h2o, NULL, 0, H2O_SEND_STATE_ERROR);
+        reply_send(r, NULL, 0, H2O_SEND_STATE_ERROR);
         return;
     }
     p->left -= p->out.n;
     conn_hold(r->conn, p->out.cap);
     h2o_iovec_t part = {p->out.p, p->out.n};
-    h2o_send(r->h2o, &part, 1, p->left == 0 ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
+    reply_send(r, &part, 1, p->left == 0 ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }
 
 static void on_proceed(h2o_generator_t *generator, h2o_req_t *req)
@@ -45,7 +45,7 @@ void reply_pieces(struct request *r, int status, size_t length, reply_more_fn *m
     *p = (struct pieces){.generator = {on_proceed, NULL}, .r = r, .more = more, .left = length};
     reply_begin(r, status, "application/json", length, &p->generator);
     if (r->is_head)
-        h2o_send(r->h2o, NULL, 0, H2O_SEND_STATE_FINAL);
+        reply_send(r, NULL, 0, H2O_SEND_STATE_FINAL);
     else
         send_next(p);
 }

@@ -130,6 +130,12 @@ static void start_reply(struct request *r, int status, size_t length, h2o_genera
     r->worker->replying = false;
 }
 
+void reply_send(struct request *r, h2o_iovec_t *body, size_t count, h2o_send_state_t state)
+{
+    r->worker->sent = true;
+    h2o_send(r->h2o, body, count, state);
+}
+
 static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t *body)
 {
     static h2o_generator_t nothing_more = {NULL, NULL};
@@ -141,7 +147,7 @@ static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t
         status = err_row(ERR_RATE_LIMITED)->status;
     }
     start_reply(r, status, length, &nothing_more);
-    h2o_send(r->h2o, body, body != NULL && !r->is_head ? 1 : 0, H2O_SEND_STATE_FINAL);
+    reply_send(r, body, body != NULL && !r->is_head ? 1 : 0, H2O_SEND_STATE_FINAL);
 }
 
 void reply_begin(struct request *r, int status, const char *type, size_t length, h2o_generator_t *generator)

@@ -38,4 +38,7 @@ void reply_safety_headers(struct request *r);
  */
 void reply_begin(struct request *r, int status, const char *type, size_t length, h2o_generator_t *generator);
 
+/* reply_send(r, body, count, state): what follows. All of it goes this way, so that the loop knows. */
+void reply_send(struct request *r, h2o_iovec_t *body, size_t count, h2o_send_state_t state);
+
 #endif

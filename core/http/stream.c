@@ -136,7 +136,7 @@ static void send_part(struct stream *st)
     st->beat_at_ms = st->r->worker->now_ms + STREAM_BEAT_MS;
     st->r->sent_bytes += part.len;
     conn_hold(st->r->conn, st->out.cap);
-    h2o_send(st->r->h2o, &part, part.len > 0 ? 1 : 0, st->ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
+    reply_send(st->r, &part, part.len > 0 ? 1 : 0, st->ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }
 
 /* Look what there is, and send it; where a part is on its way, look again when it is taken. */
