@@ -128,6 +128,33 @@ enum store_status extent_read(struct store *s, MDB_txn *txn, uint64_t at, uint64
     return STORE_OK;
 }
 
+#define WARM_BYTES ((uint64_t)2 << 20)
+#define WARM_STEP ((uint64_t)128 << 10) /* Linux reads no more at once of what it is told to, where the disk takes no more */
+#define WARM_WAITS 64                   /* then it came, and had to go again */
+#define WARM_SHARE 4                    /* of the machine's memory */
+
+static bool is_warm(struct store *s, uint64_t end)
+{
+    const uint8_t *map = map_upto(s, end);
+    unsigned char there = 0;
+    return map == NULL || mincore((void *)(uintptr_t)(map + end - PAGE_BYTES), PAGE_BYTES, &there) != 0 || (there & 1) != 0;
+}
+
+bool store_warm(struct store *s)
+{
+    struct extents *e = s->extents;
+    struct stat st;
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (e == NULL || e->fd < 0 || fstat(e->fd, &st) != 0 || e->warm >= (uint64_t)st.st_size || e->warm >= memory / WARM_SHARE)
+        return false;
+    if (e->warm != 0 && e->warm_waits++ < WARM_WAITS && !is_warm(s, e->warm))
+        return true;
+    e->warm_waits = 0;
+    for (uint64_t end = e->warm + WARM_BYTES; e->warm < end; e->warm += WARM_STEP)
+        posix_fadvise(e->fd, (off_t)e->warm, (off_t)WARM_STEP, POSIX_FADV_WILLNEED);
+    return true;
+}
+
 enum store_status extent_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out)
 {
     struct extent_ref ref;

@@ -347,6 +347,12 @@ void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
 enum store_status store_file_ahead(struct store *s, bool *waited) __attribute__((warn_unused_result));
 
 /*
+ * store_warm(s): ask the disk for some more of what lists are looked up in, unless it has not brought what it was asked for last; false: it was
+ * asked for all, or for as much as a quarter of the machine's memory. So the first lists after a start do not wait for it page by page.
+ */
+bool store_warm(struct store *s);
+
+/*
  * store_purge_ahead(s, limit, pause, arg): between transactions, read what the next CHANGE_PURGE takes, so that it does not wait for the disk
  * or make up for a long log while it holds one. How many records, up to ${limit}, it should be told to delete; 0: a pause
  * came before that was known, ask again first.

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -932,6 +933,58 @@ START_TEST(a_deleted_workspace_leaves_none_of_its_parts)
 }
 END_TEST
 
+/* ---- what is read ahead of the first lists ---- */
+
+static size_t pages_in_memory(void)
+{
+    size_t pages = file_bytes() / PAGE, there = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *p = mmap(NULL, pages * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+    unsigned char *in = calloc(pages, 1);
+    kit_assert(fd >= 0 && p != MAP_FAILED && in != NULL && mincore(p, pages * PAGE, in) == 0);
+    for (size_t i = 0; i < pages; i++)
+        there += in[i] & 1;
+    free(in);
+    munmap(p, pages * PAGE);
+    close(fd);
+    return there;
+}
+
+static void forget(void)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    kit_assert(fd >= 0 && fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0);
+    close(fd);
+}
+
+/* In a directory of the disk: what lies in memory alone is always there. */
+START_TEST(a_store_is_warmed_a_little_at_a_time_to_its_end)
+{
+    enum { LONG_PARTS = 160, LEAST_TURNS = 4, MOST_TURNS = 10000, TRIES = 3 };
+    bool warm = false;
+    kit_close(&k);
+    strcpy(k.dir, "warm-XXXXXX");
+    ck_assert(mkdtemp(k.dir) != NULL);
+    snprintf(path, sizeof(path), "%s/parts.dat", k.dir);
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    for (uint64_t i = 0; i < LONG_PARTS; i++)
+        commit_one(i, sizeof(bytes));
+    for (int tries = 0; tries < TRIES && !warm; tries++) { /* who needs memory may take what just came */
+        unsigned turns = 0;
+        store_close(k.s);
+        forget();
+        k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+        for (; store_warm(k.s) && turns < MOST_TURNS; turns++)
+            usleep(1000);
+        ck_assert(turns >= LEAST_TURNS && turns < MOST_TURNS);
+        for (int looks = 0; looks < 100 && !warm; looks++, usleep(1000)) /* the last of it is on its way */
+            warm = pages_in_memory() == file_bytes() / PAGE;
+    }
+    ck_assert(warm);
+    ck_assert(!store_warm(k.s));
+}
+END_TEST
+
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
 
 int main(void)
@@ -957,6 +1010,7 @@ int main(void)
     tcase_add_test(tc, a_part_in_data_mdb_is_on_one_page_of_its_own);
     tcase_add_test(tc, another_process_reads_its_snapshot_as_it_was_and_the_file_stops_growing_once_it_is_over);
     tcase_add_test(tc, a_deleted_workspace_leaves_none_of_its_parts);
+    tcase_add_test(tc, a_store_is_warmed_a_little_at_a_time_to_its_end);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -1,7 +1,7 @@
 /*
  * The first lists of a process that has just opened the store: `run_lists_first DATA-DIR [cold]`. A line for each list: its name, and in
  * milliseconds the longest slice by the clock and of the processor, and all slices likewise; then how many there were. Each is asked of a
- * store opened anew, and (cold) with nothing of its file in memory; that takes a file which no other process has open.
+ * store opened anew, and (cold) with nothing of its files in memory; that takes files which no other process has open.
  * `run_lists_first DATA-DIR projects COUNT` makes a store of so many projects first, of a report each.
  */
 #include "bench.h"
@@ -96,10 +96,10 @@ static void open_store(const char *dir, enum store_mode mode)
 }
 
 /* what was written and nobody has mapped leaves the memory */
-static void forget_file(const char *dir)
+static void forget_file(const char *dir, const char *name)
 {
     char path[4096];
-    snprintf(path, sizeof(path), "%s/data.mdb", dir);
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fsync(fd) != 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
         die(path);
@@ -178,8 +178,10 @@ int main(int argc, char **argv)
         open_store(argv[1], STORE_READ);
         must(store_usage(s, &u), "usage");
         store_close(s);
-        if (cold)
-            forget_file(argv[1]);
+        if (cold) {
+            forget_file(argv[1], "data.mdb");
+            forget_file(argv[1], "parts.dat");
+        }
         open_store(argv[1], STORE_READ);
         ask(i, (lists[i].projects ? u.projects : u.reports) / (lists[i].per_page * 2));
         store_close(s);
