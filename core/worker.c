@@ -93,7 +93,7 @@ static void look_at_secrets(struct worker *w)
 
 static void start(struct worker *w, struct process *p)
 {
-    *w = (struct worker){.process = p, .conf = p->conf, .now_ms = clock_mono_ms()};
+    *w = (struct worker){.process = p, .conf = p->conf, .warming = true, .now_ms = clock_mono_ms()};
     w->base_url = str_of(p->conf->base_url[0] != '\0' ? p->conf->base_url : p->listeners[0].url);
     if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) /* libcurl's IDN goes by it */
         log_warn("the locale C.UTF-8 is missing: international domain names are refused");
@@ -131,7 +131,7 @@ static void begin_drain(struct worker *w, bool stopping)
 /* That what was sent has left is told by the loop's next turn, and until then nothing more is read from that connection or sent to it. */
 static int wait_ms(const struct worker *w)
 {
-    int most = w->sent ? 0 : w->draining ? TICK_MS / 10 : TICK_MS;
+    int most = w->sent ? 0 : w->warming ? 1 : w->draining ? TICK_MS / 10 : TICK_MS;
     return later_wait_ms(w, streams_wait_ms(w, link_wake_ms(w->link, doors_wake_ms(w->doors, most))));
 }
 
@@ -146,6 +146,7 @@ static void turn(struct worker *w)
     worker_look_at_clock(w);
     store_read_end(w->store);
     later_run(w);
+    w->warming = w->warming && store_warm(w->store);
     look_at_secrets(w);
     link_tick(w->link);
     turns_tick(w);

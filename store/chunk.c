@@ -37,68 +37,179 @@ bool chunk_read(struct part_reader *r, struct chunk *c)
 
 /* ---- grams ---- */
 
+/* The rows of the code that has so many present ones before it; how many numbers they are. */
+static uint32_t rows_at(const struct chunk *c, uint32_t before, const uint16_t **rows)
+{
+    *rows = c->postings + c->gram_at[before];
+    return c->gram_at[before + 1] - c->gram_at[before];
+}
+
+/* Present codes before that one. */
+static uint32_t present_before(const struct chunk *c, uint32_t gram)
+{
+    uint32_t word = gram / 64, n = c->before[word / BEFORE_STEP] + bit_count(c->present[word] & ((1ull << gram % 64) - 1));
+    for (uint32_t i = word & ~(BEFORE_STEP - 1u); i < word; i++)
+        n += bit_count(c->present[i]);
+    return n;
+}
+
 /* The rows of one code; how many numbers they are. */
 static uint32_t gram_rows(const struct chunk *c, uint32_t gram, const uint16_t **rows)
 {
-    uint32_t word = gram / 64;
-    if (!bit_test(c->present, gram))
-        return 0;
-    uint32_t at = c->before[word / BEFORE_STEP] + bit_count(c->present[word] & ((1ull << gram % 64) - 1));
-    for (uint32_t i = word & ~(BEFORE_STEP - 1u); i < word; i++)
-        at += bit_count(c->present[i]);
-    *rows = c->postings + c->gram_at[at];
-    return c->gram_at[at + 1] - c->gram_at[at];
+    *rows = NULL;
+    return bit_test(c->present, gram) ? rows_at(c, present_before(c, gram), rows) : 0;
+}
+
+static bool is_bitmap(const struct chunk *c, uint32_t count)
+{
+    return count >= 4 * c->bitmap;
+}
+
+static uint64_t bitmap_word(const uint16_t *rows, uint32_t i)
+{
+    const uint16_t *at = rows + (size_t)4 * i;
+    return (uint64_t)at[0] | (uint64_t)at[1] << 16 | (uint64_t)at[2] << 32 | (uint64_t)at[3] << 48;
 }
 
 static void bits_add(const struct chunk *c, const uint16_t *rows, uint32_t count, uint64_t *bits)
 {
-    if (count < 4 * c->bitmap) {
+    if (!is_bitmap(c, count))
         for (uint32_t i = 0; i < count; i++)
             bit_set(bits, rows[i]);
-        return;
-    }
-    for (uint32_t i = 0; i < c->bitmap; i++) {
-        const uint16_t *at = rows + (size_t)4 * i;
-        bits[i] |= (uint64_t)at[0] | (uint64_t)at[1] << 16 | (uint64_t)at[2] << 32 | (uint64_t)at[3] << 48;
-    }
+    else
+        for (uint32_t i = 0; i < c->bitmap; i++)
+            bits[i] |= bitmap_word(rows, i);
 }
 
-/* Leave of ${bits} what is in ${other}; how many that are. */
-static uint32_t bits_and(const struct chunk *c, const uint64_t *other, uint64_t *bits)
+static void all_rows(const struct chunk *c, uint64_t *bits)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < c->bitmap; i++) {
-        bits[i] &= other[i];
-        n += bit_count(bits[i]);
-    }
-    return n;
-}
-
-/* The rows that have all grams of the needle, all rows where it has none; how many. */
-static uint32_t candidates(const struct chunk *c, const struct search *s, uint64_t *bits)
-{
-    uint32_t left = c->head->rows;
     memset(bits, 0xff, c->bitmap * sizeof(*bits));
     if (c->head->rows % 64 != 0)
         bits[c->bitmap - 1] = (1ull << c->head->rows % 64) - 1;
+}
+
+/* Rows that are in both. */
+static uint32_t count_both(const struct chunk *c, const uint64_t *bits, const uint64_t *other)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->bitmap; i++)
+        n += bit_count(bits[i] & other[i]);
+    return n;
+}
+
+/* Leave of ${list} the rows of ${bits}, or of a bitmap among postings; how many that are. */
+static uint32_t list_and_bits(const uint64_t *bits, uint16_t *list, uint32_t n)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint16_t row = list[i];
+        list[left] = row;
+        left += bit_test(bits, row);
+    }
+    return left;
+}
+
+static uint32_t list_and(const struct chunk *c, const uint16_t *rows, uint32_t count, uint16_t *list, uint32_t n)
+{
+    uint64_t bits[CHUNK_WORDS] = {0};
+    uint32_t left = 0;
+    if (!is_bitmap(c, count)) {
+        bits_add(c, rows, count, bits);
+        return list_and_bits(bits, list, n);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint16_t row = list[i];
+        list[left] = row;
+        left += rows[row / 16] >> row % 16 & 1;
+    }
+    return left;
+}
+
+/* Leave of ${bits} the rows of a bitmap among postings; were there others? */
+static bool bits_and(const struct chunk *c, const uint16_t *rows, uint64_t *bits)
+{
+    uint64_t others = 0;
+    for (uint32_t i = 0; i < c->bitmap; i++) {
+        uint64_t left = bits[i] & bitmap_word(rows, i);
+        others |= bits[i] ^ left;
+        bits[i] = left;
+    }
+    return others != 0;
+}
+
+/*
+ * The rows that have all grams of the needle, all rows where it has none; how many. Where they are few, or the last gram took none away, their
+ * texts say sooner which of them have the needle than further grams do.
+ */
+static uint32_t candidates(const struct chunk *c, const struct search *s, uint64_t *bits)
+{
+    enum { FEW = 8, SOME = 64 };
+    uint16_t list[4 * CHUNK_WORDS];
+    uint32_t n = 0;
+    bool listed = false, done = false;
     for (size_t i = 0; i < s->gram_count; i++)
         if (!bit_test(c->present, s->grams[i]))
             return 0;
-    for (size_t i = 0; i < s->gram_count && left != 0; i++) {
+    all_rows(c, bits);
+    for (size_t i = 0; i < s->gram_count && !done; i++) {
+        const uint16_t *rows;
+        uint32_t count = gram_rows(c, s->grams[i], &rows), before = listed ? n : count;
+        if (!listed && is_bitmap(c, count)) {
+            done = !bits_and(c, rows, bits) && i > 0;
+            continue;
+        }
+        if (!listed)
+            memcpy(list, rows, count * sizeof(*list));
+        n = listed ? list_and(c, rows, count, list, n) : list_and_bits(bits, list, count);
+        listed = true;
+        done = n <= FEW || (n <= SOME && n == before);
+    }
+    if (!listed)
+        return count_both(c, bits, bits);
+    memset(bits, 0, c->bitmap * sizeof(*bits));
+    bits_add(c, list, n, bits);
+    return n;
+}
+
+void chunk_order(const struct chunk *c, struct search *s)
+{
+    enum { ORDERED = 6 };
+    uint64_t left[CHUNK_WORDS], of[SEARCH_GRAMS][CHUNK_WORDS] = {{0}};
+    s->ordered = true;
+    all_rows(c, left);
+    for (size_t i = 0; i < s->gram_count; i++) {
         const uint16_t *rows;
         uint32_t count = gram_rows(c, s->grams[i], &rows);
-        uint64_t other[CHUNK_WORDS] = {0};
-        bits_add(c, rows, count, other);
-        left = bits_and(c, other, bits);
+        bits_add(c, rows, count, of[i]);
     }
-    return left;
+    uint8_t order[SEARCH_GRAMS];
+    uint32_t grams[SEARCH_GRAMS];
+    memcpy(grams, s->grams, sizeof(grams));
+    for (uint8_t i = 0; i < s->gram_count; i++)
+        order[i] = i;
+    for (size_t done = 0; done < ORDERED && done < s->gram_count; done++) {
+        size_t best = done;
+        uint32_t least = UINT32_MAX;
+        for (size_t i = done; i < s->gram_count; i++) {
+            uint32_t n = count_both(c, left, of[order[i]]);
+            best = n < least ? i : best;
+            least = n < least ? n : least;
+        }
+        uint8_t chosen = order[best];
+        memmove(order + done + 1, order + done, best - done);
+        order[done] = chosen;
+        for (uint32_t i = 0; i < c->bitmap; i++)
+            left[i] &= of[chosen][i];
+    }
+    for (size_t i = 0; i < s->gram_count; i++)
+        s->grams[i] = grams[order[i]];
 }
 
 bool chunk_has(const struct chunk *c, uint32_t gram, uint32_t row)
 {
     const uint16_t *rows;
     uint32_t low = 0, high = gram_rows(c, gram, &rows);
-    if (high >= 4 * c->bitmap)
+    if (is_bitmap(c, high))
         return rows[row / 16] >> row % 16 & 1;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -116,13 +227,14 @@ static void match_two(const struct chunk *c, const struct search *s, uint64_t *b
     const uint8_t *needle = (const uint8_t *)s->needle.p;
     uint32_t pair = (uint32_t)search_sorts[needle[0]] << 6 | search_sorts[needle[1]];
     const uint16_t *rows;
-    for (uint64_t left = c->present[pair]; left != 0; left &= left - 1) {
-        uint32_t count = gram_rows(c, pair << 6 | (uint32_t)__builtin_ctzll(left), &rows);
-        bits_add(c, rows, count, bits);
+    uint32_t first = c->present[pair] == 0 ? 0 : present_before(c, pair << 6), count = bit_count(c->present[pair]);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t n = rows_at(c, first + i, &rows);
+        bits_add(c, rows, n, bits);
     }
     for (uint32_t before = 0; before < 64; before++) {
-        uint32_t count = gram_rows(c, before << 12 | pair, &rows);
-        bits_add(c, rows, count, bits);
+        uint32_t n = gram_rows(c, before << 12 | pair, &rows);
+        bits_add(c, rows, n, bits);
     }
 }
 
@@ -132,12 +244,9 @@ static void match_two(const struct chunk *c, const struct search *s, uint64_t *b
 static uint32_t settle(const struct chunk *c, const struct search *s, uint64_t *maybe, uint64_t *bits)
 {
     uint32_t left = 0;
-    for (uint32_t i = 0; i < c->head->words; i++) {
-        if (!search_in_word(s, (struct str){(const char *)c->words + c->word_at[i], c->word_at[i + 1] - c->word_at[i]}))
-            continue;
+    for (uint32_t i = 0; (i = search_word(s, c->words, c->word_at, i, c->head->words)) < c->head->words; i++)
         for (uint32_t j = 0; j < c->bitmap; j++)
             bits[j] |= c->word_bits[(size_t)i * c->bitmap + j];
-    }
     for (uint32_t j = 0; j < c->bitmap; j++) {
         maybe[j] &= ~bits[j];
         left += bit_count(maybe[j]);

@@ -57,6 +57,12 @@ static inline size_t chunk_bytes(const struct chunk *c)
 }
 
 /*
+ * chunk_order(c, s): what rules out most of this chunk's rows is asked first from now on, of what is left after that the most, and so on: in others
+ * it will be much the same. The grams of neighbouring letters say much the same too, so some few say nearly all.
+ */
+void chunk_order(const struct chunk *c, struct search *s);
+
+/*
  * chunk_match(c, s, from, q, bits): set the bit of each row that has the needle. false: the query paused, and ${from}, 0 at first, is where the
  * same call goes on.
  */

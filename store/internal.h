@@ -87,6 +87,13 @@ struct seen_report {
     MDB_val value;
 };
 
+/* Bytes of the map that were found in memory. */
+#define SEEN_THERE 4096
+struct seen_there {
+    uintptr_t at;
+    int64_t until_ms; /* CLOCK_MONOTONIC */
+};
+
 #define HIDE_ITEMS 131072 /* of a collection that the end of a sync itself looks at (sync_purge.c): some ten milliseconds */
 
 struct store {
@@ -100,6 +107,7 @@ struct store {
     size_t snapshot; /* LMDB's transaction id of the one under way */
     struct seen_key seen_keys[SEEN_KEYS];
     struct seen_report seen_reports[SEEN_REPORTS];
+    struct seen_there seen_there[SEEN_THERE];
     size_t dying_snapshot; /* the transaction that dying was read in */
     uint64_t dying;
     uint64_t file_bytes; /* writer: data.mdb is at least that long */
@@ -175,7 +183,7 @@ enum store_status store_see_key(struct store *s, const uint8_t *hash, MDB_val *o
 enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out);
 
 /* store_ahead(s, p, n): these bytes of the map are looked at next: let them come from the disk together, should they not be in memory. */
-void store_ahead(const struct store *s, const void *p, size_t n);
+void store_ahead(struct store *s, const void *p, size_t n);
 
 /* store_record(value, size): the value as a packed record of ${size} bytes, NULL when it is another size. */
 static inline const void *store_record(MDB_val value, size_t size)

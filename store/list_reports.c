@@ -94,7 +94,7 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
 /* ---- searching a segment ---- */
 
 /* A search goes through most of a chunk; while it does, the next one may come. */
-static void chunk_ahead(const struct store *s, const struct segment *g, uint32_t at)
+static void chunk_ahead(struct store *s, const struct segment *g, uint32_t at)
 {
     if (at < g->chunk_count)
         store_ahead(s, g->chunks[at].head, chunk_bytes(&g->chunks[at]));
@@ -110,6 +110,8 @@ static enum store_status search_chunks(struct report_list *l, const struct segme
         chunk_ahead(l->s, g, found->chunks);
         chunk_ahead(l->s, g, found->chunks + 1);
         l->worked = true;
+        if (!l->search.ordered)
+            chunk_order(&g->chunks[found->chunks], &l->search);
         if (!chunk_match(&g->chunks[found->chunks], &l->search, &found->from, l->q, found->bits + found->chunks * words))
             return STORE_AGAIN;
     }

@@ -133,6 +133,7 @@ void search_ready(struct search *s)
     s->never = s->needle.n != 0 && memchr(s->needle.p, 0, s->needle.n) != NULL;
     choose_places(s);
     choose_grams(s);
+    s->ordered = s->gram_count <= 1;
 }
 
 bool search_begin(struct search *s, struct str needle)
@@ -364,13 +365,22 @@ bool search_matches(const struct search *s, struct str text)
     return find(s, &pair, from, last) <= last;
 }
 
-bool search_in_word(const struct search *s, struct str word)
+uint32_t search_word(const struct search *s, const uint8_t *words, const uint32_t *offset, uint32_t from, uint32_t count)
 {
-    const uint8_t *p = (const uint8_t *)word.p;
-    for (size_t at = 0; at + s->needle.n <= word.n; at++)
-        if ((p[at] | s->masks[0]) == s->want[0] && matches_at(s, p + at))
-            return true;
-    return false;
+    struct pair pair;
+    size_t n = s->needle.n;
+    if (from >= count || offset[count] < n)
+        return count;
+    pair_of(s, &pair);
+    const uint8_t *at = words + offset[from], *last = words + offset[count] - n;
+    for (; (at = find(s, &pair, at, last)) <= last; at++) {
+        size_t place = (size_t)(at - words);
+        while (offset[from + 1] <= place)
+            from++;
+        if (place + n <= offset[from + 1])
+            return from;
+    }
+    return count;
 }
 
 void search_end(struct search *s)

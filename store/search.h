@@ -43,6 +43,7 @@ struct search {
     size_t first, second; /* the two places looked at */
     uint32_t grams[SEARCH_GRAMS];
     size_t gram_count;
+    bool ordered; /* by what a chunk says: see chunk_order */
     bool never; /* the needle has a NUL, and no text has one */
     uint8_t *allocated;
     uint8_t folded[3 * 256];
@@ -63,9 +64,14 @@ static inline struct str search_key(const struct search *s)
     return (struct str){s->needle.p, 2 * s->needle.n};
 }
 
-/* search_matches(s, text): TEXT_PAD bytes behind it may be read. search_in_word(s, word): of a folded text that ends there. */
+/* search_matches(s, text): TEXT_PAD bytes behind it may be read. */
 bool search_matches(const struct search *s, struct str text);
-bool search_in_word(const struct search *s, struct str word);
+
+/*
+ * search_word(s, words, offset, from, count): the first from ${from} on that has the needle, ${count} where none has, of folded words one behind
+ * the other, w from offset[w] to offset[w + 1]; TEXT_PAD bytes behind the last may be read.
+ */
+uint32_t search_word(const struct search *s, const uint8_t *words, const uint32_t *offset, uint32_t from, uint32_t count);
 
 /* search_lacks(s, grams): are there three letters of the needle that do not come in what ${grams} was noted of? */
 bool search_lacks(const struct search *s, const uint64_t *grams);

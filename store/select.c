@@ -96,20 +96,34 @@ static bool key_below(const struct sort_key *a, const struct sort_key *b)
 
 #define LOOKS_A_PAUSE 4 /* at elements far apart, each on pages of its own that may have to come from the disk */
 
-/* The first rank between run->low and run->high whose key is not below ${key}; false where a pause came between. */
-static bool rank_below(const struct selection *s, const struct run *run, const struct sort_key *key, uint32_t *out)
+/* Where in a span of ${width} the ${want}-th of ${all} is likely to be. */
+static uint32_t likely(uint32_t width, uint64_t want, uint64_t all)
 {
-    uint32_t low = run->low, high = run->high;
-    for (unsigned looks = 0; low < high; looks++) {
-        uint32_t middle = low + (high - low) / 2;
+    uint64_t at = all == 0 ? 0 : width * want / all;
+    return at < width ? (uint32_t)at : width - 1;
+}
+
+/*
+ * The first rank between run->low and run->high whose key is not below ${key}: looked for from where it is likely to be in steps that double, and
+ * between the last two by halves. False where a pause came between.
+ */
+static bool rank_below(const struct selection *s, const struct run *run, const struct sort_key *key, uint32_t likely_at, uint32_t *out)
+{
+    uint32_t low = run->low, high = run->high, step = 8, next = likely_at;
+    for (unsigned looks = 0; low < high; looks++, step *= 2) {
         struct sort_key at;
         if (looks % LOOKS_A_PAUSE == 0 && s->pause(s->pause_arg))
             return false;
-        key_at(s->view, run, s->sort, middle, &at);
-        if (key_below(&at, key))
-            low = middle + 1;
+        key_at(s->view, run, s->sort, next, &at);
+        bool below = key_below(&at, key);
+        if (below)
+            low = next + 1;
         else
-            high = middle;
+            high = next;
+        if ((high - low) / 2 <= step)
+            next = low + (high - low) / 2;
+        else
+            next = below ? low + step : high - step;
     }
     *out = low;
     return true;
@@ -131,25 +145,33 @@ static size_t widest(const struct run *runs, size_t count, uint32_t *width)
     return at;
 }
 
-/* Every run's low becomes the rank at which the part before ${from} ends; false where a pause came between. */
+/*
+ * Every run's low becomes the rank at which the part before ${from} ends; false where a pause came between. Runs are much alike, so what is where
+ * the cut is likely to be in one is near it; each second time the middle one is taken, which halves at least that run whatever they are.
+ */
 static bool cut(const struct selection *s, uint64_t from)
 {
     const struct view *v = s->view;
     struct run *runs = s->runs;
     size_t count = s->count;
     uint32_t width;
+    uint64_t below = 0, all = 0; /* the matches that are before all runs' low, and between low and high */
+    bool halve = false;
     for (size_t i = 0; i < count; i++) {
         runs[i].low = 0;
         runs[i].high = runs[i].ranks;
+        all += runs[i].count;
     }
-    for (size_t w = widest(runs, count, &width); width != 0; w = widest(runs, count, &width)) {
-        uint32_t rank = rank_of(&runs[w], matches_below(&runs[w], runs[w].low) + width / 2), at[count];
+    for (size_t w = widest(runs, count, &width); width != 0; w = widest(runs, count, &width), halve = !halve) {
+        uint64_t want = from - below, place = 0;
+        uint32_t skip = halve ? width / 2 : likely(width, want, all);
+        uint32_t rank = rank_of(&runs[w], matches_below(&runs[w], runs[w].low) + skip), at[count];
         struct sort_key pivot;
-        uint64_t place = 0;
         key_at(v, &runs[w], s->sort, rank, &pivot);
         for (size_t i = 0; i < count; i++) {
-            at[i] = rank;
-            if (i != w && !rank_below(s, &runs[i], &pivot, &at[i]))
+            uint32_t ranks = runs[i].high - runs[i].low;
+            at[i] = i == w ? rank : runs[i].low;
+            if (i != w && ranks != 0 && !rank_below(s, &runs[i], &pivot, at[i] + likely(ranks, skip, width), &at[i]))
                 return false;
             place += matches_below(&runs[i], at[i]);
         }
@@ -159,6 +181,8 @@ static bool cut(const struct selection *s, uint64_t from)
             else
                 runs[i].high = at[i];
         }
+        all = place < from ? all - (place + 1 - below) : place - below;
+        below = place < from ? place + 1 : below;
     }
     return true;
 }

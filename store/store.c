@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Columns: status, phrase. */
@@ -272,12 +273,28 @@ static bool in_memory(uintptr_t at, uintptr_t page)
     return mincore((void *)(at & ~(page - 1)), page, &there) == 0 && (there & 1) != 0;
 }
 
+#define THERE_MS 1000 /* what was in memory is taken to be for so long: to ask costs as much as to search some dozen URLs */
+
+static int64_t coarse_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 /* The advice looks at every page, so it is given only where some are not there; whatever comes of it changes no answer. */
-void store_ahead(const struct store *s, const void *p, size_t n)
+void store_ahead(struct store *s, const void *p, size_t n)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)p, from = at & ~(page - 1);
-    if (s->sparing && n != 0 && !(in_memory(at, page) && in_memory(at + n / 2, page) && in_memory(at + n - 1, page)))
-        madvise((void *)from, at + n - from, MADV_WILLNEED);
+    struct seen_there *seen = &s->seen_there[(at / page * 0x9e3779b97f4a7c15ull >> 32) % SEEN_THERE];
+    int64_t now;
+    if (!s->sparing || n == 0 || (now = coarse_ms(), seen->at == at && now < seen->until_ms))
+        return;
+    *seen = (struct seen_there){at, now + THERE_MS};
+    if (in_memory(at, page) && in_memory(at + n / 2, page) && in_memory(at + n - 1, page))
+        return;
+    seen->at = 0;
+    madvise((void *)from, at + n - from, MADV_WILLNEED);
 }
 
 /* One try at a snapshot: the kept transaction, or a first one. */

@@ -347,8 +347,9 @@ void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
 enum store_status store_file_ahead(struct store *s, bool *waited) __attribute__((warn_unused_result));
 
 /*
- * store_warm(s): ask the disk for some more of what lists are looked up in, unless it has not brought what it was asked for last; false: it was
- * asked for all, or for as much as a quarter of the machine's memory. So the first lists after a start do not wait for it page by page.
+ * store_warm(s): so that the first lists after a start need not wait for what they are looked up in piece by piece: the writer asks the disk for
+ * some more of it, unless that has not brought what it was asked for last, and readers map what has come. False: there is no more to do, or as
+ * much as a quarter of the machine's memory has come, or it does not come.
  */
 bool store_warm(struct store *s);
 
