@@ -128,6 +128,14 @@ static void begin_drain(struct worker *w, bool stopping)
     streams_drain(w);
 }
 
+static void warm(struct worker *w)
+{
+    if (!w->warming || w->now_ms == w->warmed_ms)
+        return;
+    w->warming = store_warm(w->store);
+    w->warmed_ms = w->now_ms;
+}
+
 /* That what was sent has left is told by the loop's next turn, and until then nothing more is read from that connection or sent to it. */
 static int wait_ms(const struct worker *w)
 {
@@ -146,7 +154,7 @@ static void turn(struct worker *w)
     worker_look_at_clock(w);
     store_read_end(w->store);
     later_run(w);
-    w->warming = w->warming && store_warm(w->store);
+    warm(w);
     look_at_secrets(w);
     link_tick(w->link);
     turns_tick(w);

@@ -47,7 +47,8 @@ struct worker {
     bool draining;      /* takes no new connections, answers with Connection: close */
     bool stopping;      /* draining, and idle connections are closed at once */
     bool replying;      /* a reply of ours is being started: the filter for the library's own errors leaves it alone */
-    bool warming;       /* the store, since the start */
+    bool warming;       /* the store, since the start, */
+    uint64_t warmed_ms; /* and when last */
     bool sent;          /* something, since the loop called */
     uint64_t now_ms;    /* CLOCK_MONOTONIC when somebody last came, asked or answered, or the loop had called all; it sleeps in between */
     char id[32]; /* the last request id made here, hex: a random half and a counter */

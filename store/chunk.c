@@ -153,16 +153,18 @@ static uint32_t candidates(const struct chunk *c, const struct search *s, uint64
     all_rows(c, bits);
     for (size_t i = 0; i < s->gram_count && !done; i++) {
         const uint16_t *rows;
-        uint32_t count = gram_rows(c, s->grams[i], &rows), before = listed ? n : count;
-        if (!listed && is_bitmap(c, count)) {
+        uint32_t count = gram_rows(c, s->grams[i], &rows), before = n;
+        if (listed) {
+            n = list_and(c, rows, count, list, n);
+            done = n <= FEW || (n <= SOME && n == before);
+        } else if (is_bitmap(c, count)) {
             done = !bits_and(c, rows, bits) && i > 0;
-            continue;
-        }
-        if (!listed)
+        } else {
             memcpy(list, rows, count * sizeof(*list));
-        n = listed ? list_and(c, rows, count, list, n) : list_and_bits(bits, list, count);
-        listed = true;
-        done = n <= FEW || (n <= SOME && n == before);
+            n = list_and_bits(bits, list, count);
+            listed = true;
+            done = n <= FEW;
+        }
     }
     if (!listed)
         return count_both(c, bits, bits);
