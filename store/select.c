@@ -110,7 +110,7 @@ static uint32_t likely(uint32_t width, uint64_t want, uint64_t all)
 static bool rank_below(const struct selection *s, const struct run *run, const struct sort_key *key, uint32_t likely_at, uint32_t *out)
 {
     uint32_t low = run->low, high = run->high, step = 8, next = likely_at;
-    for (unsigned looks = 0; low < high; looks++, step *= 2) {
+    for (unsigned looks = 0; low < high; looks++) {
         struct sort_key at;
         if (looks % LOOKS_A_PAUSE == 0 && s->pause(s->pause_arg))
             return false;
@@ -120,10 +120,12 @@ static bool rank_below(const struct selection *s, const struct run *run, const s
             low = next + 1;
         else
             high = next;
-        if ((high - low) / 2 <= step)
+        if ((high - low) / 2 <= step) {
             next = low + (high - low) / 2;
-        else
+        } else {
             next = below ? low + step : high - step;
+            step *= 2;
+        }
     }
     *out = low;
     return true;
