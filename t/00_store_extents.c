@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -985,6 +986,46 @@ START_TEST(a_store_is_warmed_a_little_at_a_time_to_its_end)
 }
 END_TEST
 
+static long faults(void)
+{
+    struct rusage usage;
+    kit_assert(getrusage(RUSAGE_SELF, &usage) == 0);
+    return usage.ru_minflt + usage.ru_majflt;
+}
+
+static void look_through(MDB_txn *txn, uint64_t number)
+{
+    struct key key;
+    MDB_val v;
+    enum space space = part_key(&key, number);
+    ck_status(extent_get(k.s, txn, space, &key, &v), STORE_OK);
+    for (size_t at = 0; at < v.mv_size; at += PAGE)
+        (void)((const volatile uint8_t *)v.mv_data)[at];
+}
+
+/* All of it is in memory, as it was just written: what is left is that this process is told where. */
+START_TEST(what_a_reader_was_warmed_with_it_looks_at_without_a_fault)
+{
+    enum { LONG_PARTS = 160, MOST_TURNS = 10000, PAGES_A_FAULT = 100 };
+    unsigned turns = 0;
+    for (uint64_t i = 0; i < LONG_PARTS; i++)
+        commit_one(i, sizeof(bytes));
+    store_close(k.s);
+    k.s = kit_store(k.dir, STORE_READ, MAP_BYTES);
+    for (; store_warm(k.s) && turns < MOST_TURNS; turns++)
+        usleep(100);
+    ck_assert(turns > 1 && turns < MOST_TURNS);
+    MDB_txn *txn = look();
+    look_through(txn, 0); /* what is looked up in data.mdb comes as well */
+    look_through(txn, LONG_PARTS - 1);
+    long before = faults();
+    for (uint64_t i = 0; i < LONG_PARTS; i++)
+        look_through(txn, i);
+    ck_assert_int_lt(faults() - before, (long)(file_bytes() / PAGE / PAGES_A_FAULT));
+    mdb_txn_abort(txn);
+}
+END_TEST
+
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
 
 int main(void)
@@ -1011,6 +1052,9 @@ int main(void)
     tcase_add_test(tc, another_process_reads_its_snapshot_as_it_was_and_the_file_stops_growing_once_it_is_over);
     tcase_add_test(tc, a_deleted_workspace_leaves_none_of_its_parts);
     tcase_add_test(tc, a_store_is_warmed_a_little_at_a_time_to_its_end);
+#ifdef MADV_POPULATE_READ
+    tcase_add_test(tc, what_a_reader_was_warmed_with_it_looks_at_without_a_fault);
+#endif
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }
