@@ -186,7 +186,7 @@ bool store_warm(struct store *s)
         have_mapped(next, bytes);
     e->warm += bytes;
     e->warm_waits = 0;
-    return true;
+    return bytes == WARM_BYTES; /* what the file grows by from now on is in memory */
 }
 
 enum store_status extent_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out)
