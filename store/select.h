@@ -2,9 +2,9 @@
  * The page of a list out of several sorted sequences (runs), without merging them. Private to store/.
  *
  * A run is a segment's rows in the order of the sort with a bit for each that matches, or its matching rows alone where they are few, or the
- * view's own matching rows. To find which rows of each run come before the page, an element is taken from the middle of the run that is least
- * certain, looked up in all the others by binary search, and counted with bits: its place in the whole list narrows every run. So a page
- * costs the same wherever it lies.
+ * view's own matching rows. To find which rows of each run come before the page, an element is taken of the run that is least certain, from
+ * where the page is likely to begin in it and from its middle by turns, looked up in all the others, and counted with bits: its place in the
+ * whole list narrows every run. So a page costs much the same wherever it lies.
  */
 #ifndef ASSAY_STORE_SELECT_H
 #define ASSAY_STORE_SELECT_H
