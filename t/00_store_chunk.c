@@ -1,0 +1,205 @@
+/* Searches of a chunk, made here without a store, beside a look at each of its texts. */
+#include "t/00_store_kit.h"
+
+#include "../store/chunk.h"
+
+#include <strings.h>
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
+
+enum { ROWS_MAX = 1 << CHUNK_ROWS_SHIFT, URL_MAX = 400 };
+
+static char texts[ROWS_MAX][URL_MAX];
+static struct str urls[ROWS_MAX];
+static struct buf part;
+static struct chunk chunk;
+
+/* Columns: rows; words to choose from, of which the n-th comes in one of n rows where ${steep}, and each as often where not; of so many letters. */
+static const struct shape {
+    uint32_t rows, words;
+    bool steep;
+    unsigned letters;
+} shapes[] = {
+    {1, 4, false, 26},    {63, 20, true, 26},        {64, 20, false, 3},      {65, 5, true, 2},          {500, 300, true, 26},
+    {1000, 80, false, 4}, {ROWS_MAX, 600, true, 26}, {ROWS_MAX, 60, true, 6}, {ROWS_MAX, 900, false, 5}, {ROWS_MAX, 40, false, 26},
+};
+
+static size_t word(char *to, uint32_t number, unsigned letters)
+{
+    uint64_t seed = number + 77;
+    size_t n = 2 + kit_random(&seed) % 9;
+    for (size_t i = 0; i < n; i++)
+        to[i] = (char)('a' + kit_random(&seed) % letters);
+    return n;
+}
+
+static void make_url(const struct shape *shape, uint32_t row, uint64_t *seed)
+{
+    static const char marks[] = "/-.?=&%_";
+    char *p = texts[row];
+    for (uint64_t left = 1 + kit_random(seed) % 12; left > 0; left--) {
+        uint64_t of = kit_random(seed) % shape->words + 1;
+        p += word(p, (uint32_t)(shape->steep ? shape->words / of : of), shape->letters);
+        *p++ = marks[kit_random(seed) % (kit_random(seed) % 4 == 0 ? sizeof(marks) - 1 : 1)];
+    }
+    p += sprintf(p, "%u", row % 2 == 0 ? row : row % 97);
+    if (kit_random(seed) % 8 == 0)
+        texts[row][0] = (char)(texts[row][0] - ('a' - 'A'));
+    urls[row] = (struct str){texts[row], (size_t)(p - texts[row])};
+}
+
+static void make(const struct shape *shape, uint64_t seed)
+{
+    buf_free(&part);
+    part = (struct buf){0};
+    memset(texts, 0, sizeof(texts));
+    for (uint32_t i = 0; i < shape->rows; i++)
+        make_url(shape, i, &seed);
+    chunk_make(urls, shape->rows, sizeof(*urls), &part);
+    kit_assert(buf_ok(&part));
+    struct part_reader r = {(const uint8_t *)part.p, (const uint8_t *)part.p + part.n, false};
+    kit_assert(chunk_read(&r, &chunk) && chunk.head->rows == shape->rows);
+}
+
+static void teardown(void)
+{
+    buf_free(&part);
+}
+
+/* ---- what is asked ---- */
+
+/* Of a text's or, one behind the other, of frequent words that follow each other nowhere else; with a letter changed now and then. */
+static struct str needle_of(uint64_t *seed, char out[URL_MAX])
+{
+    struct str from = urls[kit_random(seed) % chunk.head->rows];
+    if (chunk.head->word_bytes != 0 && kit_random(seed) % 4 == 0)
+        from = (struct str){(const char *)chunk.words, chunk.head->word_bytes};
+    size_t most = kit_random(seed) % 4 == 0 ? 120 : 9, n = 1 + kit_random(seed) % most;
+    n = n > from.n ? from.n : n;
+    memcpy(out, from.p + kit_random(seed) % (from.n - n + 1), n);
+    out[n] = '\0';
+    if (kit_random(seed) % 8 == 0)
+        out[kit_random(seed) % n] = (char)('a' + kit_random(seed) % 26);
+    if (kit_random(seed) % 8 == 0 && *out >= 'a' && *out <= 'z')
+        *out = (char)(*out - ('a' - 'A'));
+    return (struct str){out, n};
+}
+
+static bool pause_always(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+/* ${other}: of whose rows the order was told that grams are asked in, NULL: of none's. */
+static void expect_match(struct str needle, const struct chunk *other, bool pauses)
+{
+    const struct store_list_query q = {.pause = pauses ? pause_always : NULL};
+    struct search s;
+    uint64_t bits[CHUNK_WORDS] = {0};
+    uint32_t from = 0;
+    kit_assert(search_begin(&s, needle));
+    if (other != NULL)
+        chunk_order(other, &s);
+    for (uint32_t turns = 0; !chunk_match(&chunk, &s, &from, &q, bits); turns++)
+        kit_assert(pauses && turns < chunk.head->rows);
+    for (uint32_t i = 0; i < ROWS_MAX; i++) {
+        bool has = i < chunk.head->rows && strcasestr(texts[i], needle.p) != NULL;
+        if (bit_test(bits, i) != has)
+            ck_abort_msg("\"%s\" is %s of \"%s\"", needle.p, has ? "a part" : "no part", texts[i]);
+    }
+    search_end(&s);
+}
+
+START_TEST(a_search_of_a_chunk_finds_the_rows_that_have_the_needle)
+{
+    enum { NEEDLES = 600 };
+    char needle[URL_MAX];
+    uint64_t seed = 3 + (uint64_t)_i;
+    make(&shapes[_i], seed);
+    for (int i = 0; i < NEEDLES; i++)
+        expect_match(needle_of(&seed, needle), i % 3 == 0 ? NULL : &chunk, i % 5 == 0);
+}
+END_TEST
+
+START_TEST(in_which_order_grams_are_asked_changes_no_answer)
+{
+    enum { NEEDLES = 300 };
+    static struct buf first;
+    char needle[URL_MAX];
+    uint64_t seed = 9;
+    make(&shapes[COUNT(shapes) - 2], 1);
+    first = part;
+    struct chunk other = chunk;
+    part = (struct buf){0};
+    make(&shapes[_i], 2);
+    for (int i = 0; i < NEEDLES; i++)
+        expect_match(needle_of(&seed, needle), &other, false);
+    buf_free(&first);
+}
+END_TEST
+
+/* The grams of a needle are as many as they were, whichever is asked first. */
+START_TEST(an_order_has_each_gram_once)
+{
+    char needle[URL_MAX];
+    uint64_t seed = 4;
+    make(&shapes[_i], 3);
+    for (int i = 0; i < 300; i++) {
+        struct search s;
+        kit_assert(search_begin(&s, needle_of(&seed, needle)));
+        struct search before = s;
+        chunk_order(&chunk, &s);
+        kit_assert(s.gram_count == before.gram_count);
+        for (size_t j = 0; j < s.gram_count; j++) {
+            int left = 0;
+            for (size_t l = 0; l < s.gram_count; l++)
+                left += (s.grams[l] == s.grams[j]) - (before.grams[l] == s.grams[j]);
+            kit_assert(left == 0);
+        }
+        search_end(&s);
+    }
+}
+END_TEST
+
+/* Words end where the next begins: what is at the end of the one and the beginning of the other is in neither. */
+START_TEST(a_word_is_the_first_that_has_the_needle_within_itself)
+{
+    static const char *const words[] = {"ab/", "abab", "/ba", "bbbb", "b-", "-aab", "a", "ba-b", "b"};
+    static const char *const needles[] = {"ab", "ba", "b/a", "/a", "bb",   "bbbb", "bbbbb", "b-a", "-",
+                                          "--", "a",  "aab", "B",  "abab", "-b",   "bab",   "c"};
+    uint8_t all[256] = {0};
+    uint32_t offset[COUNT(words) + 1] = {0};
+    for (int i = 0; i < COUNT(words); i++) {
+        memcpy(all + offset[i], words[i], strlen(words[i]));
+        offset[i + 1] = offset[i] + (uint32_t)strlen(words[i]);
+    }
+    for (int i = 0; i < COUNT(needles); i++) {
+        struct search s;
+        kit_assert(search_begin(&s, str_of(needles[i])));
+        for (uint32_t count = 0; count <= COUNT(words); count++) {
+            for (uint32_t from = 0; from <= count; from++) {
+                uint32_t want = from;
+                while (want < count && strcasestr(words[want], needles[i]) == NULL)
+                    want++;
+                ck_assert_msg(search_word(&s, all, offset, from, count) == want, "\"%s\" from %u to %u", needles[i], from, count);
+            }
+        }
+        search_end(&s);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store chunk");
+    TCase *tc = tcase_create("chunk");
+    tcase_add_checked_fixture(tc, NULL, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, a_search_of_a_chunk_finds_the_rows_that_have_the_needle, 0, COUNT(shapes));
+    tcase_add_loop_test(tc, in_which_order_grams_are_asked_changes_no_answer, 0, COUNT(shapes));
+    tcase_add_loop_test(tc, an_order_has_each_gram_once, 0, COUNT(shapes));
+    tcase_add_test(tc, a_word_is_the_first_that_has_the_needle_within_itself);
+    suite_add_tcase(suite, tc);
+    return kit_run(suite);
+}
