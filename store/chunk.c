@@ -97,12 +97,12 @@ static uint32_t count_both(const struct chunk *c, const uint64_t *bits, const ui
     return n;
 }
 
-/* Leave of ${list} the rows of ${bits}, or of a bitmap among postings; how many that are. */
-static uint32_t list_and_bits(const uint64_t *bits, uint16_t *list, uint32_t n)
+/* Into ${list}, which may be ${rows}, those of ${n} rows that are in ${bits}, or in postings; how many that are. */
+static uint32_t list_and_bits(const uint64_t *bits, const uint16_t *rows, uint32_t n, uint16_t *list)
 {
     uint32_t left = 0;
     for (uint32_t i = 0; i < n; i++) {
-        uint16_t row = list[i];
+        uint16_t row = rows[i];
         list[left] = row;
         left += bit_test(bits, row);
     }
@@ -115,7 +115,7 @@ static uint32_t list_and(const struct chunk *c, const uint16_t *rows, uint32_t c
     uint32_t left = 0;
     if (!is_bitmap(c, count)) {
         bits_add(c, rows, count, bits);
-        return list_and_bits(bits, list, n);
+        return list_and_bits(bits, list, n, list);
     }
     for (uint32_t i = 0; i < n; i++) {
         uint16_t row = list[i];
@@ -160,8 +160,7 @@ static uint32_t candidates(const struct chunk *c, const struct search *s, uint64
         } else if (is_bitmap(c, count)) {
             done = !bits_and(c, rows, bits) && i > 0;
         } else {
-            memcpy(list, rows, count * sizeof(*list));
-            n = list_and_bits(bits, list, count);
+            n = list_and_bits(bits, rows, count, list);
             listed = true;
             done = n <= FEW;
         }
@@ -187,8 +186,8 @@ void chunk_order(const struct chunk *c, struct search *s)
     uint8_t order[SEARCH_GRAMS];
     uint32_t grams[SEARCH_GRAMS];
     memcpy(grams, s->grams, sizeof(grams));
-    for (uint8_t i = 0; i < s->gram_count; i++)
-        order[i] = i;
+    for (size_t i = 0; i < s->gram_count; i++)
+        order[i] = (uint8_t)i;
     for (size_t done = 0; done < ORDERED && done < s->gram_count; done++) {
         size_t best = done;
         uint32_t least = UINT32_MAX;
