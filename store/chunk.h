@@ -2,7 +2,8 @@
  * A chunk: the URLs of up to 4,096 rows of a segment, and what makes searching them cheap. Private to store/.
  *
  *   grams    for each three letters that come in it, the rows in which they do: a list of them, or a bitmap where that is shorter
- *   words    for each frequent word, with what parts it from the next or from the one before, a bitmap of its rows
+ *   words    for each frequent word, with what parts it from the next or from the one before, a bitmap of its rows; and for what many others
+ *            begin or end with
  *   text     the URLs, one behind the other
  *
  * A needle can only be in rows that have all its letters by three. It is certain to be in those of a frequent word that it is part of, and

@@ -4,7 +4,8 @@
 
 #define PRESENT_WORDS (GRAM_CODES / 64)
 #define BEFORE_STEP 8
-#define FREQUENT 32 /* a word that one row in so many has */
+#define FREQUENT 64   /* a word that one row in so many has, */
+#define ROWS_LEAST 32 /* and no fewer than this */
 #define WORD_BYTES_MAX 64
 
 void *part_space(struct buf *out, size_t n)
@@ -254,7 +255,98 @@ static void each_word(struct words *w, uint32_t row, struct str url)
     }
 }
 
-/* By now ${last} is which of the frequent it is, from 1, and 0 for the others. */
+struct frequent {
+    struct buf texts, at; /* folded, one behind the other; where each begins, and the end */
+    uint32_t least, count;
+};
+
+/* Its number, from 1. */
+static uint32_t add_frequent(struct frequent *f, struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        uint8_t c = fold(text.p[i]);
+        buf_add(&f->texts, &c, 1);
+    }
+    uint32_t end = (uint32_t)f->texts.n;
+    buf_add(&f->at, &end, sizeof(end));
+    return ++f->count;
+}
+
+/* A word with what came before it is taken from its end, one with what comes after it from its beginning. */
+static struct str affix(const struct word *word, size_t n)
+{
+    bool end = !part_of_word(*word->text.p);
+    return (struct str){end ? word->text.p + word->text.n - n : word->text.p, n};
+}
+
+/* The byte by which the affix of ${n} bytes grows. */
+static uint8_t next_byte(const struct word *word, size_t n)
+{
+    const char *p = affix(word, n).p;
+    return fold(p == word->text.p ? p[n] : p[-1]);
+}
+
+/* To the front those whose affix of ${n} bytes grows by that byte; how many they are. */
+static size_t gather(struct word **all, size_t count, size_t n, uint8_t byte)
+{
+    size_t front = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct word *word = all[i];
+        if (word->text.n == n || next_byte(word, n) != byte)
+            continue;
+        all[i] = all[front];
+        all[front++] = word;
+    }
+    return front;
+}
+
+/*
+ * ${all} have an affix of ${n} bytes in common. One that as many rows have as a frequent word is kept as one: the longest there are, and a shorter one
+ * where what no longer one took still is as many.
+ */
+static void add_affixes(struct frequent *f, struct word **all, size_t count, size_t n)
+{
+    enum { LEAST = 4 }; /* of three letters the grams tell */
+    uint32_t rows[256] = {0}, left = 0;
+    size_t done = 0;
+    for (size_t i = 0; i < count; i++)
+        if (all[i]->text.n > n)
+            rows[next_byte(all[i], n)] += all[i]->rows;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        if (rows[byte] < f->least)
+            continue;
+        size_t with = gather(all + done, count - done, n, (uint8_t)byte);
+        add_affixes(f, all + done, with, n + 1);
+        done += with;
+    }
+    for (size_t i = 0; i < count; i++)
+        left += all[i]->last == 0 ? all[i]->rows : 0;
+    if (n < LEAST || left < f->least)
+        return;
+    uint32_t number = add_frequent(f, affix(all[0], n));
+    for (size_t i = 0; i < count; i++)
+        all[i]->last = all[i]->last == 0 ? number : all[i]->last;
+}
+
+/* From now on ${last} is which of the frequent a word has in it, from 1, and 0 where it has none. */
+static void choose_frequent(struct words *w, struct frequent *f)
+{
+    struct word **rare = calloc(w->count + 1, sizeof(*rare));
+    size_t begin = 0, end = w->count;
+    w->failed = w->failed || rare == NULL;
+    for (size_t i = 0; i < w->count && !w->failed; i++) {
+        struct word *word = &w->all[i];
+        word->last = word->rows < f->least ? 0 : add_frequent(f, word->text);
+        if (word->last == 0)
+            rare[part_of_word(*word->text.p) ? begin++ : --end] = word;
+    }
+    if (!w->failed) {
+        add_affixes(f, rare, begin, 0);
+        add_affixes(f, rare + end, w->count - end, 0);
+    }
+    free(rare);
+}
+
 static void mark_rows(const struct words *w, uint64_t *bits, uint32_t bitmap)
 {
     const uint32_t *met = (const uint32_t *)(const void *)w->met.p, *end = met + w->met.n / sizeof(*met);
@@ -268,34 +360,24 @@ static void mark_rows(const struct words *w, uint64_t *bits, uint32_t bitmap)
 static void put_words(const struct urls *u, struct chunk_head *head, struct buf *out)
 {
     struct words w = {0};
-    struct buf texts = {0}, at = {0};
+    struct frequent f = {.least = u->count / FREQUENT < ROWS_LEAST ? ROWS_LEAST : u->count / FREQUENT};
     uint32_t zero = 0, bitmap = (u->count + 63) / 64;
     for (uint32_t row = 0; row < u->count && !w.failed; row++) {
         each_word(&w, row, url_at(u, row));
         buf_add(&w.met, &zero, sizeof(zero));
     }
-    buf_add(&at, &zero, sizeof(zero));
-    for (size_t i = 0; i < w.count; i++) {
-        struct word *word = &w.all[i];
-        bool frequent = word->rows >= FREQUENT && word->rows >= u->count / FREQUENT;
-        word->last = frequent ? ++head->words : 0;
-        for (size_t j = 0; frequent && j < word->text.n; j++) {
-            uint8_t c = fold(word->text.p[j]);
-            buf_add(&texts, &c, 1);
-        }
-        uint32_t end = (uint32_t)texts.n;
-        if (frequent)
-            buf_add(&at, &end, sizeof(end));
-    }
-    head->word_bytes = (uint32_t)texts.n;
-    part_put(out, at.p, at.n);
-    uint64_t *bits = part_space(out, (size_t)head->words * bitmap * sizeof(*bits));
-    if (bits != NULL && head->words != 0 && buf_ok(&w.met))
+    buf_add(&f.at, &zero, sizeof(zero));
+    choose_frequent(&w, &f);
+    head->words = f.count;
+    head->word_bytes = (uint32_t)f.texts.n;
+    part_put(out, f.at.p, f.at.n);
+    uint64_t *bits = part_space(out, (size_t)f.count * bitmap * sizeof(*bits));
+    if (bits != NULL && f.count != 0 && buf_ok(&w.met))
         mark_rows(&w, bits, bitmap);
-    part_put(out, texts.p, texts.n);
-    out->failed = out->failed || w.failed || w.met.failed || texts.failed || at.failed;
-    buf_free(&texts);
-    buf_free(&at);
+    part_put(out, f.texts.p, f.texts.n);
+    out->failed = out->failed || w.failed || w.met.failed || f.texts.failed || f.at.failed;
+    buf_free(&f.texts);
+    buf_free(&f.at);
     buf_free(&w.met);
     free(w.slots);
     free(w.all);

@@ -48,17 +48,22 @@ static void make_url(const struct shape *shape, uint32_t row, uint64_t *seed)
     urls[row] = (struct str){texts[row], (size_t)(p - texts[row])};
 }
 
-static void make(const struct shape *shape, uint64_t seed)
+static void make_chunk(uint32_t rows)
 {
     buf_free(&part);
     part = (struct buf){0};
+    chunk_make(urls, rows, sizeof(*urls), &part);
+    kit_assert(buf_ok(&part));
+    struct part_reader r = {(const uint8_t *)part.p, (const uint8_t *)part.p + part.n, false};
+    kit_assert(chunk_read(&r, &chunk) && chunk.head->rows == rows);
+}
+
+static void make(const struct shape *shape, uint64_t seed)
+{
     memset(texts, 0, sizeof(texts));
     for (uint32_t i = 0; i < shape->rows; i++)
         make_url(shape, i, &seed);
-    chunk_make(urls, shape->rows, sizeof(*urls), &part);
-    kit_assert(buf_ok(&part));
-    struct part_reader r = {(const uint8_t *)part.p, (const uint8_t *)part.p + part.n, false};
-    kit_assert(chunk_read(&r, &chunk) && chunk.head->rows == shape->rows);
+    make_chunk(shape->rows);
 }
 
 static void teardown(void)
@@ -190,6 +195,45 @@ START_TEST(a_word_is_the_first_that_has_the_needle_within_itself)
 }
 END_TEST
 
+/* ---- what is kept as frequent ---- */
+
+/* How many rows are said to have it; 0: it is none of the frequent. */
+static uint32_t rows_of_frequent(const char *text)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < chunk.head->words; i++)
+        if (strlen(text) == chunk.word_at[i + 1] - chunk.word_at[i] &&
+            strncasecmp((const char *)chunk.words + chunk.word_at[i], text, strlen(text)) == 0)
+            for (uint32_t j = 0; j < chunk.bitmap; j++)
+                n += bit_count(chunk.word_bits[(size_t)i * chunk.bitmap + j]);
+    return n;
+}
+
+/* Words that are rare, as each has a number: what they begin or end with, how many do, and of how many that is kept as a frequent word. */
+static const struct {
+    const char *form, *affix;
+    uint32_t rows, kept;
+} rare[] = {
+    {"/%2$s%3$c%1$u", "kitchen", 64, 64},    {"/%2$s%3$c%1$u", "KitchenShop", 40, 40}, {"/%2$s%3$c%1$u", "kettle", 40, 60},
+    {"/%2$s%3$c%1$u", "kettledrum", 20, 0},  {"/%2$s%3$c%1$u", "portal", 30, 0},       {"/%1$u%3$c%2$s/", "bakery", 50, 50},
+    {"/%1$u%3$c%2$s/", "herbakery", 33, 33}, {"/%1$u%3$c%2$s/", "brewery", 31, 0},
+};
+
+START_TEST(what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one)
+{
+    uint32_t row = 0, kept = 0;
+    for (int i = 0; i < COUNT(rare); i++) {
+        kept += rare[i].kept != 0;
+        for (uint32_t j = 0; j < rare[i].rows; j++, row++)
+            urls[row] = (struct str){texts[row], (size_t)sprintf(texts[row], rare[i].form, row, rare[i].affix, 'a' + row % 26)};
+    }
+    make_chunk(row);
+    for (int i = 0; i < COUNT(rare); i++)
+        ck_assert_msg(rows_of_frequent(rare[i].affix) == rare[i].kept, "%s", rare[i].affix);
+    ck_assert_uint_eq(chunk.head->words, kept);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store chunk");
@@ -200,6 +244,7 @@ int main(void)
     tcase_add_loop_test(tc, in_which_order_grams_are_asked_changes_no_answer, 0, COUNT(shapes));
     tcase_add_loop_test(tc, an_order_has_each_gram_once, 0, COUNT(shapes));
     tcase_add_test(tc, a_word_is_the_first_that_has_the_needle_within_itself);
+    tcase_add_test(tc, what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }
