@@ -402,11 +402,14 @@ unsigned seats_draining(const struct master *m)
     return count;
 }
 
-/* somebody of the newest generation is just starting; one that failed and waits for its next try does not count, so that a mended configuration gets in */
+/*
+ * Somebody of the newest generation is just starting, or has come up since the one before was to be told to go, who would never be told once the seat
+ * has its next. One that failed and waits for its next try does not count, so that a mended configuration gets in.
+ */
 bool seats_changing(const struct master *m)
 {
     for (size_t i = 0; i < m->seats_count; i++)
-        if (m->seats[i].child != NULL && !is_ready(m->seats[i].child))
+        if (m->seats[i].child != NULL && (!is_ready(m->seats[i].child) || m->seats[i].old != NULL))
             return true;
     return false;
 }

@@ -103,7 +103,10 @@ void seats_watch(struct master *m);
 /* seats_move(m, within_ms): every worker there is has moved in the last ${within_ms}, and the writer too, whom only the disk may keep longer. */
 bool seats_move(const struct master *m, uint64_t within_ms);
 
-/* seats_ready(m, role): everybody of ${role} is. seats_changing(m): somebody is just starting. seats_draining(m): generations that are. */
+/*
+ * seats_ready(m, role): everybody of ${role} is. seats_changing(m): somebody is just starting, or not relieved yet: no next generation may sit down.
+ * seats_draining(m): generations that are.
+ */
 bool seats_ready(const struct master *m, enum role role);
 bool seats_changing(const struct master *m);
 unsigned seats_draining(const struct master *m);

@@ -1,0 +1,121 @@
+/* The master's seats, with children that are made up here. */
+#include "../core/seats.h"
+
+#include "../core/scoreboard.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { OLD, YOUNG, NEXT };
+
+static struct score scores[3];
+static struct child children[3];
+static struct seat *seat;
+static struct generation generation;
+static struct master m;
+
+static pid_t sleeper(void)
+{
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    for (; pid == 0; pause())
+        ;
+    return pid;
+}
+
+/* A worker of generation 0 serves, and one of generation 1 is to follow it. */
+static void setup(void)
+{
+    seat = calloc(1, sizeof(*seat));
+    ck_assert_ptr_nonnull(seat);
+    for (int i = OLD; i <= NEXT; i++) {
+        scores[i] = (struct score){0};
+        children[i] = (struct child){.pid = i == NEXT ? 0 : sleeper(), .score = &scores[i], .process = {.generation = (unsigned)i}};
+        score_set(scores[i].phase, i == OLD ? PHASE_READY : PHASE_STARTING);
+    }
+    *seat = (struct seat){.role = ROLE_WORKER, .child = &children[YOUNG], .old = &children[OLD]};
+    generation = (struct generation){.number = YOUNG};
+    m = (struct master){.seats = seat, .seats_count = 1, .generation = &generation};
+}
+
+static void teardown(void)
+{
+    for (int i = OLD; i <= YOUNG; i++) {
+        kill(children[i].pid, SIGKILL);
+        waitpid(children[i].pid, NULL, 0);
+    }
+    free(seat);
+}
+
+static void expect_told(int which)
+{
+    int status;
+    ck_assert(children[which].draining);
+    ck_assert_int_eq(waitpid(children[which].pid, &status, 0), children[which].pid);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGQUIT);
+    children[which].pid = sleeper(); /* for the end of the test */
+}
+
+START_TEST(an_old_worker_goes_when_the_one_that_follows_it_serves)
+{
+    ck_assert(seats_changing(&m));
+    seats_relieve(&m);
+    ck_assert(!children[OLD].draining);
+    score_set(scores[YOUNG].phase, PHASE_READY);
+    seats_relieve(&m);
+    expect_told(OLD);
+    ck_assert_ptr_null(seat->old);
+    ck_assert(!seats_changing(&m));
+}
+END_TEST
+
+/* It comes up after the master has looked who may go, and before it looks whether a reload may begin. */
+START_TEST(no_reload_begins_before_an_old_worker_was_told_to_go)
+{
+    seats_relieve(&m);
+    score_set(scores[YOUNG].phase, PHASE_READY);
+    ck_assert(seats_changing(&m));
+    seats_relieve(&m);
+    expect_told(OLD);
+    ck_assert(!seats_changing(&m));
+    generation.number = NEXT;
+    seats_succeed(&m);
+    ck_assert(seat->old == &children[YOUNG] && seat->child == NULL);
+}
+END_TEST
+
+/* The one before it goes on, and a mended configuration gets in. */
+START_TEST(a_reload_begins_while_one_that_failed_waits_for_its_next_try)
+{
+    seat->child = NULL;
+    ck_assert(!seats_changing(&m));
+    generation.number = NEXT;
+    seats_succeed(&m);
+    ck_assert(seat->old == &children[OLD]);
+    seat->child = &children[NEXT];
+    ck_assert(seats_changing(&m));
+    score_set(scores[NEXT].phase, PHASE_READY);
+    seats_relieve(&m);
+    expect_told(OLD);
+    ck_assert(!seats_changing(&m));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("seats");
+    TCase *tc = tcase_create("a worker's seat");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, an_old_worker_goes_when_the_one_that_follows_it_serves);
+    tcase_add_test(tc, no_reload_begins_before_an_old_worker_was_told_to_go);
+    tcase_add_test(tc, a_reload_begins_while_one_that_failed_waits_for_its_next_try);
+    suite_add_tcase(suite, tc);
+    SRunner *sr = srunner_create(suite);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
