@@ -300,9 +300,19 @@ static size_t gather(struct word **all, size_t count, size_t n, uint8_t byte)
     return front;
 }
 
+static unsigned most_of(const uint32_t rows[256])
+{
+    unsigned most = 0;
+    for (unsigned byte = 1; byte < 256; byte++)
+        if (rows[byte] > rows[most])
+            most = byte;
+    return most;
+}
+
 /*
  * ${all} have an affix of ${n} bytes in common. One that as many rows have as a frequent word is kept as one: the longest there are, and a shorter one
- * where what no longer one took still is as many.
+ * where what no longer one took still is as many. The byte that most grow by comes first, so that few are left to be gone through for the others,
+ * whatever the words are. A row counts once for each of its words.
  */
 static void add_affixes(struct frequent *f, struct word **all, size_t count, size_t n)
 {
@@ -312,9 +322,7 @@ static void add_affixes(struct frequent *f, struct word **all, size_t count, siz
     for (size_t i = 0; i < count; i++)
         if (all[i]->text.n > n)
             rows[next_byte(all[i], n)] += all[i]->rows;
-    for (unsigned byte = 0; byte < 256; byte++) {
-        if (rows[byte] < f->least)
-            continue;
+    for (unsigned byte; rows[byte = most_of(rows)] >= f->least; rows[byte] = 0) {
         size_t with = gather(all + done, count - done, n, (uint8_t)byte);
         add_affixes(f, all + done, with, n + 1);
         done += with;
