@@ -135,20 +135,34 @@ static bool filter_good(const struct segment *g)
     return true;
 }
 
-/* A frequent word's rows have it. */
+/* The rows of a frequent word; UINT32_MAX: not all are the chunk's. */
+static uint32_t rows_of_word(const struct chunk *c, const uint64_t *of, uint16_t *rows)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->bitmap; i++)
+        for (uint64_t left = of[i]; left != 0; left &= left - 1)
+            rows[n++] = (uint16_t)(i * 64 + (uint32_t)__builtin_ctzll(left));
+    return n != 0 && rows[n - 1] >= c->head->rows ? UINT32_MAX : n;
+}
+
+/* A frequent word's rows have it. They alone are looked at: long URLs have many such words, each in few rows. */
 static bool words_good(const struct chunk *c)
 {
     for (uint32_t i = 0; i < c->head->words; i++) {
         struct search s;
         struct str word = {(const char *)c->words + c->word_at[i], c->word_at[i + 1] - c->word_at[i]};
+        const uint64_t *of = c->word_bits + (size_t)i * c->bitmap;
         uint64_t bits[CHUNK_WORDS] = {0};
+        uint16_t rows[1u << CHUNK_ROWS_SHIFT];
+        uint32_t count = rows_of_word(c, of, rows);
+        if (count == UINT32_MAX)
+            return false;
         if (!search_begin(&s, word))
             return true;
-        search_rows(&s, c->text, c->offset, 0, c->head->rows, bits);
+        search_some(&s, c->text, c->offset, rows, count, bits);
         search_end(&s);
-        for (uint32_t j = 0; j < c->bitmap; j++)
-            if ((c->word_bits[(size_t)i * c->bitmap + j] & ~bits[j]) != 0)
-                return false;
+        if (memcmp(bits, of, c->bitmap * sizeof(*of)) != 0)
+            return false;
     }
     return true;
 }
