@@ -3,6 +3,7 @@
 
 #include "../store/chunk.h"
 
+#include <ctype.h>
 #include <strings.h>
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
@@ -209,14 +210,15 @@ static uint32_t rows_of_frequent(const char *text)
     return n;
 }
 
-/* Words that are rare, as each has a number: what they begin or end with, how many do, and of how many that is kept as a frequent word. */
+/* Words that are rare, as two rows alone share a number: what they begin or end with, how many do, and of how many that is kept as a frequent word. */
 static const struct {
     const char *form, *affix;
     uint32_t rows, kept;
 } rare[] = {
     {"/%2$s%3$c%1$u", "kitchen", 64, 64},    {"/%2$s%3$c%1$u", "KitchenShop", 40, 40}, {"/%2$s%3$c%1$u", "kettle", 40, 60},
     {"/%2$s%3$c%1$u", "kettledrum", 20, 0},  {"/%2$s%3$c%1$u", "portal", 30, 0},       {"/%1$u%3$c%2$s/", "bakery", 50, 50},
-    {"/%1$u%3$c%2$s/", "herbakery", 33, 33}, {"/%1$u%3$c%2$s/", "brewery", 31, 0},
+    {"/%1$u%3$c%2$s/", "herbakery", 33, 33}, {"/%1$u%3$c%2$s/", "brewery", 31, 0},     {"/%2$s%3$c%1$u", "cellar", 32, 32},
+    {"/%2$s%3$c%1$u", "ham", 40, 0},
 };
 
 START_TEST(what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one)
@@ -224,13 +226,43 @@ START_TEST(what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one)
     uint32_t row = 0, kept = 0;
     for (int i = 0; i < COUNT(rare); i++) {
         kept += rare[i].kept != 0;
-        for (uint32_t j = 0; j < rare[i].rows; j++, row++)
-            urls[row] = (struct str){texts[row], (size_t)sprintf(texts[row], rare[i].form, row, rare[i].affix, 'a' + row % 26)};
+        for (uint32_t j = 0; j < rare[i].rows; j++, row++) {
+            urls[row] = (struct str){texts[row], (size_t)sprintf(texts[row], rare[i].form, row / 2, rare[i].affix, 'a' + row / 2 % 26)};
+            for (size_t at = 0; row % 3 == 0 && at < urls[row].n; at++)
+                texts[row][at] = (char)toupper(texts[row][at]);
+        }
     }
     make_chunk(row);
     for (int i = 0; i < COUNT(rare); i++)
         ck_assert_msg(rows_of_frequent(rare[i].affix) == rare[i].kept, "%s", rare[i].affix);
     ck_assert_uint_eq(chunk.head->words, kept);
+}
+END_TEST
+
+/* In a full chunk one row in 64 has to have it. */
+START_TEST(the_larger_a_chunk_the_more_rows_a_frequent_word_has)
+{
+    for (uint32_t row = 0; row < ROWS_MAX; row++) {
+        const char *affix = row < 64 ? "kitchen" : row < 64 + 63 ? "portal" : "";
+        urls[row] = (struct str){texts[row], (size_t)sprintf(texts[row], "/%s%c%u", affix, 'a' + (int)(row % 26), row)};
+    }
+    make_chunk(ROWS_MAX);
+    ck_assert_uint_eq(rows_of_frequent("kitchen"), 64);
+    ck_assert_uint_eq(rows_of_frequent("portal"), 0);
+}
+END_TEST
+
+/* Behind a URL may be anything, the letter with which others go on as well. */
+START_TEST(a_word_at_the_end_of_a_url_goes_on_with_nothing_behind_it)
+{
+    enum { ROWS = 40, END = 7 };
+    for (uint32_t row = 0; row < ROWS; row++) {
+        size_t n = (size_t)sprintf(texts[row], "/lardera%u", row);
+        urls[row] = (struct str){texts[row], row % 2 == 0 ? END : n};
+    }
+    make_chunk(ROWS);
+    ck_assert_uint_eq(rows_of_frequent("larder"), ROWS);
+    ck_assert_uint_eq(chunk.head->words, 1);
 }
 END_TEST
 
@@ -245,6 +277,8 @@ int main(void)
     tcase_add_loop_test(tc, an_order_has_each_gram_once, 0, COUNT(shapes));
     tcase_add_test(tc, a_word_is_the_first_that_has_the_needle_within_itself);
     tcase_add_test(tc, what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one);
+    tcase_add_test(tc, a_word_at_the_end_of_a_url_goes_on_with_nothing_behind_it);
+    tcase_add_test(tc, the_larger_a_chunk_the_more_rows_a_frequent_word_has);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }
