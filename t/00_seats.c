@@ -87,6 +87,16 @@ START_TEST(no_reload_begins_before_an_old_worker_was_told_to_go)
 }
 END_TEST
 
+/* At the server's start, or in the place of one that died. */
+START_TEST(no_reload_begins_while_a_worker_that_follows_none_is_just_starting)
+{
+    seat->old = NULL;
+    ck_assert(seats_changing(&m));
+    score_set(scores[YOUNG].phase, PHASE_READY);
+    ck_assert(!seats_changing(&m));
+}
+END_TEST
+
 /* The one before it goes on, and a mended configuration gets in. */
 START_TEST(a_reload_begins_while_one_that_failed_waits_for_its_next_try)
 {
@@ -111,6 +121,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, an_old_worker_goes_when_the_one_that_follows_it_serves);
     tcase_add_test(tc, no_reload_begins_before_an_old_worker_was_told_to_go);
+    tcase_add_test(tc, no_reload_begins_while_a_worker_that_follows_none_is_just_starting);
     tcase_add_test(tc, a_reload_begins_while_one_that_failed_waits_for_its_next_try);
     suite_add_tcase(suite, tc);
     SRunner *sr = srunner_create(suite);
