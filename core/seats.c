@@ -210,16 +210,17 @@ void child_tell(struct child *c, int number)
     kill(c->pid, number);
 }
 
+/* A writer that waits for the disk takes what comes all the same. */
 static bool is_ready(const struct child *c)
 {
-    return c != NULL && score_get(c->score->phase) == PHASE_READY;
+    uint64_t phase = c == NULL ? PHASE_STARTING : score_get(c->score->phase);
+    return phase == PHASE_READY || (phase == PHASE_SYNCING && c->process.role == ROLE_WRITER);
 }
 
 bool seats_ready(const struct master *m, enum role role)
 {
     for (size_t i = 0; i < m->seats_count; i++)
-        if (m->seats[i].role == role && !(is_ready(m->seats[i].child) || (role == ROLE_WRITER && m->seats[i].child != NULL &&
-                                                                          score_get(m->seats[i].child->score->phase) == PHASE_SYNCING)))
+        if (m->seats[i].role == role && !is_ready(m->seats[i].child))
             return false;
     return true;
 }

@@ -114,6 +114,19 @@ START_TEST(a_reload_begins_while_one_that_failed_waits_for_its_next_try)
 }
 END_TEST
 
+/* A disk that is slow keeps it at that nearly all the time. */
+START_TEST(a_reload_begins_while_the_writer_waits_for_the_disk)
+{
+    *seat = (struct seat){.role = ROLE_WRITER, .child = &children[YOUNG]};
+    children[YOUNG].process.role = ROLE_WRITER;
+    ck_assert(seats_changing(&m) && !seats_ready(&m, ROLE_WRITER));
+    score_set(scores[YOUNG].phase, PHASE_SYNCING);
+    ck_assert(!seats_changing(&m) && seats_ready(&m, ROLE_WRITER));
+    children[YOUNG].process.role = ROLE_WORKER;
+    ck_assert(seats_changing(&m));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("seats");
@@ -123,6 +136,7 @@ int main(void)
     tcase_add_test(tc, no_reload_begins_before_an_old_worker_was_told_to_go);
     tcase_add_test(tc, no_reload_begins_while_a_worker_that_follows_none_is_just_starting);
     tcase_add_test(tc, a_reload_begins_while_one_that_failed_waits_for_its_next_try);
+    tcase_add_test(tc, a_reload_begins_while_the_writer_waits_for_the_disk);
     suite_add_tcase(suite, tc);
     SRunner *sr = srunner_create(suite);
     srunner_run_all(sr, CK_NORMAL);
