@@ -7,6 +7,7 @@
 #define FREQUENT 64   /* a word that one row in so many has, */
 #define ROWS_LEAST 32 /* and no fewer than this */
 #define WORD_BYTES_MAX 64
+#define WORDS_A_ROW 64
 
 void *part_space(struct buf *out, size_t n)
 {
@@ -233,10 +234,14 @@ static void meet_word(struct words *w, uint32_t row, struct str text)
     buf_add(&w->met, slot, sizeof(*slot));
 }
 
-/* Each word of a URL twice: with what comes before the next one, and with what came after the one before. */
+/*
+ * Each word of a URL twice: with what comes before the next one, and with what came after the one before. Words far behind in a long URL are left out:
+ * rows are looked at for them.
+ */
 static void each_word(struct words *w, uint32_t row, struct str url)
 {
-    for (size_t at = 0, before = 0; at < url.n;) {
+    size_t at = 0, before = 0;
+    for (unsigned words = 0; at < url.n && words < WORDS_A_ROW; words++) {
         size_t end, after;
         while (at < url.n && !part_of_word(url.p[at]))
             at++;
@@ -316,11 +321,11 @@ static unsigned most_of(const uint32_t rows[256])
  */
 static void add_affixes(struct frequent *f, struct word **all, size_t count, size_t n)
 {
-    enum { LEAST = 4 }; /* of three letters the grams tell */
+    enum { LEAST = 4, MOST = 24 }; /* of three letters the grams tell; few needles are longer */
     uint32_t rows[256] = {0}, left = 0;
     size_t done = 0;
     for (size_t i = 0; i < count; i++)
-        if (all[i]->text.n > n)
+        if (all[i]->text.n > n && n < MOST)
             rows[next_byte(all[i], n)] += all[i]->rows;
     for (unsigned byte; rows[byte = most_of(rows)] >= f->least; rows[byte] = 0) {
         size_t with = gather(all + done, count - done, n, (uint8_t)byte);

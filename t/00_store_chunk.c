@@ -215,10 +215,17 @@ static const struct {
     const char *form, *affix;
     uint32_t rows, kept;
 } rare[] = {
-    {"/%2$s%3$c%1$u", "kitchen", 64, 64},    {"/%2$s%3$c%1$u", "KitchenShop", 40, 40}, {"/%2$s%3$c%1$u", "kettle", 40, 60},
-    {"/%2$s%3$c%1$u", "kettledrum", 20, 0},  {"/%2$s%3$c%1$u", "portal", 30, 0},       {"/%1$u%3$c%2$s/", "bakery", 50, 50},
-    {"/%1$u%3$c%2$s/", "herbakery", 33, 33}, {"/%1$u%3$c%2$s/", "brewery", 31, 0},     {"/%2$s%3$c%1$u", "cellar", 32, 32},
+    {"/%2$s%3$c%1$u", "kitchen", 64, 64},
+    {"/%2$s%3$c%1$u", "KitchenShop", 40, 40},
+    {"/%2$s%3$c%1$u", "kettle", 40, 60},
+    {"/%2$s%3$c%1$u", "kettledrum", 20, 0},
+    {"/%2$s%3$c%1$u", "portal", 30, 0},
+    {"/%1$u%3$c%2$s/", "bakery", 50, 50},
+    {"/%1$u%3$c%2$s/", "herbakery", 33, 33},
+    {"/%1$u%3$c%2$s/", "brewery", 31, 0},
+    {"/%2$s%3$c%1$u", "cellar", 32, 32},
     {"/%2$s%3$c%1$u", "ham", 40, 0},
+    {"/%2$swing%3$c%1$u", "conservatoryconservatory", 40, 40},
 };
 
 START_TEST(what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one)
@@ -266,6 +273,25 @@ START_TEST(a_word_at_the_end_of_a_url_goes_on_with_nothing_behind_it)
 }
 END_TEST
 
+/* 63 words before it, and 64. */
+START_TEST(a_word_far_behind_in_a_url_is_found_without_being_kept)
+{
+    enum { ROWS = 48, KEPT = 64 };
+    for (int before = KEPT - 1; before <= KEPT; before++) {
+        for (uint32_t row = 0; row < ROWS; row++) {
+            char *p = texts[row];
+            for (int i = 0; i < before; i++)
+                p += sprintf(p, "/b");
+            p += sprintf(p, "/%s", row % 3 == 0 ? "larded" : "larder");
+            urls[row] = (struct str){texts[row], (size_t)(p - texts[row])};
+        }
+        make_chunk(ROWS);
+        ck_assert_uint_eq(rows_of_frequent("/larder"), before < KEPT ? ROWS - ROWS / 3 : 0);
+        expect_match(str_of("larder"), NULL, false);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store chunk");
@@ -279,6 +305,7 @@ int main(void)
     tcase_add_test(tc, what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one);
     tcase_add_test(tc, a_word_at_the_end_of_a_url_goes_on_with_nothing_behind_it);
     tcase_add_test(tc, the_larger_a_chunk_the_more_rows_a_frequent_word_has);
+    tcase_add_test(tc, a_word_far_behind_in_a_url_is_found_without_being_kept);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }
