@@ -6,6 +6,7 @@
 #include <check.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,9 +22,11 @@ static pid_t sleeper(void)
 {
     pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
-    for (; pid == 0; pause())
-        ;
-    return pid;
+    if (pid != 0)
+        return pid;
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    for (;;)
+        pause();
 }
 
 /* A worker of generation 0 serves, and one of generation 1 is to follow it. */
