@@ -2,6 +2,7 @@
 
 #include "doors.h"
 #include "away.h"
+#include "credential.h"
 #include "audit/page.h"
 #include "later.h"
 #include "link.h"
@@ -91,6 +92,14 @@ static void look_at_secrets(struct worker *w)
     secrets_look(w->secrets);
 }
 
+/* At its first use OpenSSL reads its configuration and gathers what it can do, for which no request is to wait. */
+static void wake_openssl(void)
+{
+    uint8_t hash[CREDENTIAL_HASH];
+    if (!credential_hash(str_of(""), hash))
+        fail("OpenSSL cannot hash");
+}
+
 static void start(struct worker *w, struct process *p)
 {
     *w = (struct worker){.process = p, .conf = p->conf, .warming = true, .now_ms = clock_mono_ms()};
@@ -101,6 +110,7 @@ static void start(struct worker *w, struct process *p)
         fail(strerror(errno));
     if (deflateInit2(&w->gzip, 4, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         fail("out of memory");
+    wake_openssl();
     open_store(w);
     open_secrets(w);
     configure(w);
