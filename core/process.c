@@ -127,7 +127,7 @@ static void on_signal(int number)
 static void set_signals(void)
 {
     static const int caught[] = {SIGTERM, SIGQUIT, SIGUSR1};
-    static const int ignored[] = {SIGPIPE, SIGINT, SIGHUP, SIGUSR2}; /* Ctrl-C reaches the whole group; the master decides */
+    static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGINT, SIGHUP, SIGUSR2}; /* Ctrl-C reaches the whole group; the master decides */
     sigset_t none;
     for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
         sigaction(caught[i], &(struct sigaction){.sa_handler = on_signal}, NULL);

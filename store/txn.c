@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -442,12 +443,22 @@ void store_abort(struct store_txn *t)
     cache_clear(t);
 }
 
-/* LMDB takes a write that a full disk cut short for an I/O error */
-static bool disk_full(const struct store *s)
+/* LMDB takes a write that was cut short, by a full disk or the longest that a file may be, for an I/O error: ${rc}, or which of them it was. */
+static int why_short(const struct store *s, int rc)
 {
     enum { SPARE_BYTES = 4 << 20 };
     struct statvfs fs;
-    return statvfs(s->dir, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < SPARE_BYTES;
+    struct rlimit longest;
+    struct stat st;
+    int fd;
+    if (rc != EIO)
+        return rc;
+    if (statvfs(s->dir, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < SPARE_BYTES)
+        return ENOSPC;
+    if (getrlimit(RLIMIT_FSIZE, &longest) == 0 && longest.rlim_cur != RLIM_INFINITY && mdb_env_get_fd(s->env, &fd) == 0 &&
+        fstat(fd, &st) == 0 && (uint64_t)st.st_size + SPARE_BYTES > longest.rlim_cur)
+        return EFBIG;
+    return rc;
 }
 
 /*
@@ -494,7 +505,7 @@ enum store_status store_commit(struct store_txn *t)
     undo_index(t, txn);
     extent_aborted(t);
     t->s->event_count = 0;
-    return store_fail(t->s, rc == EIO && disk_full(t->s) ? ENOSPC : rc, "commit");
+    return store_fail(t->s, why_short(t->s, rc), "commit");
 }
 
 bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project)

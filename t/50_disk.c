@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 enum { SKIPPED = 77 };
 
@@ -100,6 +102,34 @@ START_TEST(a_full_disk_refuses_creates_and_loses_nothing)
     server_stop(server);
     server_start(server);
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", last + 1);
+}
+END_TEST
+
+static void limit_files_of_writer(rlim_t bytes)
+{
+    struct rlimit was;
+    pid_t writer = server_process(server, "assayd: writer");
+    ck_assert_int_eq(prlimit(writer, RLIMIT_FSIZE, NULL, &was), 0);
+    ck_assert_int_eq(prlimit(writer, RLIMIT_FSIZE, &(struct rlimit){bytes, was.rlim_max}, NULL), 0);
+}
+
+START_TEST(a_limit_of_file_sizes_is_a_full_disk)
+{
+    struct stat st;
+    server_start(server);
+    pid_t writer = server_process(server, "assayd: writer");
+    ck_assert_int_eq(stat(text("%s/data.mdb", server->data), &st), 0);
+    limit_files_of_writer((rlim_t)st.st_size + 1000); /* not even a whole page */
+    int64_t last = fill_up();
+    ck_assert_int_gt(last, 100);
+    expect_int(http_get(server, "/api/v1/reports"), "meta.total", last);
+    expect_status(http_delete(server, report_path(last)), 200);
+    limit_files_of_writer(RLIM_INFINITY);
+    int number = -1;
+    ck_assert_msg(wait_until(takes_creates, &number, 10000), "%s", server_log(server));
+    expect_int(http_get(server, "/api/v1/reports"), "meta.total", last);
+    ck_assert_int_eq(server_process(server, "assayd: writer"), writer);
+    assay_ok(server, "check", NULL);
 }
 END_TEST
 
@@ -228,6 +258,7 @@ int main(void)
     TCase *tcase = harness_case(suite, "a disk each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_full_disk_refuses_creates_and_loses_nothing);
+    tcase_add_test(tcase, a_limit_of_file_sizes_is_a_full_disk);
     tcase_add_test(tcase, a_disk_that_others_fill_to_the_last_byte_is_read_on);
     tcase_add_test(tcase, on_a_full_disk_reports_are_deleted_and_keys_revoked);
     tcase_add_test(tcase, a_read_only_disk_is_named_and_used_again_when_it_may_be_written);
