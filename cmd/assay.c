@@ -4,6 +4,7 @@
 #include "http/route.h"
 
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -232,6 +233,7 @@ static int run(struct arguments *a)
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "C.UTF-8"); /* for the columns that text takes, see cmd_print_plain */
+    signal(SIGXFSZ, SIG_IGN);       /* where files may not be longer, a command says so and tidies up */
     struct arguments a = {
         .conf_path = CONF_PATH,
         .sets = calloc((size_t)argc, sizeof(*a.sets)),

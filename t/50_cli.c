@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -242,6 +243,37 @@ START_TEST(a_backup_without_a_server_restores_elsewhere)
     other->key = server->key;
     expect_int(http_get(other, "/api/v1/reports"), "meta.total", 1);
     server_free(other);
+}
+END_TEST
+
+static void expect_too_long(struct run run, const char *sentence)
+{
+    ck_assert_msg(run.status == 1 && strstr(run.err, sentence) != NULL, "%d: %s%s", run.status, run.out, run.err);
+}
+
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit is;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &is), 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){bytes, is.rlim_max}), 0);
+}
+
+START_TEST(where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing)
+{
+    char *dir = text("%s/backup", server->dir), *cut = text("%s/cut", server->dir);
+    server_start(server);
+    use_workspace();
+    server_stop(server);
+    assay_ok(server, "backup", dir, NULL);
+    limit_files(8192);
+    expect_too_long(assay(server, "workspace", "create", "more", NULL), "files may not be longer");
+    expect_too_long(assay(server, "backup", cut, NULL), "files may not be longer");
+    expect_too_long(assay(server, "restore", dir, NULL), "File too large");
+    limit_files(RLIM_INFINITY);
+    ck_assert_int_ne(access(cut, F_OK), 0);
+    ck_assert_int_ne(access(text("%s/restore.part", server->data), F_OK), 0);
+    assay_ok(server, "check", NULL);
+    assay_ok(server, "workspace", "create", "more", NULL);
 }
 END_TEST
 
@@ -511,6 +543,7 @@ int main(void)
     tcase_add_test(tcase, a_configuration_with_mistakes_is_told);
     tcase_add_test(tcase, a_backup_under_writes_is_consistent_and_restores);
     tcase_add_test(tcase, a_backup_without_a_server_restores_elsewhere);
+    tcase_add_test(tcase, where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing);
     tcase_add_test(tcase, a_restore_of_rubbish_leaves_the_store_alone);
     tcase_add_test(tcase, a_restore_keeps_both_files_of_the_store_and_they_go_back_together);
     tcase_add_test(tcase, what_root_restores_belongs_to_the_owner_of_the_store);
