@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 
 /* What room there is in the map, and who may have it: creates first go without, then results and upkeep; deletes always have some. */
@@ -44,22 +45,39 @@ static bool is_full(const struct room *r)
            (r->behind + r->free <= r->reserve || (r->behind <= r->map / 50 && r->free <= r->map / 5));
 }
 
-enum { ROOM_LEFT, MAP_FULL, DISK_FULL };
+enum { ROOM_LEFT, MAP_FULL, DISK_FULL, FILE_FULL };
 
-/* The disk may end before the map does: what creates leave of it, deletes take until pages of the file are free again. */
+/* What data.mdb may have behind its last page before it is as long as this process may make a file. */
+static uint64_t bytes_to_longest(const struct store *s, const MDB_stat *stat)
+{
+    struct rlimit longest;
+    MDB_envinfo info;
+    if (getrlimit(RLIMIT_FSIZE, &longest) != 0 || longest.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    mdb_env_info(s->env, &info);
+    uint64_t end = ((uint64_t)info.me_last_pgno + 1) * stat->ms_psize;
+    return longest.rlim_cur > end ? longest.rlim_cur - end : 0;
+}
+
+/*
+ * The disk, or what a file may grow to, may end before the map does: what creates leave of it, deletes take until pages of the file are free
+ * again.
+ */
 static void look_at_disk(struct store_txn *t)
 {
     static const uint64_t reserve_bytes = (uint64_t)16 << 20;
     struct statvfs fs;
     MDB_stat stat;
-    if (statvfs(t->s->dir, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= reserve_bytes)
-        return;
     mdb_env_stat(t->s->env, &stat);
+    uint64_t disk = statvfs(t->s->dir, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : UINT64_MAX;
+    uint64_t file = bytes_to_longest(t->s, &stat), bytes = disk < file ? disk : file;
+    if (bytes >= reserve_bytes)
+        return;
     uint64_t reserve = reserve_bytes / stat.ms_psize;
-    uint64_t room = (uint64_t)fs.f_bavail * fs.f_frsize / stat.ms_psize + look_room(t->s, 0, UINT_MAX).free;
+    uint64_t room = bytes / stat.ms_psize + look_room(t->s, 0, UINT_MAX).free;
     uint64_t spare = room > reserve / 2 ? room - reserve / 2 : 0;
     if (t->full == ROOM_LEFT && room <= reserve)
-        t->full = DISK_FULL;
+        t->full = disk < file ? DISK_FULL : FILE_FULL;
     if (t->spare_pages > spare)
         t->spare_pages = spare;
 }
@@ -95,14 +113,18 @@ void txn_spend(struct store_txn *t, uint64_t *left)
     *left = txn_paused(t) ? 0 : *left - 1;
 }
 
+static const char *const full_texts[] = {
+    [MAP_FULL] = "the map is nearly used up: raise store.map_size, or delete reports",
+    [DISK_FULL] = "the disk is nearly full: make room, or move data_dir, or delete reports",
+    [FILE_FULL] = "data.mdb is nearly as long as files may be: raise that limit (LimitFSIZE, ulimit -f), or delete reports",
+};
+
 bool txn_is_full(struct store_txn *t)
 {
     if (t->full < 0)
         look_at_room(t);
     if (t->full != ROOM_LEFT)
-        snprintf(t->s->why, sizeof(t->s->why), "%s",
-                 t->full == MAP_FULL ? "the map is nearly used up: raise store.map_size, or delete reports"
-                                     : "the disk is nearly full: make room, or move data_dir, or delete reports");
+        snprintf(t->s->why, sizeof(t->s->why), "%s", full_texts[t->full]);
     return t->full != ROOM_LEFT;
 }
 

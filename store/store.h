@@ -35,7 +35,7 @@ enum store_status {
     STORE_NOT_PROTECTED,/* a password sent alone for a report whose privacy is not 2 */
     STORE_QUEUE_FULL,   /* the workspace has its 10,000 pending jobs */
     STORE_STALE,        /* findings of an older attempt, or of a report that is gone: dropped */
-    STORE_FULL,         /* no room: map at 95 %, or MDB_MAP_FULL, or the disk is full */
+    STORE_FULL,         /* no room: map at 95 %, or MDB_MAP_FULL, or the disk is full, or files may not be longer */
     STORE_BUSY,         /* no reader slot is free */
     STORE_NEWER,        /* written by a newer version of Assay */
     STORE_INVALID,      /* malformed argument or change */

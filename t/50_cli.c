@@ -266,7 +266,7 @@ START_TEST(where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing)
     server_stop(server);
     assay_ok(server, "backup", dir, NULL);
     limit_files(8192);
-    expect_too_long(assay(server, "workspace", "create", "more", NULL), "files may not be longer");
+    expect_too_long(assay(server, "workspace", "create", "more", NULL), "as long as files may be");
     expect_too_long(assay(server, "backup", cut, NULL), "files may not be longer");
     expect_too_long(assay(server, "restore", dir, NULL), "File too large");
     limit_files(RLIM_INFINITY);
