@@ -127,7 +127,7 @@ int cmd_restore(struct cmd *cmd)
         return cmd_refuse("data_dir %s cannot be made: %s", to, strerror(errno));
     int lock = data_lock(to);
     if (lock < 0 && errno == EWOULDBLOCK)
-        return cmd_refuse("a server runs on %s; stop it first", to);
+        return cmd_refuse("a server, or another assay command, uses %s; stop it first", to);
     if (lock < 0)
         return cmd_refuse("data_dir %s cannot be locked: %s", to, strerror(errno));
     catch_interrupts();

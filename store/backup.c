@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -321,7 +320,6 @@ static bool in_use(const char *dir)
 struct restore {
     const char *from, *to;
     char tmp[PATH_BYTES]; /* a directory below ${to} where the copy is checked */
-    int tmp_fd;           /* holds a lock on it */
     store_progress_fn *progress;
     void *arg;
     char *why;
@@ -436,40 +434,15 @@ static enum store_status put_in_place(struct restore *r)
     return STORE_OK;
 }
 
-static void empty_tmp(const struct restore *r)
-{
-    static const char *const names[] = {"data.mdb", "lock.mdb"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        unlinkat(r->tmp_fd, names[i], 0);
-}
-
-/* One restore at a time has it; what one that was killed left there goes. */
-static enum store_status make_tmp(struct restore *r)
-{
-    snprintf(r->tmp, sizeof(r->tmp), "%s/restore.part", r->to);
-    if (mkdir(r->tmp, 0700) != 0 && errno != EEXIST)
-        return refuse(r, STORE_IO, strerror(errno), r->tmp);
-    r->tmp_fd = open(r->tmp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (r->tmp_fd < 0)
-        return refuse(r, STORE_IO, strerror(errno), r->tmp);
-    if (flock(r->tmp_fd, LOCK_EX | LOCK_NB) != 0) {
-        close(r->tmp_fd);
-        return refuse(r, STORE_BUSY, "another restore is under way", r->to);
-    }
-    empty_tmp(r);
-    return STORE_OK;
-}
-
 static void remove_tmp(const struct restore *r)
 {
-    empty_tmp(r);
+    static const char *const names[] = {"data.mdb", "lock.mdb"};
+    char path[PATH_BYTES * 2];
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", r->tmp, names[i]);
+        unlink(path);
+    }
     rmdir(r->tmp);
-    close(r->tmp_fd);
-}
-
-static enum store_status refuse_in_use(struct restore *r)
-{
-    return in_use(r->to) ? refuse(r, STORE_BUSY, "the store is in use: stop assayd first", r->to) : STORE_OK;
 }
 
 enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress, void *arg, char *why, size_t why_size)
@@ -484,17 +457,17 @@ enum store_status store_restore(const char *from, const char *to, store_progress
     snprintf(source, sizeof(source), "%s/data.mdb", from);
     if (stat(source, &st) != 0 || st.st_size == 0)
         return refuse(&r, STORE_NOT_FOUND, "there is no backup: name the directory that assay backup wrote", source);
-    enum store_status status = refuse_in_use(&r);
-    if (status == STORE_OK)
-        status = make_tmp(&r);
-    if (status != STORE_OK)
-        return status;
+    if (in_use(to))
+        return refuse(&r, STORE_BUSY, "the store is in use: stop assayd first", to);
+    snprintf(r.tmp, sizeof(r.tmp), "%s/restore.part", to);
+    if (rmdir(r.tmp) != 0 && errno == ENOTEMPTY) /* of one that was killed */
+        remove_tmp(&r);
+    if (mkdir(r.tmp, 0700) != 0)
+        return refuse(&r, STORE_IO, strerror(errno), r.tmp);
     snprintf(copy, sizeof(copy), "%s/data.mdb", r.tmp);
-    status = copy_file(&r, source, copy);
+    enum store_status status = copy_file(&r, source, copy);
     if (status == STORE_OK)
         status = check_copy(&r);
-    if (status == STORE_OK)
-        status = refuse_in_use(&r); /* by who started since */
     if (status == STORE_OK)
         status = put_in_place(&r);
     remove_tmp(&r);

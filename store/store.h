@@ -416,7 +416,8 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
 /*
  * store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: checked first, then one rename; what
  * was in ${to} is kept as data.mdb.before-restore and parts.dat.before-restore. Of an old format, the pages are checked alone: the server's start brings it up to date.
- * No server may run. One at a time: it works in restore.part below ${to}, and what one that was killed left there goes.
+ * No server may run, nor another restore; both hold the lock of ${to} (core/client.h). It works in restore.part below ${to}; what one that was
+ * killed left there goes.
  */
 enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress, void *arg, char *why, size_t why_size);
 

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -300,31 +299,6 @@ static bool die_halfway(void *arg, uint64_t done, uint64_t total)
     return false;
 }
 
-/* Another process has the store from the first call on; ${arg}: its pid. */
-static bool open_meanwhile(void *arg, uint64_t done, uint64_t total)
-{
-    pid_t *pid = arg;
-    int ready[2];
-    char c;
-    (void)done;
-    (void)total;
-    if (*pid != 0)
-        return true;
-    ck_assert_int_eq(pipe(ready), 0);
-    *pid = fork();
-    if (*pid == 0) {
-        kit_child();
-        kit_store(k.dir, STORE_READ, 0);
-        ck_assert_int_eq(write(ready[1], "r", 1), 1);
-        for (;;)
-            pause();
-    }
-    close(ready[1]);
-    ck_assert_int_eq(read(ready[0], &c, 1), 1);
-    close(ready[0]);
-    return true;
-}
-
 static void open_and_go_on(int score)
 {
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
@@ -406,7 +380,7 @@ START_TEST(a_second_restore_keeps_what_the_first_one_put_in_place)
 }
 END_TEST
 
-START_TEST(what_a_killed_restore_left_goes_with_the_next_and_two_at_once_are_refused)
+START_TEST(what_a_killed_restore_left_goes_with_the_next)
 {
     char part[80];
     back_up_and_go_on();
@@ -419,30 +393,10 @@ START_TEST(what_a_killed_restore_left_goes_with_the_next_and_two_at_once_are_ref
     int status;
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert(WIFSIGNALED(status) && there(part, "data.mdb") && there(part, "lock.mdb"));
-    int other = open(part, O_RDONLY | O_DIRECTORY);
-    ck_assert_int_eq(flock(other, LOCK_EX), 0);
-    ck_status(store_restore(copy, k.dir, NULL, NULL, why, sizeof(why)), STORE_BUSY);
-    ck_assert_msg(strstr(why, "another restore is under way") != NULL, "%s", why);
-    ck_assert(there(part, "data.mdb"));
-    close(other);
     open_and_go_on(2);
     restore();
     ck_assert(!there(k.dir, "restore.part"));
     open_and_go_on(1);
-    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
-}
-END_TEST
-
-START_TEST(a_store_that_was_opened_while_the_copy_was_checked_stays)
-{
-    back_up_and_go_on();
-    pid_t pid = 0;
-    ck_status(store_restore(copy, k.dir, open_meanwhile, &pid, why, sizeof(why)), STORE_BUSY);
-    ck_assert_msg(strstr(why, "in use") != NULL, "%s", why);
-    ck_assert(pid > 0 && !there(k.dir, "restore.part") && !there(k.dir, "data.mdb.before-restore"));
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    open_and_go_on(2);
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
 }
 END_TEST
@@ -492,8 +446,7 @@ int main(void)
     tcase_add_test(tc, of_what_was_before_one_file_alone_is_refused);
     tcase_add_test(tc, a_restore_that_was_cut_before_its_last_step_opens_and_spares_what_is_kept);
     tcase_add_test(tc, a_second_restore_keeps_what_the_first_one_put_in_place);
-    tcase_add_test(tc, what_a_killed_restore_left_goes_with_the_next_and_two_at_once_are_refused);
-    tcase_add_test(tc, a_store_that_was_opened_while_the_copy_was_checked_stays);
+    tcase_add_test(tc, what_a_killed_restore_left_goes_with_the_next);
     tcase_add_test(tc, data_mdb_of_a_stopped_store_is_no_backup_without_its_parts);
     tcase_add_test(tc, nor_is_that_of_one_that_has_none_yet);
     suite_add_tcase(suite, tc);
