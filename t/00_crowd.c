@@ -103,33 +103,42 @@ START_TEST(many_addresses_that_come_and_go_leave_no_trace)
 }
 END_TEST
 
-/* Processes that let in and out as fast as they can, and one after the other is killed: never more than MOST at a time, and MOST again at the end. */
-enum { CHILDREN = 4, MOST = 6, KILLS = 60 };
+/*
+ * Processes that let in and out as fast as they can, and one after the other is killed: never more than so many at a time, and as many again
+ * at the end. Who has one sets its bit, so that a single look sees who has one at the same time.
+ */
+enum { CHILDREN = 4, MOST = 3, MOST_OF_ADDRESS = 2, KILLS = 60 };
 struct seen {
     _Atomic uint64_t rounds;
     struct {
-        _Atomic int address; /* has one of it; a killed one's is cleared by who reaps it */
-    } of[CHILDREN];
-    _Atomic int too_many;
+        _Atomic unsigned open, address; /* of whom */
+    } by;
+    _Atomic bool too_many;
 };
+
+static void has_one(struct seen *seen, _Atomic unsigned *by, unsigned me, int most)
+{
+    if (__builtin_popcount(atomic_fetch_or(by, 1u << me) | 1u << me) > most)
+        atomic_store(&seen->too_many, true);
+}
+
+static void has_none(_Atomic unsigned *by, unsigned me)
+{
+    atomic_fetch_and(by, ~(1u << me));
+}
 
 static void come_and_go(struct seen *seen, unsigned me)
 {
     for (;;) {
         uint32_t share = 0;
         if (crowd_claim(crowd, me, MOST)) {
-            if (crowd_count(crowd) > MOST + CHILDREN) /* others announce themselves before they look */
-                atomic_store(&seen->too_many, 1);
-            if (arrives(me, ADDRESS, 2, &share)) {
-                atomic_store(&seen->of[me].address, 1);
-                int sum = 0;
-                for (int i = 0; i < CHILDREN; i++)
-                    sum += atomic_load(&seen->of[i].address);
-                if (sum > 2)
-                    atomic_store(&seen->too_many, sum);
-                atomic_store(&seen->of[me].address, 0);
+            has_one(seen, &seen->by.open, me, MOST);
+            if (arrives(me, ADDRESS, MOST_OF_ADDRESS, &share)) {
+                has_one(seen, &seen->by.address, me, MOST_OF_ADDRESS);
+                has_none(&seen->by.address, me);
                 crowd_depart(crowd, share);
             }
+            has_none(&seen->by.open, me);
             crowd_unclaim(crowd, me);
         }
         atomic_fetch_add(&seen->rounds, 1);
@@ -145,6 +154,16 @@ static pid_t child_new(struct seen *seen, unsigned place)
     return pid;
 }
 
+/* Its bits go first: once it has left, others may have its places. */
+static void child_kill(struct seen *seen, unsigned place, pid_t pid)
+{
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    has_none(&seen->by.address, place);
+    has_none(&seen->by.open, place);
+    crowd_leave(crowd, place);
+}
+
 START_TEST(processes_killed_at_any_instruction_leave_nothing_behind)
 {
     struct seen *seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -157,18 +176,12 @@ START_TEST(processes_killed_at_any_instruction_leave_nothing_behind)
         uint64_t from = atomic_load(&seen->rounds);
         while (atomic_load(&seen->rounds) < from + 200)
             poll(NULL, 0, 1);
-        kill(pids[i], SIGKILL);
-        ck_assert_int_eq(waitpid(pids[i], NULL, 0), pids[i]);
-        crowd_leave(crowd, i);
-        atomic_store(&seen->of[i].address, 0);
+        child_kill(seen, i, pids[i]);
         pids[i] = child_new(seen, i);
     }
-    for (unsigned i = 0; i < CHILDREN; i++) {
-        kill(pids[i], SIGKILL);
-        waitpid(pids[i], NULL, 0);
-        crowd_leave(crowd, i);
-    }
-    ck_assert_int_eq(atomic_load(&seen->too_many), 0);
+    for (unsigned i = 0; i < CHILDREN; i++)
+        child_kill(seen, i, pids[i]);
+    ck_assert(!atomic_load(&seen->too_many));
     ck_assert_uint_eq(crowd_count(crowd), 0);
     uint32_t share;
     crowd_enter(crowd, 9);
