@@ -286,6 +286,8 @@ void cache_free(struct store_txn *t);
 
 /* ---- room.c ---- */
 
+/* store_bytes_ahead(s, why): what data.mdb may still grow by; *why it ends there: ENOSPC, the disk, or EFBIG, this process' limit of file sizes. */
+uint64_t store_bytes_ahead(const struct store *s, int *why);
 /* txn_is_full(t): have creates to be refused? */
 bool txn_is_full(struct store_txn *t);
 /* txn_slice(t, limit): how many records, up to ${limit}, there is room to delete in one transaction; at least one. */

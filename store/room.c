@@ -1,5 +1,6 @@
 #include "internal.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -47,16 +48,24 @@ static bool is_full(const struct room *r)
 
 enum { ROOM_LEFT, MAP_FULL, DISK_FULL, FILE_FULL };
 
-/* What data.mdb may have behind its last page before it is as long as this process may make a file. */
-static uint64_t bytes_to_longest(const struct store *s, const MDB_stat *stat)
+uint64_t store_bytes_ahead(const struct store *s, int *why)
 {
+    struct statvfs fs;
     struct rlimit longest;
     MDB_envinfo info;
+    MDB_stat stat;
+    uint64_t bytes = statvfs(s->dir, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : UINT64_MAX;
+    *why = ENOSPC;
     if (getrlimit(RLIMIT_FSIZE, &longest) != 0 || longest.rlim_cur == RLIM_INFINITY)
-        return UINT64_MAX;
+        return bytes;
     mdb_env_info(s->env, &info);
-    uint64_t end = ((uint64_t)info.me_last_pgno + 1) * stat->ms_psize;
-    return longest.rlim_cur > end ? longest.rlim_cur - end : 0;
+    mdb_env_stat(s->env, &stat);
+    uint64_t end = ((uint64_t)info.me_last_pgno + 1) * stat.ms_psize;
+    uint64_t file = longest.rlim_cur > end ? longest.rlim_cur - end : 0;
+    if (file >= bytes)
+        return bytes;
+    *why = EFBIG;
+    return file;
 }
 
 /*
@@ -66,18 +75,17 @@ static uint64_t bytes_to_longest(const struct store *s, const MDB_stat *stat)
 static void look_at_disk(struct store_txn *t)
 {
     static const uint64_t reserve_bytes = (uint64_t)16 << 20;
-    struct statvfs fs;
     MDB_stat stat;
-    mdb_env_stat(t->s->env, &stat);
-    uint64_t disk = statvfs(t->s->dir, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : UINT64_MAX;
-    uint64_t file = bytes_to_longest(t->s, &stat), bytes = disk < file ? disk : file;
+    int why;
+    uint64_t bytes = store_bytes_ahead(t->s, &why);
     if (bytes >= reserve_bytes)
         return;
+    mdb_env_stat(t->s->env, &stat);
     uint64_t reserve = reserve_bytes / stat.ms_psize;
     uint64_t room = bytes / stat.ms_psize + look_room(t->s, 0, UINT_MAX).free;
     uint64_t spare = room > reserve / 2 ? room - reserve / 2 : 0;
     if (t->full == ROOM_LEFT && room <= reserve)
-        t->full = disk < file ? DISK_FULL : FILE_FULL;
+        t->full = why == ENOSPC ? DISK_FULL : FILE_FULL;
     if (t->spare_pages > spare)
         t->spare_pages = spare;
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -447,18 +446,8 @@ void store_abort(struct store_txn *t)
 static int why_short(const struct store *s, int rc)
 {
     enum { SPARE_BYTES = 4 << 20 };
-    struct statvfs fs;
-    struct rlimit longest;
-    struct stat st;
-    int fd;
-    if (rc != EIO)
-        return rc;
-    if (statvfs(s->dir, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < SPARE_BYTES)
-        return ENOSPC;
-    if (getrlimit(RLIMIT_FSIZE, &longest) == 0 && longest.rlim_cur != RLIM_INFINITY && mdb_env_get_fd(s->env, &fd) == 0 &&
-        fstat(fd, &st) == 0 && (uint64_t)st.st_size + SPARE_BYTES > longest.rlim_cur)
-        return EFBIG;
-    return rc;
+    int why;
+    return rc == EIO && store_bytes_ahead(s, &why) < SPARE_BYTES ? why : rc;
 }
 
 /*
