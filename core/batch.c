@@ -157,9 +157,7 @@ static void report_full(struct writer *w)
     for (size_t i = 0; i < w->batch_count; i++)
         if (w->batch[i].answer.status == STORE_FULL && now >= w->full_said_ms + FULL_EVERY_MS) {
             w->full_said_ms = now;
-            log_error(
-                "the store is full, creates are refused while reads and deletes go on: make room on the disk, or raise store.map_size (%s)",
-                store_why(w->store));
+            log_error("the store is full, creates are refused while reads and deletes go on: %s", store_why(w->store));
         }
 }
 

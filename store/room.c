@@ -123,7 +123,7 @@ void txn_spend(struct store_txn *t, uint64_t *left)
 
 static const char *const full_texts[] = {
     [MAP_FULL] = "the map is nearly used up: raise store.map_size, or delete reports",
-    [DISK_FULL] = "the disk is nearly full: make room, or move data_dir, or delete reports",
+    [DISK_FULL] = "the disk is nearly full: make room on the disk, or move data_dir, or delete reports",
     [FILE_FULL] = "data.mdb is nearly as long as files may be: raise that limit (LimitFSIZE, ulimit -f), or delete reports",
 };
 

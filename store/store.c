@@ -45,7 +45,7 @@ static const struct {
 } translations[] = {
     {MDB_NOTFOUND, STORE_NOT_FOUND, NULL},
     {MDB_MAP_FULL, STORE_FULL, "the map is full: raise store.map_size"},
-    {ENOSPC, STORE_FULL, "the disk is full: make room, or move data_dir"},
+    {ENOSPC, STORE_FULL, "the disk is full: make room on the disk, or move data_dir"},
     {EDQUOT, STORE_FULL, "the disk quota is used up"},
     {EFBIG, STORE_FULL, "files may not be longer: raise the limit of their size (LimitFSIZE, ulimit -f)"},
     {MDB_READERS_FULL, STORE_BUSY, "every reader slot is taken"},
