@@ -1,5 +1,5 @@
 /* assay: argv → a row of the table → run. */
-#include "cmd.h"
+#include "cmd_help.h"
 #include "config.h"
 #include "http/route.h"
 
@@ -15,7 +15,7 @@ static const struct cmd_option no_options[] = {{.name = NULL}};
 /*
  * The sub-commands. Columns: name; words as help shows them, how few and how many; its own options; one sentence; the function; whether it
  * runs without a configuration.
- * A row here is a line of `assay -h` and, by a test, an entry of assay.1.
+ * A row here is a line of `assay help all` and, by a test, an entry of assay.1 and part of `assay -h`.
  */
 const struct cmd_row cmd_rows[] = {
     {"workspace create", "NAME", 1, 1, no_options, "Make a workspace; prints its id.", cmd_workspace_create, false},
@@ -57,11 +57,12 @@ const struct cmd_row cmd_rows[] = {
     {"config sample", "", 0, 0, no_options, "Print a configuration with every option explained and at its default.", cmd_config_sample,
      true},
     {"demo", "[URL]", 0, 1, no_options, "Start a server under var/, grade a page with it and show how to go on.", cmd_demo, true},
+    {"help", "[COMMAND]", 0, 2, no_options, "Explain a command, the commands of a subject, or all of them (help all).", cmd_help, true},
     {.name = NULL},
 };
 
-static const struct cmd_option global_options[] = {
-    {"-c", "FILE", "configuration; default " CONF_PATH ", or the built-in defaults without it"},
+const struct cmd_option cmd_global_options[] = {
+    {"-c", "FILE", "configuration file; default " CONF_PATH " where it exists"},
     {"--set", "KEY=VALUE", "override one option of the configuration"},
     {"--json", NULL, "print records as JSON, an object a line"},
     {"-h", NULL, "print help, after a command for that command"},
@@ -76,29 +77,6 @@ struct arguments {
     size_t set_count;
     struct cmd cmd;
 };
-
-static void print_row(FILE *out, const struct cmd_row *row)
-{
-    fprintf(out, "  %s%s%s\n      %s\n", row->name, row->words[0] == '\0' ? "" : " ", row->words, row->help);
-    for (const struct cmd_option *option = row->options; option->name != NULL; option++)
-        fprintf(out, "      %s%s%s: %s\n", option->name, option->value == NULL ? "" : " ", option->value == NULL ? "" : option->value,
-                option->help);
-}
-
-/* Help on the commands whose name begins with ${words}; on all without. */
-static void print_help(FILE *out, const char *words)
-{
-    size_t n = strlen(words);
-    fputs("usage: assay [-c FILE] [--set KEY=VALUE]... [--json] COMMAND ...\n\n", out);
-    for (const struct cmd_row *row = cmd_rows; row->name != NULL; row++)
-        if (strncmp(row->name, words, n) == 0 && (n == 0 || row->name[n] == '\0' || row->name[n] == ' '))
-            print_row(out, row);
-    fputs("\nOptions of every command:\n", out);
-    for (const struct cmd_option *option = global_options; option->name != NULL; option++)
-        fprintf(out, "  %s%s%s: %s\n", option->name, option->value == NULL ? "" : " ", option->value == NULL ? "" : option->value,
-                option->help);
-    fputs("\nExit status: 0 done, 1 refused, 2 wrong usage. Commands work while assayd runs and while it does not.\n", out);
-}
 
 /* The row of "key create" or "audit"; ${taken} words of ${words} were its name. NULL when there is none. */
 static const struct cmd_row *find_row(const char *const *words, size_t count, size_t *taken)
@@ -127,7 +105,7 @@ static const struct cmd_option *find_option(const struct cmd_option *options, co
 /* Any row's option of that name: options may stand before the command's last word is known. */
 static const struct cmd_option *find_any_option(const char *name, size_t n)
 {
-    const struct cmd_option *found = find_option(global_options, name, n);
+    const struct cmd_option *found = find_option(cmd_global_options, name, n);
     for (const struct cmd_row *row = cmd_rows; row->name != NULL && found == NULL; row++)
         found = find_option(row->options, name, n);
     return found;
@@ -171,8 +149,12 @@ static bool sort_arguments(int argc, char **argv, struct arguments *a)
             text = "-V";
         size_t n = strcspn(text, "=");
         const struct cmd_option *option = find_any_option(text, n);
-        if (option == NULL || (option->value == NULL && text[n] == '=')) {
-            cmd_misuse(&a->cmd, "unknown option %s", text);
+        if (option == NULL) {
+            cmd_help_no_option(&a->cmd, text);
+            return false;
+        }
+        if (option->value == NULL && text[n] == '=') {
+            cmd_misuse(&a->cmd, "%s takes no value", option->name);
             return false;
         }
         const char *value = text[n] == '=' ? text + n + 1 : NULL;
@@ -192,18 +174,14 @@ static bool judge_arguments(struct arguments *a)
     size_t taken = 0;
     cmd->row = find_row(cmd->words, cmd->words_count, &taken);
     if (cmd->row == NULL) {
-        if (cmd->words_count == 0)
-            cmd_misuse(cmd, "which command?");
-        else
-            cmd_misuse(cmd, "there is no command \"%s%s%s\"", cmd->words[0], cmd->words_count > 1 ? " " : "",
-                       cmd->words_count > 1 ? cmd->words[1] : "");
+        cmd_help_no_command(cmd);
         return false;
     }
     cmd->words += taken;
     cmd->words_count -= taken;
     for (size_t i = 0; i < cmd->given_count; i++) {
         if (find_option(cmd->row->options, cmd->given[i].name, strlen(cmd->given[i].name)) == NULL) {
-            cmd_misuse(cmd, "%s takes no %s", cmd->row->name, cmd->given[i].name);
+            cmd_help_takes_no(cmd, cmd->given[i].name);
             return false;
         }
     }
@@ -252,10 +230,9 @@ int main(int argc, char **argv)
         puts("assay " PACKAGE_VERSION);
         status = CMD_DONE;
     } else if (a.help) {
-        size_t taken;
-        const struct cmd_row *row = find_row(words, a.cmd.words_count, &taken);
-        print_help(stdout, row != NULL ? row->name : a.cmd.words_count > 0 ? words[0] : "");
-        status = CMD_DONE;
+        size_t taken = a.cmd.words_count;
+        bool found = find_row(words, a.cmd.words_count, &taken) != NULL;
+        status = cmd_help_words(&a.cmd, words, found ? taken : a.cmd.words_count);
     } else if (judge_arguments(&a)) {
         status = run(&a);
     }

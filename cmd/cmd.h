@@ -143,6 +143,7 @@ int cmd_stats(struct cmd *cmd);
 int cmd_config_dump(struct cmd *cmd);
 int cmd_config_sample(struct cmd *cmd);
 int cmd_demo(struct cmd *cmd);
+int cmd_help(struct cmd *cmd);
 
 extern const struct cmd_option cmd_key_create_options[], cmd_key_list_options[], cmd_key_rotate_options[], cmd_stats_options[];
 extern const struct cmd_option cmd_token_create_options[], cmd_agent_create_options[], cmd_agent_update_options[];

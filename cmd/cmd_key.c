@@ -54,6 +54,17 @@ static void records_scopes(struct records *records, uint32_t bits)
     records_list(records, "scopes", names, count);
 }
 
+static int no_scope(const struct cmd *cmd, const char *name)
+{
+    struct buf list = {0};
+    for (size_t i = 0; i < SCOPES; i++)
+        if (scopes[i].bit != SCOPE_WP_SYNC)
+            buf_printf(&list, "%s%s", list.n == 0 ? "" : ", ", scopes[i].name);
+    int status = cmd_misuse(cmd, "an API key has no scope \"%s\"; give --scope once for each of: %.*s", name, (int)list.n, list.p);
+    buf_free(&list);
+    return status;
+}
+
 static int scopes_given(const struct cmd *cmd, uint32_t *bits)
 {
     *bits = 0;
@@ -64,7 +75,7 @@ static int scopes_given(const struct cmd *cmd, uint32_t *bits)
         while (i < SCOPES && strcmp(scopes[i].name, cmd->given[g].value) != 0)
             i++;
         if (i == SCOPES || scopes[i].bit == SCOPE_WP_SYNC)
-            return cmd_misuse(cmd, "an API key has no scope \"%s\"", cmd->given[g].value);
+            return no_scope(cmd, cmd->given[g].value);
         *bits |= scopes[i].bit;
     }
     if (*bits == 0)

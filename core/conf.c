@@ -1,4 +1,5 @@
 #include "conf_table.h"
+#include "nearest.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -136,31 +137,6 @@ void conf_free(struct conf *conf)
 
 /* ---- unknown keys ---- */
 
-/* Steps (a character more, less, other, or two swapped) from ${a} to ${b}; texts over 31 characters are far from everything. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-    enum { MOST = 32 };
-    size_t an = strlen(a), bn = strlen(b);
-    if (an >= MOST || bn >= MOST)
-        return MOST;
-    unsigned d[MOST][MOST];
-    for (size_t i = 0; i <= an; i++)
-        d[i][0] = (unsigned)i;
-    for (size_t j = 0; j <= bn; j++)
-        d[0][j] = (unsigned)j;
-    for (size_t i = 1; i <= an; i++) {
-        for (size_t j = 1; j <= bn; j++) {
-            unsigned best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            best = d[i - 1][j] + 1 < best ? d[i - 1][j] + 1 : best;
-            best = d[i][j - 1] + 1 < best ? d[i][j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < best)
-                best = d[i - 2][j - 2] + 1;
-            d[i][j] = best;
-        }
-    }
-    return d[an][bn];
-}
-
 /* How far ${path} is from ${key} or, where that is longer, from the group of it that lies as deep; the candidate goes to ${candidate}. */
 static unsigned candidate_distance(const char *path, const char *key, char candidate[CONF_KEY_SIZE])
 {
@@ -177,7 +153,7 @@ static unsigned candidate_distance(const char *path, const char *key, char candi
             break;
         }
     }
-    return edit_distance(path, candidate);
+    return nearest_distance(str_of(path), str_of(candidate));
 }
 
 void conf_unknown(struct conf_build *build, struct conf_place place, const char *path)
@@ -193,7 +169,7 @@ void conf_unknown(struct conf_build *build, struct conf_place place, const char 
     }
     const char *leaf = strrchr(path, '.');
     size_t length = strlen(leaf == NULL ? path : leaf + 1);
-    if (least <= 1 + length / 4)
+    if (nearest_is_close(least, length))
         conf_mistake(build, place, "unknown key %s; did you mean %s?", conf_quote(path, quoted), best);
     else
         conf_mistake(build, place, "unknown key %s", conf_quote(path, quoted));

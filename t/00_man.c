@@ -79,7 +79,7 @@ static void assert_option(const char *page, const char *line)
 
 START_TEST(every_sub_command_and_option_is_in_assay_1)
 {
-    char *page = source_file("packaging/assay.1", true), *help = output_of("./assay -h"), *rest = NULL, text[512];
+    char *page = source_file("packaging/assay.1", true), *help = output_of("./assay help all"), *rest = NULL, text[512];
     unsigned commands = 0;
     for (char *line = strtok_r(help, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
         const char *words = line + strspn(line, " ");
@@ -98,6 +98,34 @@ START_TEST(every_sub_command_and_option_is_in_assay_1)
     ck_assert_uint_gt(commands, 10);
     free(page);
     free(help);
+}
+END_TEST
+
+/* The first words of the commands, each once and in the order of the table, and the screen of them. */
+START_TEST(the_short_help_has_every_subject_and_verb_on_one_screen)
+{
+    char *all = output_of("./assay help all"), *screen = output_of("./assay -h"), *rest = NULL;
+    unsigned lines = 0, subjects = 0;
+    for (char *line = strtok_r(all, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        char subject[32], verb[32] = "", start[40];
+        if (strncmp(line, "  ", 2) != 0 || line[2] == ' ' || line[2] == '-')
+            continue;
+        ck_assert_int_ge(sscanf(line, "%31s %31[a-z]", subject, verb), 1);
+        snprintf(start, sizeof(start), "\n  %s ", subject);
+        const char *found = strstr(screen, start);
+        ck_assert_msg(found != NULL, "no %s in\n%s", subject, screen);
+        found += strlen(start);
+        const char *verb_found = strstr(found, verb);
+        ck_assert_msg(verb_found != NULL && verb_found < strchr(found, '\n'), "no %s %s in\n%s", subject, verb, screen);
+    }
+    for (char *line = screen; *line != '\0'; line += strcspn(line, "\n") + 1, lines++) {
+        ck_assert_msg(strcspn(line, "\n") <= 80, "longer than 80 columns: %.*s", (int)strcspn(line, "\n"), line);
+        subjects += line[0] == ' ' && line[2] >= 'a';
+    }
+    ck_assert_uint_le(lines, 24);
+    ck_assert_uint_gt(subjects, 10);
+    free(all);
+    free(screen);
 }
 END_TEST
 
@@ -146,7 +174,7 @@ START_TEST(completion_offers_every_command_and_option)
                               "        done\n"
                               "        ((++commands)) ;;\n"
                               "    esac\n"
-                              "done < <(assay -h)\n"
+                              "done < <(assay help all)\n"
                               "((commands > 10)) || echo \"only $commands commands\"'");
     ck_assert_str_eq(missing, "");
     free(missing);
@@ -162,7 +190,7 @@ START_TEST(zsh_completion_offers_every_command_and_option)
                               "offered() { local -a words; words=(\"$@\"); local CURRENT=$# service=assay; source " SRCDIR "/packaging/assay.zsh-completion; asked=\"$*\"; }\n"
                               "lacks() { (( ${offers[(Ie)$1]} )) || echo \"$asked: $1\"; }\n"
                               "total=0 typed=()\n"
-                              "assay -h | while IFS= read -r line; do\n"
+                              "assay help all | while IFS= read -r line; do\n"
                               "    case $line in\n"
                               "    Options*) break ;;\n"
                               "    \"      \"--*) line=${line#\"      \"} line=${line%%:*} option=${line%% *}; offered assay $typed --; lacks $option ;;\n"
@@ -215,6 +243,7 @@ int main(void)
     tcase_add_test(tcase, every_option_is_in_assay_yaml_5_with_type_default_and_help);
     tcase_add_test(tcase, the_packages_configuration_is_the_sample);
     tcase_add_test(tcase, every_sub_command_and_option_is_in_assay_1);
+    tcase_add_test(tcase, the_short_help_has_every_subject_and_verb_on_one_screen);
     tcase_add_loop_test(tcase, every_option_of_assayd_is_in_assayd_8, 0, (int)(sizeof(assayd_options) / sizeof(assayd_options[0])));
     tcase_add_test(tcase, file_of_counts_is_named_as_it_is);
     tcase_add_test(tcase, completion_offers_every_command_and_option);

@@ -106,8 +106,18 @@ static const struct {
     const char *says;
 } refused[] = {
     {{"nonsense"}, 2, "nonsense"},
-    {{"workspace"}, 2, NULL},
-    {{"workspace", "nonsense"}, 2, "nonsense"},
+    {{"workspace"}, 2, "create, list, delete"},
+    {{"key"}, 2, "create, list, revoke, rotate"},
+    {{"kye", "list"}, 2, "did you mean key?"},
+    {{"key", "lst"}, 2, "did you mean key list?"},
+    {{"key", "burn"}, 2, "key takes: create, list, revoke, rotate"},
+    {{"help", "kye"}, 2, "did you mean key?"},
+    {{"bakcup", "-h"}, 2, "did you mean backup?"},
+    {{"key", "create", "--workspce", "acme"}, 2, "did you mean --workspace?"},
+    {{"key", "list", "--origin", "x"}, 2, "it takes --workspace"},
+    {{"key", "create", "--workspace", "acme", "--scope", "all"}, 2,
+     "reports:read, reports:write, projects:read, projects:write, conversations:read, conversations:write"},
+    {{"workspace", "nonsense"}, 2, "workspace takes: create, list, delete"},
     {{"workspace", "create"}, 2, NULL},
     {{"workspace", "create", ""}, 1, "1 to 100 characters"},
     {{"workspace", "create", "a", "b"}, 2, NULL},
@@ -146,6 +156,28 @@ START_TEST(help_is_printed)
 {
     struct run run = run_program(assay_path(), "-h", NULL);
     ck_assert_msg(run.status == 0 && strstr(run.out, "workspace") && strstr(run.out, "backup"), "%d: %s%s", run.status, run.out, run.err);
+    struct run again = run_program(assay_path(), "help", NULL);
+    ck_assert_str_eq(again.out, run.out);
+}
+END_TEST
+
+static const struct {
+    const char *args[4], *has, *lacks;
+} helps[] = {
+    {{"help", "key"}, "--scope SCOPE", "token create"},
+    {{"help", "key", "create"}, "--scope SCOPE", "key list"},
+    {{"key", "-h"}, "key rotate ID", "token create"},
+    {{"key", "create", "-h"}, "--scope SCOPE", "key list"},
+    {{"help", "backup"}, "backup DIR", "restore DIR"},
+    {{"help", "all"}, "limits reset LIMITER KEY", "\nassay:"},
+};
+
+START_TEST(help_about_a_command_is_about_that_alone)
+{
+    const char *const *a = helps[_i].args;
+    struct run run = run_program(assay_path(), a[0], a[1], a[2], a[3], NULL);
+    ck_assert_msg(run.status == 0 && !*run.err && strstr(run.out, helps[_i].has) && !strstr(run.out, helps[_i].lacks), "%s: %d\n%s%s",
+                  run.command, run.status, run.out, run.err);
 }
 END_TEST
 
@@ -540,6 +572,7 @@ int main(void)
     tcase_add_test(tcase, a_key_made_before_the_start_works_after_it);
     tcase_add_loop_test(tcase, what_cannot_be_done_is_refused_with_a_sentence, 0, 2);
     tcase_add_test(tcase, help_is_printed);
+    tcase_add_loop_test(tcase, help_about_a_command_is_about_that_alone, 0, COUNT(helps));
     tcase_add_test(tcase, a_configuration_with_mistakes_is_told);
     tcase_add_test(tcase, a_backup_under_writes_is_consistent_and_restores);
     tcase_add_test(tcase, a_backup_without_a_server_restores_elsewhere);
