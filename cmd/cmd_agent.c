@@ -11,7 +11,7 @@
     {"--name", "TEXT", "what visitors see it called"},                                                                                     \
         {"--origin", "ORIGIN", "a site that may show it, such as https://example.com, once for each; * for all; \"\" for none"},           \
         {"--prompt", "TEXT", "a question offered at the start, once for each"},                                                            \
-        {"--theme", "JSON", "its looks, an object such as {\"color\":\"#0a7\"}"},                                                          \
+        {"--theme", "JSON", "its looks, such as {\"color\":\"#0b6e4f\",\"position\":\"left\",\"title\":\"Help\",\"greeting\":\"Hello!\"}"},  \
         {"--lead-fields", "JSON", "what its lead form asks beside the e-mail address, such as [{\"name\":\"company\"}]"},                  \
     {                                                                                                                                      \
         "--language", "TAG", "its language where a visitor's is not known; en at first"                                                    \
@@ -88,17 +88,33 @@ static bool wishes_given(const struct cmd *cmd, const char **prompts, struct age
     return asked || out->theme != NULL || out->lead_form_fields != NULL || out->language_default != NULL;
 }
 
+/* "--theme: must be …" */
+static int settings_refuse(const struct agent_mistake *mistake)
+{
+    static const struct {
+        const char *setting, *option;
+    } rows[] = {{"theme", "--theme"},
+                {"starter_prompts", "--prompt"},
+                {"lead_form_fields", "--lead-fields"},
+                {"language_default", "--language"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && mistake->setting != NULL; i++)
+        if (strcmp(rows[i].setting, mistake->setting) == 0)
+            return cmd_refuse("%s: %s", rows[i].option, mistake->text);
+    return cmd_refuse("%s", mistake->text);
+}
+
 /* The settings ${present} as the options want them. *given: they want anything. */
 static int settings_given(const struct cmd *cmd, struct str present, struct buf *out, bool *given)
 {
-    const char *why = NULL, **prompts = calloc(cmd->given_count + 1, sizeof(*prompts));
+    struct agent_mistake mistake;
+    const char **prompts = calloc(cmd->given_count + 1, sizeof(*prompts));
     struct agent_wishes wishes;
     if (prompts == NULL)
         return cmd_refuse("out of memory");
     *given = wishes_given(cmd, prompts, &wishes);
-    bool good = agent_settings(present, &wishes, out, &why);
+    bool good = agent_settings(present, &wishes, out, &mistake);
     free(prompts);
-    return good ? CMD_DONE : cmd_refuse("--theme, --lead-fields, --prompt, --language: %s", why);
+    return good ? CMD_DONE : settings_refuse(&mistake);
 }
 
 struct wanted {

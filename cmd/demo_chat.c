@@ -26,11 +26,11 @@ static void note_agent(void *arg, enum store_status status, const struct store_a
 static bool settings(struct buf *out)
 {
     static const char *const prompts[] = {"When are you open?", "Where is my order?", NULL};
-    const char *why;
+    struct agent_mistake mistake;
     return agent_settings((struct str){NULL, 0},
                           &(struct agent_wishes){.theme = "{\"color\":\"#6b3e1e\",\"greeting\":\"Hello! Ask us anything about coffee.\"}",
                                                  .starter_prompts = prompts},
-                          out, &why);
+                          out, &mistake);
 }
 
 int demo_agent_have(struct client *client, uint64_t workspace, unsigned port, struct ulid *id)

@@ -98,7 +98,38 @@ START_TEST(each_text_gets_its_verdict)
 {
     enum json_verdict verdict = json_scan(cases[_i].text, 4);
     ck_assert_msg(verdict == cases[_i].verdict, "%s: %d, not %d", cases[_i].text.p, verdict, cases[_i].verdict);
-    ck_assert_uint_gt(strlen(json_scan_text(verdict)), 10);
+}
+END_TEST
+
+/* Columns: text, the sentence about it. */
+static const struct {
+    struct str text;
+    const char *says;
+} faults[] = {
+    {STR("{\"a\":1,\n \"b\" 2}"), "The JSON is malformed at line 2, column 6: expected a colon after the name of a member."},
+    {STR("{\"a\":1,}"), "The JSON is malformed at line 1, column 8: expected the name of a member in double quotes."},
+    {STR("{\"a\":1"), "The JSON is malformed at line 1, column 7: expected a comma or the closing } of the object."},
+    {STR("[1 2]"), "The JSON is malformed at line 1, column 4: expected a comma or the closing ] of the array."},
+    {STR("{\"\xc3\xa4\":blue}"), "The JSON is malformed at line 1, column 6: expected a value: an object, an array, a string in double "
+                              "quotes, a number, true, false or null."},
+    {STR("\r\n\n  01"), "The JSON is malformed at line 3, column 3: expected a number without leading zeros."},
+    {STR("{} x"), "The JSON is malformed at line 1, column 4: expected nothing more: the value ends before this."},
+    {STR("\"\\x\""), "The JSON is malformed at line 1, column 3: expected one of \" \\ / b f n r t u after the backslash."},
+    {STR("\"a"), "The JSON is malformed at line 1, column 3: expected the closing \" of the string."},
+    {STR("[\n\"\xff\"]"), "The JSON is not UTF-8, or has NUL or half of a surrogate pair, at line 2, column 2."},
+    {STR("[\"\\ud800\"]"), "The JSON is not UTF-8, or has NUL or half of a surrogate pair, at line 1, column 3."},
+    {STR("{\"a\":1,\"a\":2}"), "The JSON names a member twice in the object that ends at line 1, column 13: remove one."},
+    {STR("[0,99999999999999999999]"), "The JSON has a number that is too large at line 1, column 4: whole numbers have 64 bits."},
+    {STR("[[[[[1]]]]]"), "The JSON is nested too deeply at line 1, column 5: use fewer levels of arrays and objects."},
+};
+
+START_TEST(a_refusal_says_where_and_what_was_expected)
+{
+    struct json_fault fault;
+    char text[JSON_FAULT_TEXT];
+    ck_assert_ptr_null(json_scan_read(faults[_i].text, 4, &fault));
+    json_fault_text(&fault, text);
+    ck_assert_str_eq(text, faults[_i].says);
 }
 END_TEST
 
@@ -218,6 +249,7 @@ int main(void)
     TCase *tc = tcase_create("json_scan");
     const int n = (int)(sizeof(cases) / sizeof(cases[0]));
     tcase_add_loop_test(tc, each_text_gets_its_verdict, 0, n);
+    tcase_add_loop_test(tc, a_refusal_says_where_and_what_was_expected, 0, sizeof(faults) / sizeof(faults[0]));
     tcase_add_loop_test(tc, what_is_let_through_json_c_takes_and_nothing_else_reaches_it, 0, n);
     tcase_add_loop_test(tc, what_is_read_flat_is_what_the_tree_holds, 0, (int)(sizeof(flats) / sizeof(flats[0])));
     tcase_add_test(tc, depth_is_counted_in_levels);

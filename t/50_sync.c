@@ -210,6 +210,16 @@ START_TEST(a_wrong_body_is_refused)
 }
 END_TEST
 
+/* A large body is read in another thread than a small one (0). */
+START_TEST(malformed_json_is_told_with_line_and_column)
+{
+    char *head = text("{\"agent_id\":\"%s\",\n%s", agent, _i == 0 ? "" : padded("", 400000));
+    struct response *r = post("products/sync", text("%s\n  \"products\":[1,2}", head));
+    expect_error(r, 400, "bad_request");
+    ck_assert_str_eq(str_at(r, "error.message"), "The JSON is malformed at line 3, column 18: expected a comma or the closing ] of the array.");
+}
+END_TEST
+
 START_TEST(an_item_named_twice_is_refused_with_its_batch)
 {
     char *of = agent_new();
@@ -428,6 +438,7 @@ int main(void)
     tcase_add_test(c, a_batch_under_an_idempotency_key_is_done_once);
     tcase_add_loop_test(c, a_wrong_envelope_is_refused_whole, 0, COUNT(wrong_envelopes));
     tcase_add_loop_test(c, a_wrong_body_is_refused, 0, COUNT(wrong_bodies));
+    tcase_add_loop_test(c, malformed_json_is_told_with_line_and_column, 0, 2);
     tcase_add_test(c, an_item_named_twice_is_refused_with_its_batch);
     tcase_add_test(c, a_hundred_items_are_taken_and_one_more_is_not);
     tcase_add_test(c, json_a_thousand_levels_deep_is_refused);

@@ -1,9 +1,12 @@
 #include "agent.h"
 #include "../http/json_scan.h"
+#include "../nearest.h"
 
 #include <json-c/json.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 
-#define THEME_MAX 32
 #define PROMPTS_MAX 10
 #define FIELDS_MAX 20
 #define PROMPT_CHARS 200
@@ -42,31 +45,107 @@ static bool is_word(struct json_object *value, size_t max, const char *also)
     return true;
 }
 
-static bool theme_valid(struct json_object *theme)
+/* Note what is wrong, once; always false. */
+static bool __attribute__((format(printf, 2, 3))) wrong(struct agent_mistake *mistake,
+                                                        const char *format, ...)
 {
-    if (!json_object_is_type(theme, json_type_object) || json_object_object_length(theme) > THEME_MAX)
+    va_list args;
+    va_start(args, format);
+    vsnprintf(mistake->text, sizeof(mistake->text), format, args);
+    va_end(args);
+    return false;
+}
+
+/* ---- theme ---- */
+
+static bool is_color(struct json_object *value)
+{
+    struct str s = json_object_is_type(value, json_type_string) ? text_of(value) : (struct str){0};
+    if ((s.n != 4 && s.n != 7) || s.p[0] != '#')
         return false;
+    for (size_t i = 1; i < s.n; i++)
+        if (!((s.p[i] | 0x20) >= 'a' && (s.p[i] | 0x20) <= 'f') && !(s.p[i] >= '0' && s.p[i] <= '9'))
+            return false;
+    return true;
+}
+
+static bool is_side(struct json_object *value)
+{
+    return json_object_is_type(value, json_type_string) &&
+           (str_eq(text_of(value), STR("left")) || str_eq(text_of(value), STR("right")));
+}
+
+static bool is_line(struct json_object *value)
+{
+    return is_text(value, 200);
+}
+
+/* What the script knows of a theme (script/widget.js). Columns: key, what may stand there, in words. */
+static const struct {
+    const char *name;
+    bool (*valid)(struct json_object *value);
+    const char *wanted;
+} theme_rows[] = {
+    {"color", is_color, "a color as #rgb or #rrggbb, such as \"#0b6e4f\""},
+    {"position", is_side, "\"left\" or \"right\""},
+    {"title", is_line, "a text of 1 to 200 characters"},
+    {"greeting", is_line, "a text of 1 to 200 characters"},
+};
+#define THEME_ROWS (sizeof(theme_rows) / sizeof(theme_rows[0]))
+#define THEME_KEYS "color, position, title and greeting"
+
+static bool theme_unknown(const char *name, struct agent_mistake *mistake)
+{
+    unsigned least = UINT_MAX;
+    const char *near = "";
+    for (size_t i = 0; i < THEME_ROWS; i++) {
+        unsigned distance = nearest_distance(str_of(name), str_of(theme_rows[i].name));
+        if (distance < least) {
+            least = distance;
+            near = theme_rows[i].name;
+        }
+    }
+    bool close = nearest_is_close(least, strlen(name));
+    return wrong(mistake, "unknown key \"%.64s\"%s%s%s; the keys are " THEME_KEYS, name,
+                 close ? ", did you mean \"" : "", close ? near : "", close ? "\"?" : "");
+}
+
+static bool theme_valid(struct json_object *theme, struct agent_mistake *mistake)
+{
+    if (!json_object_is_type(theme, json_type_object))
+        return wrong(mistake, "must be an object with the keys " THEME_KEYS ", such as "
+                              "{\"color\":\"#0b6e4f\",\"position\":\"left\"}");
     json_object_object_foreach(theme, name, value)
     {
-        enum json_type type = json_object_get_type(value);
-        if (name[0] == '\0' || (type == json_type_string ? !is_text(value, 200)
-                                                         : type != json_type_boolean && type != json_type_int && type != json_type_double))
-            return false;
+        size_t i = 0;
+        while (i < THEME_ROWS && strcmp(theme_rows[i].name, name) != 0)
+            i++;
+        if (i == THEME_ROWS)
+            return theme_unknown(name, mistake);
+        if (!theme_rows[i].valid(value))
+            return wrong(mistake, "\"%s\" must be %s", name, theme_rows[i].wanted);
     }
     return true;
 }
 
-static bool prompts_valid(struct json_object *prompts)
+/* ---- the others ---- */
+
+static bool prompts_valid(struct json_object *prompts, struct agent_mistake *mistake)
 {
-    if (!json_object_is_type(prompts, json_type_array) || json_object_array_length(prompts) > PROMPTS_MAX)
-        return false;
-    for (size_t i = 0; i < json_object_array_length(prompts); i++)
-        if (!is_text(json_object_array_get_idx(prompts, i), PROMPT_CHARS))
-            return false;
-    return true;
+    bool valid = json_object_is_type(prompts, json_type_array) &&
+                 json_object_array_length(prompts) <= PROMPTS_MAX;
+    for (size_t i = 0; valid && i < json_object_array_length(prompts); i++)
+        valid = is_text(json_object_array_get_idx(prompts, i), PROMPT_CHARS);
+    return valid || wrong(mistake, "must be at most %d texts of 1 to %d characters", PROMPTS_MAX,
+                          PROMPT_CHARS);
 }
 
-static bool field_type_valid(struct json_object *value)
+static bool is_field_name(struct json_object *value)
+{
+    return is_word(value, 64, "_-.");
+}
+
+static bool is_field_type(struct json_object *value)
 {
     static const char *const types[] = {"text", "email", "tel", "textarea"};
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
@@ -75,82 +154,105 @@ static bool field_type_valid(struct json_object *value)
     return false;
 }
 
-static bool field_valid(struct json_object *field)
+static bool is_boolean(struct json_object *value)
 {
-    bool named = false;
-    if (!json_object_is_type(field, json_type_object))
-        return false;
-    json_object_object_foreach(field, name, value)
-    {
-        if (strcmp(name, "name") == 0)
-            named = is_word(value, 64, "_-.");
-        if (strcmp(name, "name") == 0       ? !named
-            : strcmp(name, "label") == 0    ? !is_text(value, PROMPT_CHARS)
-            : strcmp(name, "type") == 0     ? !field_type_valid(value)
-            : strcmp(name, "required") == 0 ? !json_object_is_type(value, json_type_boolean)
-                                            : true)
-            return false;
-    }
-    return named;
+    return json_object_is_type(value, json_type_boolean);
 }
 
-static bool fields_valid(struct json_object *fields)
+/* Columns as of theme_rows. */
+static const struct {
+    const char *name;
+    bool (*valid)(struct json_object *value);
+    const char *wanted;
+} field_rows[] = {
+    {"name", is_field_name, "1 to 64 letters, digits, _, - and ."},
+    {"label", is_line, "a text of 1 to 200 characters"},
+    {"type", is_field_type, "text, email, tel or textarea"},
+    {"required", is_boolean, "true or false"},
+};
+#define FIELD_ROWS (sizeof(field_rows) / sizeof(field_rows[0]))
+
+static bool field_valid(struct json_object *field, size_t number, struct agent_mistake *mistake)
 {
-    if (!json_object_is_type(fields, json_type_array) || json_object_array_length(fields) > FIELDS_MAX)
-        return false;
+    if (!json_object_is_type(field, json_type_object))
+        return wrong(mistake, "field %zu of the lead form must be an object", number);
+    json_object_object_foreach(field, name, value)
+    {
+        size_t i = 0;
+        while (i < FIELD_ROWS && strcmp(field_rows[i].name, name) != 0)
+            i++;
+        if (i == FIELD_ROWS)
+            return wrong(mistake, "field %zu of the lead form has an unknown key \"%.64s\"; the "
+                                  "keys are name, label, type and required", number, name);
+        if (!field_rows[i].valid(value))
+            return wrong(mistake, "field %zu of the lead form: \"%s\" must be %s", number, name,
+                         field_rows[i].wanted);
+    }
+    return json_object_object_get_ex(field, "name", NULL) ||
+           wrong(mistake, "field %zu of the lead form has no name", number);
+}
+
+static bool fields_valid(struct json_object *fields, struct agent_mistake *mistake)
+{
+    if (!json_object_is_type(fields, json_type_array) ||
+        json_object_array_length(fields) > FIELDS_MAX)
+        return wrong(mistake, "must be an array of at most %d fields of the lead form, such as "
+                              "[{\"name\":\"company\"}]", FIELDS_MAX);
     for (size_t i = 0; i < json_object_array_length(fields); i++)
-        if (!field_valid(json_object_array_get_idx(fields, i)))
+        if (!field_valid(json_object_array_get_idx(fields, i), i + 1, mistake))
             return false;
     return true;
 }
 
-static bool language_valid(struct json_object *language)
+static bool language_valid(struct json_object *language, struct agent_mistake *mistake)
 {
-    return is_word(language, 35, "-");
+    return is_word(language, 35, "-") || wrong(mistake, "must be a language tag such as en or pt-BR");
 }
 
-/* Columns: name, what may stand there, its default, the sentence about anything else. */
+/* Columns: name, what may stand there, its default. */
 static const struct {
     const char *name;
-    bool (*valid)(struct json_object *value);
-    const char *initial, *why;
+    bool (*valid)(struct json_object *value, struct agent_mistake *mistake);
+    const char *initial;
 } settings_rows[] = {
-    {"theme", theme_valid, "{}", "a theme is an object of at most 32 texts, numbers and booleans"},
-    {"starter_prompts", prompts_valid, "[]", "starter prompts are at most 10 texts of 1 to 200 characters"},
-    {"lead_form_fields", fields_valid, "[]",
-     "lead form fields are an array of at most 20 objects with a name, and perhaps a label, a type (text, email, tel or textarea) and "
-     "required"},
-    {"language_default", language_valid, "\"en\"", "a language is a tag such as en or pt-BR"},
+    {"theme", theme_valid, "{}"},
+    {"starter_prompts", prompts_valid, "[]"},
+    {"lead_form_fields", fields_valid, "[]"},
+    {"language_default", language_valid, "\"en\""},
 };
 
-static bool settings_put(struct json_object *settings, struct buf *out, const char **why)
+static bool settings_put(struct json_object *settings, struct buf *out, struct agent_mistake *mistake)
 {
     for (size_t i = 0; i < sizeof(settings_rows) / sizeof(settings_rows[0]); i++) {
         struct json_object *value = NULL;
         bool sent = json_object_object_get_ex(settings, settings_rows[i].name, &value);
-        if (sent && !settings_rows[i].valid(value)) {
-            *why = settings_rows[i].why;
+        mistake->setting = settings_rows[i].name;
+        if (sent && !settings_rows[i].valid(value, mistake))
             return false;
-        }
         buf_printf(out, "%s\"%s\":", i == 0 ? "" : ",", settings_rows[i].name);
         buf_adds(out, sent ? json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
                            : settings_rows[i].initial);
     }
     if (buf_ok(out) && out->n <= STORE_SETTINGS_MAX)
         return true;
-    *why = "the settings are larger than 32 KiB in all";
-    return false;
+    mistake->setting = NULL;
+    return wrong(mistake, "the settings of an agent are larger than 32 KiB in all");
 }
 
 /* ${text} takes the place of the member, unless it is NULL. */
-static bool wish_json(struct json_object *settings, const char *name, const char *text, const char **why)
+static bool wish_json(struct json_object *settings, const char *name, const char *text,
+                      struct agent_mistake *mistake)
 {
-    enum json_verdict verdict;
+    struct json_fault fault;
+    char why[JSON_FAULT_TEXT];
     if (text == NULL)
         return true;
-    struct json_object *value = json_scan_parse(str_of(text), JSON_SCAN_DEPTH, &verdict);
-    *why = verdict == JSON_SCAN_MALFORMED ? "that is not JSON (RFC 8259)" : json_scan_text(verdict);
-    return verdict == JSON_SCAN_OK && json_object_object_add(settings, name, value) == 0;
+    struct json_object *value = json_scan_read(str_of(text), JSON_SCAN_DEPTH, &fault);
+    mistake->setting = name;
+    json_fault_text(&fault, why);
+    if (fault.verdict != JSON_SCAN_OK)
+        return wrong(mistake, "%s", why);
+    return json_object_object_add(settings, name, value) == 0;
 }
 
 static void wish_texts(struct json_object *settings, const struct agent_wishes *wishes)
@@ -177,15 +279,15 @@ static struct json_object *settings_read(struct str members)
     return settings;
 }
 
-bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out, const char **why)
+bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out, struct agent_mistake *mistake)
 {
     struct json_object *settings = settings_read(present);
-    *why = "the present settings cannot be read";
-    bool good = settings != NULL && wish_json(settings, "theme", wishes->theme, why) &&
-                wish_json(settings, "lead_form_fields", wishes->lead_form_fields, why);
+    *mistake = (struct agent_mistake){.text = "the present settings cannot be read"};
+    bool good = settings != NULL && wish_json(settings, "theme", wishes->theme, mistake) &&
+                wish_json(settings, "lead_form_fields", wishes->lead_form_fields, mistake);
     if (good) {
         wish_texts(settings, wishes);
-        good = settings_put(settings, out, why);
+        good = settings_put(settings, out, mistake);
     }
     json_object_put(settings);
     return good;

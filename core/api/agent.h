@@ -14,15 +14,21 @@ struct agent_wishes {
     const char *const *starter_prompts; /* ends with NULL */
 };
 
+/* Why a setting is refused. */
+struct agent_mistake {
+    const char *setting; /* "theme"; NULL: all of them */
+    char text[256];      /* "must be …" */
+};
+
 /*
- * agent_settings(present, wishes, out, why): append the settings ${present} (empty: the defaults) with ${wishes} in their places, in a
+ * agent_settings(present, wishes, out, mistake): append the settings ${present} (empty: the defaults) with ${wishes} in their places, in a
  * fixed order:
- *   theme              an object of texts, numbers and booleans, at most 32
+ *   theme              {"color"?: #rgb or #rrggbb,"position"?: left|right,"title"?,"greeting"?}
  *   starter_prompts    at most 10 texts of 1 to 200 characters
  *   lead_form_fields   at most 20 of {"name","label"?,"type"?: text|email|tel|textarea,"required"?}
  *   language_default   a language tag such as "en" or "pt-BR"
- * False, and ${why} is one sentence, when one of them would be something else.
+ * False, and ${mistake} tells, when one of them would be something else.
  */
-bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out, const char **why);
+bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out, struct agent_mistake *mistake);
 
 #endif

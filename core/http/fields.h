@@ -60,9 +60,9 @@ bool fields_parse_json(struct request *r, struct str text);
 void reply_fields_error(struct request *r, struct buf *errors);
 
 /*
- * fields_read_large(text, tree, large, verdict): JSON whose member ${tree} (NULL: none) is large is judged as a whole, but only the rest is
- * parsed: ${large} stays in ${text}. What it comes to, to be put back, as json_scan_parse says. Any thread.
+ * fields_read_large(text, tree, large, fault): JSON whose member ${tree} (NULL: none) is large is judged as a whole, but only the rest is
+ * parsed: ${large} stays in ${text}. What it comes to, to be put back, as json_scan_read says. Any thread.
  */
-struct json_object *fields_read_large(struct str text, const struct field *tree, struct str *large, enum json_verdict *verdict);
+struct json_object *fields_read_large(struct str text, const struct field *tree, struct str *large, struct json_fault *fault);
 
 #endif

@@ -83,14 +83,13 @@ static int tree_field(const struct field *fields)
     return -1;
 }
 
-struct json_object *fields_read_large(struct str text, const struct field *tree, struct str *large, enum json_verdict *verdict)
+struct json_object *fields_read_large(struct str text, const struct field *tree, struct str *large, struct json_fault *fault)
 {
     struct buf small = {0};
     *large = (struct str){NULL, 0};
     if (tree == NULL)
-        return json_scan_parse(text, JSON_SCAN_DEPTH, verdict);
-    *verdict = json_scan_member(text, JSON_SCAN_DEPTH, str_of(tree->name), large);
-    if (*verdict != JSON_SCAN_OK)
+        return json_scan_read(text, JSON_SCAN_DEPTH, fault);
+    if (json_scan_member(text, JSON_SCAN_DEPTH, str_of(tree->name), large, fault) != JSON_SCAN_OK)
         return NULL;
     if (str_eq(*large, STR("null")))
         *large = (struct str){NULL, 0};
@@ -102,9 +101,9 @@ struct json_object *fields_read_large(struct str text, const struct field *tree,
     }
     struct json_object *object = NULL;
     if (buf_ok(&small))
-        object = json_scan_parse(buf_view(&small), JSON_SCAN_DEPTH, verdict);
+        object = json_scan_read(buf_view(&small), JSON_SCAN_DEPTH, fault);
     else
-        *verdict = JSON_SCAN_MEMORY;
+        fault->verdict = JSON_SCAN_MEMORY;
     buf_free(&small);
     return object;
 }
@@ -116,24 +115,27 @@ bool fields_parse_json(struct request *r, struct str text)
     int at = tree_field(r->route->fields);
     if (at < 0 && r->reading == NULL && parse_flat(r, text, &status, &errors))
         return told(r, status, &errors);
-    enum json_verdict verdict;
+    struct json_fault fault;
     struct str large = {NULL, 0};
     struct tree *tree = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*tree), tree_put);
     tree->object = NULL;
     if (r->reading != NULL) {
-        verdict = r->reading->verdict;
+        fault = r->reading->fault;
         large = r->reading->large;
         tree->object = r->reading->object;
         r->reading->object = NULL;
     } else {
-        tree->object = fields_read_large(text, at < 0 ? NULL : &r->route->fields[at], &large, &verdict);
+        tree->object = fields_read_large(text, at < 0 ? NULL : &r->route->fields[at], &large, &fault);
     }
-    if (verdict == JSON_SCAN_MEMORY) {
+    if (fault.verdict == JSON_SCAN_MEMORY) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return false;
     }
-    if (verdict != JSON_SCAN_OK || !json_object_is_type(tree->object, json_type_object)) {
-        reply_error(r, ERR_BAD_REQUEST, "%s", verdict != JSON_SCAN_OK ? json_scan_text(verdict) : "The body must be a JSON object.");
+    if (fault.verdict != JSON_SCAN_OK || !json_object_is_type(tree->object, json_type_object)) {
+        char why[JSON_FAULT_TEXT] = "The body must be a JSON object.";
+        if (fault.verdict != JSON_SCAN_OK)
+            json_fault_text(&fault, why);
+        reply_error(r, ERR_BAD_REQUEST, "%s", why);
         return false;
     }
     status = fields_of_json(r->route->fields, tree->object, r->values, &errors);

@@ -42,29 +42,35 @@ static size_t ascii_run(const char *p, size_t n)
     return i;
 }
 
-bool utf8_valid(struct str s)
+size_t utf8_length(struct str s)
 {
     size_t i = 0;
     while (i < s.n) {
         i += ascii_run(s.p + i, s.n - i);
         if (i == s.n)
             break;
+        const size_t start = i;
         unsigned char lead = (unsigned char)s.p[i++];
         if (lead == 0)
-            return false;
+            return start;
         if (lead < 0x80)
             continue;
         unsigned char low, high;
         unsigned more = follow_bytes(lead, &low, &high);
         if (more == 0 || s.n - i < more)
-            return false;
+            return start;
         for (; more > 0; --more, low = 0x80, high = 0xbf) {
             unsigned char c = (unsigned char)s.p[i++];
             if (c < low || c > high)
-                return false;
+                return start;
         }
     }
-    return true;
+    return s.n;
+}
+
+bool utf8_valid(struct str s)
+{
+    return utf8_length(s) == s.n;
 }
 
 static int hex_digit(char c)

@@ -9,8 +9,10 @@
 
 /*
  * utf8_valid(s): well-formed UTF-8 by RFC 3629 (no surrogates, no overlong forms), and no NUL. Plain ASCII is told eight bytes at a time.
+ * utf8_length(s): how many bytes of ${s} are, from its start; s.n where all of them are.
  */
 bool utf8_valid(struct str s);
+size_t utf8_length(struct str s);
 
 /*
  * form_decode(in, plus, out): percent-decode ${in} into ${out} (room for in.n bytes; may be in.p itself), "+" as a space where ${plus}.

@@ -6,12 +6,14 @@
 #include <limits.h>
 #include <json-c/json.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct scan {
     const char *p, *end;
     unsigned depth, values;
     enum json_verdict verdict;
+    const char *at, *expected; /* where and why the verdict was given */
     struct buf names; /* uint64_t digests of the members of every open object, innermost last */
     struct str wanted, found; /* a member of the outermost object, and its value */
     unsigned outermost;       /* the depth in there */
@@ -21,11 +23,24 @@ struct scan {
 #define DIGEST_START UINT64_C(0xcbf29ce484222325)
 #define DIGEST_FACTOR UINT64_C(0x9fb21c651e98df25)
 
+static bool refuse_at(struct scan *s, enum json_verdict verdict, const char *at, const char *expected)
+{
+    if (s->verdict == JSON_SCAN_OK) {
+        s->verdict = verdict;
+        s->at = at;
+        s->expected = expected;
+    }
+    return false;
+}
+
 static bool refuse(struct scan *s, enum json_verdict verdict)
 {
-    if (s->verdict == JSON_SCAN_OK)
-        s->verdict = verdict;
-    return false;
+    return refuse_at(s, verdict, s->p, NULL);
+}
+
+static bool malformed(struct scan *s, const char *expected)
+{
+    return refuse_at(s, JSON_SCAN_MALFORMED, s->p, expected);
 }
 
 static void skip_space(struct scan *s)
@@ -70,29 +85,32 @@ static bool four_digits(struct scan *s, uint32_t *out)
 /* behind "\u": one code point, of one unit or of a surrogate pair */
 static bool scan_unicode(struct scan *s, uint32_t *out)
 {
+    const char *from = s->p - 2;
     uint32_t low;
     if (!four_digits(s, out))
-        return refuse(s, JSON_SCAN_MALFORMED);
+        return malformed(s, "four hexadecimal digits after \\u");
     if (*out >= 0xd800 && *out <= 0xdbff) {
         if (!take(s, '\\') || !take(s, 'u') || !four_digits(s, &low) || low < 0xdc00 || low > 0xdfff)
-            return refuse(s, JSON_SCAN_ENCODING);
+            return refuse_at(s, JSON_SCAN_ENCODING, from, NULL);
         *out = 0x10000 + ((*out - 0xd800) << 10) + (low - 0xdc00);
         return true;
     }
-    return (*out >= 0xdc00 && *out <= 0xdfff) || *out == 0 ? refuse(s, JSON_SCAN_ENCODING) : true;
+    return (*out >= 0xdc00 && *out <= 0xdfff) || *out == 0 ? refuse_at(s, JSON_SCAN_ENCODING, from, NULL) : true;
 }
+
+#define UNENDED "the closing \" of the string"
 
 static bool scan_escape(struct scan *s, uint32_t *out)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     if (s->p == s->end)
-        return refuse(s, JSON_SCAN_MALFORMED);
+        return malformed(s, UNENDED);
     char c = *s->p++;
     if (c == 'u')
         return scan_unicode(s, out);
     const char *at = c == '\0' ? NULL : strchr(from, c);
     if (at == NULL)
-        return refuse(s, JSON_SCAN_MALFORMED);
+        return refuse_at(s, JSON_SCAN_MALFORMED, s->p - 1, "one of \" \\ / b f n r t u after the backslash");
     *out = (unsigned char)to[at - from];
     return true;
 }
@@ -141,7 +159,7 @@ static bool scan_string(struct scan *s, uint64_t *hash)
         if (s->p == s->end)
             break;
         if ((unsigned char)*s->p < 0x20)
-            return refuse(s, JSON_SCAN_MALFORMED);
+            return malformed(s, "an escape such as \\n or \\t in the place of a control character");
         if (*s->p != '\\')
             c = code_point(s);
         else if (s->p++, !scan_escape(s, &c))
@@ -149,7 +167,7 @@ static bool scan_string(struct scan *s, uint64_t *hash)
         if (hash != NULL)
             digest(hash, c);
     }
-    return refuse(s, JSON_SCAN_MALFORMED);
+    return malformed(s, UNENDED);
 }
 
 /* ---- numbers ---- */
@@ -187,6 +205,8 @@ static bool number_fits(struct str number, bool whole)
     return isfinite(strtod(text, &end));
 }
 
+#define DIGIT "a digit"
+
 static bool scan_number(struct scan *s)
 {
     const char *from = s->p;
@@ -194,24 +214,28 @@ static bool scan_number(struct scan *s)
     take(s, '-');
     const char *first = s->p;
     size_t digits = scan_digits(s);
-    if (digits == 0 || (digits > 1 && *first == '0'))
-        return refuse(s, JSON_SCAN_MALFORMED);
+    if (digits == 0)
+        return malformed(s, DIGIT);
+    if (digits > 1 && *first == '0')
+        return refuse_at(s, JSON_SCAN_MALFORMED, first, "a number without leading zeros");
     if (take(s, '.')) {
         whole = false;
         if (scan_digits(s) == 0)
-            return refuse(s, JSON_SCAN_MALFORMED);
+            return malformed(s, DIGIT);
     }
     if (take(s, 'e') || take(s, 'E')) {
         whole = false;
         if (!take(s, '+'))
             take(s, '-');
         if (scan_digits(s) == 0)
-            return refuse(s, JSON_SCAN_MALFORMED);
+            return malformed(s, DIGIT);
     }
-    return number_fits((struct str){from, (size_t)(s->p - from)}, whole) ? true : refuse(s, JSON_SCAN_RANGE);
+    return number_fits((struct str){from, (size_t)(s->p - from)}, whole) ? true : refuse_at(s, JSON_SCAN_RANGE, from, NULL);
 }
 
 /* ---- the rest ---- */
+
+#define VALUE "a value: an object, an array, a string in double quotes, a number, true, false or null"
 
 static bool scan_word(struct scan *s)
 {
@@ -221,7 +245,7 @@ static bool scan_word(struct scan *s)
             s->p += words[i].n;
             return true;
         }
-    return refuse(s, JSON_SCAN_MALFORMED);
+    return malformed(s, VALUE);
 }
 
 static bool scan_value(struct scan *s);
@@ -243,6 +267,11 @@ static bool few_differ(const uint64_t *names, size_t count)
     return true;
 }
 
+static bool named_twice(struct scan *s)
+{
+    return refuse_at(s, JSON_SCAN_DUPLICATE, s->p - 1, NULL); /* the closing brace */
+}
+
 /* the members' digests since ${from} must differ; they are forgotten */
 static bool names_differ(struct scan *s, size_t from)
 {
@@ -250,11 +279,11 @@ static bool names_differ(struct scan *s, size_t from)
     size_t count = (s->names.n - from) / sizeof(*names);
     s->names.n = from;
     if (count <= FEW_NAMES)
-        return few_differ(names, count) ? true : refuse(s, JSON_SCAN_DUPLICATE);
+        return few_differ(names, count) ? true : named_twice(s);
     qsort(names, count, sizeof(*names), by_value);
     for (size_t i = 1; i < count; i++)
         if (names[i] == names[i - 1])
-            return refuse(s, JSON_SCAN_DUPLICATE);
+            return named_twice(s);
     return true;
 }
 
@@ -275,7 +304,7 @@ static bool scan_member(struct scan *s)
     uint64_t hash = DIGEST_START;
     skip_space(s);
     if (!take(s, '"'))
-        return refuse(s, JSON_SCAN_MALFORMED);
+        return malformed(s, "the name of a member in double quotes");
     const char *from = s->p;
     if (!scan_string(s, &hash))
         return false;
@@ -284,7 +313,7 @@ static bool scan_member(struct scan *s)
     if (!buf_ok(&s->names))
         return refuse(s, JSON_SCAN_MEMORY);
     skip_space(s);
-    return take(s, ':') ? scan_named(s, name) : refuse(s, JSON_SCAN_MALFORMED);
+    return take(s, ':') ? scan_named(s, name) : malformed(s, "a colon after the name of a member");
 }
 
 static bool scan_object(struct scan *s)
@@ -298,7 +327,7 @@ static bool scan_object(struct scan *s)
             return false;
         skip_space(s);
     } while (take(s, ','));
-    return take(s, '}') ? names_differ(s, from) : refuse(s, JSON_SCAN_MALFORMED);
+    return take(s, '}') ? names_differ(s, from) : malformed(s, "a comma or the closing } of the object");
 }
 
 static bool scan_array(struct scan *s)
@@ -311,7 +340,7 @@ static bool scan_array(struct scan *s)
             return false;
         skip_space(s);
     } while (take(s, ','));
-    return take(s, ']') ? true : refuse(s, JSON_SCAN_MALFORMED);
+    return take(s, ']') ? true : malformed(s, "a comma or the closing ] of the array");
 }
 
 static bool scan_nested(struct scan *s, bool (*inner)(struct scan *s))
@@ -329,7 +358,7 @@ static bool scan_value(struct scan *s)
 {
     skip_space(s);
     if (s->p == s->end)
-        return refuse(s, JSON_SCAN_MALFORMED);
+        return malformed(s, VALUE);
     if (++s->values > JSON_SCAN_VALUES)
         return refuse(s, JSON_SCAN_MANY);
     switch (*s->p) {
@@ -348,48 +377,75 @@ static bool scan_value(struct scan *s)
 enum json_verdict json_scan(struct str text, unsigned depth)
 {
     struct str ignored;
-    return json_scan_member(text, depth, (struct str){NULL, 0}, &ignored);
+    return json_scan_member(text, depth, (struct str){NULL, 0}, &ignored, NULL);
 }
 
-enum json_verdict json_scan_member(struct str text, unsigned depth, struct str name, struct str *value)
+/* Lines end with LF; a column is a code point. */
+static void place_of(struct str text, const char *at, struct json_fault *fault)
+{
+    fault->line = fault->column = 1;
+    for (const char *p = text.p; p < at; p++) {
+        if (*p == '\n') {
+            fault->line++;
+            fault->column = 1;
+        } else {
+            fault->column += ((unsigned char)*p & 0xc0) != 0x80;
+        }
+    }
+}
+
+enum json_verdict json_scan_member(struct str text, unsigned depth, struct str name, struct str *value, struct json_fault *fault)
 {
     struct scan s = {.p = text.p, .end = text.p + text.n, .depth = depth, .wanted = name, .outermost = name.p == NULL ? UINT_MAX : depth - 1};
     *value = (struct str){NULL, 0};
-    if (text.n > 0 && !utf8_valid(text))
-        return JSON_SCAN_ENCODING;
-    if (scan_value(&s)) {
+    size_t good = utf8_length(text);
+    if (good < text.n) {
+        refuse_at(&s, JSON_SCAN_ENCODING, text.p + good, NULL);
+    } else if (scan_value(&s)) {
         skip_space(&s);
         if (s.p != s.end)
-            refuse(&s, JSON_SCAN_MALFORMED);
+            malformed(&s, "nothing more: the value ends before this");
     }
     buf_free(&s.names);
     *value = s.found;
+    if (fault != NULL) {
+        *fault = (struct json_fault){.verdict = s.verdict, .expected = s.expected};
+        if (s.verdict != JSON_SCAN_OK)
+            place_of(text, s.at, fault);
+    }
     return s.verdict;
 }
 
-const char *json_scan_text(enum json_verdict verdict)
+void json_fault_text(const struct json_fault *fault, char out[JSON_FAULT_TEXT])
 {
-    static const char *const texts[] = {
-        [JSON_SCAN_OK] = "The JSON is well-formed.",
-        [JSON_SCAN_MALFORMED] = "The body is not well-formed JSON (RFC 8259).",
-        [JSON_SCAN_ENCODING] = "The JSON must be UTF-8 without NUL and without half surrogate pairs.",
-        [JSON_SCAN_DEEP] = "The JSON is nested too deeply.",
-        [JSON_SCAN_MANY] = "The JSON has more than 100,000 values: send less at once.",
-        [JSON_SCAN_DUPLICATE] = "An object of the JSON names a member twice.",
-        [JSON_SCAN_RANGE] = "A number of the JSON is beyond what can be held: whole numbers have 64 bits.",
-        [JSON_SCAN_MEMORY] = "There is no memory for it.",
+    /* Columns: what is wrong, before the place; what to do, after it. */
+    static const struct {
+        const char *what, *advice;
+    } texts[] = {
+        [JSON_SCAN_OK] = {"The JSON is well-formed", ""},
+        [JSON_SCAN_MALFORMED] = {"The JSON is malformed", ""},
+        [JSON_SCAN_ENCODING] = {"The JSON is not UTF-8, or has NUL or half of a surrogate pair,", ""},
+        [JSON_SCAN_DEEP] = {"The JSON is nested too deeply", ": use fewer levels of arrays and objects"},
+        [JSON_SCAN_MANY] = {"The JSON has more than 100,000 values", ": send fewer at once"},
+        [JSON_SCAN_DUPLICATE] = {"The JSON names a member twice in the object that ends", ": remove one"},
+        [JSON_SCAN_RANGE] = {"The JSON has a number that is too large", ": whole numbers have 64 bits"},
+        [JSON_SCAN_MEMORY] = {"There is no memory for the JSON", ": send it again later"},
     };
-    return texts[verdict];
+    char place[64] = "";
+    if (fault->line > 0)
+        snprintf(place, sizeof(place), " at line %u, column %u", fault->line, fault->column);
+    snprintf(out, JSON_FAULT_TEXT, "%s%s%s%s%s.", texts[fault->verdict].what, place, fault->expected == NULL ? "" : ": expected ",
+             fault->expected == NULL ? "" : fault->expected, texts[fault->verdict].advice);
 }
 
-struct json_object *json_scan_parse(struct str text, unsigned depth, enum json_verdict *verdict)
+struct json_object *json_scan_read(struct str text, unsigned depth, struct json_fault *fault)
 {
-    *verdict = json_scan(text, depth);
-    if (*verdict != JSON_SCAN_OK)
+    struct str ignored;
+    if (json_scan_member(text, depth, (struct str){NULL, 0}, &ignored, fault) != JSON_SCAN_OK)
         return NULL;
     struct json_tokener *tokener = json_tokener_new_ex((int)depth + 1);
     if (tokener == NULL) {
-        *verdict = JSON_SCAN_MEMORY;
+        fault->verdict = JSON_SCAN_MEMORY;
         return NULL;
     }
     json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
@@ -398,8 +454,16 @@ struct json_object *json_scan_parse(struct str text, unsigned depth, enum json_v
     if (json_tokener_get_error(tokener) == json_tokener_continue)
         tree = json_tokener_parse_ex(tokener, "", -1);
     if (json_tokener_get_error(tokener) != json_tokener_success)
-        *verdict = JSON_SCAN_MALFORMED;
+        fault->verdict = JSON_SCAN_MALFORMED;
     json_tokener_free(tokener);
+    return tree;
+}
+
+struct json_object *json_scan_parse(struct str text, unsigned depth, enum json_verdict *verdict)
+{
+    struct json_fault fault;
+    struct json_object *tree = json_scan_read(text, depth, &fault);
+    *verdict = fault.verdict;
     return tree;
 }
 

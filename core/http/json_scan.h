@@ -23,16 +23,30 @@ enum json_verdict {
     JSON_SCAN_MEMORY,
 };
 
-/* json_scan(text, depth): judge ${text} in one pass. json_scan_text(verdict): a sentence about it, static. */
+/* Why and where a text is refused. ${expected}: what could stand there, static; NULL: not known. */
+struct json_fault {
+    enum json_verdict verdict;
+    unsigned line, column; /* from 1; columns count characters */
+    const char *expected;
+};
+
+/* json_scan(text, depth): judge ${text} in one pass. */
 enum json_verdict json_scan(struct str text, unsigned depth);
 /*
- * json_scan_member(text, depth, name, value): the same, and where ${text} is an object the value of its member ${name} (written without
- * escapes) as it stands there; p NULL where there is none.
+ * json_scan_member(text, depth, name, value, fault): the same, and where ${text} is an object the value of its member ${name} (written
+ * without escapes) as it stands there; p NULL where there is none. ${fault} may be NULL.
  */
-enum json_verdict json_scan_member(struct str text, unsigned depth, struct str name, struct str *value);
-const char *json_scan_text(enum json_verdict verdict);
+enum json_verdict json_scan_member(struct str text, unsigned depth, struct str name, struct str *value, struct json_fault *fault);
 
-/* json_scan_parse(text, depth, verdict): scan, then json-c's tree, to be put back by the caller; NULL where it was refused (or is null). */
+/* json_fault_text(fault, out): one sentence about a refused text, for the person who wrote it. */
+#define JSON_FAULT_TEXT 200
+void json_fault_text(const struct json_fault *fault, char out[JSON_FAULT_TEXT]);
+
+/*
+ * json_scan_read(text, depth, fault): scan, then json-c's tree, to be put back by the caller; NULL where it was refused (or is null).
+ * json_scan_parse(text, depth, verdict): the same where nobody is told why.
+ */
+struct json_object *json_scan_read(struct str text, unsigned depth, struct json_fault *fault);
 struct json_object *json_scan_parse(struct str text, unsigned depth, enum json_verdict *verdict);
 
 /*

@@ -35,7 +35,7 @@ static bool read_all(struct away_job *job)
         text = buf_view(&g->plain);
     }
     if (g->inflated == INFLATE_OK)
-        g->object = fields_read_large(text, g->tree, &g->large, &g->verdict);
+        g->object = fields_read_large(text, g->tree, &g->large, &g->fault);
     return false;
 }
 

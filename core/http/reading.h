@@ -23,7 +23,7 @@ struct reading {
     /* what came of it; ${json} and ${large}: as fields_read_large; the object is the reading's until it is taken */
     enum signature_verdict signature;
     enum inflate_status inflated;
-    enum json_verdict verdict;
+    struct json_fault fault;
     struct json_object *object;
     struct str large;
 };

@@ -65,10 +65,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *copy = malloc(size + (size == 0)); /* of its own size: a byte read too far is seen */
     memcpy(copy, data, size);
     struct str in = {copy, size};
-    enum json_verdict verdict, shallow;
-    struct json_object *tree = json_scan_parse(in, JSON_SCAN_DEPTH, &verdict);
+    enum json_verdict shallow;
+    struct json_fault fault;
+    struct json_object *tree = json_scan_read(in, JSON_SCAN_DEPTH, &fault);
+    enum json_verdict verdict = fault.verdict;
+    char why[JSON_FAULT_TEXT];
+    json_fault_text(&fault, why);
     read_flat(in, tree);
-    must(json_scan(in, JSON_SCAN_DEPTH) == verdict && json_scan_text(verdict) != NULL);
+    must(json_scan(in, JSON_SCAN_DEPTH) == verdict && utf8_valid(str_of(why)) && fault.line <= size + 1 && fault.column <= size + 1);
     if (verdict == JSON_SCAN_OK) {
         must(utf8_valid(in) && memchr(copy, '\0', size) == NULL);
         unsigned depth = depth_of(tree);
