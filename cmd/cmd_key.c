@@ -21,21 +21,6 @@ const struct cmd_option cmd_key_list_options[] = {{"--workspace", "NAME", "only 
 const struct cmd_option cmd_key_rotate_options[] = {
     {"--overlap", "DURATION", "how long the old secret stays good; default " OVERLAP_DEFAULT ", 0 ends it now"}, {.name = NULL}};
 
-/* Scopes an API key can have, api.md §2. wp:sync belongs to workspace tokens. */
-static const struct {
-    const char *name;
-    enum scope bit;
-} scopes[] = {
-    {"reports:read", SCOPE_REPORTS_READ},
-    {"reports:write", SCOPE_REPORTS_WRITE},
-    {"projects:read", SCOPE_PROJECTS_READ},
-    {"projects:write", SCOPE_PROJECTS_WRITE},
-    {"conversations:read", SCOPE_CONVERSATIONS_READ},
-    {"conversations:write", SCOPE_CONVERSATIONS_WRITE},
-    {"wp:sync", SCOPE_WP_SYNC},
-};
-#define SCOPES (sizeof(scopes) / sizeof(scopes[0]))
-
 /* Columns by kind: what people call it; what a list calls none of it; its prefix is credential_prefix. */
 static const struct {
     const char *noun, *noun_first, *none;
@@ -46,20 +31,20 @@ static const struct {
 
 static void records_scopes(struct records *records, uint32_t bits)
 {
-    const char *names[SCOPES];
+    const char *names[32];
     size_t count = 0;
-    for (size_t i = 0; i < SCOPES; i++)
-        if ((bits & scopes[i].bit) != 0)
-            names[count++] = scopes[i].name;
+    for (const struct credential_scope *scope = credential_scopes; scope->name != NULL; scope++)
+        if ((bits & scope->bit) != 0)
+            names[count++] = scope->name;
     records_list(records, "scopes", names, count);
 }
 
 static int no_scope(const struct cmd *cmd, const char *name)
 {
     struct buf list = {0};
-    for (size_t i = 0; i < SCOPES; i++)
-        if (scopes[i].bit != SCOPE_WP_SYNC)
-            buf_printf(&list, "%s%s", list.n == 0 ? "" : ", ", scopes[i].name);
+    for (const struct credential_scope *scope = credential_scopes; scope->name != NULL; scope++)
+        if (scope->bit != SCOPE_WP_SYNC)
+            buf_printf(&list, "%s%s", list.n == 0 ? "" : ", ", scope->name);
     int status = cmd_misuse(cmd, "an API key has no scope \"%s\"; give --scope once for each of: %.*s", name, (int)list.n, list.p);
     buf_free(&list);
     return status;
@@ -71,12 +56,12 @@ static int scopes_given(const struct cmd *cmd, uint32_t *bits)
     for (size_t g = 0; g < cmd->given_count; g++) {
         if (strcmp(cmd->given[g].name, "--scope") != 0)
             continue;
-        size_t i = 0;
-        while (i < SCOPES && strcmp(scopes[i].name, cmd->given[g].value) != 0)
-            i++;
-        if (i == SCOPES || scopes[i].bit == SCOPE_WP_SYNC)
+        const struct credential_scope *scope = credential_scopes;
+        while (scope->name != NULL && strcmp(scope->name, cmd->given[g].value) != 0)
+            scope++;
+        if (scope->name == NULL || scope->bit == SCOPE_WP_SYNC)
             return no_scope(cmd, cmd->given[g].value);
-        *bits |= scopes[i].bit;
+        *bits |= scope->bit;
     }
     if (*bits == 0)
         *bits = DEFAULT_SCOPES;

@@ -8,6 +8,35 @@ static const char base62[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 
 static const char *const prefixes[CREDENTIAL_KINDS] = {[CREDENTIAL_KEY] = "asy_key_", [CREDENTIAL_TOKEN] = "asy_wp_"};
 
+const struct credential_scope credential_scopes[] = {
+    {"reports:read", SCOPE_REPORTS_READ},
+    {"reports:write", SCOPE_REPORTS_WRITE},
+    {"projects:read", SCOPE_PROJECTS_READ},
+    {"projects:write", SCOPE_PROJECTS_WRITE},
+    {"conversations:read", SCOPE_CONVERSATIONS_READ},
+    {"conversations:write", SCOPE_CONVERSATIONS_WRITE},
+    {"wp:sync", SCOPE_WP_SYNC},
+    {.name = NULL},
+};
+
+const char *credential_looks_like(struct str text)
+{
+    /* A JWT begins with the base64url of {" (RFC 7519). */
+    static const struct {
+        struct str prefix;
+        const char *name;
+    } rows[] = {
+        {STR("asy_key_"), "an API key"},
+        {STR("asy_wp_"), "a workspace token"},
+        {STR("eyJ"), "a visitor's token"},
+        {STR("anon_"), "a visitor's anonymous id"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (text.n > rows[i].prefix.n && memcmp(text.p, rows[i].prefix.p, rows[i].prefix.n) == 0)
+            return rows[i].name;
+    return NULL;
+}
+
 const char *credential_prefix(enum credential_kind kind)
 {
     return prefixes[kind];

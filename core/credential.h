@@ -6,17 +6,30 @@
 #ifndef ASSAY_CREDENTIAL_H
 #define ASSAY_CREDENTIAL_H
 
-#include "../store/bytes.h"
+#include "../store/store.h"
 
 #define CREDENTIAL_RANDOM 30
 #define CREDENTIAL_CHECK 6
 #define CREDENTIAL_SIZE 48 /* longest credential and its terminating NUL fit */
 #define CREDENTIAL_HASH 32
 
+/* The scopes by name (api.md §2), ending with a NULL name. wp:sync belongs to workspace tokens, the others to API keys. */
+struct credential_scope {
+    const char *name;
+    enum scope bit;
+};
+extern const struct credential_scope credential_scopes[];
+
 enum credential_kind { CREDENTIAL_KEY, CREDENTIAL_TOKEN, CREDENTIAL_KINDS };
 
 /* credential_prefix(kind): "asy_key_", "asy_wp_". */
 const char *credential_prefix(enum credential_kind kind);
+
+/*
+ * credential_looks_like(text): what somebody sent, by its first characters alone: "an API key", "a workspace token", "a visitor's token", "a
+ * visitor's anonymous id"; NULL for anything else. It says nothing about whether the credential is good.
+ */
+const char *credential_looks_like(struct str text);
 
 /* credential_new(prefix, out): a fresh secret. False when the system gives no randomness; then ${out} is empty. */
 bool credential_new(const char *prefix, char out[CREDENTIAL_SIZE]) __attribute__((warn_unused_result));

@@ -112,6 +112,43 @@ START_TEST(a_wrong_credential_is_401_invalid_token)
 }
 END_TEST
 
+/* Columns: the path, what is sent, what the answer says that it takes and that was sent. */
+static const struct {
+    const char *path, *sent, *takes, *was;
+} kinds[] = {
+    {"/api/v1/reports", "asy_wp_000000000000000000000000000000000000", "takes an API key", "like a workspace token"},
+    {"/api/v1/reports", "asy_wp_x", "takes an API key", "like a workspace token"},
+    {"/api/v1/reports", "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", "takes an API key", "like a visitor's token"},
+    {"/v1/wp/status", "asy_key_000000000000000000000000000000000000", "takes a workspace token", "like an API key"},
+    {"/v1/wp/status", "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", "takes a workspace token", "like a visitor's token"},
+    {"/api/v1/widget/conversation/messages", "asy_key_x", "takes a visitor's token", "like an API key"},
+    {"/api/v1/widget/conversation/messages", "anon_x", "takes a visitor's token", "like a visitor's anonymous id"},
+};
+
+START_TEST(a_credential_of_another_kind_is_told_by_its_beginning)
+{
+    struct response *r = http(server, .path = kinds[_i].path, .key = kinds[_i].sent);
+    expect_error(r, 401, "unauthorized");
+    expect(r, strstr(str_at(r, "error.message"), kinds[_i].takes) && strstr(str_at(r, "error.message"), kinds[_i].was));
+    expect(r, strstr(header(r, "WWW-Authenticate"), "error=\"invalid_token\""));
+}
+END_TEST
+
+/* A good one must not be told from a bad one. */
+START_TEST(a_good_credential_of_another_kind_is_told_as_a_bad_one_is)
+{
+    char *token = assay_ok(server, "token", "create", "--workspace", "main", NULL);
+    const char *sent[] = {token, "asy_wp_000000000000000000000000000000000000"};
+    char *bodies[COUNT(sent)];
+    for (size_t i = 0; i < COUNT(sent); i++) {
+        struct response *r = http(server, .path = "/api/v1/reports", .key = sent[i]);
+        expect_error(r, 401, "unauthorized");
+        bodies[i] = text("%s", r->body);
+    }
+    ck_assert_str_eq(bodies[0], bodies[1]);
+}
+END_TEST
+
 START_TEST(the_scheme_is_read_in_any_case)
 {
     static const char *const schemes[] = {"bearer", "BEARER", "Bearer "};
@@ -164,6 +201,9 @@ START_TEST(each_route_needs_its_own_scope_and_no_other)
     if (strcmp(routes[_i].method, "HEAD") != 0)
         expect_error(r, 403, "insufficient_scope");
     expect_status(r, 403);
+    ck_assert_str_eq(header(r, "WWW-Authenticate"), text("Bearer realm=\"assay\", error=\"insufficient_scope\", scope=\"%s\"", needed));
+    if (strcmp(routes[_i].method, "HEAD") != 0)
+        expect(r, strstr(str_at(r, "error.message"), text(" %s,", needed)) != NULL);
     r = call_route((size_t)_i, with, NULL);
     expect(r, r->status != 401 && r->status != 403 && r->status < 500);
 }
@@ -355,6 +395,8 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, without_a_credential_every_route_is_401_and_asks_for_one, 0, COUNT(routes));
     tcase_add_loop_test(tcase, a_wrong_credential_is_401_invalid_token, 0, WRONG);
+    tcase_add_loop_test(tcase, a_credential_of_another_kind_is_told_by_its_beginning, 0, COUNT(kinds));
+    tcase_add_test(tcase, a_good_credential_of_another_kind_is_told_as_a_bad_one_is);
     tcase_add_test(tcase, the_scheme_is_read_in_any_case);
     tcase_add_test(tcase, a_key_in_the_query_is_no_credential);
     tcase_add_test(tcase, a_well_formed_key_of_another_installation_is_401);

@@ -3,8 +3,10 @@
 #include "memo.h"
 #include "pipeline.h"
 #include "session.h"
+#include "../credential.h"
 #include "../link.h"
 
+#include <stdio.h>
 #include <strings.h>
 
 /* a key's last use is told once in this time, per worker */
@@ -54,18 +56,31 @@ static void key_found(void *arg, enum store_status status, const struct store_ke
         pipeline_resume(r);
 }
 
-/* Columns by kind of credential: what to send, what is said of one that is unknown, revoked, expired. */
+/* Columns by kind of credential: its name, what to send, what is said of one that is unknown, revoked, expired. */
 static const struct {
-    const char *send, *unknown, *revoked, *expired;
+    const char *name, *send, *unknown, *revoked, *expired;
 } credential_words[] = {
-    [AUTH_API_KEY] = {"Send an API key: Authorization: Bearer asy_key_….", "This API key is not known; check that it was copied whole.",
+    [AUTH_API_KEY] = {"an API key", "Send an API key: Authorization: Bearer asy_key_….", "This API key is not known; check that it was copied whole.",
                       "This API key was revoked.", "This API key has expired."},
-    [AUTH_JWT] = {"Send the visitor's token of POST /api/v1/widget/init: Authorization: Bearer ….",
+    [AUTH_JWT] = {"a visitor's token", "Send the visitor's token of POST /api/v1/widget/init: Authorization: Bearer ….",
                   "This visitor's token is not good, or has expired: get another one by POST /api/v1/widget/init.", NULL, NULL},
-    [AUTH_WP_TOKEN] = {"Send a workspace token: Authorization: Bearer asy_wp_….",
+    [AUTH_WP_TOKEN] = {"a workspace token", "Send a workspace token: Authorization: Bearer asy_wp_….",
                        "This workspace token is not known; check that it was copied whole.", "This workspace token was revoked.",
                        "This workspace token has expired."},
 };
+
+/* A good credential of another kind is as little known here as a bad one: what is told of it is what its first characters say. */
+static enum step refuse_unknown(struct request *r, struct str token)
+{
+    char message[200];
+    const unsigned auth = r->route->auth;
+    const char *sent = credential_looks_like(token);
+    if (sent == NULL || strcmp(sent, credential_words[auth].name) == 0)
+        return refuse_credential(r, true, credential_words[auth].unknown);
+    snprintf(message, sizeof(message), "This operation takes %s, and what was sent looks like %s. %s", credential_words[auth].name, sent,
+             credential_words[auth].send);
+    return refuse_credential(r, true, message);
+}
 
 static enum step find_session(struct request *r, struct str token)
 {
@@ -85,7 +100,7 @@ static enum step find_session(struct request *r, struct str token)
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return STEP_DONE;
     default:
-        return refuse_credential(r, true, credential_words[AUTH_JWT].unknown);
+        return refuse_unknown(r, token);
     }
 }
 
@@ -137,6 +152,20 @@ static bool is_over(const struct store_key *key, int64_t now_ms)
     return key->expires_at != 0 && key->expires_at <= now_ms;
 }
 
+static enum step refuse_scope(struct request *r)
+{
+    const struct credential_scope *scope = credential_scopes;
+    while (scope->name != NULL && (scope->bit & r->route->scope & ~r->scopes) == 0)
+        scope++;
+    enum { ROOM = 128 };
+    char *asked = request_alloc(r, ROOM);
+    int n = snprintf(asked, ROOM, "Bearer realm=\"assay\", error=\"insufficient_scope\", scope=\"%s\"", scope->name);
+    reply_header(r, "www-authenticate", (struct str){asked, (size_t)n});
+    reply_error(r, ERR_INSUFFICIENT_SCOPE, "This credential does not have the scope %s, which the operation needs: use one that has it.",
+                scope->name);
+    return STEP_DONE;
+}
+
 enum step step_judge_credential(struct request *r)
 {
     const struct store_key *key = &r->credential;
@@ -146,8 +175,11 @@ enum step step_judge_credential(struct request *r)
     }
     if (r->route->auth == AUTH_NONE || r->route->auth == AUTH_JWT)
         return STEP_NEXT;
-    if (r->credential_status == STORE_NOT_FOUND)
-        return refuse_credential(r, true, credential_words[r->route->auth].unknown);
+    if (r->credential_status == STORE_NOT_FOUND) {
+        struct str token = {"", 0};
+        step_bearer(r, &token);
+        return refuse_unknown(r, token);
+    }
     if (r->credential_status != STORE_OK) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return STEP_DONE;
@@ -163,7 +195,5 @@ enum step step_judge_credential(struct request *r)
     touch(r);
     if ((r->scopes & r->route->scope) == r->route->scope)
         return STEP_NEXT;
-    reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\", error=\"insufficient_scope\""));
-    reply_error(r, ERR_INSUFFICIENT_SCOPE, NULL);
-    return STEP_DONE;
+    return refuse_scope(r);
 }
