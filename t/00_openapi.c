@@ -124,6 +124,22 @@ START_TEST(every_reference_points_at_something)
 }
 END_TEST
 
+/* The introduction says which answers of projects and reports have no `data`. */
+START_TEST(answers_of_projects_and_reports_have_data_but_for_delete)
+{
+    const struct route *route = &routes[_i];
+    if (strncmp(route->path, "/api/v1/reports", 15) != 0 && strncmp(route->path, "/api/v1/projects", 16) != 0)
+        return;
+    bool deletes = strcmp(route->method, "DELETE") == 0;
+    json *answer = member(member(operation(route), "responses"), "200");
+    json *schema = answer == NULL ? NULL : resolve(member(member(member(resolve(answer), "content"), "application/json"), "schema"));
+    if (answer != NULL)
+        ck_assert_msg((member(member(schema, "properties"), "data") == NULL) == deletes, "%s %s", route->method, route->path);
+    const char *says = strstr(text(member(doc, "info"), "description"), "but that of DELETE, which has no `data`");
+    ck_assert(says != NULL);
+}
+END_TEST
+
 static bool mentions(json *value, const char *ref)
 {
     const char *own = text(value, "$ref");
@@ -463,6 +479,7 @@ int main(void)
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, begin, end);
     tcase_add_loop_test(tc, every_route_is_described, 0, n);
+    tcase_add_loop_test(tc, answers_of_projects_and_reports_have_data_but_for_delete, 0, n);
     tcase_add_test(tc, everything_described_is_a_route);
     tcase_add_test(tc, every_reference_points_at_something);
     tcase_add_test(tc, every_component_is_used);

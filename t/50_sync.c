@@ -368,6 +368,48 @@ START_TEST(a_wrong_item_fails_alone_and_says_why)
 }
 END_TEST
 
+/* Columns: route, items' name, item, the fields that are told, the message. */
+static const struct {
+    const char *path, *items, *item, *fields, *message;
+} many_mistakes[] = {
+    {"products/sync", "products", "{\"wp_id\":1,\"name\":7,\"permalink\":\"ftp://x\",\"price\":12.5,\"currency\":\"euro\",\"categories\":[7,8],\"sku\":null}",
+     "categories name permalink price currency stock_status on_sale", "categories must be an array of strings, or of objects with a name (and 6 more: see errors)"},
+    {"products/sync", "products", "{\"modified_at\":7,\"name\":\"\",\"permalink\":\"https://a.example\",\"price\":\"1\",\"currency\":\"EUR\",\"stock_status\":\"some\"}",
+     "wp_id modified_at name stock_status on_sale", "wp_id is required: a whole number from 1 (and 4 more: see errors)"},
+    {"posts/sync", "posts", "{\"wp_id\":1,\"post_type\":\"post\",\"permalink\":\"https://a.example\",\"title\":\"a\"}", "content_html", "content_html is required"},
+    {"posts/sync", "posts", "{\"wp_id\":1,\"title\":\"<b>a</b>\",\"excerpt\":7}", "post_type permalink excerpt content_html", "post_type is required (and 3 more: see errors)"},
+    {"posts/changed", "posts", "{\"wp_id\":1,\"action\":\"upsert\"}", "title post_type permalink content_html", "title is required (and 3 more: see errors)"},
+    {"posts/changed", "posts", "{\"action\":\"delete\"}", "wp_id", "wp_id is required: a whole number from 1"},
+    {"products/sync", "products", "7", "wp_id", "wp_id is required: a whole number from 1"},
+    {"coupons/sync", "coupons", "{\"discount_type\":\"some\",\"usage_limit\":-1,\"product_ids\":7,\"expires_at\":\"soon\"}", "code discount_type usage_limit expires_at product_ids",
+     "code is required: 1 to 256 bytes (and 4 more: see errors)"},
+    {"coupons/sync", "coupons", "{\"code\":\"a\",\"discount\":7}", "discount", "discount must be a string"},
+};
+
+START_TEST(all_mistakes_of_an_item_are_told_by_field)
+{
+    const char *path = many_mistakes[_i].path;
+    char *of = agent_new();
+    for (int times = 0; times < 2; times++) { /* a repeat is answered the same */
+        struct response *r = http(server, .method = "POST", .path = text("/v1/wp/%s", path), .key = token, .headers = {"Content-Type: application/json", text("Idempotency-Key: %s", of)},
+                                  .body = envelope(of, "", many_mistakes[_i].items, text("[%s]", many_mistakes[_i].item)));
+        expect_status(r, 200);
+        expect_str(r, "data.results.0.error.code", "validation_failed");
+        expect_str(r, "data.results.0.error.message", many_mistakes[_i].message);
+        expect(r, has_exactly(r, "data.results.0.error.errors", many_mistakes[_i].fields));
+    }
+    ck_assert_int_eq(counted(of, many_mistakes[_i].items), 0);
+}
+END_TEST
+
+START_TEST(a_mistake_by_field_is_worded_as_that_of_an_envelope)
+{
+    struct response *r = post("products/sync", envelope(agent_new(), "", "products", "[{\"wp_id\":1,\"name\":\"a\"}]"));
+    expect_str(r, "data.results.0.error.errors.price.0", "is required");
+    ck_assert_uint_eq(len_at(r, "data.results.0.error.errors.price"), 1);
+}
+END_TEST
+
 /* ---- the limit ---- */
 
 static bool minute_is_young(void *arg)
@@ -448,6 +490,8 @@ int main(void)
     tcase_add_test(c, a_form_is_not_taken);
     tcase_add_test(c, a_signature_is_judged_whenever_sent_and_wanted_where_the_token_says_so);
     tcase_add_loop_test(c, a_wrong_item_fails_alone_and_says_why, 0, COUNT(wrong_products));
+    tcase_add_loop_test(c, all_mistakes_of_an_item_are_told_by_field, 0, COUNT(many_mistakes));
+    tcase_add_test(c, a_mistake_by_field_is_worded_as_that_of_an_envelope);
     tcase_add_test(c, the_store_is_well_after_all_of_that);
     c = harness_case(s, "limit");
     tcase_add_checked_fixture(c, sync_setup, sync_teardown);

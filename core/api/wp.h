@@ -28,13 +28,26 @@ uint64_t wp_version(struct str body);
 /* wp_site(r, text, out): the host of a site: lower case, punycode, without www. and port. False: it is no http or https URL. */
 bool wp_site(struct request *r, struct str text, struct str *out);
 
-/* Why an item cannot be taken, as its result tells. */
+/*
+ * Why an item cannot be taken, as its result tells: the first mistake in ${message}, each of ${count} by its field in ${errors} (fields.h).
+ * Zeroed at first; wp_mistake_reset frees and zeroes it.
+ */
 struct wp_mistake {
     const char *code; /* of an error; NULL: nothing is wrong */
     char message[200];
+    unsigned count;
+    const char *field; /* of the newest */
+    struct buf errors;
+    bool collects; /* an item is read to its end whatever is wrong */
 };
 #define WP_TOO_COMPLEX "its HTML takes too long to read: nest less"
-void wp_wrong(struct wp_mistake *mistake, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void wp_mistake_reset(struct wp_mistake *mistake);
+/*
+ * wp_wrong(mistake, field, format, …): what is wrong with ${field}, static, which is told once; NULL: with the item as a whole.
+ * wp_goes_on(mistake): whether to look at the next field.
+ */
+void wp_wrong(struct wp_mistake *mistake, const char *field, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool wp_goes_on(const struct wp_mistake *mistake);
 
 /* ---- wp_items.c ---- */
 
@@ -62,7 +75,7 @@ bool wp_item_modified(const struct wp_item *item, int64_t *out, struct wp_mistak
 
 /*
  * wp_document(kind, item, texts, out, mistake): what the shop says of a post or product, in ${out}, but for its date; its texts lie in
- * ${texts}, which the caller frees. False: ${mistake} says why not.
+ * ${texts}, which the caller frees. False: ${mistake} says why not, with all that is wrong with its fields, beside what it said before.
  */
 bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake);
 

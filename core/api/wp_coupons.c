@@ -19,13 +19,12 @@ bool wp_coupon_code(struct json_object *item, struct str *out)
     return out->n > 0 && out->n <= STORE_COUPON_CODE_MAX;
 }
 
-static bool optional_text(struct json_object *item, const char *name, struct str *out, struct wp_mistake *mistake)
+static void optional_text(struct json_object *item, const char *name, struct str *out, struct wp_mistake *mistake)
 {
     if (wp_member(item, name) != NULL && !wp_text(item, name, out))
-        wp_wrong(mistake, "%s must be a string", name);
+        wp_wrong(mistake, name, "must be a string");
     else if (wp_member(item, name) == NULL)
         *out = (struct str){"", 0};
-    return mistake->code == NULL;
 }
 
 /* "10%" or "5" */
@@ -36,63 +35,62 @@ static bool simple_discount(struct str text, struct store_coupon *out)
     return money_read((struct str){text.p, text.n - percent}, &out->amount);
 }
 
-static bool discount(struct json_object *item, struct store_coupon *out, struct wp_mistake *mistake)
+static void discount(struct json_object *item, struct store_coupon *out, struct wp_mistake *mistake)
 {
     static const char *const types[] = {
         [COUPON_PERCENT] = "percent", [COUPON_FIXED_CART] = "fixed_cart", [COUPON_FIXED_PRODUCT] = "fixed_product"};
     struct str simple, type, amount;
+    const unsigned before = mistake->count;
     size_t found = sizeof(types) / sizeof(types[0]);
-    if (!optional_text(item, "discount", &simple, mistake) || !optional_text(item, "discount_type", &type, mistake) ||
-        !optional_text(item, "amount", &amount, mistake))
-        return false;
+    optional_text(item, "discount", &simple, mistake);
+    optional_text(item, "discount_type", &type, mistake);
+    optional_text(item, "amount", &amount, mistake);
+    if (mistake->count != before)
+        return;
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (str_eq(type, str_of(types[i])))
             found = i;
     out->type = (enum coupon_type)found;
     if (type.n > 0 && found == sizeof(types) / sizeof(types[0]))
-        wp_wrong(mistake, "discount_type must be percent, fixed_cart or fixed_product");
+        wp_wrong(mistake, "discount_type", "must be percent, fixed_cart or fixed_product");
     else if (type.n > 0 && !money_read(amount, &out->amount))
-        wp_wrong(mistake, "amount must be a decimal string, such as \"10\"");
+        wp_wrong(mistake, "amount", "must be a decimal string, such as \"10\"");
     else if (type.n == 0 && !simple_discount(simple, out))
-        wp_wrong(mistake, "discount must be such as \"10%%\" or \"5\"");
+        wp_wrong(mistake, "discount", "must be such as \"10%%\" or \"5\"");
     else if (out->type == COUPON_PERCENT && out->amount > PERCENT_MAX)
-        wp_wrong(mistake, "a percentage must be at most 100");
-    return mistake->code == NULL;
+        wp_wrong(mistake, type.n > 0 ? "amount" : "discount", "must be at most 100 for a percentage");
 }
 
 /* A bound on the cart's sum; nothing and zero are none. */
-static bool bound(struct json_object *item, const char *name, int64_t *out, struct wp_mistake *mistake)
+static void bound(struct json_object *item, const char *name, int64_t *out, struct wp_mistake *mistake)
 {
     struct str text;
     *out = MONEY_NONE;
-    if (!optional_text(item, name, &text, mistake))
-        return false;
+    optional_text(item, name, &text, mistake);
     if (text.n > 0 && !money_read(text, out))
-        wp_wrong(mistake, "%s must be a decimal string, such as \"50.00\"", name);
+        wp_wrong(mistake, name, "must be a decimal string, such as \"50.00\"");
     else if (*out == 0)
         *out = MONEY_NONE;
-    return mistake->code == NULL;
 }
 
-static bool number(struct json_object *item, const char *name, uint64_t *out, struct wp_mistake *mistake)
+static void number(struct json_object *item, const char *name, uint64_t *out, struct wp_mistake *mistake)
 {
     struct json_object *value = wp_member(item, name);
     *out = 0;
     if (value == NULL)
-        return true;
+        return;
     if (!json_object_is_type(value, json_type_int) || json_object_get_int64(value) < 0)
-        wp_wrong(mistake, "%s must be a whole number", name);
+        wp_wrong(mistake, name, "must be a whole number");
     else
         *out = (uint64_t)json_object_get_int64(value);
-    return mistake->code == NULL;
 }
 
-static bool products(struct json_object *item, const char *name, struct buf *texts, size_t *count, struct wp_mistake *mistake)
+static void products(struct json_object *item, const char *name, struct buf *texts, size_t *count, struct wp_mistake *mistake)
 {
     struct json_object *list = wp_member(item, name);
     *count = 0;
     if (list == NULL)
-        return true;
+        return;
     bool good = json_object_is_type(list, json_type_array) && json_object_array_length(list) <= STORE_COUPON_LIST_MAX;
     for (size_t i = 0; good && i < json_object_array_length(list); i++) {
         struct json_object *id = json_object_array_get_idx(list, i);
@@ -102,30 +100,27 @@ static bool products(struct json_object *item, const char *name, struct buf *tex
         ++*count;
     }
     if (!good)
-        wp_wrong(mistake, "%s must be an array of at most %d product ids", name, STORE_COUPON_LIST_MAX);
-    return good;
+        wp_wrong(mistake, name, "must be an array of at most %d product ids", STORE_COUPON_LIST_MAX);
 }
 
 /* date_expires_gmt is in UTC; a date without a zone elsewhere is the shop's. A day alone ends a coupon as it begins, as in WooCommerce. */
-static bool expiry(struct json_object *item, struct str zone, struct store_coupon *out, struct wp_mistake *mistake)
+static void expiry(struct json_object *item, struct str zone, struct store_coupon *out, struct wp_mistake *mistake)
 {
     struct str local, utc;
-    if (!optional_text(item, "expires_at", &local, mistake) || !optional_text(item, "date_expires_gmt", &utc, mistake))
-        return false;
+    optional_text(item, "expires_at", &local, mistake);
+    optional_text(item, "date_expires_gmt", &utc, mistake);
     if (local.n > 0 && !zone_date(local, zone, &out->expires_at))
-        wp_wrong(mistake, "expires_at must be a time as RFC 3339 writes it, or a date: 2026-05-07");
+        wp_wrong(mistake, "expires_at", "must be a time as RFC 3339 writes it, or a date: 2026-05-07");
     else if (local.n == 0 && utc.n > 0 && !zone_date(utc, (struct str){NULL, 0}, &out->expires_at))
-        wp_wrong(mistake, "date_expires_gmt must be a time: 2026-05-07T13:00:00");
-    return mistake->code == NULL;
+        wp_wrong(mistake, "date_expires_gmt", "must be a time: 2026-05-07T13:00:00");
 }
 
-static bool sale_items(struct json_object *item, struct store_coupon *out, struct wp_mistake *mistake)
+static void sale_items(struct json_object *item, struct store_coupon *out, struct wp_mistake *mistake)
 {
     struct json_object *value = wp_member(item, "exclude_sale_items");
     if (value != NULL && !json_object_is_type(value, json_type_boolean))
-        wp_wrong(mistake, "exclude_sale_items must be true or false");
+        wp_wrong(mistake, "exclude_sale_items", "must be true or false");
     out->exclude_sale_items = value != NULL && json_object_get_boolean(value);
-    return mistake->code == NULL;
 }
 
 /* A label is a line, and it is read on the event loop. */
@@ -140,17 +135,23 @@ bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts, str
     buf_reserve(texts, 1);
     *out = (struct store_coupon){0};
     if (!wp_coupon_code(item, &out->code))
-        wp_wrong(mistake, "code is required: 1 to %d bytes", STORE_COUPON_CODE_MAX);
-    if (mistake->code != NULL || !discount(item, out, mistake) || !bound(item, "minimum_amount", &out->minimum, mistake) ||
-        !bound(item, "maximum_amount", &out->maximum, mistake) || !number(item, "usage_limit", &out->usage_limit, mistake) ||
-        !number(item, "usage_count", &out->usage_count, mistake) || !sale_items(item, out, mistake) || !expiry(item, zone, out, mistake) ||
-        !optional_text(item, "label", &label, mistake) || !products(item, "product_ids", texts, &named, mistake) ||
-        !products(item, "excluded_product_ids", texts, &excluded, mistake))
+        wp_wrong(mistake, "code", "is required: 1 to %d bytes", STORE_COUPON_CODE_MAX);
+    discount(item, out, mistake);
+    bound(item, "minimum_amount", &out->minimum, mistake);
+    bound(item, "maximum_amount", &out->maximum, mistake);
+    number(item, "usage_limit", &out->usage_limit, mistake);
+    number(item, "usage_count", &out->usage_count, mistake);
+    sale_items(item, out, mistake);
+    expiry(item, zone, out, mistake);
+    optional_text(item, "label", &label, mistake);
+    products(item, "product_ids", texts, &named, mistake);
+    products(item, "excluded_product_ids", texts, &excluded, mistake);
+    if (mistake->code != NULL)
         return false;
     if (out->usage_limit == 0)
         out->usage_limit = UINT64_MAX;
     if (plain_text(plain_cut(label, LABEL_HTML_MAX), STORE_SYNCED_SHORT_MAX, &left_us, texts) != PLAIN_OK || !buf_ok(texts)) {
-        wp_wrong(mistake, "label cannot be read: send it without markup");
+        wp_wrong(mistake, "label", "cannot be read: send it without markup");
         return false;
     }
     const char *p = texts->p + at;

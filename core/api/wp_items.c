@@ -5,6 +5,7 @@
 #include "zone.h"
 #include "../credential.h"
 #include "../audit/plain.h"
+#include "../http/fields.h"
 #include "../http/form.h"
 #include "../http/json_scan.h"
 #include "../http/json_span.h"
@@ -16,13 +17,32 @@
 
 #define TERMS_MAX 200
 
-void wp_wrong(struct wp_mistake *mistake, const char *format, ...)
+void wp_mistake_reset(struct wp_mistake *mistake)
 {
+    buf_free(&mistake->errors);
+    *mistake = (struct wp_mistake){.code = NULL};
+}
+
+void wp_wrong(struct wp_mistake *mistake, const char *field, const char *format, ...)
+{
+    char text[160];
     va_list args;
+    if (field != NULL && mistake->field != NULL && strcmp(field, mistake->field) == 0)
+        return;
     va_start(args, format);
-    vsnprintf(mistake->message, sizeof(mistake->message), format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    if (mistake->count++ == 0)
+        snprintf(mistake->message, sizeof(mistake->message), "%s%s%s", field == NULL ? "" : field, field == NULL ? "" : " ", text);
+    if (field != NULL)
+        fields_error(&mistake->errors, field, "%s", text);
+    mistake->field = field;
     mistake->code = "validation_failed";
+}
+
+bool wp_goes_on(const struct wp_mistake *mistake)
+{
+    return mistake->collects || mistake->code == NULL;
 }
 
 struct json_object *wp_member(struct json_object *item, const char *name)
@@ -148,7 +168,7 @@ bool wp_item_modified(const struct wp_item *item, int64_t *out, struct wp_mistak
         return true;
     if (!item->modified_wrong && zone_date(item->modified_at, (struct str){NULL, 0}, out))
         return true;
-    wp_wrong(mistake, "modified_at must be a time as RFC 3339 writes it: 2026-05-07T13:00:00Z");
+    wp_wrong(mistake, "modified_at", "must be a time as RFC 3339 writes it: 2026-05-07T13:00:00Z");
     return false;
 }
 
@@ -170,10 +190,10 @@ static bool wanted(struct draft *d, const char *name, bool required, struct str 
     struct json_object *value = wp_member(d->item, name);
     *out = (struct str){"", 0};
     if (value == NULL && required)
-        wp_wrong(d->mistake, "%s is required", name);
+        wp_wrong(d->mistake, name, "is required");
     else if (value != NULL && !wp_text(d->item, name, out))
-        wp_wrong(d->mistake, "%s must be a string", name);
-    return d->mistake->code == NULL;
+        wp_wrong(d->mistake, name, "must be a string");
+    return wp_goes_on(d->mistake);
 }
 
 static struct piece keep(struct draft *d, struct str s)
@@ -190,11 +210,11 @@ static bool exact(struct draft *d, const char *name, bool required, size_t max, 
     if (!wanted(d, name, required, &text))
         return false;
     if (text.n > max)
-        wp_wrong(d->mistake, "%s must be at most %zu bytes long", name, max);
+        wp_wrong(d->mistake, name, "must be at most %zu bytes long", max);
     else if (required && text.n == 0)
-        wp_wrong(d->mistake, "%s must not be empty", name);
+        wp_wrong(d->mistake, name, "must not be empty");
     *out = keep(d, text);
-    return d->mistake->code == NULL;
+    return wp_goes_on(d->mistake);
 }
 
 static bool address_valid(struct str url)
@@ -215,18 +235,21 @@ static bool address(struct draft *d, const char *name, bool required, struct pie
         return false;
     if (out->n == 0 || (buf_ok(d->texts) && address_valid((struct str){d->texts->p + out->at, out->n})))
         return true;
-    wp_wrong(d->mistake, "%s must be an http or https address", name);
-    return false;
+    wp_wrong(d->mistake, name, "must be an http or https address");
+    return wp_goes_on(d->mistake);
 }
 
+/* Where all mistakes are collected no HTML is read: an item with one is not taken anyway. */
 static bool reduce(struct draft *d, struct str html, size_t max)
 {
+    if (d->mistake->collects)
+        return true;
     enum plain_status status = plain_text(html, max, &d->left_us, d->texts);
     if (status == PLAIN_TOO_COMPLEX) {
-        wp_wrong(d->mistake, WP_TOO_COMPLEX);
+        wp_wrong(d->mistake, NULL, WP_TOO_COMPLEX);
         d->mistake->code = "too_complex";
     }
-    return d->mistake->code == NULL;
+    return wp_goes_on(d->mistake);
 }
 
 /* One line: a break is a space. */
@@ -237,16 +260,20 @@ static void join_lines(struct draft *d, size_t from)
             d->texts->p[i] = ' ';
 }
 
+#define NAME_HTML_MAX ((size_t)2048) /* of a name that is read in any case: a name of tags alone is an empty one */
+
 static bool plain(struct draft *d, const char *name, bool required, size_t max, struct piece *out)
 {
     struct str html;
     size_t at = d->texts->n;
     if (!wanted(d, name, required, &html) || !reduce(d, html, max))
         return false;
+    if (d->mistake->collects && required && html.n <= NAME_HTML_MAX && plain_text(html, max, &d->left_us, d->texts) != PLAIN_OK)
+        return true;
     *out = (struct piece){at, d->texts->n - at};
-    if (required && out->n == 0)
-        wp_wrong(d->mistake, "%s must not be empty", name);
-    return d->mistake->code == NULL;
+    if (required && out->n == 0 && (html.n <= NAME_HTML_MAX || !d->mistake->collects))
+        wp_wrong(d->mistake, name, "must not be empty");
+    return wp_goes_on(d->mistake);
 }
 
 /* The short text, a line, then the long one. */
@@ -296,13 +323,13 @@ static bool add_term(struct draft *d, const char *name, struct json_object *term
     bool is_object = json_object_is_type(term, json_type_object);
     struct json_object *label = is_object ? wp_member(term, "name") : term;
     if (!json_object_is_type(label, json_type_string)) {
-        wp_wrong(d->mistake, "%s must be an array of strings, or of objects with a name", name);
-        return false;
+        wp_wrong(d->mistake, name, "must be an array of strings, or of objects with a name");
+        return wp_goes_on(d->mistake);
     }
     add_line(d, string_of(label), d->texts->n > d->taxonomy.at ? "\n" : "");
     for (size_t i = 0; is_object && i < sizeof(value_names) / sizeof(value_names[0]); i++)
         add_values(d, wp_member(term, value_names[i]));
-    return d->mistake->code == NULL;
+    return wp_goes_on(d->mistake);
 }
 
 static bool terms(struct draft *d, const char *name)
@@ -311,8 +338,8 @@ static bool terms(struct draft *d, const char *name)
     if (list == NULL)
         return true;
     if (!json_object_is_type(list, json_type_array) || json_object_array_length(list) > TERMS_MAX) {
-        wp_wrong(d->mistake, "%s must be an array of at most %d", name, TERMS_MAX);
-        return false;
+        wp_wrong(d->mistake, name, "must be an array of at most %d", TERMS_MAX);
+        return wp_goes_on(d->mistake);
     }
     for (size_t i = 0; i < json_object_array_length(list); i++)
         if (!add_term(d, name, json_object_array_get_idx(list, i)))
@@ -358,8 +385,8 @@ static bool price(struct draft *d, const char *name, bool required, int64_t *out
     if (!wanted(d, name, required, &text))
         return false;
     if (text.n > 0 && !money_read(text, out))
-        wp_wrong(d->mistake, "%s must be a decimal string, such as \"12.50\"", name);
-    return d->mistake->code == NULL;
+        wp_wrong(d->mistake, name, "must be a decimal string, such as \"12.50\"");
+    return wp_goes_on(d->mistake);
 }
 
 static bool prices(struct draft *d, struct store_synced *out)
@@ -369,8 +396,8 @@ static bool prices(struct draft *d, struct store_synced *out)
         !price(d, "sale_price", false, &out->sale_price) || !wanted(d, "currency", true, &currency))
         return false;
     if (!currency_known(currency)) {
-        wp_wrong(d->mistake, "currency must be three capital letters, such as USD");
-        return false;
+        wp_wrong(d->mistake, "currency", "must be three capital letters, such as USD");
+        return wp_goes_on(d->mistake);
     }
     memcpy(out->currency, currency.p, 3);
     out->exponent = currency_exponent(currency);
@@ -388,11 +415,11 @@ static bool stock(struct draft *d, struct store_synced *out)
         if (str_eq(text, str_of(names[i])))
             out->stock = (enum stock_status)i;
     if (out->stock == STOCK_UNKNOWN)
-        wp_wrong(d->mistake, "stock_status must be instock, outofstock or onbackorder");
-    else if (!json_object_is_type(on_sale, json_type_boolean))
-        wp_wrong(d->mistake, "on_sale is required: true or false");
+        wp_wrong(d->mistake, "stock_status", "must be instock, outofstock or onbackorder");
+    if (wp_goes_on(d->mistake) && !json_object_is_type(on_sale, json_type_boolean))
+        wp_wrong(d->mistake, "on_sale", "is required: true or false");
     out->on_sale = json_object_get_boolean(on_sale) != 0;
-    return d->mistake->code == NULL;
+    return wp_goes_on(d->mistake);
 }
 
 static bool product(struct draft *d, struct store_synced *out)
@@ -413,19 +440,16 @@ static struct str text_at(const struct buf *texts, struct piece piece)
 
 static bool no_memory(struct wp_mistake *mistake)
 {
-    wp_wrong(mistake, "there is no memory for it at the moment: send it again");
+    wp_wrong(mistake, NULL, "there is no memory for it at the moment: send it again");
     mistake->code = "unavailable";
     return false;
 }
 
-bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake)
+static bool document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake)
 {
     struct draft d = {.item = item, .texts = texts, .mistake = mistake, .left_us = PLAIN_BUDGET_US};
     *out = (struct store_synced){.kind = kind, .price = MONEY_NONE, .regular_price = MONEY_NONE, .sale_price = MONEY_NONE};
-    buf_reserve(texts, 1); /* so that there are bytes for empty texts to point at */
-    if (item == NULL)
-        return no_memory(mistake);
-    if (!(kind == SYNCED_POST ? post(&d) : product(&d, out)))
+    if (!(kind == SYNCED_POST ? post(&d) : product(&d, out)) || mistake->code != NULL)
         return false;
     if (!buf_ok(texts))
         return no_memory(mistake);
@@ -438,4 +462,24 @@ bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *te
     out->image_url = text_at(texts, d.image_url);
     out->sku = text_at(texts, d.sku);
     return true;
+}
+
+/* Most items are good: only of others all fields are looked at, a second time. */
+bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake)
+{
+    struct wp_mistake first = {.code = NULL};
+    buf_reserve(texts, 1); /* so that there are bytes for empty texts to point at */
+    if (item == NULL)
+        return no_memory(mistake);
+    if (mistake->code == NULL && document(kind, item, texts, out, &first))
+        return true;
+    mistake->collects = true;
+    document(kind, item, texts, out, mistake);
+    mistake->collects = false;
+    if (mistake->code == NULL) { /* only its HTML told */
+        *mistake = first;
+        first.errors = (struct buf){0};
+    }
+    wp_mistake_reset(&first);
+    return false;
 }

@@ -13,6 +13,7 @@
 #include "../http/json_span.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <time.h>
@@ -55,8 +56,10 @@ static void batch_free(void *arg)
 {
     struct batch *b = arg;
     turn_give(&b->turn);
-    for (size_t i = 0; b->results != NULL && i < b->count; i++)
+    for (size_t i = 0; b->results != NULL && i < b->count; i++) {
         wp_item_free(&b->results[i].item);
+        wp_mistake_reset(&b->results[i].mistake);
+    }
     free(b->results);
     free(b->list);
     buf_free(&b->rows);
@@ -208,7 +211,24 @@ static enum told told_of(const struct batch *b, const struct result *one, const 
     return mark == SYNCED_FAILED && !b->deletes ? TOLD_FAILED : (enum told)mark; /* in the order of enum synced_mark */
 }
 
-static const struct wp_mistake took_too_long = {"too_complex", WP_TOO_COMPLEX};
+static const struct wp_mistake took_too_long = {.code = "too_complex", .message = WP_TOO_COMPLEX, .count = 1};
+
+static void add_mistake(struct buf *out, const struct wp_mistake *mistake)
+{
+    char message[sizeof(mistake->message) + 40];
+    snprintf(message, sizeof(message), "%s", mistake->message);
+    if (mistake->count > 1)
+        snprintf(message, sizeof(message), "%s (and %u more: see errors)", mistake->message, mistake->count - 1);
+    buf_printf(out, ",\"error\":{\"code\":\"%s\",\"message\":", mistake->code);
+    json_string(out, str_of(message));
+    if (mistake->errors.n > 0) {
+        buf_adds(out, ",\"errors\":{");
+        buf_str(out, buf_view(&mistake->errors));
+        buf_adds(out, "}");
+    }
+    buf_adds(out, "}");
+    out->failed = out->failed || !buf_ok(&mistake->errors);
+}
 
 static void add_result(struct buf *out, const struct batch *b, const struct result *one, enum told told)
 {
@@ -225,12 +245,8 @@ static void add_result(struct buf *out, const struct batch *b, const struct resu
     buf_adds(out, ",\"status\":\"");
     buf_adds(out, told_names[told]);
     buf_adds(out, "\"");
-    if (told == TOLD_FAILED) {
-        const struct wp_mistake *mistake = one->mistake.code != NULL ? &one->mistake : &took_too_long;
-        buf_printf(out, ",\"error\":{\"code\":\"%s\",\"message\":", mistake->code);
-        json_string(out, str_of(mistake->message));
-        buf_adds(out, "}");
-    }
+    if (told == TOLD_FAILED)
+        add_mistake(out, one->mistake.code != NULL ? &one->mistake : &took_too_long);
     buf_adds(out, "}");
 }
 
@@ -328,6 +344,7 @@ static void coupon_add(struct batch *b, struct result *one)
 {
     struct buf texts = {0};
     struct store_coupon coupon;
+    wp_mistake_reset(&one->mistake);
     if (wp_coupon(one->item.json, b->r->values[WP_ZONE].text, &texts, &coupon, &one->mistake))
         coupon_pack(&b->rows, &coupon);
     else if (one->code.n > 0)
@@ -345,7 +362,7 @@ static void document_add(struct batch *b, struct result *one, const uint8_t hash
     if (wp_document(b->kind, wp_item_json(&one->item), &texts, &document, &one->mistake)) {
         document.modified_at = modified_at;
         sync_pack(&b->rows, SYNC_UPSERT, one->item.wp_id, hash, modified_at, &document);
-    } else {
+    } else if (one->item.wp_id != 0) {
         sync_pack(&b->rows, SYNC_SEEN, one->item.wp_id, NULL, 0, NULL);
     }
     if (!one->item.decoded)
@@ -363,20 +380,22 @@ static bool item_add(struct batch *b, struct result *one, bool here)
     const uint64_t wp_id = one->item.wp_id;
     uint8_t hash[16];
     int64_t modified_at;
-    one->mistake.code = NULL;
+    wp_mistake_reset(&one->mistake);
     if (here && one->item.content_hash.n == 0 && one->item.raw.n > HASHED_HERE)
         return false;
-    if (wp_id == 0) {
-        wp_wrong(&one->mistake, "wp_id is required: a whole number from 1");
-    } else if (!wp_item_modified(&one->item, &modified_at, &one->mistake)) {
+    if (wp_id == 0)
+        wp_wrong(&one->mistake, "wp_id", "is required: a whole number from 1");
+    bool good = wp_item_modified(&one->item, &modified_at, &one->mistake) && wp_id != 0;
+    if (good && !wp_item_hash(&one->item, hash)) {
+        wp_wrong(&one->mistake, NULL, "its content could not be hashed: send it again");
         sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
-    } else if (!wp_item_hash(&one->item, hash)) {
-        wp_wrong(&one->mistake, "its content could not be hashed: send it again");
-        sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
-    } else if (b->deletes) {
+    } else if (good && b->deletes) {
         sync_pack(&b->rows, SYNC_DELETE, wp_id, NULL, modified_at, NULL);
-    } else if (!b->whole && known->there && memcmp(known->hash, hash, sizeof(hash)) == 0) {
+    } else if (good && !b->whole && known->there && memcmp(known->hash, hash, sizeof(hash)) == 0) {
         sync_pack(&b->rows, SYNC_SAME, wp_id, hash, modified_at, NULL);
+    } else if (b->deletes || one->item.raw.p[0] != '{') { /* which has no other fields */
+        if (wp_id != 0)
+            sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
     } else {
         if (here && one->item.raw.n > READ_HERE)
             return false;

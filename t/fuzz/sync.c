@@ -30,6 +30,7 @@ static void take(enum synced_kind kind, struct wp_item *item)
     } else {
         check(mistake.code != NULL || item->json == NULL);
     }
+    wp_mistake_reset(&mistake);
     buf_free(&row);
     buf_free(&texts);
 }
@@ -45,6 +46,7 @@ static void take_coupon(struct wp_item *item)
     } else {
         check(mistake.code != NULL);
     }
+    wp_mistake_reset(&mistake);
     buf_free(&row);
     buf_free(&texts);
 }
