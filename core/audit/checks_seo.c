@@ -60,15 +60,16 @@ void check_meta_description(struct facts *f, struct verdict *v)
         verdict_text(v, content);
     if (points == 0) {
         verdict_fail(v,
-                     meta == NULL ? "The page has no description. Add <meta name=\"description\"> with %d to %d characters."
-                                  : "The description is empty. Describe the page in %d to %d characters.",
+                     meta == NULL ? "The page has no description. Add <meta name=\"description\"> that says what the page is about. Search results "
+                                    "show %d to %d characters best."
+                                  : "The description is empty. Say what the page is about. Search results show %d to %d characters best.",
                      DESCRIPTION_ADVISED_MIN, DESCRIPTION_ADVISED_MAX);
         return;
     }
     verdict_detail(v, "%zu %s", points, verdict_plural(points, "character", "characters"));
     verdict_pass(v);
     if (points < DESCRIPTION_ADVISED_MIN || points > DESCRIPTION_ADVISED_MAX)
-        verdict_advise(v, "The description has %zu %s; %d to %d show best in search results.", points,
+        verdict_advise(v, "The description has %zu %s. Any text passes; search results show %d to %d characters best.", points,
                        verdict_plural(points, "character", "characters"), DESCRIPTION_ADVISED_MIN, DESCRIPTION_ADVISED_MAX);
 }
 
