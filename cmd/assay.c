@@ -49,7 +49,7 @@ const struct cmd_row cmd_rows[] = {
      cmd_limits_top, false},
     {"limits show", "LIMITER KEY", 2, 2, no_options, "Show what a key has used of a limiter's windows.", cmd_limits_show, false},
     {"limits reset", "LIMITER KEY", 2, 2, no_options, "Forget what a key has used of the windows that go on.", cmd_limits_reset, false},
-    {"backup", "DIR", 1, 1, no_options, "Copy the store into an empty directory, also while the server runs.", cmd_backup, false},
+    {"backup", "DIR", 1, 1, no_options, "Copy the store into a new or empty directory, also while the server runs; missing parents are made.", cmd_backup, false},
     {"restore", "DIR", 1, 1, no_options, "Put a backup in the store's place; the server must be stopped.", cmd_restore, false},
     {"check", "", 0, 0, no_options, "Hold every record of the store against every index, also while the server runs.", cmd_check, false},
     {"stats", "", 0, 0, cmd_stats_options, "Show what every process of the server is doing.", cmd_stats, false},

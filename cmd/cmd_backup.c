@@ -1,4 +1,5 @@
 /* backup, restore, check: the store as a whole. */
+#include "cmd_dir.h"
 #include "cmd_store.h"
 
 #include "scoreboard.h"
@@ -79,9 +80,9 @@ int cmd_backup(struct cmd *cmd)
         return CMD_REFUSED;
     /* Reaching the store made root its owner, who need not be able to write where root wants the backup. */
     bool root_again = getuid() != 0 || (seteuid(0) == 0 && setegid(getgid()) == 0);
-    bool made = mkdir(dir, 0700) == 0;
+    struct cmd_dir made = {.kept = 0};
     int status = CMD_DONE;
-    if (!root_again || (!made && errno != EEXIST))
+    if (!root_again || !cmd_dir_make(dir, &made))
         status = cmd_refuse("%s cannot be made: %s", dir, strerror(errno));
     if (status == CMD_DONE) {
         catch_interrupts();
@@ -96,8 +97,8 @@ int cmd_backup(struct cmd *cmd)
     }
     if (status == CMD_DONE)
         cmd_say("The backup is in %s; assay restore %s puts it back.", dir, dir);
-    else if (made)
-        rmdir(dir);
+    else
+        cmd_dir_unmake(&made);
     client_close(client);
     return status;
 }

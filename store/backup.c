@@ -358,7 +358,28 @@ static void first_problem(void *arg, const char *sentence)
 {
     struct restore *r = arg;
     if (r->problems++ == 0)
-        snprintf(r->why, r->why_size, "the backup %s is damaged: %s", r->from, sentence);
+        snprintf(r->why, r->why_size, "the backup %s is damaged: %s; restore another backup", r->from, sentence);
+}
+
+/*
+ * What r->why says is about the copy below ${to}, which the reader has not heard of, and advises to restore a backup: say it of the backup.
+ */
+static void name_the_backup(struct restore *r, enum store_status status)
+{
+    static const char advice[] = "restore a backup";
+    char what[512];
+    const size_t n = strlen(r->tmp);
+    const bool prefixed = strncmp(r->why, r->tmp, n) == 0 && strncmp(r->why + n, ": ", 2) == 0;
+    if (r->problems > 0)
+        return;
+    snprintf(what, sizeof(what), "%s", r->why + (prefixed ? n + 2 : 0));
+    char *end = strstr(what, advice);
+    if (end != NULL && end - what > 2)
+        end[-2] = '\0'; /* with the ": " or "; " before it */
+    if (status == STORE_CORRUPT)
+        snprintf(r->why, r->why_size, "the backup %s is damaged: %s; restore another backup", r->from, what);
+    else if (prefixed)
+        snprintf(r->why, r->why_size, "the backup %s: %s", r->from, what);
 }
 
 static bool pass_progress(void *arg, uint64_t done, uint64_t total)
@@ -395,11 +416,15 @@ static enum store_status check_copy(struct restore *r)
     enum store_status status = store_open(&options, &s, r->why, r->why_size);
     if (old)
         return check_pages(r);
-    if (status != STORE_OK)
+    if (status != STORE_OK) {
+        name_the_backup(r, status);
         return status;
+    }
     status = store_check(s, pass_progress, first_problem, r, NULL);
-    if (status != STORE_OK && r->problems == 0)
+    if (status != STORE_OK && r->problems == 0) {
         snprintf(r->why, r->why_size, "%s", store_why(s));
+        name_the_backup(r, status);
+    }
     store_close(s);
     return status;
 }

@@ -329,6 +329,98 @@ START_TEST(a_restore_of_rubbish_leaves_the_store_alone)
 }
 END_TEST
 
+static void nothing(FILE *file)
+{
+    (void)file;
+}
+
+static void cut_short(FILE *file)
+{
+    ck_assert_int_eq(ftruncate(fileno(file), 3 * 4096), 0);
+}
+
+static void overwrite_start(FILE *file)
+{
+    for (int i = 0; i < 1000; i++)
+        fputs("rubbish ", file);
+}
+
+static void overwrite_nodes(FILE *file)
+{
+    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
+    long size = ftell(file);
+    for (long at = 2 * 4096 + 16; at < size; at += 4096) {
+        ck_assert_int_eq(fseek(file, at, SEEK_SET), 0);
+        for (int i = 0; i < 64; i++)
+            putc(0x55, file);
+    }
+}
+
+static void make_empty(FILE *file)
+{
+    ck_assert_int_eq(ftruncate(fileno(file), 0), 0);
+}
+
+/* What is done to a backup, and what restore says of it. */
+static const struct {
+    void (*damage)(FILE *file);
+    const char *says;
+} damages[] = {
+    {nothing, NULL},
+    {cut_short, "is damaged: data.mdb is cut short: it should have"},
+    {overwrite_start, "is damaged: data.mdb is not a store, or its first bytes were overwritten; restore another backup"},
+    {overwrite_nodes, "is damaged: data.mdb is damaged: page "},
+    {make_empty, "there is no backup: name the directory that assay backup wrote"},
+};
+
+START_TEST(a_damaged_backup_is_named_with_its_damage_and_another_is_advised)
+{
+    char *dir = text("%s/backup", server->dir);
+    assay_ok(server, "workspace", "create", "acme", NULL);
+    assay_ok(server, "backup", dir, NULL);
+    FILE *file = fopen(text("%s/data.mdb", dir), "r+");
+    ck_assert_ptr_nonnull(file);
+    damages[_i].damage(file);
+    ck_assert_int_eq(fclose(file), 0);
+    struct run run = assay(server, "restore", dir, NULL);
+    if (damages[_i].says == NULL) {
+        ck_assert_msg(run.status == 0, "%d: %s", run.status, run.err);
+        return;
+    }
+    ck_assert_msg(run.status == 1 && strstr(run.err, damages[_i].says) && strstr(run.err, dir), "%d: %s", run.status, run.err);
+    ck_assert_msg(!strstr(run.err, "restore.part") && !strstr(run.err, "restore a backup"), "%s", run.err);
+    if (damages[_i].damage != make_empty)
+        ck_assert_msg(strstr(run.err, text("the backup %s is damaged", dir)) && strstr(run.err, "; restore another backup\n"), "%s", run.err);
+    assay_ok(server, "check", NULL);
+}
+END_TEST
+
+static const char *const new_dirs[] = {"new", "a/b/new", "a//b/../b/new/"};
+
+START_TEST(a_backup_makes_its_directory_with_its_parents)
+{
+    char *dir = text("%s/%s", server->dir, new_dirs[_i]);
+    struct stat st;
+    assay_ok(server, "workspace", "create", "acme", NULL);
+    if (strstr(dir, "..") != NULL)
+        ck_assert(mkdir(text("%s/a", server->dir), 0700) == 0 && mkdir(text("%s/a/b", server->dir), 0700) == 0);
+    limit_files(8192);
+    expect_too_long(assay(server, "backup", dir, NULL), "files may not be longer");
+    limit_files(RLIM_INFINITY);
+    ck_assert_int_ne(access(dir, F_OK), 0);
+    if (_i == 1)
+        ck_assert_int_ne(access(text("%s/a", server->dir), F_OK), 0);
+    assay_ok(server, "backup", dir, NULL);
+    ck_assert_int_eq(stat(dir, &st), 0);
+    ck_assert_uint_eq(st.st_mode & 07777, 0700);
+    if (_i == 1) {
+        ck_assert_int_eq(stat(text("%s/a", server->dir), &st), 0);
+        ck_assert_uint_eq(st.st_mode & 07777, 0700);
+    }
+    assay_ok(server, "restore", dir, NULL);
+}
+END_TEST
+
 static void put_back(const char *name)
 {
     ck_assert_int_eq(rename(text("%s/%s.before-restore", server->data, name), text("%s/%s", server->data, name)), 0);
@@ -578,6 +670,8 @@ int main(void)
     tcase_add_test(tcase, a_backup_without_a_server_restores_elsewhere);
     tcase_add_test(tcase, where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing);
     tcase_add_test(tcase, a_restore_of_rubbish_leaves_the_store_alone);
+    tcase_add_loop_test(tcase, a_damaged_backup_is_named_with_its_damage_and_another_is_advised, 0, COUNT(damages));
+    tcase_add_loop_test(tcase, a_backup_makes_its_directory_with_its_parents, 0, COUNT(new_dirs));
     tcase_add_test(tcase, a_restore_keeps_both_files_of_the_store_and_they_go_back_together);
     tcase_add_test(tcase, what_root_restores_belongs_to_the_owner_of_the_store);
     tcase_add_loop_test(tcase, check_walks_the_store, 0, 2);
