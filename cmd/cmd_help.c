@@ -69,8 +69,8 @@ void cmd_help_screen(FILE *out)
     for (size_t i = 0; i < SUBJECTS; i++) {
         struct buf verbs = {0};
         verbs_list(subjects[i].name, &verbs);
-        fprintf(out, "  %-10s %.*s%s%s\n", subjects[i].name, (int)verbs.n, verbs.n > 0 ? verbs.p : "",
-                verbs.n > 0 ? ": " : "", subjects[i].help);
+        fprintf(out, "  %-10s %.*s%s%s\n", subjects[i].name, (int)verbs.n,
+                verbs.n > 0 ? verbs.p : "", verbs.n > 0 ? ": " : "", subjects[i].help);
         buf_free(&verbs);
     }
     fputc('\n', out);
@@ -154,7 +154,8 @@ static int no_subject(struct cmd *cmd)
         near_try(&near, subjects[i].name);
     if (near.name == NULL)
         return cmd_misuse(cmd, "there is no command \"%s\"", cmd->words[0]);
-    return cmd_misuse(cmd, "there is no command \"%s\"; did you mean %s?", cmd->words[0], near.name);
+    return cmd_misuse(cmd, "there is no command \"%s\"; did you mean %s?", cmd->words[0],
+                      near.name);
 }
 
 static int no_verb(struct cmd *cmd, const struct buf *verbs)

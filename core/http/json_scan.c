@@ -23,7 +23,8 @@ struct scan {
 #define DIGEST_START UINT64_C(0xcbf29ce484222325)
 #define DIGEST_FACTOR UINT64_C(0x9fb21c651e98df25)
 
-static bool refuse_at(struct scan *s, enum json_verdict verdict, const char *at, const char *expected)
+/* Cold: inlined into the scanner it costs 7 % of the speed of good texts. */
+static bool __attribute__((cold, noinline)) refuse_at(struct scan *s, enum json_verdict verdict, const char *at, const char *expected)
 {
     if (s->verdict == JSON_SCAN_OK) {
         s->verdict = verdict;
