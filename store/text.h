@@ -25,7 +25,7 @@
  *   weight(w) = ln(1 + (N - n + 0.5) / (n + 0.5))         N: documents of the agent, n: those with the word
  *   score(d)  = Σ weight(w) · f · (k1 + 1) / (f + k1 · (1 - b + b · words(d) / average))
  *
- * f is at most 255, and a document has at most 65,535 words; more are not read.
+ * N is at least TEXT_LEAST_DOCUMENTS in weight(w). f is at most 255, and a document has at most 65,535 words; more are not read.
  */
 #ifndef ASSAY_STORE_TEXT_H
 #define ASSAY_STORE_TEXT_H
@@ -242,8 +242,10 @@ void text_merge(struct store_txn *t, const struct ulid *agent, const struct text
 /* ---- look-ups (text_find.c) ---- */
 
 #define TEXT_QUESTION_WORDS 128 /* different ones that are looked up, the first of the question */
+#define TEXT_SMALL 256          /* documents of a small collection, where all of them are scored; in a larger one: */
 #define TEXT_SCORED_WORDS 32    /* that are scored by: the rarest */
 #define TEXT_SCORED_SHARE 6     /* and no more than have this many times the agent's documents together, but for the rarest */
+#define TEXT_LEAST_DOCUMENTS 100 /* a smaller collection weighs words as one of so many documents */
 #define TEXT_HITS_MAX 64
 
 struct text_term {
@@ -264,8 +266,7 @@ struct text_question {
 struct text_hit {
     uint64_t id, seq;
     float score;
-    float share;    /* of the question's weight that the document has, 0 to 1 */
-    uint32_t words; /* which of the question's scored ones, as bits */
+    float share; /* of the question's weight that the document has, 0 to 1 */
 };
 
 /* text_ask(s, txn, agent, question, out): its words and what they weigh. */

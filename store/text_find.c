@@ -68,8 +68,14 @@ static double logarithm(double x)
     return 2 * sum + power * 0.6931471805599453;
 }
 
+/*
+ * A collection smaller than TEXT_LEAST_DOCUMENTS weighs words as one of that size. Otherwise a word that all pages of a small site
+ * have weighs almost nothing beside a word that no page has, and no question is answered.
+ */
 static float weight_of(uint64_t documents, uint64_t with)
 {
+    if (documents < TEXT_LEAST_DOCUMENTS)
+        documents = TEXT_LEAST_DOCUMENTS;
     return (float)logarithm(1 + ((double)documents - (double)(with < documents ? with : documents) + 0.5) / ((double)with + 0.5));
 }
 
@@ -85,6 +91,14 @@ static int by_use(const void *a, const void *b)
     return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
+/* Scoring stops before word ${i}: all words that fit the limits of a large collection are taken. */
+static bool scored_enough(const struct text_question *q, unsigned i, uint64_t sum)
+{
+    if (q->documents <= TEXT_SMALL)
+        return false;
+    return i == TEXT_SCORED_WORDS || (i > 0 && sum > TEXT_SCORED_SHARE * q->documents);
+}
+
 static void weigh(struct text_question *q)
 {
     uint64_t sum = 0;
@@ -94,10 +108,10 @@ static void weigh(struct text_question *q)
         q->weight += term->stop ? 0 : (double)term->weight;
     }
     qsort(q->terms, q->count, sizeof(*q->terms), by_use);
-    for (unsigned i = 0; i < q->count && q->scored < TEXT_SCORED_WORDS; i++) {
+    for (unsigned i = 0; i < q->count; i++) {
         const struct text_term *term = &q->terms[i];
         sum += term->documents;
-        if (term->documents == 0 || term->stop || (i > 0 && sum > TEXT_SCORED_SHARE * q->documents))
+        if (term->documents == 0 || term->stop || scored_enough(q, i, sum))
             break;
         q->scored++;
     }
@@ -121,9 +135,9 @@ enum store_status text_ask(struct store *s, MDB_txn *txn, const struct ulid *age
 
 /* ---- the rows of one part ---- */
 
+/* ${weight}: of the question's words that the row has; 0: it has none. */
 struct cell {
-    float score;
-    uint32_t words;
+    float score, weight;
 };
 
 struct search_state {
@@ -135,6 +149,7 @@ struct search_state {
     struct text_hit *hits;
     unsigned limit, count;
     float length_base, length_each; /* k1 · (1 - b), k1 · b / average */
+    float all_weight;               /* of the question, as each word's here: k1 + 1 times its own */
     uint64_t dead[TEXT_ROWS / 64];
     struct cell cells[TEXT_ROWS];
 };
@@ -182,21 +197,12 @@ static bool add_list(struct search_state *state, const struct text_part *part, s
     uint32_t left = l->list.count, frequency;
     for (; left > 0 && text_list_next(&l->list, &frequency) && l->list.row < part->rows; left--) {
         struct cell *cell = &state->cells[l->list.row];
-        if (!all && cell->words == 0)
+        if (!all && cell->weight == 0)
             continue;
         cell->score += bm25(state, weight, frequency, text_load16(part->lengths, l->list.row));
-        cell->words |= 1u << word;
+        cell->weight += weight;
     }
     return left == 0;
-}
-
-static float share_of(const struct text_question *q, uint32_t words)
-{
-    double sum = 0;
-    for (unsigned i = 0; i < q->scored; i++)
-        if ((words >> i & 1) != 0)
-            sum += (double)q->terms[i].weight;
-    return q->weight > 0 ? (float)(sum / q->weight) : 0;
 }
 
 static bool better(const struct text_hit *a, const struct text_hit *b)
@@ -228,13 +234,13 @@ static enum store_status collect(struct search_state *state, const struct text_p
     float worst = worst_hit(state);
     for (uint32_t row = 0; row < part->rows && status == STORE_OK; row++) {
         const struct cell *cell = &state->cells[row];
-        if (cell->score < worst || cell->words == 0 || (any_dead && (state->dead[row / 64] >> row % 64 & 1) != 0))
+        if (cell->score < worst || cell->weight == 0 || (any_dead && (state->dead[row / 64] >> row % 64 & 1) != 0))
             continue;
         status = offer_hit(state, (struct text_hit){
                                       .id = text_load64(part->ids, row),
                                       .seq = part->first + text_load32(part->seqs, row),
                                       .score = cell->score,
-                                      .words = cell->words,
+                                      .share = cell->weight / state->all_weight,
                                   });
         worst = worst_hit(state);
     }
@@ -245,7 +251,7 @@ static enum store_status search_part(struct store *s, MDB_txn *txn, const struct
                                      struct search_state *state)
 {
     struct text_part part;
-    struct scored_list lists[TEXT_SCORED_WORDS];
+    struct scored_list lists[TEXT_QUESTION_WORDS];
     enum store_status status = text_part_get(s, txn, agent, row->part, &part);
     if (status != STORE_OK)
         return status;
@@ -282,13 +288,12 @@ enum store_status text_find(struct store *s, MDB_txn *txn, const struct ulid *ag
     state->hits = hits;
     state->limit = limit < TEXT_HITS_MAX ? limit : TEXT_HITS_MAX;
     state->count = 0;
+    state->all_weight = (float)(q->weight * (K1 + 1));
     state->length_base = (float)(K1 * (1 - B));
     state->length_each = (float)(K1 * B / q->average);
     for (size_t i = 0; i < m.count && status == STORE_OK && state->limit > 0; i++)
         status = search_part(s, txn, agent, &m.parts[i], state);
     *count = status == STORE_OK ? state->count : 0;
-    for (unsigned i = 0; i < *count; i++)
-        hits[i].share = share_of(q, hits[i].words);
     free(state);
     return status;
 }

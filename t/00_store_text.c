@@ -214,9 +214,10 @@ static size_t model_find(const char *question, struct modelled *out)
     }
     qsort(words, count, sizeof(*words), by_rarity);
     size_t used = 0;
-    for (uint64_t sum = 0; used < count && used < TEXT_SCORED_WORDS; used++) {
+    double weighed = living < TEXT_LEAST_DOCUMENTS ? TEXT_LEAST_DOCUMENTS : (double)living;
+    for (uint64_t sum = 0; used < count; used++) {
         sum += words[used].documents;
-        if (used > 0 && sum > TEXT_SCORED_SHARE * living)
+        if (living > TEXT_SMALL && (used == TEXT_SCORED_WORDS || (used > 0 && sum > TEXT_SCORED_SHARE * living)))
             break;
     }
     for (size_t i = 0; i < DOCS; i++) {
@@ -225,7 +226,7 @@ static size_t model_find(const char *question, struct modelled *out)
         for (size_t j = 0; j < used && docs[i].there; j++) {
             double f = frequency_in(&docs[i], words[j].hash, &length), n = (double)words[j].documents;
             any = any || f > 0;
-            score += log(1 + ((double)living - n + 0.5) / (n + 0.5)) * f * 2.2 /
+            score += log(1 + (weighed - n + 0.5) / (n + 0.5)) * f * 2.2 /
                      (f + 1.2 * (1 - 0.75 + 0.75 * length / (all_words / (double)living)));
         }
         if (any)
