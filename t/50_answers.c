@@ -83,6 +83,7 @@ START_TEST(a_question_is_answered_by_the_passage_that_fits_and_says_where_it_sta
     expect_int(r, "data.citations.0.wp_id", 2);
     expect_str(r, "data.citations.0.title", "Returns & refunds");
     expect_str(r, "data.citations.0.url", "https://shop.example/2");
+    expect(r, !has(r, "data.citations.0.image_url"));
     struct response *none = ask(&stranger, "How many days do I have to send a parcel back?");
     expect(none, bool_at(none, "data.low_confidence") && len_at(none, "data.citations") == 0);
 }
@@ -91,7 +92,7 @@ END_TEST
 START_TEST(what_fits_nothing_is_said_so)
 {
     static const char *const questions[] = {
-        "Do you sell submarines?", "the of and", "hello", "?", "x", "Ship the xylophone to Zanzibar by zeppelin"};
+        "Do you sell submarines?", "the of and", "?", "x", "Ship the xylophone to Zanzibar by zeppelin"};
     struct visitor v = visitor_of(agent);
     post_sync(3, "Delivery", "<p>We ship to Norway in five days.</p>");
     for (size_t i = 0; i < COUNT(questions); i++) {
@@ -132,13 +133,62 @@ START_TEST(a_product_is_told_with_its_price)
     struct visitor v = visitor_of(agent);
     product_sync();
     struct response *r = ask(&v, "Is the TRAIL backpack waterproof?");
-    expect_str(r, "data.content", "Trail backpack, 79.90 EUR: Waterproof, 30 litres.");
+    expect_str(r, "data.content", "Trail backpack, 79.90 EUR, in stock: Waterproof, 30 litres.");
     expect_str(r, "data.citations.0.type", "product");
     r = ask(&v, "TB-30");
     expect_int(r, "data.citations.0.wp_id", 9);
     r = say(&v, "messages/stream", "{\"message\":\"trail backpack\"}");
     expect_status(r, 200);
     expect(r, strstr(r->body, "event: citations") != NULL && strstr(r->body, "https://shop.example/tb") != NULL);
+}
+END_TEST
+
+/* Columns: the product's members after its name and permalink; what the answer begins with. */
+static const struct {
+    const char *members, *says;
+} offers[] = {
+    {"\"price\":\"18.00\",\"stock_status\":\"outofstock\",\"on_sale\":false",
+     "Kenya Nyeri, 18.00 EUR, out of stock: Blackcurrant."},
+    {"\"price\":\"18.00\",\"stock_status\":\"onbackorder\",\"on_sale\":false,\"regular_price\":\"20\"",
+     "Kenya Nyeri, 18.00 EUR, available on backorder: Blackcurrant."},
+    {"\"price\":\"15.00\",\"stock_status\":\"instock\",\"on_sale\":true,\"regular_price\":\"18.00\",\"sale_price\":\"15.00\"",
+     "Kenya Nyeri, 15.00 EUR (regular price 18.00 EUR), in stock: Blackcurrant."},
+    {"\"price\":\"18.00\",\"stock_status\":\"instock\",\"on_sale\":true,\"sale_price\":\"15.00\"",
+     "Kenya Nyeri, 15.00 EUR (regular price 18.00 EUR), in stock: Blackcurrant."},
+    {"\"price\":\"18.00\",\"stock_status\":\"instock\",\"on_sale\":true", "Kenya Nyeri, 18.00 EUR, in stock: Blackcurrant."},
+};
+
+START_TEST(a_product_is_told_with_its_availability_and_sale)
+{
+    struct visitor v = visitor_of(agent);
+    struct response *r = sync_to(agent, "products/sync",
+                                 text("\"products\":[{\"wp_id\":21,\"name\":\"Kenya Nyeri\",\"permalink\":\"https://shop.example/k\","
+                                      "\"image_url\":\"https://shop.example/k.jpg\",\"short_description\":\"Blackcurrant.\","
+                                      "\"currency\":\"EUR\",\"categories\":[],\"attributes\":[],%s}]",
+                                      offers[_i].members));
+    expect_status(r, 200);
+    expect_int(r, "data.queued", 1);
+    r = ask(&v, "Is the Kenya in stock?");
+    expect_str(r, "data.content", offers[_i].says);
+    expect_str(r, "data.citations.0.image_url", "https://shop.example/k.jpg");
+}
+END_TEST
+
+START_TEST(greetings_and_thanks_are_replied_to_and_the_rest_is_said_in_the_language_of_the_agent)
+{
+    char *german = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Laden", "--origin", "*", "--language",
+                            "de-AT", NULL);
+    struct visitor v = visitor_of(agent), w = visitor_of(german);
+    struct response *r = ask(&v, "Hello!");
+    expect_str(r, "data.content", "Hello! What would you like to know?");
+    expect(r, !bool_at(r, "data.low_confidence") && len_at(r, "data.citations") == 0);
+    expect_str(ask(&v, "Muchas gracias"), "data.content", "¡De nada!");
+    expect_str(ask(&w, "hi"), "data.content", "Guten Tag! Was möchten Sie wissen?");
+    expect(r, bool_at(ask(&w, "Verkaufen Sie U-Boote?"), "data.low_confidence"));
+    expect(r, strstr(str_at(ask(&w, "U-Boote"), "data.content"), "nichts gefunden") != NULL);
+    post_sync(23, "Delivery", "<p>Shipping costs five euros.</p>");
+    r = ask(&v, "Hello, what does shipping cost?");
+    expect(r, strstr(str_at(r, "data.content"), "five euros") != NULL);
 }
 END_TEST
 
@@ -286,6 +336,8 @@ int main(void)
     tcase_add_test(tcase, what_fits_nothing_is_said_so);
     tcase_add_test(tcase, an_answer_follows_each_sync_at_once);
     tcase_add_test(tcase, a_product_is_told_with_its_price);
+    tcase_add_loop_test(tcase, a_product_is_told_with_its_availability_and_sale, 0, COUNT(offers));
+    tcase_add_test(tcase, greetings_and_thanks_are_replied_to_and_the_rest_is_said_in_the_language_of_the_agent);
     tcase_add_test(tcase, hostile_questions_are_answered_as_any);
     tcase_add_test(tcase, a_coupon_takes_off_a_cart_what_the_shop_would);
     tcase_add_loop_test(tcase, a_coupon_that_cannot_be_used_says_why, 0, COUNT(refusals));

@@ -1,6 +1,7 @@
 /*
  * Where answers to visitors come from: what bulk sync brought of the site, looked up by full text (api.md §8). It never invents: what it
- * says is a passage of a document, with where that stands, and of a product its name and price before it.
+ * says is a passage of a document, with where that stands, and of a product its name, price and availability before it. Greetings and
+ * thanks get a reply (phrases.h).
  */
 #ifndef ASSAY_API_ANSWER_H
 #define ASSAY_API_ANSWER_H
@@ -17,7 +18,7 @@
 
 struct answer {
     struct str content;   /* for people */
-    struct str citations; /* JSON array of {"type","wp_id","title","url","excerpt"} */
+    struct str citations; /* JSON array of {"type","wp_id","title","url","excerpt","image_url"?} */
     bool low_confidence;  /* nothing fits */
 };
 
