@@ -3,31 +3,62 @@
 #include "cmd_store.h"
 
 #include "api/script.h"
+#include "http/json_scan.h"
 
 #include <string.h>
 
-static void note_status(void *arg, enum store_status status, const struct store_agent *agent)
+struct known {
+    enum store_status status;
+    struct embed_looks *looks;
+};
+
+/* Whether ${text}, a JSON value, is a colour that the widget takes: then it needs no escape in an attribute either. */
+static bool is_color(struct str text)
 {
-    (void)agent;
-    *(enum store_status *)arg = status;
+    if ((text.n != 6 && text.n != 9) || text.p[1] != '#')
+        return false;
+    for (size_t i = 2; i < text.n - 1; i++)
+        if (memchr("0123456789abcdefABCDEF", text.p[i], 22) == NULL)
+            return false;
+    return true;
+}
+
+static void take_looks(struct str json, struct embed_looks *out)
+{
+    struct str theme = {NULL, 0}, color = {NULL, 0}, position = {NULL, 0};
+    if (json_scan_member(json, JSON_SCAN_DEPTH, STR("theme"), &theme) != JSON_SCAN_OK || theme.p == NULL)
+        return;
+    json_scan_member(theme, JSON_SCAN_DEPTH, STR("color"), &color);
+    json_scan_member(theme, JSON_SCAN_DEPTH, STR("position"), &position);
+    if (is_color(color))
+        snprintf(out->color, sizeof(out->color), "%.*s", (int)color.n - 2, color.p + 1);
+    out->position = str_eq(position, STR("\"left\"")) ? "left" : str_eq(position, STR("\"right\"")) ? "right" : NULL;
+}
+
+static void note_agent(void *arg, enum store_status status, const struct store_agent *agent)
+{
+    struct known *known = arg;
+    known->status = status;
+    if (status == STORE_OK)
+        take_looks(agent->json, known->looks);
 }
 
 /* CMD_DONE where there is such an agent. */
-static int agent_known(struct cmd *cmd, const char *text)
+static int agent_known(struct cmd *cmd, const char *text, struct embed_looks *looks)
 {
     struct ulid id;
-    enum store_status found = STORE_NOT_FOUND;
+    struct known known = {STORE_NOT_FOUND, looks};
     struct client *client = cmd_store_open(cmd);
     if (client == NULL)
         return CMD_REFUSED;
     if (ulid_parse(str_of(text), &id))
-        store_agent_get(client_store(client), &id, note_status, &found);
+        store_agent_get(client_store(client), &id, note_agent, &known);
     store_read_end(client_store(client));
     int status = CMD_DONE;
-    if (found == STORE_NOT_FOUND)
+    if (known.status == STORE_NOT_FOUND)
         status = cmd_refuse("there is no agent \"%s\"; assay agent list shows them", text);
-    else if (found != STORE_OK)
-        status = cmd_store_refuse(client, found);
+    else if (known.status != STORE_OK)
+        status = cmd_store_refuse(client, known.status);
     client_close(client);
     return status;
 }
@@ -44,27 +75,32 @@ static bool pin(const char *base, struct pinned *out)
            (size_t)snprintf(out->src, sizeof(out->src), "%s/widget/%s/widget.js", base, version) < sizeof(out->src);
 }
 
-bool embed_element(const char *base, const char *agent, struct buf *out)
+bool embed_element(const char *base, const char *agent, const struct embed_looks *looks, struct buf *out)
 {
     struct pinned pinned;
     if (!pin(base, &pinned))
         return false;
-    buf_printf(out, "<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\" async></script>", pinned.src,
+    buf_printf(out, "<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\"", pinned.src,
                pinned.integrity, agent);
+    if (looks->color[0] != '\0')
+        buf_printf(out, " data-color=\"%s\"", looks->color);
+    if (looks->position != NULL)
+        buf_printf(out, " data-position=\"%s\"", looks->position);
+    buf_adds(out, " async></script>");
     return buf_ok(out);
 }
 
-static int print_element(const char *base, const char *agent)
+static int print_element(const char *base, const char *agent, const struct embed_looks *looks)
 {
     struct buf element = {0};
-    bool good = embed_element(base, agent, &element);
+    bool good = embed_element(base, agent, looks, &element);
     if (good)
         printf("%.*s\n", (int)element.n, element.p);
     buf_free(&element);
     return good ? CMD_DONE : cmd_refuse("the element cannot be made: base_url does not fit into an attribute");
 }
 
-static int print_record(const char *base, const char *agent)
+static int print_record(const char *base, const char *agent, const struct embed_looks *looks)
 {
     struct pinned pinned;
     struct records records;
@@ -74,6 +110,8 @@ static int print_record(const char *base, const char *agent)
     records_text(&records, "agent_id", str_of(agent));
     records_text(&records, "src", str_of(pinned.src));
     records_text(&records, "integrity", str_of(pinned.integrity));
+    records_text(&records, "color", looks->color[0] == '\0' ? (struct str){NULL, 0} : str_of(looks->color));
+    records_text(&records, "position", looks->position == NULL ? (struct str){NULL, 0} : str_of(looks->position));
     records_end_row(&records);
     records_finish(&records);
     return CMD_DONE;
@@ -82,9 +120,10 @@ static int print_record(const char *base, const char *agent)
 int cmd_agent_embed(struct cmd *cmd)
 {
     char base[4096];
+    struct embed_looks looks = {.position = NULL};
     const struct conf *conf = cmd->conf;
     const struct conf_listen *first = &conf->listen[0];
-    int status = agent_known(cmd, cmd->words[0]);
+    int status = agent_known(cmd, cmd->words[0], &looks);
     if (status != CMD_DONE)
         return status;
     if (conf->base_url[0] != '\0')
@@ -93,5 +132,5 @@ int cmd_agent_embed(struct cmd *cmd)
         snprintf(base, sizeof(base), "%s%s", first->tls_certificate[0] != '\0' ? "https://" : "http://", first->address);
         cmd_say("base_url is not set, so this names the first listener; pages of others need the public address there.");
     }
-    return (cmd->json ? print_record : print_element)(base, cmd->words[0]);
+    return (cmd->json ? print_record : print_element)(base, cmd->words[0], &looks);
 }

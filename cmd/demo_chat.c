@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define NAME "Harbour Coffee"
+#define COLOR "#6b3e1e"
 
 struct search {
     struct ulid id;
@@ -28,7 +29,7 @@ static bool settings(struct buf *out)
     static const char *const prompts[] = {"When are you open?", "Where is my order?", NULL};
     struct agent_mistake mistake;
     return agent_settings((struct str){NULL, 0},
-                          &(struct agent_wishes){.theme = "{\"color\":\"#6b3e1e\",\"greeting\":\"Hello! Ask us anything about coffee.\"}",
+                          &(struct agent_wishes){.theme = "{\"color\":\"" COLOR "\",\"greeting\":\"Hello! Ask us anything about coffee.\"}",
                                                  .starter_prompts = prompts},
                           out, &mistake);
 }
@@ -70,7 +71,7 @@ bool demo_chat_page(const char *api, const struct ulid *agent, struct buf *page)
                    "<p>This page comes from another origin than the server, under a Content-Security-Policy that allows its script and its "
                    "calls and nothing else. "
                    "The button in the corner opens the chat; the terminal shows how an operator answers.</p>\n");
-    bool good = embed_element(api, id, page);
+    bool good = embed_element(api, id, &(struct embed_looks){.color = COLOR}, page);
     buf_adds(page, "\n</html>\n");
     return good && buf_ok(page);
 }

@@ -30,6 +30,7 @@ static const struct {
     {"server hidden", NULL},
     {"weather", NULL},
     {"rules", NULL},
+    {"looks pictures", NULL},
     {"pages", NULL},
     {"limits", "limits: { limiters: { widget-session: { windows: [ { limit: 10, seconds: 2, key: jwt } ] } } }\n"},
 };

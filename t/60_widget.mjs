@@ -96,13 +96,19 @@ const onlyConversation = () => until('a conversation', async () => (await conver
 
 /* ---- a site: pages that forbid everything but the widget's own script and calls ---- */
 
-const snippet = assay('agent', 'embed', AGENT).trim();
+const PICTURE = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+let snippet = assay('agent', 'embed', AGENT).trim();
 const site = createServer((request, response) => {
     const {pathname, searchParams} = new URL(request.url, 'http://site');
-    const element = snippet.replace(' async', `${searchParams.get('attributes') || ''} async`);
+    if (pathname === '/picture.png') {
+        response.writeHead(200, {'Content-Type': 'image/png'}).end(PICTURE);
+        return;
+    }
+    const element = snippet.replace(' ', ` ${searchParams.get('attributes') || ''} `);
     response.writeHead(pathname === '/' ? 200 : 404, {
         'Content-Type': 'text/html; charset=utf-8',
         'Content-Security-Policy': `default-src 'none'; script-src ${PUBLIC}; connect-src ${PUBLIC}; style-src 'none'; ` +
+            `${searchParams.get('policy') || ''}; ` +
             "require-trusted-types-for 'script'; trusted-types 'none'",
         'Cross-Origin-Embedder-Policy': 'require-corp',
     });
@@ -112,7 +118,8 @@ await new Promise((done) => site.listen(0, '127.0.0.1', done));
 const port = site.address().port, ORIGIN = `http://127.0.0.1:${port}`, FOREIGN = `http://localhost:${port}`;
 assay('agent', 'update', AGENT, '--origin', ORIGIN);
 
-const browser = await playwright.chromium.launch({executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage']});
+const browser = await playwright.chromium.launch({executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
+    '--disable-features=LocalNetworkAccessChecks'] /* a page of https may use the server on loopback */});
 
 /* What may have gone wrong in any page: refused by its policy, thrown, or said by the browser of our script. */
 const troubles = [], heard = [];
@@ -293,8 +300,8 @@ const scenes = {
 
         await choose(page, 'Talk to a person');
         await until('a person is asked for', async () => (await operate('GET', `conversations/${id}`)).human_requested);
-        await say(page, 'bye');
-        await said(page, 'bye').waitFor();
+        await say(page, 'that is all');
+        await said(page, 'that is all').waitFor();
         await choose(page, 'End chat');
         await until('it is closed', async () => (await operate('GET', `conversations/${id}`)).status === 'closed');
         await page.getByRole('radio', {name: '1 of 5'}).waitFor();
@@ -397,7 +404,8 @@ const scenes = {
         plain.on('response', (r) => r.url().includes('/conversation/messages') && looks.push(r.status()));
         await open(plain);
         await say(plain, 'hello');
-        await said(plain, 'I found nothing').waitFor();
+        await said(plain, 'What would you like to know?').waitFor();
+        assert.equal(await plain.locator('.under button').count(), 0, 'a greeting needs no person');
         await answer((await onlyConversation()).id, 'by looking');
         const later = () => other.clock.fastForward(3100);
         await until('it is seen', async () => (await later(), (await said(plain, 'by looking').count()) === 1));
@@ -577,6 +585,110 @@ const scenes = {
         assert.deepEqual(got, ['by the page', 'invalid_coupon', true]);
         await scripted.getByRole('button', {name: 'Los', exact: true}).waitFor();
         assert.equal(await scripted.locator('.main').evaluate((node) => getComputedStyle(node).color), 'rgb(0, 0, 0)', 'black on yellow');
+    },
+
+    /* how it looks: from the first moment, with the keyboard, as the log goes on, and beside products */
+    async looks() {
+        assay('agent', 'update', AGENT, '--theme', '{"color":"#0b6e4f","position":"left"}',
+            '--lead-fields', '[{"name":"order_number"}]');
+        snippet = assay('agent', 'embed', AGENT).trim();
+        const context = await visitor({viewport: {width: 800, height: 600}}), page = await visit(context);
+        const launcher = page.getByRole('button', {name: /^Chat/});
+        assert.ok((await launcher.boundingBox()).x < 100, 'the launcher is at the left before the server is asked');
+        assert.equal(await launcher.evaluate((node) => getComputedStyle(node).backgroundColor), 'rgb(11, 110, 79)');
+        assert.equal((await conversations()).length, 0);
+
+        /* one ring round a field */
+        await launcher.press('Enter');
+        await page.getByRole('heading', {name: 'Harbour'}).waitFor();
+        assert.deepEqual(await input(page).evaluate((node) => {
+            const style = getComputedStyle(node);
+            return [node.matches(':focus-visible'), style.outlineStyle, style.outlineWidth, style.boxShadow];
+        }), [true, 'solid', '2px', 'none']);
+        await choose(page, 'Leave your details');
+        await page.getByRole('textbox', {name: 'Order number (optional)'}).waitFor();
+        await page.keyboard.press('Escape');
+
+        /* the newest message is seen when the other side types, when a reload is over, when the panel was closed; whoever reads above stays there */
+        const {id} = await onlyConversation();
+        for (let i = 0; i < 12; i++)
+            await answer(id, `line ${i}.`);
+        await said(page, 'line 11.').waitFor();
+        const log = page.locator('.log'), hiddenBelow = () => log.evaluate((node) => {
+            const messages = node.querySelectorAll('.message');
+            return Math.round(messages[messages.length - 1].getBoundingClientRect().bottom - node.getBoundingClientRect().bottom);
+        });
+        const seen = (what) => until(what, async () => (await hiddenBelow()) <= 0);
+        await operate('POST', `conversations/${id}/typing`);
+        await page.getByText('is typing').waitFor();
+        await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+        assert.ok((await hiddenBelow()) <= 0, 'the last message while the other side types');
+        await page.reload();
+        await open(page);
+        await said(page, 'line 11.').waitFor();
+        await seen('the last message after a reload');
+        await page.keyboard.press('Escape');
+        await answer(id, 'while it was closed.');
+        await page.getByRole('button', {name: 'Chat (1 unread)'}).click();
+        await seen('the last message after it was closed');
+        await log.evaluate((node) => {
+            node.scrollTop = 0;
+        });
+        await page.waitForTimeout(50); /* for the event of it */
+        await answer(id, 'out of sight.');
+        await said(page, 'out of sight.').waitFor({state: 'attached'});
+        assert.equal(await log.evaluate((node) => node.scrollTop), 0);
+
+        /* a lead by the page is as good as one by the form */
+        assay('agent', 'update', AGENT, '--require-lead');
+        const asked = await visit(await visitor());
+        await open(asked);
+        await asked.getByText('Please leave your details before we begin').waitFor();
+        await asked.evaluate(() => window.AssayWidget.get().lead({email: 'c@example.com'}));
+        assert.equal(await asked.locator('.sheet').count(), 0);
+        assert.equal(await focused(asked), 'textarea message');
+        assay('agent', 'update', AGENT, '--no-require-lead');
+
+        /* the title is where the focus goes on a phone, not a thing to press */
+        const phone = await visit(await visitor({viewport: {width: 360, height: 640}, hasTouch: true}));
+        await phone.getByRole('button', {name: /^Chat/}).press('Enter');
+        await phone.getByRole('heading', {name: 'Harbour'}).waitFor();
+        assert.equal(await focused(phone), 'h2 title');
+        assert.deepEqual(await phone.locator('h2').evaluate((node) =>
+            [node.matches(':focus-visible'), getComputedStyle(node).outlineStyle, getComputedStyle(node).boxShadow]), [true, 'none', 'none']);
+    },
+
+    /* pictures of products: where the page lets them be, from the web, and from https alone on a page of https */
+    async pictures() {
+        const SECURE = 'https://shop.example', secure = `${SECURE}/picture.png`, plain = `${ORIGIN}/picture.png`;
+        assay('agent', 'update', AGENT, '--origin', ORIGIN, '--origin', SECURE);
+        const shown = async (url, images) => {
+            const context = await visitor();
+            await context.route(`${SECURE}/**`, (route) => (route.request().url() === secure ?
+                route.fulfill({contentType: 'image/png', body: PICTURE}) :
+                route.fulfill({contentType: 'text/html', body: `<!doctype html><title>shop</title>${snippet}`})));
+            await context.route('**/widget/messages', (route) => route.fulfill({
+                headers: {'Access-Control-Allow-Origin': new URL(url).origin},
+                json: {data: {message_id: '7'.repeat(26), answer_id: '7'.repeat(25) + '8', content: 'Kenya, in stock.', human_takeover: false,
+                    low_confidence: false, citations: images.map((image_url, i) => ({title: `Kenya ${i}`, url: `${SECURE}/${i}`, image_url}))}},
+            }));
+            const page = await visit(context, url);
+            await open(page);
+            await say(page, 'Kenya?');
+            await said(page, 'Kenya, in stock.').waitFor();
+            assert.equal(await page.locator('.under a').count(), images.length, 'each source is a link, with a picture or without');
+            await page.waitForFunction(() => Array.from(document.querySelector('assay-widget').shadowRoot.querySelectorAll('img'))
+                .every((img) => img.complete));
+            return page.locator('.under img').evaluateAll((all) =>
+                all.map((img) => [img.src, img.alt, img.getBoundingClientRect().width, img.getBoundingClientRect().height]));
+        };
+        const allowed = `${ORIGIN}/?policy=${encodeURIComponent(`img-src ${ORIGIN}`)}`;
+        const others = ['javascript:window.broken=4', 'data:image/png;base64,AAAA', 'picture.png', `${ORIGIN}/none`, null];
+        assert.deepEqual(await shown(allowed, [plain, ...others]), [[plain, '', 48, 48]]);
+        assert.deepEqual(await shown(`${SECURE}/`, [plain, secure, ...others]), [[secure, '', 48, 48]]);
+        assert.deepEqual(troubles, []);
+        assert.deepEqual(await shown(`${ORIGIN}/`, [plain]), [], 'a policy without img-src: no picture, and all else is there');
+        assert.equal(troubles.splice(0).length, 1);
     },
 
     /* ten calls in two seconds: more messages than that arrive all the same, each once and in order */

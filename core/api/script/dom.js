@@ -33,18 +33,28 @@ const ICONS = {
     send: 'M3 3l19 9-19 9 3-8 8-1-8-1z',
 };
 
-/* Only the web's own schemes make a link: javascript: and data: stay text. */
-function linkTo(url, label, hint) {
-    let target;
+/* An address with one of the web's own schemes; null for others, such as javascript: and data:. */
+function webAddress(url) {
     try {
-        target = new URL(url);
+        const target = new URL(url);
+        return /^https?:$/.test(target.protocol) ? target : null;
     } catch (e) {
         return null;
     }
-    if (target.protocol !== 'https:' && target.protocol !== 'http:')
-        return null;
-    return element('a', {href: target.href, target: '_blank', rel: 'noopener noreferrer nofollow ugc'}, label,
+}
+
+function linkTo(url, label, hint, before) {
+    const target = webAddress(url);
+    return target && element('a', {href: target.href, target: '_blank', rel: 'noopener noreferrer nofollow ugc'}, before, label,
         element('span', {class: 'unseen'}, ` (${hint})`));
+}
+
+/* A picture beside the text that says what it shows; it goes where it cannot be loaded or the page's policy forbids it. */
+function picture(url) {
+    const target = webAddress(url);
+    return target && (target.protocol === 'https:' || location.protocol === 'http:') ? element('img', {
+        src: target.href, alt: '', width: 48, height: 48, onerror: (e) => e.target.remove(),
+    }) : null;
 }
 
 /* A text with its web addresses as links, without the full stop or bracket behind them. */

@@ -4,6 +4,12 @@ class Log {
     constructor(texts, names, on) {
         Object.assign(this, {texts, names, on, byId: new Map(), pending: new Map()});
         this.box = element('div', {class: 'log', role: 'log', 'aria-label': texts.log, tabindex: '0'});
+        /* Who reads the newest message goes on to see it when the box is shown or changes its size. */
+        this.follows = true;
+        this.box.addEventListener('scroll', () => {
+            this.follows = this.atEnd;
+        });
+        new ResizeObserver(() => this.follows && this.toEnd()).observe(this.box);
     }
 
     clear() {
@@ -25,11 +31,15 @@ class Log {
         return this.box.scrollHeight - this.box.scrollTop - this.box.clientHeight < 80;
     }
 
+    toEnd() {
+        this.box.scrollTop = this.box.scrollHeight;
+    }
+
     insert(node, before = null) {
-        const follow = this.atEnd || node.classList.contains('visitor');
+        this.follows = this.atEnd || node.classList.contains('visitor');
         this.box.insertBefore(node, before);
-        if (follow)
-            this.box.scrollTop = this.box.scrollHeight;
+        if (this.follows)
+            this.toEnd();
     }
 
     entry(role, content, ...under) {
@@ -60,7 +70,7 @@ class Log {
         }
         if (this.byId.has(message.id))
             return false;
-        const node = this.entry(message.role, String(message.content), this.time(message.created_at), ...this.sources(message));
+        const node = this.entry(message.role, String(message.content), ...this.sources(message), this.time(message.created_at));
         const next = this.following(message.id);
         this.byId.set(message.id, node);
         this.insert(node, next);
@@ -74,7 +84,8 @@ class Log {
     }
 
     sources({citations, low_confidence}) {
-        const links = (citations || []).map(({url, title}) => linkTo(url, String(title || url), this.texts.newWindow));
+        const links = (citations || []).map(({url, title, image_url}) =>
+            linkTo(url, String(title || url), this.texts.newWindow, picture(image_url)));
         if (low_confidence && this.on.human)
             links.push(element('button', {type: 'button', onclick: () => this.on.human()}, this.texts.human));
         return links;

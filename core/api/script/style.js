@@ -16,6 +16,7 @@ button { border: 0; border-radius: 8px; padding: 8px 14px; min-height: 44px; min
 button:hover { filter: brightness(.95); }
 button:disabled { opacity: .6; cursor: default; }
 :focus-visible { outline: 3px solid var(--ink); outline-offset: 2px; box-shadow: 0 0 0 2px var(--back); }
+[tabindex="-1"] { outline: 0 !important; box-shadow: none; }
 .launcher, .main { background: var(--accent); color: var(--on-accent); }
 .launcher { position: relative; width: 60px; height: 60px; border-radius: 50%; display: grid; place-items: center; padding: 0;
   box-shadow: 0 2px 12px #0006; }
@@ -42,19 +43,22 @@ header :focus-visible { outline-color: currentColor; outline-offset: -3px; box-s
 .bubble a { color: inherit; }
 .under { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; margin-block-start: 2px; font-size: 13px; color: var(--soft); }
 .visitor .under { justify-content: flex-end; }
-.under a { color: inherit; }
+.under a { flex: 1 0 100%; color: inherit; display: flex; gap: 8px; align-items: center; }
+.under img { border-radius: 8px; object-fit: cover; background: var(--pale); }
 .earlier { align-self: center; }
 .note { align-self: center; text-align: center; font-size: 13px; color: var(--soft); margin: 0; }
 .status { margin: 0; padding: 0 14px; font-size: 13px; color: var(--soft); }
 .status:not(:empty) { padding-block: 6px; }
 .prompts { display: flex; flex-wrap: wrap; gap: 6px; padding: 0 14px 10px; }
+.prompts button { border: 1px solid var(--line); background: var(--back); }
 form { margin: 0; }
 .composer { display: flex; gap: 8px; align-items: flex-end; padding: 10px; border-block-start: 1px solid var(--line); }
 .composer textarea { flex: 1; resize: none; height: 44px; max-height: 132px; }
-input, textarea { width: 100%; min-height: 44px; padding: 9px 10px; border: 1px solid var(--line); border-radius: 8px;
+input, textarea { width: 100%; min-height: 44px; padding: 10px; border: 1px solid var(--line); border-radius: 8px;
   background: var(--back); color: var(--ink); }
+input:focus-visible, textarea:focus-visible { outline-width: 2px; outline-offset: -2px; box-shadow: none; }
 ::placeholder { color: var(--soft); opacity: 1; }
-[aria-invalid=true] { border-color: #b00020; border-width: 2px; }
+[aria-invalid=true] { border-color: #b00020; border-width: 2px; outline-color: #b00020; }
 .sheet { flex: 1; overflow-y: auto; padding: 16px; display: grid; gap: 12px; align-content: start; }
 .sheet h3 { margin: 0; font-size: 17px; font-weight: 600; }
 .sheet p { margin: 0; }
@@ -78,7 +82,7 @@ label span { display: block; }
 @media (prefers-color-scheme: dark) {
   :host { color-scheme: dark; --back: #1b1d21; --ink: #f2f2f2; --soft: #b9bec6; --pale: #2d3138; }
   .mistake { color: #ff9a9a; }
-  [aria-invalid=true] { border-color: #ff9a9a; }
+  [aria-invalid=true] { border-color: #ff9a9a; outline-color: #ff9a9a; }
 }
 @media (prefers-reduced-motion: reduce) { .panel { animation: none; } }
 @media (forced-colors: active) { button, .bubble, .panel { border: 1px solid; } .scale input:checked + span { border-width: 4px; } }

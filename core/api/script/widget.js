@@ -153,7 +153,7 @@ class Widget {
             lead: () => ({
                 title: texts.lead, intro: this.leadNeeded ? texts.leadFirst : '', submit: texts.send,
                 fields: this.leadFields(), back: !this.leadNeeded,
-                send: (values) => this.lead(values).then(() => texts.leadKept),
+                send: (values) => this.keepLead(values).then(() => texts.leadKept),
             }),
             coupon: () => ({
                 title: texts.coupon, submit: texts.apply,
@@ -179,7 +179,7 @@ class Widget {
             ['name', {name: 'name', label: texts.name, autocomplete: 'name', maxlength: 200}],
         ]);
         for (const f of this.agent.lead_form_fields || []) {
-            const usual = f.name === 'phone' ? {label: texts.phone, type: 'tel', autocomplete: 'tel', maxlength: 64} : {label: f.name};
+            const usual = f.name === 'phone' ? {label: texts.phone, type: 'tel', autocomplete: 'tel', maxlength: 64} : {label: f.name[0].toUpperCase() + f.name.slice(1).replace(/_/g, ' ')};
             wanted.set(f.name, {...usual, ...wanted.get(f.name), ...f, ...(f.name === 'email' ? {required: true, type: 'email'} : {})});
         }
         return Array.from(wanted.values(), (f, i) => field(texts, f, i));
@@ -188,6 +188,7 @@ class Widget {
     show(name) {
         this.hideSheet();
         this.shown = sheet(this.texts, {...this.sheetTable()[name](), done: () => this.leave()});
+        this.shown.name = name;
         this.talk.forEach((node) => {
             node.hidden = true;
         });
@@ -489,7 +490,19 @@ class Widget {
 
     /* ---- what else visitors leave ---- */
 
+    /* By the page: the form for it is done with. */
     async lead(values) {
+        const data = await this.keepLead(values);
+        if (this.shown?.name === 'lead') {
+            if (this.root.activeElement)
+                this.leave();
+            else
+                this.hideSheet();
+        }
+        return data;
+    }
+
+    async keepLead(values) {
         const {email, name, phone, ...rest} = values, fields = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== ''));
         const data = await this.session.post('leads', {
             email, name: name || undefined, phone: phone || undefined, fields: Object.keys(fields).length > 0 ? fields : undefined,
