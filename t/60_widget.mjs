@@ -208,7 +208,8 @@ const scenes = {
         await said(page, 'Yes!').waitFor();
         assert.ok(Date.now() - sent < 1000, `an operator's answer took ${Date.now() - sent} ms`);
         assert.equal(await page.getByText('is typing').count(), 0);
-        assert.equal(await page.locator('.bubble').count(), 3, await page.locator('.log').innerText());
+        assert.equal(await page.locator('.bubble').count(), 4, await page.locator('.log').innerText());
+        assert.equal(await page.locator('.bubble').first().textContent(), 'Harbour <b>Shop</b>: Hello! How can we help?');
         assert.equal(await page.locator('.message.visitor .bubble').textContent(),
             `You: one\n${HOSTILE.slice(0, -1)} (opens in a new window).`);
 
@@ -504,7 +505,7 @@ const scenes = {
         await one.reload();
         await open(one);
         await said(one, 'line 39.').waitFor();
-        assert.equal(await one.locator('.bubble').count(), 30);
+        assert.equal(await one.locator('.bubble').count(), 31, 'the greeting and thirty messages');
         await one.getByRole('button', {name: 'Earlier messages'}).click();
         await said(one, 'in the first tab').waitFor();
         const shown = await one.locator('.message.other .bubble').allTextContents();

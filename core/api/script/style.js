@@ -41,7 +41,7 @@ header :focus-visible { outline-color: currentColor; outline-offset: -3px; box-s
 .visitor { align-self: flex-end; }
 .visitor .bubble { background: var(--accent); color: var(--on-accent); }
 .bubble a { color: inherit; }
-.under { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; margin-block-start: 2px; font-size: 13px; color: var(--soft); }
+.under { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; margin-block-start: 4px; font-size: 13px; color: var(--soft); }
 .visitor .under { justify-content: flex-end; }
 .under a { flex: 1 0 100%; color: inherit; display: flex; gap: 8px; align-items: center; }
 .under img { border-radius: 8px; object-fit: cover; background: var(--pale); }

@@ -346,7 +346,7 @@ class Widget {
         this.unread = data.messages.filter((m) => m.role !== 'visitor' && m.id > seen).length;
         this.log.quietly(() => {
             this.log.clear();
-            this.log.note(this.config.greeting || data.agent.theme.greeting || this.texts.greeting);
+            this.log.insert(this.log.entry('assistant', String(this.config.greeting || data.agent.theme.greeting || this.texts.greeting)));
             data.messages.forEach((message) => this.log.add(message));
             if (data.messages.length === INIT_MESSAGES)
                 this.log.box.prepend(this.button(this.texts.earlier, (e) => this.attempt(this.earlier(e.target)), {className: 'earlier'}));
