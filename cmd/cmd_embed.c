@@ -26,13 +26,16 @@ static bool is_color(struct str text)
 static void take_looks(struct str json, struct embed_looks *out)
 {
     struct str theme = {NULL, 0}, color = {NULL, 0}, position = {NULL, 0};
-    if (json_scan_member(json, JSON_SCAN_DEPTH, STR("theme"), &theme) != JSON_SCAN_OK || theme.p == NULL)
+    if (json_scan_member(json, JSON_SCAN_DEPTH, STR("theme"), &theme) != JSON_SCAN_OK ||
+        theme.p == NULL)
         return;
     json_scan_member(theme, JSON_SCAN_DEPTH, STR("color"), &color);
     json_scan_member(theme, JSON_SCAN_DEPTH, STR("position"), &position);
     if (is_color(color))
         snprintf(out->color, sizeof(out->color), "%.*s", (int)color.n - 2, color.p + 1);
-    out->position = str_eq(position, STR("\"left\"")) ? "left" : str_eq(position, STR("\"right\"")) ? "right" : NULL;
+    out->position = str_eq(position, STR("\"left\""))    ? "left"
+                    : str_eq(position, STR("\"right\"")) ? "right"
+                                                         : NULL;
 }
 
 static void note_agent(void *arg, enum store_status status, const struct store_agent *agent)
@@ -75,13 +78,15 @@ static bool pin(const char *base, struct pinned *out)
            (size_t)snprintf(out->src, sizeof(out->src), "%s/widget/%s/widget.js", base, version) < sizeof(out->src);
 }
 
-bool embed_element(const char *base, const char *agent, const struct embed_looks *looks, struct buf *out)
+bool embed_element(const char *base, const char *agent, const struct embed_looks *looks,
+                   struct buf *out)
 {
     struct pinned pinned;
     if (!pin(base, &pinned))
         return false;
-    buf_printf(out, "<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\"", pinned.src,
-               pinned.integrity, agent);
+    buf_printf(out,
+               "<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\"",
+               pinned.src, pinned.integrity, agent);
     if (looks->color[0] != '\0')
         buf_printf(out, " data-color=\"%s\"", looks->color);
     if (looks->position != NULL)
@@ -110,8 +115,10 @@ static int print_record(const char *base, const char *agent, const struct embed_
     records_text(&records, "agent_id", str_of(agent));
     records_text(&records, "src", str_of(pinned.src));
     records_text(&records, "integrity", str_of(pinned.integrity));
-    records_text(&records, "color", looks->color[0] == '\0' ? (struct str){NULL, 0} : str_of(looks->color));
-    records_text(&records, "position", looks->position == NULL ? (struct str){NULL, 0} : str_of(looks->position));
+    records_text(&records, "color",
+                 looks->color[0] == '\0' ? (struct str){NULL, 0} : str_of(looks->color));
+    records_text(&records, "position",
+                 looks->position == NULL ? (struct str){NULL, 0} : str_of(looks->position));
     records_end_row(&records);
     records_finish(&records);
     return CMD_DONE;

@@ -14,6 +14,7 @@ struct embed_looks {
  * embed_element(base, agent, looks, out): append the script element for pages, pinned by version and digest; ${base}: the server's public
  * address. False where that cannot stand in an attribute, or OpenSSL failed.
  */
-bool embed_element(const char *base, const char *agent, const struct embed_looks *looks, struct buf *out);
+bool embed_element(const char *base, const char *agent, const struct embed_looks *looks,
+                   struct buf *out);
 
 #endif

@@ -242,7 +242,7 @@ void text_merge(struct store_txn *t, const struct ulid *agent, const struct text
 /* ---- look-ups (text_find.c) ---- */
 
 #define TEXT_QUESTION_WORDS 128 /* different ones that are looked up, the first of the question */
-#define TEXT_SMALL 256          /* documents of a small collection, where all of them are scored; in a larger one: */
+#define TEXT_SMALL 256          /* documents of a small collection; it scores all words. In a larger one: */
 #define TEXT_SCORED_WORDS 32    /* that are scored by: the rarest */
 #define TEXT_SCORED_SHARE 6     /* and no more than have this many times the agent's documents together, but for the rarest */
 #define TEXT_LEAST_DOCUMENTS 100 /* a smaller collection weighs words as one of so many documents */

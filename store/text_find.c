@@ -234,7 +234,8 @@ static enum store_status collect(struct search_state *state, const struct text_p
     float worst = worst_hit(state);
     for (uint32_t row = 0; row < part->rows && status == STORE_OK; row++) {
         const struct cell *cell = &state->cells[row];
-        if (cell->score < worst || cell->weight == 0 || (any_dead && (state->dead[row / 64] >> row % 64 & 1) != 0))
+        if (cell->score < worst || cell->weight == 0 ||
+            (any_dead && (state->dead[row / 64] >> row % 64 & 1) != 0))
             continue;
         status = offer_hit(state, (struct text_hit){
                                       .id = text_load64(part->ids, row),

@@ -62,7 +62,8 @@ START_TEST(small_talk_is_replied_to_and_questions_are_not)
     struct str reply;
     bool is = phrase_small_talk(str_of(talk[_i].language), str_of(talk[_i].message), &reply);
     ck_assert_msg(is == (talk[_i].reply != NULL), "\"%s\"", talk[_i].message);
-    ck_assert_msg(!is || str_eq(reply, str_of(talk[_i].reply)), "\"%s\": %.*s", talk[_i].message, (int)reply.n, reply.p);
+    ck_assert_msg(!is || str_eq(reply, str_of(talk[_i].reply)), "\"%s\": %.*s", talk[_i].message,
+                  (int)reply.n, reply.p);
 }
 END_TEST
 
@@ -72,7 +73,8 @@ START_TEST(every_language_has_every_phrase)
     for (size_t i = 0; i < sizeof(languages) / sizeof(*languages); i++)
         for (enum phrase which = 0; which < PHRASES; which++) {
             struct str phrase = phrase_of(str_of(languages[i]), which);
-            ck_assert_msg(phrase.n > 0 && (i == 0 || !str_eq(phrase, phrase_of(STR("en"), which))), "%s, %d", languages[i], (int)which);
+            ck_assert_msg(phrase.n > 0 && (i == 0 || !str_eq(phrase, phrase_of(STR("en"), which))),
+                          "%s, %d", languages[i], (int)which);
         }
 }
 END_TEST
@@ -83,7 +85,8 @@ int main(void)
         return EXIT_FAILURE;
     Suite *suite = suite_create("phrases");
     TCase *tcase = tcase_create("phrases");
-    tcase_add_loop_test(tcase, small_talk_is_replied_to_and_questions_are_not, 0, sizeof(talk) / sizeof(*talk));
+    tcase_add_loop_test(tcase, small_talk_is_replied_to_and_questions_are_not, 0,
+                        sizeof(talk) / sizeof(*talk));
     tcase_add_test(tcase, every_language_has_every_phrase);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -17,10 +17,12 @@ static const struct page {
     const char *title, *text, *questions[2];
 } pages[] = {
     {"Refund policy",
-     "We give refunds within 30 days of delivery. Refunds are paid to the card you used. Refunds take five working days.",
+     "We give refunds within 30 days of delivery. Refunds are paid to the card you used. Refunds "
+     "take five working days.",
      {"How many days do refunds take?", "Are refunds paid to my card?"}},
     {"Shipping to Norway",
-     "We ship to Norway every Tuesday. Parcels arrive after six days, and customs fees are included.",
+     "We ship to Norway every Tuesday. Parcels arrive after six days, and customs fees are "
+     "included.",
      {"Do you ship to Norway?", "Are customs fees included?"}},
     {"Opening hours",
      "The showroom opens at nine and closes at six. On Sundays the showroom is closed.",
@@ -29,31 +31,38 @@ static const struct page {
      "You can pay by credit card, PayPal or bank transfer. Cash is taken in the store only.",
      {"Can I pay with PayPal?", "Do you accept a bank transfer?"}},
     {"Warranty",
-     "Every grinder has a warranty of two years. Send the grinder with its receipt to our workshop for repair.",
+     "Every grinder has a warranty of two years. Send the grinder with its receipt to our workshop "
+     "for repair.",
      {"How long is the warranty on a grinder?", "Where do I send a grinder for repair?"}},
     {"Gift vouchers",
-     "Gift vouchers are sent by e-mail and are valid for three years. A voucher can be used several times.",
+     "Gift vouchers are sent by e-mail and are valid for three years. A voucher can be used "
+     "several times.",
      {"For how long are gift vouchers valid?", "Are vouchers sent by e-mail?"}},
     {"Careers",
      "We look for a roaster and a barista. Write to jobs@harbour.example with your application.",
      {"Do you have jobs for a barista?", "Where do I send my application?"}},
     {"Wholesale",
-     "Cafés and offices get wholesale prices from 20 kilograms a month. Ask for our wholesale catalogue.",
+     "Cafés and offices get wholesale prices from 20 kilograms a month. Ask for our wholesale "
+     "catalogue.",
      {"Do offices get wholesale prices?", "Can I have your wholesale catalogue?"}},
     {"Brewing guide",
      "For a French press take 60 grams of coarse coffee per litre of water, and wait four minutes.",
      {"How much coffee for a French press?", "How many grams of coffee per litre of water?"}},
     {"Subscriptions",
-     "A subscription brings fresh beans each month. Pause or cancel your subscription in your account at any time.",
+     "A subscription brings fresh beans each month. Pause or cancel your subscription in your "
+     "account at any time.",
      {"How do I cancel my subscription?", "Can I pause the subscription?"}},
     {"Data protection",
-     "We store your name and address for orders. Ask us to delete your data by writing to privacy@harbour.example.",
+     "We store your name and address for orders. Ask us to delete your data by writing to "
+     "privacy@harbour.example.",
      {"How can I delete my data?", "Do you store my address?"}},
     {"Decaf",
-     "Our decaf is made by the Swiss Water process, without chemicals. It tastes of cocoa and has no caffeine.",
+     "Our decaf is made by the Swiss Water process, without chemicals. It tastes of cocoa and has "
+     "no caffeine.",
      {"Is the decaf made without chemicals?", "Does the decaf taste of cocoa?"}},
     {"Lost parcels",
-     "Has your parcel not come after ten days? Tell us the tracking number, and we look for the lost parcel.",
+     "Has your parcel not come after ten days? Tell us the tracking number, and we look for the "
+     "lost parcel.",
      {"My parcel is lost, what now?", "Where is my tracking number?"}},
     {"Barista courses",
      "Our latte art courses are on Saturdays. A course costs 89 euros and lasts three hours.",
@@ -69,11 +78,19 @@ static const struct page {
 #define PAGES (sizeof(pages) / sizeof(*pages))
 
 static const char *const unanswered[] = {
-    "Do you sell submarines?",          "Who won the football match?",      "Ship the xylophone to Zanzibar by zeppelin",
-    "Is there parking for motorcycles", "What colour is the president's tie?", "Do dogs like bananas?",
-    "Can I book a hotel in Madrid?",    "Which blender makes smoothies?",   "My laptop battery explodes",
-    "Is the showroom wheelchair accessible for my grandmother?", "Do your offices have a swimming pool?",
-    "Which French wine suits fish on a balcony?", "Can a dog wear a Kenya shirt?",
+    "Do you sell submarines?",
+    "Who won the football match?",
+    "Ship the xylophone to Zanzibar by zeppelin",
+    "Is there parking for motorcycles",
+    "What colour is the president's tie?",
+    "Do dogs like bananas?",
+    "Can I book a hotel in Madrid?",
+    "Which blender makes smoothies?",
+    "My laptop battery explodes",
+    "Is the showroom wheelchair accessible for my grandmother?",
+    "Do your offices have a swimming pool?",
+    "Which French wine suits fish on a balcony?",
+    "Can a dog wear a Kenya shirt?",
     "Translate this sentence into Finnish",
 };
 
@@ -93,9 +110,11 @@ static void end(void)
 
 static void new_collection(void)
 {
-    struct store_answer a = kit_apply(
-        &kit, &(struct store_change){
-                  .kind = CHANGE_AGENT_CREATE, .workspace = workspace, .name = STR("Shop"), .data = STR("{}"), .fields = AGENT_PUBLISHED});
+    struct store_answer a = kit_apply(&kit, &(struct store_change){.kind = CHANGE_AGENT_CREATE,
+                                                                   .workspace = workspace,
+                                                                   .name = STR("Shop"),
+                                                                   .data = STR("{}"),
+                                                                   .fields = AGENT_PUBLISHED});
     ck_status(a.status, STORE_OK);
     agent = a.first;
 }
@@ -103,8 +122,12 @@ static void new_collection(void)
 static void pack(struct buf *rows, uint64_t wp_id, const char *title, const char *text)
 {
     const uint8_t hash[16] = {0};
-    struct store_synced d = {.title = str_of(title), .text = str_of(text), .url = STR("https://shop.example/p"),
-                             .price = MONEY_NONE, .regular_price = MONEY_NONE, .sale_price = MONEY_NONE};
+    struct store_synced d = {.title = str_of(title),
+                             .text = str_of(text),
+                             .url = STR("https://shop.example/p"),
+                             .price = MONEY_NONE,
+                             .regular_price = MONEY_NONE,
+                             .sale_price = MONEY_NONE};
     sync_pack(rows, SYNC_UPSERT, wp_id, hash, 0, &d);
 }
 
@@ -126,7 +149,8 @@ struct found {
     double scores[STORE_HITS_MAX], share;
 };
 
-static void take_hits(void *arg, enum store_status status, const struct store_hit *hits, size_t count)
+static void take_hits(void *arg, enum store_status status, const struct store_hit *hits,
+                      size_t count)
 {
     struct found *f = arg;
     ck_status(status, count > 0 ? STORE_OK : STORE_NOT_FOUND);
@@ -158,13 +182,15 @@ static uint64_t answer_to(const char *question)
 /* Products, which share some words with the pages. */
 static void pack_products(struct buf *rows, size_t count)
 {
-    static const char *const from[] = {"Kenya", "Brazil", "Sumatra", "Rwanda", "Colombia", "Burundi", "Laos"};
-    static const char *const tastes[] = {"blackcurrant", "caramel", "tobacco", "apricot", "hazelnut"};
+    static const char *const from[] = {"Kenya",    "Brazil",  "Sumatra", "Rwanda",
+                                       "Colombia", "Burundi", "Laos"};
+    static const char *const tastes[] = {"blackcurrant", "caramel", "tobacco", "apricot",
+                                         "hazelnut"};
     char title[64], words[128];
     for (size_t i = 0; i < count; i++) {
         snprintf(title, sizeof(title), "%s number %zu", from[i % 7], i);
-        snprintf(words, sizeof(words), "Coffee beans from %s that taste of %s. Roasted every week.", from[i % 7],
-                 tastes[i % 5]);
+        snprintf(words, sizeof(words), "Coffee beans from %s that taste of %s. Roasted every week.",
+                 from[i % 7], tastes[i % 5]);
         pack(rows, 1000 + i, title, words);
     }
 }
@@ -192,11 +218,13 @@ START_TEST(the_right_page_answers_however_few_there_are)
             const uint64_t page = (first + q / 2) % PAGES + 1;
             const char *question = pages[page - 1].questions[q % 2];
             uint64_t answer = answer_to(question);
-            ck_assert_msg(answer == page, "\"%s\": page %d of %zu answers", question, (int)answer, size);
+            ck_assert_msg(answer == page, "\"%s\": page %d of %zu answers", question, (int)answer,
+                          size);
         }
         for (size_t i = 0; i < sizeof(unanswered) / sizeof(*unanswered); i++) {
             uint64_t answer = answer_to(unanswered[i]);
-            ck_assert_msg(answer == 0, "\"%s\": page %d of %zu answers", unanswered[i], (int)answer, size);
+            ck_assert_msg(answer == 0, "\"%s\": page %d of %zu answers", unanswered[i], (int)answer,
+                          size);
         }
     }
     end();
@@ -205,7 +233,8 @@ END_TEST
 
 START_TEST(pages_about_one_thing_answer_questions_about_it)
 {
-    static const char *const questions[] = {"How many days do refunds take?", "Which refunds do you give?",
+    static const char *const questions[] = {"How many days do refunds take?",
+                                            "Which refunds do you give?",
                                             "Tell me about refunds of vouchers"};
     struct buf rows = {0};
     begin();
@@ -224,7 +253,8 @@ END_TEST
 
 #define MEANINGS 60 /* different words of a collection */
 #define ASKED 48    /* of a question */
-#define LANGUAGES 4 /* in which each collection is written: each has its own word, thus its own hash, for a meaning */
+#define LANGUAGES                                                                                  \
+    4 /* in which each collection is written: each has its own word, thus its own hash, for a meaning */
 
 static uint64_t seed;
 
@@ -239,7 +269,8 @@ static void say(char *to, size_t size, unsigned language, const unsigned *meanin
     size_t n = 0;
     to[0] = '\0';
     for (size_t i = 0; i < count; i++)
-        n += (size_t)snprintf(to + n, size - n, "%sw%ux%u", i == 0 ? "" : " ", language * 7919 + meanings[i], meanings[i]);
+        n += (size_t)snprintf(to + n, size - n, "%sw%ux%u", i == 0 ? "" : " ",
+                              language * 7919 + meanings[i], meanings[i]);
     ck_assert_uint_lt(n, size);
 }
 
@@ -282,10 +313,12 @@ static void new_random_collection(unsigned language, size_t documents, uint64_t 
 
 static void expect_same(const struct found *one, const struct found *other, size_t documents)
 {
-    ck_assert_msg(one->count == other->count, "of %zu documents: %zu or %zu hits", documents, one->count, other->count);
+    ck_assert_msg(one->count == other->count, "of %zu documents: %zu or %zu hits", documents,
+                  one->count, other->count);
     for (size_t i = 0; i < one->count; i++)
-        ck_assert_msg(fabs(one->scores[i] - other->scores[i]) < EQUAL, "of %zu documents, hit %zu scores %f or %f", documents, i,
-                      one->scores[i], other->scores[i]);
+        ck_assert_msg(fabs(one->scores[i] - other->scores[i]) < EQUAL,
+                      "of %zu documents, hit %zu scores %f or %f", documents, i, one->scores[i],
+                      other->scores[i]);
     if (one->count > 0 && (one->count == 1 || one->scores[0] - one->scores[1] > EQUAL)) {
         ck_assert_uint_eq(one->wp_ids[0], other->wp_ids[0]);
         ck_assert(fabs(one->share - other->share) < EQUAL);
@@ -323,7 +356,8 @@ int main(void)
     TCase *tcase = tcase_create("store_answers");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, the_right_page_answers_however_few_there_are, 0, sizeof(sizes) / sizeof(*sizes));
+    tcase_add_loop_test(tcase, the_right_page_answers_however_few_there_are, 0,
+                        sizeof(sizes) / sizeof(*sizes));
     tcase_add_test(tcase, pages_about_one_thing_answer_questions_about_it);
     tcase_add_test(tcase, an_answer_depends_neither_on_hashes_nor_on_the_order_of_words);
     return kit_run(suite);

@@ -217,7 +217,8 @@ static size_t model_find(const char *question, struct modelled *out)
     double weighed = living < TEXT_LEAST_DOCUMENTS ? TEXT_LEAST_DOCUMENTS : (double)living;
     for (uint64_t sum = 0; used < count; used++) {
         sum += words[used].documents;
-        if (living > TEXT_SMALL && (used == TEXT_SCORED_WORDS || (used > 0 && sum > TEXT_SCORED_SHARE * living)))
+        if (living > TEXT_SMALL &&
+            (used == TEXT_SCORED_WORDS || (used > 0 && sum > TEXT_SCORED_SHARE * living)))
             break;
     }
     for (size_t i = 0; i < DOCS; i++) {

@@ -91,8 +91,8 @@ END_TEST
 
 START_TEST(what_fits_nothing_is_said_so)
 {
-    static const char *const questions[] = {
-        "Do you sell submarines?", "the of and", "?", "x", "Ship the xylophone to Zanzibar by zeppelin"};
+    static const char *const questions[] = {"Do you sell submarines?", "the of and", "?", "x",
+                                            "Ship the xylophone to Zanzibar by zeppelin"};
     struct visitor v = visitor_of(agent);
     post_sync(3, "Delivery", "<p>We ship to Norway in five days.</p>");
     for (size_t i = 0; i < COUNT(questions); i++) {
@@ -149,23 +149,28 @@ static const struct {
 } offers[] = {
     {"\"price\":\"18.00\",\"stock_status\":\"outofstock\",\"on_sale\":false",
      "Kenya Nyeri, 18.00 EUR, out of stock: Blackcurrant."},
-    {"\"price\":\"18.00\",\"stock_status\":\"onbackorder\",\"on_sale\":false,\"regular_price\":\"20\"",
+    {"\"price\":\"18.00\",\"stock_status\":\"onbackorder\",\"on_sale\":false,\"regular_price\":"
+     "\"20\"",
      "Kenya Nyeri, 18.00 EUR, available on backorder: Blackcurrant."},
-    {"\"price\":\"15.00\",\"stock_status\":\"instock\",\"on_sale\":true,\"regular_price\":\"18.00\",\"sale_price\":\"15.00\"",
+    {"\"price\":\"15.00\",\"stock_status\":\"instock\",\"on_sale\":true,\"regular_price\":\"18."
+     "00\",\"sale_price\":\"15.00\"",
      "Kenya Nyeri, 15.00 EUR (regular price 18.00 EUR), in stock: Blackcurrant."},
     {"\"price\":\"18.00\",\"stock_status\":\"instock\",\"on_sale\":true,\"sale_price\":\"15.00\"",
      "Kenya Nyeri, 15.00 EUR (regular price 18.00 EUR), in stock: Blackcurrant."},
-    {"\"price\":\"18.00\",\"stock_status\":\"instock\",\"on_sale\":true", "Kenya Nyeri, 18.00 EUR, in stock: Blackcurrant."},
+    {"\"price\":\"18.00\",\"stock_status\":\"instock\",\"on_sale\":true",
+     "Kenya Nyeri, 18.00 EUR, in stock: Blackcurrant."},
 };
 
 START_TEST(a_product_is_told_with_its_availability_and_sale)
 {
     struct visitor v = visitor_of(agent);
-    struct response *r = sync_to(agent, "products/sync",
-                                 text("\"products\":[{\"wp_id\":21,\"name\":\"Kenya Nyeri\",\"permalink\":\"https://shop.example/k\","
-                                      "\"image_url\":\"https://shop.example/k.jpg\",\"short_description\":\"Blackcurrant.\","
-                                      "\"currency\":\"EUR\",\"categories\":[],\"attributes\":[],%s}]",
-                                      offers[_i].members));
+    struct response *r = sync_to(
+        agent, "products/sync",
+        text("\"products\":[{\"wp_id\":21,\"name\":\"Kenya "
+             "Nyeri\",\"permalink\":\"https://shop.example/k\","
+             "\"image_url\":\"https://shop.example/k.jpg\",\"short_description\":\"Blackcurrant.\","
+             "\"currency\":\"EUR\",\"categories\":[],\"attributes\":[],%s}]",
+             offers[_i].members));
     expect_status(r, 200);
     expect_int(r, "data.queued", 1);
     r = ask(&v, "Is the Kenya in stock?");
@@ -176,8 +181,8 @@ END_TEST
 
 START_TEST(greetings_and_thanks_are_replied_to_and_the_rest_is_said_in_the_language_of_the_agent)
 {
-    char *german = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Laden", "--origin", "*", "--language",
-                            "de-AT", NULL);
+    char *german = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Laden",
+                            "--origin", "*", "--language", "de-AT", NULL);
     struct visitor v = visitor_of(agent), w = visitor_of(german);
     struct response *r = ask(&v, "Hello!");
     expect_str(r, "data.content", "Hello! What would you like to know?");
@@ -337,7 +342,9 @@ int main(void)
     tcase_add_test(tcase, an_answer_follows_each_sync_at_once);
     tcase_add_test(tcase, a_product_is_told_with_its_price);
     tcase_add_loop_test(tcase, a_product_is_told_with_its_availability_and_sale, 0, COUNT(offers));
-    tcase_add_test(tcase, greetings_and_thanks_are_replied_to_and_the_rest_is_said_in_the_language_of_the_agent);
+    tcase_add_test(
+        tcase,
+        greetings_and_thanks_are_replied_to_and_the_rest_is_said_in_the_language_of_the_agent);
     tcase_add_test(tcase, hostile_questions_are_answered_as_any);
     tcase_add_test(tcase, a_coupon_takes_off_a_cart_what_the_shop_would);
     tcase_add_loop_test(tcase, a_coupon_that_cannot_be_used_says_why, 0, COUNT(refusals));

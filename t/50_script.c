@@ -144,14 +144,18 @@ START_TEST(the_printed_element_pins_these_bytes)
     ck_assert_str_eq(assay_ok(server, "agent", "embed", agent, NULL),
                      text("<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\" async></script>",
                           embedded("src"), embedded("integrity"), agent));
-    assay_ok(server, "agent", "update", agent, "--theme", "{\"position\":\"left\",\"color\":\"#0B6e4f\"}", NULL);
+    assay_ok(server, "agent", "update", agent, "--theme",
+             "{\"position\":\"left\",\"color\":\"#0B6e4f\"}", NULL);
     ck_assert_str_eq(assay_ok(server, "agent", "embed", agent, NULL),
-                     text("<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\" data-color=\"#0B6e4f\" "
+                     text("<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" "
+                          "data-agent=\"%s\" data-color=\"#0B6e4f\" "
                           "data-position=\"left\" async></script>",
                           embedded("src"), embedded("integrity"), agent));
-    static const char *const others[] = {"{\"position\":\"\\\"><b>\",\"color\":\"#12\\\"><b\"}", "{\"color\":\"red\"}", "{\"position\":3}"};
+    static const char *const others[] = {"{\"position\":\"\\\"><b>\",\"color\":\"#12\\\"><b\"}",
+                                         "{\"color\":\"red\"}", "{\"position\":3}"};
     for (size_t i = 0; i < COUNT(others); i++) {
-        assay(server, "agent", "update", agent, "--theme", others[i], NULL); /* refused or kept: nothing of it is printed */
+        assay(server, "agent", "update", agent, "--theme", others[i],
+              NULL); /* refused or kept: nothing of it is printed */
         ck_assert_ptr_null(strstr(assay_ok(server, "agent", "embed", agent, NULL), "<b"));
         ck_assert_ptr_null(strstr(assay_ok(server, "agent", "embed", agent, NULL), "\"red\""));
     }

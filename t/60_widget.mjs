@@ -610,7 +610,10 @@ const scenes = {
         await page.getByRole('textbox', {name: 'Order number (optional)'}).waitFor();
         await page.keyboard.press('Escape');
 
-        /* the newest message is seen when the other side types, when a reload is over, when the panel was closed; whoever reads above stays there */
+        /*
+         * The newest message is seen when the other side types, after a reload and after the panel
+         * was closed. Whoever reads above stays there.
+         */
         const {id} = await onlyConversation();
         for (let i = 0; i < 12; i++)
             await answer(id, `line ${i}.`);

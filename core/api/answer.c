@@ -82,8 +82,9 @@ static void put_price(struct buf *out, const struct store_synced *d, struct str 
 
 static void put_stock(struct buf *out, enum stock_status stock, struct str language)
 {
-    static const enum phrase phrases[] = {
-        [STOCK_IN] = PHRASE_IN_STOCK, [STOCK_OUT] = PHRASE_OUT_OF_STOCK, [STOCK_BACKORDER] = PHRASE_BACKORDER};
+    static const enum phrase phrases[] = {[STOCK_IN] = PHRASE_IN_STOCK,
+                                          [STOCK_OUT] = PHRASE_OUT_OF_STOCK,
+                                          [STOCK_BACKORDER] = PHRASE_BACKORDER};
     if (stock == STOCK_UNKNOWN)
         return;
     buf_adds(out, ", ");
@@ -129,7 +130,8 @@ static void take_agent(void *arg, enum store_status status, const struct store_a
     struct str value = {NULL, 0};
     a->status = status;
     a->language[0] = '\0';
-    if (status != STORE_OK || json_scan_member(agent->json, JSON_SCAN_DEPTH, STR("language_default"), &value) != JSON_SCAN_OK)
+    if (status != STORE_OK || json_scan_member(agent->json, JSON_SCAN_DEPTH,
+                                               STR("language_default"), &value) != JSON_SCAN_OK)
         return;
     if (value.n > 2 && value.n <= sizeof(a->language) + 1)
         snprintf(a->language, sizeof(a->language), "%.*s", (int)value.n - 2, value.p + 1);
@@ -140,7 +142,8 @@ enum store_status answer_find(struct request *r, const struct ulid *agent, struc
     struct asked asked = {.status = STORE_OK};
     struct str reply;
     store_agent_get(r->store, agent, take_agent, &asked);
-    if (asked.status != STORE_OK && asked.status != STORE_NOT_FOUND) /* then it is deleted just now: the change will tell */
+    /* STORE_NOT_FOUND: the agent has just been deleted, and the change is refused. */
+    if (asked.status != STORE_OK && asked.status != STORE_NOT_FOUND)
         return asked.status;
     const struct str language = str_of(asked.language);
     struct finding f = {.r = r, .answer = out, .language = language};
@@ -148,7 +151,9 @@ enum store_status answer_find(struct request *r, const struct ulid *agent, struc
         *out = (struct answer){.content = reply, .citations = STR("[]")};
         return STORE_OK;
     }
-    *out = (struct answer){.content = phrase_of(language, PHRASE_NOTHING), .citations = STR("[]"), .low_confidence = true};
+    *out = (struct answer){.content = phrase_of(language, PHRASE_NOTHING),
+                           .citations = STR("[]"),
+                           .low_confidence = true};
     store_find(r->store, agent, question, ANSWER_CITATIONS, ANSWER_BYTES, take_hits, &f);
     return f.status;
 }

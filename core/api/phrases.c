@@ -5,8 +5,9 @@
 #define KINDS (PHRASE_GOODBYE + 1) /* of small talk: its replies are the first phrases */
 
 /*
- * Columns: language; greetings, thanks, goodbyes, and what may stand beside them, in lower case without punctuation, with | before and
- * after each; the phrases. A phrase that several languages have belongs to the first row, unless the agent's language has it, too.
+ * Columns: language; greetings, thanks, goodbyes, and what may stand beside them, in lower case
+ * without punctuation, with | before and after each; the phrases. A greeting that several languages
+ * have is taken for the agent's language, or else for the first row that has it.
  */
 static const struct row {
     const char *language, *talk[KINDS], *beside, *phrases[PHRASES];
@@ -14,47 +15,55 @@ static const struct row {
     {"en",
      {"|hello|hi|hey|hiya|howdy|good morning|good afternoon|good evening|good day|greetings|",
       "|thanks|thank you|thx|ty|cheers|many thanks|",
-      "|bye|goodbye|good bye|see you|see you later|good night|have a nice day|have a good day|take care|"},
-     "|ok|okay|great|perfect|super|there|all|everyone|team|again|a lot|so much|very much|for your help|for the help|you too|",
+      "|bye|goodbye|good bye|see you|good night|have a nice day|have a good day|take care|"},
+     "|ok|great|perfect|there|all|everyone|later|a lot|so much|very much|for your help|you too|",
      {"Hello! What would you like to know?", "You are welcome!", "Goodbye!",
-      "I found nothing about that on this site. Leave your address, or ask for a person, and somebody will answer.", "regular price",
-      "in stock", "out of stock", "available on backorder"}},
+      ("I found nothing about that on this site. Leave your address, or ask for a person, "
+       "and somebody will answer."),
+      "regular price", "in stock", "out of stock", "available on backorder"}},
     {"fr",
      {"|bonjour|bonsoir|salut|coucou|allô|allo|", "|merci|mille mercis|grand merci|",
       "|au revoir|bonne journée|bonne soirée|bonne nuit|à bientôt|a bientot|à plus|à plus tard|"},
-     "|ok|d accord|super|parfait|beaucoup|bien|à tous|madame|monsieur|pour votre aide|pour ton aide|",
+     "|ok|d accord|super|parfait|beaucoup|bien|à tous|madame|monsieur|pour votre aide|",
      {"Bonjour ! Que souhaitez-vous savoir ?", "Avec plaisir !", "Au revoir !",
-      "Je n’ai rien trouvé à ce sujet sur ce site. Laissez votre adresse ou demandez à parler à une personne, et quelqu’un vous répondra.",
+      ("Je n’ai rien trouvé à ce sujet sur ce site. Laissez votre adresse ou demandez à "
+       "parler à une personne, et quelqu’un vous répondra."),
       "prix normal", "en stock", "en rupture de stock", "disponible sur commande"}},
     {"es",
      {"|hola|buenas|buenos días|buenos dias|buen día|buen dia|buenas tardes|buenas noches|saludos|",
-      "|gracias|muchas gracias|mil gracias|muchísimas gracias|", "|adiós|adios|hasta luego|hasta pronto|hasta mañana|chao|nos vemos|"},
+      "|gracias|muchas gracias|mil gracias|muchísimas gracias|",
+      "|adiós|adios|hasta luego|hasta pronto|hasta mañana|chao|nos vemos|"},
      "|ok|vale|perfecto|qué tal|que tal|a todos|por su ayuda|por tu ayuda|por la ayuda|",
      {"¡Hola! ¿Qué le gustaría saber?", "¡De nada!", "¡Hasta luego!",
-      "No he encontrado nada sobre eso en este sitio. Deje su dirección o pida hablar con una persona, y alguien le responderá.",
+      ("No he encontrado nada sobre eso en este sitio. Deje su dirección o pida hablar "
+       "con una persona, y alguien le responderá."),
       "precio normal", "en existencias", "agotado", "disponible bajo pedido"}},
     {"pt",
-     {"|olá|ola|oi|bom dia|boa tarde|boa noite|", "|obrigado|obrigada|muito obrigado|muito obrigada|valeu|",
+     {"|olá|ola|oi|bom dia|boa tarde|boa noite|",
+      "|obrigado|obrigada|muito obrigado|muito obrigada|valeu|",
       "|tchau|adeus|até logo|ate logo|até mais|até breve|até amanhã|"},
      "|ok|perfeito|tudo bem|a todos|pela ajuda|pela sua ajuda|",
      {"Olá! O que gostaria de saber?", "De nada!", "Até logo!",
-      "Não encontrei nada sobre isso neste site. Deixe o seu endereço ou peça para falar com uma pessoa, e alguém responderá.",
+      ("Não encontrei nada sobre isso neste site. Deixe o seu endereço ou peça para falar "
+       "com uma pessoa, e alguém responderá."),
       "preço normal", "em estoque", "esgotado", "disponível por encomenda"}},
     {"it",
-     {"|ciao|salve|buongiorno|buon giorno|buonasera|buona sera|", "|grazie|molte grazie|tante grazie|",
+     {"|ciao|salve|buongiorno|buon giorno|buonasera|buona sera|",
+      "|grazie|molte grazie|tante grazie|",
       "|arrivederci|a presto|buona giornata|buona serata|buonanotte|buona notte|"},
      "|ok|perfetto|mille|a tutti|per l aiuto|",
      {"Salve! Che cosa desidera sapere?", "Prego!", "Arrivederci!",
-      "Non ho trovato nulla a riguardo su questo sito. Lasci il Suo indirizzo o chieda di parlare con una persona, e qualcuno risponderà.",
+      ("Non ho trovato nulla a riguardo su questo sito. Lasci il Suo indirizzo o chieda "
+       "di parlare con una persona, e qualcuno risponderà."),
       "prezzo normale", "disponibile", "esaurito", "ordinabile"}},
     {"de",
      {"|hallo|hi|hey|guten tag|guten morgen|guten abend|moin|servus|grüß gott|grüß dich|grüezi|",
       "|danke|dankeschön|danke schön|danke sehr|vielen dank|besten dank|herzlichen dank|",
-      "|tschüss|tschüß|tschuess|ciao|auf wiedersehen|bis bald|bis dann|bis später|schönen tag|schönen abend|gute nacht|"},
-     "|ok|okay|super|prima|gut|alles klar|noch|zusammen|ihnen|dir|euch|für ihre hilfe|für deine hilfe|für die hilfe|",
+      "|auf wiedersehen|tschüss|tschüß|tschuess|ciao|bis bald|bis später|schönen tag|gute nacht|"},
+     "|ok|super|prima|gut|alles klar|noch|zusammen|ihnen|dir|für ihre hilfe|für die hilfe|",
      {"Guten Tag! Was möchten Sie wissen?", "Gern geschehen!", "Auf Wiedersehen!",
-      "Dazu habe ich auf dieser Website nichts gefunden. Hinterlassen Sie Ihre Adresse oder fragen Sie nach einer Person, dann antwortet "
-      "Ihnen jemand.",
+      ("Dazu habe ich auf dieser Website nichts gefunden. Hinterlassen Sie Ihre Adresse "
+       "oder fragen Sie nach einer Person, dann antwortet Ihnen jemand."),
       "regulärer Preis", "auf Lager", "nicht auf Lager", "auf Nachbestellung"}},
     {"nl",
      {"|hallo|hoi|hey|hi|goedemorgen|goedemiddag|goedenavond|goedendag|dag|",
@@ -62,15 +71,17 @@ static const struct row {
       "|doei|tot ziens|tot later|tot straks|fijne dag|fijne avond|"},
      "|ok|oké|okay|super|prima|allemaal|voor je hulp|voor uw hulp|",
      {"Hallo! Wat wilt u weten?", "Graag gedaan!", "Tot ziens!",
-      "Daarover heb ik op deze site niets gevonden. Laat uw adres achter of vraag naar een persoon, dan antwoordt iemand u.",
+      ("Daarover heb ik op deze site niets gevonden. Laat uw adres achter of vraag naar "
+       "een persoon, dan antwoordt iemand u."),
       "normale prijs", "op voorraad", "niet op voorraad", "op nabestelling"}},
     {"ja",
      {"|こんにちは|こんにちわ|こんばんは|おはよう|おはようございます|はじめまして|もしもし|",
-      "|ありがとう|ありがとうございます|ありがとうございました|どうもありがとう|どうもありがとうございます|",
+      "|ありがとう|ありがとうございます|ありがとうございました|どうもありがとうございます|",
       "|さようなら|さよなら|またね|では また|失礼します|おやすみなさい|バイバイ|"},
      "|はい|どうも|了解です|わかりました|",
      {"こんにちは。何をお知りになりたいですか？", "どういたしまして。", "さようなら。",
-      "このサイトには該当する情報が見つかりませんでした。ご連絡先を残していただくか、担当者をお呼びください。",
+      ("このサイトには該当する情報が見つかりませんでした。"
+       "ご連絡先を残していただくか、担当者をお呼びください。"),
       "通常価格", "在庫あり", "在庫切れ", "お取り寄せ可"}},
 };
 
@@ -96,7 +107,10 @@ struct str phrase_of(struct str language, enum phrase which)
 #define PHRASE_WORDS_MAX 5 /* of a phrase in the table */
 #define TALK_BYTES 120
 
-/* Whether the character at ${p} parts words: ASCII, U+0080–U+00BF, U+2000–U+303F, and from U+F000 (wide punctuation, emoji). */
+/*
+ * Whether the character at ${p} separates words: ASCII punctuation, U+0080–U+00BF, U+2000–U+303F, and
+ * from U+F000 (wide punctuation, emoji).
+ */
 static bool parts_words(const char *p)
 {
     const unsigned char a = (unsigned char)p[0];
@@ -114,7 +128,7 @@ static size_t character_length(struct str s, size_t at)
 }
 
 struct talk {
-    struct buf text; /* words in lower case, with | before and after each */
+    struct buf text;                       /* words in lower case, with | before and after each */
     size_t from[WORDS_MAX], to[WORDS_MAX]; /* of each word in it */
     size_t count;
 };
@@ -156,7 +170,7 @@ static struct str phrase_at(struct talk *t, size_t first, size_t last)
     return (struct str){t->text.p + t->from[first] - 1, t->to[last] - t->from[first] + 2};
 }
 
-/* What a row replies to a phrase: one of its phrases, PHRASES for what may stand beside one; false where the row lacks it. */
+/* Whether a row has ${phrase}; ${kind}: which reply it gets, PHRASES for what may stand beside one. */
 static bool row_replies(const struct row *row, struct str phrase, enum phrase *kind)
 {
     for (*kind = PHRASE_HELLO; *kind < KINDS; ++*kind)

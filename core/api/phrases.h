@@ -1,6 +1,6 @@
 /*
- * What the server says to visitors in words of its own, by language, and the small talk it replies to. Pure functions; the process'
- * LC_CTYPE is UTF-8.
+ * What the server says to visitors in its own words, by language, and the small talk it replies to.
+ * Pure functions; the LC_CTYPE of the process is UTF-8.
  */
 #ifndef ASSAY_API_PHRASES_H
 #define ASSAY_API_PHRASES_H
@@ -20,14 +20,15 @@ enum phrase {
 };
 
 /*
- * phrase_of(language, which): static text in the language of the tag ${language}, such as "pt-BR"; in English where the table lacks the
- * language.
+ * phrase_of(language, which): static text in the language of the tag ${language}, such as "pt-BR";
+ * in English where the table lacks the language.
  */
 struct str phrase_of(struct str language, enum phrase which);
 
 /*
- * phrase_small_talk(language, message, reply): whether ${message} is nothing but greetings, thanks and goodbyes. ${reply}: static, in the
- * language of the last of them; ${language}, where several languages have it.
+ * phrase_small_talk(language, message, reply): whether ${message} is nothing but greetings, thanks and
+ * goodbyes. ${reply}: static, to the last of them, in its language. Where several languages have it:
+ * in ${language}, the agent's, if that is one of them.
  */
 bool phrase_small_talk(struct str language, struct str message, struct str *reply);
 

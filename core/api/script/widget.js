@@ -179,7 +179,9 @@ class Widget {
             ['name', {name: 'name', label: texts.name, autocomplete: 'name', maxlength: 200}],
         ]);
         for (const f of this.agent.lead_form_fields || []) {
-            const usual = f.name === 'phone' ? {label: texts.phone, type: 'tel', autocomplete: 'tel', maxlength: 64} : {label: f.name[0].toUpperCase() + f.name.slice(1).replace(/_/g, ' ')};
+            const usual = f.name === 'phone' ? {label: texts.phone, type: 'tel', autocomplete: 'tel', maxlength: 64} : {
+                label: f.name[0].toUpperCase() + f.name.slice(1).replace(/_/g, ' '),
+            };
             wanted.set(f.name, {...usual, ...wanted.get(f.name), ...f, ...(f.name === 'email' ? {required: true, type: 'email'} : {})});
         }
         return Array.from(wanted.values(), (f, i) => field(texts, f, i));
@@ -346,7 +348,8 @@ class Widget {
         this.unread = data.messages.filter((m) => m.role !== 'visitor' && m.id > seen).length;
         this.log.quietly(() => {
             this.log.clear();
-            this.log.insert(this.log.entry('assistant', String(this.config.greeting || data.agent.theme.greeting || this.texts.greeting)));
+            const greeting = this.config.greeting || data.agent.theme.greeting || this.texts.greeting;
+            this.log.insert(this.log.entry('assistant', String(greeting)));
             data.messages.forEach((message) => this.log.add(message));
             if (data.messages.length === INIT_MESSAGES)
                 this.log.box.prepend(this.button(this.texts.earlier, (e) => this.attempt(this.earlier(e.target)), {className: 'earlier'}));
