@@ -135,7 +135,7 @@ static const struct {
     {{"limits", "top", "0"}, 2, "is not a number"},
     {{"limits", "top", "x"}, 2, "is not a number"},
     {{"limits", "show", "api"}, 2, "usage: assay limits show LIMITER KEY"},
-    {{"limits"}, 2, "there is no command"},
+    {{"limits"}, 2, "limits needs one of: list, top, show, reset"},
 };
 
 START_TEST(a_wrong_call_says_what_is_wrong)
