@@ -211,6 +211,7 @@ static int run(struct arguments *a)
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "C.UTF-8"); /* for the columns that text takes, see cmd_print_plain */
+    signal(SIGCHLD, SIG_DFL);       /* ignored by the parent, the end of a child would be lost */
     signal(SIGXFSZ, SIG_IGN);       /* where files may not be longer, a command says so and tidies up */
     struct arguments a = {
         .conf_path = CONF_PATH,

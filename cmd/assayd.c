@@ -142,6 +142,7 @@ int main(int argc, char **argv)
 {
     static struct arguments arguments;
     static const char **sets;
+    process_default_signals();
     process_title_init(argc, argv);
     conf_know_routes(route_known);
     sets = calloc((size_t)argc, sizeof(*sets));

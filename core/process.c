@@ -109,6 +109,16 @@ void process_leave_no_core(void)
         log_warn("core files cannot be turned off: %s", strerror(errno));
 }
 
+/* only what is ignored: the sanitizers have handlers by now */
+void process_default_signals(void)
+{
+    for (int number = 1; number < NSIG; number++) {
+        struct sigaction action;
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    }
+}
+
 static void on_signal(int number)
 {
     switch (number) {

@@ -68,6 +68,13 @@ void process_title_init(int argc, char **argv);
 void process_title(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
+ * process_default_signals(): undo what the parent ignores; called early in assayd's main. Across
+ * exec an ignored signal stays ignored, and with SIGCHLD ignored the master never learns that a
+ * child ended. The mask is set by the master and by process_enter.
+ */
+void process_default_signals(void);
+
+/*
  * process_enter(p): in the child, right after the fork: its title, signals, log, privileges (dropped to conf->user when root), death with
  * its master. Exits EXIT_START with a sentence where it cannot.
  */
