@@ -1,7 +1,7 @@
 /*
  * Clients that obey: over a limit they wait for what Retry-After says, and get through on their one retry. The seed's "Errors", rule 3. Built
- * twice: for curl, and (CLIENT_GOT) for npm's got, which is skipped with exit status 77 where it is not installed: set ASSAY_NPM to the
- * directory that holds its node_modules.
+ * twice: for curl, and (CLIENT_GOT) for npm's got, which is skipped with exit status 77 where neither t/node_modules (by
+ * ./bootstrap --all-tests) nor the node_modules of the directory ASSAY_NPM has it.
  */
 #include "harness.h"
 
@@ -21,15 +21,16 @@ static void teardown(void)
 }
 
 #ifdef CLIENT_GOT
-static const char missing[] = "skipped: npm's got is not there; npm install --prefix DIR got, and set ASSAY_NPM=DIR";
-static const char probe[] = "cd \"${ASSAY_NPM:-.}\" && node --input-type=module -e \"await import('got')\" >/dev/null 2>&1";
+#define IN_NPM "cd \"${ASSAY_NPM:-" SRCDIR "/t}\" && "
+static const char missing[] = "skipped: node or npm's got is not installed: ./bootstrap --all-tests";
+static const char probe[] = IN_NPM "node --input-type=module -e \"await import('got')\" >/dev/null 2>&1";
 
 static struct run ask_once_more(const char *url)
 {
     const char *script = "import got from 'got';"
                          "const r = await got(process.argv[1], {headers: {authorization: 'Bearer ' + process.argv[2]}, retry: {limit: 1}});"
                          "process.stdout.write(String(r.statusCode));";
-    return run_program("/bin/sh", "-c", "cd \"${ASSAY_NPM:-.}\" && exec node --input-type=module -e \"$0\" \"$1\" \"$2\"", script, url, server->key, NULL);
+    return run_program("/bin/sh", "-c", IN_NPM "exec node --input-type=module -e \"$0\" \"$1\" \"$2\"", script, url, server->key, NULL);
 }
 #else
 static const char missing[] = "skipped: curl is not installed";

@@ -1,7 +1,7 @@
 /*
  * The chat widget in a browser: headless Chromium, driven by npm's playwright-core (t/60_widget.mjs), on pages of other origins under a
- * strict Content-Security-Policy. Skipped with exit status 77 where either is missing: set ASSAY_NPM to the directory that holds
- * node_modules.
+ * strict Content-Security-Policy. Skipped with exit status 77 where either is missing; the module is looked for in
+ * t/node_modules (./bootstrap --all-tests), or in the node_modules of the directory ASSAY_NPM.
  */
 #include "harness.h"
 

@@ -25,7 +25,7 @@ function chromiumPath() {
 
 function findPlaywright() {
     try {
-        return createRequire(`${resolve(ASSAY_NPM || '.')}/`)('playwright-core');
+        return createRequire(ASSAY_NPM ? `${resolve(ASSAY_NPM)}/` : import.meta.url)('playwright-core');
     } catch {
         return null;
     }
@@ -33,7 +33,7 @@ function findPlaywright() {
 
 const playwright = findPlaywright(), executablePath = chromiumPath();
 if (playwright === null || executablePath === null) {
-    console.error('skipped: Chromium or npm\'s playwright-core is not here; npm install --prefix DIR playwright-core, ASSAY_NPM=DIR');
+    console.error('skipped: Chromium or npm\'s playwright-core is not installed: ./bootstrap --all-tests');
     process.exit(1);
 }
 if (wanted[0] === 'probe')
