@@ -235,23 +235,31 @@ START_TEST(hundreds_of_halves_keep_nobody_waiting)
 }
 END_TEST
 
+/* a server of its own */
+static TCase *case_new(Suite *suite, const char *name)
+{
+    TCase *tcase = harness_case(suite, name);
+    tcase_add_unchecked_fixture(tcase, setup, teardown);
+    return tcase;
+}
+
 int main(void)
 {
     Suite *suite = suite_create("slow");
-    TCase *tcase = harness_case(suite, "one server");
-    tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, hundreds_of_halves_keep_nobody_waiting);
-    tcase_add_test(tcase, a_head_that_does_not_end_is_cut_off);
-    tcase_add_test(tcase, a_head_that_trickles_is_cut_off_all_the_same);
-    tcase_add_test(tcase, a_body_that_does_not_come_is_cut_off);
-    tcase_add_test(tcase, a_body_that_trickles_is_cut_off_all_the_same);
-    tcase_add_test(tcase, a_connection_without_requests_is_closed_when_idle);
-    tcase_add_test(tcase, a_held_request_is_not_idle);
-    tcase_add_test(tcase, a_client_that_does_not_read_is_cut_off);
-    tcase_add_test(tcase, half_a_body_and_an_end_leave_nothing_behind);
-    tcase_add_test(tcase, a_client_that_vanishes_while_its_post_is_held_keeps_its_report);
-    tcase_add_test(tcase, what_is_sent_while_a_post_is_held_is_answered_behind_it);
-    tcase_add_test(tcase, a_client_that_hangs_up_while_its_post_is_held_is_waited_for_no_longer);
-    tcase_add_test(tcase, a_client_that_closes_its_side_still_gets_its_answer);
-    return harness_main(suite);
+    TCase *halves = case_new(suite, "halves"), *heads = case_new(suite, "heads and bodies");
+    TCase *idle = case_new(suite, "idle connections"), *held = case_new(suite, "held requests");
+    tcase_add_test(halves, hundreds_of_halves_keep_nobody_waiting);
+    tcase_add_test(halves, a_client_that_does_not_read_is_cut_off);
+    tcase_add_test(heads, a_head_that_does_not_end_is_cut_off);
+    tcase_add_test(heads, a_head_that_trickles_is_cut_off_all_the_same);
+    tcase_add_test(heads, a_body_that_does_not_come_is_cut_off);
+    tcase_add_test(idle, a_body_that_trickles_is_cut_off_all_the_same);
+    tcase_add_test(idle, a_connection_without_requests_is_closed_when_idle);
+    tcase_add_test(held, a_held_request_is_not_idle);
+    tcase_add_test(held, half_a_body_and_an_end_leave_nothing_behind);
+    tcase_add_test(held, a_client_that_vanishes_while_its_post_is_held_keeps_its_report);
+    tcase_add_test(held, what_is_sent_while_a_post_is_held_is_answered_behind_it);
+    tcase_add_test(held, a_client_that_hangs_up_while_its_post_is_held_is_waited_for_no_longer);
+    tcase_add_test(held, a_client_that_closes_its_side_still_gets_its_answer);
+    return harness_main_at_once(suite);
 }

@@ -425,16 +425,18 @@ START_TEST(what_is_given_and_of_no_listener_is_closed_with_a_word)
 }
 END_TEST
 
+static TCase *case_new(Suite *suite, const char *name)
+{
+    TCase *tcase = harness_case(suite, name);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    return tcase;
+}
+
 int main(void)
 {
     Suite *suite = suite_create("systemd");
-    TCase *tcase = harness_case(suite, "a server each");
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    TCase *tcase = case_new(suite, "a server each");
     tcase_add_test(tcase, a_start_a_reload_and_a_stop_are_told);
-    tcase_add_test(tcase, a_start_that_takes_long_asks_for_time);
-    tcase_add_test(tcase, a_stop_that_takes_long_asks_for_time);
-    tcase_add_test(tcase, the_watchdog_is_fed_while_all_move);
-    tcase_add_loop_test(tcase, the_watchdog_is_not_fed_while_one_does_not_move, 0, COUNT(stopped));
     tcase_add_test(tcase, another_processs_watchdog_is_not_fed);
     tcase_add_test(tcase, an_upgrade_names_the_new_main_process);
     tcase_add_test(tcase, the_new_main_process_feeds_the_watchdog_at_once);
@@ -443,5 +445,12 @@ int main(void)
     tcase_add_test(tcase, a_given_unix_socket_stays_where_it_is);
     tcase_add_test(tcase, what_was_given_to_another_process_is_not_taken);
     tcase_add_test(tcase, what_is_given_and_of_no_listener_is_closed_with_a_word);
-    return harness_main(suite);
+    /* these wait for 5 to 10 seconds of the server's time */
+    tcase_add_test(case_new(suite, "a long start"), a_start_that_takes_long_asks_for_time);
+    tcase = case_new(suite, "a long stop, and a watchdog that is fed");
+    tcase_add_test(tcase, a_stop_that_takes_long_asks_for_time);
+    tcase_add_test(tcase, the_watchdog_is_fed_while_all_move);
+    for (int i = 0; i < (int)COUNT(stopped); i++)
+        tcase_add_loop_test(case_new(suite, text("a watchdog %d", i)), the_watchdog_is_not_fed_while_one_does_not_move, i, i + 1);
+    return harness_main_at_once(suite);
 }

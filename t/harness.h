@@ -120,6 +120,12 @@ bool process_alive(pid_t pid); /* false for a zombie */
  */
 TCase *harness_case(Suite *suite, const char *name);
 int harness_main(Suite *suite);
+/*
+ * harness_main_at_once: the same, with the cases that harness_case made side by side, each in a
+ * process of its own: for cases that wait more than they work. What was opened or started before
+ * is shared by all; fixtures are not.
+ */
+int harness_main_at_once(Suite *suite);
 
 /* ---- the command line (harness_run.c) ---- */
 
