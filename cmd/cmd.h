@@ -73,11 +73,14 @@ void cmd_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool cmd_name_valid(const char *text);
 
 /*
- * cmd_print_plain(out, text, max): as much of ${text} as fits into ${max} columns of a terminal, each control character and broken byte as
- * U+FFFD: what others wrote must not steer a terminal. Returns the columns it takes, two for a character of East Asia or an emoji
+ * cmd_print_plain(out, text, max): as much of ${text} as fits into ${max} columns of a terminal, in its printable form (printable.h).
+ * Returns the columns it takes, two for a character of East Asia or an emoji
  * (LC_CTYPE must be UTF-8, else one for each). ${out} may be NULL, to measure.
  */
 size_t cmd_print_plain(FILE *out, struct str text, size_t max);
+
+/* cmd_print_json(json): lines of JSON on standard output, in their printable form; it exits where memory is short. */
+void cmd_print_json(struct buf *json);
 
 /* cmd_program_beside(cmd, name, out, size): the path of ${name} in assay's own directory. */
 bool cmd_program_beside(const char *name, char *out, size_t size);

@@ -78,9 +78,7 @@ static void print_json(const struct grade *grade, const struct report_print *rep
     }
     add_text(&out, ",\"final_url\":", report->final_url);
     buf_adds(&out, "}\n");
-    if (!buf_ok(&out))
-        abort();
-    fwrite(out.p, 1, out.n, stdout);
+    cmd_print_json(&out);
     buf_free(&out);
 }
 

@@ -166,7 +166,8 @@ static void show_problem(void *arg, const char *sentence)
         records_text(&records, "problem", str_of(sentence));
         records_end_row(&records);
     } else {
-        puts(sentence);
+        cmd_print_plain(stdout, str_of(sentence), SIZE_MAX);
+        putchar('\n');
     }
 }
 

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "cmd.h"
+#include "printable.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -27,19 +28,24 @@ bool cmd_has(const struct cmd *cmd, const char *name)
     return false;
 }
 
-static void say(const char *format, va_list args)
+/* A line on standard error. Names, addresses and pages' words of strangers may be part of it. */
+static void say(const char *before, const char *format, va_list args)
 {
+    char *text = NULL;
     cmd_progress_end();
-    fputs("assay: ", stderr);
-    vfprintf(stderr, format, args);
+    if (vasprintf(&text, format, args) < 0)
+        abort();
+    fputs(before, stderr);
+    cmd_print_plain(stderr, str_of(text), SIZE_MAX);
     fputc('\n', stderr);
+    free(text);
 }
 
 int cmd_refuse(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say("assay: ", format, args);
     va_end(args);
     return CMD_REFUSED;
 }
@@ -48,7 +54,7 @@ int cmd_misuse(const struct cmd *cmd, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say("assay: ", format, args);
     va_end(args);
     fprintf(stderr, "assay: try assay %s%s-h\n", cmd->row == NULL ? "" : cmd->row->name, cmd->row == NULL ? "" : " ");
     return CMD_USAGE;
@@ -57,73 +63,48 @@ int cmd_misuse(const struct cmd *cmd, const char *format, ...)
 void cmd_say(const char *format, ...)
 {
     va_list args;
-    cmd_progress_end();
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    say("", format, args);
     va_end(args);
-    fputc('\n', stderr);
-}
-
-/* The code point at ${p} and its length; 0 for bytes that are not UTF-8 (RFC 3629). */
-static size_t code_point(const unsigned char *p, size_t left, uint32_t *out)
-{
-    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t n = p[0] < 0x80 ? 1 : (p[0] & 0xe0) == 0xc0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : (p[0] & 0xf8) == 0xf0 ? 4 : 0;
-    if (n == 0 || n > left)
-        return 0;
-    uint32_t c = n == 1 ? p[0] : p[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | (p[i] & 0x3f);
-    }
-    if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-        return 0;
-    *out = c;
-    return n;
-}
-
-/* Characters that steer: C0, DEL, C1, and those that reorder text. */
-static bool steers(uint32_t c)
-{
-    return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e ||
-           c == 0x200f || c == 0x2028 || c == 0x2029;
 }
 
 bool cmd_name_valid(const char *text)
 {
-    size_t left = strlen(text), count = 0;
-    uint32_t c = 0;
-    for (const unsigned char *p = (const unsigned char *)text; left > 0; count++) {
-        size_t n = code_point(p, left, &c);
-        if (n == 0 || steers(c))
+    size_t count = 0;
+    struct printable next;
+    for (struct str rest = str_of(text); rest.n > 0; rest.p += next.taken, rest.n -= next.taken) {
+        printable_next(rest, &next);
+        if (!next.as_itself)
             return false;
-        p += n;
-        left -= n;
+        count++;
     }
     return count >= 1 && count <= 100;
 }
 
 size_t cmd_print_plain(FILE *out, struct str text, size_t max)
 {
-    const unsigned char *p = (const unsigned char *)text.p;
-    size_t left = text.n, columns = 0;
-    while (left > 0) {
-        uint32_t c = 0;
-        size_t n = code_point(p, left, &c);
-        bool plain = n > 0 && !steers(c);
-        int width = plain ? wcwidth((wchar_t)c) : 1;
-        size_t next = columns + (width < 0 ? 1 : (size_t)width); /* of a character newer than the system 1 is as good a guess as any */
-        if (next > max)
+    struct printable next;
+    size_t columns = 0;
+    for (; text.n > 0; text.p += next.taken, text.n -= next.taken) {
+        printable_next(text, &next);
+        /* of a character newer than the system 1 is as good a guess as any */
+        bool escaped = !next.as_itself && next.code != 0xfffd;
+        int width = escaped ? (int)next.n : wcwidth((wchar_t)next.code);
+        if (columns + (width < 0 ? 1 : (size_t)width) > max)
             break;
-        columns = next;
-        n = n == 0 ? 1 : n;
+        columns += width < 0 ? 1 : (size_t)width;
         if (out != NULL)
-            fwrite(plain ? (const char *)p : "\xef\xbf\xbd", 1, plain ? n : 3, out);
-        p += n;
-        left -= n;
+            fwrite(next.shown, 1, next.n, out);
     }
     return columns;
+}
+
+void cmd_print_json(struct buf *json)
+{
+    printable_escape(json, 0);
+    if (!buf_ok(json))
+        abort();
+    fwrite(json->p, 1, json->n, stdout);
 }
 
 bool cmd_program_beside(const char *name, char *out, size_t size)

@@ -317,7 +317,8 @@ static int stay(struct demo *demo, const sigset_t *signals)
     for (;;) {
         int number = sigwaitinfo(signals, NULL), status;
         if (number == SIGINT || number == SIGTERM) {
-            cmd_say("\nStopping.");
+            fputc('\n', stderr);
+            cmd_say("Stopping.");
             return demo_server_stop(&demo->server) == 0 ? CMD_DONE : cmd_refuse("assayd did not stop in good order; see %s", LOG_PATH);
         }
         if (number == SIGCHLD && waitpid(demo->server.pid, &status, WNOHANG) == demo->server.pid) {

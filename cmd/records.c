@@ -106,9 +106,7 @@ void records_end_row(struct records *records)
 {
     if (records->json) {
         buf_adds(&records->object, "}\n");
-        if (!buf_ok(&records->object))
-            abort();
-        fwrite(records->object.p, 1, records->object.n, stdout);
+        cmd_print_json(&records->object);
         buf_reset(&records->object);
     } else if (records->columns == 0) {
         records->columns = records->cells_count;

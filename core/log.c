@@ -1,5 +1,7 @@
 #include "log.h"
 
+#include "printable.h"
+
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -98,47 +100,17 @@ static void line_end(struct line *line, const char *end)
     line->n += n;
 }
 
-/* How many bytes the well-formed UTF-8 sequence at ${p} takes (RFC 3629, table 3-7 of Unicode); 0 when it is not one. */
-static size_t utf8_length(const unsigned char *p, size_t left)
-{
-    if (p[0] < 0x80)
-        return 1;
-    size_t n = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
-    if (n == 0 || n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return n;
-}
-
-/*
- * Text without control characters, ${quoted} as the inside of a JSON string: what a caller sent may stand in a message, so nothing in it
- * can end the line or forge a member.
- */
+/* ${quoted}: as the inside of a JSON string. What a caller sent may stand in a message. */
 static void line_escaped(struct line *line, const char *text, bool quoted)
 {
-    const unsigned char *p = (const unsigned char *)text;
-    size_t left = strlen(text);
-    while (left > 0) {
-        size_t n = utf8_length(p, left);
-        if (n == 0) {
-            line_adds(line, "\xef\xbf\xbd");
-            n = 1;
-        } else if (n == 1 && (p[0] < 0x20 || p[0] == 0x7f)) {
-            char escape[8];
-            int length = snprintf(escape, sizeof(escape), "\\u%04x", p[0]);
-            line_add(line, escape, (size_t)length);
-        } else if (quoted && (p[0] == '"' || p[0] == '\\')) {
-            char escape[2] = {'\\', (char)p[0]};
-            line_add(line, escape, 2);
-        } else {
-            line_add(line, (const char *)p, n);
-        }
-        p += n;
-        left -= n;
+    struct printable next;
+    for (struct str rest = str_of(text); rest.n > 0; rest.p += next.taken, rest.n -= next.taken) {
+        printable_next(rest, &next);
+        bool escaped = quoted && (next.code == '"' || next.code == '\\');
+        if (escaped)
+            line_add(line, (const char[]){'\\', (char)next.code}, 2);
+        else
+            line_add(line, next.shown, next.n);
     }
 }
 

@@ -57,6 +57,17 @@ START_TEST(a_text_line_has_no_control_characters)
 }
 END_TEST
 
+START_TEST(no_character_of_a_message_steers_a_terminal)
+{
+    static const enum log_format formats[] = {LOG_FORMAT_JSON, LOG_FORMAT_COMBINED};
+    for (size_t i = 0; i < 2; i++) {
+        log_open("writer", LOG_LEVEL_INFO, formats[i]);
+        const char *line = logged(LOG_LEVEL_INFO, "a\xc2\x9b" "31mb\xe2\x80\xae\xe2\x80\xa8\xc2\x85\xd8\x9c");
+        ck_assert_msg(strstr(line, "a\\u009b31mb\\u202e\\u2028\\u0085\\u061c") != NULL, "%s", line);
+    }
+}
+END_TEST
+
 START_TEST(a_long_message_still_ends_its_line)
 {
     char message[9000];
@@ -113,6 +124,7 @@ int main(void)
     tcase_add_test(tcase, a_line_is_one_json_object_with_time_level_process_and_message);
     tcase_add_test(tcase, a_message_cannot_forge_a_member_or_a_line);
     tcase_add_test(tcase, a_text_line_has_no_control_characters);
+    tcase_add_test(tcase, no_character_of_a_message_steers_a_terminal);
     tcase_add_test(tcase, a_long_message_still_ends_its_line);
     tcase_add_test(tcase, what_is_under_the_level_is_not_written);
     tcase_add_test(tcase, a_mistake_that_repeats_does_not_fill_the_log_and_hides_no_other);

@@ -84,11 +84,11 @@ START_TEST(a_line_says_score_verdict_and_url)
     FILE *out = open_memstream(&text, &size);
     struct report_look look = {.width = 40};
     report_print_line(out, &look, &(struct report_print){.url = "https://a.example/", .verdict = "decent", .score = 65});
-    report_print_line(out, &look, &(struct report_print){.url = "https://b.example/\x1b"});
+    report_print_line(out, &look, &(struct report_print){.url = "https://b.ex/\x1b"});
     report_print_line(out, &look, &(struct report_print){.url = "https://a.very.long.example/", .verdict = "good", .score = 100});
     fclose(out);
     ck_assert_str_eq(text, "   65  Decent      https://a.example/\n"
-                           "    –  Not graded  https://b.example/\xef\xbf\xbd\n"
+                           "    –  Not graded  https://b.ex/\\u001b\n"
                            "  100  Good        https://a.very.long.e\n");
     free(text);
 }
@@ -100,7 +100,7 @@ START_TEST(nothing_from_the_page_steers_the_terminal)
     ck_assert_ptr_null(strchr(text, '\x1b'));
     ck_assert_ptr_null(strchr(text, '\a'));
     ck_assert_ptr_null(strstr(text, "\xc2\x9b"));
-    assert_has(text, "https://a.example/\xef\xbf\xbd[2J\xef\xbf\xbd");
+    assert_has(text, "https://a.example/\\u001b[2J\\u009b");
     free(text);
 }
 END_TEST
@@ -141,7 +141,8 @@ static const struct {
     {"a\xf0\x9f\x98\x80z", 3, "a\xf0\x9f\x98\x80", 3},
     {"e\xcc\x81z", 1, "e\xcc\x81", 1},
     {"한글 x", 6, "한글 x", 6},
-    {"\x1b[m\xff", 9, "\xef\xbf\xbd[m\xef\xbf\xbd", 4},
+    {"\x1b[m\xff", 9, "\\u001b[m\xef\xbf\xbd", 9},
+    {"a\xc2\x9b", 6, "a", 1},
 };
 
 START_TEST(wide_characters_take_two_columns)
@@ -194,7 +195,7 @@ static const struct {
     bool valid;
 } names[] = {
     {"acme", true},          {"ünï 日本", true},       {"", false}, {"a\nb", false}, {"\xff", false}, {"a\xc2\x80", false},
-    {"\xed\xa0\x80", false}, {"a\xe2\x80\xae", false},
+    {"\xed\xa0\x80", false}, {"a\xe2\x80\xae", false}, {"a\xd8\x9c", false},
 };
 
 START_TEST(names_are_utf_8_without_control_characters)
@@ -270,6 +271,25 @@ START_TEST(records_are_an_object_a_line_as_json)
 }
 END_TEST
 
+static void print_steering(bool json)
+{
+    struct records records;
+    records_start(&records, json);
+    records_text(&records, "name", STR("a\xc2\x9b" "31m\xe2\x80\xae"));
+    records_end_row(&records);
+    records_finish(&records);
+}
+
+START_TEST(no_record_steers_the_terminal)
+{
+    char *json = standard_output(print_steering, true), *table = standard_output(print_steering, false);
+    ck_assert_str_eq(json, "{\"name\":\"a\\u009b31m\\u202e\"}\n");
+    ck_assert_str_eq(table, "name\na\\u009b31m\\u202e\n");
+    free(json);
+    free(table);
+}
+END_TEST
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 int main(void)
@@ -292,6 +312,7 @@ int main(void)
     tcase_add_test(tcase, names_are_at_most_a_hundred_characters);
     tcase_add_test(tcase, records_are_a_table_for_people);
     tcase_add_test(tcase, records_are_an_object_a_line_as_json);
+    tcase_add_test(tcase, no_record_steers_the_terminal);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

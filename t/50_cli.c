@@ -641,6 +641,20 @@ START_TEST(audit_grades_without_a_server_and_its_status_is_the_verdict)
 }
 END_TEST
 
+static const char *const audit_forms[] = {NULL, "--json"};
+
+START_TEST(no_page_steers_the_terminal_of_who_audits_it)
+{
+    origin_page(origin, "/steers", 200, "", "<title>a\xc2\x9b" "31mb\xe2\x80\xae\xe2\x80\xa8</title><title>b</title>");
+    const char *url = origin_url(origin, "/steers");
+    for (size_t i = 0; i < COUNT(audit_forms); i++) {
+        struct run run = audit_forms[i] == NULL ? assay(server, "audit", url, NULL) : assay(server, "audit", audit_forms[i], url, NULL);
+        ck_assert_msg(strstr(run.out, "a\\u009b31mb\\u202e") != NULL, "%s%s", run.out, run.err);
+        ck_assert_msg(!strstr(run.out, "\xc2\x9b") && !strstr(run.out, "\xe2\x80\xae") && !strstr(run.out, "\xe2\x80\xa8"), "%s", run.out);
+    }
+}
+END_TEST
+
 START_TEST(a_command_never_takes_a_servers_store_from_under_it)
 {
     server_start(server);
@@ -681,6 +695,7 @@ int main(void)
     tcase_add_test(tcase, stats_show_every_process);
     tcase_add_test(tcase, the_dumped_configuration_is_the_one_in_force);
     tcase_add_test(tcase, audit_grades_without_a_server_and_its_status_is_the_verdict);
+    tcase_add_test(tcase, no_page_steers_the_terminal_of_who_audits_it);
     tcase_add_test(tcase, a_command_never_takes_a_servers_store_from_under_it);
     return harness_main(suite);
 }

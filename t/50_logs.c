@@ -151,6 +151,21 @@ START_TEST(what_the_library_answers_by_itself_is_logged_too)
 }
 END_TEST
 
+/* Bytes of UTF-8 may stand in a path and in a header's value: CSI as C1, an override of direction, a line separator. */
+START_TEST(no_line_steers_the_terminal_that_shows_it)
+{
+    start(text("log: { access: %s }", log_path));
+    struct raw *raw = raw_open(server);
+    raw_text(raw, "GET /x?\xc2\x9b" "31m\xe2\x80\xae HTTP/1.1\r\nHost: x\r\nUser-Agent: a\xe2\x80\xa8\xc3\xa9\r\nX-Request-Id: steers\r\n\r\n");
+    raw_response(raw, false, 5000);
+    raw_close(raw);
+    const char *line = line_of("steers");
+    ck_assert_msg(strstr(line, "/x?\\u009b31m\\u202e") && strstr(line, "a\\u2028\xc3\xa9"), "%s", line);
+    ck_assert_str_eq(string("steers", "path"), "/x?\xc2\x9b" "31m\xe2\x80\xae");
+    server_stop(server);
+}
+END_TEST
+
 START_TEST(the_combined_format_is_what_others_read)
 {
     regex_t form;
@@ -466,6 +481,7 @@ int main(void)
     tcase_add_test(tcase, a_refusal_names_its_limiter);
     tcase_add_test(tcase, a_line_tells_what_the_time_went_into);
     tcase_add_test(tcase, what_the_library_answers_by_itself_is_logged_too);
+    tcase_add_test(tcase, no_line_steers_the_terminal_that_shows_it);
     tcase_add_test(tcase, the_combined_format_is_what_others_read);
     tcase_add_test(tcase, it_goes_to_standard_output_where_the_journal_listens);
     tcase_add_test(tcase, a_full_disk_costs_lines_and_no_request);

@@ -4,6 +4,7 @@
 #include "limit.h"
 #include "redact.h"
 #include "../log.h"
+#include "../printable.h"
 #include "../scoreboard.h"
 
 #include <errno.h>
@@ -135,7 +136,9 @@ void access_log_add(struct access_log *log, const struct request *r, uint64_t to
                         .agent = at < 0 ? STR("") : without_secrets(log, 2, r->h2o->headers.entries[at].value),
                         .ip = str_of(text),
                         .took_us = took_us};
+    size_t from = log->out.n;
     (log->conf->log_format == LOG_FORMAT_JSON ? add_json : add_combined)(&log->out, r, &line);
+    printable_escape(&log->out, from);
     if (log->out.n > FLUSH_BYTES)
         access_log_flush(log, true);
 }
