@@ -304,6 +304,7 @@ static void use_passwords(void)
     use("PUT", report_path(id), NULL, FORM, NULL, form("privacy", "2", "password", good, NULL));
     use("PUT", report_path(id), "", FORM, NULL, form("privacy", "2", "password", good, NULL));
     use("GET", text("%s?password=%s", report_path(id), coded), NULL, NOTHING, text("X-Password: %s", good), NULL);
+    use("GET", text("/reports/1?pass%%77ord=%s&x=1", plus), "", NOTHING, NULL, NULL);
     use("GET", text("/reports/1?PASSWORD=%s&x=1", plus), "", NOTHING, text("Cookie: unlock=%s", plus), NULL);
 }
 
@@ -317,6 +318,8 @@ static void use_visitors(void)
     secret(text("%s", strrchr(jwt, '.') + 1)); /* its signature alone */
     use("POST", "/api/v1/widget/init", "", JSON, origin_header, text("{\"agent_id\":\"%s\",\"anon_id\":\"%s\"}", agent, anonymous));
     use("POST", "/api/v1/widget/init", "", JSON, "Origin: https://evil.example", text("{\"agent_id\":\"%s\",\"anon_id\":\"%s\"}", agent, anonymous));
+    use("GET", text("/api/v1/widget/conversation?x=%s", anonymous), "", NOTHING, NULL, NULL);
+    use("GET", text("/api/v1/widget/%s/x", anonymous), "", NOTHING, NULL, NULL);
     use("POST", "/api/v1/widget/messages", jwt, JSON, origin_header, "{\"message\":\"hello\"}");
     use("POST", "/api/v1/widget/messages", jwt, JSON, "Origin: https://evil.example", "{\"message\":\"hello\"}");
     use("POST", "/api/v1/widget/messages", text("%sx", jwt), JSON, origin_header, "{\"message\":\"hello\"}");
@@ -349,6 +352,7 @@ static void use_workspace_tokens(void)
     use("POST", "/v1/wp/handshake", token, JSON, text("X-Signature: t=%ld,v1=%s", now - 9999, hex), body);
     use("POST", "/v1/wp/handshake", token, JSON, text("X-Signature: t=%ld,v1=%.60s", now, hex), body);
     use("GET", text("/v1/wp/status?agent_id=%s&signature=%s", token, hex), "", NOTHING, NULL, NULL);
+    use("GET", text("/v1/wp/status?%%73ig=%s", hex), "", NOTHING, NULL, NULL);
     use("POST", text("/v1/wp/nothing?wp_token=%s", token), token, JSON, NULL, body);
 }
 

@@ -7,9 +7,11 @@
 #include "../../store/bytes.h"
 
 /*
- * redact(text, room): ${text} as it may be logged: values of parameters whose names speak of a password, token, secret, signature,
- * credential, session or key, and whatever begins like one of our credentials or a JWT, are *** instead. Itself where there is none; else
- * what was written to ${room}, which has as many bytes as ${text} and REDACT_MORE.
+ * redact(text, room): ${text} as it may be logged. Values of parameters whose names speak of a
+ * password, token, secret, signature, credential, session or key, and whatever begins like one of
+ * our credentials (an API key, a workspace token, a visitor's anon_ secret) or a JWT, are *** instead,
+ * also where name, "=" or beginning is percent-encoded. Returns ${text} itself where there is none;
+ * else what was written to ${room}, which has as many bytes as ${text} and REDACT_MORE.
  */
 #define REDACT_MORE 64
 struct str redact(struct str text, char *room);
