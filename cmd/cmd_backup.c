@@ -127,8 +127,11 @@ int cmd_restore(struct cmd *cmd)
     if (mkdir(to, 0700) != 0 && errno != EEXIST)
         return cmd_refuse("data_dir %s cannot be made: %s", to, strerror(errno));
     int lock = data_lock(to);
-    if (lock < 0 && errno == EWOULDBLOCK)
-        return cmd_refuse("a server, or another assay command, uses %s; stop it first", to);
+    if (lock < 0 && errno == EWOULDBLOCK) {
+        char who[HOLDER_TEXT];
+        data_holder(to, who);
+        return cmd_refuse("%s is in use by %s: stop that server or command first", to, who);
+    }
     if (lock < 0)
         return cmd_refuse("data_dir %s cannot be locked: %s", to, strerror(errno));
     catch_interrupts();

@@ -5,11 +5,13 @@
 #include "cmd_store.h"
 #include "credential.h"
 #include "demo.h"
+#include "holder.h"
 #include "report_print.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -61,7 +63,14 @@ static unsigned free_port(unsigned port)
     int fd = demo_port(&taken);
     if (fd >= 0)
         close(fd);
-    return fd >= 0 && taken == port ? port : 0;
+    if (fd >= 0 && taken == port)
+        return port;
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
+    char who[HOLDER_TEXT];
+    holder_text(holder_of_address((struct sockaddr *)&address), who);
+    cmd_say("127.0.0.1:%u is in use by %s: the server takes a free port. Stop that process to have this one.", port, who);
+    return 0;
 }
 
 /* The page to grade: the one given, or the sample. Both on a port of their own: the sample and the chat's page. */

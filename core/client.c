@@ -42,10 +42,25 @@ int data_lock(const char *dir)
     return fd;
 }
 
+void data_holder(const char *dir, char out[HOLDER_TEXT])
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/lock", dir);
+    holder_text(holder_of_lock(path), out);
+}
+
 static int refuse(char *why, size_t size, const char *format, const char *a, const char *b)
 {
     snprintf(why, size, format, a, b);
     return -1;
+}
+
+static void refuse_held(const struct conf *conf, char *why, size_t size)
+{
+    char who[HOLDER_TEXT];
+    data_holder(conf->data_dir, who);
+    snprintf(why, size, "data_dir %s is in use by %s, whose run_dir is not %s: name its configuration with -c, or wait for its end",
+             conf->data_dir, who, conf->run_dir);
 }
 
 /* whoever owns data_dir owns what is made in it; a new one is the server's user's */
@@ -104,7 +119,7 @@ int client_open(const struct conf *conf, struct client **out, char *why, size_t 
         goto fail;
     if (!reach(c)) {
         if (errno == EWOULDBLOCK)
-            refuse(why, why_size, "data_dir %s is in use by another Assay whose run_dir is not %s", conf->data_dir, conf->run_dir);
+            refuse_held(conf, why, why_size);
         else
             refuse(why, why_size, "data_dir %s cannot be locked: %s", conf->data_dir, strerror(errno));
         goto fail;

@@ -6,6 +6,7 @@
 #define ASSAY_CLIENT_H
 
 #include "conf.h"
+#include "holder.h"
 #include "../store/store.h"
 
 struct client;
@@ -28,5 +29,8 @@ void client_close(struct client *c);
 
 /* data_lock(dir): hold data_dir for this process until it ends: a descriptor, or -1 with errno EWOULDBLOCK when another Assay has it. */
 int data_lock(const char *dir);
+
+/* data_holder(dir, out): who holds it, in words. */
+void data_holder(const char *dir, char out[HOLDER_TEXT]);
 
 #endif

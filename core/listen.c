@@ -1,5 +1,7 @@
 #include "listen.h"
 
+#include "holder.h"
+
 #include <errno.h>
 #include <linux/filter.h>
 #include <netdb.h>
@@ -21,6 +23,35 @@ static int refuse(char *why, size_t size, const char *address, const char *reaso
 {
     snprintf(why, size, "listen %s: %s", address, reason);
     return -1;
+}
+
+/* the option that names it */
+static const char *option_of(const struct listener *l, char out[32])
+{
+    snprintf(out, 32, l->internal ? "internal_listen" : "listen.%zu.address", l->conf_index);
+    return out;
+}
+
+static int refuse_holder(char *why, size_t size, const struct listener *l, const char *address, pid_t holder)
+{
+    char option[32], who[HOLDER_TEXT];
+    if (holder == getpid()) {
+        snprintf(why, size, "%s %s: the address is in use by another listener of this configuration: change one of them",
+                 option_of(l, option), address);
+        return -1;
+    }
+    holder_text(holder, who);
+    snprintf(why, size, "%s %s: the address is in use by %s%s: stop that process, or set %s to another address",
+             option_of(l, option), address, who, holder == 0 ? " (as root, ss -ltnp names it)" : "", option);
+    return -1;
+}
+
+/* errno: why it cannot be bound */
+static int refuse_bind(char *why, size_t size, const struct listener *l, const char *address, const struct sockaddr_storage *sa)
+{
+    if (errno != EADDRINUSE)
+        return refuse(why, size, address, strerror(errno));
+    return refuse_holder(why, size, l, address, holder_of_address((const struct sockaddr *)sa));
 }
 
 /* "host:port" or "[v6]:port" → one address */
@@ -110,15 +141,15 @@ static int open_tcp(struct listener *l, const char *address, size_t slots, char 
     /* another server's SO_REUSEPORT sockets would let us in silently and take half the connections */
     int probe = bind_one(&sa, len, false);
     if (probe < 0)
-        return refuse(why, why_size, address, strerror(errno));
+        return refuse_bind(why, why_size, l, address, &sa);
     len = sizeof(sa);
     getsockname(probe, (struct sockaddr *)&sa, &len); /* port 0 is a port now */
     close(probe);
     while (l->count < slots)
         if (add_slot(l, &sa, len) != 0)
-            return refuse(why, why_size, address, strerror(errno));
+            return refuse_bind(why, why_size, l, address, &sa);
     if (listen_hear(l) != 0)
-        return refuse(why, why_size, address, strerror(errno));
+        return refuse_bind(why, why_size, l, address, &sa);
     name_tcp(l, &sa, len);
     return 0;
 }
@@ -137,7 +168,7 @@ static int open_unix(struct listener *l, const char *address, char *why, size_t 
     l->fds[l->count++] = fd;
     l->shared = true;
     if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
-        return refuse(why, why_size, address, "another server answers there");
+        return refuse_holder(why, why_size, l, address, holder_of_unix(fd));
     struct stat st;
     if (lstat(path, &st) == 0 && (!S_ISSOCK(st.st_mode) || unlink(path) != 0))
         return refuse(why, why_size, address, S_ISSOCK(st.st_mode) ? strerror(errno) : "something else than a socket is there");

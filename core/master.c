@@ -1,5 +1,6 @@
 #include "seats.h"
 
+#include "announce.h"
 #include "channel.h"
 #include "client.h"
 #include "log.h"
@@ -50,6 +51,13 @@ static int make_dir(const struct conf *conf, const char *what, const char *path,
     return 0;
 }
 
+static void refuse_locked(const char *what, const char *path)
+{
+    char who[HOLDER_TEXT];
+    data_holder(path, who);
+    log_error("%s %s: it is in use by %s: stop that assayd or assay, or set %s to another directory", what, path, who, what);
+}
+
 /* the lock outlives us and must be the user's: the command line takes it as data_dir's owner */
 static int lock_dir(const struct conf *conf, const char *what, const char *path)
 {
@@ -60,8 +68,10 @@ static int lock_dir(const struct conf *conf, const char *what, const char *path)
         poll(NULL, 0, 20);
         fd = data_lock(path);
     }
-    if (fd < 0)
-        refuse(what, path, errno == EWOULDBLOCK ? "another assayd (or an assay command) uses it" : strerror(errno));
+    if (fd < 0 && errno == EWOULDBLOCK)
+        refuse_locked(what, path);
+    else if (fd < 0)
+        refuse(what, path, strerror(errno));
     else if (process_user(conf, &uid, &gid) && fchown(fd, uid, gid) != 0)
         log_warn("%s %s: its lock cannot be given to user \"%s\": %s", what, path, conf->user, strerror(errno));
     return fd;
@@ -420,11 +430,13 @@ static void on_signals(struct master *m)
             break;
         case SIGTERM:
         case SIGQUIT:
+            announce_signal(m, (int)info.ssi_signo, (pid_t)info.ssi_pid);
             upgrade_pass_on(m, SIGTERM);
             if (!upgrade_stop_waits(m, m->heir.stop_waits))
                 stop(m, false);
             break;
         case SIGINT:
+            announce_signal(m, SIGINT, (pid_t)info.ssi_pid);
             upgrade_pass_on(m, SIGINT);
             upgrade_stop_waits(m, true);
             stop(m, true);
@@ -521,10 +533,14 @@ int master_run(const struct master_options *options)
     process_leave_no_core();
     log_open("master", options->conf->log_level, options->conf->log_format);
     m.heir.fd = m.heir.far = m.elder.fd = -1;
+    m.started_ms = clock_mono_ms();
     if (generation_new(&m, options->conf) == NULL || prepare(&m) != 0 || seats_make(&m) != 0) {
+        snprintf(m.why, sizeof(m.why), "it could not start");
+        announce_end(&m, EXIT_START);
         tidy(&m);
         return EXIT_START;
     }
+    announce_start(&m);
     m.time_at_ms = clock_mono_ms() + TELL_TIME_MS;
     while (!(m.stopping || m.left) || m.children != NULL || upgrade_keeps(&m)) {
         if (!m.stopping && !m.left)
@@ -552,6 +568,7 @@ int master_run(const struct master_options *options)
         if (upgrade_stops_now(&m))
             stop(&m, false);
     }
+    announce_end(&m, m.exit_status);
     tidy(&m);
     return m.exit_status;
 }

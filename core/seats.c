@@ -301,6 +301,7 @@ static void seat_emptied(struct master *m, struct seat *s, const struct child *c
     if (cannot_start || (s->role == ROLE_WORKER && !is_half_succeeded(m) && s->short_lives >= GIVE_UP_DEATHS)) {
         log_error(cannot_start ? "cannot start: the %s said why" : "giving up: the %s keeps dying", role_name(c->process.role));
         m->exit_status = cannot_start ? EXIT_START : EXIT_GAVE_UP;
+        snprintf(m->why, sizeof(m->why), "the %s %s", role_name(c->process.role), cannot_start ? "cannot start" : "keeps dying");
         m->stopping = true;
         systemd_tell("STOPPING=1");
         m->stop_at_ms = now + master_conf(m)->drain_timeout_ms;

@@ -71,7 +71,8 @@ struct master {
     struct heir heir;
     struct elder elder;
     int exit_status;
-    uint64_t stop_at_ms, watchdog_at_ms, time_at_ms;
+    char why[64]; /* it ends: announce.h */
+    uint64_t started_ms, stop_at_ms, watchdog_at_ms, time_at_ms;
 };
 
 /* master_conf(m): the configuration of the newest generation. */

@@ -167,6 +167,7 @@ static void hand_over(struct master *m)
     char text[32];
     m->heir.state = HEIR_SERVES;
     m->left = true;
+    snprintf(m->why, sizeof(m->why), "pid %d serves in its place", (int)m->heir.pid);
     snprintf(text, sizeof(text), "MAINPID=%d", (int)m->heir.pid);
     systemd_tell(text);
     systemd_hush(true);

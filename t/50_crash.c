@@ -182,7 +182,7 @@ static void restart(void)
         if (server_ready(server, 15000))
             break;
         /* meanwhile a client was given this very port for its own end, for a moment */
-        ck_assert_msg(server_wait(server, 5000) == 2 && strstr(server_log(server), "Address already in use"),
+        ck_assert_msg(server_wait(server, 5000) == 2 && strstr(server_log(server), "the address is in use by "),
                       "not ready after a kill -9 of everything\n%s", server_log(server));
         poll(NULL, 0, 100);
     }

@@ -4,6 +4,7 @@
  */
 #include "harness.h"
 
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -259,10 +260,24 @@ START_TEST(beside_one_that_runs_a_second_is_refused)
     run_demo(BY_TERMINAL, "nowhere.invalid");
     ck_assert_msg(watch_wait(demo) == 1, "%s", demo->said);
     expect_said("var/data");
+    expect_said("in use by pid ");
     watch_close(demo);
     demo = first;
     expect_status(http_get(server, "/readyz"), 200);
     stop_with_ctrl_c();
+}
+END_TEST
+
+START_TEST(a_port_in_use_is_told_with_who_has_it_and_another_is_taken)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(8080)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ours = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0; /* or another's has it */
+    run_demo(BY_TERMINAL, "nowhere.invalid");
+    expect_staying();
+    expect_said(ours ? text("127.0.0.1:8080 is in use by pid %d (", (int)getpid()) : "127.0.0.1:8080 is in use by ");
+    stop_with_ctrl_c();
+    close(fd);
 }
 END_TEST
 
@@ -278,5 +293,6 @@ int main(void)
     tcase_add_loop_test(tcase, a_url_that_is_none_ends_it_with_a_sentence, 0, COUNT(refused));
     tcase_add_test(tcase, its_server_does_not_outlive_it_and_its_end_is_told);
     tcase_add_test(tcase, beside_one_that_runs_a_second_is_refused);
+    tcase_add_test(tcase, a_port_in_use_is_told_with_who_has_it_and_another_is_taken);
     return harness_main(suite);
 }

@@ -1,14 +1,18 @@
 /* The processes: starting, signals, deaths and reloads. design.md §2, operating.md. */
+#include "config.h"
 #include "harness.h"
 
 #include <lmdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <strings.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 static struct origin *origin;
 static struct server *server;
@@ -115,9 +119,103 @@ START_TEST(a_second_server_on_the_same_port_or_directory_is_refused)
     struct run run = run_program(assayd_path(), "-c", other->conf, "--set", text("%s=%s", shared_keys[_i], values[_i]), NULL);
     ck_assert_msg(run.status == 2, "exit status %d: %s%s", run.status, run.out, run.err);
     ck_assert_msg(strstr(run.err, values[_i]) != NULL, "%s is not in: %s", values[_i], run.err);
+    ck_assert_msg(strstr(run.err, text("in use by pid %d (assayd: master): stop", server->pid)) != NULL, "%s", run.err);
+    ck_assert_msg(strstr(run.err, text("or set %s to another", shared_keys[_i])) != NULL, "%s", run.err);
     expect_status(http_get(server, "/api/v1/reports"), 200);
     server_free(other);
     server_stop(server);
+}
+END_TEST
+
+/* Columns: what --set gives of our own socket, which listens; the option that the sentence names. */
+static const struct {
+    const char *form, *option;
+} taken[] = {
+    {"listen.0.address=127.0.0.1:%u", "set listen.0.address to"},
+    {"listen.0.address=0.0.0.0:%u", "set listen.0.address to"},
+    {"internal_listen=127.0.0.1:%u", "set internal_listen to"},
+};
+
+START_TEST(an_address_in_use_is_told_with_the_process_that_listens)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    char name[32] = "";
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert(bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, 1) == 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    prctl(PR_GET_NAME, name);
+    const char *set = text(taken[_i].form, ntohs(address.sin_port));
+    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", set, NULL);
+    ck_assert_msg(run.status == 2 && strstr(run.err, strchr(set, '=') + 1), "%d: %s", run.status, run.err);
+    ck_assert_msg(strstr(run.err, text("is in use by pid %d (%s)", (int)getpid(), name)), "%s", run.err);
+    ck_assert_msg(strstr(run.err, taken[_i].option), "%s", run.err);
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_unix_socket_in_use_is_told_with_the_process_that_listens)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/taken.sock", server->dir);
+    ck_assert(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0);
+    const char *set = text("listen.0.address=unix:%s", address.sun_path);
+    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", set, NULL);
+    ck_assert_msg(run.status == 2 && strstr(run.err, text("is in use by pid %d (", (int)getpid())), "%d: %s", run.status, run.err);
+    close(fd);
+}
+END_TEST
+
+START_TEST(an_address_that_is_given_twice_is_told_as_that)
+{
+    server_start(server); /* for a port that is free when it has ended */
+    const char *address = text("%s", server->address);
+    server_stop(server);
+    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", text("listen.0.address=%s", address), "--set",
+                                 text("internal_listen=%s", address), NULL);
+    ck_assert_msg(run.status == 2 && strstr(run.err, "by another listener of this configuration"), "%d: %s", run.status, run.err);
+}
+END_TEST
+
+/* ---- the first and the last line of the log ---- */
+
+START_TEST(the_log_says_what_starts_where_and_why_it_ends)
+{
+    server_start(server);
+    const char *log = server_log(server);
+    ck_assert_msg(strstr(log, "\"process\":\"master\",\"message\":\"assayd " PACKAGE_VERSION " starts: "), "%s", log);
+    ck_assert_msg(strstr(log, text("configuration %s", server->conf)), "%s", log);
+    ck_assert_msg(strstr(log, text(", pid %d, workers 2, auditors 1, listeners http://%s", server->pid, server->address)), "%s", log);
+    expect_status(http_get(server, "/healthz"), 200);
+    server_stop(server);
+    log = strstr(server_log(server), "assayd " PACKAGE_VERSION " ends: ");
+    ck_assert_msg(log != NULL, "%s", server_log(server));
+    ck_assert_msg(strstr(log, text("ends: SIGTERM from pid %d; exit status 0, uptime ", (int)getpid())), "%s", log);
+    ck_assert_msg(strstr(log, " requests answered") && !strstr(log, " 0 requests answered"), "%s", log);
+}
+END_TEST
+
+START_TEST(a_server_without_a_file_says_that_it_has_the_defaults)
+{
+    bool has_file = access("/etc/assay/assay.yaml", F_OK) == 0;
+    struct watched *w = watch_start(BY_TERMINAL, NULL, assayd_path(), "--set", text("data_dir=%s", server->data), "--set",
+                                    text("run_dir=%s", server->run), "--set", "user=", "--set", "listen.0.address=127.0.0.1:0", NULL);
+    watch_expect(w, has_file ? "configuration /etc/assay/assay.yaml and 4 --set, pid" : "configuration built-in defaults and 4 --set, pid");
+    ck_assert_int_eq(kill(w->pid, SIGTERM), 0);
+    ck_assert_int_eq(watch_wait(w), 0);
+    watch_close(w);
+}
+END_TEST
+
+START_TEST(a_server_that_cannot_start_says_that_it_ends)
+{
+    char *dir = text("%s/none", server->dir);
+    struct run run = run_program(assayd_path(), "--set", text("data_dir=%s/data", dir), "--set", text("run_dir=%s/run", server->dir), "--set",
+                                 "user=", NULL);
+    ck_assert_int_eq(run.status, 2);
+    ck_assert_msg(strstr(run.err, "ends: it could not start; exit status 2"), "%s", run.err);
+    ck_assert_msg(!strstr(run.err, " starts: "), "%s", run.err);
 }
 END_TEST
 
@@ -596,6 +694,7 @@ START_TEST(a_worker_that_keeps_dying_ends_the_server_with_status_3)
     }
     ck_assert_int_eq(status, 3);
     ck_assert_msg(strstr(server_log(server), "giving up: the worker keeps dying"), "%s", server_log(server));
+    ck_assert_msg(strstr(server_log(server), "ends: the worker keeps dying; exit status 3"), "%s", server_log(server));
 }
 END_TEST
 
@@ -611,6 +710,12 @@ int main(void)
     tcase_add_test(tcase, help_and_version_are_printed);
     tcase_add_test(tcase, process_titles_tell_who_is_who);
     tcase_add_loop_test(tcase, a_second_server_on_the_same_port_or_directory_is_refused, 0, COUNT(shared_keys));
+    tcase_add_loop_test(tcase, an_address_in_use_is_told_with_the_process_that_listens, 0, COUNT(taken));
+    tcase_add_test(tcase, a_unix_socket_in_use_is_told_with_the_process_that_listens);
+    tcase_add_test(tcase, an_address_that_is_given_twice_is_told_as_that);
+    tcase_add_test(tcase, the_log_says_what_starts_where_and_why_it_ends);
+    tcase_add_test(tcase, a_server_without_a_file_says_that_it_has_the_defaults);
+    tcase_add_test(tcase, a_server_that_cannot_start_says_that_it_ends);
     tcase_add_loop_test(tcase, a_killed_process_is_replaced_and_the_service_goes_on, 0, COUNT(mortals));
     tcase_add_test(tcase, what_a_killed_worker_was_reading_is_let_go_at_once);
     tcase_add_test(tcase, with_every_reader_slot_taken_workers_go_on_and_commands_say_so);
