@@ -1,6 +1,7 @@
 /* backup, restore, check: the store as a whole. */
 #include "cmd_dir.h"
 #include "cmd_store.h"
+#include "guard.h"
 
 #include "scoreboard.h"
 
@@ -72,7 +73,7 @@ static bool copy_goes_on(void *arg, uint64_t done, uint64_t total)
     return show_progress(c->what, done, total);
 }
 
-int cmd_backup(struct cmd *cmd)
+static int make_backup(struct cmd *cmd)
 {
     const char *dir = cmd->words[0];
     struct client *client = cmd_store_open(cmd);
@@ -87,6 +88,7 @@ int cmd_backup(struct cmd *cmd)
     if (status == CMD_DONE) {
         catch_interrupts();
         stand_back();
+        store_tell(client_store(client), guard_at, NULL);
         struct copying copying = {"Copying", client_is_live(client), clock_mono_us()};
         enum store_status stored = store_backup(client_store(client), dir, copy_goes_on, &copying);
         cmd_progress_end();
@@ -101,6 +103,25 @@ int cmd_backup(struct cmd *cmd)
         cmd_dir_unmake(&made);
     client_close(client);
     return status;
+}
+
+static bool backup_was_there; /* its directory, before it began */
+
+static void remove_backup(struct cmd *cmd)
+{
+    char part[4096 + 64];
+    snprintf(part, sizeof(part), "%.4096s/data.mdb.part", cmd->words[0]);
+    unlink(part);
+    if (!backup_was_there)
+        rmdir(cmd->words[0]);
+}
+
+int cmd_backup(struct cmd *cmd)
+{
+    const struct guard guard = {"no backup was made", cmd->conf->data_dir,
+                                "assay check says what is damaged; assay restore DIR of your newest backup puts that back", remove_backup};
+    backup_was_there = access(cmd->words[0], F_OK) == 0;
+    return guard_run(cmd, &guard, make_backup);
 }
 
 /* What root restored belongs to whom data_dir belongs. */
@@ -120,7 +141,7 @@ static int give_to_owner(const char *data_dir)
     return given ? CMD_DONE : cmd_refuse("the files in %s cannot be given to its owner: %s; use chown", data_dir, strerror(error));
 }
 
-int cmd_restore(struct cmd *cmd)
+static int put_back(struct cmd *cmd)
 {
     const char *from = cmd->words[0], *to = cmd->conf->data_dir;
     char why[512] = "";
@@ -136,6 +157,7 @@ int cmd_restore(struct cmd *cmd)
         return cmd_refuse("data_dir %s cannot be locked: %s", to, strerror(errno));
     catch_interrupts();
     char what[] = "Checking and restoring";
+    guard_at(NULL, "the check of the backup");
     enum store_status stored = store_restore(from, to, show_progress, what, why, sizeof(why));
     cmd_progress_end();
     int status = CMD_DONE;
@@ -151,6 +173,18 @@ int cmd_restore(struct cmd *cmd)
                 to, from);
     close(lock);
     return status;
+}
+
+static void clear_restore(struct cmd *cmd)
+{
+    store_restore_clear(cmd->conf->data_dir);
+}
+
+int cmd_restore(struct cmd *cmd)
+{
+    const struct guard guard = {"nothing was restored", cmd->words[0], "Restore an older backup; what is in data_dir is as it was",
+                                clear_restore};
+    return guard_run(cmd, &guard, put_back);
 }
 
 struct checking {
@@ -182,7 +216,7 @@ static bool show_check(void *arg, uint64_t done, uint64_t total)
     return interrupted == 0;
 }
 
-int cmd_check(struct cmd *cmd)
+static int check(struct cmd *cmd)
 {
     struct client *client = cmd_store_open(cmd);
     if (client == NULL)
@@ -190,6 +224,7 @@ int cmd_check(struct cmd *cmd)
     struct checking checking = {.json = cmd->json};
     uint64_t records = 0;
     catch_interrupts();
+    store_tell(client_store(client), guard_at, NULL);
     enum store_status stored = store_check(client_store(client), show_check, show_problem, &checking, &records);
     cmd_progress_end();
     int status = CMD_DONE;
@@ -204,4 +239,13 @@ int cmd_check(struct cmd *cmd)
         cmd_say("%" PRIu64 " records checked, all is well.", records);
     client_close(client);
     return status;
+}
+
+int cmd_check(struct cmd *cmd)
+{
+    const struct guard guard = {"the check did not reach its end", cmd->conf->data_dir,
+                                "Stop the server and restore your newest backup: assay restore DIR checks it first, and replaces nothing "
+                                "where that is damaged, too",
+                                NULL};
+    return guard_run(cmd, &guard, check);
 }

@@ -136,7 +136,7 @@ void cmd_progress(const char *what, uint64_t done, uint64_t total)
 {
     static int64_t drawn_ms;
     int64_t now = now_ms();
-    if (!isatty(STDERR_FILENO) || (progress_shown && now - drawn_ms < 100))
+    if (!isatty(fileno(stderr)) || (progress_shown && now - drawn_ms < 100))
         return;
     drawn_ms = now;
     progress_shown = true;

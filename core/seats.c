@@ -257,10 +257,20 @@ void seats_relieve(struct master *m)
 
 /* ---- deaths ---- */
 
+/* what a damaged page does to a process inside LMDB */
+static bool is_crash(int number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE || number == SIGILL;
+}
+
 static void describe_death(const struct child *c, int status)
 {
     const char *role = role_name(c->process.role);
-    if (WIFSIGNALED(status))
+    if (WIFSIGNALED(status) && is_crash(WTERMSIG(status)) && c->process.role != ROLE_AUDITOR)
+        log_error("%s %u (pid %d) was killed by signal %d (%s): where that goes on, the store may be damaged: stop the server and "
+                  "run assay check",
+                  role, c->process.index, c->pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (WIFSIGNALED(status))
         log_warn("%s %u (pid %d) was killed by signal %d (%s)", role, c->process.index, c->pid, WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
     else

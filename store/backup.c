@@ -112,12 +112,24 @@ static void settle(int to, uint64_t *from, uint64_t end)
     *from = end;
 }
 
+/* A damaged tree can lead the copy round in circles: it has no more than the file and the parts have. */
+static bool is_endless(struct store *s, const struct progress *p)
+{
+    MDB_envinfo info;
+    mdb_env_info(s->env, &info);
+    return p->done > (info.me_last_pgno + 1) * p->page_bytes + p->total;
+}
+
 /* After each piece of a copy. */
 static enum store_status go_on(struct store *s, struct progress *p, size_t more)
 {
     if (!report_progress(p, more)) {
         snprintf(s->why, sizeof(s->why), "the copy was stopped before its end");
         return STORE_IO;
+    }
+    if (is_endless(s, p)) {
+        snprintf(s->why, sizeof(s->why), "the copy is larger than the store, so pages of it are damaged");
+        return STORE_CORRUPT;
     }
     if (!in_the_way(s, p))
         return STORE_OK;
@@ -193,8 +205,10 @@ static enum store_status copy_whole(struct store *s, const char *path, int to, c
 {
     MDB_txn *txn;
     enum store_status status = store_snapshot(s, &txn);
+    store_begins(s, "the pages of data.mdb");
     if (status == STORE_OK)
         status = copy(s, to, p);
+    store_begins(s, "parts.dat");
     if (status == STORE_OK)
         status = extent_inline(s, txn, path, part_copied, &(struct copying){s, p});
     store_read_end(s);
@@ -468,6 +482,13 @@ static void remove_tmp(const struct restore *r)
         unlink(path);
     }
     rmdir(r->tmp);
+}
+
+void store_restore_clear(const char *to)
+{
+    struct restore r = {.to = to};
+    if ((size_t)snprintf(r.tmp, sizeof(r.tmp), "%s/restore.part", to) < sizeof(r.tmp))
+        remove_tmp(&r);
 }
 
 enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress, void *arg, char *why, size_t why_size)

@@ -12,52 +12,53 @@
  */
 #define SLICE 1000
 
-/* Columns: space, what looks at one of its records. */
+/* Columns: space, what looks at one of its records, what they are. */
 static const struct {
     enum space space;
     check_fn *look;
+    const char *what;
 } passes[] = {
-    {SPACE_WORKSPACE, check_workspace},
-    {SPACE_WORKSPACE_NAME, check_workspace_name},
-    {SPACE_KEY, check_key},
-    {SPACE_KEY_ID, check_key_id},
-    {SPACE_KEY_WORKSPACE, check_key_workspace},
-    {SPACE_PROJECT, check_project},
-    {SPACE_PROJECT_NAME, check_project_name},
-    {SPACE_PROJECT_DATE, check_project_date},
-    {SPACE_REPORT, check_report},
-    {SPACE_JOB, check_job},
-    {SPACE_RESULT, check_result},
-    {SPACE_LOG, check_log},
-    {SPACE_MANIFEST, check_manifest},
-    {SPACE_DYING, check_dying},
-    {SPACE_IDEM, check_idem},
-    {SPACE_IDEM_AGE, check_idem_age},
-    {SPACE_CHANNEL, check_channel},
-    {SPACE_AGENT, check_agent},
-    {SPACE_VISITOR, check_visitor},
-    {SPACE_VISITOR_SECRET, check_visitor_secret},
-    {SPACE_CONVERSATION, check_conversation},
-    {SPACE_MESSAGE, check_message},
-    {SPACE_ONCE, check_once},
-    {SPACE_LEAD, check_lead},
-    {SPACE_LEAD_EMAIL, check_lead_email},
-    {SPACE_EVENT, check_event},
-    {SPACE_RATING, check_rating},
-    {SPACE_LISTED, check_listed_row},
-    {SPACE_ERASING, check_erasing},
-    {SPACE_COLLECTION, check_collection},
-    {SPACE_COLLECTION_NAME, check_collection_name},
-    {SPACE_GENERATION, check_generation},
-    {SPACE_GENERATION_ID, check_generation_id},
-    {SPACE_ITEM, check_item},
-    {SPACE_DOCUMENT, check_document},
-    {SPACE_TEXT_ROW, check_text_row},
-    {SPACE_UNSEEN, check_unseen},
-    {SPACE_HIDDEN, check_hidden},
-    {SPACE_COUPON, check_coupon},
-    {SPACE_STAGED, check_staged},
-    {SPACE_SYNC_ONCE, check_sync_once},
+    {SPACE_WORKSPACE, check_workspace, "the workspaces"},
+    {SPACE_WORKSPACE_NAME, check_workspace_name, "the names of workspaces"},
+    {SPACE_KEY, check_key, "the keys"},
+    {SPACE_KEY_ID, check_key_id, "the ids of keys"},
+    {SPACE_KEY_WORKSPACE, check_key_workspace, "the keys of workspaces"},
+    {SPACE_PROJECT, check_project, "the projects"},
+    {SPACE_PROJECT_NAME, check_project_name, "the names of projects"},
+    {SPACE_PROJECT_DATE, check_project_date, "the dates of projects"},
+    {SPACE_REPORT, check_report, "the reports"},
+    {SPACE_JOB, check_job, "the jobs"},
+    {SPACE_RESULT, check_result, "the results"},
+    {SPACE_LOG, check_log, "the log of changes"},
+    {SPACE_MANIFEST, check_manifest, "the manifests of indexes"},
+    {SPACE_DYING, check_dying, "the rows of what is being deleted"},
+    {SPACE_IDEM, check_idem, "the Idempotency-Keys"},
+    {SPACE_IDEM_AGE, check_idem_age, "the ages of Idempotency-Keys"},
+    {SPACE_CHANNEL, check_channel, "the answers of channels"},
+    {SPACE_AGENT, check_agent, "the agents"},
+    {SPACE_VISITOR, check_visitor, "the visitors"},
+    {SPACE_VISITOR_SECRET, check_visitor_secret, "the secrets of visitors"},
+    {SPACE_CONVERSATION, check_conversation, "the conversations"},
+    {SPACE_MESSAGE, check_message, "the messages"},
+    {SPACE_ONCE, check_once, "the keys of what was sent once"},
+    {SPACE_LEAD, check_lead, "the leads"},
+    {SPACE_LEAD_EMAIL, check_lead_email, "the addresses of leads"},
+    {SPACE_EVENT, check_event, "the events"},
+    {SPACE_RATING, check_rating, "the ratings"},
+    {SPACE_LISTED, check_listed_row, "the lists of the widget"},
+    {SPACE_ERASING, check_erasing, "the rows of what is being erased"},
+    {SPACE_COLLECTION, check_collection, "the collections"},
+    {SPACE_COLLECTION_NAME, check_collection_name, "the names of collections"},
+    {SPACE_GENERATION, check_generation, "the generations of syncs"},
+    {SPACE_GENERATION_ID, check_generation_id, "the ids of generations"},
+    {SPACE_ITEM, check_item, "the synced items"},
+    {SPACE_DOCUMENT, check_document, "the documents"},
+    {SPACE_TEXT_ROW, check_text_row, "the index of texts"},
+    {SPACE_UNSEEN, check_unseen, "the purges of syncs"},
+    {SPACE_HIDDEN, check_hidden, "the hidden documents"},
+    {SPACE_COUPON, check_coupon, "the coupons"},
+    {SPACE_STAGED, check_staged, "the staged coupons"},
+    {SPACE_SYNC_ONCE, check_sync_once, "the keys of syncs"},
 };
 
 void check_say(struct check *c, const char *format, ...)
@@ -136,6 +137,7 @@ static enum store_status run_pass(struct check *c, size_t pass)
     enum store_status status;
     bool more = true;
     key_space(&from, passes[pass].space);
+    store_begins(c->s, passes[pass].what);
     while (more) {
         status = check_renew(c);
         if (status != STORE_OK)
@@ -231,15 +233,19 @@ static enum store_status check_extents(struct check *c)
 enum store_status store_check(struct store *s, store_progress_fn *progress, store_problem_fn *problem, void *arg, uint64_t *records)
 {
     struct check c = {.s = s, .progress = progress, .problem = problem, .arg = arg};
+    store_begins(s, "the pages of data.mdb");
     enum store_status status = check_pages(&c);
+    store_begins(s, "parts.dat");
     if (status == STORE_OK)
         status = check_extents(&c);
     if (status == STORE_OK)
         status = count_records(&c);
     for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && status == STORE_OK && !c.stopped; i++)
         status = run_pass(&c, i);
+    store_begins(s, "the indexes of reports");
     if (status == STORE_OK && !c.stopped)
         status = check_index(&c);
+    store_begins(s, "the indexes of texts");
     if (status == STORE_OK && !c.stopped)
         status = check_texts(&c);
     if (status == STORE_OK && !c.stopped)

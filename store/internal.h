@@ -113,6 +113,8 @@ struct store {
     uint64_t file_bytes; /* writer: data.mdb is at least that long */
     struct extents *extents; /* parts.dat: see extent.h */
     struct packer *packer;   /* of results: see result.c */
+    store_stage_fn *stage; /* store_tell */
+    void *stage_arg;
     struct store_txn txn;
     struct store_event *events;
     size_t event_count, event_cap;
@@ -158,6 +160,9 @@ enum store_status store_fail(struct store *s, int rc, const char *what);
 
 /* store_corrupt(s, what): remember that ${what} is not what the format says. */
 enum store_status store_corrupt(struct store *s, const char *what);
+
+/* store_begins(s, what): tell it, see store_tell. */
+void store_begins(struct store *s, const char *what);
 
 /* store_snapshot(s, out): the snapshot under way, or a new one. */
 enum store_status store_snapshot(struct store *s, MDB_txn **out);

@@ -186,6 +186,18 @@ static bool has_store(const char *dir)
     return access(path, F_OK) == 0;
 }
 
+void store_tell(struct store *s, store_stage_fn *stage, void *arg)
+{
+    s->stage = stage;
+    s->stage_arg = arg;
+}
+
+void store_begins(struct store *s, const char *what)
+{
+    if (s->stage != NULL)
+        s->stage(s->stage_arg, what);
+}
+
 enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)
 {
     *out = NULL;

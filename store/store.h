@@ -408,6 +408,12 @@ enum store_status store_upkeep(struct store *s, struct store_upkeep *out);
 unsigned store_reader_check(struct store *s);
 
 /*
+ * store_tell(s, stage, arg): from now on store_check and store_backup tell which part of their work begins, as what they look at:
+ * "the reports". A damaged page can end the process inside LMDB; whoever watches it then knows where.
+ */
+void store_tell(struct store *s, store_stage_fn *stage, void *arg);
+
+/*
  * store_backup(s, dir, progress, arg): a consistent copy, compacted, into the existing empty directory ${dir}; fsynced. Any process; runs
  * beside the writer.
  */
@@ -419,6 +425,7 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
  * No server may run, nor another restore; both hold the lock of ${to} (core/client.h). It works in restore.part below ${to}; what one that was
  * killed left there goes.
  */
+void store_restore_clear(const char *to); /* restore.part of one that was killed */
 enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress, void *arg, char *why, size_t why_size);
 
 /*

@@ -271,6 +271,20 @@ static bool reads_no_more(void *arg)
     return pid != 0;
 }
 
+static const char *const readers[] = {"assayd: worker 0", "assayd: writer"};
+
+START_TEST(a_process_that_crashes_is_told_with_what_to_check)
+{
+    server_start(server);
+    pid_t pid = server_process(server, readers[_i]);
+    ck_assert_int_eq(kill(pid, SIGBUS), 0);
+    ck_assert(server_replaces(server, readers[_i], pid, 10000));
+    ck_assert(server_says(server, "the store may be damaged: stop the server and run assay check", 0, 5000));
+    ck_assert_int_eq(kill(server->pid, SIGTERM), 0);
+    ck_assert_int_eq(server_wait(server, 20000), 0);
+}
+END_TEST
+
 START_TEST(what_a_killed_worker_was_reading_is_let_go_at_once)
 {
     server_start(server);
@@ -717,6 +731,7 @@ int main(void)
     tcase_add_test(tcase, a_server_without_a_file_says_that_it_has_the_defaults);
     tcase_add_test(tcase, a_server_that_cannot_start_says_that_it_ends);
     tcase_add_loop_test(tcase, a_killed_process_is_replaced_and_the_service_goes_on, 0, COUNT(mortals));
+    tcase_add_loop_test(tcase, a_process_that_crashes_is_told_with_what_to_check, 0, COUNT(readers));
     tcase_add_test(tcase, what_a_killed_worker_was_reading_is_let_go_at_once);
     tcase_add_test(tcase, with_every_reader_slot_taken_workers_go_on_and_commands_say_so);
     tcase_add_test(tcase, a_write_in_flight_outlives_its_writer);

@@ -1,0 +1,118 @@
+#include "guard.h"
+
+#include "process.h"
+#include "audit/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STEP_BYTES 128
+
+static char *step; /* shared with the child */
+static volatile sig_atomic_t child;
+
+/* changing ids, as reaching another's store does, clears what PR_SET_PDEATHSIG set: so it is set with each part */
+void guard_at(void *arg, const char *what)
+{
+    (void)arg;
+    if (step == NULL)
+        return;
+    snprintf(step, STEP_BYTES, "%s", what);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static void pass_on(int number)
+{
+    if (child > 0)
+        kill((pid_t)child, number);
+}
+
+/*
+ * What the C library says of its own of a broken heap or stack goes nowhere: our words, and nobody
+ * else's, are on standard error. Sanitizers report there, so they keep it.
+ */
+static void keep_library_quiet(void)
+{
+    int words = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    FILE *out = SANITIZED || words < 0 ? NULL : fdopen(words, "w");
+    if (out != NULL && nowhere >= 0) {
+        setvbuf(out, NULL, _IONBF, 0);
+        stderr = out;
+        dup2(nowhere, STDERR_FILENO);
+    }
+    if (nowhere >= 0)
+        close(nowhere);
+}
+
+static void run_child(struct cmd *cmd, int (*work)(struct cmd *cmd), pid_t parent, const sigset_t *mask)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(CMD_REFUSED);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    process_leave_no_core();
+    keep_library_quiet();
+    int status = work(cmd);
+    if (fflush(stdout) != 0)
+        status = cmd_refuse("standard output cannot be written");
+    exit(status);
+}
+
+static bool is_damage(int number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE || number == SIGILL;
+}
+
+static int died(struct cmd *cmd, const struct guard *guard, int number)
+{
+    const char *name = sigabbrev_np(number);
+    cmd_progress_end();
+    if (guard->tidy != NULL)
+        guard->tidy(cmd);
+    if (is_damage(number))
+        return cmd_refuse("%s: %s is damaged. Reading it ended in a crash (SIG%s) at %s. %s", guard->refused, guard->path, name,
+                          step, guard->advice);
+    if (number != SIGINT && number != SIGTERM)
+        return cmd_refuse("%s: signal %d (%s) ended it at %s", guard->refused, number, strsignal(number), step);
+    signal(number, SIG_DFL);
+    raise(number);
+    return CMD_REFUSED;
+}
+
+int guard_run(struct cmd *cmd, const struct guard *guard, int (*work)(struct cmd *cmd))
+{
+    sigset_t stop, before;
+    pid_t parent = getpid(), pid;
+    int status;
+    step = mmap(NULL, STEP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (step == MAP_FAILED)
+        return cmd_refuse("out of memory");
+    strcpy(step, "its opening");
+    fflush(NULL);
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGINT);
+    sigaddset(&stop, SIGTERM);
+    sigprocmask(SIG_BLOCK, &stop, &before);
+    pid = fork();
+    if (pid == 0)
+        run_child(cmd, work, parent, &before);
+    child = pid;
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = pass_on}, NULL);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = pass_on}, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    child = 0;
+    if (pid < 0)
+        return cmd_refuse("a process for the store cannot be made: %s", strerror(errno));
+    return WIFSIGNALED(status) ? died(cmd, guard, WTERMSIG(status)) : WEXITSTATUS(status);
+}
