@@ -4,6 +4,7 @@
 #include "master.h"
 #include "process.h"
 #include "tls.h"
+#include "try_file.h"
 #include "http/route.h"
 #include "config.h"
 
@@ -145,6 +146,7 @@ int main(int argc, char **argv)
     process_default_signals();
     process_title_init(argc, argv);
     conf_know_routes(route_known);
+    conf_know_files(try_file);
     sets = calloc((size_t)argc, sizeof(*sets));
     int status = EXIT_START;
     if (sets != NULL && arguments_parse(argc, argv, sets, &arguments)) {

@@ -320,6 +320,29 @@ static void check_together(struct conf_build *build)
     check_listeners(build);
 }
 
+static conf_file_fn *file_usable;
+
+void conf_know_files(conf_file_fn *can_use)
+{
+    file_usable = can_use;
+}
+
+static void check_file(struct conf_build *build, const char *key, const char *path, enum conf_file_use use)
+{
+    char why[512];
+    if (path[0] != '\0' && strcmp(path, "-") != 0 && !file_usable(build->conf, path, use, why, sizeof(why)))
+        conf_mistake(build, place_of(build, key, NULL), "%s: %s: %s", key, path, why);
+}
+
+/* once all else is right: whose processes use the files is an option, too */
+static void check_files(struct conf_build *build)
+{
+    if (file_usable == NULL || build->mistakes_count > 0)
+        return;
+    check_file(build, "log.access", build->conf->log_access, FILE_APPENDED);
+    check_file(build, "jwt.secrets_file", build->conf->jwt_secrets_file, FILE_OF_SECRETS);
+}
+
 /* ---- loading ---- */
 
 /* The whole of ${path} as text. NULL, and ${error} an errno or 0 for a file that is too large, or out of memory. */
@@ -376,6 +399,7 @@ int conf_load(const char *path, bool required, const char *const *sets, size_t s
         set_apply(&build, sets[i]);
     check_together(&build);
     conf_limits_finish(&build);
+    check_files(&build);
     free(build.places);
     free(build.overrides);
     if (build.mistakes_count > 0)

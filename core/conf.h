@@ -89,6 +89,14 @@ void conf_free(struct conf *conf);
 typedef bool conf_route_fn(struct str method, struct str path);
 void conf_know_routes(conf_route_fn *known);
 
+/*
+ * conf_know_files(can_use): ask this of each file that an option names, and refuse the option where it says no; the server's, before
+ * the first conf_load. Without it no file is looked at.
+ */
+enum conf_file_use { FILE_APPENDED, FILE_OF_SECRETS };
+typedef bool conf_file_fn(const struct conf *conf, const char *path, enum conf_file_use use, char *why, size_t size);
+void conf_know_files(conf_file_fn *can_use);
+
 /* conf_reload_refusals(old, new, mistakes): how many options that need a restart differ; a sentence each to ${mistakes}. */
 int conf_reload_refusals(const struct conf *old, const struct conf *new_conf, FILE *mistakes);
 

@@ -8,6 +8,7 @@
 #include <regex.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 
 static struct origin *origin;
@@ -212,6 +213,70 @@ START_TEST(a_full_disk_costs_lines_and_no_request)
     for (int i = 0; i < 20; i++)
         expect_status(http_get(server, "/healthz"), 200);
     ck_assert(wait_until(says_lost, NULL, 5000));
+    server_stop(server);
+}
+END_TEST
+
+/* ---- files that cannot be used ---- */
+
+/* Columns: the option, as it is written and as it is told; the file, below the server's directory. */
+static const struct {
+    const char *yaml, *option, *file;
+} unusable[] = {
+    {"log: { access: ", "log.access", "/nowhere/access.log"},
+    {"log: { access: ", "log.access", ""},
+    {"log: { access: ", "log.access", "/fifo"},
+    {"jwt: { secrets_file: ", "jwt.secrets_file", "/nowhere"},
+    {"jwt: { secrets_file: ", "jwt.secrets_file", "/assay.yaml"},
+};
+
+START_TEST(a_file_that_cannot_be_used_is_refused_by_the_check)
+{
+    ck_assert_int_eq(mkfifo(text("%s/fifo", server->dir), 0600), 0);
+    server_configure(server, text("%s%s%s }", unusable[_i].yaml, server->dir, unusable[_i].file));
+    struct run run = run_program(assayd_path(), "-t", "-c", server->conf, NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, text("%s:9: %s: ", server->conf, unusable[_i].option)), "%d: %s", run.status, run.err);
+    ck_assert_int_eq(run_program(assayd_path(), "-c", server->conf, NULL).status, 1);
+}
+END_TEST
+
+START_TEST(the_check_makes_no_log)
+{
+    server_configure(server, text("log: { access: %s }", log_path));
+    struct run run = run_program(assayd_path(), "-t", "-c", server->conf, NULL);
+    ck_assert_msg(run.status == 0, "%s", run.err);
+    ck_assert_int_ne(access(log_path, F_OK), 0);
+}
+END_TEST
+
+START_TEST(the_check_is_that_of_the_user_whom_the_server_becomes)
+{
+    if (geteuid() != 0)
+        return; /* only root can become another user */
+    ck_assert_int_eq(chmod(server->dir, 0755), 0);
+    server_configure(server, text("log: { access: %s }", log_path));
+    struct run run = run_program(assayd_path(), "-t", "-c", server->conf, "--set", "user=nobody", NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "log.access") && strstr(run.err, "user nobody: Permission denied"), "%s", run.err);
+    ck_assert_int_eq(chmod(server->dir, 0777), 0);
+    run = run_program(assayd_path(), "-t", "-c", server->conf, "--set", "user=nobody", NULL);
+    ck_assert_msg(run.status == 0, "%s", run.err);
+}
+END_TEST
+
+static bool refused_access(void *arg)
+{
+    (void)arg;
+    return strstr(server_log(server), "reload refused: ") && strstr(server_log(server), ":9: log.access: ");
+}
+
+START_TEST(a_reload_with_a_log_that_cannot_be_written_keeps_the_old_one)
+{
+    start(text("log: { access: %s }", log_path));
+    server_configure(server, text("log: { access: %s/nowhere/access.log }", server->dir));
+    server_signal(server, SIGHUP);
+    ck_assert_msg(wait_until(refused_access, NULL, 5000), "%s", server_log(server));
+    expect_status(http(server, .path = "/healthz", .headers = {ID("after-the-reload")}), 200);
+    ck_assert_ptr_nonnull(strstr(line_of("after-the-reload"), "/healthz"));
     server_stop(server);
 }
 END_TEST
@@ -489,6 +554,10 @@ int main(void)
     tcase_add_test(tcase, the_combined_format_is_what_others_read);
     tcase_add_test(tcase, it_goes_to_standard_output_where_the_journal_listens);
     tcase_add_test(tcase, a_full_disk_costs_lines_and_no_request);
+    tcase_add_loop_test(tcase, a_file_that_cannot_be_used_is_refused_by_the_check, 0, COUNT(unusable));
+    tcase_add_test(tcase, the_check_makes_no_log);
+    tcase_add_test(tcase, the_check_is_that_of_the_user_whom_the_server_becomes);
+    tcase_add_test(tcase, a_reload_with_a_log_that_cannot_be_written_keeps_the_old_one);
     tcase_add_loop_test(tcase, no_secret_is_ever_logged, 0, COUNT(formats));
     tcase_add_test(tcase, no_process_leaves_a_core_file);
     return harness_main(suite);
