@@ -1,6 +1,7 @@
 #include "doors_parts.h"
 
 #include "linger.h"
+#include "plain_http.h"
 #include "room.h"
 #include "tls.h"
 
@@ -123,10 +124,13 @@ size_t doors_connections(const struct doors *d)
 static void make_accepts(struct doors *d)
 {
     struct process *p = d->worker->process;
-    for (size_t i = 0; i < p->listeners_count; i++)
+    for (size_t i = 0; i < p->listeners_count; i++) {
         d->accept[i] = (h2o_accept_ctx_t){.ctx = &d->worker->ctx,
                                           .hosts = d->worker->config.hosts,
                                           .ssl_ctx = p->listeners[i].tls ? p->tls->ctx[p->listeners[i].conf_index] : NULL};
+        if (d->accept[i].ssl_ctx != NULL)
+            plain_http_answer(d->accept[i].ssl_ctx);
+    }
 }
 
 struct doors *doors_new(struct worker *w)

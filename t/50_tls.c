@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -181,6 +182,62 @@ static bool serial_is_7(void *arg)
     return h.serial == 7;
 }
 
+/* Columns: what a client of plain HTTP sends, and how much of the answer it gets. */
+static const struct {
+    const char *head;
+    enum { ALL, HEAD_ALONE, NOTHING } answer;
+} plain[] = {
+    {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", ALL},
+    {"POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nurl=x", ALL},
+    {"PUT / HTTP/1.0\r\n\r\n", ALL},
+    {"DELETE / HTTP/1.1\r\nHost: x\r\n\r\n", ALL},
+    {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", ALL},
+    {"PATCH / HTTP/1.1\r\nHost: x\r\n\r\n", ALL},
+    {"CONNECT a.example:443 HTTP/1.1\r\nHost: x\r\n\r\n", ALL},
+    {"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n", HEAD_ALONE},
+    {"GETAWAY\r\n\r\n", NOTHING},
+    {"SSH-2.0-OpenSSH_9.2\r\n", NOTHING},
+    {"get / http/1.1\r\n\r\n", NOTHING},
+};
+
+/* what comes until the end of the connection, by pieces of ${piece} bytes */
+static char *plain_answer(uint16_t port, const char *head, size_t piece)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char *got = calloc(1, 4096);
+    size_t size = 0, left = strlen(head);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+    ck_assert_int_eq(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)), 0);
+    for (size_t at = 0; at < left; at += piece)
+        if (send(fd, head + at, left - at < piece ? left - at : piece, MSG_NOSIGNAL) < 0)
+            break; /* it was answered already */
+    for (ssize_t n; size < 4095 && (n = read(fd, got + size, 4095 - size)) > 0;)
+        size += (size_t)n;
+    close(fd);
+    return got;
+}
+
+START_TEST(plain_http_is_told_to_come_by_https)
+{
+    uint16_t port = start_tls(ec, NULL);
+    for (size_t i = 0; i < COUNT(plain); i++)
+        for (size_t piece = 1; piece < 4096; piece += 4094) {
+            const char *got = plain_answer(port, plain[i].head, piece), *body = strstr(got, "\r\n\r\n");
+            if (plain[i].answer == NOTHING) {
+                ck_assert_msg(!strstr(got, "HTTP/"), "%s: %s", plain[i].head, got);
+                continue;
+            }
+            ck_assert_msg(!strncmp(got, "HTTP/1.1 400 ", 13) && body && strstr(got, "text/plain") && strstr(got, "Connection: close"), "%s: %s",
+                          plain[i].head, got);
+            ck_assert_msg((strstr(body, "This port expects HTTPS") != NULL) == (plain[i].answer == ALL), "%s: %s", plain[i].head, got);
+        }
+    struct handshake h = shake(port, &(struct offer){0});
+    ck_assert(h.done);
+    server_stop(server);
+}
+END_TEST
+
 START_TEST(a_reload_takes_the_new_certificate)
 {
     port_asked = start_tls(ec, rsa);
@@ -250,6 +307,7 @@ int main(void)
     tcase_add_test(tcase, only_what_is_safe_is_spoken);
     tcase_add_test(tcase, each_client_gets_the_certificate_it_knows);
     tcase_add_test(tcase, browsers_are_told_to_come_by_tls_alone_where_that_is_asked_for);
+    tcase_add_test(tcase, plain_http_is_told_to_come_by_https);
     tcase_add_test(tcase, a_reload_takes_the_new_certificate);
     tcase_add_test(tcase, a_session_goes_on_at_any_worker);
     tcase_add_test(tcase, two_certificates_of_one_kind_are_refused);
