@@ -104,9 +104,11 @@ static bool claim_of(struct doors *d, size_t most)
     return crowd_claim(doors_crowd(d), d->worker->process->place, most);
 }
 
+/* a place of ours, and a descriptor for it */
 static bool claim(struct doors *d)
 {
-    return claim_of(d, d->worker->conf->max_connections);
+    const struct conf *conf = d->worker->conf;
+    return d->connections < conf->worker_connections && claim_of(d, conf->max_connections);
 }
 
 /*
@@ -201,6 +203,21 @@ static struct place free_place(struct doors *d)
     return (struct place){has ? PLACE_FREE : PLACE_NONE, NULL};
 }
 
+/*
+ * As at the maximum, somebody gives way; when that connection is closed, which is with the loop's next turn, the doors open again
+ * (conn.c). Where nobody may, it is tried again after a time.
+ */
+static void descriptors_are_out(struct doors *d)
+{
+    struct conn *c = room_find(d->room, d->connections);
+    if (c != NULL) {
+        give_way(d, c);
+        crowd_unclaim(doors_crowd(d), d->worker->process->place);
+    }
+    door_let_in(d, false, true);
+    d->try_at_ms = d->worker->now_ms + TRY_EVERY_MS;
+}
+
 void door_on_accept(h2o_socket_t *listener, const char *err)
 {
     struct door *door = listener->data;
@@ -223,10 +240,8 @@ void door_on_accept(h2o_socket_t *listener, const char *err)
         if (socket == NULL) {
             bool out = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
             give_place_back(d, place);
-            if (out) {
-                door_let_in(d, false, true);
-                d->try_at_ms = d->worker->now_ms + TRY_EVERY_MS;
-            }
+            if (out)
+                descriptors_are_out(d);
             return;
         }
         if (inside)

@@ -67,7 +67,8 @@ struct conf {
     char *log_access; /* file; "" none, "-" standard output */
     enum log_format log_format;
     unsigned header_timeout_ms, body_timeout_ms, send_timeout_ms, idle_timeout_ms, drain_timeout_ms, upgrade_timeout_ms;
-    unsigned max_connections;        /* whole server */
+    unsigned max_connections;        /* whole server; the master lowers it to what descriptors allow */
+    unsigned worker_connections, lingering_connections; /* of one worker, no options: descriptors.h */
     unsigned max_connections_per_ip; /* 0: no limit */
 };
 

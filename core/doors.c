@@ -140,7 +140,7 @@ struct doors *doors_new(struct worker *w)
     size_t count = 0;
     for (size_t i = 0; i < p->listeners_count; i++)
         count += p->listeners[i].count;
-    if (d == NULL || (d->doors = calloc(count, sizeof(*d->doors))) == NULL || (d->lingering = lingering_new(w->ctx.loop)) == NULL ||
+    if (d == NULL || (d->doors = calloc(count, sizeof(*d->doors))) == NULL || (d->lingering = lingering_new(w->ctx.loop, w->conf->lingering_connections)) == NULL ||
         (d->room = room_new(w, &d->conns)) == NULL) {
         doors_free(d);
         return NULL;

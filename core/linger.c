@@ -10,7 +10,6 @@
 
 #define LINGER_MS 2000
 #define LINGER_BYTES (64u << 20) /* nobody sends for longer than that */
-#define LINGERING_MAX 256        /* more at once are closed as they are */
 
 struct lingerer {
     struct lingerer *next;
@@ -23,14 +22,14 @@ struct lingerer {
 struct lingering {
     h2o_loop_t *loop;
     struct lingerer *first;
-    size_t count;
+    size_t count, most; /* more at once are closed as they are */
 };
 
-struct lingering *lingering_new(void *loop)
+struct lingering *lingering_new(void *loop, size_t most)
 {
     struct lingering *l = calloc(1, sizeof(*l));
     if (l != NULL)
-        l->loop = loop;
+        *l = (struct lingering){.loop = loop, .most = most};
     return l;
 }
 
@@ -73,7 +72,7 @@ static void on_readable(h2o_socket_t *socket, const char *err)
 
 void linger(struct lingering *l, int fd, uint64_t now_ms)
 {
-    struct lingerer *one = l->count < LINGERING_MAX ? calloc(1, sizeof(*one)) : NULL;
+    struct lingerer *one = l->count < l->most ? calloc(1, sizeof(*one)) : NULL;
     if (one == NULL || shutdown(fd, SHUT_WR) != 0) {
         free(one);
         close(fd);

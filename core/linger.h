@@ -12,8 +12,8 @@
 
 struct lingering;
 
-/* lingering_new(loop): NULL when out of memory. lingering_free closes what is left; NULL does nothing. */
-struct lingering *lingering_new(void *loop);
+/* lingering_new(loop, most): for so many at once; NULL when out of memory. lingering_free closes what is left; NULL does nothing. */
+struct lingering *lingering_new(void *loop, size_t most);
 void lingering_free(struct lingering *l);
 
 /* linger(l, fd, now_ms): take over ${fd}, a connection that has been answered and closed but for this descriptor. */

@@ -3,6 +3,7 @@
 #include "announce.h"
 #include "channel.h"
 #include "client.h"
+#include "descriptors.h"
 #include "log.h"
 #include "secrets.h"
 #include "slots.h"
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -204,21 +204,13 @@ static int make_secrets(const struct conf *conf)
     return secrets == NULL ? -1 : 0;
 }
 
-static void raise_descriptors(const struct conf *conf)
+/* ${conf}: of the generation that begins; of the slots there are more than workers while others drain */
+static int fit_descriptors(const struct master *m, struct conf *conf)
 {
-    struct rlimit have;
-    if (getrlimit(RLIMIT_NOFILE, &have) != 0)
-        return;
-    rlim_t want = (rlim_t)conf->max_connections + 1024;
-    if (have.rlim_cur >= want)
-        return;
-    struct rlimit raised = {want, have.rlim_max < want ? want : have.rlim_max};
-    if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
-        return;
-    raised = (struct rlimit){have.rlim_max, have.rlim_max};
-    if (setrlimit(RLIMIT_NOFILE, &raised) != 0 || have.rlim_max < want)
-        log_warn("max_connections is %u, but only %llu descriptors may be open: raise RLIMIT_NOFILE", conf->max_connections,
-                 (unsigned long long)have.rlim_max);
+    size_t doors = 0;
+    for (size_t i = 0; i < m->listeners_count; i++)
+        doors += m->listeners[i].count;
+    return descriptors_fit(conf, doors);
 }
 
 /* those that we succeed hold them already, and we with them */
@@ -273,7 +265,8 @@ static int prepare(struct master *m)
         return -1;
     if (lock_dirs(m) != 0 || make_listeners(m) != 0 || make_secrets(conf) != 0)
         return -1;
-    raise_descriptors(conf);
+    if (fit_descriptors(m, master_conf(m)) != 0)
+        return -1;
     return make_run_files(m);
 }
 
@@ -382,6 +375,7 @@ static void reload(struct master *m)
     bool bound = slots_bind(m, conf->workers) == 0;
     if (!bound)
         log_error("reload refused: no sockets for %u workers: %s", conf->workers, strerror(errno));
+    bound = bound && fit_descriptors(m, conf) == 0;
     if (!bound || generation_new(m, conf) == NULL) {
         if (bound)
             log_error("reload refused: see above; the old configuration goes on");

@@ -2,10 +2,16 @@
 #include "harness.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
+#include <linux/capability.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #define HOST "Host: x\r\n"
 #define HEALTHZ "GET /healthz HTTP/1.1\r\n" HOST "\r\n"
@@ -109,6 +115,101 @@ START_TEST(a_normal_client_gets_in_however_many_others_are_slow_or_rest)
     ck_assert_msg(wait_until(enough_gave_way, &internal, 5000), "%ld gave way", metric(&internal, "assay_connections_gave_way_total"));
     close_all(raws, ATTACKERS);
     server_stop(server);
+}
+END_TEST
+
+/* ---- descriptors ---- */
+
+/* The server under a hard limit of descriptors, which not even root may raise: it execs, so it stays the harness' child. */
+static void limit_descriptors(unsigned hard)
+{
+    char real[PATH_MAX];
+    ck_assert_ptr_nonnull(realpath(assayd_path(), real));
+    char *wrapper = text("%s/limited", server->dir);
+    FILE *file = fopen(wrapper, "w");
+    ck_assert(file && fprintf(file, "#!/bin/sh\nulimit -n %u || exit 9\nexec %s \"$@\"\n", hard, real) > 0 && fclose(file) == 0);
+    ck_assert(chmod(wrapper, 0700) == 0 && setenv("ASSAYD", wrapper, 1) == 0);
+    prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE); /* refused where we have none of it anyway */
+    struct rlimit own;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &own), 0);
+    own.rlim_cur = own.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &own), 0);
+}
+
+/* by somebody else, who must be served all the while */
+static void expect_served(const char *when)
+{
+    int64_t since = now_ms();
+    struct raw *raw = raw_from("127.0.0.3");
+    raw_text(raw, HEALTHZ);
+    struct response *r = raw_response(raw, false, 5000);
+    ck_assert_msg(r->status == 200 && now_ms() - since < ANSWERED_MS, "%s: status %d after %lld ms\n%s", when, r->status,
+                  (long long)(now_ms() - since), server_log(server));
+    raw_close(raw);
+}
+
+START_TEST(where_descriptors_are_fewer_than_max_connections_others_are_served)
+{
+    enum { SILENT = 3000, HARD = 300 };
+    static struct raw *raws[SILENT];
+    limit_descriptors(HARD);
+    server_start_with(server, "internal_listen: 127.0.0.1:0");
+    struct server internal = server_internal(server);
+    long most = metric(&internal, "assay_connections_max");
+    ck_assert_msg(most >= 16 && most <= 2 * HARD, "%ld", most);
+    ck_assert_msg(strstr(server_log(server), text("max_connections is lowered from 10000 to %ld", most)), "%s", server_log(server));
+    ck_assert_msg(strstr(server_log(server), "set LimitNOFILE= of the service"), "%s", server_log(server));
+    for (int i = 0; i < SILENT; i++) {
+        raws[i] = raw_from("127.0.0.2");
+        if (i % 100 == 99)
+            expect_served(text("beside %d silent ones", i + 1));
+    }
+    for (int i = 0; i < 20; i++)
+        expect_served("beside all");
+    ck_assert_msg(metric(&internal, "assay_connections_gave_way_total") > 0, "nobody gave way");
+    close_all(raws, SILENT);
+    server_stop(server);
+}
+END_TEST
+
+static size_t descriptors_of(pid_t pid)
+{
+    size_t count = 0;
+    DIR *dir = opendir(text("/proc/%d/fd", (int)pid));
+    ck_assert_ptr_nonnull(dir);
+    while (readdir(dir) != NULL)
+        count++;
+    closedir(dir);
+    return count - 2;
+}
+
+START_TEST(where_descriptors_run_out_somebody_gives_way)
+{
+    enum { SILENT = 400, ROOM = 60 };
+    static struct raw *raws[SILENT];
+    server->options.workers = 1;
+    server_start_with(server, "internal_listen: 127.0.0.1:0");
+    struct server internal = server_internal(server);
+    pid_t worker = server_process(server, "assayd: worker 0");
+    struct rlimit limit = {descriptors_of(worker) + ROOM, descriptors_of(worker) + ROOM};
+    ck_assert_int_eq(prlimit(worker, RLIMIT_NOFILE, &limit, NULL), 0);
+    for (int i = 0; i < SILENT; i++) {
+        raws[i] = raw_from("127.0.0.2");
+        if (i % 50 == 49)
+            expect_served(text("beside %d silent ones", i + 1));
+    }
+    ck_assert_msg(metric(&internal, "assay_connections_gave_way_total") >= SILENT - 2 * ROOM, "%ld gave way",
+                  metric(&internal, "assay_connections_gave_way_total"));
+    close_all(raws, SILENT);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_limit_that_leaves_no_connection_is_refused_at_the_start)
+{
+    limit_descriptors(128);
+    struct run run = run_program(assayd_path(), "-c", server->conf, NULL);
+    ck_assert_msg(run.status == 2 && strstr(run.err, "RLIMIT_NOFILE: a process may open 128 descriptors"), "%d: %s", run.status, run.err);
 }
 END_TEST
 
@@ -517,6 +618,9 @@ int main(void)
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, a_normal_client_gets_in_however_many_others_are_slow_or_rest, 0, COUNT(attacks));
+    tcase_add_test(tcase, where_descriptors_are_fewer_than_max_connections_others_are_served);
+    tcase_add_test(tcase, where_descriptors_run_out_somebody_gives_way);
+    tcase_add_test(tcase, a_limit_that_leaves_no_connection_is_refused_at_the_start);
     tcase_add_test(tcase, of_many_that_rest_the_longest_gives_way);
     tcase_add_test(tcase, who_holds_most_gives_way_before_anybody_else);
     tcase_add_test(tcase, who_has_just_come_does_not_go_before_it_could_ask);
