@@ -26,11 +26,11 @@ static bool is_color(struct str text)
 static void take_looks(struct str json, struct embed_looks *out)
 {
     struct str theme = {NULL, 0}, color = {NULL, 0}, position = {NULL, 0};
-    if (json_scan_member(json, JSON_SCAN_DEPTH, STR("theme"), &theme) != JSON_SCAN_OK ||
+    if (json_scan_member(json, JSON_SCAN_DEPTH, STR("theme"), &theme, NULL) != JSON_SCAN_OK ||
         theme.p == NULL)
         return;
-    json_scan_member(theme, JSON_SCAN_DEPTH, STR("color"), &color);
-    json_scan_member(theme, JSON_SCAN_DEPTH, STR("position"), &position);
+    json_scan_member(theme, JSON_SCAN_DEPTH, STR("color"), &color, NULL);
+    json_scan_member(theme, JSON_SCAN_DEPTH, STR("position"), &position, NULL);
     if (is_color(color))
         snprintf(out->color, sizeof(out->color), "%.*s", (int)color.n - 2, color.p + 1);
     out->position = str_eq(position, STR("\"left\""))    ? "left"

@@ -131,7 +131,8 @@ static void take_agent(void *arg, enum store_status status, const struct store_a
     a->status = status;
     a->language[0] = '\0';
     if (status != STORE_OK || json_scan_member(agent->json, JSON_SCAN_DEPTH,
-                                               STR("language_default"), &value) != JSON_SCAN_OK)
+                                               STR("language_default"), &value,
+                                               NULL) != JSON_SCAN_OK)
         return;
     if (value.n > 2 && value.n <= sizeof(a->language) + 1)
         snprintf(a->language, sizeof(a->language), "%.*s", (int)value.n - 2, value.p + 1);
