@@ -48,7 +48,8 @@ enum store_change_kind {
      */
     CHANGE_MESSAGE_POST,
     CHANGE_MESSAGE_REPLY,    /* an operator's. workspace, conversation, id (key), text, idem_*, code → first */
-    CHANGE_CONVERSATION_SET, /* by the visitor: agent, visitor; by an operator: workspace, id (key). conversation, fields → version */
+    /* by the visitor: agent, visitor; by an operator: workspace, id (key), name (with a claim). conversation, fields → version */
+    CHANGE_CONVERSATION_SET,
     CHANGE_LEAD,   /* agent, visitor, conversation, hash (digest of the lower-cased address), text (address), name, url (phone), data, idem_* → first, code */
     CHANGE_EVENTS, /* agent, visitor, conversation, data: rows of event_pack → id: how many */
     CHANGE_RATING, /* agent, visitor, conversation, score (1–5), text (comment), fields → first */
@@ -84,7 +85,11 @@ enum {
 /* Of a CHANGE_MESSAGE_POST: the answer is a guess. Of a CHANGE_RATING: a comment was sent. */
 enum { MESSAGE_LOW_CONFIDENCE = 1, RATING_HAS_COMMENT = 1 };
 
-/* What a CHANGE_CONVERSATION_SET does; each is idempotent. STORE_EXISTS: another operator has claimed it. */
+/*
+ * What a CHANGE_CONVERSATION_SET does; each is idempotent. STORE_EXISTS: another operator has claimed
+ * it. A closed conversation is neither claimed nor waiting: CLOSED releases it, and HUMAN and CLAIMED
+ * reopen it, as a visitor's message does. An empty name keeps the name of a claim that is there.
+ */
 enum {
     CONVERSATION_SET_READ = 1,
     CONVERSATION_SET_CLEARED = 2,
@@ -92,6 +97,7 @@ enum {
     CONVERSATION_SET_HUMAN = 8,
     CONVERSATION_SET_CLAIMED = 16,
     CONVERSATION_SET_RELEASED = 32,
+    CONVERSATION_SET_REOPENED = 64,
 };
 
 /* Of a CHANGE_SYNC: what was not seen since its generation began is deleted. */

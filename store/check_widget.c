@@ -138,6 +138,8 @@ void check_conversation(struct check *c, const struct walk *w)
     check_owned(c, "conversation", LISTED_CONVERSATION, v.workspace, &v.agent, &v.visitor, &v.id);
     if (!is_listed(c, LISTED_CONVERSATION, &scope, class, &v.id) || !is_listed(c, LISTED_CONVERSATION, &v.agent, class, &v.id))
         check_say(c, "conversation %s is missing in a list of its status", id_text(&v.id));
+    if (v.closed_at != 0 ? v.claimed_by != 0 || v.human_requested : v.closed_by != 0)
+        check_say(c, "conversation %s is closed and open at once", id_text(&v.id));
     check_last(c, &v);
 }
 

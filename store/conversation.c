@@ -5,7 +5,7 @@
 bool schema_read_conversation(MDB_val value, struct store_conversation *out)
 {
     const struct conversation_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != WIDGET_FORMAT || value.mv_size != sizeof(*r) + (size_t)r->url_n + r->json_n)
+    if (value.mv_size < sizeof(*r) || r->format != WIDGET_FORMAT || value.mv_size != sizeof(*r) + (size_t)r->url_n + r->name_n + r->json_n)
         return false;
     const char *p = (const char *)(r + 1);
     *out = (struct store_conversation){
@@ -20,6 +20,7 @@ bool schema_read_conversation(MDB_val value, struct store_conversation *out)
         .version = r->version,
         .messages = r->messages,
         .claimed_by = r->claimed_by,
+        .closed_by = r->closed_by,
         .human_requested = r->human_requested,
         .lead_captured = r->lead_captured,
         .rating = r->rating,
@@ -27,7 +28,8 @@ bool schema_read_conversation(MDB_val value, struct store_conversation *out)
         .updated_at = r->updated_at,
         .closed_at = r->closed_at,
         .page_url = {p, r->url_n},
-        .json = {p + r->url_n, r->json_n},
+        .claimed_name = {p + r->url_n, r->name_n},
+        .json = {p + r->url_n + r->name_n, r->json_n},
         .renderer = r->renderer,
     };
     return true;
@@ -91,11 +93,13 @@ static bool hold(struct store_txn *t, struct store_conversation *c)
 {
     buf_reset(&t->copy);
     buf_str(&t->copy, c->page_url);
+    buf_str(&t->copy, c->claimed_name);
     if (!buf_ok(&t->copy)) {
         txn_fail(t, ENOMEM, "hold a conversation");
         return false;
     }
-    c->page_url = buf_view(&t->copy);
+    c->page_url.p = t->copy.p;
+    c->claimed_name.p = c->claimed_name.n == 0 ? NULL : t->copy.p + c->page_url.n;
     c->json = (struct str){NULL, 0};
     return true;
 }
@@ -139,18 +143,21 @@ static void conversation_put(struct store_txn *t, struct store_conversation *c)
         .version = c->version,
         .messages = c->messages,
         .claimed_by = c->claimed_by,
+        .closed_by = c->closed_by,
         .created_at = c->created_at,
         .updated_at = c->updated_at,
         .closed_at = c->closed_at,
         .url_n = (uint16_t)c->page_url.n,
+        .name_n = (uint16_t)c->claimed_name.n,
         .json_n = (uint32_t)t->json.n,
     };
     key_of(&k, SPACE_CONVERSATION, &c->id);
-    char *to = txn_reserve(t, SPACE_CONVERSATION, &k, sizeof(r) + c->page_url.n + t->json.n);
+    char *to = txn_reserve(t, SPACE_CONVERSATION, &k, sizeof(r) + c->page_url.n + c->claimed_name.n + t->json.n);
     if (to == NULL)
         return;
     to = append_str(to, (struct str){(const char *)&r, sizeof(r)});
     to = append_str(to, c->page_url);
+    to = append_str(to, c->claimed_name);
     append_str(to, buf_view(&t->json));
 }
 
@@ -202,6 +209,41 @@ void conversation_write(struct store_txn *t, enum conversation_status old_status
         event_ulid(t, EVENT_CONVERSATION, c->workspace, &c->id);
 }
 
+static void release(struct store_conversation *v)
+{
+    v->claimed_by = 0;
+    v->claimed_name.n = 0;
+    v->human_requested = false;
+}
+
+static void reopen(struct store_conversation *v)
+{
+    v->closed_at = 0;
+    v->closed_by = 0;
+}
+
+/* The visitor's word is the last one: what the visitor closed, the visitor does not resume. */
+static void close_it(const struct store_change *c, int64_t now, struct store_conversation *v)
+{
+    if (v->closed_at == 0 || c->workspace == 0)
+        v->closed_by = c->id;
+    if (v->closed_at == 0)
+        v->closed_at = now;
+    release(v);
+}
+
+/* False: another operator has it. */
+static bool claim(const struct store_change *c, struct store_conversation *v)
+{
+    if (v->claimed_by != 0 && v->claimed_by != c->id)
+        return false;
+    if (c->name.n > 0)
+        v->claimed_name = c->name;
+    v->claimed_by = c->id;
+    reopen(v);
+    return true;
+}
+
 /* What ${c} makes of a conversation. True where that is something else. STORE_EXISTS in *status: another operator has it. */
 static bool set(const struct store_change *c, int64_t now, struct store_conversation *v, enum store_status *status)
 {
@@ -210,27 +252,28 @@ static bool set(const struct store_change *c, int64_t now, struct store_conversa
         v->read = v->last;
     if (c->fields & CONVERSATION_SET_CLEARED)
         v->cleared = v->last;
-    if ((c->fields & CONVERSATION_SET_CLOSED) && v->closed_at == 0)
-        v->closed_at = now;
+    if (c->fields & CONVERSATION_SET_CLOSED)
+        close_it(c, now, v);
     if (c->fields & CONVERSATION_SET_HUMAN)
         v->human_requested = true;
-    if (c->fields & CONVERSATION_SET_CLAIMED) {
-        if (v->claimed_by != 0 && v->claimed_by != c->id)
-            *status = STORE_EXISTS;
-        else
-            v->claimed_by = c->id;
-    }
-    if (c->fields & CONVERSATION_SET_RELEASED) {
-        v->claimed_by = 0;
-        v->human_requested = false;
-    }
-    return *status == STORE_OK && (!ulid_eq(&old.read, &v->read) || !ulid_eq(&old.cleared, &v->cleared) || old.closed_at != v->closed_at ||
-                                   old.human_requested != v->human_requested || old.claimed_by != v->claimed_by);
+    if (c->fields & (CONVERSATION_SET_HUMAN | CONVERSATION_SET_REOPENED))
+        reopen(v);
+    if ((c->fields & CONVERSATION_SET_CLAIMED) && !claim(c, v))
+        *status = STORE_EXISTS;
+    if (c->fields & CONVERSATION_SET_RELEASED)
+        release(v);
+    return *status == STORE_OK &&
+           (!ulid_eq(&old.read, &v->read) || !ulid_eq(&old.cleared, &v->cleared) ||
+            old.closed_at != v->closed_at || old.closed_by != v->closed_by ||
+            old.human_requested != v->human_requested || old.claimed_by != v->claimed_by ||
+            !str_eq(old.claimed_name, v->claimed_name));
 }
 
 enum store_status conversation_set(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {
     struct store_conversation v;
+    if (c->name.n > NAME_MAX_BYTES)
+        return STORE_INVALID;
     enum store_status status = conversation_open(t, c, &v);
     if (status != STORE_OK)
         return status;

@@ -304,6 +304,7 @@ enum store_status message_post(struct store_txn *t, const struct store_change *c
         return t->error;
     answer->first = v.read = m.id;
     v.closed_at = 0; /* who writes again opens it again */
+    v.closed_by = 0;
     if (v.claimed_by == 0) {
         if (!chain_follow(t, &end, &m.id, &r))
             return t->error;

@@ -254,9 +254,9 @@ struct PACKED conversation_record {
     uint8_t format, human_requested, lead_captured, rating;
     uint32_t renderer;
     struct ulid id, agent, visitor, last, cleared, read, rating_id;
-    uint64_t workspace, version, messages, claimed_by;
+    uint64_t workspace, version, messages, claimed_by, closed_by;
     int64_t created_at, updated_at, closed_at;
-    uint16_t url_n;
+    uint16_t url_n, name_n;
     uint32_t json_n;
 };
 

@@ -45,7 +45,7 @@ static enum store_status visitor_find(struct store *s, MDB_txn *txn, const struc
 
 static bool goes_on(const struct store_conversation *c, int64_t begun_after)
 {
-    return c->created_at > begun_after && c->closed_at == 0;
+    return c->created_at > begun_after && (c->closed_at == 0 || c->closed_by != 0);
 }
 
 static enum store_status resume(struct store *s, const struct ulid *agent, const uint8_t *secret, int64_t begun_after,

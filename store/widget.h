@@ -36,11 +36,13 @@ struct store_conversation {
     struct ulid rating_id;
     uint64_t workspace, version, messages;
     uint64_t claimed_by; /* key of the operator who has it; 0: nobody */
+    uint64_t closed_by;  /* key of the operator who closed it; 0: the visitor, or it is not closed */
     bool human_requested, lead_captured;
     unsigned rating; /* 1–5; 0: none */
     int64_t created_at, updated_at, closed_at;
     struct str page_url, json;
-    uint32_t renderer; /* that rendered it into the store */
+    struct str claimed_name; /* what the operator who has it is called; empty: not told */
+    uint32_t renderer;       /* that rendered it into the store */
 };
 
 /* conversation_status(c): what its members make of it. */
@@ -131,7 +133,7 @@ void store_session_get(struct store *s, const struct ulid *agent, const struct u
 
 /*
  * store_visitor_resume(s, agent, secret, begun_after, done, arg): the conversation that the visitor with this secret (its digest, 32 bytes)
- * goes on with: begun after that time and not closed.
+ * goes on with: begun after that time and not closed by the visitor.
  */
 void store_visitor_resume(struct store *s, const struct ulid *agent, const uint8_t secret[32], int64_t begun_after,
                           store_conversation_fn *done, void *arg);

@@ -45,6 +45,20 @@ START_TEST(a_closed_conversation_is_not_gone_on_with)
 }
 END_TEST
 
+START_TEST(a_conversation_that_an_operator_closed_is_gone_on_with)
+{
+    char next[32];
+    struct visitor v = visitor_new();
+    ck_status(operate(7, &v.conversation, CONVERSATION_SET_CLOSED).status, STORE_OK);
+    struct store_answer a = init_try(&agent, v.secret, next);
+    ck_assert(a.code == 0 && ulid_eq(&a.first, &v.conversation));
+    ck_assert_uint_eq(conversation(&v.conversation).closed_by, 7);
+    ck_status(set(&v, CONVERSATION_SET_CLOSED).status, STORE_OK);
+    a = init_try(&agent, v.secret, next);
+    ck_assert(!ulid_eq(&a.first, &v.conversation));
+}
+END_TEST
+
 START_TEST(a_secret_is_good_for_its_own_agent_alone)
 {
     char next[32];
@@ -230,6 +244,42 @@ START_TEST(changes_of_a_conversation_are_idempotent_and_listed_by_status)
 }
 END_TEST
 
+static struct store_answer claim(uint64_t key, const struct visitor *v, struct str name)
+{
+    return kit_apply(&kit, &(struct store_change){.kind = CHANGE_CONVERSATION_SET,
+                                                  .workspace = workspace,
+                                                  .id = key,
+                                                  .conversation = v->conversation,
+                                                  .name = name,
+                                                  .fields = CONVERSATION_SET_CLAIMED});
+}
+
+START_TEST(a_claim_has_a_name_until_it_ends)
+{
+    struct visitor v = visitor_new();
+    char longest[401] = "";
+    memset(longest, 'x', 400);
+    ck_status(claim(7, &v, str_of(longest)).status, STORE_OK);
+    ck_assert_uint_eq(conversation(&v.conversation).claimed_name.n, 400);
+    ck_status(claim(7, &v, (struct str){longest, 401}).status, STORE_INVALID);
+    ck_status(claim(7, &v, STR("Anna")).status, STORE_OK);
+    post(&v, "what else is written keeps it");
+    uint64_t version = conversation(&v.conversation).version;
+    ck_status(claim(7, &v, STR("")).status, STORE_OK);
+    ck_status(claim(7, &v, STR("Anna")).status, STORE_OK);
+    ck_status(claim(8, &v, STR("Eve")).status, STORE_EXISTS);
+    struct store_conversation c = conversation(&v.conversation);
+    ck_assert(str_eq(c.claimed_name, STR("Anna")) && c.version == version);
+    ck_assert(str_eq(c.page_url, STR("https://shop.example/zebra")));
+    ck_status(operate(8, &v.conversation, CONVERSATION_SET_CLOSED).status, STORE_OK);
+    c = conversation(&v.conversation);
+    ck_assert(c.claimed_by == 0 && c.claimed_name.n == 0 && c.closed_by == 8 && conversation_status(&c) == CONVERSATION_CLOSED);
+    ck_status(claim(8, &v, STR("")).status, STORE_OK);
+    c = conversation(&v.conversation);
+    ck_assert(c.claimed_by == 8 && c.claimed_name.n == 0 && c.closed_by == 0 && conversation_status(&c) == CONVERSATION_CLAIMED);
+}
+END_TEST
+
 /* ---- leads, events, ratings ---- */
 
 START_TEST(an_address_makes_one_lead_an_agent)
@@ -343,6 +393,8 @@ int main(void)
     tcase_add_test(tc, a_new_visitor_gets_a_conversation_of_its_own);
     tcase_add_test(tc, a_known_visitor_goes_on_for_a_day);
     tcase_add_test(tc, a_closed_conversation_is_not_gone_on_with);
+    tcase_add_test(tc, a_conversation_that_an_operator_closed_is_gone_on_with);
+    tcase_add_test(tc, a_claim_has_a_name_until_it_ends);
     tcase_add_test(tc, a_secret_is_good_for_its_own_agent_alone);
     tcase_add_test(tc, a_message_and_its_answer_are_kept_in_order);
     tcase_add_test(tc, pages_of_messages_skip_and_repeat_nothing);

@@ -240,6 +240,8 @@ static const struct {
     {"POST", "conversations/%s/messages", "conversations:write"},
     {"POST", "conversations/%s/claim", "conversations:write"},
     {"POST", "conversations/%s/release", "conversations:write"},
+    {"POST", "conversations/%s/close", "conversations:write"},
+    {"POST", "conversations/%s/reopen", "conversations:write"},
     {"POST", "conversations/%s/typing", "conversations:write"},
     {"GET", "leads", "conversations:read"},
     {"GET", "events", "conversations:read"},

@@ -201,8 +201,14 @@ const scenes = {
 
         await operate('POST', `conversations/${id}/claim`);
         await page.locator('.note', {hasText: 'A person has joined'}).waitFor();
+        await operate('POST', `conversations/${id}/close`);
+        await page.locator('.note', {hasText: 'The chat has ended'}).waitFor();
+        await operate('POST', `conversations/${id}/claim`, {name: `Anna ${HOSTILE.slice(0, 60)}`});
+        await page.locator('.note', {hasText: `Anna ${HOSTILE.slice(0, 60)} has joined the chat.`}).waitFor();
+        await page.locator('.note', {hasText: 'The chat is open again.'}).waitFor();
+        assert.equal(await page.getByText('has left the chat').count(), 0, 'the close says so');
         await operate('POST', `conversations/${id}/typing`);
-        await page.getByRole('status').filter({hasText: 'Support is typing…'}).waitFor();
+        await page.getByRole('status').filter({hasText: /^Anna .* is typing…$/s}).waitFor();
         const sent = Date.now();
         await answer(id, `Yes! ${HOSTILE}`);
         await said(page, 'Yes!').waitFor();

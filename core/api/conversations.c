@@ -199,6 +199,8 @@ static void set(struct request *r, uint32_t fields)
     struct store_change *change = change_new(r, CHANGE_CONVERSATION_SET);
     if (change == NULL)
         return;
+    if (fields == CONVERSATION_SET_CLAIMED && r->values[CLAIM_NAME].sent)
+        change->name = r->values[CLAIM_NAME].text;
     change->fields = fields;
     request_change(r, change, set_done);
 }
@@ -211,6 +213,16 @@ void conversations_claim(struct request *r)
 void conversations_release(struct request *r)
 {
     set(r, CONVERSATION_SET_RELEASED);
+}
+
+void conversations_close(struct request *r)
+{
+    set(r, CONVERSATION_SET_CLOSED);
+}
+
+void conversations_reopen(struct request *r)
+{
+    set(r, CONVERSATION_SET_REOPENED);
 }
 
 static void ping(void *arg, enum store_status status, const struct store_conversation *c)

@@ -79,6 +79,7 @@ void render_conversation(const struct store_conversation *c, struct buf *out)
     buf_adds(out, statuses[conversation_status(c)]);
     member_bool(out, "\",\"is_claimed\":", c->claimed_by != 0);
     member_number(out, ",\"claimed_by\":", c->claimed_by);
+    member_text(out, ",\"claimed_name\":", c->claimed_name);
     member_bool(out, ",\"human_requested\":", c->human_requested);
     member_bool(out, ",\"lead_captured\":", c->lead_captured);
     member_number(out, ",\"rating\":", c->rating);
@@ -92,6 +93,7 @@ void render_conversation(const struct store_conversation *c, struct buf *out)
     member_time(out, ",\"created_at\":", c->created_at);
     member_time(out, ",\"updated_at\":", c->updated_at);
     member_time(out, ",\"closed_at\":", c->closed_at);
+    member_number(out, ",\"closed_by\":", c->closed_by);
     buf_adds(out, "}");
 }
 

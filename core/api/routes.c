@@ -110,6 +110,10 @@ static const struct field reply_fields[] = {
     [REPLY_TEXT] = {"message", FIELD_CHARS, NULL, 1, 4000, NULL},
     {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
 };
+static const struct field claim_fields[] = {
+    [CLAIM_NAME] = {"name", FIELD_CHARS, NULL, 1, 80, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
 #define ROWS_FIELDS                                                                                                                        \
     [ROWS_AGENT] = {"agent_id", FIELD_TEXT, NULL, 0, 64, NULL}, [ROWS_AFTER] = {"after", FIELD_TEXT, NULL, 0, 64, NULL},                   \
     [ROWS_SINCE] = {"since", FIELD_TEXT, NULL, 0, 64, NULL}, [ROWS_UNTIL] = {"until", FIELD_TEXT, NULL, 0, 64, NULL},                      \
@@ -190,8 +194,10 @@ const struct route routes[] = {
     {"GET", "/api/v1/conversations", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, conversations_fields, conversations_list},
     {"GET", "/api/v1/conversations/{id}", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, page_fields, conversations_get},
     {"POST", "/api/v1/conversations/{id}/messages", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, ROUTE_IDEMPOTENT, reply_fields, conversations_reply},
-    {"POST", "/api/v1/conversations/{id}/claim", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, 0, NULL, conversations_claim},
+    {"POST", "/api/v1/conversations/{id}/claim", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, 0, claim_fields, conversations_claim},
     {"POST", "/api/v1/conversations/{id}/release", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, 0, NULL, conversations_release},
+    {"POST", "/api/v1/conversations/{id}/close", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, 0, NULL, conversations_close},
+    {"POST", "/api/v1/conversations/{id}/reopen", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, 0, NULL, conversations_reopen},
     {"POST", "/api/v1/conversations/{id}/typing", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, 0, typing_fields, conversations_typing},
     {"GET", "/api/v1/leads", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, rows_fields, leads_list},
     {"GET", "/api/v1/events", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, rows_fields, events_list},

@@ -92,6 +92,15 @@ void widget_id(struct buf *out, const char *name, const struct ulid *id)
     buf_adds(out, "\"");
 }
 
+void widget_state(struct buf *out, const struct store_conversation *c)
+{
+    const struct str name = {c->claimed_name.n > 0 ? c->claimed_name.p : NULL, c->claimed_name.n};
+    buf_adds(out, c->claimed_by != 0 ? ",\"is_claimed\":true" : ",\"is_claimed\":false");
+    buf_adds(out, ",\"operator_name\":");
+    json_text(out, name);
+    buf_adds(out, c->closed_at != 0 ? ",\"is_closed\":true" : ",\"is_closed\":false");
+}
+
 bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
 {
     const struct value *v = &r->values[field];

@@ -21,11 +21,13 @@ enum { RATING_VALUE, RATING_COMMENT };
 enum { COUPON_CODE, COUPON_CART };
 enum { ROWS_AGENT, ROWS_AFTER, ROWS_SINCE, ROWS_UNTIL, ROWS_PER_PAGE, ROWS_STATUS /* of conversations alone */ };
 enum { REPLY_TEXT };
+enum { CLAIM_NAME };
 
 request_fn widget_init, widget_message, widget_messages, widget_stream, widget_read, widget_clear, widget_close, widget_request_human,
     widget_erase;
 request_fn widget_events, widget_lead, widget_typing, widget_rating, widget_coupon;
 request_fn conversations_list, conversations_get, conversations_reply, conversations_claim, conversations_release, conversations_typing;
+request_fn conversations_close, conversations_reopen;
 request_fn leads_list, events_list, ratings_list;
 
 /* widget_change(r, kind): a change of the request's visitor, or (API key) of its operator, in the request's memory. */
@@ -51,6 +53,9 @@ void widget_replayed(struct request *r, const struct store_answer *answer);
 
 /* widget_id(out, name, id): `"name":"ID"`, or null for none. ${name} with its quotes and colon. */
 void widget_id(struct buf *out, const char *name, const struct ulid *id);
+
+/* widget_state(out, c): what a visitor sees of the conversation's state, as `,"is_claimed":…` and more. */
+void widget_state(struct buf *out, const struct store_conversation *c);
 
 /* widget_ulid(r, value, out): a cursor that was sent; false, and 422 was replied, when it is none. Not sent: none. */
 bool widget_ulid(struct request *r, unsigned field, struct ulid *out);

@@ -156,10 +156,10 @@ static void look(void *arg, enum store_status status, const struct store_agent *
     }
     bool typing = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
     const struct ulid id = c->id, cleared = c->cleared;
-    bool claimed = c->claimed_by != 0;
     if (reply_etag(r, widget_tag(c, typing)))
         return;
-    buf_printf(&behind, ",\"is_claimed\":%s,\"operator_typing\":%s", claimed ? "true" : "false", typing ? "true" : "false");
+    widget_state(&behind, c);
+    buf_printf(&behind, ",\"operator_typing\":%s", typing ? "true" : "false");
     widget_page_reply(r, &id, &cleared, r->values, &before, &behind);
     buf_free(&behind);
 }

@@ -39,9 +39,8 @@ static void judge_agent(void *arg, enum store_status status, const struct store_
 
 struct shown {
     struct request *r;
-    struct buf body;
+    struct buf body, state; /* state: what stands behind the messages */
     enum store_status status;
-    bool lead_captured;
     struct ulid cleared;
 };
 
@@ -53,7 +52,8 @@ static void show_agent(void *arg, enum store_status status, const struct store_a
         return;
     buf_adds(&shown->body, ",\"agent\":");
     buf_str(&shown->body, agent->json);
-    shown->lead_captured = c->lead_captured;
+    widget_state(&shown->state, c);
+    buf_adds(&shown->state, c->lead_captured ? ",\"lead_captured\":true" : ",\"lead_captured\":false");
     shown->cleared = c->cleared;
 }
 
@@ -87,14 +87,12 @@ static void show(struct request *r)
     else if (shown.status != STORE_OK)
         reply_error(r, shown.status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND : err_of_store(shown.status), NULL);
     else {
-        struct buf behind = {0};
         const struct ulid conversation = o->conversation;
         buf_adds(&shown.body, ",");
-        buf_adds(&behind, shown.lead_captured ? ",\"lead_captured\":true" : ",\"lead_captured\":false");
-        widget_page_reply(r, &conversation, &shown.cleared, NULL, &shown.body, &behind);
-        buf_free(&behind);
+        widget_page_reply(r, &conversation, &shown.cleared, NULL, &shown.body, &shown.state);
     }
     buf_free(&shown.body);
+    buf_free(&shown.state);
 }
 
 /* ---- the conversation ---- */

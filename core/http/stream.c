@@ -7,6 +7,7 @@
 #include "../secrets.h"
 #include "../typing.h"
 #include "../worker.h"
+#include "json_out.h"
 
 #include <stdlib.h>
 
@@ -28,7 +29,8 @@ struct stream {
     uint64_t secrets; /* the generation that its token was looked at with */
     bool sending, again /* something may have come meanwhile */, ended, open;
     bool over;                    /* its token is: it ends once the part on its way is taken */
-    bool claimed, closed, typing; /* as told */
+    bool closed, typing; /* as told */
+    uint64_t claim;      /* likewise; 0: nobody has it */
 };
 
 struct streams {
@@ -78,17 +80,43 @@ static void stream_dispose(void *arg)
 
 /* ---- what is to be told ---- */
 
+static uint64_t fnv(uint64_t hash, const void *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ ((const uint8_t *)p)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* Tells one claim from another: by whom, and under which name. */
+static uint64_t claim_of(const struct store_conversation *c)
+{
+    uint64_t hash = fnv(UINT64_C(0xcbf29ce484222325), &c->claimed_by, sizeof(c->claimed_by));
+    return c->claimed_by == 0 ? 0 : fnv(hash, c->claimed_name.p, c->claimed_name.n) | 1;
+}
+
+static void put_claim(struct buf *out, const struct store_conversation *c)
+{
+    const struct str name = {c->claimed_name.n > 0 ? c->claimed_name.p : NULL, c->claimed_name.n};
+    buf_adds(out, "event: claimed\ndata: {\"operator_name\":");
+    json_text(out, name);
+    buf_adds(out, "}\n\n");
+}
+
+/* The close tells of the release that comes with it. */
 static void put_state(struct stream *st, const struct store_conversation *c)
 {
-    bool claimed = c->claimed_by != 0, closed = c->closed_at != 0;
+    bool closed = c->closed_at != 0;
+    uint64_t claim = claim_of(c);
     bool typing = typing_now(st->r->worker->process->typing, &c->id, TYPIST_OPERATOR, st->r->worker->now_ms);
-    if (claimed != st->claimed)
-        buf_adds(&st->out, claimed ? "event: claimed\ndata: {}\n\n" : "event: released\ndata: {}\n\n");
+    if (closed != st->closed)
+        buf_adds(&st->out, closed ? "event: closed\ndata: {}\n\n" : "event: reopened\ndata: {}\n\n");
+    if (claim != 0 && claim != st->claim)
+        put_claim(&st->out, c);
+    if (claim == 0 && st->claim != 0 && !closed)
+        buf_adds(&st->out, "event: released\ndata: {}\n\n");
     if (typing != st->typing)
         buf_adds(&st->out, typing ? "event: typing\ndata: {\"typing\":true}\n\n" : "event: typing\ndata: {\"typing\":false}\n\n");
-    if (closed && !st->closed)
-        buf_adds(&st->out, "event: closed\ndata: {}\n\n");
-    st->claimed = claimed;
+    st->claim = claim;
     st->closed = closed;
     st->typing = typing;
 }

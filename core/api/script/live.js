@@ -10,7 +10,7 @@ const POLL_MS = {shown: 3000, hidden: 60000};
 const STREAM_AGAIN_MS = 300000;
 
 class Live {
-    /* on.message(m), on.typing(yes), on.event(name), on.link(good), on.gone(error): it has stopped, for good. */
+    /* on.message(m), on.typing(yes), on.event(name, data), on.link(good), on.gone(error): it has stopped, for good. */
     constructor(session, on) {
         Object.assign(this, {session, on, page: null, last: NOTHING_YET, tag: null, pollUntil: 0, stop: null, wake() {}});
     }
@@ -137,7 +137,7 @@ class Live {
         else if (event === 'typing')
             this.on.typing(JSON.parse(data).typing === true);
         else if (event !== 'reconnect')
-            this.on.event(event);
+            this.on.event(event, JSON.parse(data));
     }
 
     async poll() {
@@ -151,7 +151,8 @@ class Live {
             const data = await dataOf(response);
             data.messages.forEach((message) => this.took(message));
             this.on.typing(data.operator_typing);
-            this.on.event(data.is_claimed ? 'claimed' : 'released');
+            this.on.event(data.is_closed ? 'closed' : 'reopened');
+            this.on.event(data.is_claimed ? 'claimed' : 'released', data);
             more = data.has_more;
             this.tag = more ? null : response.headers.get('ETag');
         }

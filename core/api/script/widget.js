@@ -22,7 +22,7 @@ class Widget {
         this.live = new Live(this.session, {
             message: (m) => this.came(m),
             typing: (yes) => this.say(this.typing, yes ? fill(texts.typing, {name: this.names.operator}) : ''),
-            event: (name) => this.happened(name),
+            event: (name, data) => this.happened(name, data),
             link: (good) => this.linked(good),
             gone: (e) => this.gone(e),
         });
@@ -320,6 +320,7 @@ class Widget {
         const {theme} = data.agent;
         this.agent = data.agent;
         this.names.assistant = data.agent.name;
+        this.names.operator = data.operator_name || this.texts.operator;
         this.color(this.config.color || theme.color);
         if (!this.config.position && theme.position === 'left')
             this.host.setAttribute('position', 'left');
@@ -455,14 +456,16 @@ class Widget {
         this.emit('unread', {count: this.unread});
     }
 
-    happened(event) {
-        const change = {claimed: !this.claimed, released: this.claimed, closed: !this.closed}[event];
+    happened(event, {operator_name: name} = {}) {
+        const {texts, names} = this, joined = event === 'claimed' && (!this.claimed || (name || texts.operator) !== names.operator);
+        const change = {claimed: joined, released: this.claimed, closed: !this.closed, reopened: this.closed}[event];
         if (!change)
             return;
-        this.claimed = event === 'claimed' || (this.claimed && event !== 'released');
-        this.closed = event === 'closed' || this.closed;
-        this.log.note(this.texts[event]);
-        this.emit(event);
+        this.claimed = event === 'claimed';
+        this.closed = event === 'closed';
+        names.operator = name || texts.operator;
+        this.log.note(name ? fill(texts.joined, {name}) : texts[event]);
+        this.emit(event, name ? {operator_name: name} : {});
     }
 
     typed(event) {
