@@ -48,6 +48,7 @@ enum store_change_kind {
      */
     CHANGE_MESSAGE_POST,
     CHANGE_MESSAGE_REPLY,    /* an operator's. workspace, conversation, id (key), text, idem_*, code → first */
+    CHANGE_NOTE, /* an operator's. workspace, conversation, id (key), name (empty: the claim's), text, idem_*, code → first */
     /* by the visitor: agent, visitor; by an operator: workspace, id (key), name (with a claim). conversation, fields → version */
     CHANGE_CONVERSATION_SET,
     CHANGE_LEAD,   /* agent, visitor, conversation, hash (digest of the lower-cased address), text (address), name, url (phone), data, idem_* → first, code */

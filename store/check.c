@@ -40,6 +40,7 @@ static const struct {
     {SPACE_VISITOR_SECRET, check_visitor_secret, "the secrets of visitors"},
     {SPACE_CONVERSATION, check_conversation, "the conversations"},
     {SPACE_MESSAGE, check_message, "the messages"},
+    {SPACE_NOTE, check_note, "the notes"},
     {SPACE_ONCE, check_once, "the keys of what was sent once"},
     {SPACE_LEAD, check_lead, "the leads"},
     {SPACE_LEAD_EMAIL, check_lead_email, "the addresses of leads"},

@@ -31,7 +31,7 @@ typedef void check_fn(struct check *c, const struct walk *w);
 check_fn check_workspace, check_workspace_name, check_key, check_key_id, check_key_workspace, check_project, check_project_name,
     check_project_date;
 check_fn check_report, check_job, check_result, check_log, check_manifest, check_dying, check_idem, check_idem_age, check_channel;
-check_fn check_agent, check_visitor, check_visitor_secret, check_conversation, check_message, check_once, check_lead, check_lead_email, check_event,
+check_fn check_agent, check_visitor, check_visitor_secret, check_conversation, check_message, check_note, check_once, check_lead, check_lead_email, check_event,
     check_rating, check_listed_row, check_erasing;
 check_fn check_collection, check_collection_name, check_generation, check_generation_id, check_item, check_document, check_unseen, check_hidden, check_coupon,
     check_sync_once;

@@ -175,6 +175,21 @@ void check_message(struct check *c, const struct walk *w)
         check_say(c, "message %s is not at its place in its conversation", id_text(&m.id));
 }
 
+void check_note(struct check *c, const struct walk *w)
+{
+    struct store_note note;
+    struct store_conversation v;
+    struct ulid conversation;
+    if (!note_look(w->k, w->v, &note)) {
+        check_say(c, "a note's record is malformed");
+        return;
+    }
+    check_id(c, "note", &note.id);
+    memcpy(conversation.b, (const uint8_t *)w->k.mv_data + 1, ULID_BYTES);
+    if (!conversation_there(c, &conversation, &v))
+        check_say(c, "note %s belongs to a conversation that is not there", id_text(&note.id));
+}
+
 void check_once(struct check *c, const struct walk *w)
 {
     struct ulid id = {{0}};

@@ -329,12 +329,12 @@ void conversation_recount(struct store_txn *t, const struct ulid *id, const stru
     conversation_put(t, &c);
 }
 
-/* Its messages, and what was done once in it; true when nothing of that is left. */
+/* Its messages and notes, and what was done once in it; true when nothing of that is left. */
 static bool remove_messages(struct store_txn *t, struct store_conversation *c, uint64_t *left)
 {
     const uint64_t messages = c->messages;
     chain_remove(t, c, left);
-    if (remove_below(t, SPACE_ONCE, &c->id, left) && *left > 0)
+    if (remove_below(t, SPACE_NOTE, &c->id, left) && remove_below(t, SPACE_ONCE, &c->id, left) && *left > 0)
         return true;
     if (c->messages != messages) {
         c->version++;

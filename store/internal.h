@@ -321,7 +321,7 @@ apply_fn report_create, report_update, report_delete, report_finish, report_died
 apply_fn project_delete;
 apply_fn purge_slice;
 apply_fn agent_create, agent_update, agent_delete;
-apply_fn visitor_init, visitor_erase, message_post, message_reply, conversation_set, lead_put, events_put, rating_put, retain_slice;
+apply_fn visitor_init, visitor_erase, message_post, message_reply, note_post, conversation_set, lead_put, events_put, rating_put, retain_slice;
 apply_fn sync_put, coupons_put, coupon_stage;
 
 /* ---- report.c ---- */

@@ -75,6 +75,7 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_HIDDEN, DB_WIDGET, 'B', "collection, document / 4096 → a bit for each document that is not there: hidden.c")                    \
     X(SPACE_COUPON, DB_WIDGET, 'C', "agent, folded code → coupon_record")                                                                  \
     X(SPACE_STAGED, DB_WIDGET, 'T', "conversation → coupons staged in it: staged.c")                                                         \
+    X(SPACE_NOTE, DB_WIDGET, 't', "conversation, id → note_record: note.c")                                                                  \
     X(SPACE_SYNC_ONCE, DB_WIDGET, 'S', "hash → sync_once_record")                                                                          \
     X(SPACE_MESSAGE, DB_WIDGET, 'z', "id → message_record; the last tag, so that what comes goes to the end of the tree: see chain.h")
 
@@ -272,6 +273,15 @@ struct PACKED message_record {
 struct PACKED message_record_2 {
     uint8_t format, role;
     uint32_t renderer, json_n, result_at, result_n;
+};
+
+/* An operator's note: then its author's name, and its text. */
+struct PACKED note_record {
+    uint8_t format;
+    uint64_t key;
+    int64_t created_at;
+    uint16_t name_n;
+    uint32_t text_n;
 };
 
 /* What was done once under a key of the caller's: a client_message_id, an Idempotency-Key. Goes with the conversation. */

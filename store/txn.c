@@ -32,6 +32,7 @@ static apply_fn *const kinds[CHANGE_KINDS] = {
     [CHANGE_VISITOR_ERASE] = visitor_erase,
     [CHANGE_MESSAGE_POST] = message_post,
     [CHANGE_MESSAGE_REPLY] = message_reply,
+    [CHANGE_NOTE] = note_post,
     [CHANGE_CONVERSATION_SET] = conversation_set,
     [CHANGE_LEAD] = lead_put,
     [CHANGE_EVENTS] = events_put,

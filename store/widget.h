@@ -164,6 +164,19 @@ struct store_messages_query {
 void store_message_each(struct store *s, const struct store_messages_query *query, store_message_fn *each, void *arg);
 void store_message_get(struct store *s, const struct ulid *conversation, const struct ulid *id, store_message_fn *done, void *arg);
 
+/* What an operator wrote for other operators: no visitor sees it. Its texts are borrowed. */
+struct store_note {
+    struct ulid id;
+    uint64_t key; /* the operator's */
+    int64_t created_at;
+    struct str name, text; /* name: empty: not told */
+};
+typedef void store_note_fn(void *arg, enum store_status status, const struct store_note *note);
+
+/* store_note_each(s, query, each, arg): as store_message_each, but for ${bytes}. store_note_get: one. */
+void store_note_each(struct store *s, const struct store_messages_query *query, store_note_fn *each, void *arg);
+void store_note_get(struct store *s, const struct ulid *conversation, const struct ulid *id, store_note_fn *done, void *arg);
+
 /* What an operator lists. */
 enum store_rows { ROWS_CONVERSATIONS, ROWS_LEADS, ROWS_EVENTS, ROWS_RATINGS };
 struct store_rows_query {

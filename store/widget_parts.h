@@ -94,6 +94,11 @@ enum once_kind { ONCE_CLIENT_ID = 1, ONCE_IDEMPOTENCY = 2 };
 enum store_status once_look(struct store_txn *t, const struct store_change *c, enum once_kind kind, struct store_answer *answer);
 void once_put(struct store_txn *t, const struct store_change *c, enum once_kind kind, const struct store_answer *answer);
 
+/* ---- note.c ---- */
+
+/* note_look(k, v, out): is that key and value a note? */
+bool note_look(MDB_val k, MDB_val v, struct store_note *out);
+
 /* ---- lead.c, kept.c ---- */
 
 /* What the store itself asks of a lead's record. ${visitor}: its first sender. ${hash}: of the lower-cased address. */

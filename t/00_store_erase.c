@@ -176,6 +176,16 @@ static struct visitor talkative(void)
     lead(&v, "walrus@example.com", "Wally Walrus");
     events(&v, (const char *const[]){"page.walrus", NULL});
     rate(&v, 2, "walruses deserve better");
+    char note_key[32] = "idem heron";
+    const struct store_change note = {.kind = CHANGE_NOTE,
+                                      .workspace = workspace,
+                                      .id = 7,
+                                      .conversation = v.conversation,
+                                      .name = STR("Otto Otter"),
+                                      .text = STR("a heron, not a walrus"),
+                                      .idem_key = {note_key, 32},
+                                      .idem_body = {body, 32}};
+    ck_status(kit_status(&kit, &note), STORE_OK);
     const struct store_change stage = {.kind = CHANGE_COUPON_STAGE, OF(&v), .text = STR("walrus20"), .expires_at = kit.now + HOUR};
     ck_status(kit_status(&kit, &stage), STORE_OK);
     return v;
@@ -183,17 +193,17 @@ static struct visitor talkative(void)
 
 START_TEST(erasure_leaves_no_byte_of_the_visitor)
 {
-    static const char *const needles[] = {"walrus", "Walrus", "giraffe", "zebra", "zulu", "ocelot", "secret", "walrus20"};
+    static const char *const needles[] = {"walrus", "Walrus", "giraffe", "zebra", "zulu", "ocelot", "secret", "walrus20", "Otter", "heron"};
     struct visitor v = talkative();
     kit.now += 2 * DAY;
     char next[32];
     struct store_answer second = init_try(&agent, v.secret, next); /* a second conversation of the same visitor */
     ck_assert(!ulid_eq(&second.first, &v.conversation));
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++)
         ck_assert_msg(bytes_found(needles[i], strlen(needles[i])) > 0, "%s was never there", needles[i]);
     const struct store_change erase = {.kind = CHANGE_VISITOR_ERASE, .agent = v.agent, .visitor = v.id};
     ck_status(kit_status(&kit, &erase), STORE_OK);
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++)
         ck_assert_msg(bytes_found(needles[i], strlen(needles[i])) == 0, "%s is still there", needles[i]);
     const struct ulid *ids[] = {&v.id, &v.conversation, &second.first};
     for (size_t i = 0; i < 3; i++)

@@ -221,6 +221,171 @@ START_TEST(a_name_has_1_to_80_characters)
 }
 END_TEST
 
+/* ---- notes ---- */
+
+/* What init tells, without what each one has of its own. */
+static char *begun_again(const struct visitor *v)
+{
+    struct response *r = init_with(agent, text(",\"anon_id\":\"%s\"", v->secret));
+    expect_status(r, 200);
+    char *from = strstr(r->body, ",\"agent\":");
+    expect(r, from != NULL);
+    return strdup(from);
+}
+
+START_TEST(a_note_is_for_operators_alone)
+{
+    struct visitor v = visitor_new();
+    struct listener *l = listen_to(&v);
+    expect_heard(l, ": here");
+    for (int i = 0; i < 16; i++) /* 32 messages: init shows 30 of them, and says that there are more */
+        expect_status(post(&v, "messages", text("{\"message\":\"m%d\"}", i)), 200);
+    expect_heard(l, "\"m15\"");
+    struct response *before = seen_by(&v);
+    char *begun = begun_again(&v);
+    struct response *old = thread(&v), *r = NULL;
+    for (int i = 0; i < 3; i++)
+        r = operator(&v, "notes", text("{\"note\":\"a heron %d\",\"name\":\"Otto\"}", i));
+    expect_status(r, 201);
+    expect(r, has_exactly(r, "data", "id role content author_id author_name created_at"));
+    expect_str(r, "data.role", "note");
+    expect_str(r, "data.author_name", "Otto");
+    const char *id = str_at(r, "data.id");
+
+    struct response *after = seen_by(&v);
+    ck_assert_str_eq(before->body, after->body);
+    ck_assert_str_eq(header(before, "ETag"), header(after, "ETag"));
+    ck_assert_str_eq(begun, begun_again(&v));
+    static const char *const paths[] = {"conversation/messages?limit=1&before=%s", "conversation/messages?limit=100&after=%s"};
+    for (size_t i = 0; i < COUNT(paths); i++) { /* an id that is made up tells the same */
+        struct response *page = as(&v, "GET", text(paths[i], id), NULL);
+        expect_status(page, 200);
+        expect(page, strstr(page->body, "heron") == NULL && len_at(page, "data.messages") == (i == 0 ? 1 : 0));
+        expect(page, bool_at(page, "data.has_more") == (i == 0));
+    }
+    expect_status(operator(&v, "messages", "{\"message\":\"and now\"}"), 201);
+    expect_heard(l, "\"and now\"");
+    ck_assert_ptr_null(strstr(l->seen, "heron"));
+    struct listener *again = listen_to(&v);
+    expect_heard(again, ": here");
+    expect_status(post(&v, "messages/stream", "{\"message\":\"last\"}"), 200);
+    expect_heard(again, "\"last\"");
+    ck_assert(strstr(l->seen, "note") == NULL && strstr(again->seen, "note") == NULL);
+
+    expect(old, strcmp(header(old, "ETag"), header(thread(&v), "ETag")) != 0);
+    expect(old, int_at(old, "data.messages_count") == 32);
+    expect(after, int_at(thread(&v), "data.messages_count") == 35);
+}
+END_TEST
+
+START_TEST(a_note_changes_the_tag_of_the_thread)
+{
+    struct visitor v = visitor_new();
+    for (int i = 0; i < 3; i++) {
+        struct response *before = thread(&v);
+        char *tag = text("If-None-Match: %s", header(before, "ETag"));
+        char *path = text("/api/v1/conversations/%s?limit=100", v.conversation);
+        expect_status(http(server, .path = path, .key = operators, .headers = {tag}), 304);
+        expect_status(operator(&v, "notes", "{\"note\":\"n\"}"), 201);
+        struct response *after = http(server, .path = path, .key = operators, .headers = {tag});
+        expect_status(after, 200);
+        expect(after, len_at(after, "data.messages") == (size_t)i + 1);
+    }
+}
+END_TEST
+
+/* Notes and messages by turns, and each once, however they are paged. */
+START_TEST(a_thread_has_notes_among_its_messages)
+{
+    struct visitor v = visitor_new();
+    char *contents[9];
+    for (int i = 0; i < 9; i++) {
+        bool note = i % 3 != 1;
+        contents[i] = text("%s %d", note ? "note" : "operator", i);
+        expect_status(operator(&v, note ? "notes" : "messages", text("{\"%s\":\"%s\"}", note ? "note" : "message", contents[i])), 201);
+    }
+    for (int limit = 1; limit <= 10; limit++) {
+        char *cursor = text("after=%026d", 0);
+        for (int seen = 0; seen < 9;) {
+            struct response *r = operate("GET", text("conversations/%s?limit=%d&%s", v.conversation, limit, cursor), NULL);
+            int count = (int)len_at(r, "data.messages");
+            expect(r, count == (limit < 9 - seen ? limit : 9 - seen) && bool_at(r, "data.has_more") == (seen + count < 9));
+            for (int i = 0; i < count; i++, seen++) {
+                expect_str(r, text("data.messages.%d.content", i), contents[seen]);
+                expect(r, !strncmp(str_at(r, text("data.messages.%d.role", i)), contents[seen], 4));
+            }
+            cursor = text("after=%s", str_at(r, text("data.messages.%d.id", count - 1)));
+        }
+        cursor = "";
+        for (int left = 9; left > 0;) {
+            struct response *r = operate("GET", text("conversations/%s?limit=%d%s", v.conversation, limit, cursor), NULL);
+            int count = (int)len_at(r, "data.messages");
+            expect(r, count == (limit < left ? limit : left) && bool_at(r, "data.has_more") == (count < left));
+            left -= count;
+            expect_str(r, "data.messages.0.content", contents[left]);
+            cursor = text("&before=%s", str_at(r, "data.messages.0.id"));
+        }
+    }
+}
+END_TEST
+
+/* A page over 64 KiB is sent in pieces. */
+START_TEST(a_large_thread_has_its_notes_too)
+{
+    struct visitor v = visitor_new();
+    char *large = malloc(4001);
+    memset(large, 'n', 4000);
+    large[4000] = '\0';
+    for (int i = 0; i < 24; i++)
+        expect_status(operator(&v, i % 2 ? "notes" : "messages", text("{\"%s\":\"%s\"}", i % 2 ? "note" : "message", large)), 201);
+    struct response *r = thread(&v);
+    expect(r, r->body_size > 96000 && len_at(r, "data.messages") == 24 && !bool_at(r, "data.has_more"));
+    for (int i = 0; i < 24; i++)
+        expect_str(r, text("data.messages.%d.role", i), i % 2 ? "note" : "operator");
+}
+END_TEST
+
+START_TEST(a_note_is_written_once_under_its_key_though_the_writer_dies)
+{
+    struct visitor v = visitor_new();
+    for (int i = 0; i < 3; i++) {
+        char *path = text("/api/v1/conversations/%s/notes", v.conversation), *key = text("Idempotency-Key: k%d", i);
+        char *body = text("{\"note\":\"n%d\"}", i);
+        kill(server_process(server, "assayd: writer"), SIGKILL);
+        struct response *first = http(server, .method = "POST", .path = path, .key = operators, .headers = {JSON, key}, .body = body);
+        struct response *again = http(server, .method = "POST", .path = path, .key = operators, .headers = {JSON, key}, .body = body);
+        expect(first, first->status == 201 && header(first, "Idempotent-Replayed") == NULL);
+        expect(again, again->status == 201 && header(again, "Idempotent-Replayed") && !strcmp(again->body, first->body));
+        expect_error(http(server, .method = "POST", .path = path, .key = operators, .headers = {JSON, key}, .body = "{\"note\":\"x\"}"),
+                     422, "idempotency_key_reused");
+    }
+    struct response *r = thread(&v);
+    expect(r, len_at(r, "data.messages") == 3);
+    assay_ok(server, "check", NULL);
+}
+END_TEST
+
+START_TEST(a_bad_note_is_refused_and_names_the_field)
+{
+    static const char *const bad[][2] = {
+        {"{}", "note"}, {"{\"note\":\"\"}", "note"}, {"{\"note\":7}", "note"},
+        {"{\"note\":\"x\",\"name\":\"\"}", "name"}, {"{\"note\":\"x\",\"name\":[]}", "name"},
+    };
+    struct visitor v = visitor_new();
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        struct response *r = operator(&v, "notes", bad[i][0]);
+        expect_error(r, 422, "validation_failed");
+        expect(r, at(r, text("error.errors.%s", bad[i][1])) != NULL);
+    }
+    char *long_text = malloc(4002);
+    memset(long_text, 'x', 4001);
+    long_text[4001] = '\0';
+    expect_error(operator(&v, "notes", text("{\"note\":\"%s\"}", long_text)), 422, "validation_failed");
+    expect_status(operator(&v, "notes", text("{\"note\":\"%s\"}", long_text + 1)), 201);
+    expect_error(do_as(v.jwt, &v, "notes", "{\"note\":\"x\"}"), 401, "unauthorized");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("operators");
@@ -232,5 +397,11 @@ int main(void)
     tcase_add_test(tc, a_change_of_state_survives_the_writers_death);
     tcase_add_test(tc, a_visitor_sees_who_has_the_conversation);
     tcase_add_test(tc, a_name_has_1_to_80_characters);
+    tcase_add_test(tc, a_note_is_for_operators_alone);
+    tcase_add_test(tc, a_note_changes_the_tag_of_the_thread);
+    tcase_add_test(tc, a_thread_has_notes_among_its_messages);
+    tcase_add_test(tc, a_large_thread_has_its_notes_too);
+    tcase_add_test(tc, a_note_is_written_once_under_its_key_though_the_writer_dies);
+    tcase_add_test(tc, a_bad_note_is_refused_and_names_the_field);
     return harness_main(suite);
 }

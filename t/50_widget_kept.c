@@ -238,6 +238,7 @@ static const struct {
     {"GET", "conversations", "conversations:read"},
     {"GET", "conversations/%s", "conversations:read"},
     {"POST", "conversations/%s/messages", "conversations:write"},
+    {"POST", "conversations/%s/notes", "conversations:write"},
     {"POST", "conversations/%s/claim", "conversations:write"},
     {"POST", "conversations/%s/release", "conversations:write"},
     {"POST", "conversations/%s/close", "conversations:write"},
@@ -258,7 +259,7 @@ START_TEST(operators_need_their_scope_and_see_their_workspace_alone)
     char *path = text("/api/v1/%s", operated[_i].path);
     if (about_one)
         path = text("/api/v1/conversations/%s%s", v.conversation, strstr(operated[_i].path, "%s") + 2);
-    const char *body = writes ? "{\"message\":\"x\"}" : NULL;
+    const char *body = writes ? "{\"message\":\"x\",\"note\":\"x\"}" : NULL;
     expect_error(http(server, .method = operated[_i].method, .path = path, .key = "", .body = body, .headers = {JSON}), 401,
                  "unauthorized");
     expect_error(http(server, .method = operated[_i].method, .path = path, .key = server->key, .body = body, .headers = {JSON}), 403,
@@ -292,6 +293,7 @@ START_TEST(an_erased_visitor_is_gone_everywhere)
 {
     struct visitor v = visitor_new();
     post(&v, "messages", "{\"message\":\"forget me, walrus\"}");
+    expect_status(operate("POST", text("conversations/%s/notes", v.conversation), "{\"note\":\"walrus\"}"), 201);
     post(&v, "leads", "{\"email\":\"walrus@example.com\",\"name\":\"Wally\"}");
     post(&v, "events", "{\"event\":\"walrus\"}");
     post(&v, "satisfaction", "{\"rating\":1,\"comment\":\"walrus\"}");
@@ -308,6 +310,7 @@ START_TEST(an_erased_visitor_is_gone_everywhere)
     }
     expect_error(operate("GET", text("conversations/%s", v.conversation), NULL), 404, "not_found");
     expect_error(operate("POST", text("conversations/%s/messages", v.conversation), "{\"message\":\"x\"}"), 404, "not_found");
+    expect_error(operate("POST", text("conversations/%s/notes", v.conversation), "{\"note\":\"x\"}"), 404, "not_found");
     for (size_t i = 1; i < COUNT(surface) - 1; i++)
         if (strcmp(surface[i].path, "me") != 0)
             expect_error(as(&v, surface[i].method, surface[i].path, NULL), 401, "unauthorized");

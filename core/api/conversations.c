@@ -101,22 +101,40 @@ void ratings_list(struct request *r)
 
 /* ---- one ---- */
 
+/* The newest note, since a note changes nothing of the record. */
+static void note_mark(void *arg, enum store_status status, const struct store_note *n)
+{
+    uint64_t high, low;
+    (void)status;
+    if (n == NULL)
+        return;
+    ulid_halves(&n->id, &high, &low);
+    *(uint64_t *)arg = low;
+}
+
+static uint64_t notes_mark(struct request *r, const struct ulid *conversation)
+{
+    const struct store_messages_query newest = {.conversation = *conversation, .newest = true, .limit = 1};
+    uint64_t mark = 0;
+    store_note_each(r->store, &newest, note_mark, &mark);
+    return mark;
+}
+
 static void show(void *arg, enum store_status status, const struct store_conversation *c)
 {
-    static const struct ulid all;
     struct request *r = arg;
-    struct buf before = {0}, behind = {0};
+    struct buf before = {0};
     if (status != STORE_OK) {
         reply_store_error(r, status);
         return;
     }
     bool visitor = widget_is_typing(r, &c->id, TYPIST_VISITOR), operated = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
     const struct ulid id = c->id;
-    if (reply_etag(r, widget_tag(c, (visitor ? 1u : 0u) | (operated ? 2u : 0u))))
+    if (reply_etag(r, widget_tag(c, (visitor ? 1u : 0u) | (operated ? 2u : 0u) | notes_mark(r, &id) << 2)))
         return;
     buf_add(&before, c->json.p + 1, c->json.n - 2); /* without its braces */
     buf_printf(&before, ",\"visitor_typing\":%s,\"operator_typing\":%s,", visitor ? "true" : "false", operated ? "true" : "false");
-    widget_page_reply(r, &id, &all, r->values, &before, &behind);
+    conversation_page_reply(r, &id, &before);
     buf_free(&before);
 }
 
@@ -174,6 +192,47 @@ void conversations_reply(struct request *r)
     change->code = 201;
     if (request_idempotency(r, change))
         request_change(r, change, replied);
+}
+
+static void show_note(void *arg, enum store_status status, const struct store_note *n)
+{
+    struct request *r = arg;
+    struct buf body = {0};
+    if (status != STORE_OK) {
+        reply_store_error(r, status);
+        return;
+    }
+    render_note(n, &body);
+    widget_send(r, 201, &body);
+    buf_free(&body);
+}
+
+static void noted(struct request *r, const struct store_answer *answer)
+{
+    const struct store_change *change = r->state;
+    if (answer->status != STORE_OK) {
+        widget_refuse(r, answer->status);
+        return;
+    }
+    widget_replayed(r, answer);
+    store_note_get(r->store, &change->conversation, &answer->first, show_note, r);
+}
+
+void conversations_note(struct request *r)
+{
+    if (!r->values[NOTE_TEXT].sent) {
+        reply_invalid(r, "note", "is required: 1 to 4000 characters");
+        return;
+    }
+    struct store_change *change = change_new(r, CHANGE_NOTE);
+    if (change == NULL)
+        return;
+    change->text = r->values[NOTE_TEXT].text;
+    if (r->values[NOTE_NAME].sent)
+        change->name = r->values[NOTE_NAME].text;
+    change->code = 201;
+    if (request_idempotency(r, change))
+        request_change(r, change, noted);
 }
 
 static void show_record(void *arg, enum store_status status, const struct store_conversation *c)

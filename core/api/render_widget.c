@@ -121,6 +121,17 @@ void render_message(const struct store_message *m, struct buf *out, size_t *resu
     buf_adds(out, "}");
 }
 
+void render_note(const struct store_note *n, struct buf *out)
+{
+    member_id(out, "{\"id\":", &n->id);
+    buf_adds(out, ",\"role\":\"note\",\"content\":");
+    json_string(out, n->text);
+    member_number(out, ",\"author_id\":", n->key);
+    member_text(out, ",\"author_name\":", n->name);
+    member_time(out, ",\"created_at\":", n->created_at);
+    buf_adds(out, "}");
+}
+
 /* Where the record came from, as every record a visitor leaves begins. */
 static void member_source(struct buf *out, const struct ulid *id, const struct ulid *agent, const struct ulid *visitor,
                           const struct ulid *conversation)

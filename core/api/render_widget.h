@@ -19,6 +19,9 @@ void render_conversation(const struct store_conversation *c, struct buf *out);
  */
 void render_message(const struct store_message *m, struct buf *out, size_t *result_at, size_t *result_n);
 
+/* render_note(n, out): as operators see it, when it is read. */
+void render_note(const struct store_note *n, struct buf *out);
+
 void render_lead(const struct store_lead *l, struct buf *out);
 void render_event(const struct store_event_row *e, struct buf *out);
 void render_rating(const struct store_rating *r, struct buf *out);

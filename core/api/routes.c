@@ -114,6 +114,11 @@ static const struct field claim_fields[] = {
     [CLAIM_NAME] = {"name", FIELD_CHARS, NULL, 1, 80, NULL},
     {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
 };
+static const struct field note_fields[] = {
+    [NOTE_TEXT] = {"note", FIELD_CHARS, NULL, 1, 4000, NULL},
+    [NOTE_NAME] = {"name", FIELD_CHARS, NULL, 1, 80, NULL},
+    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+};
 #define ROWS_FIELDS                                                                                                                        \
     [ROWS_AGENT] = {"agent_id", FIELD_TEXT, NULL, 0, 64, NULL}, [ROWS_AFTER] = {"after", FIELD_TEXT, NULL, 0, 64, NULL},                   \
     [ROWS_SINCE] = {"since", FIELD_TEXT, NULL, 0, 64, NULL}, [ROWS_UNTIL] = {"until", FIELD_TEXT, NULL, 0, 64, NULL},                      \
@@ -194,6 +199,7 @@ const struct route routes[] = {
     {"GET", "/api/v1/conversations", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, conversations_fields, conversations_list},
     {"GET", "/api/v1/conversations/{id}", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0, page_fields, conversations_get},
     {"POST", "/api/v1/conversations/{id}/messages", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, ROUTE_IDEMPOTENT, reply_fields, conversations_reply},
+    {"POST", "/api/v1/conversations/{id}/notes", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, ROUTE_IDEMPOTENT, note_fields, conversations_note},
     {"POST", "/api/v1/conversations/{id}/claim", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, 0, claim_fields, conversations_claim},
     {"POST", "/api/v1/conversations/{id}/release", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, 0, NULL, conversations_release},
     {"POST", "/api/v1/conversations/{id}/close", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE, LIMITER_API, BODY_JSON, WIDGET_MAX, 0, NULL, conversations_close},

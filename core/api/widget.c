@@ -1,9 +1,12 @@
 #include "widget.h"
 
+#include "render_widget.h"
 #include "../process.h"
 #include "../typing.h"
 #include "../worker.h"
 #include "../http/json_out.h"
+
+#include <stdlib.h>
 
 struct store_change *widget_change(struct request *r, enum store_change_kind kind)
 {
@@ -116,10 +119,17 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
 #define WHOLE_MAX (64u << 10) /* bytes: what is larger is sent in pieces */
 #define FRAME 3               /* parts before and behind the messages */
 
+struct item {
+    struct ulid id;
+    struct str json; /* borrowed: until the loop turns */
+    bool note;
+};
+
 struct page {
-    struct ulid conversation, ids[WIDGET_MESSAGES_MAX];
-    struct str json[WIDGET_MESSAGES_MAX]; /* borrowed: until the loop turns */
-    size_t count, next;                   /* next: the first that no piece has had yet */
+    struct request *r;
+    struct ulid conversation;
+    struct item items[2 * WIDGET_MESSAGES_MAX];
+    size_t count, next; /* next: the first that no piece has had yet */
     enum store_status status;
     struct str before, behind; /* of a body in pieces: what no piece has had yet */
 };
@@ -131,21 +141,42 @@ static void add_message(void *arg, enum store_status status, const struct store_
         page->status = status;
         return;
     }
-    page->ids[page->count] = m->id;
-    page->json[page->count++] = m->json;
+    page->items[page->count++] = (struct item){.id = m->id, .json = m->json};
 }
 
-static void turn_round(struct page *page)
+static void add_note(void *arg, enum store_status status, const struct store_note *n)
 {
-    for (size_t i = 0, k = page->count; i + 1 < k; i++) {
-        const struct ulid id = page->ids[i];
-        const struct str json = page->json[i];
-        k--;
-        page->ids[i] = page->ids[k];
-        page->json[i] = page->json[k];
-        page->ids[k] = id;
-        page->json[k] = json;
+    struct page *page = arg;
+    struct buf json = {0};
+    if (n == NULL) {
+        if (status != STORE_NOT_FOUND && (status != STORE_OK || page->status == STORE_NOT_FOUND))
+            page->status = status;
+        return;
     }
+    render_note(n, &json);
+    if (buf_ok(&json))
+        page->items[page->count++] =
+            (struct item){.id = n->id, .json = api_copy(page->r, buf_view(&json)), .note = true};
+    else
+        page->status = STORE_IO;
+    buf_free(&json);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return memcmp(((const struct item *)a)->id.b, ((const struct item *)b)->id.b, ULID_BYTES);
+}
+
+/* In order, and no more of them than were asked for, at the end that the cursor is at. */
+static void page_order(struct page *page, const struct store_messages_query *q)
+{
+    qsort(page->items, page->count, sizeof(page->items[0]), by_id);
+    if (page->count <= q->limit)
+        return;
+    if (q->newest)
+        memmove(page->items, page->items + (page->count - q->limit), q->limit * sizeof(page->items[0]));
+    page->count = q->limit;
+    page->status = STORE_OK;
 }
 
 /* Zeros are below all ids: who knows no message yet asks so for the first ones. */
@@ -156,7 +187,7 @@ static bool after_given(struct request *r, struct ulid *out)
 }
 
 /* The messages, oldest first; false: 422 or 503 was replied. */
-static bool page_gather(struct request *r, const struct ulid *seen_after, const struct value *values, struct page *page)
+static bool page_gather(struct request *r, const struct ulid *seen_after, const struct value *values, bool notes, struct page *page)
 {
     struct store_messages_query q = {.conversation = page->conversation,
                                      .limit = values == NULL ? WIDGET_MESSAGES_INIT : (unsigned)values[PAGE_LIMIT].number};
@@ -166,12 +197,13 @@ static bool page_gather(struct request *r, const struct ulid *seen_after, const 
     if (memcmp(q.after.b, seen_after->b, ULID_BYTES) < 0)
         q.after = *seen_after;
     store_message_each(r->store, &q, add_message, page);
+    if (notes)
+        store_note_each(r->store, &q, add_note, page);
     if (page->status != STORE_OK && page->status != STORE_NOT_FOUND) {
         reply_store_error(r, page->status);
         return false;
     }
-    if (q.newest)
-        turn_round(page);
+    page_order(page, &q);
     return true;
 }
 
@@ -201,6 +233,22 @@ static void put_message(void *arg, enum store_status status, const struct store_
         buf_str(piece->out, m->json);
 }
 
+static void put_note(void *arg, enum store_status status, const struct store_note *n)
+{
+    struct piece *piece = arg;
+    piece->good = status == STORE_OK;
+    if (piece->good)
+        render_note(n, piece->out);
+}
+
+static void put_item(struct request *r, const struct page *page, const struct item *item, struct piece *piece)
+{
+    if (item->note)
+        store_note_get(r->store, &page->conversation, &item->id, put_note, piece);
+    else
+        store_message_get(r->store, &page->conversation, &item->id, put_message, piece);
+}
+
 /* A message is never another one, but may be erased before its reader takes it. */
 static bool page_more(struct request *r, struct buf *out)
 {
@@ -210,7 +258,7 @@ static bool page_more(struct request *r, struct buf *out)
     page->before.n = 0;
     while (page->next < page->count && out->n < REPLY_PIECE && piece.good) {
         buf_adds(out, page->next == 0 ? "" : ",");
-        store_message_get(r->store, &page->conversation, &page->ids[page->next++], put_message, &piece);
+        put_item(r, page, &page->items[page->next++], &piece);
     }
     if (page->next == page->count) {
         buf_str(out, page->behind);
@@ -235,15 +283,16 @@ static void page_send(struct request *r, struct page *page, const struct str *pa
     reply_pieces(r, 200, bytes, page_more);
 }
 
-void widget_page_reply(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
-                       const struct buf *before, const struct buf *behind)
+static void page_reply(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
+                       bool notes, const struct buf *before, const struct buf *behind)
 {
     struct str parts[2 * WIDGET_MESSAGES_MAX + 2 * FRAME];
     size_t count = 0;
     struct page *page = request_alloc(r, sizeof(*page));
+    page->r = r;
     page->conversation = *conversation;
     page->count = page->next = 0;
-    if (!page_gather(r, seen_after, values, page))
+    if (!page_gather(r, seen_after, values, notes, page))
         return;
     if (!buf_ok(before) || !buf_ok(behind)) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
@@ -255,7 +304,7 @@ void widget_page_reply(struct request *r, const struct ulid *conversation, const
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
             parts[count++] = STR(",");
-        parts[count++] = page->json[i];
+        parts[count++] = page->items[i].json;
     }
     parts[count++] = page->status == STORE_OK ? STR("],\"has_more\":true") : STR("],\"has_more\":false");
     parts[count++] = buf_view(behind);
@@ -263,6 +312,19 @@ void widget_page_reply(struct request *r, const struct ulid *conversation, const
     if (r->etag.p == NULL)
         reply_header(r, "cache-control", STR("no-store"));
     page_send(r, page, parts, count);
+}
+
+void widget_page_reply(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
+                       const struct buf *before, const struct buf *behind)
+{
+    page_reply(r, conversation, seen_after, values, false, before, behind);
+}
+
+void conversation_page_reply(struct request *r, const struct ulid *conversation, const struct buf *before)
+{
+    static const struct ulid all;
+    const struct buf behind = {0};
+    page_reply(r, conversation, &all, r->values, true, before, &behind);
 }
 
 /* ---- tags ---- */

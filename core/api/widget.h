@@ -22,12 +22,13 @@ enum { COUPON_CODE, COUPON_CART };
 enum { ROWS_AGENT, ROWS_AFTER, ROWS_SINCE, ROWS_UNTIL, ROWS_PER_PAGE, ROWS_STATUS /* of conversations alone */ };
 enum { REPLY_TEXT };
 enum { CLAIM_NAME };
+enum { NOTE_TEXT, NOTE_NAME };
 
 request_fn widget_init, widget_message, widget_messages, widget_stream, widget_read, widget_clear, widget_close, widget_request_human,
     widget_erase;
 request_fn widget_events, widget_lead, widget_typing, widget_rating, widget_coupon;
 request_fn conversations_list, conversations_get, conversations_reply, conversations_claim, conversations_release, conversations_typing;
-request_fn conversations_close, conversations_reopen;
+request_fn conversations_close, conversations_reopen, conversations_note;
 request_fn leads_list, events_list, ratings_list;
 
 /* widget_change(r, kind): a change of the request's visitor, or (API key) of its operator, in the request's memory. */
@@ -64,10 +65,11 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out);
  * widget_page_reply(r, conversation, seen_after, values, before, behind): 200 with the page of messages that after, before and limit ask
  * for (${values} NULL: the last WIDGET_MESSAGES_INIT), nothing up to ${seen_after} in it:
  * {"data":{${before}"messages":[…],"has_more":…${behind}}}. Or 422 or 503. However large the messages are, a client that does not read
- * keeps little memory.
+ * keeps little memory. conversation_page_reply: the same for an operator, with the notes among the messages.
  */
 void widget_page_reply(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
                        const struct buf *before, const struct buf *behind);
+void conversation_page_reply(struct request *r, const struct ulid *conversation, const struct buf *before);
 
 /* widget_tag(c, extra): the version that makes the ETag of what shows ${c}; ${extra}: whatever else it shows. */
 uint64_t widget_tag(const struct store_conversation *c, uint64_t extra);
