@@ -313,6 +313,9 @@ static void show_next(const struct demo *demo, const struct json *data)
     printf("    ID=$(curl -s -H \"Authorization: Bearer $KEY\" '%s/api/v1/conversations?per_page=10' | sed 's/^[^[]*\\[{\"id\":\"//; "
            "s/\".*//')\n",
            api);
+    printf("    curl -s -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' -d '{\"name\":\"Anna\"}' "
+           "%s/api/v1/conversations/$ID/claim\n",
+           api);
     printf("    curl -s -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' -d '{\"message\":\"Hello, a person here.\"}' "
            "%s/api/v1/conversations/$ID/messages\n\n",
            api);

@@ -327,9 +327,10 @@ static enum store_status row_at(struct store *s, MDB_txn *txn, enum store_rows r
     return status == STORE_OK ? row_render(s, rows, v, json) : status;
 }
 
-static enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w, enum store_rows rows, const struct store_rows_query *q)
+enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w, enum store_rows rows, const struct store_rows_query *q,
+                            const struct ulid *visitor)
 {
-    const struct ulid scope = ulid_none(&q->agent) ? scope_of_workspace(q->workspace) : q->agent;
+    const struct ulid scope = visitor != NULL ? *visitor : ulid_none(&q->agent) ? scope_of_workspace(q->workspace) : q->agent;
     struct ulid below = q->after, until;
     struct store_agent a;
     struct key from;
@@ -340,7 +341,7 @@ static enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w
         if (ulid_none(&below) || memcmp(until.b, below.b, ULID_BYTES) < 0)
             below = until;
     }
-    listed_prefix(&w->prefix, rows_of[rows].kind, &scope, rows == ROWS_CONVERSATIONS ? q->class : 0);
+    listed_prefix(&w->prefix, rows_of[rows].kind, &scope, rows == ROWS_CONVERSATIONS && visitor == NULL ? q->class : 0);
     if (ulid_none(&below))
         return walk_prefix(s, txn, w, DB_WIDGET, true);
     from.n = 0;
@@ -382,7 +383,7 @@ void store_rows_each(struct store *s, enum store_rows rows, const struct store_r
     size_t room = query->bytes == 0 ? SIZE_MAX : query->bytes;
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
-        status = rows_walk(s, txn, &w, rows, query);
+        status = rows_walk(s, txn, &w, rows, query, NULL);
     while (status == STORE_OK && (status = rows_next(&w, txn, rows, query, &gone, &id, &json)) == STORE_OK && left > 0 &&
            (json.n <= room || left == query->limit)) {
         left--;

@@ -108,6 +108,21 @@ bool lead_look(MDB_val value, struct lead_at *out)
     return true;
 }
 
+bool lead_said(MDB_val value, const struct ulid *visitor, struct str *email, struct str *name)
+{
+    struct lead lead;
+    size_t i = 0;
+    if (!lead_decode(value, &lead))
+        return false;
+    while (i < lead.l.senders_n && !ulid_eq(&lead.senders[i].visitor, visitor))
+        i++;
+    if (i == lead.l.senders_n)
+        return false;
+    *email = lead.senders[i].email;
+    *name = lead.senders[i].name;
+    return true;
+}
+
 /* A copy in t->copy; STORE_NOT_FOUND without one. */
 static enum store_status lead_load(struct store_txn *t, const struct ulid *id, struct lead *out)
 {

@@ -51,6 +51,12 @@ const char *store_status_text(enum store_status status);
 
 #include "synced.h"
 #include "lookup.h"
+/*
+ * store_pause_fn(arg): should the caller's loop turn now? Asked between parts of the work, each of well under a millisecond where what it
+ * reads is in memory.
+ */
+typedef bool store_pause_fn(void *arg);
+
 #include "widget.h"
 
 enum report_status { REPORT_PENDING, REPORT_DONE, REPORT_FAILED };
@@ -243,12 +249,6 @@ void store_project_find(struct store *s, uint64_t workspace, struct str name, st
 
 enum report_sort { REPORT_BY_ID, REPORT_BY_GENERATED_AT, REPORT_BY_URL, REPORT_BY_SCORE };
 enum project_sort { PROJECT_BY_CREATED_AT, PROJECT_BY_NAME };
-
-/*
- * store_pause_fn(arg): should the caller's loop turn now? Asked between parts of the work, each of well under a millisecond where what it
- * reads is in memory.
- */
-typedef bool store_pause_fn(void *arg);
 
 struct store_list_query {
     uint64_t workspace;

@@ -197,6 +197,41 @@ struct store_rows_query {
 typedef void store_row_fn(void *arg, enum store_status status, const struct ulid *id, struct str json);
 void store_rows_each(struct store *s, enum store_rows rows, const struct store_rows_query *query, store_row_fn *each, void *arg);
 
+/* ---- search in conversations ---- */
+
+#define STORE_NEEDLE_CHARS 200 /* of what is searched for */
+#define STORE_SEARCH_ROWS 100  /* that a page may have */
+
+/*
+ * BY_TEXT: what was said in the conversation, the notes and their authors' names included. BY_VISITOR:
+ * the addresses and names that its visitor left, or the visitor's id. Upper and lower case and accents
+ * make no difference.
+ */
+enum store_search_by { SEARCH_BY_TEXT, SEARCH_BY_VISITOR };
+
+struct store_search {
+    struct store_rows_query rows; /* which conversations */
+    enum store_search_by by;
+    struct str needle; /* UTF-8 */
+    /* the text in the ${result} of a message (see store_message_fn), borrowed from that or from ${room}, which it may fill */
+    struct str (*text)(struct str result, struct buf *room);
+    uint64_t budget; /* how many messages, notes, leads and conversations may be looked at, about */
+    store_pause_fn *pause; /* where it says true, the answer is STORE_AGAIN: the same query, asked again, goes on; NULL: all at once */
+    void *pause_arg;
+    bool stopped; /* out: the budget was spent before the page was full */
+    /* the store's own, all zero at first: what was found, the conversation under way, and how far it is in that */
+    struct ulid found[STORE_SEARCH_ROWS], at, below;
+    size_t count;
+    unsigned stage;
+};
+
+/*
+ * store_conversation_search(s, query, each, arg): as store_rows_each, of conversations; or once with
+ * STORE_AGAIN and NULL. A conversation is looked at whole, so the budget may be exceeded by one. Where
+ * the page or the budget ends it, ${each} is given the id behind which to go on, with no JSON.
+ */
+void store_conversation_search(struct store *s, struct store_search *query, store_row_fn *each, void *arg);
+
 /* event_pack(out, kind, payload, at): append a row to the data of a CHANGE_EVENTS. */
 void event_pack(struct buf *out, struct str kind, struct str payload, int64_t at);
 

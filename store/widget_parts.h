@@ -113,6 +113,14 @@ bool lead_look(MDB_val value, struct lead_at *out);
 /* lead_remove(t, id, scope): what the visitor ${scope} said, and the lead with its last sender; any other scope: the lead as a whole. */
 void lead_remove(struct store_txn *t, const struct ulid *id, const struct ulid *scope);
 void kept_remove(struct store_txn *t, enum listed_kind kind, const struct ulid *id);
+/* lead_said(value, visitor, email, name): what that sender of a lead said; false when it is malformed or not a sender. Borrowed. */
+bool lead_said(MDB_val value, const struct ulid *visitor, struct str *email, struct str *name);
+/*
+ * rows_walk(s, txn, w, rows, q, visitor): to the first entry of the list that ${q} asks for; of that visitor's alone, whatever their
+ * agent and class, unless NULL. STORE_NOT_FOUND: there is none.
+ */
+enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w, enum store_rows rows, const struct store_rows_query *q,
+                            const struct ulid *visitor);
 /* rows_json(rows, value, agent, visitor, out): the JSON and the owners in a listed record; false when it is malformed. */
 bool rows_json(enum store_rows rows, MDB_val value, struct ulid *agent, struct ulid *visitor, struct str *out);
 

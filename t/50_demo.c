@@ -121,6 +121,20 @@ static void expect_chat(void)
     expect_status(r, 200);
 }
 
+/* The lines by which an operator answers, one after the other; a visitor is there. */
+static void expect_operators_lines_to_work(void)
+{
+    char *script = text("cd '%s'; KEY=$(cat var/demo.key)", server->dir);
+    char *said = text("%s", demo->said), *rest = said;
+    for (char *line; (line = strsep(&rest, "\r\n")) != NULL;)
+        if (!strncmp(line, "    ID=$(", 9) || strstr(line, "/conversations/$ID/") != NULL)
+            script = text("%s\n%s", script, line);
+    struct run run = run_program("/bin/sh", "-c", script, NULL);
+    ck_assert_msg(run.status == 0 && strstr(run.out, "\"claimed_name\":\"Anna\"") && strstr(run.out, "\"role\":\"operator\""),
+                  "%s: %s%s", script, run.out, run.err);
+    free(said);
+}
+
 START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays_until_ctrl_c)
 {
     static const char *const says[] = {" / 100", "to mend: ", " high", "SEO", "Performance", "Security", "Miscellaneous", "found: "};
@@ -141,8 +155,10 @@ START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays
     expect(r, int_at(r, "data.issues.high") > 0 && int_at(r, "data.issues.medium") > 0 && int_at(r, "data.issues.low") > 0);
     expect(r, int_at(r, "data.issues.passed") > 5);
     expect_said(text("%lld", (long long)int_at(r, "data.score")));
-    if (system("curl --version >/dev/null 2>&1") == 0)
+    if (system("curl --version >/dev/null 2>&1") == 0) {
         expect_curl_lines_to_work();
+        expect_operators_lines_to_work();
+    }
     ck_assert(stat(text("%s/var/demo.key", server->dir), &st) == 0 && (st.st_mode & 0777) == 0600);
     stop_with_ctrl_c();
 }

@@ -1,5 +1,9 @@
 #include "render_widget.h"
 #include "../http/json_out.h"
+#include "../http/json_scan.h"
+#include "../http/json_span.h"
+
+#include <json-c/json.h>
 
 static void member_id(struct buf *out, const char *name, const struct ulid *id)
 {
@@ -119,6 +123,26 @@ void render_message(const struct store_message *m, struct buf *out, size_t *resu
     }
     member_time(out, ",\"created_at\":", m->created_at);
     buf_adds(out, "}");
+}
+
+/* A text with escapes is decoded, which most are not. */
+struct str render_message_text(struct str result, struct buf *room)
+{
+    enum json_verdict verdict;
+    struct str name, value, text = {NULL, 0};
+    if (!json_span_member(&result, &name, &value) || json_span_text(value, &text))
+        return text;
+    buf_reset(room);
+    buf_adds(room, "[");
+    buf_str(room, value);
+    buf_adds(room, "]");
+    struct json_object *array = json_scan_parse(buf_view(room), JSON_SCAN_DEPTH, &verdict);
+    struct json_object *string = array == NULL ? NULL : json_object_array_get_idx(array, 0);
+    buf_reset(room);
+    if (string != NULL)
+        buf_add(room, json_object_get_string(string), (size_t)json_object_get_string_len(string));
+    json_object_put(array);
+    return buf_view(room);
 }
 
 void render_note(const struct store_note *n, struct buf *out)

@@ -22,6 +22,9 @@ void render_message(const struct store_message *m, struct buf *out, size_t *resu
 /* render_note(n, out): as operators see it, when it is read. */
 void render_note(const struct store_note *n, struct buf *out);
 
+/* render_message_text(result, room): the text in the part at result_at, borrowed from that or from ${room}, which it fills. */
+struct str render_message_text(struct str result, struct buf *room);
+
 void render_lead(const struct store_lead *l, struct buf *out);
 void render_event(const struct store_event_row *e, struct buf *out);
 void render_rating(const struct store_rating *r, struct buf *out);

@@ -57,6 +57,8 @@ static const char *const typing_statuses[] = {"on", "off", NULL};
 static const char *const ratings[] = {"1", "2", "3", "4", "5", "positive", "negative", NULL}; /* widget_leave.c */
 static const char *const conversation_statuses[] = {"open", "waiting", "claimed", "closed", NULL}; /* enum conversation_status */
 
+static const char *const by_text_or_visitor[] = {"text", "visitor", NULL}; /* enum store_search_by */
+
 static const struct field init_fields[] = {
     [INIT_AGENT] = {"agent_id", FIELD_TEXT, NULL, 1, 64, NULL}, /* the first: session_agent_of_body */
     [INIT_PAGE_URL] = {"page_url", FIELD_TEXT, NULL, 0, 0, NULL},
@@ -127,6 +129,8 @@ static const struct field rows_fields[] = {ROWS_FIELDS, {NULL, FIELD_TEXT, NULL,
 static const struct field conversations_fields[] = {
     ROWS_FIELDS,
     [ROWS_STATUS] = {"status", FIELD_CHOICE, conversation_statuses, 0, 0, NULL},
+    [ROWS_SEARCH] = {"search", FIELD_CHARS, NULL, 0, STORE_NEEDLE_CHARS, NULL},
+    [ROWS_SEARCH_BY] = {"search_by", FIELD_CHOICE, by_text_or_visitor, 0, 0, "text"},
     {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
 };
 
