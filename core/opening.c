@@ -46,6 +46,7 @@ struct store *opening_store(struct process *p)
                                     .mode = STORE_WRITE,
                                     .must_exist = p->store_known,
                                     .renderer = &render_records,
+                                    .rates = true,
                                     .good = p->conf->reports_good,
                                     .decent = p->conf->reports_decent,
                                     .without_copy = !p->conf->store_copy_before_upgrade,

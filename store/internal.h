@@ -130,7 +130,8 @@ struct store {
     uint64_t rows_made; /* how often the rows of a view, or names, were begun anew */
     uint64_t page_mark;   /* the list asked for last, and how many steps to its page were taken before a pause: see page.h */
     unsigned page_steps;
-    unsigned good, decent; /* the bounds that results are brought to; both 0: whatever they are */
+    bool rates;            /* results are brought to these bounds */
+    unsigned good, decent;
     bool rated;            /* all were */
     bool rendered;         /* every record is by this renderer */
     struct fresh *fresh;   /* what was rendered for the snapshot: see render.c */

@@ -37,7 +37,7 @@ static enum report_result result_of(const struct store *s, int score)
 /* An auditor that a reload of the configuration let finish grades by the bounds of before. */
 enum report_result rate_result(const struct store *s, int score, enum report_result sent)
 {
-    return s->good == 0 && s->decent == 0 ? sent : result_of(s, score);
+    return s->rates ? result_of(s, score) : sent;
 }
 
 static void rate(struct store_txn *t, uint64_t id)
@@ -60,7 +60,7 @@ bool rate_step(struct store_txn *t)
     struct key k;
     uint64_t ids[SLICE];
     const struct store *s = t->s;
-    if ((s->good == 0 && s->decent == 0) || s->rated || t->error != STORE_OK || txn_upkeep_rests(t))
+    if (!s->rates || s->rated || t->error != STORE_OK || txn_upkeep_rests(t))
         return false;
     if (rating_read(t->s, t->mdb, &r) != STORE_OK) {
         txn_fail(t, 0, "the record of grading bounds");
@@ -86,7 +86,7 @@ bool rate_step(struct store_txn *t)
 bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after)
 {
     struct rating_record r;
-    if ((s->good == 0 && s->decent == 0) || s->rated || rating_read(s, txn, &r) != STORE_OK)
+    if (!s->rates || s->rated || rating_read(s, txn, &r) != STORE_OK)
         return false;
     *after = r.good == s->good && r.decent == s->decent ? r.after : 0; /* others' end is where these begin */
     return *after != RATED;

@@ -212,6 +212,7 @@ enum store_status store_open(const struct store_options *options, struct store *
     s->renderer = options->renderer;
     s->txn.s = s;
     s->dying_snapshot = (size_t)-1;
+    s->rates = options->rates;
     s->good = options->good;
     s->decent = options->decent;
     s->sparing = options->mode == STORE_READ && options->sparing;

@@ -181,9 +181,10 @@ struct store_options {
     store_stage_fn *stage;
     void *progress_arg;
     /*
-     * the scores from which a result is good, or decent: reports that were graded by others are brought to these by CHANGE_PURGE; both 0:
-     * they stay as they are
+     * the scores from which a result is good, or decent. With ${rates} CHANGE_PURGE brings the results of reports that were graded by
+     * others to these; without it results stay as they are.
      */
+    bool rates;
     unsigned good, decent;
     /*
      * for tests: how large the parts of the reports' index get, so that small stores have many, and the bytes from which one is kept in

@@ -140,9 +140,18 @@ struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size
 {
     char why[512];
     struct store *s;
-    const struct store_options o = {.dir = dir, .map_size = map_size, .max_readers = 64, .mode = mode, .renderer = &kit_renderer,
-                                    .segment_rows = kit_segment_rows, .chunk_shift = kit_chunk_shift, .log_entries = kit_log_entries,
-                                    .part_bytes = kit_part_bytes, .good = kit_good, .decent = kit_decent};
+    const struct store_options o = {.dir = dir,
+                                    .map_size = map_size,
+                                    .max_readers = 64,
+                                    .mode = mode,
+                                    .renderer = &kit_renderer,
+                                    .segment_rows = kit_segment_rows,
+                                    .chunk_shift = kit_chunk_shift,
+                                    .log_entries = kit_log_entries,
+                                    .part_bytes = kit_part_bytes,
+                                    .rates = kit_good != 0 || kit_decent != 0,
+                                    .good = kit_good,
+                                    .decent = kit_decent};
     enum store_status status = store_open(&o, &s, why, sizeof(why));
     if (status != STORE_OK)
         kit_fail(__FILE__, __LINE__, "store_open", why);
