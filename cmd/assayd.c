@@ -113,6 +113,25 @@ static bool keep_arguments(struct master_options *options, const char **sets)
     return kept;
 }
 
+/* How many certificates and keys cannot be used. ${warn}: warnings too; else the master logs them. */
+static int try_tls(const struct conf *conf, bool warn)
+{
+    struct tls tls;
+    char *said = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&said, &size);
+    int mistakes = out == NULL ? 1 : tls_load(conf, &tls, out);
+    if (out == NULL || fclose(out) != 0) {
+        fputs("assayd: out of memory\n", stderr);
+        return 1;
+    }
+    tls_free(&tls);
+    if (warn || mistakes > 0)
+        fputs(said, stderr);
+    free(said);
+    return mistakes;
+}
+
 static int serve(struct arguments *arguments)
 {
     struct master_options *options = &arguments->options;
@@ -122,9 +141,7 @@ static int serve(struct arguments *arguments)
         fprintf(stderr, "assayd: the configuration has %d mistake%s\n", mistakes, mistakes == 1 ? "" : "s");
         return EXIT_CONFIGURATION;
     }
-    struct tls tls;
-    mistakes = tls_load(conf, &tls, stderr);
-    tls_free(&tls);
+    mistakes = try_tls(conf, arguments->test);
     if (mistakes > 0) {
         conf_free(conf);
         return EXIT_CONFIGURATION;

@@ -148,10 +148,7 @@ static int open_tcp(struct listener *l, const char *address, size_t slots, char 
     while (l->count < slots)
         if (add_slot(l, &sa, len) != 0)
             return refuse_bind(why, why_size, l, address, &sa);
-    if (listen_hear(l) != 0)
-        return refuse_bind(why, why_size, l, address, &sa);
-    name_tcp(l, &sa, len);
-    return 0;
+    return listen_hear(l) != 0 ? refuse_bind(why, why_size, l, address, &sa) : 0;
 }
 
 static int open_unix(struct listener *l, const char *address, char *why, size_t why_size)
@@ -230,8 +227,6 @@ static int adopt(struct listener *l, struct listen_given *g, const char *address
         return refuse(why, why_size, address, strerror(errno));
     if (sa.ss_family == AF_UNIX)
         snprintf(l->url, sizeof(l->url), "%s", address);
-    else
-        name_tcp(l, &sa, len);
     if (!l->shared && listen_grow(l, slots) != 0)
         return refuse(why, why_size, address, strerror(errno));
     return 0;
@@ -267,7 +262,7 @@ int listen_open(const struct conf *conf, struct listen_given *given, size_t give
     *count = 0;
     for (size_t i = 0; i < conf->listen_count && result == 0; i++) {
         struct listener *l = &out[(*count)++];
-        *l = (struct listener){.tls = conf->listen[i].tls_certificate[0] != '\0', .conf_index = i};
+        *l = (struct listener){.conf_index = i};
         const char *address = conf->listen[i].address;
         result = open_or_adopt(l, find_given(given, given_count, address, false), address, conf->workers, why, why_size);
     }
@@ -283,7 +278,20 @@ int listen_open(const struct conf *conf, struct listen_given *given, size_t give
         listen_close(out, *count);
         *count = 0;
     }
+    listen_apply(out, *count, conf);
     return result;
+}
+
+void listen_apply(struct listener *listeners, size_t count, const struct conf *conf)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct listener *l = &listeners[i];
+        struct sockaddr_storage sa = {0};
+        socklen_t len = sizeof(sa);
+        l->tls = !l->internal && conf->listen[l->conf_index].tls_certificate[0] != '\0';
+        if (getsockname(l->fds[0], (struct sockaddr *)&sa, &len) == 0 && sa.ss_family != AF_UNIX)
+            name_tcp(l, &sa, len);
+    }
 }
 
 int listen_grow(struct listener *l, size_t slots)

@@ -28,6 +28,12 @@ struct listen_given {
 int listen_open(const struct conf *conf, struct listen_given *given, size_t given_count, struct listener *out, size_t *count, char *why,
                 size_t why_size);
 
+/*
+ * listen_apply(listeners, count, conf): set what a reload may change in open listeners: whether each
+ * speaks TLS, and its URL. ${conf} has the addresses they were opened for. listen_open calls it.
+ */
+void listen_apply(struct listener *listeners, size_t count, const struct conf *conf);
+
 /* listen_options(fd): what a listening socket hands on to what it accepts; nothing on a Unix socket, which has no such options. */
 void listen_options(int fd);
 

@@ -370,19 +370,19 @@ static void reload(struct master *m)
     }
     m->hup_waits = false;
     struct conf *conf = read_again(m);
-    if (conf == NULL)
-        return;
-    bool bound = slots_bind(m, conf->workers) == 0;
-    if (!bound)
-        log_error("reload refused: no sockets for %u workers: %s", conf->workers, strerror(errno));
+    bool bound = conf != NULL && slots_bind(m, conf->workers) == 0;
+    if (conf != NULL && !bound)
+        log_error("reload refused: workers: no sockets for %u of them: %s", conf->workers,
+                  strerror(errno));
     bound = bound && fit_descriptors(m, conf) == 0;
     if (!bound || generation_new(m, conf) == NULL) {
-        if (bound)
-            log_error("reload refused: see above; the old configuration goes on");
+        log_error(
+            "reload refused: no change of the configuration is applied, and the old one goes on");
         slots_unbind(m);
         conf_free(conf);
         return;
     }
+    listen_apply(m->listeners, m->listeners_count, conf);
     slots_change(m);
     if (seats_make(m) != 0) {
         log_error("reload failed: out of memory");

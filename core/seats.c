@@ -32,8 +32,14 @@ struct generation *generation_new(struct master *m, struct conf *conf)
     bool ok = mistakes != NULL && g != NULL && tls_load(conf, &g->tls, mistakes) == 0;
     if (mistakes != NULL)
         fclose(mistakes);
-    for (char *line = ok || said == NULL ? NULL : strtok(said, "\n"); line != NULL; line = strtok(NULL, "\n"))
-        log_error("%s", line);
+    for (char *line = said == NULL ? NULL : strtok(said, "\n"); line != NULL;
+         line = strtok(NULL, "\n"))
+        if (ok)
+            log_warn("%s", line);
+        else
+            log_error("%s%s", m->generation == NULL ? "" : "reload refused: ", line);
+    if (mistakes == NULL || g == NULL)
+        log_error("configuration: out of memory");
     free(said);
     if (!ok) {
         free(g);
@@ -149,11 +155,10 @@ static struct child *fork_child(struct master *m, const struct seat *seat)
     }
     score_set(c->score->slots, m->slots);
     c->born_ms = now;
-    c->conf = master_conf(m);
     c->process = (struct process){.role = seat->role,
                                   .index = seat->index,
                                   .generation = m->generation->number,
-                                  .conf = c->conf,
+                                  .conf = master_conf(m),
                                   .scoreboard = m->scoreboard,
                                   .score = c->score,
                                   .tls = &m->generation->tls,
@@ -370,7 +375,7 @@ static void watch_one(struct master *m, struct child *c, uint64_t now)
 {
     uint64_t beat = score_get(c->score->heartbeat_ms), busy = score_get(c->score->busy_since_ms);
     bool syncing = c->process.role == ROLE_WRITER && score_get(c->score->phase) == PHASE_SYNCING;
-    if (c->draining && now - c->told_ms > c->conf->drain_timeout_ms + 1000u) {
+    if (c->draining && now - c->told_ms > master_conf(m)->drain_timeout_ms + 1000u) {
         log_warn("%s %u (pid %d) did not drain in time: killed", role_name(c->process.role), c->process.index, c->pid);
         kill(c->pid, SIGKILL);
     } else if (syncing && busy != 0 && now > busy && now - busy > SYNC_ALARM_MS) {
@@ -384,7 +389,6 @@ static void watch_one(struct master *m, struct child *c, uint64_t now)
         kill(c->pid, SIGKILL);
     } else
         c->alarmed = c->alarmed && syncing;
-    (void)m;
 }
 
 void seats_watch(struct master *m)

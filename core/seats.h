@@ -23,7 +23,6 @@ struct child {
     pid_t pid;
     struct process process;
     struct score *score;
-    struct conf *conf; /* of its generation; shared, counted */
     uint64_t born_ms, told_ms;
     bool draining, stopping, alarmed;
     struct child *next;

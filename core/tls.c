@@ -1,5 +1,7 @@
 #include "tls.h"
 
+#include "tls_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/err.h>
@@ -39,14 +41,16 @@ static bool has_tls(const struct conf *conf, size_t i)
 
 /* ---- the master's part: bytes ---- */
 
-/* the files of a listener's certificates; "" where there is no second */
+/* The files of a listener's certificates ("" where there is no second), and their options. */
 struct paths {
-    const char *certificate, *key;
+    const char *certificate, *key, *certificate_option, *key_option;
 };
 
 static struct paths paths_of(const struct conf_listen *l, size_t pair)
 {
-    return pair == 0 ? (struct paths){l->tls_certificate, l->tls_key} : (struct paths){l->tls_second_certificate, l->tls_second_key};
+    return pair == 0 ? (struct paths){l->tls_certificate, l->tls_key, "certificate", "key"}
+                     : (struct paths){l->tls_second_certificate, l->tls_second_key,
+                                      "second_certificate", "second_key"};
 }
 
 /* The whole file, straight to where it stays. */
@@ -68,19 +72,23 @@ static bool read_file(const char *path, struct pem *to)
     return got == 0;
 }
 
+static bool read_told(size_t i, const char *option, const char *path, struct pem *to,
+                      FILE *mistakes)
+{
+    if (read_file(path, to))
+        return true;
+    fprintf(mistakes, "listen.%zu.tls.%s: %s: the file cannot be read: %s\n", i, option, path,
+            strerror(errno));
+    return false;
+}
+
 static bool read_pair(const struct conf *conf, size_t i, size_t pair, struct tls_secrets *to, FILE *mistakes)
 {
     struct paths paths = paths_of(&conf->listen[i], pair);
-    const char *what = NULL;
-    if (paths.certificate[0] == '\0')
-        return true;
-    if (!read_file(paths.certificate, &to->listen[i].pair[pair].certificate))
-        what = "the certificate cannot be read";
-    else if (!read_file(paths.key, &to->listen[i].pair[pair].key))
-        what = "the key cannot be read";
-    if (what != NULL)
-        fprintf(mistakes, "listen %s: %s (%s, %s): %s\n", conf->listen[i].address, what, paths.certificate, paths.key, strerror(errno));
-    return what == NULL;
+    return paths.certificate[0] == '\0' ||
+           (read_told(i, paths.certificate_option, paths.certificate,
+                      &to->listen[i].pair[pair].certificate, mistakes) &&
+            read_told(i, paths.key_option, paths.key, &to->listen[i].pair[pair].key, mistakes));
 }
 
 /* how many of a listener's files cannot be used */
@@ -177,37 +185,63 @@ static int no_password(char *to, int size, int writing, void *arg)
     return -1; /* nobody is there to type one */
 }
 
-static bool use_chain(SSL_CTX *ctx, BIO *bio)
+/* Why OpenSSL does not accept what it could read; it has a reason of its own. */
+#define NOT_ACCEPTED "OpenSSL does not accept it"
+
+/* The certificate and its chain. What is wrong with them, or NULL. */
+static const char *use_chain(SSL_CTX *ctx, BIO *bio, const struct pem *pem)
 {
     X509 *cert = PEM_read_bio_X509_AUX(bio, NULL, no_password, NULL);
-    bool ok = cert != NULL && SSL_CTX_use_certificate(ctx, cert) == 1;
+    const char *what = cert == NULL ? tls_certificate_why(pem->bytes, pem->size) : NULL;
+    if (what == NULL && SSL_CTX_use_certificate(ctx, cert) != 1)
+        what = NOT_ACCEPTED;
     X509_free(cert);
-    while (ok && (cert = PEM_read_bio_X509(bio, NULL, no_password, NULL)) != NULL)
+    while (what == NULL && (cert = PEM_read_bio_X509(bio, NULL, no_password, NULL)) != NULL)
         if (SSL_CTX_add0_chain_cert(ctx, cert) != 1) {
             X509_free(cert);
-            ok = false;
+            what = NOT_ACCEPTED;
         }
-    if (ok && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
-        return false;
-    if (ok)
-        ERR_clear_error(); /* the end of the file */
-    return ok;
+    if (what == NULL && ERR_GET_REASON(ERR_peek_last_error()) !=
+                            PEM_R_NO_START_LINE) /* not just the end of the file */
+        what = "a certificate of the chain is damaged or cut off; copy the whole file again";
+    return what;
 }
 
-static bool use_key(SSL_CTX *ctx, BIO *bio)
+static bool is_in_chain(SSL_CTX *ctx, EVP_PKEY *key)
+{
+    STACK_OF(X509) *chain = NULL;
+    SSL_CTX_get0_chain_certs(ctx, &chain);
+    for (int i = 0; i < sk_X509_num(chain); i++)
+        if (X509_check_private_key(sk_X509_value(chain, i), key) == 1)
+            return true;
+    return false;
+}
+
+static const char *use_key(SSL_CTX *ctx, BIO *bio, const struct pem *pem)
 {
     EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
-    bool ok = key != NULL && SSL_CTX_use_PrivateKey(ctx, key) == 1 && SSL_CTX_check_private_key(ctx) == 1;
+    const char *what = NULL;
+    if (key == NULL)
+        what = tls_key_why(pem->bytes, pem->size);
+    else if (X509_check_private_key(SSL_CTX_get0_certificate(ctx), key) != 1)
+        what = is_in_chain(ctx, key) ? "the key belongs to a later certificate of the "
+                                       "certificate's file; put that one first there"
+                                     : "the key does not match the certificate; give the key that "
+                                       "the certificate was made for";
+    else if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
+        what = NOT_ACCEPTED;
     EVP_PKEY_free(key);
-    return ok;
+    return what;
 }
 
-static bool use_bytes(SSL_CTX *ctx, const struct pem *pem, bool (*use)(SSL_CTX *ctx, BIO *bio))
+static const char *use_bytes(SSL_CTX *ctx, const struct pem *pem,
+                             const char *(*use)(SSL_CTX *ctx, BIO *bio, const struct pem *pem))
 {
+    ERR_clear_error();
     BIO *bio = BIO_new_mem_buf(pem->bytes, (int)pem->size);
-    bool ok = bio != NULL && use(ctx, bio);
+    const char *what = bio == NULL ? "memory is short" : use(ctx, bio, pem);
     BIO_free(bio);
-    return ok;
+    return what;
 }
 
 /* HTTP/1.1 is all there is; who offers only others is told so */
@@ -234,43 +268,78 @@ static bool set_up(SSL_CTX *ctx, const struct tls_secrets *secrets, size_t i)
     return ok;
 }
 
-/* what is wrong with a listener's pair, or NULL */
-static const char *use_pair(SSL_CTX *ctx, const struct tls_secrets *secrets, size_t i, size_t pair)
-{
-    if (!use_bytes(ctx, &secrets->listen[i].pair[pair].certificate, use_chain))
-        return "the certificate cannot be used";
-    if (!use_bytes(ctx, &secrets->listen[i].pair[pair].key, use_key))
-        return "the key cannot be used, or is not the certificate's";
-    return NULL;
-}
-
 static int kind_of_key(const SSL_CTX *ctx)
 {
     const X509 *cert = SSL_CTX_get0_certificate(ctx);
     return cert == NULL ? EVP_PKEY_NONE : EVP_PKEY_get_base_id(X509_get0_pubkey(cert));
 }
 
+/* An expired certificate is used all the same: without it the listener would not work either. */
+static void warn_of_dates(const SSL_CTX *ctx, size_t i, const struct paths *paths, FILE *mistakes)
+{
+    const X509 *cert = SSL_CTX_get0_certificate(ctx);
+    bool early = X509_cmp_time(X509_get0_notBefore(cert), NULL) > 0,
+         late = X509_cmp_time(X509_get0_notAfter(cert), NULL) < 0;
+    struct tm at = {0};
+    char date[32] = "?";
+    if (!early && !late)
+        return;
+    if (ASN1_TIME_to_tm(late ? X509_get0_notAfter(cert) : X509_get0_notBefore(cert), &at) == 1)
+        strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &at);
+    fprintf(mistakes, "listen.%zu.tls.%s: %s: the certificate %s %s, and clients refuse it; %s\n",
+            i, paths->certificate_option, paths->certificate,
+            late ? "expired on" : "is not valid before", date,
+            late ? "renew it, and reload" : "check the clock of this host");
+}
+
+/* A mistake about one file of a listener; OpenSSL's reason is told where ours says nothing. */
+static void tell(size_t i, const char *option, const char *path, const char *what, FILE *mistakes)
+{
+    char reason[256] = "";
+    unsigned long code = strcmp(what, NOT_ACCEPTED) == 0 ? ERR_get_error() : 0;
+    if (code != 0)
+        ERR_error_string_n(code, reason, sizeof(reason));
+    fprintf(mistakes, "listen.%zu.tls.%s: %s: %s%s%s\n", i, option, path, what,
+            code == 0 ? "" : ": ", reason);
+}
+
+/* ${first}: the kind of key of the listener's first certificate, or EVP_PKEY_NONE. */
+static bool use_pair(SSL_CTX *ctx, const struct tls_secrets *secrets, size_t i, size_t pair,
+                     const struct paths *paths, int first, FILE *mistakes)
+{
+    const char *option = paths->certificate_option, *path = paths->certificate;
+    const char *what = use_bytes(ctx, &secrets->listen[i].pair[pair].certificate, use_chain);
+    if (what == NULL && kind_of_key(ctx) == first)
+        what = "its key is of the same kind as the first certificate's, which it would replace; "
+               "give one of another kind, or none";
+    if (what == NULL) {
+        warn_of_dates(ctx, i, paths, mistakes);
+        what = use_bytes(ctx, &secrets->listen[i].pair[pair].key, use_key);
+        option = paths->key_option;
+        path = paths->key;
+    }
+    if (what != NULL)
+        tell(i, option, path, what, mistakes);
+    return what == NULL;
+}
+
 static SSL_CTX *open_one(const struct conf_listen *l, const struct tls_secrets *secrets, size_t i, FILE *mistakes)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
-    struct paths paths = paths_of(l, 0);
-    const char *what = ctx == NULL || !set_up(ctx, secrets, i) ? "TLS cannot be set up" : NULL;
     int first = EVP_PKEY_NONE;
-    for (size_t pair = 0; what == NULL && pair < PAIRS && paths_of(l, pair).certificate[0] != '\0'; pair++) {
-        paths = paths_of(l, pair);
-        what = use_pair(ctx, secrets, i, pair);
-        if (what == NULL && pair > 0 && kind_of_key(ctx) == first)
-            what = "its key is of the same kind as the first certificate's, which it would replace";
+    bool ok = ctx != NULL && set_up(ctx, secrets, i);
+    if (!ok)
+        tell(i, "certificate", l->tls_certificate, NOT_ACCEPTED, mistakes);
+    for (size_t pair = 0; ok && pair < PAIRS; pair++) {
+        struct paths paths = paths_of(l, pair);
+        if (paths.certificate[0] == '\0')
+            continue;
+        ok = use_pair(ctx, secrets, i, pair, &paths, first, mistakes);
         first = kind_of_key(ctx);
     }
-    if (what == NULL)
-        return ctx;
-    char reason[256] = "";
-    unsigned long code = ERR_get_error();
-    if (code != 0)
-        ERR_error_string_n(code, reason, sizeof(reason));
     ERR_clear_error();
-    fprintf(mistakes, "listen %s: %s (%s, %s)%s%s\n", l->address, what, paths.certificate, paths.key, code == 0 ? "" : ": ", reason);
+    if (ok)
+        return ctx;
     SSL_CTX_free(ctx);
     return NULL;
 }

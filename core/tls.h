@@ -19,7 +19,7 @@ struct tls {
 
 /*
  * tls_load(conf, out, mistakes): read them all, and have a child try them; how many cannot be used, a sentence each to ${mistakes}. Nothing
- * is kept then. tls_free(t) lets go of them.
+ * is kept then. An expired certificate gets a sentence, and is used. tls_free(t) lets go of them.
  */
 int tls_load(const struct conf *conf, struct tls *out, FILE *mistakes);
 void tls_free(struct tls *t);
