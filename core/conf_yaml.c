@@ -90,6 +90,39 @@ static void judge_event(struct reading *reading, const yaml_event_t *event, stru
 }
 
 /*
+ * The column, from 1, of a tab that YAML does not take: in the indentation of the line of ${mark}, or at
+ * ${mark}, whose column counts characters. 0: there is none.
+ */
+static size_t tab_column(const struct reading *reading, yaml_mark_t mark)
+{
+    const char *at = reading->text, *end = at + reading->size;
+    for (size_t line = 0; line < mark.line && at != NULL; line++)
+        at = (at = memchr(at, '\n', (size_t)(end - at))) == NULL ? NULL : at + 1;
+    if (at == NULL)
+        return 0;
+    for (const char *p = at; p < end && (*p == ' ' || *p == '\t'); p++)
+        if (*p == '\t')
+            return (size_t)(p - at) + 1;
+    for (size_t column = 0; at < end; at++)
+        if (((unsigned char)*at & 0xc0) != 0x80 && column++ == mark.column)
+            return *at == '\t' ? column : 0;
+    return 0;
+}
+
+static void tell_not_yaml(struct reading *reading, const yaml_parser_t *parser)
+{
+    bool unreadable = parser->error == YAML_READER_ERROR;
+    struct conf_place place =
+        place_at(reading, unreadable ? parser->mark.line : parser->problem_mark.line);
+    size_t tab = unreadable ? 0 : tab_column(reading, parser->problem_mark);
+    if (tab > 0)
+        conf_mistake(reading->build, place, "not YAML: a tab in column %zu; use spaces", tab);
+    else
+        conf_mistake(reading->build, place, "not YAML: %s",
+                     parser->problem == NULL ? "out of memory" : parser->problem);
+}
+
+/*
  * First pass, over events: what the document API does not tell. Anchors and aliases are refused rather than bounded, so nothing can stand
  * in two places; tags, because no value needs one; a second
  * document, because only one would count. False when the file is not YAML, has an alias or is nested too deep: then there is nothing to
@@ -101,9 +134,7 @@ static bool pass_events(struct reading *reading, yaml_parser_t *parser)
     for (;;) {
         yaml_event_t event;
         if (!yaml_parser_parse(parser, &event)) {
-            size_t line = parser->error == YAML_READER_ERROR ? parser->mark.line : parser->problem_mark.line;
-            conf_mistake(reading->build, place_at(reading, line), "not YAML: %s",
-                         parser->problem == NULL ? "out of memory" : parser->problem);
+            tell_not_yaml(reading, parser);
             return false;
         }
         judge_event(reading, &event, &seen);
@@ -253,7 +284,8 @@ static bool parser_start(yaml_parser_t *parser, const char *text, size_t size)
 
 void conf_yaml_read(struct conf_build *build, const char *path, bool lineless, const char *text, size_t size)
 {
-    struct reading reading = {.build = build, .file = path, .lineless = lineless};
+    struct reading reading = {
+        .build = build, .file = path, .lineless = lineless, .text = text, .size = size};
     yaml_parser_t parser;
     bool walkable = parser_start(&parser, text, size) && pass_events(&reading, &parser);
     yaml_parser_delete(&parser);
