@@ -124,8 +124,16 @@ void conf_sample(FILE *out)
     struct conf *conf;
     if (conf_load(NULL, false, NULL, 0, out, &conf) != 0)
         return;
-    fputs("# Configuration of assayd. Every option is here with its default, so any line may be left out.\n"
-          "# Check with `assayd -t`; after a change, HUP applies options marked reload, the others need a restart.\n\n",
+    fputs("# Configuration of assayd, with every option. One that is left out has the default that "
+          "its\n"
+          "# comment names. The values here are the defaults, except:\n",
+          out);
+    for (size_t i = 0; i < conf_options_count; i++)
+        if (conf_options[i].sample != NULL)
+            fprintf(out, "#     %s: %s\n", conf_options[i].key, conf_options[i].sample);
+    fputs("# Check with `assayd -t`. HUP applies changed options marked reload; where one marked "
+          "restart has\n"
+          "# changed too, it applies none.\n\n",
           out);
     struct dump dump = {.conf = conf, .out = out, .comments = true};
     dump_all(&dump);

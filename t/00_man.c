@@ -67,6 +67,49 @@ START_TEST(the_packages_configuration_is_the_sample)
 }
 END_TEST
 
+static char *dump_of(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct conf *conf;
+    ck_assert_int_eq(conf_load(path, true, NULL, 0, stderr, &conf), 0);
+    FILE *out = open_memstream(&text, &size);
+    ck_assert_ptr_nonnull(out);
+    conf_dump(conf, out);
+    ck_assert_int_eq(fclose(out), 0);
+    conf_free(conf);
+    return text;
+}
+
+/* What a line of the packages' configuration sets other than the default is lost with the line. */
+START_TEST(the_packages_configuration_names_the_values_that_are_no_defaults)
+{
+    char *file = source_file("packaging/assay.yaml", false), *rest_of_sample = NULL, *rest = NULL;
+    char *sample = dump_of(SRCDIR "/packaging/assay.yaml"), *defaults = dump_of(NULL);
+    char *body = strstr(file, "\n\n"), *b = strtok_r(defaults, "\n", &rest);
+    int different = 0;
+    ck_assert_ptr_nonnull(body);
+    *body = '\0'; /* the comment at the head */
+    for (char *a = strtok_r(sample, "\n", &rest_of_sample); a != NULL;
+         a = strtok_r(NULL, "\n", &rest_of_sample)) {
+        ck_assert_ptr_nonnull(b);
+        char *key = a + strspn(a, " -");
+        key[strcspn(key, ":")] = '\0';
+        b[strspn(b, " -") + strlen(key)] = '\0';
+        ck_assert_msg(strcmp(key, b + strspn(b, " -")) == 0, "%s and %s", key, b);
+        if (strcmp(key + strlen(key) + 1, b + strspn(b, " -") + strlen(key) + 1) != 0) {
+            assert_has(file, key);
+            different++;
+        }
+        b = strtok_r(NULL, "\n", &rest);
+    }
+    ck_assert_int_gt(different, 0);
+    free(file);
+    free(sample);
+    free(defaults);
+}
+END_TEST
+
 /* A line of help, "--name TEXT: what it is for", as the page has it: name and help on lines of their own. */
 static void assert_option(const char *page, const char *line)
 {
@@ -240,6 +283,7 @@ int main(void)
 {
     Suite *suite = suite_create("man");
     TCase *tcase = tcase_create("man");
+    tcase_add_test(tcase, the_packages_configuration_names_the_values_that_are_no_defaults);
     tcase_add_test(tcase, every_option_is_in_assay_yaml_5_with_type_default_and_help);
     tcase_add_test(tcase, the_packages_configuration_is_the_sample);
     tcase_add_test(tcase, every_sub_command_and_option_is_in_assay_1);
