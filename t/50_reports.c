@@ -226,6 +226,40 @@ START_TEST(a_page_that_cannot_be_graded_is_201_failed_with_its_code)
 }
 END_TEST
 
+/* Whoever meets the guard is told which option of the operator's opens what it closes. */
+static const struct {
+    const char *url;   /* refused as it is */
+    const char *leads; /* or a page that leads there */
+    const char *option;
+} closed[] = {
+    {"http://10.1.2.3/", "/to-ten", "audit.allow_private"},
+    {"http://[fd00::1]/", "/to-fd", "audit.allow_private"},
+    {"http://printer.local/", "/to-local", "audit.allow_private"},
+    {"http://127.0.0.1:22/", "/to-ssh", "audit.ports"},
+    {"https://example.com:8443/", "/to-8443", "audit.ports"},
+};
+
+START_TEST(a_refusal_of_the_guard_names_the_option_that_opens_it)
+{
+    const char *url = closed[_i].url, *option = closed[_i].option;
+    struct response *r = http_post(server, "/api/v1/reports", form("url", url, NULL));
+    expect_status(r, 422);
+    expect(r, strstr(str_at(r, "error.errors.url.0"), option) &&
+                  strstr(str_at(r, "error.errors.url.0"), "operator"));
+    origin_page(origin, closed[_i].leads, 302, text("Location: %s\r\n", url), "");
+    r = http_post(server, "/api/v1/reports",
+                  form("url", origin_url(origin, closed[_i].leads), NULL));
+    expect_str(r, "data.error.code", "address_forbidden");
+    expect(r, strstr(str_at(r, "data.error.message"), option) &&
+                  strstr(str_at(r, "data.error.message"), "operator"));
+    expect(r, str_at(r, "data.error.message")[strlen(str_at(r, "data.error.message")) - 1] ==
+                  '.'); /* not cut */
+    struct run run = assay(server, "audit", url, NULL);
+    ck_assert_msg(run.status == 2 && strstr(run.out, option), "%d: %s%s", run.status, run.out,
+                  run.err);
+}
+END_TEST
+
 /* ${count} times ${piece}; lives until the test ends. */
 static char *repeated(const char *piece, size_t count)
 {
@@ -469,6 +503,8 @@ int main(void)
     tcase_add_test(tcase, a_wait_that_runs_out_answers_201_pending);
     tcase_add_test(tcase, a_held_post_is_answered_as_soon_as_the_report_is_done);
     tcase_add_loop_test(tcase, preferences_are_read_as_rfc_7240_says, 0, COUNT(preferences));
+    tcase_add_loop_test(tcase, a_refusal_of_the_guard_names_the_option_that_opens_it, 0,
+                        COUNT(closed));
     tcase_add_loop_test(tcase, a_page_that_cannot_be_graded_is_201_failed_with_its_code, 0, COUNT(failures));
     tcase_add_test(tcase, hostile_pages_cost_their_own_reports_only);
     tcase_add_test(tcase, a_page_behind_tls_that_is_none_fails_with_tls_failed);

@@ -128,7 +128,13 @@ static enum guard_host judge_name(struct str host, const struct conf *conf, cons
     enum guard_host class = class_of_name(host, conf);
     if (class != GUARD_HOST_REFUSED)
         return class;
-    *why = "The host is a name of this machine or of a private network, which may not be graded. Use a public host name.";
+    *why = is_reserved_name(host)
+               ? "Hosts below .local and .internal are not graded. Use a public host name, or an "
+                 "address "
+                 "that the server's operator allows with the option audit.allow_private."
+               : "The host name is private. Use a public one, or ask the server's operator to "
+                 "allow its "
+                 "address with the option audit.allow_private.";
     return GUARD_HOST_REFUSED;
 }
 
@@ -139,7 +145,8 @@ enum guard_host guard_host_judge(const char *host, const struct conf *conf, cons
         return judge_name(str_of(host), conf, why);
     if (!guard_ip_denied(&ip) || cidr_list_has(&conf->audit_allow_private, &ip))
         return GUARD_HOST_FINE;
-    *why = "The address is private or reserved, and may not be graded. Use a public address or host name.";
+    *why = "The address is private or reserved. Use a public one, or ask the server's operator to "
+           "allow this one with the option audit.allow_private.";
     return GUARD_HOST_REFUSED;
 }
 

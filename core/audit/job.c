@@ -96,7 +96,9 @@ static const struct {
     [FETCH_UNVERIFIED] = {"tls_failed", "The host's certificate does not verify, and no connection could be made without it."},
     [FETCH_TIMEOUT] = {"timeout", "The page did not come in time."},
     [FETCH_TOO_LARGE] = {"too_large", "The page, or its header, is larger than can be graded."},
-    [FETCH_FORBIDDEN] = {"address_forbidden", "The host's address is private or reserved, and may not be graded."},
+    [FETCH_FORBIDDEN] = {"address_forbidden",
+                         "The host's address is private or reserved. The server's operator can allow it "
+                         "with the option audit.allow_private."},
     [FETCH_NOT_HTML] = {"not_html", "The URL leads to something that is not an HTML page."},
     [FETCH_MEMORY] = {"too_complex", "The page needs more memory to grade than it may have."},
 };

@@ -211,7 +211,9 @@ static bool judge(CURLU *u, struct url *out, const struct conf *conf, const char
     }
     if (!guard_port_open(out->port, conf)) {
         out->forbidden = true;
-        *why = "The URL's port is not one that may be graded.";
+        *why =
+            "The URL's port is not open to grading. Use a URL without a port, or ask the server's "
+            "operator to open this one with the option audit.ports.";
         return false;
     }
     enum guard_host host = guard_host_judge(out->host, conf, why);
