@@ -126,7 +126,7 @@ int client_open(const struct conf *conf, struct client **out, char *why, size_t 
     }
     struct store_options options = {.dir = conf->data_dir,
                                     .map_size = conf->store_map_size,
-                                    .max_readers = 16 * conf->workers + 256,
+                                    .max_readers = CONF_STORE_READERS,
                                     .mode = c->live ? STORE_READ : STORE_WRITE,
                                     .without_copy = !conf->store_copy_before_upgrade,
                                     .now_ms = clock_wall_ms(),

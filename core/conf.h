@@ -18,6 +18,9 @@
 
 #define CONF_LISTEN_MAX 16
 #define CONF_PORTS_MAX 16
+#define CONF_WORKERS_MAX 512
+/* of the store's table of readers, which stays as the first process made it, while a reload may raise workers */
+#define CONF_STORE_READERS (16 * CONF_WORKERS_MAX + 256)
 
 struct conf_listen {
     char *address;                   /* host:port, [v6]:port or unix:/path */

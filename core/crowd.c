@@ -21,7 +21,8 @@ struct share {
 };
 
 struct crowd {
-    size_t size, near, shares; /* bytes; and a power of two */
+    size_t size, shares; /* bytes; and a power of two */
+    _Atomic size_t near; /* a reload may raise it */
     uint64_t seed[2];
     uint32_t births; /* the master's */
     _Atomic uint32_t top; /* places up to here were in use */
@@ -34,9 +35,14 @@ struct crowd {
 
 /* ---- the table ---- */
 
+static size_t near_of(unsigned workers)
+{
+    return NEAR + 4 * (size_t)workers;
+}
+
 struct crowd *crowd_new(size_t connections, unsigned workers)
 {
-    size_t shares = 1024, near = NEAR + 4 * (size_t)workers;
+    size_t shares = 1024, near = near_of(workers);
     while (shares < SPARE * connections || shares < 2 * near)
         shares *= 2;
     size_t size = sizeof(struct crowd) + shares * sizeof(struct share);
@@ -51,6 +57,16 @@ struct crowd *crowd_new(size_t connections, unsigned workers)
     c->near = near;
     c->shares = shares;
     return c;
+}
+
+bool crowd_fit(struct crowd *c, size_t connections, unsigned workers)
+{
+    size_t near = near_of(workers);
+    if (SPARE * connections > c->shares || 2 * near > c->shares)
+        return false;
+    if (near > c->near)
+        c->near = near;
+    return true;
 }
 
 void crowd_free(struct crowd *c)

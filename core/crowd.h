@@ -25,6 +25,12 @@ struct crowd;
  * crowd_free: unmap; NULL does nothing.
  */
 struct crowd *crowd_new(size_t connections, unsigned workers);
+/*
+ * crowd_fit(crowd, connections, workers): the master's call, at a reload: make it do for so many. False,
+ * and nothing is changed: crowd_new made it too small for them.
+ */
+bool crowd_fit(struct crowd *crowd, size_t connections, unsigned workers)
+    __attribute__((warn_unused_result));
 void crowd_free(struct crowd *crowd);
 
 /* crowd_enter(crowd, place), crowd_leave(crowd, place): the master's, before it forks a process and when it has reaped it. */

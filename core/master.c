@@ -26,6 +26,7 @@
 
 #define LOOK_EVERY_MS 250
 #define DRAINING_GENERATIONS 3
+#define CROWD_LEAST 65536 /* so far a reload may raise max_connections; its table takes 4 MiB at most */
 #define TELL_TIME_MS 5000 /* between two words to the service manager that a start, or a stop, takes its time */
 
 static int refuse(const char *what, const char *path, const char *reason)
@@ -177,7 +178,8 @@ static int make_run_files(struct master *m)
     if (m->traffic == NULL || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
     m->typing = typing_new();
-    m->crowd = crowd_new(conf->max_connections, conf->workers);
+    m->crowd = crowd_new(conf->max_connections > CROWD_LEAST ? conf->max_connections : CROWD_LEAST,
+                         conf->workers);
     if (m->typing == NULL || m->crowd == NULL)
         return refuse("cannot start", "shared memory", strerror(errno));
     return make_limits(m);
@@ -351,6 +353,11 @@ static struct conf *read_again(struct master *m)
     int wrong = conf_load(o->conf_path, o->conf_required, o->sets, o->set_count, mistakes, &conf);
     if (wrong == 0)
         wrong = conf_reload_refusals(master_conf(m), conf, mistakes);
+    if (wrong == 0 && !crowd_fit(m->crowd, conf->max_connections, conf->workers)) {
+        fprintf(mistakes, "max_connections: raising it from %u to %u needs a restart\n",
+                master_conf(m)->max_connections, conf->max_connections);
+        wrong = 1;
+    }
     fclose(mistakes);
     if (wrong != 0) {
         for (char *line = strtok(said, "\n"); line != NULL; line = strtok(NULL, "\n"))
@@ -382,6 +389,7 @@ static void reload(struct master *m)
         conf_free(conf);
         return;
     }
+    raise_descriptors(conf);
     listen_apply(m->listeners, m->listeners_count, conf);
     slots_change(m);
     if (seats_make(m) != 0) {

@@ -42,7 +42,7 @@ struct store *opening_store(struct process *p)
     struct store *store;
     struct store_options options = {.dir = p->conf->data_dir,
                                     .map_size = p->conf->store_map_size,
-                                    .max_readers = 16 * p->conf->workers + 256,
+                                    .max_readers = CONF_STORE_READERS,
                                     .mode = STORE_WRITE,
                                     .must_exist = p->store_known,
                                     .renderer = &render_records,

@@ -31,7 +31,7 @@ static void open_store(struct worker *w)
     char why[512];
     struct store_options options = {.dir = w->conf->data_dir,
                                     .map_size = w->conf->store_map_size,
-                                    .max_readers = 16 * w->conf->workers + 256,
+                                    .max_readers = CONF_STORE_READERS,
                                     .mode = STORE_READ,
                                     .sparing = true,
                                     .renderer = &render_records};

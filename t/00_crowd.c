@@ -45,6 +45,20 @@ START_TEST(no_more_than_so_many_are_let_in_over_all_processes)
 }
 END_TEST
 
+START_TEST(it_can_be_made_to_do_for_more_workers_and_not_for_more_than_its_room)
+{
+    ck_assert(crowd_fit(crowd, 1024, 400));
+    ck_assert(!crowd_fit(crowd, 1000000, 4));
+    uint32_t share;
+    for (unsigned place = 0; place < 600; place++) { /* one address, in more processes than four workers have */
+        crowd_enter(crowd, place);
+        ck_assert(arrives(place, ADDRESS, 600, &share) && share != 0);
+    }
+    crowd_enter(crowd, 600);
+    ck_assert(!arrives(600, ADDRESS, 600, &share));
+}
+END_TEST
+
 START_TEST(what_a_process_held_is_given_back_when_it_is_gone)
 {
     uint32_t share;
@@ -228,6 +242,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, no_more_than_so_many_are_let_in_over_all_processes);
+    tcase_add_test(tcase, it_can_be_made_to_do_for_more_workers_and_not_for_more_than_its_room);
     tcase_add_test(tcase, what_a_process_held_is_given_back_when_it_is_gone);
     tcase_add_test(tcase, addresses_are_counted_apart_and_over_all_processes);
     tcase_add_test(tcase, many_addresses_that_come_and_go_leave_no_trace);
