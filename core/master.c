@@ -389,7 +389,6 @@ static void reload(struct master *m)
         conf_free(conf);
         return;
     }
-    raise_descriptors(conf);
     listen_apply(m->listeners, m->listeners_count, conf);
     slots_change(m);
     if (seats_make(m) != 0) {
