@@ -1,9 +1,12 @@
 #include "queue.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
 
 #define BUCKETS 65536
-#define HOSTS 4096
+#define HOST_BUCKETS 16384
+#define LANE_BUCKETS 1024
 /* how deep a turn looks into one workspace's lane for a job whose host is free */
 #define LOOK_AHEAD 64
 
@@ -11,25 +14,38 @@ struct queue_list {
     struct queue_job *first, *last;
 };
 
-/* a workspace's waiting jobs: those somebody waits for, and the others */
+/* a workspace with jobs */
 struct queue_lane {
     uint64_t workspace;
-    struct queue_list list[2]; /* [0] hurried */
-    struct queue_lane *next;   /* ring of lanes that have waiting jobs */
-    size_t waiting;
+    struct queue_list list[2];        /* those that wait; [0] hurried */
+    struct queue_lane *next, *prev;   /* ring of lanes that have waiting jobs */
+    struct queue_lane *next_same;
+    size_t waiting, out, withdrawn;   /* the latter among those that are out */
+    uint16_t out_at[QUEUE_AUDITORS];
+};
+
+/* a host with jobs, known by a keyed hash of its name, so that nobody can choose whom to share its two places with */
+struct queue_host {
+    uint64_t hash;
+    struct queue_host *next_same;
+    size_t jobs;
+    unsigned running;
 };
 
 struct queue {
     unsigned auditors, capacity;
+    uint64_t seed; /* of the hosts' hash */
     struct {
         bool there;
         bool alone;             /* holds a job that runs alone */
         bool named;             /* said which of its jobs it dies of */
         unsigned alone_waiting; /* such jobs that wait: the others let it run empty first */
         unsigned running;
+        struct queue_list out;
     } auditor[QUEUE_AUDITORS];
-    uint8_t host_running[HOSTS]; /* a shared cell only makes two hosts share their two */
     struct queue_job *bucket[BUCKETS];
+    struct queue_host *host[HOST_BUCKETS];
+    struct queue_lane *lane[LANE_BUCKETS];
     struct queue_lane *turn; /* the lane before the one whose turn it is */
     bool stuck;              /* none may go, until one comes in, leaves or is added that may, or an auditor comes */
     uint64_t highest;        /* report that was ever added: what is created is above it, and need not be looked for */
@@ -43,6 +59,11 @@ struct queue *queue_new(unsigned auditors, unsigned capacity)
         return NULL;
     q->auditors = auditors;
     q->capacity = capacity;
+    if (getrandom(&q->seed, sizeof(q->seed), GRND_NONBLOCK) != (ssize_t)sizeof(q->seed)) { /* early at boot */
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        q->seed = (uint64_t)now.tv_nsec * 0x9E3779B97F4A7C15u ^ (uint64_t)now.tv_sec;
+    }
     return q;
 }
 
@@ -56,112 +77,195 @@ void queue_free(struct queue *q)
     free(q);
 }
 
-static uint32_t hash_host(struct str url)
+/* ---- hosts ---- */
+
+static uint64_t hash_host(const struct queue *q, struct str url)
 {
-    /* FNV-1a over what stands between "://" and the port, or the next "/", "?" or "#"; the colons of an IPv6 address are within brackets */
-    uint32_t h = 2166136261u;
+    /* of what stands between "://" and the port, or the next "/", "?" or "#"; the colons of an IPv6 address are within brackets */
+    uint64_t h = q->seed;
     size_t at = 0;
     while (at + 3 <= url.n && memcmp(url.p + at, "://", 3) != 0)
         at++;
     at = at + 3 <= url.n ? at + 3 : 0;
     const char end = at < url.n && url.p[at] == '[' ? ']' : ':';
-    for (; at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#' && url.p[at] != end; at++)
-        h = (h ^ (uint8_t)url.p[at]) * 16777619u;
-    return h ^ h >> 15;
+    for (; at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#' && url.p[at] != end; at++) {
+        h = (h ^ (uint8_t)url.p[at]) * 0x9E3779B97F4A7C15u;
+        h ^= h >> 32;
+    }
+    return h;
 }
+
+/* found or made; NULL: out of memory */
+static struct queue_host *host_of(struct queue *q, struct str url)
+{
+    uint64_t hash = hash_host(q, url);
+    struct queue_host **bucket = &q->host[hash % HOST_BUCKETS], *host = *bucket;
+    while (host != NULL && host->hash != hash)
+        host = host->next_same;
+    if (host != NULL)
+        return host;
+    host = calloc(1, sizeof(*host));
+    if (host == NULL)
+        return NULL;
+    host->hash = hash;
+    host->next_same = *bucket;
+    *bucket = host;
+    return host;
+}
+
+static void host_drop_idle(struct queue *q, struct queue_host *host)
+{
+    struct queue_host **at = &q->host[host->hash % HOST_BUCKETS];
+    if (host->jobs > 0)
+        return;
+    while (*at != host)
+        at = &(*at)->next_same;
+    *at = host->next_same;
+    free(host);
+}
+
+static unsigned auditor_of(const struct queue *q, const struct queue_job *job)
+{
+    return (unsigned)(job->host->hash % q->auditors);
+}
+
+/* ---- lanes ---- */
+
+static struct queue_lane *lane_find(struct queue *q, uint64_t workspace)
+{
+    struct queue_lane *lane = q->lane[workspace % LANE_BUCKETS];
+    while (lane != NULL && lane->workspace != workspace)
+        lane = lane->next_same;
+    return lane;
+}
+
+/* found or made; NULL: out of memory */
+static struct queue_lane *lane_of(struct queue *q, uint64_t workspace)
+{
+    struct queue_lane *lane = lane_find(q, workspace);
+    if (lane != NULL || (lane = calloc(1, sizeof(*lane))) == NULL)
+        return lane;
+    lane->workspace = workspace;
+    lane->next_same = q->lane[workspace % LANE_BUCKETS];
+    q->lane[workspace % LANE_BUCKETS] = lane;
+    return lane;
+}
+
+static void lane_drop_idle(struct queue *q, struct queue_lane *lane)
+{
+    struct queue_lane **at = &q->lane[lane->workspace % LANE_BUCKETS];
+    if (lane->waiting > 0 || lane->out > 0)
+        return;
+    while (*at != lane)
+        at = &(*at)->next_same;
+    *at = lane->next_same;
+    free(lane);
+}
+
+/* last in turn */
+static void ring_join(struct queue *q, struct queue_lane *lane)
+{
+    if (q->turn == NULL) {
+        lane->next = lane->prev = lane;
+    } else {
+        lane->next = q->turn->next;
+        lane->prev = q->turn;
+        lane->next->prev = q->turn->next = lane;
+    }
+    q->turn = lane;
+}
+
+static void ring_leave(struct queue *q, struct queue_lane *lane)
+{
+    lane->prev->next = lane->next;
+    lane->next->prev = lane->prev;
+    if (q->turn == lane)
+        q->turn = lane->prev == lane ? NULL : lane->prev;
+}
+
+/* ---- lists ---- */
+
+static void list_first(struct queue_list *list, struct queue_job *job)
+{
+    job->prev = NULL;
+    job->next = list->first;
+    *(list->first != NULL ? &list->first->prev : &list->last) = job;
+    list->first = job;
+}
+
+static void list_last(struct queue_list *list, struct queue_job *job)
+{
+    job->next = NULL;
+    job->prev = list->last;
+    *(list->last != NULL ? &list->last->next : &list->first) = job;
+    list->last = job;
+}
+
+static void list_take(struct queue_list *list, struct queue_job *job)
+{
+    *(job->prev != NULL ? &job->prev->next : &list->first) = job->next;
+    *(job->next != NULL ? &job->next->prev : &list->last) = job->prev;
+}
+
+/* ---- jobs ---- */
 
 static struct queue_job **bucket_of(struct queue *q, uint64_t report)
 {
     return &q->bucket[(report * 0x9E3779B97F4A7C15u >> 32) % BUCKETS];
 }
 
-static struct queue_lane *lane_of(struct queue *q, uint64_t workspace)
+static bool has_share(const struct queue *q, const struct queue_lane *lane, unsigned a)
 {
-    struct queue_lane *l = q->turn;
-    if (l != NULL)
-        do {
-            if (l->workspace == workspace)
-                return l;
-            l = l->next;
-        } while (l != q->turn);
-    l = calloc(1, sizeof(*l));
-    if (l == NULL)
-        return NULL;
-    l->workspace = workspace;
-    if (q->turn == NULL) {
-        q->turn = l->next = l;
-    } else {
-        l->next = q->turn->next;
-        q->turn->next = l;
-        q->turn = l; /* last in turn */
-    }
-    return l;
-}
-
-static void lane_drop(struct queue *q, struct queue_lane *lane)
-{
-    struct queue_lane *before = lane;
-    while (before->next != lane)
-        before = before->next;
-    before->next = lane->next;
-    if (q->turn == lane)
-        q->turn = before == lane ? NULL : before;
-    free(lane);
+    unsigned free_places = q->capacity - q->auditor[a].running, held = lane->out_at[a];
+    return held == 0 || (free_places > 1 && held < QUEUE_SHARE * free_places);
 }
 
 static bool may_go(const struct queue *q, const struct queue_job *job)
 {
-    unsigned a = job->host % q->auditors;
-    if (!q->auditor[a].there || q->auditor[a].alone || q->host_running[job->host % HOSTS] >= QUEUE_PER_HOST)
+    unsigned a = auditor_of(q, job);
+    if (!q->auditor[a].there || q->auditor[a].alone || job->host->running >= QUEUE_PER_HOST)
         return false;
     if (job->alone)
         return q->auditor[a].running == 0;
-    return q->auditor[a].alone_waiting == 0 && q->auditor[a].running < q->capacity;
+    return q->auditor[a].alone_waiting == 0 && q->auditor[a].running < q->capacity && has_share(q, job->lane, a);
 }
 
-static bool wait_in_lane(struct queue *q, struct queue_job *job)
+static struct queue_list *list_of(const struct queue_job *job)
 {
-    struct queue_lane *lane = lane_of(q, job->workspace);
-    if (lane == NULL)
-        return false;
-    struct queue_list *list = &lane->list[job->hurried ? 0 : 1];
-    job->lane = lane;
-    job->auditor = -1;
-    if (job->alone) {
-        /* at the head: everybody else of its auditor waits for it, so it must be seen */
-        job->prev = NULL;
-        job->next = list->first;
-        *(list->first != NULL ? &list->first->prev : &list->last) = job;
-        list->first = job;
-    } else {
-        job->next = NULL;
-        job->prev = list->last;
-        *(list->last != NULL ? &list->last->next : &list->first) = job;
-        list->last = job;
-    }
-    lane->waiting++;
-    q->auditor[job->host % q->auditors].alone_waiting += job->alone;
+    return &job->lane->list[job->hurried ? 0 : 1];
+}
+
+static void wait_in_lane(struct queue *q, struct queue_job *job)
+{
+    if (job->alone) /* everybody else of its auditor waits for it, so it must be seen */
+        list_first(list_of(job), job);
+    else
+        list_last(list_of(job), job);
+    if (job->lane->waiting++ == 0)
+        ring_join(q, job->lane);
+    q->auditor[auditor_of(q, job)].alone_waiting += job->alone;
     q->stuck = q->stuck && !may_go(q, job);
-    return true;
 }
 
 static void leave_lane(struct queue *q, struct queue_job *job)
 {
-    struct queue_lane *lane = job->lane;
-    struct queue_list *list = &lane->list[job->hurried ? 0 : 1];
-    if (job->prev != NULL)
-        job->prev->next = job->next;
-    else
-        list->first = job->next;
-    if (job->next != NULL)
-        job->next->prev = job->prev;
-    else
-        list->last = job->prev;
-    job->lane = NULL;
+    list_take(list_of(job), job);
     q->stuck = false;
-    q->auditor[job->host % q->auditors].alone_waiting -= job->alone;
-    if (--lane->waiting == 0)
-        lane_drop(q, lane);
+    q->auditor[auditor_of(q, job)].alone_waiting -= job->alone;
+    if (--job->lane->waiting == 0)
+        ring_leave(q, job->lane);
+}
+
+static void go_out(struct queue *q, struct queue_job *job)
+{
+    unsigned a = auditor_of(q, job);
+    job->auditor = (int)a;
+    list_last(&q->auditor[a].out, job);
+    q->auditor[a].running++;
+    q->auditor[a].alone = job->alone;
+    job->host->running++;
+    job->lane->out++;
+    job->lane->out_at[a]++;
 }
 
 /* it is not out any more */
@@ -169,11 +273,39 @@ static void come_in(struct queue *q, struct queue_job *job)
 {
     unsigned a = (unsigned)job->auditor;
     q->stuck = false;
+    list_take(&q->auditor[a].out, job);
     q->auditor[a].running--;
-    q->host_running[job->host % HOSTS]--;
     if (job->alone)
         q->auditor[a].alone = false;
+    job->host->running--;
+    job->lane->out--;
+    job->lane->out_at[a]--;
     job->auditor = -1;
+}
+
+static struct queue_job *job_new(struct queue *q, uint64_t workspace, uint64_t report, uint32_t attempt, struct str url)
+{
+    struct queue_job *job = malloc(sizeof(*job) + url.n);
+    struct queue_lane *lane = lane_of(q, workspace);
+    struct queue_host *host = host_of(q, url);
+    if (job != NULL && lane != NULL && host != NULL) {
+        *job = (struct queue_job){.workspace = workspace,
+                                  .report = report,
+                                  .attempt = attempt,
+                                  .auditor = -1,
+                                  .lane = lane,
+                                  .host = host,
+                                  .url_size = url.n};
+        memcpy(job->url, url.p, url.n);
+        host->jobs++;
+        return job;
+    }
+    free(job);
+    if (lane != NULL)
+        lane_drop_idle(q, lane);
+    if (host != NULL)
+        host_drop_idle(q, host);
+    return NULL;
 }
 
 bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t attempt, struct str url)
@@ -182,17 +314,11 @@ bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t at
     if (job != NULL && job->attempt >= attempt)
         return true;
     if (job != NULL)
-        queue_remove(q, job);
-    job = malloc(sizeof(*job) + url.n);
+        queue_withdraw(q, job); /* the auditor is not told: what it finds is of an old attempt, and gives it back */
+    job = job_new(q, workspace, report, attempt, url);
     if (job == NULL)
         return false;
-    *job = (struct queue_job){
-        .workspace = workspace, .report = report, .attempt = attempt, .host = hash_host(url), .auditor = -1, .url_size = url.n};
-    memcpy(job->url, url.p, url.n);
-    if (!wait_in_lane(q, job)) {
-        free(job);
-        return false;
-    }
+    wait_in_lane(q, job);
     struct queue_job **bucket = bucket_of(q, report);
     job->next_same = *bucket;
     *bucket = job;
@@ -204,9 +330,25 @@ bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t at
 struct queue_job *queue_find(struct queue *q, uint64_t report)
 {
     struct queue_job *job = *bucket_of(q, report);
-    while (job != NULL && job->report != report)
+    while (job != NULL && (job->report != report || job->withdrawn))
         job = job->next_same;
     return job;
+}
+
+struct queue_job *queue_out(struct queue *q, unsigned index, uint64_t report, uint64_t attempt)
+{
+    struct queue_job *job = *bucket_of(q, report);
+    while (job != NULL && (job->report != report || job->attempt != attempt || job->auditor != (int)index))
+        job = job->next_same;
+    return job;
+}
+
+void queue_each_out(struct queue *q, queue_job_fn *each, void *arg)
+{
+    for (unsigned a = 0; a < q->auditors; a++)
+        for (struct queue_job *job = q->auditor[a].out.first; job != NULL; job = job->next)
+            if (!job->withdrawn)
+                each(arg, job);
 }
 
 void queue_hurry(struct queue *q, uint64_t report)
@@ -214,14 +356,13 @@ void queue_hurry(struct queue *q, uint64_t report)
     struct queue_job *job = queue_find(q, report);
     if (job == NULL || job->hurried)
         return;
-    if (job->lane == NULL) {
+    if (job->auditor >= 0) {
         job->hurried = true;
         return;
     }
     leave_lane(q, job);
     job->hurried = true;
-    if (!wait_in_lane(q, job))
-        queue_remove(q, job); /* out of memory: the row in the store brings it back */
+    wait_in_lane(q, job);
 }
 
 void queue_remove(struct queue *q, struct queue_job *job)
@@ -230,12 +371,33 @@ void queue_remove(struct queue *q, struct queue_job *job)
     while (*at != job)
         at = &(*at)->next_same;
     *at = job->next_same;
-    if (job->lane != NULL)
+    if (job->auditor < 0)
         leave_lane(q, job);
-    else if (job->auditor >= 0)
+    else
         come_in(q, job);
+    job->lane->withdrawn -= job->withdrawn;
+    job->host->jobs--;
+    host_drop_idle(q, job->host);
+    lane_drop_idle(q, job->lane);
     q->size--;
     free(job);
+}
+
+bool queue_withdraw(struct queue *q, struct queue_job *job)
+{
+    if (job->auditor < 0) {
+        queue_remove(q, job);
+        return false;
+    }
+    job->lane->withdrawn += !job->withdrawn;
+    job->withdrawn = true;
+    return true;
+}
+
+size_t queue_withdrawn(struct queue *q, uint64_t workspace)
+{
+    const struct queue_lane *lane = lane_find(q, workspace);
+    return lane == NULL ? 0 : lane->withdrawn;
 }
 
 void queue_auditor_came(struct queue *q, unsigned index)
@@ -246,41 +408,41 @@ void queue_auditor_came(struct queue *q, unsigned index)
 
 void queue_back(struct queue *q, struct queue_job *job)
 {
-    come_in(q, job);
-    if (!wait_in_lane(q, job))
+    if (job->withdrawn) {
         queue_remove(q, job);
+        return;
+    }
+    come_in(q, job);
+    wait_in_lane(q, job);
 }
 
 void queue_suspect(struct queue *q, unsigned index, uint64_t report)
 {
-    struct queue_job *job = queue_find(q, report);
-    if (job == NULL || job->auditor != (int)index)
-        return;
-    job->named = true;
-    q->auditor[index].named = true;
+    for (struct queue_job *job = q->auditor[index].out.first; job != NULL; job = job->next)
+        if (job->report == report)
+            job->named = q->auditor[index].named = true;
 }
 
 struct queue_job *queue_auditor_went(struct queue *q, unsigned index, bool blame)
 {
-    struct queue_job *guilty = NULL;
+    struct queue_job *guilty = NULL, *job;
     bool was_alone = q->auditor[index].alone, named = q->auditor[index].named;
     q->auditor[index].named = false;
     q->auditor[index].there = false;
-    for (size_t i = 0; i < BUCKETS && q->auditor[index].running > 0; i++)
-        for (struct queue_job *job = q->bucket[i], *next; job != NULL; job = next) {
-            next = job->next_same;
-            if (job->auditor != (int)index)
-                continue;
-            come_in(q, job);
-            bool spared = blame && named && !job->named && !job->shaken;
-            job->shaken = job->shaken || spared;
-            job->alone = job->alone || (blame && !spared);
-            job->named = false;
-            if (!wait_in_lane(q, job))
-                queue_remove(q, job);
-            else if (blame && was_alone)
-                guilty = job;
+    while ((job = q->auditor[index].out.first) != NULL) {
+        if (job->withdrawn) {
+            queue_remove(q, job);
+            continue;
         }
+        come_in(q, job);
+        bool spared = blame && named && !job->named && !job->shaken;
+        job->shaken = job->shaken || spared;
+        job->alone = job->alone || (blame && !spared);
+        job->named = false;
+        wait_in_lane(q, job);
+        if (blame && was_alone)
+            guilty = job;
+    }
     return guilty;
 }
 
@@ -304,11 +466,7 @@ struct queue_job *queue_next(struct queue *q)
             if (job != NULL) {
                 q->turn = lane; /* this one was served; the next lane is next */
                 leave_lane(q, job);
-                unsigned a = job->host % q->auditors;
-                job->auditor = (int)a;
-                q->auditor[a].running++;
-                q->auditor[a].alone = job->alone;
-                q->host_running[job->host % HOSTS]++;
+                go_out(q, job);
                 return job;
             }
             lane = lane->next;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { CAPACITY = 32, SHARE = 24 }; /* what one workspace gets of it */
+
 static struct queue *q;
 
 static void add(uint64_t workspace, uint64_t report, const char *url)
@@ -23,7 +25,7 @@ static size_t drain(uint64_t *out, size_t max)
 
 static void setup_one(void)
 {
-    q = queue_new(1, 32);
+    q = queue_new(1, CAPACITY);
     queue_auditor_came(q, 0);
 }
 
@@ -199,17 +201,17 @@ START_TEST(suspected_jobs_are_found_behind_any_backlog)
         snprintf(url, sizeof(url), "http://backlog%llu/", (unsigned long long)i);
         add(1, i, url);
     }
-    ck_assert_uint_eq(drain(got, 200), 32);
+    ck_assert_uint_eq(drain(got, 200), SHARE);
     ck_assert_ptr_null(queue_auditor_went(q, 0, true));
     queue_auditor_came(q, 0);
-    for (int i = 0; i < 32; i++) {
+    for (int i = 0; i < SHARE; i++) {
         struct queue_job *job = queue_next(q);
         ck_assert_ptr_nonnull(job);
         ck_assert(job->alone);
         ck_assert_ptr_null(queue_next(q));
         queue_remove(q, job);
     }
-    ck_assert_uint_eq(drain(got, 200), 32);
+    ck_assert_uint_eq(drain(got, 200), SHARE);
 }
 END_TEST
 
@@ -248,10 +250,152 @@ START_TEST(newer_attempt_replaces_an_older_one_wherever_it_is)
     add(1, 1, "http://a/");
     ck_assert_ptr_nonnull(queue_next(q));
     ck_assert(queue_add(q, 1, 1, 2, STR("http://a/")));
-    ck_assert_uint_eq(queue_size(q), 1);
     ck_assert_uint_eq(queue_find(q, 1)->attempt, 2);
     ck_assert(queue_add(q, 1, 1, 1, STR("http://a/")));
     ck_assert_uint_eq(queue_find(q, 1)->attempt, 2);
+    ck_assert_uint_eq(queue_size(q), 2); /* the older one until its auditor gives it back */
+    queue_back(q, queue_out(q, 0, 1, 1));
+    ck_assert_uint_eq(queue_size(q), 1);
+}
+END_TEST
+
+/* ---- shares ---- */
+
+static void add_many(uint64_t workspace, unsigned count)
+{
+    static uint64_t report = 100000;
+    char url[64];
+    for (unsigned i = 0; i < count; i++, report++) {
+        snprintf(url, sizeof(url), "http://many%llu/", (unsigned long long)report);
+        add(workspace, report, url);
+    }
+}
+
+static unsigned go_out(void)
+{
+    unsigned n = 0;
+    while (queue_next(q) != NULL)
+        n++;
+    return n;
+}
+
+/* auditor's capacity, what one workspace may hold of it */
+static const unsigned shares[][2] = {{1, 1}, {2, 1}, {3, 2}, {4, 3}, {8, 6}, {32, 24}, {100, 75}, {1024, 768}};
+
+START_TEST(one_workspace_never_takes_an_auditor_whole)
+{
+    unsigned capacity = shares[_i][0];
+    queue_free(q);
+    q = queue_new(1, capacity);
+    queue_auditor_came(q, 0);
+    add_many(1, 2 * capacity);
+    ck_assert_uint_eq(go_out(), shares[_i][1]);
+    add_many(2, 1);
+    ck_assert_uint_eq(go_out(), capacity > 1);
+}
+END_TEST
+
+START_TEST(a_newcomer_finds_a_place_beside_several_that_want_all)
+{
+    for (uint64_t workspace = 1; workspace <= 4; workspace++) {
+        add_many(workspace, 1);
+        ck_assert_msg(queue_next(q) != NULL, "workspace %llu found no place", (unsigned long long)workspace);
+        add_many(workspace, 2 * CAPACITY);
+        go_out();
+    }
+}
+END_TEST
+
+START_TEST(a_workspace_that_somebody_waits_for_takes_no_more_than_its_share)
+{
+    for (uint64_t i = 1; i <= 2 * CAPACITY; i++) {
+        char url[64];
+        snprintf(url, sizeof(url), "http://hurried%llu/", (unsigned long long)i);
+        add(1, i, url);
+        queue_hurry(q, i);
+    }
+    add(2, 1000, "http://patient/");
+    uint64_t got[2 * CAPACITY];
+    ck_assert_uint_eq(drain(got, 2 * CAPACITY), SHARE + 1);
+    ck_assert_uint_eq(got[SHARE], 1000);
+}
+END_TEST
+
+/* ---- withdrawn ---- */
+
+START_TEST(a_withdrawn_job_that_waits_is_gone)
+{
+    queue_auditor_went(q, 0, false);
+    add(1, 1, "http://a/");
+    ck_assert(!queue_withdraw(q, queue_find(q, 1)));
+    ck_assert_ptr_null(queue_find(q, 1));
+    ck_assert_uint_eq(queue_withdrawn(q, 1), 0);
+    ck_assert_uint_eq(queue_size(q), 0);
+}
+END_TEST
+
+START_TEST(a_withdrawn_job_that_is_out_counts_until_it_is_given_back)
+{
+    add(1, 1, "http://same/a");
+    add(1, 2, "http://same/b");
+    add(1, 3, "http://same/c");
+    ck_assert_uint_eq(go_out(), 2);
+    for (uint64_t i = 1; i <= 2; i++) {
+        ck_assert(queue_withdraw(q, queue_find(q, i)));
+        ck_assert_ptr_null(queue_find(q, i));
+    }
+    ck_assert_uint_eq(queue_withdrawn(q, 1), 2);
+    ck_assert_uint_eq(queue_size(q), 3);
+    ck_assert_uint_eq(go_out(), 0); /* its host still has two */
+    ck_assert_ptr_null(queue_out(q, 0, 1, 2));
+    queue_back(q, queue_out(q, 0, 1, 1));
+    ck_assert_ptr_null(queue_out(q, 0, 1, 1));
+    ck_assert_uint_eq(queue_withdrawn(q, 1), 1);
+    ck_assert_uint_eq(queue_size(q), 2);
+    ck_assert_uint_eq(go_out(), 1);
+}
+END_TEST
+
+/* created and at once deleted, again and again: never more are out than a workspace's share */
+START_TEST(pairs_of_create_and_delete_fill_no_auditor)
+{
+    unsigned out = 0;
+    for (unsigned i = 0; i < 4000; i++) {
+        struct queue_job *job;
+        add_many(1, 1);
+        if ((job = queue_next(q)) == NULL)
+            continue;
+        out++;
+        queue_withdraw(q, job);
+    }
+    ck_assert_uint_eq(out, SHARE);
+    add_many(2, 1);
+    ck_assert_uint_eq(go_out(), 1);
+}
+END_TEST
+
+static void count_job(void *arg, struct queue_job *job)
+{
+    unsigned *count = arg;
+    *count += 1;
+    queue_withdraw(q, job);
+}
+
+START_TEST(a_dead_auditor_leaves_no_withdrawn_job)
+{
+    unsigned out = 0;
+    add_many(1, 8);
+    add(2, 1, "http://other/");
+    ck_assert_uint_eq(go_out(), 9);
+    ck_assert(queue_withdraw(q, queue_find(q, 1)));
+    queue_each_out(q, count_job, &out);
+    ck_assert_uint_eq(out, 8);
+    ck_assert_ptr_null(queue_auditor_went(q, 0, true));
+    ck_assert_uint_eq(queue_size(q), 0);
+    ck_assert_uint_eq(queue_withdrawn(q, 1), 0);
+    queue_auditor_came(q, 0);
+    add_many(1, CAPACITY);
+    ck_assert_uint_eq(go_out(), SHARE);
 }
 END_TEST
 
@@ -310,7 +454,9 @@ START_TEST(random_use_keeps_the_counts)
         else if (dice == 4)
             queue_hurry(q, id);
         else if (dice == 5 && queue_find(q, id) != NULL)
-            queue_remove(q, queue_find(q, id));
+            queue_withdraw(q, queue_find(q, id));
+        else if (dice == 7 && i % 50 != 0 && queue_out(q, 0, id, (uint32_t)(i / 1000) + 1) != NULL)
+            queue_back(q, queue_out(q, 0, id, (uint32_t)(i / 1000) + 1));
         else if (dice == 6)
             n_out += drain(out, 64);
         else if (i % 50 == 0) {
@@ -319,21 +465,29 @@ START_TEST(random_use_keeps_the_counts)
         }
     }
     ck_assert_uint_gt(n_out, 100);
-    size_t left = 0;
+    size_t left = 0, withdrawn = 0;
     for (uint64_t id = 1; id <= 500; id++)
         left += queue_find(q, id) != NULL;
-    ck_assert_uint_eq(left, queue_size(q));
+    for (uint64_t workspace = 1; workspace <= 7; workspace++)
+        withdrawn += queue_withdrawn(q, workspace);
+    ck_assert_uint_eq(left + withdrawn, queue_size(q));
     /* with everything taken away again, nothing is left running */
     for (uint64_t id = 1; id <= 500; id++)
         if (queue_find(q, id) != NULL)
-            queue_remove(q, queue_find(q, id));
+            queue_withdraw(q, queue_find(q, id));
+    for (uint64_t id = 1; id <= 500; id++)
+        for (uint32_t attempt = 1; attempt <= 20; attempt++)
+            if (queue_out(q, 0, id, attempt) != NULL)
+                queue_back(q, queue_out(q, 0, id, attempt));
     ck_assert_uint_eq(queue_size(q), 0);
+    for (uint64_t workspace = 1; workspace <= 7; workspace++)
+        ck_assert_uint_eq(queue_withdrawn(q, workspace), 0);
     for (uint64_t id = 1; id <= 32; id++) {
         char url[64];
         snprintf(url, sizeof(url), "http://fresh%llu/", (unsigned long long)id);
         add(1, id, url);
     }
-    ck_assert_uint_eq(drain(out, 64), 32);
+    ck_assert_uint_eq(drain(out, 64), SHARE);
 }
 END_TEST
 
@@ -357,6 +511,13 @@ int main(void)
     tcase_add_test(t, newer_attempt_replaces_an_older_one_wherever_it_is);
     tcase_add_test(t, what_may_go_after_a_time_in_which_nothing_could_is_found);
     tcase_add_test(t, a_report_below_the_highest_is_looked_for);
+    tcase_add_loop_test(t, one_workspace_never_takes_an_auditor_whole, 0, (int)(sizeof(shares) / sizeof(*shares)));
+    tcase_add_test(t, a_newcomer_finds_a_place_beside_several_that_want_all);
+    tcase_add_test(t, a_workspace_that_somebody_waits_for_takes_no_more_than_its_share);
+    tcase_add_test(t, a_withdrawn_job_that_waits_is_gone);
+    tcase_add_test(t, a_withdrawn_job_that_is_out_counts_until_it_is_given_back);
+    tcase_add_test(t, pairs_of_create_and_delete_fill_no_auditor);
+    tcase_add_test(t, a_dead_auditor_leaves_no_withdrawn_job);
     tcase_add_test(t, random_use_keeps_the_counts);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
