@@ -21,7 +21,7 @@ static struct origin *origin;
 static struct audit *audit;
 
 static struct {
-    unsigned calls, failed;
+    unsigned calls, failed, withdrawn;
     char code[32];
 } got;
 
@@ -30,6 +30,7 @@ static void keep(void *arg, const struct audit_findings *f)
     (void)arg;
     got.calls++;
     got.failed += f->error_code != NULL;
+    got.withdrawn += f->withdrawn;
     snprintf(got.code, sizeof(got.code), "%s", f->error_code == NULL ? "" : f->error_code);
 }
 
@@ -394,6 +395,143 @@ START_TEST(a_redirect_takes_a_place_where_it_leads)
 }
 END_TEST
 
+static void answer_hop_to_address(struct origin_answer *a, const char *path)
+{
+    char hop[128];
+    snprintf(hop, sizeof(hop), "HTTP/1.1 302 On\r\nLocation: http://127.0.0.1:%u/\r\nContent-Length: 0\r\n\r\n", origin_port(origin));
+    if (strcmp(path, "/hop") == 0)
+        origin_puts(a, hop);
+    else
+        answer_good(a, path);
+}
+
+static void add_at(const char *host, const char *path)
+{
+    char url[128];
+    snprintf(url, sizeof(url), "http://%s:%u%s", host, origin_port(origin), path);
+    audit_add(audit, 1, str_of(url), keep, NULL);
+}
+
+START_TEST(redirects_to_a_host_leave_its_own_pages_a_place)
+{
+    struct places *p = shared_places();
+    open_all(answer_hop_to_address, 3000);
+    audit_share(audit, p);
+    ck_assert(places_take_as_guest(p, "127.0.0.1", 4711)); /* another auditor's page, led there */
+    ck_assert(!places_take_as_guest(p, "127.0.0.1", 4711));
+    add_at("localhost", "/hop");
+    for (int i = 0; i < 30; i++)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    ck_assert_uint_eq(origin_count(origin), 1);
+    add_at("127.0.0.1", "/");
+    while (got.calls == 0)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    ck_assert_uint_eq(got.failed, 0);
+    places_give(p, "127.0.0.1", 4711);
+    run();
+    ck_assert_uint_eq(got.calls, 2);
+    ck_assert_uint_eq(got.failed, 0);
+    close_all();
+}
+END_TEST
+
+/* ---- withdrawn pages ---- */
+
+static void answer_hang(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_hold(a);
+}
+
+static bool none_active(void)
+{
+    return origin_active(origin) == 0;
+}
+
+static bool one_active(void)
+{
+    return origin_active(origin) == 1;
+}
+
+static bool is_over(void)
+{
+    return got.calls > 0;
+}
+
+/* False: not within ${ms}. */
+static bool go_on_until(bool (*holds)(void), uint64_t ms)
+{
+    uint64_t until = clock_mono_ms() + ms;
+    while (!holds() && clock_mono_ms() < until)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    return holds();
+}
+
+START_TEST(a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_it_began)
+{
+    struct places *p = shared_places();
+    int mine;
+    open_all(answer_hang, 20000);
+    audit_share(audit, p);
+    uint64_t began = clock_mono_ms();
+    audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, &mine);
+    ck_assert(go_on_until(one_active, 5000));
+    audit_withdraw(audit, &mine);
+    ck_assert(places_take(p, "127.0.0.1", 1) && places_take(p, "127.0.0.1", 1));
+    ck_assert(go_on_until(none_active, 5000));
+    ck_assert(go_on_until(is_over, 5000));
+    ck_assert_uint_ge(clock_mono_ms() - began, 1000);
+    ck_assert_uint_lt(clock_mono_ms() - began, 5000);
+    ck_assert_uint_eq(got.withdrawn, 1);
+    ck_assert_uint_eq(got.failed, 0);
+    ck_assert_uint_eq(audit_pending(audit), 0);
+    close_all();
+}
+END_TEST
+
+START_TEST(a_page_withdrawn_while_others_of_its_host_are_graded_never_begins)
+{
+    int ids[3];
+    open_all(answer_hang, 20000);
+    for (int i = 0; i < 3; i++)
+        audit_add(audit, (uint64_t)i, str_of(origin_url(origin, "/")), keep, &ids[i]);
+    ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    audit_withdraw(audit, &ids[2]);
+    ck_assert(go_on_until(is_over, 500));
+    ck_assert_uint_eq(got.withdrawn, 1);
+    ck_assert_uint_eq(audit_pending(audit), 2);
+    close_all();
+}
+END_TEST
+
+static void answer_page_and_hang(struct origin_answer *a, const char *path)
+{
+    if (strcmp(path, "/") == 0)
+        good_page(a);
+    else
+        origin_hold(a);
+}
+
+static bool probes_active(void)
+{
+    return origin_active(origin) == 2;
+}
+
+START_TEST(a_page_withdrawn_while_its_probes_run_is_not_graded)
+{
+    int mine;
+    open_all(answer_page_and_hang, 20000);
+    audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, &mine);
+    ck_assert(go_on_until(probes_active, 5000));
+    audit_withdraw(audit, &mine);
+    ck_assert(go_on_until(none_active, 5000));
+    ck_assert(go_on_until(is_over, 5000));
+    ck_assert_uint_eq(got.calls, 1);
+    ck_assert_uint_eq(got.withdrawn, 1);
+    close_all();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("audit_manners");
@@ -409,6 +547,10 @@ int main(void)
     tcase_add_test(t, a_page_waits_for_the_place_another_auditor_holds);
     tcase_add_test(t, a_page_does_not_wait_for_a_place_for_ever);
     tcase_add_test(t, a_redirect_takes_a_place_where_it_leads);
+    tcase_add_test(t, redirects_to_a_host_leave_its_own_pages_a_place);
+    tcase_add_test(t, a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_it_began);
+    tcase_add_test(t, a_page_withdrawn_while_others_of_its_host_are_graded_never_begins);
+    tcase_add_test(t, a_page_withdrawn_while_its_probes_run_is_not_graded);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

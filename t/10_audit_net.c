@@ -6,9 +6,11 @@
 #include "audit/audit.h"
 #include "audit_net.h"
 #include "audit_origin.h"
+#include "scoreboard.h"
 
 #include <arpa/inet.h>
 #include <check.h>
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +85,7 @@ static struct origin *plain, *tls;
 static struct audit *audit;
 
 static struct {
-    unsigned calls;
+    unsigned calls, withdrawn;
     char code[32], message[256];
     struct buf results;
 } got;
@@ -92,6 +94,7 @@ static void keep(void *arg, const struct audit_findings *f)
 {
     (void)arg;
     got.calls++;
+    got.withdrawn += f->withdrawn;
     snprintf(got.code, sizeof(got.code), "%s", f->error_code == NULL ? "" : f->error_code);
     snprintf(got.message, sizeof(got.message), "%s", f->error_message == NULL ? "" : f->error_message);
     buf_reset(&got.results);
@@ -360,6 +363,43 @@ START_TEST(a_name_nobody_answers_for_is_dns_failed_within_seconds)
 }
 END_TEST
 
+static unsigned threads_of_ours(void)
+{
+    unsigned n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    ck_assert_ptr_nonnull(tasks);
+    while (readdir(tasks) != NULL)
+        n++;
+    closedir(tasks);
+    return n;
+}
+
+/* libcurl's thread looks up for seconds after its transfer is gone: pages that are added and withdrawn would make threads without end */
+START_TEST(a_page_withdrawn_while_its_name_is_looked_up_ends_with_the_look_up)
+{
+    open_all();
+    unsigned before = threads_of_ours();
+    uint64_t began = clock_mono_ms();
+    while (clock_mono_ms() - began < 3000) { /* as the writer does: no more than two of a host */
+        while (audit_pending(audit) < 2) {
+            static char marks[100000];
+            static size_t next;
+            void *mark = &marks[next++];
+            audit_add(audit, 1, STR("http://silent.example/"), keep, mark);
+            ck_assert_int_eq(audit_wait(audit, NULL, 0, 1), 0);
+            audit_withdraw(audit, mark);
+        }
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    }
+    ck_assert_uint_le(threads_of_ours(), before + 2);
+    while (audit_pending(audit) > 0)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 100), 0);
+    ck_assert_uint_eq(got.withdrawn, got.calls);
+    ck_assert_uint_lt(clock_mono_ms() - began, 15000);
+    close_all();
+}
+END_TEST
+
 /* ---- certificates ---- */
 
 static const struct {
@@ -504,6 +544,7 @@ int main(void)
     tcase_add_test(t, of_mixed_addresses_only_the_public_one_is_reached);
     tcase_add_test(t, a_failure_is_told_by_its_kind);
     tcase_add_test(t, a_name_nobody_answers_for_is_dns_failed_within_seconds);
+    tcase_add_test(t, a_page_withdrawn_while_its_name_is_looked_up_ends_with_the_look_up);
     tcase_add_loop_test(t, a_page_is_graded_whatever_its_certificate_which_is_judged, 0, (int)COUNT(certificates));
     tcase_add_test(t, a_server_of_http_1_0_is_graded);
     if (has_nginx)

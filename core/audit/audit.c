@@ -83,6 +83,20 @@ void audit_add(struct audit *audit, uint64_t id, struct str url, audit_done_fn *
     jobs_add(&audit->finished, job);
 }
 
+void audit_withdraw(struct audit *audit, const void *arg)
+{
+    for (struct job **at = &audit->waiting.first; *at != NULL; at = &(*at)->next)
+        if ((*at)->arg == arg) {
+            struct job *job = jobs_take(&audit->waiting, at);
+            job->withdrawn = true;
+            jobs_add(&audit->finished, job);
+            return;
+        }
+    for (struct job *job = audit->running.first; job != NULL; job = job->next)
+        if (job->arg == arg)
+            job_withdraw(audit, job);
+}
+
 static int perform(struct audit *audit)
 {
     int running, left;

@@ -25,6 +25,7 @@ struct audit_findings {
     struct audit_issues issues;
     struct str results;      /* JSON object, member per check: {"title":{"category","importance","passed":true|false|null,"value","message","details":[]},…}; at most 32 KiB */
     const char *final_url;
+    bool withdrawn;          /* by audit_withdraw: nothing else is set */
 };
 
 typedef void audit_done_fn(void *arg, const struct audit_findings *findings);
@@ -46,6 +47,13 @@ void audit_share(struct audit *audit, struct places *places);
  * conf->audit_timeout_ms, in which it may wait as long again for a connection to a host that others keep busy.
  */
 void audit_add(struct audit *audit, uint64_t id, struct str url, audit_done_fn *done, void *arg);
+
+/*
+ * audit_withdraw(audit, arg): nobody wants the page of this ${arg} any more. Its transfers end now, one whose host's name is being looked up
+ * when that is done. Its ${done} is called with withdrawn set, at the earliest a second after it began: otherwise pages that are added and
+ * withdrawn would be requests to their host without end. Where it is done already, its findings come as usual.
+ */
+void audit_withdraw(struct audit *audit, const void *arg);
 
 /* audit_pending(audit): pages queued or running. */
 size_t audit_pending(const struct audit *audit);

@@ -340,6 +340,11 @@ void fetch_cancel(struct fetch *f, CURLM *multi)
     }
 }
 
+bool fetch_is_looking_up(const struct fetch *f)
+{
+    return f != NULL && f->running && f->sockets == 0 && !f->refused_by_guard;
+}
+
 static void find_reason(struct fetch *f)
 {
     long result = 0;

@@ -70,6 +70,9 @@ bool fetch_start(struct fetch *fetch, CURLM *multi, const struct fetch_request *
 enum fetch_error fetch_end(struct fetch *fetch, CURLM *multi, CURLcode code);
 void fetch_cancel(struct fetch *fetch, CURLM *multi);
 
+/* fetch_is_looking_up(fetch): it runs, and does not know its host's address yet. */
+bool fetch_is_looking_up(const struct fetch *fetch);
+
 void *fetch_owner(CURL *easy);
 
 /* What came. Borrowed until the fetch starts again or is freed. */

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #define WATCHDOG_SECONDS 10
+#define WITHDRAWN_MS 1000 /* a withdrawn page keeps its places for so long since it began */
+#define LOOKUP_POLL_MS 100
 
 int64_t job_clock_ms(void)
 {
@@ -77,6 +79,39 @@ void job_fail(struct audit *audit, struct job *job, const char *code, const char
     job->error_code = code;
     snprintf(job->error_message, sizeof(job->error_message), "%s", message);
     move_to_finished(audit, job);
+}
+
+/*
+ * A thread of libcurl's looks a name up, and goes on with it when its transfer is removed: withdrawn pages would leave threads without
+ * bound.
+ */
+static bool stop_transfers(struct audit *audit, struct job *job)
+{
+    bool all = true;
+    for (unsigned i = 0; i < PARTS; i++) {
+        if (fetch_is_looking_up(job->parts[i].fetch)) {
+            all = false;
+            continue;
+        }
+        transfer_stop(audit, &job->parts[i]);
+        job->parts[i].state = PART_ENDED;
+    }
+    return all;
+}
+
+void job_withdraw(struct audit *audit, struct job *job)
+{
+    job->withdrawn = true;
+    job->deadline_ms = job->began_ms + WITHDRAWN_MS;
+    stop_transfers(audit, job);
+}
+
+void job_end_withdrawn(struct audit *audit, struct job *job)
+{
+    if (stop_transfers(audit, job))
+        move_to_finished(audit, job);
+    else
+        job->deadline_ms = job_clock_ms() + LOOKUP_POLL_MS;
 }
 
 /* What a request's end means for the report (api.md §4). */
@@ -166,7 +201,9 @@ void job_call_finished(struct audit *audit)
 {
     while (audit->finished.first != NULL) {
         struct job *job = jobs_take(&audit->finished, &audit->finished.first);
-        if (job->error_code == NULL) {
+        if (job->withdrawn) {
+            job->done(job->arg, &(struct audit_findings){.id = job->id, .withdrawn = true});
+        } else if (job->error_code == NULL) {
             job_grade(audit, job);
         } else {
             struct audit_findings findings = {.id = job->id,
@@ -181,7 +218,7 @@ void job_call_finished(struct audit *audit)
 
 void job_finish_if_done(struct audit *audit, struct job *job)
 {
-    if (job->error_code != NULL || !job->read)
+    if (job->error_code != NULL || !job->read || job->withdrawn)
         return;
     for (unsigned i = 0; i < PARTS; i++)
         if (job->parts[i].state == PART_WAITING || job->parts[i].state == PART_RUNNING)

@@ -41,7 +41,8 @@ struct job {
     struct transfer parts[PARTS];
     struct facts facts;
     char reason[160]; /* why the certificate of the page did not verify */
-    bool head_came, probing, read;
+    bool head_came, probing, read, withdrawn;
+    int64_t began_ms;
     int64_t deadline_ms; /* of all: fetch, probes and parsing. Moved on by what the page waits for others */
     int64_t waited_ms;   /* so far: for places, and while other pages were read */
     const char *error_code;
@@ -80,6 +81,10 @@ void transfer_stop(struct audit *audit, struct transfer *t);
 /* The page ends, with a code of api.md §4 and a sentence; as a request's ${error} says. */
 void job_fail(struct audit *audit, struct job *job, const char *code, const char *message);
 void job_fail_as(struct audit *audit, struct job *job, enum fetch_error error);
+
+/* Nobody wants it: end what may end at once; and the job, when its time has come. */
+void job_withdraw(struct audit *audit, struct job *job);
+void job_end_withdrawn(struct audit *audit, struct job *job);
 
 /* Nothing of it runs or waits any more: it is graded when the engine calls back. */
 void job_finish_if_done(struct audit *audit, struct job *job);

@@ -217,6 +217,8 @@ void transfer_ended(struct audit *audit, struct transfer *t, CURLcode code)
     enum fetch_error error = fetch_end(t->fetch, audit->multi, code);
     transfer_stop(audit, t);
     t->state = PART_ENDED;
+    if (job->withdrawn)
+        return;
     if (t->part == PART_PAGE)
         page_answered(audit, job, t, error);
     else

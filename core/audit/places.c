@@ -22,9 +22,10 @@ static _Atomic int32_t *cell_of(struct places *places, const char *host)
     return places->holder[h % PLACES_CELLS];
 }
 
-static bool swap_one(_Atomic int32_t *cell, int32_t from, int32_t to)
+/* the last of the first ${count} that is ${from}: the one that guests may take, last */
+static bool swap_one(_Atomic int32_t *cell, unsigned count, int32_t from, int32_t to)
 {
-    for (unsigned i = 0; i < PLACES_PER_HOST; i++) {
+    for (unsigned i = count; i-- > 0;) {
         int32_t expected = from;
         if (atomic_compare_exchange_strong(&cell[i], &expected, to))
             return true;
@@ -34,12 +35,17 @@ static bool swap_one(_Atomic int32_t *cell, int32_t from, int32_t to)
 
 bool places_take(struct places *places, const char *host, pid_t pid)
 {
-    return swap_one(cell_of(places, host), 0, pid);
+    return swap_one(cell_of(places, host), PLACES_PER_HOST, 0, pid);
+}
+
+bool places_take_as_guest(struct places *places, const char *host, pid_t pid)
+{
+    return swap_one(cell_of(places, host), 1, 0, pid);
 }
 
 void places_give(struct places *places, const char *host, pid_t pid)
 {
-    swap_one(cell_of(places, host), pid, 0);
+    swap_one(cell_of(places, host), PLACES_PER_HOST, pid, 0);
 }
 
 void places_forget(struct places *places, pid_t pid)

@@ -1,6 +1,7 @@
 /*
  * Places at hosts: a connection to a host is opened by whoever holds one of its two places, over all auditors, their generations, ports and
- * redirects. The table lies in shared memory; a place is one word with its holder's pid, so that a process killed at any instruction leaves
+ * redirects. A page that a redirect led to another host is a guest there and takes only the first of the two: many hosts that redirect to
+ * one do not keep its own pages waiting. The table lies in shared memory; a place is one word with its holder's pid, so that a process killed at any instruction leaves
  * nothing half-taken, and its parent frees what it held. Any process that maps the table; nothing blocks.
  */
 #ifndef ASSAY_PLACES_H
@@ -24,6 +25,7 @@ void places_init(struct places *places);
 
 /* places_take(places, host, pid): a place at ${host} (lower case) for ${pid}; false when there is none free. places_give: one back. */
 bool places_take(struct places *places, const char *host, pid_t pid);
+bool places_take_as_guest(struct places *places, const char *host, pid_t pid);
 void places_give(struct places *places, const char *host, pid_t pid);
 
 /* places_forget(places, pid): ${pid} has died: what it held is free. */

@@ -49,13 +49,22 @@ static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
     return true;
 }
 
+/* www.example.com and example.com are one site, between which redirects are usual. */
+static bool same_site(const char *a, const char *b)
+{
+    a += strncmp(a, "www.", 4) == 0 ? 4 : 0;
+    b += strncmp(b, "www.", 4) == 0 ? 4 : 0;
+    return strcmp(a, b) == 0;
+}
+
 /*
  * A place at its host, and the time its page waited for one given back to the report. False: there is none yet. The time that can be given
  * back is audit.timeout: a page that waits longer fails.
  */
 static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
 {
-    t->placed = places_take(audit->places, t->url.host, audit->pid);
+    bool (*take)(struct places *, const char *, pid_t) = same_site(t->url.host, t->job->url.host) ? places_take : places_take_as_guest;
+    t->placed = take(audit->places, t->url.host, audit->pid);
     if (t->placed && t->part == PART_PAGE && t->refused_at_ms != 0)
         job_waited(audit, t->job, now - t->refused_at_ms);
     if (t->placed)
@@ -96,6 +105,10 @@ static int64_t due_ms(const struct audit *audit, const struct job *job)
 
 static void job_overdue(struct audit *audit, struct job *job)
 {
+    if (job->withdrawn) {
+        job_end_withdrawn(audit, job);
+        return;
+    }
     if (!job->read) {
         if (job->parts[PART_PAGE].refused_at_ms != 0)
             job_fail(audit, job, "timeout", "The host was busy with other pages all the time. Try again later.");
@@ -163,7 +176,8 @@ static bool job_admit(struct audit *audit, struct job *job)
     if (!url_judge(str_of(job->url.text), NULL, audit->conf, &t->url, &why))
         return false;
     t->state = PART_WAITING;
-    job->deadline_ms = job_clock_ms() + (int64_t)audit->conf->audit_timeout_ms;
+    job->began_ms = job_clock_ms();
+    job->deadline_ms = job->began_ms + (int64_t)audit->conf->audit_timeout_ms;
     return true;
 }
 
@@ -184,7 +198,7 @@ static void admit_jobs(struct audit *audit)
 static void probe_where_heads_came(struct audit *audit)
 {
     for (struct job *job = audit->running.first; job != NULL; job = job->next)
-        if (job->head_came && !job->probing)
+        if (job->head_came && !job->probing && !job->withdrawn)
             job_probe(audit, job);
 }
 
