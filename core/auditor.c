@@ -38,10 +38,8 @@ static struct running **find(struct auditor *a, const struct running *r)
     return at;
 }
 
-static void on_done(void *arg, const struct audit_findings *f)
+static void send_findings(struct auditor *a, const struct running *r, const struct audit_findings *f)
 {
-    struct running *r = arg;
-    struct auditor *a = r->auditor;
     struct buf wire = {0};
     struct store_change change = {.kind = CHANGE_REPORT_FINISH,
                                   .id = r->report,
@@ -59,6 +57,16 @@ static void on_done(void *arg, const struct audit_findings *f)
     score_add(a->process->score->requests, 1);
     if (f->error_code != NULL)
         score_add(a->process->score->batches, 1);
+}
+
+static void on_done(void *arg, const struct audit_findings *f)
+{
+    struct running *r = arg;
+    struct auditor *a = r->auditor;
+    if (f->withdrawn)
+        channel_put(&a->channel, FRAME_BACK, r->report, r->attempt, (struct str){0});
+    else
+        send_findings(a, r, f);
     *find(a, r) = r->next;
     free(r);
 }
@@ -72,6 +80,14 @@ static bool on_job(struct auditor *a, const struct frame *f)
     a->running = r;
     audit_add(a->audit, r->report, f->payload, on_done, r);
     return true;
+}
+
+/* where it is not there any more, its findings are on their way */
+static void on_withdraw(struct auditor *a, const struct frame *f)
+{
+    for (const struct running *r = a->running; r != NULL; r = r->next)
+        if (r->report == f->head.a && r->attempt == f->head.b)
+            audit_withdraw(a->audit, r);
 }
 
 static void forget(struct auditor *a)
@@ -101,9 +117,12 @@ static bool exchange(struct auditor *a)
 {
     struct frame f;
     int got = channel_read(&a->channel), next = 0;
-    while (got >= 0 && (next = channel_next(&a->channel, &f)) == 1)
+    while (got >= 0 && (next = channel_next(&a->channel, &f)) == 1) {
         if (f.head.type == FRAME_JOB && !on_job(a, &f))
             return false;
+        if (f.head.type == FRAME_WITHDRAW)
+            on_withdraw(a, &f);
+    }
     return got >= 0 && next >= 0 && channel_flush(&a->channel) >= 0;
 }
 
@@ -123,9 +142,9 @@ static bool serve(struct auditor *a)
 /* what is not finished goes back to the queue, without blame */
 static void give_back(struct auditor *a)
 {
+    channel_put(&a->channel, FRAME_BACK, 0, 0, (struct str){0});
     for (struct running *r = a->running; r != NULL; r = r->next)
         channel_put(&a->channel, FRAME_BACK, r->report, r->attempt, (struct str){0});
-    channel_put(&a->channel, FRAME_BACK, 0, 0, (struct str){0});
     for (int tries = 0; tries < 20 && channel_flush(&a->channel) == 1; tries++)
         poll(&(struct pollfd){a->channel.fd, POLLOUT, 0}, 1, 100);
 }

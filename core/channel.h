@@ -9,7 +9,8 @@
  *   WAIT     →writer   a: report                             somebody waits for this job: it goes first
  *   JOB      writer→   a: report, b: attempt                 payload: URL; to auditors only
  *   FINDINGS →writer   a: report, b: attempt                 payload: change_encode of a CHANGE_REPORT_FINISH; from auditors only
- *   BACK     →writer   a: report, b: attempt                 a job given back by an auditor that drains
+ *   WITHDRAW writer→   a: report, b: attempt                 the report of this job is gone: give the job back; to auditors only
+ *   BACK     →writer   a: report, b: attempt                 a job given back; a: 0: the auditor drains, it takes no more
  *   SUSPECT  →writer   a: report                             an auditor's last words: it dies while it reads this one
  */
 #ifndef ASSAY_CHANNEL_H
@@ -35,6 +36,7 @@ enum frame_type {
     FRAME_FINDINGS,
     FRAME_BACK,
     FRAME_SUSPECT,
+    FRAME_WITHDRAW,
     FRAME_TYPES
 };
 

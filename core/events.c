@@ -36,7 +36,7 @@ static void end_job(struct writer *w, const struct store_event *e, const struct 
     if (e->kind == EVENT_REPORT_FINISHED)
         note_graded(w, e, items, items_count);
     if (job != NULL)
-        queue_remove(w->queue, job);
+        writer_jobs_withdraw(w, job);
 }
 
 void events_follow(struct writer *w, const struct item *items, size_t items_count)
@@ -44,13 +44,18 @@ void events_follow(struct writer *w, const struct item *items, size_t items_coun
     size_t count;
     const struct store_event *events = store_events(w->store, &count);
     const struct item *at = items;
+    bool whole = false; /* a project or a workspace was deleted */
     for (size_t i = 0; i < count; i++) {
         const struct store_event *e = &events[i];
         if (e->kind == EVENT_JOB_ADDED)
             writer_jobs_add(w, e, &at, items + items_count);
         else if (e->kind == EVENT_PURGE)
             w->purging = true;
+        else if (e->kind == EVENT_PROJECT_DELETED || e->kind == EVENT_WORKSPACE_DELETED)
+            whole = true;
         else if (e->kind == EVENT_REPORT_DELETED || e->kind == EVENT_REPORT_FINISHED)
             end_job(w, e, items, items_count);
     }
+    if (whole)
+        writer_jobs_withdraw_out(w);
 }

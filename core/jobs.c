@@ -2,6 +2,8 @@
 
 #include "log.h"
 
+#define UNWANTED_MAX 256 /* jobs of what was deleted as a whole, dropped in one turn; the others follow in the next */
+
 /* a created report's URL is still in the change that made it; events come in the order of their changes */
 static const struct store_change *change_behind(const struct store_event *e, const struct item **at, const struct item *end)
 {
@@ -35,10 +37,49 @@ static struct peer *auditor_at(struct writer *w, int index)
     return NULL;
 }
 
+/* its project or workspace may be gone, whose reports follow slice by slice */
+static bool is_wanted(struct writer *w, const struct queue_job *job)
+{
+    struct store_job unused;
+    bool wanted = store_job_get(w->store, job->report, &unused);
+    store_read_end(w->store);
+    return wanted;
+}
+
+void writer_jobs_withdraw(struct writer *w, struct queue_job *job)
+{
+    unsigned index = (unsigned)job->auditor;
+    uint64_t report = job->report;
+    uint32_t attempt = job->attempt;
+    if (!queue_withdraw(w->queue, job))
+        return;
+    struct peer *p = auditor_at(w, (int)index);
+    if (p != NULL) /* one that drains or died leaves it anyway */
+        channel_put(&p->channel, FRAME_WITHDRAW, report, attempt, (struct str){0});
+}
+
+static void withdraw_unwanted(void *arg, struct queue_job *job)
+{
+    struct writer *w = arg;
+    if (!is_wanted(w, job))
+        writer_jobs_withdraw(w, job);
+}
+
+void writer_jobs_withdraw_out(struct writer *w)
+{
+    queue_each_out(w->queue, withdraw_unwanted, w);
+}
+
 void writer_jobs_hand_out(struct writer *w)
 {
     struct queue_job *job;
-    while ((job = queue_next(w->queue)) != NULL) {
+    size_t unwanted = 0;
+    while (unwanted < UNWANTED_MAX && (job = queue_next(w->queue)) != NULL) {
+        if (!is_wanted(w, job)) {
+            queue_remove(w->queue, job);
+            unwanted++;
+            continue;
+        }
         struct peer *p = auditor_at(w, job->auditor);
         if (p == NULL) { /* it drains: its place is not there until the next one greets */
             unsigned index = (unsigned)job->auditor;

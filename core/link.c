@@ -146,6 +146,16 @@ static void note_ended(void *arg, enum store_status status, const struct store_r
         wait->until_ms = 0;
 }
 
+/* the workspace, or a project of it, was deleted */
+static void look_again(struct link *l, uint64_t workspace)
+{
+    for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
+        for (struct wait *wait = l->waits[i]; wait != NULL; wait = wait->next)
+            if (wait->pending.request != NULL && wait->pending.request->workspace == workspace)
+                store_report_get(l->worker->store, workspace, wait->report, false, note_ended, wait);
+    store_read_end(l->worker->store);
+}
+
 /* after a time without events: whatever ended meanwhile is found in the store, and the new writer hears who is waited for */
 static void ask_again(struct link *l)
 {
@@ -264,6 +274,8 @@ static void on_event(struct link *l, const struct frame *f)
     if (f->payload.n != sizeof(e))
         return;
     memcpy(&e, f->payload.p, sizeof(e));
+    if (e.kind == EVENT_PROJECT_DELETED || e.kind == EVENT_WORKSPACE_DELETED)
+        look_again(l, e.workspace);
     if (e.kind == EVENT_REPORT_FINISHED || e.kind == EVENT_REPORT_DELETED)
         release_report(l, e.id);
     else

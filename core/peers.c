@@ -235,8 +235,7 @@ static void on_change(struct writer *w, struct peer *p, const struct frame *f)
 
 static struct queue_job *job_of(struct writer *w, const struct peer *p, const struct frame *f)
 {
-    struct queue_job *job = queue_find(w->queue, f->head.a);
-    return job != NULL && job->auditor == (int)p->index && job->attempt == f->head.b ? job : NULL;
+    return queue_out(w->queue, p->index, f->head.a, f->head.b);
 }
 
 static void on_findings(struct writer *w, struct peer *p, const struct frame *f)
@@ -244,6 +243,10 @@ static void on_findings(struct writer *w, struct peer *p, const struct frame *f)
     struct queue_job *job = job_of(w, p, f);
     if (job == NULL)
         return;
+    if (job->withdrawn) { /* they crossed on the way */
+        queue_remove(w->queue, job);
+        return;
+    }
     struct item *item = writer_batch_add(w, NULL, 0);
     struct store_change change = item_decode(item, f->payload) ? item->change : (struct store_change){.error_code = STR("too_complex")};
     change.kind = CHANGE_REPORT_FINISH;
@@ -259,7 +262,7 @@ static void on_findings(struct writer *w, struct peer *p, const struct frame *f)
 static void on_back(struct writer *w, struct peer *p, const struct frame *f)
 {
     struct queue_job *job = job_of(w, p, f);
-    p->drained = true;
+    p->drained = p->drained || f->head.a == 0;
     if (job != NULL)
         queue_back(w->queue, job);
 }

@@ -120,6 +120,12 @@ void events_follow(struct writer *w, const struct item *items, size_t items_coun
 void writer_jobs_add(struct writer *w, const struct store_event *e, const struct item **at, const struct item *end);
 void writer_jobs_sweep(struct writer *w);
 void writer_jobs_hand_out(struct writer *w);
+/*
+ * writer_jobs_withdraw(w, job): its report is gone; an auditor that has it is told. writer_jobs_withdraw_out(w): a project or workspace was
+ * deleted: so are its jobs that are out. Those that wait are dropped when their turn comes, or their report is purged.
+ */
+void writer_jobs_withdraw(struct writer *w, struct queue_job *job);
+void writer_jobs_withdraw_out(struct writer *w);
 
 /*
  * upkeep_begin(w): the clock starts. upkeep_on_time(w): what is due by now. upkeep_step(w): some of the work in the background, in a

@@ -45,7 +45,22 @@ static bool dying_row(struct check *c, uint64_t workspace, uint64_t project)
 
 /* ---- workspaces ---- */
 
-/* What the counters should say: the sums over its projects that live. */
+/* Reports of a project that is being deleted are counted no more, but those that wait. */
+static void sum_dying_projects(struct check *c, uint64_t workspace, struct workspace_record *out)
+{
+    struct walk w = {0};
+    uint64_t project;
+    key_id(&w.prefix, SPACE_DYING, workspace);
+    enum store_status status = walk_prefix(c->s, c->txn, &w, DB_BASE, false);
+    for (; status == STORE_OK && walk_u64(&w, 1, &project); status = walk_next(&w)) {
+        struct store_project p;
+        const struct project_record *r = project == 0 ? NULL : project_at(c, project, &p);
+        out->pending += r == NULL ? 0 : r->pending;
+    }
+    walk_end(&w);
+}
+
+/* What the counters should say: the sums over its projects that live, and what waits in those that do not. */
 static void sum_projects(struct check *c, uint64_t workspace, struct workspace_record *out)
 {
     struct walk w = {0};
@@ -64,6 +79,7 @@ static void sum_projects(struct check *c, uint64_t workspace, struct workspace_r
             out->counts.by[i] += r->counts.by[i];
     }
     walk_end(&w);
+    sum_dying_projects(c, workspace, out);
 }
 
 void check_workspace(struct check *c, const struct walk *w)

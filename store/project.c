@@ -187,7 +187,7 @@ void project_unlist(struct store_txn *t, struct cached *p)
     txn_del(t, SPACE_PROJECT_DATE, &k);
 }
 
-/* Its reports leave the workspace's counters now and the store slice by slice. */
+/* Its reports leave the workspace's counters now and the store slice by slice; those that wait count as pending until then. */
 enum store_status project_delete(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {
     struct cached *w = txn_workspace_living(t, c->workspace);
@@ -199,13 +199,13 @@ enum store_status project_delete(struct store_txn *t, const struct store_change 
     project_unlist(t, p);
     for (int i = 0; i < CLASSES; i++)
         w->workspace.counts.by[i] -= p->project.counts.by[i];
-    w->workspace.pending -= p->project.pending;
     w->workspace.projects--;
     w->workspace.version++;
     txn_changed(t, w);
     p->project.dying = 1;
     txn_changed(t, p);
     txn_mark_dying(t, c->workspace, c->id);
+    txn_event(t, EVENT_PROJECT_DELETED, c->workspace, c->id, 0);
     txn_event(t, EVENT_PURGE, c->workspace, c->id, 0);
     answer->id = c->id;
     return STORE_OK;

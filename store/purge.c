@@ -74,16 +74,33 @@ static bool next_reports(struct store_txn *t, const struct dying *d, uint64_t le
     return found->count != 0;
 }
 
+/* One that waits for its grade: its job is gone, and who waits for it is told. */
+static void purge_pending(struct store_txn *t, const struct dying *d, const struct store_report *r)
+{
+    struct cached *w = txn_workspace(t, d->workspace), *p = txn_project(t, r->project);
+    txn_event(t, EVENT_REPORT_DELETED, r->workspace, r->id, 0);
+    if (w == NULL || p == NULL) {
+        txn_fail(t, 0, "a report's workspace or project");
+        return;
+    }
+    w->workspace.pending--;
+    p->project.pending--;
+    w->dirty = p->dirty = true;
+}
+
 static void purge_reports(struct store_txn *t, const struct dying *d, uint64_t *left)
 {
     struct found_ids found;
     while (*left > 0 && next_reports(t, d, *left, &found)) {
         for (size_t i = 0; i < found.count && *left > 0 && t->error == STORE_OK; i++) {
             struct store_report r;
-            if (report_load(t, found.ids[i], &r) != STORE_OK)
+            if (report_load(t, found.ids[i], &r) != STORE_OK) {
                 txn_fail(t, 0, "an index of reports");
-            else
-                report_remove(t, &r);
+                break;
+            }
+            report_remove(t, &r);
+            if (r.status == REPORT_PENDING)
+                purge_pending(t, d, &r);
             txn_spend(t, left);
         }
     }

@@ -171,7 +171,7 @@ static void queue(struct store_txn *t, const struct store_report *r)
 
 static bool queue_full(const struct cached *w, const struct store_change *c)
 {
-    return c->limit != 0 && w->workspace.pending >= c->limit;
+    return c->limit != 0 && w->workspace.pending + c->beside >= c->limit;
 }
 
 /* ---- create ---- */

@@ -303,6 +303,7 @@ enum store_event_kind {
     EVENT_PURGE, /* something is dying: CHANGE_PURGE should be applied until it answers STORE_NOT_FOUND */
     /* no commit's: the writer's greeting. From here on a worker hears of every commit; what came before is in the store by now */
     EVENT_FEED_BEGINS,
+    EVENT_PROJECT_DELETED,
 };
 struct store_event {
     uint64_t kind; /* enum store_event_kind; travels as it is, so there is no padding */

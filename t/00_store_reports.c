@@ -142,6 +142,42 @@ START_TEST(a_full_queue_refuses_creates_and_regenerations)
 }
 END_TEST
 
+START_TEST(what_waits_in_a_deleted_project_counts_until_it_is_purged)
+{
+    struct store_change c = kit_create_change(w, "https://a.com/", "a.com");
+    c.limit = 3;
+    uint64_t id = 0;
+    for (int i = 0; i < 3; i++)
+        id = kit_apply(&k, &c).id;
+    uint64_t project = report(id).project;
+    ck_status(change((struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project}).status, STORE_OK);
+    kit_check_clean(k.s);
+    ck_status(kit_status(&k, &c), STORE_QUEUE_FULL);
+    struct store_change purge = {.kind = CHANGE_PURGE, .limit = 1};
+    size_t count, told = 0;
+    while (kit_status(&k, &c) == STORE_QUEUE_FULL) {
+        ck_status(kit_status(&k, &purge), STORE_OK);
+        const struct store_event *e = store_events(k.s, &count);
+        for (size_t i = 0; i < count; i++)
+            told += e[i].kind == EVENT_REPORT_DELETED;
+        kit_check_clean(k.s);
+    }
+    ck_assert_uint_eq(told, 1);
+}
+END_TEST
+
+START_TEST(jobs_that_are_out_for_nobody_count_as_pending)
+{
+    struct store_change c = kit_create_change(w, "https://a.com/", "a.com");
+    c.limit = 3;
+    c.beside = 2;
+    ck_status(kit_status(&k, &c), STORE_OK);
+    ck_status(kit_status(&k, &c), STORE_QUEUE_FULL);
+    c.beside = 0;
+    ck_status(kit_status(&k, &c), STORE_OK);
+}
+END_TEST
+
 /* ---- idempotency ---- */
 
 static char idem_key[32], idem_body[32];
@@ -569,6 +605,8 @@ int main(void)
     tcase_add_loop_test(tc, a_bad_create_writes_nothing, 0, COUNT(bad_creates));
     tcase_add_test(tc, ids_never_go_back);
     tcase_add_test(tc, a_full_queue_refuses_creates_and_regenerations);
+    tcase_add_test(tc, what_waits_in_a_deleted_project_counts_until_it_is_purged);
+    tcase_add_test(tc, jobs_that_are_out_for_nobody_count_as_pending);
     tcase_add_test(tc, a_repeat_answers_the_first_ones_record_and_code);
     tcase_add_test(tc, a_repeat_with_another_body_is_refused_and_another_key_is_another_report);
     tcase_add_test(tc, a_repeat_of_a_deleted_report_is_not_found);
