@@ -9,6 +9,7 @@ static const struct err_row rows[ERRS] = {
     [ERR_METHOD_NOT_ALLOWED] = {405, "Method Not Allowed", "method_not_allowed", "This address does not take that method: see the Allow header."},
     [ERR_NOT_ACCEPTABLE] = {406, "Not Acceptable", "not_acceptable", "Answers are application/json: let the Accept header allow it."},
     [ERR_CONFLICT] = {409, "Conflict", "conflict", "Another request got in the way: look at the present state and try again."},
+    [ERR_GONE] = {410, "Gone", "gone", "The record was deleted in the meantime."},
     [ERR_PRECONDITION_FAILED] = {412, "Precondition Failed", "precondition_failed", "The record has changed since: read it again and send its present ETag as If-Match."},
     [ERR_PAYLOAD_TOO_LARGE] = {413, "Payload Too Large", "payload_too_large", "The body is too large: send a smaller one."},
     [ERR_UNSUPPORTED_MEDIA_TYPE] = {415, "Unsupported Media Type", "unsupported_media_type", "The body's type is not taken here: see the Accept-Post header."},

@@ -76,13 +76,13 @@ START_TEST(report_graded_before_the_first_look_is_not_held)
 }
 END_TEST
 
-START_TEST(report_deleted_while_held_is_404)
+START_TEST(report_deleted_while_held_is_410)
 {
     played_report(41, REPORT_PENDING, NULL);
     played.answer.id = 41;
     played.on_await = gone;
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com", NULL);
-    ck_assert_int_eq(played.status, 404);
+    ck_assert_int_eq(played.status, 410);
 }
 END_TEST
 
@@ -232,7 +232,7 @@ START_TEST(replay_has_the_first_status_and_waits_as_the_first_did)
     ck_assert_uint_eq(played.awaits, 1);
     gone();
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com", NULL);
-    ck_assert_int_eq(played.status, 404);
+    ck_assert_int_eq(played.status, 410);
 }
 END_TEST
 
@@ -383,7 +383,7 @@ int main(void)
     tcase_add_test(tc, created_report_is_held_until_it_is_graded);
     tcase_add_test(tc, report_still_pending_when_time_is_up_goes_out_as_it_is);
     tcase_add_test(tc, report_graded_before_the_first_look_is_not_held);
-    tcase_add_test(tc, report_deleted_while_held_is_404);
+    tcase_add_test(tc, report_deleted_while_held_is_410);
     LOOP(tc, caller_says_how_long_to_wait, prefer_cases);
     LOOP(tc, form_that_is_wrong_creates_nothing, create_refusals);
     tcase_add_test(tc, password_is_hashed_with_privacy_2_only);

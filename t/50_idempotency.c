@@ -236,7 +236,8 @@ START_TEST(a_repeat_after_the_record_was_deleted_makes_no_second_one)
     struct response *a = post("deleted", body);
     expect_status(http_delete(server, report_path(int_at(a, "data.id"))), 200);
     struct response *r = post("deleted", body);
-    expect_error(r, 404, "not_found");
+    expect_error(r, 410, "gone");
+    ck_assert_str_eq(header(r, "Idempotent-Replayed"), "true");
     ck_assert_int_eq(total("deleted"), 0);
 }
 END_TEST

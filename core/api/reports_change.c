@@ -31,10 +31,20 @@ static struct str location_of(struct request *r, uint64_t id)
     return buf_view(&text);
 }
 
+/* The change was made, so it is no 404: nothing is wrong with the request. */
+static void reply_gone(struct request *r, uint64_t id)
+{
+    reply_error(r, ERR_GONE, "Report %" PRIu64 " has been deleted since this request was accepted. Create a new report to grade its page.", id);
+}
+
 static void record_found(void *arg, enum store_status status, const struct store_report *report)
 {
     struct request *r = arg;
     struct asked *asked = r->state;
+    if (status == STORE_NOT_FOUND) {
+        reply_gone(r, asked->change.id);
+        return;
+    }
     if (status != STORE_OK) {
         reply_store_error(r, status);
         return;
@@ -118,15 +128,19 @@ static void password_judge(struct str password, struct buf *errors)
 static void created(struct request *r, const struct store_answer *answer)
 {
     struct asked *asked = r->state;
+    if (answer->replayed)
+        reply_header(r, "idempotent-replayed", STR("true"));
+    if (answer->replayed && answer->status == STORE_NOT_FOUND) {
+        reply_gone(r, answer->id);
+        return;
+    }
     if (answer->status != STORE_OK) {
         refused(r, answer->status);
         return;
     }
     asked->change.id = answer->id;
-    if (answer->replayed) {
-        reply_header(r, "idempotent-replayed", STR("true"));
+    if (answer->replayed)
         asked->code = (int)answer->code;
-    }
     if (asked->code == 202)
         asked->hold_ms = 0;
     record_show(r);
