@@ -41,6 +41,7 @@ struct origin;
 
 struct server_options {
     unsigned workers;            /* 0: two */
+    unsigned auditors;           /* 0: one */
     const struct origin *origin; /* its port is opened in audit.ports, loopback in audit.allow_private */
     const char *yaml;            /* more of the configuration, or NULL */
     const char *audit;           /* more of its `audit` map, as `key: value` separated by commas, or NULL */

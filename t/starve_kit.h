@@ -1,0 +1,43 @@
+/*
+ * A tenant who tries to keep the auditors from everybody else: hosts that take requests and never answer, and ways to send the server to
+ * them. For t/50_fairness.c, which is a bench too.
+ */
+#ifndef ASSAY_T_STARVE_KIT_H
+#define ASSAY_T_STARVE_KIT_H
+
+#include "harness.h"
+
+/*
+ * tar_start(): a process that accepts at one port of every address in 127.0.0.0/8, and answers nothing. tar_url: the page of host ${number},
+ * from 0 on. tar_open: its connections at the moment; tar_total: all so far.
+ */
+struct tar;
+struct tar *tar_start(void);
+void tar_stop(struct tar *tar);
+uint16_t tar_port(const struct tar *tar);
+char *tar_host(unsigned number); /* 127.9.0.1 */
+char *tar_url(const struct tar *tar, unsigned number);
+unsigned tar_open(const struct tar *tar);
+unsigned tar_total(const struct tar *tar);
+
+enum attack {
+    ATTACK_PAIRS,    /* reports of slow hosts, created and at once deleted */
+    ATTACK_BACKLOG,  /* as many reports of slow hosts as may be pending */
+    ATTACK_ONE_HOST, /* the same slow host again and again */
+    ATTACK_HELD,     /* slow hosts, each with somebody who waits for the grade */
+    ATTACK_UPDATES,  /* update=1 of reports of a quick host, without end */
+    ATTACK_PROJECTS, /* slow hosts whose project is deleted at once */
+    ATTACKS
+};
+extern const char *const attack_names[ATTACKS];
+
+/*
+ * attack_start(s, attack, tar, quick): a workspace of its own sends it, from several connections, until attack_stop; ${quick}: the URL that
+ * ATTACK_UPDATES grades. It returns when the attack is under way. attack_forgiven(s): delete that workspace.
+ */
+struct attacker;
+struct attacker *attack_start(const struct server *s, enum attack attack, const struct tar *tar, const char *quick);
+void attack_stop(struct attacker *a);
+void attack_forgiven(const struct server *s);
+
+#endif
