@@ -38,7 +38,8 @@ static struct running **find(struct auditor *a, const struct running *r)
     return at;
 }
 
-static void send_findings(struct auditor *a, const struct running *r, const struct audit_findings *f)
+static void send_findings(struct auditor *a, const struct running *r,
+                          const struct audit_findings *f)
 {
     struct buf wire = {0};
     struct store_change change = {.kind = CHANGE_REPORT_FINISH,
@@ -82,7 +83,7 @@ static bool on_job(struct auditor *a, const struct frame *f)
     return true;
 }
 
-/* where it is not there any more, its findings are on their way */
+/* a job that is not found has ended, and its findings are on their way */
 static void on_withdraw(struct auditor *a, const struct frame *f)
 {
     for (const struct running *r = a->running; r != NULL; r = r->next)

@@ -59,7 +59,8 @@ static void apply(struct writer *w, struct store_txn *t, struct item *item, int6
         return;
     }
     item->answer = (struct store_answer){0};
-    item->change.beside = item->change.limit == 0 ? 0 : queue_withdrawn(w->queue, item->change.workspace);
+    item->change.beside =
+        item->change.limit == 0 ? 0 : queue_withdrawn(w->queue, item->change.workspace);
     store_apply(t, &item->change, now_ms, &item->answer);
     if (p == NULL)
         return;

@@ -9,8 +9,8 @@
  *   WAIT     →writer   a: report                             somebody waits for this job: it goes first
  *   JOB      writer→   a: report, b: attempt                 payload: URL; to auditors only
  *   FINDINGS →writer   a: report, b: attempt                 payload: change_encode of a CHANGE_REPORT_FINISH; from auditors only
- *   WITHDRAW writer→   a: report, b: attempt                 the report of this job is gone: give the job back; to auditors only
- *   BACK     →writer   a: report, b: attempt                 a job given back; a: 0: the auditor drains, it takes no more
+ *   WITHDRAW writer→   a: report, b: attempt                 cancel this job and give it back; to auditors only
+ *   BACK     →writer   a: report, b: attempt                 a job given back; a = 0: the auditor takes no more
  *   SUSPECT  →writer   a: report                             an auditor's last words: it dies while it reads this one
  */
 #ifndef ASSAY_CHANNEL_H
@@ -23,7 +23,7 @@
  * whoever changes what is in a frame raises it: then that upgrade needs a restart, and says so.
  */
 #ifndef CHANNEL_VERSION
-#define CHANNEL_VERSION 1
+#define CHANNEL_VERSION 2
 #endif
 
 enum frame_type {

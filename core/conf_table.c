@@ -250,7 +250,8 @@ const struct conf_option conf_options[] = {
      .max = 1024,
      .initial = "32",
      .reload = RELOAD,
-     .help = "Pages that one auditor fetches at once. One workspace takes at most three quarters of them."},
+     .help = "Pages that one auditor fetches at once. "
+             "One workspace takes at most three quarters of them."},
     {.key = "audit.timeout",
      .type = &conf_type_duration,
      .offset = MEMBER(audit_timeout_ms),

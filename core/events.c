@@ -44,7 +44,7 @@ void events_follow(struct writer *w, const struct item *items, size_t items_coun
     size_t count;
     const struct store_event *events = store_events(w->store, &count);
     const struct item *at = items;
-    bool whole = false; /* a project or a workspace was deleted */
+    bool deleted = false; /* a project or a workspace */
     for (size_t i = 0; i < count; i++) {
         const struct store_event *e = &events[i];
         if (e->kind == EVENT_JOB_ADDED)
@@ -52,10 +52,10 @@ void events_follow(struct writer *w, const struct item *items, size_t items_coun
         else if (e->kind == EVENT_PURGE)
             w->purging = true;
         else if (e->kind == EVENT_PROJECT_DELETED || e->kind == EVENT_WORKSPACE_DELETED)
-            whole = true;
+            deleted = true;
         else if (e->kind == EVENT_REPORT_DELETED || e->kind == EVENT_REPORT_FINISHED)
             end_job(w, e, items, items_count);
     }
-    if (whole)
+    if (deleted)
         writer_jobs_withdraw_out(w);
 }

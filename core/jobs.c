@@ -2,7 +2,7 @@
 
 #include "log.h"
 
-#define UNWANTED_MAX 256 /* jobs of what was deleted as a whole, dropped in one turn; the others follow in the next */
+#define UNWANTED_MAX 256 /* jobs of deleted projects and workspaces dropped in one turn */
 
 /* a created report's URL is still in the change that made it; events come in the order of their changes */
 static const struct store_change *change_behind(const struct store_event *e, const struct item **at, const struct item *end)
@@ -37,7 +37,7 @@ static struct peer *auditor_at(struct writer *w, int index)
     return NULL;
 }
 
-/* its project or workspace may be gone, whose reports follow slice by slice */
+/* false when its project or workspace is deleted, whose reports are purged in slices */
 static bool is_wanted(struct writer *w, const struct queue_job *job)
 {
     struct store_job unused;
@@ -54,7 +54,7 @@ void writer_jobs_withdraw(struct writer *w, struct queue_job *job)
     if (!queue_withdraw(w->queue, job))
         return;
     struct peer *p = auditor_at(w, (int)index);
-    if (p != NULL) /* one that drains or died leaves it anyway */
+    if (p != NULL) /* NULL: the auditor drains or has died, which ends the job too */
         channel_put(&p->channel, FRAME_WITHDRAW, report, attempt, (struct str){0});
 }
 

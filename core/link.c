@@ -146,13 +146,14 @@ static void note_ended(void *arg, enum store_status status, const struct store_r
         wait->until_ms = 0;
 }
 
-/* the workspace, or a project of it, was deleted */
+/* the workspace, or a project of it, was deleted: release who waits for a report of it */
 static void look_again(struct link *l, uint64_t workspace)
 {
     for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
         for (struct wait *wait = l->waits[i]; wait != NULL; wait = wait->next)
             if (wait->pending.request != NULL && wait->pending.request->workspace == workspace)
-                store_report_get(l->worker->store, workspace, wait->report, false, note_ended, wait);
+                store_report_get(l->worker->store, workspace, wait->report, false, note_ended,
+                                 wait);
     store_read_end(l->worker->store);
 }
 

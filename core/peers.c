@@ -243,7 +243,7 @@ static void on_findings(struct writer *w, struct peer *p, const struct frame *f)
     struct queue_job *job = job_of(w, p, f);
     if (job == NULL)
         return;
-    if (job->withdrawn) { /* they crossed on the way */
+    if (job->withdrawn) { /* FINDINGS and WITHDRAW crossed */
         queue_remove(w->queue, job);
         return;
     }

@@ -17,14 +17,14 @@ struct queue_list {
 /* a workspace with jobs */
 struct queue_lane {
     uint64_t workspace;
-    struct queue_list list[2];        /* those that wait; [0] hurried */
-    struct queue_lane *next, *prev;   /* ring of lanes that have waiting jobs */
+    struct queue_list list[2];      /* those that wait; [0] hurried */
+    struct queue_lane *next, *prev; /* ring of lanes that have waiting jobs */
     struct queue_lane *next_same;
-    size_t waiting, out, withdrawn;   /* the latter among those that are out */
+    size_t waiting, out, withdrawn; /* the latter among those that are out */
     uint16_t out_at[QUEUE_AUDITORS];
 };
 
-/* a host with jobs, known by a keyed hash of its name, so that nobody can choose whom to share its two places with */
+/* A host with jobs. Its hash is keyed, so nobody can find a name that counts as another's host. */
 struct queue_host {
     uint64_t hash;
     struct queue_host *next_same;
@@ -59,7 +59,8 @@ struct queue *queue_new(unsigned auditors, unsigned capacity)
         return NULL;
     q->auditors = auditors;
     q->capacity = capacity;
-    if (getrandom(&q->seed, sizeof(q->seed), GRND_NONBLOCK) != (ssize_t)sizeof(q->seed)) { /* early at boot */
+    if (getrandom(&q->seed, sizeof(q->seed), GRND_NONBLOCK) !=
+        (ssize_t)sizeof(q->seed)) { /* early at boot */
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
         q->seed = (uint64_t)now.tv_nsec * 0x9E3779B97F4A7C15u ^ (uint64_t)now.tv_sec;
@@ -81,14 +82,19 @@ void queue_free(struct queue *q)
 
 static uint64_t hash_host(const struct queue *q, struct str url)
 {
-    /* of what stands between "://" and the port, or the next "/", "?" or "#"; the colons of an IPv6 address are within brackets */
+    /*
+     * of what stands between "://" and the port, or the next "/", "?" or "#"; the colons of an
+     * IPv6 address are within brackets
+     */
     uint64_t h = q->seed;
     size_t at = 0;
     while (at + 3 <= url.n && memcmp(url.p + at, "://", 3) != 0)
         at++;
     at = at + 3 <= url.n ? at + 3 : 0;
     const char end = at < url.n && url.p[at] == '[' ? ']' : ':';
-    for (; at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#' && url.p[at] != end; at++) {
+    for (;
+         at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#' && url.p[at] != end;
+         at++) {
         h = (h ^ (uint8_t)url.p[at]) * 0x9E3779B97F4A7C15u;
         h ^= h >> 32;
     }
@@ -227,7 +233,8 @@ static bool may_go(const struct queue *q, const struct queue_job *job)
         return false;
     if (job->alone)
         return q->auditor[a].running == 0;
-    return q->auditor[a].alone_waiting == 0 && q->auditor[a].running < q->capacity && has_share(q, job->lane, a);
+    return q->auditor[a].alone_waiting == 0 && q->auditor[a].running < q->capacity &&
+           has_share(q, job->lane, a);
 }
 
 static struct queue_list *list_of(const struct queue_job *job)
@@ -283,7 +290,8 @@ static void come_in(struct queue *q, struct queue_job *job)
     job->auditor = -1;
 }
 
-static struct queue_job *job_new(struct queue *q, uint64_t workspace, uint64_t report, uint32_t attempt, struct str url)
+static struct queue_job *job_new(struct queue *q, uint64_t workspace, uint64_t report,
+                                 uint32_t attempt, struct str url)
 {
     struct queue_job *job = malloc(sizeof(*job) + url.n);
     struct queue_lane *lane = lane_of(q, workspace);
@@ -314,7 +322,7 @@ bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t at
     if (job != NULL && job->attempt >= attempt)
         return true;
     if (job != NULL)
-        queue_withdraw(q, job); /* the auditor is not told: what it finds is of an old attempt, and gives it back */
+        queue_withdraw(q, job); /* where it is out, its findings give it back */
     job = job_new(q, workspace, report, attempt, url);
     if (job == NULL)
         return false;
@@ -338,7 +346,8 @@ struct queue_job *queue_find(struct queue *q, uint64_t report)
 struct queue_job *queue_out(struct queue *q, unsigned index, uint64_t report, uint64_t attempt)
 {
     struct queue_job *job = *bucket_of(q, report);
-    while (job != NULL && (job->report != report || job->attempt != attempt || job->auditor != (int)index))
+    while (job != NULL &&
+           (job->report != report || job->attempt != attempt || job->auditor != (int)index))
         job = job->next_same;
     return job;
 }

@@ -1,18 +1,20 @@
 /*
- * The writer's queue of jobs, in memory. The rows in the store are the truth; the queue is made from them at the writer's start.
+ * The writer's queue of jobs, in memory. The rows in the store are the truth; the queue is built
+ * from them when the writer starts.
  *
- * Workspaces take turns, and jobs somebody waits for go before the others. A host has at most two jobs out at once, and its jobs always
- * go to the same auditor, so that the two hold over all auditors.
+ * Workspaces take turns, and jobs that a request waits for go first. A host has at most two jobs
+ * out, and all its jobs go to the same auditor, so the limit holds over all auditors.
  *
- * A workspace's share of an auditor follows the dynamic threshold of Choudhury and Hahne (1998): it takes another place while it holds
- * fewer than QUEUE_SHARE times the free ones, and the last free place goes only to one that holds none. One workspace alone gets three
- * quarters of the places, so a newcomer finds a free one; each further workspace that wants as many shrinks everybody's share as jobs end.
+ * A workspace's share of an auditor follows the dynamic threshold of Choudhury and Hahne (1998): it
+ * takes another place only while it holds fewer than QUEUE_SHARE times the free ones, and the last
+ * free place goes only to a workspace that holds none. One workspace alone gets three quarters, so
+ * a newcomer finds a free place; the shares shrink, as jobs end, with each workspace that competes.
  *
- * A job that is out counts (for its host, its auditor, its workspace) until the auditor gives it back, also when its report is deleted
- * meanwhile: it is withdrawn then, and nobody finds it by its report any more.
+ * A job that is out counts (for its host, auditor and workspace) until the auditor gives it back,
+ * even when its report is deleted meanwhile. Such a job is withdrawn: queue_find ignores it.
  *
- * A job whose auditor died is run again alone: nothing else is out at that auditor meanwhile, so a second death is its own. Where the
- * auditor could say which page it was reading, only that one is.
+ * A job whose auditor died runs again alone: nothing else is out at that auditor meanwhile, so a
+ * second death is its own. Where the auditor could name the page it was reading, only that one does.
  */
 #ifndef ASSAY_QUEUE_H
 #define ASSAY_QUEUE_H
@@ -32,7 +34,7 @@ struct queue_job {
     bool alone;    /* an auditor died while it held this and others */
     bool named;    /* its auditor said that it dies of this one */
     bool shaken;   /* an auditor died of another while it held this */
-    bool withdrawn; /* its report is gone: it is out, and its auditor gives it back */
+    bool withdrawn; /* its report is gone, and its auditor has not given it back yet */
     struct queue_job *next_same, *prev, *next;
     struct queue_lane *lane;
     struct queue_host *host;
@@ -54,18 +56,21 @@ bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t at
 void queue_hurry(struct queue *q, uint64_t report);
 /* queue_find: the report's job, unless it is withdrawn; NULL when there is none. */
 struct queue_job *queue_find(struct queue *q, uint64_t report);
-/* queue_remove(q, job): it ended, and no auditor has it. */
+/* queue_remove(q, job): it ended, and no auditor works on it. */
 void queue_remove(struct queue *q, struct queue_job *job);
 /*
- * queue_withdraw(q, job): its report is gone. A job that waits is removed. One that is out stays until its auditor gives it back: true,
- * and the auditor must be told.
+ * queue_withdraw(q, job): its report is gone. A waiting job is removed. A job that is out stays
+ * until its auditor gives it back; then the result is true, and the auditor must be told.
  */
 bool queue_withdraw(struct queue *q, struct queue_job *job);
-/* queue_withdrawn(q, workspace): how many jobs of that workspace are withdrawn and still out. */
+/* queue_withdrawn(q, workspace): number of its jobs that are withdrawn and still out. */
 size_t queue_withdrawn(struct queue *q, uint64_t workspace);
-/* queue_out(q, index, report, attempt): the job that this auditor has, withdrawn or not; NULL when it has none. */
+/* queue_out(q, index, report, attempt): this auditor's job, withdrawn or not; NULL: none. */
 struct queue_job *queue_out(struct queue *q, unsigned index, uint64_t report, uint64_t attempt);
-/* queue_each_out(q, each, arg): every job that is out and not withdrawn; ${each} may withdraw it, and change nothing else. */
+/*
+ * queue_each_out(q, each, arg): every job that is out and not withdrawn. ${each} may withdraw it and
+ * must not change the queue otherwise.
+ */
 typedef void queue_job_fn(void *arg, struct queue_job *job);
 void queue_each_out(struct queue *q, queue_job_fn *each, void *arg);
 
@@ -84,7 +89,7 @@ struct queue_job *queue_auditor_went(struct queue *q, unsigned index, bool blame
  * held besides waits as before; but a job that was spared so once is marked by the next death, whatever is named then.
  */
 void queue_suspect(struct queue *q, unsigned index, uint64_t report);
-/* queue_back(q, job): its auditor gave it back, without blame: it waits again, or is removed where it is withdrawn. */
+/* queue_back(q, job): given back without blame. It waits again; a withdrawn one is removed. */
 void queue_back(struct queue *q, struct queue_job *job);
 
 /* queue_next(q): the next job that may go out now, marked with its auditor; NULL when none may. */

@@ -121,8 +121,9 @@ void writer_jobs_add(struct writer *w, const struct store_event *e, const struct
 void writer_jobs_sweep(struct writer *w);
 void writer_jobs_hand_out(struct writer *w);
 /*
- * writer_jobs_withdraw(w, job): its report is gone; an auditor that has it is told. writer_jobs_withdraw_out(w): a project or workspace was
- * deleted: so are its jobs that are out. Those that wait are dropped when their turn comes, or their report is purged.
+ * writer_jobs_withdraw(w, job): its report is gone; tell the auditor that works on it.
+ * writer_jobs_withdraw_out(w): after a project or workspace was deleted, withdraw its jobs that are
+ * out. Its waiting jobs are dropped when their turn comes or when the purge reaches their report.
  */
 void writer_jobs_withdraw(struct writer *w, struct queue_job *job);
 void writer_jobs_withdraw_out(struct writer *w);

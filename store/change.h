@@ -113,7 +113,7 @@ struct store_change {
     uint64_t workspace;
     uint64_t id;
     uint64_t limit; /* pending jobs a workspace may have; records a purge may take; 0: no limit */
-    uint64_t beside; /* jobs of the workspace that are out though their reports are gone: they count towards ${limit}. By the writer */
+    uint64_t beside; /* counts towards ${limit} too: jobs withdrawn and still out. By the writer */
     int64_t expires_at; /* ms since the epoch */
     uint32_t scopes;
     uint32_t privacy;

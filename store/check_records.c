@@ -45,7 +45,7 @@ static bool dying_row(struct check *c, uint64_t workspace, uint64_t project)
 
 /* ---- workspaces ---- */
 
-/* Reports of a project that is being deleted are counted no more, but those that wait. */
+/* Of the reports of a dying project only those that wait are still counted. */
 static void sum_dying_projects(struct check *c, uint64_t workspace, struct workspace_record *out)
 {
     struct walk w = {0};
@@ -60,7 +60,7 @@ static void sum_dying_projects(struct check *c, uint64_t workspace, struct works
     walk_end(&w);
 }
 
-/* What the counters should say: the sums over its projects that live, and what waits in those that do not. */
+/* What the counters should say: the sums over its living projects, and what waits in the dying. */
 static void sum_projects(struct check *c, uint64_t workspace, struct workspace_record *out)
 {
     struct walk w = {0};

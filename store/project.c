@@ -187,7 +187,10 @@ void project_unlist(struct store_txn *t, struct cached *p)
     txn_del(t, SPACE_PROJECT_DATE, &k);
 }
 
-/* Its reports leave the workspace's counters now and the store slice by slice; those that wait count as pending until then. */
+/*
+ * Its reports leave the workspace's counters now and the store in slices; those that wait count as
+ * pending until they are purged.
+ */
 enum store_status project_delete(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
 {
     struct cached *w = txn_workspace_living(t, c->workspace);

@@ -74,7 +74,7 @@ static bool next_reports(struct store_txn *t, const struct dying *d, uint64_t le
     return found->count != 0;
 }
 
-/* One that waits for its grade: its job is gone, and who waits for it is told. */
+/* A report that waits for its grade: it counts no more, and its job and its waiters are told. */
 static void purge_pending(struct store_txn *t, const struct dying *d, const struct store_report *r)
 {
     struct cached *w = txn_workspace(t, d->workspace), *p = txn_project(t, r->project);

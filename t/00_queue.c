@@ -280,7 +280,8 @@ static unsigned go_out(void)
 }
 
 /* auditor's capacity, what one workspace may hold of it */
-static const unsigned shares[][2] = {{1, 1}, {2, 1}, {3, 2}, {4, 3}, {8, 6}, {32, 24}, {100, 75}, {1024, 768}};
+static const unsigned shares[][2] = {{1, 1}, {2, 1},   {3, 2},    {4, 3},
+                                     {8, 6}, {32, 24}, {100, 75}, {1024, 768}};
 
 START_TEST(one_workspace_never_takes_an_auditor_whole)
 {
@@ -299,7 +300,8 @@ START_TEST(a_newcomer_finds_a_place_beside_several_that_want_all)
 {
     for (uint64_t workspace = 1; workspace <= 4; workspace++) {
         add_many(workspace, 1);
-        ck_assert_msg(queue_next(q) != NULL, "workspace %llu found no place", (unsigned long long)workspace);
+        ck_assert_msg(queue_next(q) != NULL, "workspace %llu found no place",
+                      (unsigned long long)workspace);
         add_many(workspace, 2 * CAPACITY);
         go_out();
     }
@@ -511,7 +513,8 @@ int main(void)
     tcase_add_test(t, newer_attempt_replaces_an_older_one_wherever_it_is);
     tcase_add_test(t, what_may_go_after_a_time_in_which_nothing_could_is_found);
     tcase_add_test(t, a_report_below_the_highest_is_looked_for);
-    tcase_add_loop_test(t, one_workspace_never_takes_an_auditor_whole, 0, (int)(sizeof(shares) / sizeof(*shares)));
+    tcase_add_loop_test(t, one_workspace_never_takes_an_auditor_whole, 0,
+                        (int)(sizeof(shares) / sizeof(*shares)));
     tcase_add_test(t, a_newcomer_finds_a_place_beside_several_that_want_all);
     tcase_add_test(t, a_workspace_that_somebody_waits_for_takes_no_more_than_its_share);
     tcase_add_test(t, a_withdrawn_job_that_waits_is_gone);

@@ -150,7 +150,10 @@ START_TEST(what_waits_in_a_deleted_project_counts_until_it_is_purged)
     for (int i = 0; i < 3; i++)
         id = kit_apply(&k, &c).id;
     uint64_t project = report(id).project;
-    ck_status(change((struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project}).status, STORE_OK);
+    ck_status(
+        change((struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project})
+            .status,
+        STORE_OK);
     kit_check_clean(k.s);
     ck_status(kit_status(&k, &c), STORE_QUEUE_FULL);
     struct store_change purge = {.kind = CHANGE_PURGE, .limit = 1};

@@ -398,7 +398,9 @@ END_TEST
 static void answer_hop_to_address(struct origin_answer *a, const char *path)
 {
     char hop[128];
-    snprintf(hop, sizeof(hop), "HTTP/1.1 302 On\r\nLocation: http://127.0.0.1:%u/\r\nContent-Length: 0\r\n\r\n", origin_port(origin));
+    snprintf(hop, sizeof(hop),
+             "HTTP/1.1 302 On\r\nLocation: http://127.0.0.1:%u/\r\nContent-Length: 0\r\n\r\n",
+             origin_port(origin));
     if (strcmp(path, "/hop") == 0)
         origin_puts(a, hop);
     else
@@ -548,7 +550,8 @@ int main(void)
     tcase_add_test(t, a_page_does_not_wait_for_a_place_for_ever);
     tcase_add_test(t, a_redirect_takes_a_place_where_it_leads);
     tcase_add_test(t, redirects_to_a_host_leave_its_own_pages_a_place);
-    tcase_add_test(t, a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_it_began);
+    tcase_add_test(t,
+                   a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_it_began);
     tcase_add_test(t, a_page_withdrawn_while_others_of_its_host_are_graded_never_begins);
     tcase_add_test(t, a_page_withdrawn_while_its_probes_run_is_not_graded);
     suite_add_tcase(s, t);

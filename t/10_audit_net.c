@@ -374,7 +374,7 @@ static unsigned threads_of_ours(void)
     return n;
 }
 
-/* libcurl's thread looks up for seconds after its transfer is gone: pages that are added and withdrawn would make threads without end */
+/* libcurl's resolver thread outlives a transfer that is removed, by seconds */
 START_TEST(a_page_withdrawn_while_its_name_is_looked_up_ends_with_the_look_up)
 {
     open_all();

@@ -1,7 +1,7 @@
 /*
- * Whatever one workspace sends, another's report of a quick host is graded within three times its time alone; and what was deleted is
- * fetched no more and leaves nothing behind, whoever is killed meanwhile. ASSAY_FAIRNESS_TURNS and ASSAY_FAIRNESS_AUDITORS make a bench of
- * it: t/bench/fairness.
+ * Whatever one workspace sends, another's report of a quick host is graded within three times its
+ * time alone. What is deleted is not fetched and leaves nothing behind, whichever process is killed.
+ * t/bench/fairness runs it with ASSAY_FAIRNESS_TURNS and ASSAY_FAIRNESS_AUDITORS.
  */
 #include "starve_kit.h"
 
@@ -24,7 +24,7 @@ static unsigned setting(const char *name, unsigned otherwise)
 static void setup(void)
 {
     origin = origin_usual();
-    others = origin_usual(); /* the attacker's own: ours is not to be slow for want of a processor */
+    others = origin_usual(); /* the attacker's, so that it does not slow down ours */
     origin_delay(origin, "/good", PAGE_MS);
     tar = tar_start();
     server = server_new(&(struct server_options){
@@ -55,7 +55,7 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* New reports of the quick page, one after the other: every second one with somebody who waits for it. */
+/* New reports of the quick page, one after another; every second request waits for the grade. */
 static struct times graded(unsigned turns)
 {
     static double ms[TURNS_MAX];
@@ -64,7 +64,8 @@ static struct times graded(unsigned turns)
     for (unsigned i = 0; i < turns; i++) {
         int64_t began = now_ms();
         struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .body = body,
-                                  .headers = {i % 2 ? "Prefer: wait=30" : "Prefer: respond-async"}, .timeout_ms = 40000);
+                                  .headers = {i % 2 ? "Prefer: wait=30" : "Prefer: respond-async"},
+                                  .timeout_ms = 40000);
         if (r->status == 202)
             r = report_wait(server, int_at(r, "data.id"));
         expect_str(r, "data.status", "done");
@@ -80,14 +81,16 @@ static struct times graded(unsigned turns)
 static bool is_idle(void *arg)
 {
     (void)arg;
-    return metric(&internal, "assay_audit_jobs_queued") == 0 && metric(&internal, "assay_audit_pages_running") == 0 && tar_open(tar) == 0;
+    return metric(&internal, "assay_audit_jobs_queued") == 0 &&
+           metric(&internal, "assay_audit_pages_running") == 0 && tar_open(tar) == 0;
 }
 
 static void expect_idle(void)
 {
-    ck_assert_msg(wait_until(is_idle, NULL, 20000), "%ld jobs, %ld pages and %u connections are left\n%s",
-                  metric(&internal, "assay_audit_jobs_queued"), metric(&internal, "assay_audit_pages_running"), tar_open(tar),
-                  server_log(server));
+    ck_assert_msg(
+        wait_until(is_idle, NULL, 20000), "%ld jobs, %ld pages and %u connections are left\n%s",
+        metric(&internal, "assay_audit_jobs_queued"),
+        metric(&internal, "assay_audit_pages_running"), tar_open(tar), server_log(server));
 }
 
 static bool is_full(void *arg)
@@ -96,12 +99,13 @@ static bool is_full(void *arg)
     return tar_open(tar) == SHARE;
 }
 
-/* A place that was lost would be missed here. */
+/* A place that leaked is missing here. */
 static void expect_all_places(void)
 {
     for (unsigned i = 0; i < 2 * CONCURRENCY; i++)
         report_queued(server, tar_url(tar, 50000 + i));
-    ck_assert_msg(wait_until(is_full, NULL, 20000), "%u connections, not %d\n%s", tar_open(tar), SHARE, server_log(server));
+    ck_assert_msg(wait_until(is_full, NULL, 20000), "%u connections, not %d\n%s", tar_open(tar),
+                  SHARE, server_log(server));
 }
 
 /* ---- the tests ---- */
@@ -113,14 +117,17 @@ START_TEST(another_workspace_is_graded_within_three_times_its_time_alone)
     struct times alone = graded(turns);
     struct attacker *a = attack_start(server, (enum attack)_i, tar, origin_url(others, "/good"));
     struct times attacked = graded(turns);
-    long running = metric(&internal, "assay_audit_pages_running"), most = CONCURRENCY * setting("ASSAY_FAIRNESS_AUDITORS", 1);
+    long running = metric(&internal, "assay_audit_pages_running"),
+         most = CONCURRENCY * setting("ASSAY_FAIRNESS_AUDITORS", 1);
     attack_stop(a);
     ck_assert_msg(running <= most, "the auditors hold %ld pages", running);
     double ratio = attacked.median / alone.median;
-    fprintf(stderr, "%s | alone %.0f ms (%.0f-%.0f), attacked %.0f ms (%.0f-%.0f) | %.2f | <= %d | %s\n", attack_names[_i], alone.median,
-            alone.least, alone.most, attacked.median, attacked.least, attacked.most, ratio, RATIO_MAX,
-            ratio <= RATIO_MAX ? "met" : "missed");
-    ck_assert_msg(ratio <= RATIO_MAX, "%s: %.0f ms, alone %.0f ms", attack_names[_i], attacked.median, alone.median);
+    fprintf(stderr,
+            "%s | alone %.0f ms (%.0f-%.0f), attacked %.0f ms (%.0f-%.0f) | %.2f | <= %d | %s\n",
+            attack_names[_i], alone.median, alone.least, alone.most, attacked.median,
+            attacked.least, attacked.most, ratio, RATIO_MAX, ratio <= RATIO_MAX ? "met" : "missed");
+    ck_assert_msg(ratio <= RATIO_MAX, "%s: %.0f ms, alone %.0f ms", attack_names[_i],
+                  attacked.median, alone.median);
     attack_forgiven(server);
     expect_idle();
 }
@@ -133,7 +140,8 @@ START_TEST(a_deleted_report_project_or_workspace_is_let_go_of_at_once)
         assay_ok(server, "workspace", "create", name[i], NULL);
         key[i] = key_new(server, name[i], NULL);
     }
-    static const struct call posts = {.method = "POST", .path = "/api/v1/reports", .headers = {"Prefer: respond-async"}};
+    static const struct call posts = {
+        .method = "POST", .path = "/api/v1/reports", .headers = {"Prefer: respond-async"}};
     for (unsigned i = 0; i < 6; i++) {
         struct call call = posts;
         call.key = key[i / 4];
@@ -144,11 +152,15 @@ START_TEST(a_deleted_report_project_or_workspace_is_let_go_of_at_once)
         poll(NULL, 0, 10);
     ck_assert_uint_eq(tar_open(tar), 6);
     int64_t began = now_ms();
-    expect_status(http(server, .method = "DELETE", .path = text("/api/v1/projects/%s", tar_host(0)), .key = key[0]), 200);
+    expect_status(http(server, .method = "DELETE", .path = text("/api/v1/projects/%s", tar_host(0)),
+                       .key = key[0]),
+                  200);
     struct response *left = http(server, .path = "/api/v1/reports", .key = key[0]);
     expect_int(left, "meta.total", 2);
     for (int i = 0; i < 2; i++)
-        expect_status(http(server, .method = "DELETE", .path = report_path(int_at(left, text("data.%d.id", i))), .key = key[0]), 200);
+        expect_status(http(server, .method = "DELETE",
+                           .path = report_path(int_at(left, text("data.%d.id", i))), .key = key[0]),
+                      200);
     assay_ok(server, "workspace", "delete", "second", NULL);
     expect_idle();
     ck_assert_int_lt(now_ms() - began, 15000); /* the pages have 60 s */
@@ -163,7 +175,7 @@ START_TEST(what_waits_in_a_deleted_project_is_not_fetched)
     expect_status(http_delete(server, "/api/v1/projects/127.0.0.1"), 200);
     unsigned before = origin_hits(origin, "/good");
     expect_idle();
-    ck_assert_uint_le(origin_hits(origin, "/good"), before + 2); /* those that were on their way to the auditor */
+    ck_assert_uint_le(origin_hits(origin, "/good"), before + 2); /* a host has two jobs out */
 }
 END_TEST
 
@@ -199,11 +211,13 @@ int main(void)
     TCase *tcase = harness_case(suite, "a server under attack");
     tcase_set_timeout(tcase, 120 + setting("ASSAY_FAIRNESS_TURNS", 0));
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, another_workspace_is_graded_within_three_times_its_time_alone, 0, ATTACKS);
+    tcase_add_loop_test(tcase, another_workspace_is_graded_within_three_times_its_time_alone, 0,
+                        ATTACKS);
     if (!getenv("ASSAY_FAIRNESS_TURNS")) {
         tcase_add_test(tcase, a_deleted_report_project_or_workspace_is_let_go_of_at_once);
         tcase_add_test(tcase, what_waits_in_a_deleted_project_is_not_fetched);
-        tcase_add_loop_test(tcase, nothing_is_lost_or_left_whoever_is_killed, 0, COUNT(killed_under));
+        tcase_add_loop_test(tcase, nothing_is_lost_or_left_whoever_is_killed, 0,
+                            COUNT(killed_under));
     }
     return harness_main(suite);
 }

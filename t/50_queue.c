@@ -95,8 +95,14 @@ START_TEST(a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served
              .headers = {"Prefer: wait=10"});
     expect_str(r, "data.status", "done");
     ck_assert_int_lt(now_ms() - before, 3000);
-    r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowd, .body = form("url", origin_url(origin, "/good"), NULL),
-             .headers = {"Prefer: wait=10"});
+    /* the deleted reports count until they are purged */
+    for (before = now_ms();; response_free(r)) {
+        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowd,
+                 .body = form("url", origin_url(origin, "/good"), NULL),
+                 .headers = {"Prefer: wait=10"});
+        if (r->status != 503 || now_ms() > before + 10000)
+            break;
+    }
     expect_status(r, 201);
     expect_str(r, "data.status", "done");
 }

@@ -471,7 +471,9 @@ static void delete_whole(enum whole whole, const char *name, const char *key, in
     if (whole == THE_REPORT)
         expect_status(http(server, .method = "DELETE", .path = report_path(id), .key = key), 200);
     else if (whole == THE_PROJECT)
-        expect_status(http(server, .method = "DELETE", .path = "/api/v1/projects/127.0.0.1", .key = key), 200);
+        expect_status(
+            http(server, .method = "DELETE", .path = "/api/v1/projects/127.0.0.1", .key = key),
+            200);
     else
         assay_ok(server, "workspace", "delete", name, NULL);
 }
@@ -489,10 +491,12 @@ START_TEST(a_report_deleted_while_its_post_is_held_ends_the_wait)
     delete_whole((enum whole)_i, name, key, int_at(list, "data.0.id"));
     struct response *r = raw_response(raw, false, 3000);
     expect_error(r, 410, "gone");
-    expect(r, strstr(str_at(r, "error.message"), text("Report %lld ", (long long)int_at(list, "data.0.id"))) != NULL);
+    expect(r, strstr(str_at(r, "error.message"),
+                     text("Report %lld ", (long long)int_at(list, "data.0.id"))) != NULL);
     raw_close(raw);
     if (_i != THE_WORKSPACE) {
-        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = key, .body = body, .headers = {"Idempotency-Key: doomed"});
+        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = key, .body = body,
+                 .headers = {"Idempotency-Key: doomed"});
         expect_error(r, 410, "gone");
         ck_assert_str_eq(header(r, "Idempotent-Replayed"), "true");
         expect_int(http(server, .path = "/api/v1/reports", .key = key), "meta.total", 0);
@@ -507,8 +511,10 @@ START_TEST(a_report_deleted_while_its_put_is_held_ends_the_wait)
     int64_t id = report_new(server, origin_url(origin, "/held-again"));
     origin_hold(origin, "/held-again");
     struct raw *raw = raw_open(server);
-    raw_text(raw, "PUT /api/v1/reports/%lld HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: wait=20\r\n"
-                  "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 8\r\n\r\nupdate=1",
+    raw_text(raw,
+             "PUT /api/v1/reports/%lld HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: "
+             "wait=20\r\n"
+             "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 8\r\n\r\nupdate=1",
              (long long)id, server->key);
     ck_assert(origin_asked(origin, "/held-again"));
     expect_status(http_delete(server, report_path(id)), 200);
@@ -559,7 +565,8 @@ int main(void)
     tcase_add_loop_test(tcase, an_id_that_is_none_is_404_for_every_method, 0, COUNT(no_ids));
     tcase_add_test(tcase, another_workspaces_report_is_404);
     tcase_add_test(tcase, a_deleted_report_is_gone_and_a_repeat_is_404);
-    tcase_add_loop_test(tcase, a_report_deleted_while_its_post_is_held_ends_the_wait, THE_REPORT, THE_WORKSPACE + 1);
+    tcase_add_loop_test(tcase, a_report_deleted_while_its_post_is_held_ends_the_wait, THE_REPORT,
+                        THE_WORKSPACE + 1);
     tcase_add_test(tcase, a_report_deleted_while_its_put_is_held_ends_the_wait);
     tcase_add_test(tcase, a_write_is_seen_at_once_on_every_worker);
     return harness_main(suite);

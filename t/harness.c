@@ -77,7 +77,8 @@ void server_configure(struct server *s, const char *yaml)
     char *next = text("%s.new", s->conf);
     FILE *file = fopen(next, "w");
     ck_assert_msg(file != NULL, "%s: %s", next, strerror(errno));
-    fprintf(file, "listen:\n  - address: 127.0.0.1:0\nworkers: %u\nauditors: %u\n", s->options.workers ? s->options.workers : 2,
+    fprintf(file, "listen:\n  - address: 127.0.0.1:0\nworkers: %u\nauditors: %u\n",
+            s->options.workers ? s->options.workers : 2,
             s->options.auditors ? s->options.auditors : 1);
     fprintf(file, "data_dir: %s\nrun_dir: %s\nuser: \"\"\n", s->data, s->run);
     fprintf(file, "audit: { allow_private: [%s]", s->options.strict ? "" : "127.0.0.0/8");

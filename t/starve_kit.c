@@ -34,7 +34,8 @@ static _Noreturn void swallow(struct tar *tar, int listener)
             int fd = ready[i].data.fd;
             if (fd == listener) {
                 watch.data.fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
-                if (watch.data.fd < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, watch.data.fd, &watch) != 0)
+                if (watch.data.fd < 0 ||
+                    epoll_ctl(epoll, EPOLL_CTL_ADD, watch.data.fd, &watch) != 0)
                     _exit(1);
                 tar->open++;
                 tar->total++;
@@ -50,7 +51,8 @@ struct tar *tar_start(void)
 {
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
     socklen_t size = sizeof(any);
-    struct tar *tar = mmap(NULL, sizeof(*tar), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct tar *tar =
+        mmap(NULL, sizeof(*tar), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert(tar != MAP_FAILED);
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&any, sizeof(any)), 0);
@@ -107,12 +109,9 @@ unsigned tar_total(const struct tar *tar)
 /* ---- the tenant ---- */
 
 const char *const attack_names[ATTACKS] = {
-    [ATTACK_PAIRS] = "create and delete",
-    [ATTACK_BACKLOG] = "10,000 slow hosts",
-    [ATTACK_ONE_HOST] = "one slow host",
-    [ATTACK_HELD] = "slow hosts, waited for",
-    [ATTACK_UPDATES] = "update=1 without end",
-    [ATTACK_PROJECTS] = "projects deleted",
+    [ATTACK_PAIRS] = "create and delete",      [ATTACK_BACKLOG] = "10,000 slow hosts",
+    [ATTACK_ONE_HOST] = "one slow host",       [ATTACK_HELD] = "slow hosts, waited for",
+    [ATTACK_UPDATES] = "update=1 without end", [ATTACK_PROJECTS] = "projects deleted",
 };
 
 struct attacker {
@@ -135,12 +134,14 @@ static char *form_of(char *url)
     return body;
 }
 
-/* One request; what does not answer 2xx is followed by a pause. The id of the report it made, 0: none. */
-static int64_t send_one(struct attacker *a, struct client *client, const char *method, char *path, char *body, const char *prefer)
+/* One request, and a pause unless it is answered 2xx. The id of the report it made, 0: none. */
+static int64_t send_one(struct attacker *a, struct client *client, const char *method, char *path,
+                        char *body, const char *prefer)
 {
     int64_t id = 0;
-    struct response *r = http_kept(client, .method = method, .path = path, .key = a->key, .body = body,
-                                   .headers = {prefer}, .may_fail = true, .timeout_ms = 5000);
+    struct response *r =
+        http_kept(client, .method = method, .path = path, .key = a->key, .body = body,
+                  .headers = {prefer}, .may_fail = true, .timeout_ms = 5000);
     if (r->status == 202)
         id = int_at(r, "data.id");
     if (r->status / 100 != 2)
@@ -154,7 +155,8 @@ static int64_t send_one(struct attacker *a, struct client *client, const char *m
 
 static int64_t post(struct attacker *a, struct client *client, unsigned host)
 {
-    return send_one(a, client, "POST", text("/api/v1/reports"), form_of(tar_url(a->tar, host)), "Prefer: respond-async");
+    return send_one(a, client, "POST", text("/api/v1/reports"), form_of(tar_url(a->tar, host)),
+                    "Prefer: respond-async");
 }
 
 static void send_pair(struct attacker *a, struct client *client)
@@ -174,7 +176,6 @@ static void send_same(struct attacker *a, struct client *client)
     post(a, client, 0);
 }
 
-/* nobody reads the answer, and the server goes on with it until it sees that */
 static void send_held(struct attacker *a, struct client *client)
 {
     enum { HELD = 32 };
@@ -195,7 +196,8 @@ static void send_held(struct attacker *a, struct client *client)
 
 static void send_update(struct attacker *a, struct client *client)
 {
-    send_one(a, client, "PUT", report_path(a->updated[a->next++ % UPDATED]), text("update=1"), NULL);
+    send_one(a, client, "PUT", report_path(a->updated[a->next++ % UPDATED]), text("update=1"),
+             NULL);
 }
 
 static void send_project(struct attacker *a, struct client *client)
@@ -229,20 +231,27 @@ static bool is_under_way(void *arg)
     return a->done >= UNDER_WAY && (a->attack == ATTACK_UPDATES || tar_total(a->tar) > 0);
 }
 
-struct attacker *attack_start(const struct server *s, enum attack attack, const struct tar *tar, const char *quick)
+struct attacker *attack_start(const struct server *s, enum attack attack, const struct tar *tar,
+                              const char *quick)
 {
     struct attacker *a = calloc(1, sizeof(*a));
     ck_assert_ptr_nonnull(a);
     assay_ok(s, "workspace", "create", "attacker", NULL);
-    *a = (struct attacker){.server = s, .attack = attack, .tar = tar, .quick = quick, .key = key_new(s, "attacker", NULL)};
+    *a = (struct attacker){.server = s,
+                           .attack = attack,
+                           .tar = tar,
+                           .quick = quick,
+                           .key = key_new(s, "attacker", NULL)};
     for (size_t i = 0; attack == ATTACK_UPDATES && i < UPDATED; i++) {
-        struct response *r = http(s, .method = "POST", .path = "/api/v1/reports", .key = a->key, .body = form("url", quick, NULL));
+        struct response *r = http(s, .method = "POST", .path = "/api/v1/reports", .key = a->key,
+                                  .body = form("url", quick, NULL));
         expect_status(r, 201);
         a->updated[i] = int_at(r, "data.id");
     }
     for (size_t i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&a->threads[i], NULL, attack_run, a), 0);
-    ck_assert_msg(wait_until(is_under_way, a, 30000), "the attack does not begin: %u requests\n%s", (unsigned)a->done, server_log(s));
+    ck_assert_msg(wait_until(is_under_way, a, 30000), "the attack does not begin: %u requests\n%s",
+                  (unsigned)a->done, server_log(s));
     return a;
 }
 

@@ -1,6 +1,6 @@
 /*
- * A tenant who tries to keep the auditors from everybody else: hosts that take requests and never answer, and ways to send the server to
- * them. For t/50_fairness.c, which is a bench too.
+ * A workspace that tries to starve the others of grading: hosts that never answer, and several ways
+ * to have the server fetch from them. For t/50_fairness.c.
  */
 #ifndef ASSAY_T_STARVE_KIT_H
 #define ASSAY_T_STARVE_KIT_H
@@ -8,8 +8,8 @@
 #include "harness.h"
 
 /*
- * tar_start(): a process that accepts at one port of every address in 127.0.0.0/8, and answers nothing. tar_url: the page of host ${number},
- * from 0 on. tar_open: its connections at the moment; tar_total: all so far.
+ * tar_start(): a process that accepts connections on one port of every address in 127.0.0.0/8 and
+ * never answers. tar_url: a page of host ${number}. tar_open: its open connections; tar_total: all.
  */
 struct tar;
 struct tar *tar_start(void);
@@ -32,11 +32,13 @@ enum attack {
 extern const char *const attack_names[ATTACKS];
 
 /*
- * attack_start(s, attack, tar, quick): a workspace of its own sends it, from several connections, until attack_stop; ${quick}: the URL that
- * ATTACK_UPDATES grades. It returns when the attack is under way. attack_forgiven(s): delete that workspace.
+ * attack_start(s, attack, tar, quick): send it from a workspace of its own, over several
+ * connections, until attack_stop; return when it is under way. ${quick}: what ATTACK_UPDATES grades.
+ * attack_forgiven(s): delete that workspace.
  */
 struct attacker;
-struct attacker *attack_start(const struct server *s, enum attack attack, const struct tar *tar, const char *quick);
+struct attacker *attack_start(const struct server *s, enum attack attack, const struct tar *tar,
+                              const char *quick);
 void attack_stop(struct attacker *a);
 void attack_forgiven(const struct server *s);
 

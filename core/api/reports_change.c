@@ -34,7 +34,11 @@ static struct str location_of(struct request *r, uint64_t id)
 /* The change was made, so it is no 404: nothing is wrong with the request. */
 static void reply_gone(struct request *r, uint64_t id)
 {
-    reply_error(r, ERR_GONE, "Report %" PRIu64 " has been deleted since this request was accepted. Create a new report to grade its page.", id);
+    reply_error(
+        r, ERR_GONE,
+        "Report %" PRIu64
+        " has been deleted since this request was accepted. Create a new report to grade its page.",
+        id);
 }
 
 static void record_found(void *arg, enum store_status status, const struct store_report *report)

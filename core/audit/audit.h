@@ -25,7 +25,7 @@ struct audit_findings {
     struct audit_issues issues;
     struct str results;      /* JSON object, member per check: {"title":{"category","importance","passed":true|false|null,"value","message","details":[]},…}; at most 32 KiB */
     const char *final_url;
-    bool withdrawn;          /* by audit_withdraw: nothing else is set */
+    bool withdrawn; /* by audit_withdraw: only ${id} is set besides */
 };
 
 typedef void audit_done_fn(void *arg, const struct audit_findings *findings);
@@ -49,9 +49,11 @@ void audit_share(struct audit *audit, struct places *places);
 void audit_add(struct audit *audit, uint64_t id, struct str url, audit_done_fn *done, void *arg);
 
 /*
- * audit_withdraw(audit, arg): nobody wants the page of this ${arg} any more. Its transfers end now, one whose host's name is being looked up
- * when that is done. Its ${done} is called with withdrawn set, at the earliest a second after it began: otherwise pages that are added and
- * withdrawn would be requests to their host without end. Where it is done already, its findings come as usual.
+ * audit_withdraw(audit, arg): cancel the page with this ${arg}. Its transfers end now; a transfer
+ * that is resolving its host's name ends when the name is resolved. ${done} is called with
+ * withdrawn set, at least one second after the page began, so that a caller who adds and withdraws
+ * pages in a loop does not flood their host. A page that is already finished reports its findings
+ * as usual.
  */
 void audit_withdraw(struct audit *audit, const void *arg);
 

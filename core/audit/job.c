@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define WATCHDOG_SECONDS 10
-#define WITHDRAWN_MS 1000 /* a withdrawn page keeps its places for so long since it began */
+#define WITHDRAWN_MS 1000 /* from its begin, for which a withdrawn page still counts */
 #define LOOKUP_POLL_MS 100
 
 int64_t job_clock_ms(void)
@@ -82,8 +82,8 @@ void job_fail(struct audit *audit, struct job *job, const char *code, const char
 }
 
 /*
- * A thread of libcurl's looks a name up, and goes on with it when its transfer is removed: withdrawn pages would leave threads without
- * bound.
+ * All but those that resolve a name; false when there is one. libcurl's resolver thread outlives a
+ * transfer that is removed: pages added and withdrawn in a loop would leave threads without bound.
  */
 static bool stop_transfers(struct audit *audit, struct job *job)
 {

@@ -82,7 +82,7 @@ void transfer_stop(struct audit *audit, struct transfer *t);
 void job_fail(struct audit *audit, struct job *job, const char *code, const char *message);
 void job_fail_as(struct audit *audit, struct job *job, enum fetch_error error);
 
-/* Nobody wants it: end what may end at once; and the job, when its time has come. */
+/* audit_withdraw's two steps: stop the transfers; end the job, when its deadline has come. */
 void job_withdraw(struct audit *audit, struct job *job);
 void job_end_withdrawn(struct audit *audit, struct job *job);
 

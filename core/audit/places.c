@@ -22,7 +22,7 @@ static _Atomic int32_t *cell_of(struct places *places, const char *host)
     return places->holder[h % PLACES_CELLS];
 }
 
-/* the last of the first ${count} that is ${from}: the one that guests may take, last */
+/* of the first ${count} places; the one that guests may take comes last */
 static bool swap_one(_Atomic int32_t *cell, unsigned count, int32_t from, int32_t to)
 {
     for (unsigned i = count; i-- > 0;) {

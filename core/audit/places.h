@@ -1,8 +1,12 @@
 /*
- * Places at hosts: a connection to a host is opened by whoever holds one of its two places, over all auditors, their generations, ports and
- * redirects. A page that a redirect led to another host is a guest there and takes only the first of the two: many hosts that redirect to
- * one do not keep its own pages waiting. The table lies in shared memory; a place is one word with its holder's pid, so that a process killed at any instruction leaves
- * nothing half-taken, and its parent frees what it held. Any process that maps the table; nothing blocks.
+ * Places at hosts: a connection to a host is opened by whoever holds one of its two places, over
+ * all auditors, their generations, ports and redirects. A page that was redirected to another host
+ * is a guest there, and may take only the first of the two places: redirects from many hosts do not
+ * delay the host's own pages.
+ *
+ * The table lies in shared memory; a place is one word with its holder's pid, so that a process
+ * killed at any instruction leaves nothing half-taken, and its parent frees what it held. Any
+ * process that maps the table; nothing blocks.
  */
 #ifndef ASSAY_PLACES_H
 #define ASSAY_PLACES_H

@@ -49,7 +49,7 @@ static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
     return true;
 }
 
-/* www.example.com and example.com are one site, between which redirects are usual. */
+/* Redirects between example.com and www.example.com are usual. */
 static bool same_site(const char *a, const char *b)
 {
     a += strncmp(a, "www.", 4) == 0 ? 4 : 0;
@@ -63,8 +63,8 @@ static bool same_site(const char *a, const char *b)
  */
 static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
 {
-    bool (*take)(struct places *, const char *, pid_t) = same_site(t->url.host, t->job->url.host) ? places_take : places_take_as_guest;
-    t->placed = take(audit->places, t->url.host, audit->pid);
+    bool own = same_site(t->url.host, t->job->url.host);
+    t->placed = (own ? places_take : places_take_as_guest)(audit->places, t->url.host, audit->pid);
     if (t->placed && t->part == PART_PAGE && t->refused_at_ms != 0)
         job_waited(audit, t->job, now - t->refused_at_ms);
     if (t->placed)
