@@ -39,10 +39,12 @@ START_TEST(each_code_point_is_printed_as_itself_or_as_its_number)
             continue;
         size_t n = encode(c, bytes);
         printable_next((struct str){bytes, n}, &out);
-        ck_assert_msg(out.taken == n && out.code == c && out.as_itself != must_be_escaped(c), "U+%04X", c);
+        bool right = out.taken == n && out.code == c && out.as_itself != must_be_escaped(c);
         snprintf(number, sizeof(number), "\\u%04x", c & 0xffff);
         struct str wanted = must_be_escaped(c) ? str_of(number) : (struct str){bytes, n};
-        ck_assert_msg(str_eq((struct str){out.shown, out.n}, wanted), "U+%04X", c);
+        /* an assertion for each of a million code points takes seconds */
+        if (!right || !str_eq((struct str){out.shown, out.n}, wanted))
+            ck_abort_msg("U+%04X", c);
     }
 }
 END_TEST

@@ -643,7 +643,7 @@ static const struct probe {
      see_concurrency,
      {"audit.concurrency=1"},
      "one at once",
-     {"audit.concurrency=2"},
+     {"audit.concurrency=4"}, /* one workspace takes at most three quarters */
      "two at once"},
     {"audit.timeout", see_slow_page, {NULL}, "done", {"audit.timeout=300ms"}, "timeout"},
     {"audit.max_bytes", see_large_page, {NULL}, "done", {"audit.max_bytes=2KiB"}, "too_large"},

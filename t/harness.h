@@ -344,7 +344,7 @@ char *origin_url(const struct origin *o, const char *path); /* http://127.0.0.1:
 void origin_page(struct origin *o, const char *path, int status, const char *headers, const char *body);
 /*
  * origin_delay: answer that path so much later. origin_pad: with so many spaces behind the body. origin_hold: do not answer it until
- * origin_release. origin_hits: requests for it so far.
+ * origin_release. origin_hits: requests for it since it was held, or else since the start.
  */
 void origin_delay(struct origin *o, const char *path, int delay_ms);
 void origin_pad(struct origin *o, const char *path, size_t spaces);

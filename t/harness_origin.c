@@ -268,7 +268,9 @@ void origin_pad(struct origin *o, const char *path, size_t spaces)
 
 void origin_hold(struct origin *o, const char *path)
 {
-    change(o, path)->hold = true;
+    struct page *page = change(o, path);
+    page->hold = true;
+    page->hits = 0;
     unlock(o);
 }
 
