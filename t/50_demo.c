@@ -288,6 +288,8 @@ START_TEST(a_port_in_use_is_told_with_who_has_it_and_another_is_taken)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(8080)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    /* past the TIME_WAIT that an earlier demo's connections leave */
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
     bool ours = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0; /* or another's has it */
     run_demo(BY_TERMINAL, "nowhere.invalid");
     expect_staying();
