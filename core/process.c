@@ -84,6 +84,8 @@ bool process_user(const struct conf *conf, uid_t *uid, gid_t *gid)
         log_error("user: there is no user \"%s\" to run as; make it, or set user to one that exists (or to \"\" to stay root)", conf->user);
         exit(EXIT_START);
     }
+    if (pw->pw_uid == 0)
+        return false;
     *uid = pw->pw_uid;
     *gid = pw->pw_gid;
     return true;

@@ -91,8 +91,8 @@ void process_phase(struct process *p, enum phase phase);
 void process_beat(struct process *p);
 
 /*
- * process_user(conf, uid, gid): whom to become: false when nobody (not root, or user is empty); exits EXIT_START when the user does not
- * exist.
+ * process_user(conf, uid, gid): whom to become: false when nobody (not root, or user is
+ * empty or root itself); exits EXIT_START when the user does not exist.
  */
 bool process_user(const struct conf *conf, uid_t *uid, gid_t *gid);
 

@@ -508,6 +508,17 @@ START_TEST(started_by_root_its_processes_are_the_user_and_have_nothing_of_root)
 }
 END_TEST
 
+START_TEST(a_server_of_user_root_stays_root)
+{
+    if (geteuid() != 0)
+        return;
+    server_spawn(server, "--set", "user=root", NULL);
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    ck_assert_str_eq(status_of(server_process(server, "assayd: worker 0"), "Uid"), "0 0 0 0");
+    server_stop(server);
+}
+END_TEST
+
 START_TEST(a_connection_in_the_queue_outlives_its_worker)
 {
     struct raw *raws[40];
@@ -740,6 +751,7 @@ int main(void)
     tcase_add_test(tcase, a_page_that_kills_its_auditor_again_and_again_fails_alone);
     tcase_add_test(tcase, a_killed_master_leaves_nothing_behind);
     tcase_add_test(tcase, started_by_root_its_processes_are_the_user_and_have_nothing_of_root);
+    tcase_add_test(tcase, a_server_of_user_root_stays_root);
     tcase_add_test(tcase, a_connection_in_the_queue_outlives_its_worker);
     tcase_add_loop_test(tcase, a_gentle_stop_answers_held_posts_pending_and_ends_soon, 0, COUNT(gentle));
     tcase_add_test(tcase, an_interrupt_stops_at_once);
