@@ -121,6 +121,28 @@ static const struct {
     {"", NULL, false, 0, false, NULL},
 };
 
+static const struct {
+    const char *header;
+    bool strict;
+} handlings[] = {
+    {"handling=strict", true},
+    {"Handling = \"Strict\"", true},
+    {"wait=5, handling=strict;x=y", true},
+    {"handling=strict, handling=lenient", true},
+    {"handling=lenient, handling=strict", false},
+    {"handling", false},
+    {"handling=stricter", false},
+    {"x=\"handling=strict\"", false},
+};
+
+START_TEST(the_first_handling_counts)
+{
+    struct prefer p = {0};
+    prefer_parse(str_of(handlings[_i].header), &p);
+    ck_assert_int_eq(p.strict, handlings[_i].strict);
+}
+END_TEST
+
 START_TEST(prefer_is_read_as_rfc_7240_says)
 {
     struct prefer p = {0};
@@ -194,6 +216,7 @@ int main(void)
     tcase_add_loop_test(tc, if_none_match_takes_lists_weak_tags_and_either_form, 0, sizeof(none_match_cases) / sizeof(none_match_cases[0]));
     tcase_add_loop_test(tc, if_match_names_versions_by_strong_tags_only, 0, sizeof(if_match_cases) / sizeof(if_match_cases[0]));
     tcase_add_loop_test(tc, prefer_is_read_as_rfc_7240_says, 0, sizeof(prefer_cases) / sizeof(prefer_cases[0]));
+    tcase_add_loop_test(tc, the_first_handling_counts, 0, (int)(sizeof(handlings) / sizeof(handlings[0])));
     tcase_add_test(tc, idempotency_key_is_printable_and_of_bounded_length);
     tcase_add_test(tc, idempotency_key_is_bound_to_credential_and_path);
     tcase_add_test(tc, body_digest_is_sha_256);

@@ -4,6 +4,8 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 
+static struct fields_unknown unknown;
+
 static const char *const sizes[] = {"10", "25", "50", "100", NULL};
 static const char *const by[] = {"url", NULL};
 static const struct field fields[] = {
@@ -27,7 +29,7 @@ static enum fields_status decode(struct str encoded)
     scratch = malloc(encoded.n + 1);
     buf_free(&errors);
     memset(values, 0xff, sizeof(values));
-    return fields_decode(fields, encoded, scratch, values, &errors);
+    return fields_decode(fields, encoded, scratch, values, &unknown, &errors);
 }
 
 static void clean(void)
@@ -148,14 +150,14 @@ END_TEST
 START_TEST(a_route_without_fields_still_refuses_what_does_not_decode)
 {
     char room[16];
-    ck_assert_int_eq(fields_decode(NULL, STR("a=%41&b"), room, values, &errors), FIELDS_OK);
-    ck_assert_int_eq(fields_decode(NULL, STR("a=%4"), room, values, &errors), FIELDS_MALFORMED);
+    ck_assert_int_eq(fields_decode(NULL, STR("a=%41&b"), room, values, &unknown, &errors), FIELDS_OK);
+    ck_assert_int_eq(fields_decode(NULL, STR("a=%4"), room, values, &unknown, &errors), FIELDS_MALFORMED);
 }
 END_TEST
 
 START_TEST(plain_text_needs_no_scratch)
 {
-    ck_assert_int_eq(fields_decode(fields, STR("search=plain&page=3"), NULL, values, &errors), FIELDS_OK);
+    ck_assert_int_eq(fields_decode(fields, STR("search=plain&page=3"), NULL, values, &unknown, &errors), FIELDS_OK);
     ck_assert(str_eq(values[SEARCH].text, STR("plain")));
 }
 END_TEST
@@ -194,7 +196,7 @@ START_TEST(members_are_typed_as_json_types_them)
     struct json_object *tree = json_tokener_parse(json_cases[_i].json);
     buf_free(&errors);
     memset(values, 0xff, sizeof(values));
-    enum fields_status status = fields_of_json(members, tree, values, &errors);
+    enum fields_status status = fields_of_json(members, tree, values, &unknown, &errors);
     ck_assert_int_eq(status, json_cases[_i].errors == NULL ? FIELDS_OK : FIELDS_INVALID);
     if (json_cases[_i].errors != NULL)
         ck_assert_msg(str_eq(buf_view(&errors), str_of(json_cases[_i].errors)), "%.*s", (int)errors.n, errors.p);
@@ -225,8 +227,8 @@ START_TEST(what_is_read_flat_comes_out_as_from_a_tree)
     int count = json_scan_flat(text, flat, 4);
     buf_free(&errors);
     memset(values, 0xff, sizeof(values));
-    ck_assert_int_eq(fields_of_flat(members, flat, count, values, &errors), flat_cases[_i].status);
-    enum fields_status status = fields_of_json(members, tree, other, &said);
+    ck_assert_int_eq(fields_of_flat(members, flat, count, values, &unknown, &errors), flat_cases[_i].status);
+    enum fields_status status = fields_of_json(members, tree, other, &unknown, &said);
     if (flat_cases[_i].status != FIELDS_MALFORMED) {
         ck_assert_int_eq(status, flat_cases[_i].status);
         ck_assert_msg(str_eq(buf_view(&errors), buf_view(&said)), "%.*s\n%.*s", (int)errors.n, errors.p, (int)said.n, said.p);
@@ -238,10 +240,63 @@ START_TEST(what_is_read_flat_comes_out_as_from_a_tree)
 }
 END_TEST
 
+static const char *unknown_list(void)
+{
+    static char list[1024];
+    struct buf out = {0};
+    fields_unknown_list(&unknown, &out);
+    snprintf(list, sizeof(list), "%.*s", (int)out.n, out.p);
+    buf_free(&out);
+    return list;
+}
+
+START_TEST(unknown_names_are_noted_once_each_from_whatever_carries_them)
+{
+    static const char json[] = "{\"search\":\"x\",\"s\\u00e9\\\"\":1,\"srch\":[],\"b\":\"c\"}";
+    struct json_object *tree = json_tokener_parse(json);
+    struct json_member flat[4];
+    unknown.count = 0;
+    ck_assert_int_eq(decode(STR("serch=a&page=2&serch=b&r%C3%A9sultat=c&%22=")), FIELDS_OK);
+    ck_assert_str_eq(unknown_list(), "[\"serch\",\"r\303\251sultat\",\"\\\"\"]");
+    unknown.count = 0;
+    ck_assert_int_eq(fields_of_json(fields, tree, values, &unknown, &errors), FIELDS_OK);
+    ck_assert_str_eq(unknown_list(), "[\"s\303\251\\\"\",\"srch\",\"b\"]");
+    unknown.count = 0;
+    int count = json_scan_flat(STR("{\"search\":\"x\",\"pag\":\"1\"}"), flat, 4);
+    ck_assert_int_eq(fields_of_flat(fields, flat, count, values, &unknown, &errors), FIELDS_OK);
+    ck_assert_str_eq(unknown_list(), "[\"pag\"]");
+    json_object_put(tree);
+}
+END_TEST
+
+START_TEST(as_mistakes_unknown_names_are_told_with_the_nearest_known_one)
+{
+    unknown.count = 0;
+    ck_assert_int_eq(decode(STR("serch=a&elsewhere=b&pagge=1")), FIELDS_OK);
+    fields_unknown_errors(fields, &unknown, &errors);
+    ck_assert_msg(str_eq(buf_view(&errors), STR("\"serch\":[\"is not known here; did you mean search?\"],"
+                                                "\"elsewhere\":[\"is not known here\"],"
+                                                "\"pagge\":[\"is not known here; did you mean page?\"]")),
+                  "%.*s", (int)errors.n, errors.p);
+}
+END_TEST
+
+START_TEST(so_many_unknown_names_are_noted_and_no_more)
+{
+    struct buf query = {0};
+    for (unsigned i = 0; i < 3 * FIELDS_UNKNOWN_MAX; i++)
+        buf_printf(&query, "&a%u=1", i);
+    unknown.count = 0;
+    ck_assert_int_eq(decode(buf_view(&query)), FIELDS_OK);
+    ck_assert_uint_eq(unknown.count, FIELDS_UNKNOWN_MAX);
+    buf_free(&query);
+}
+END_TEST
+
 START_TEST(a_nested_value_is_kept_without_its_spaces)
 {
     struct json_object *tree = json_tokener_parse(json_cases[1].json);
-    ck_assert_int_eq(fields_of_json(members, tree, values, &errors), FIELDS_OK);
+    ck_assert_int_eq(fields_of_json(members, tree, values, &unknown, &errors), FIELDS_OK);
     ck_assert(str_eq(values[3].text, STR("{\"a\":[1]}")) && values[3].json != NULL && values[3].sent);
     ck_assert(values[1].number == 2 && values[2].number == 9 && values[0].text.n == 6);
     json_object_put(tree);
@@ -266,6 +321,9 @@ int main(void)
     tcase_add_loop_test(tc, members_are_typed_as_json_types_them, 0, sizeof(json_cases) / sizeof(json_cases[0]));
     tcase_add_loop_test(tc, what_is_read_flat_comes_out_as_from_a_tree, 0, sizeof(flat_cases) / sizeof(flat_cases[0]));
     tcase_add_test(tc, a_nested_value_is_kept_without_its_spaces);
+    tcase_add_test(tc, unknown_names_are_noted_once_each_from_whatever_carries_them);
+    tcase_add_test(tc, as_mistakes_unknown_names_are_told_with_the_nearest_known_one);
+    tcase_add_test(tc, so_many_unknown_names_are_noted_and_no_more);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -193,8 +193,11 @@ static json *parameter(const struct route *route, const char *in, const char *na
 static json *form_schema(const struct route *route)
 {
     json *content = member(resolve(member(operation(route), "requestBody")), "content");
-    ck_assert(content == NULL || json_object_object_length(content) == 1);
-    return member(member(content, route->body == BODY_FORM ? "application/x-www-form-urlencoded" : "application/json"), "schema");
+    json *schema = resolve(member(member(content, "application/json"), "schema"));
+    json *form = member(content, "application/x-www-form-urlencoded");
+    ck_assert(content == NULL || json_object_object_length(content) == 1 + (form != NULL));
+    ck_assert(form == NULL || resolve(member(form, "schema")) == schema);
+    return schema;
 }
 
 static void text_agrees(const struct field *f, json *schema)

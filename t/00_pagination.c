@@ -63,10 +63,21 @@ static const struct {
 
 START_TEST(envelope_and_header_tell_the_same_links)
 {
-    struct pagination p = {STR(BASE), STR("/api/v1/reports"), str_of(cases[_i].query), cases[_i].page, cases[_i].per_page, cases[_i].total, cases[_i].count};
+    struct pagination p = {STR(BASE), STR("/api/v1/reports"), str_of(cases[_i].query), cases[_i].page, cases[_i].per_page, cases[_i].total, cases[_i].count,
+                           STR("")};
     pagination_render(&p, &envelope, &link_header);
     ck_assert_msg(str_eq(buf_view(&envelope), str_of(cases[_i].envelope)), "%.*s", (int)envelope.n, envelope.p);
     ck_assert_msg(str_eq(buf_view(&link_header), str_of(cases[_i].link)), "%.*s", (int)link_header.n, link_header.p);
+}
+END_TEST
+
+START_TEST(unknown_names_are_the_last_member_of_meta)
+{
+    struct pagination p = {.base_url = STR(BASE), .path = STR("/x"), .page = 1, .per_page = 10, .ignored = STR("[\"reslt\"]")};
+    pagination_render(&p, &envelope, &link_header);
+    const char *end = ",\"total\":0,\"ignored\":[\"reslt\"]}";
+    ck_assert_msg(envelope.n > strlen(end) && !memcmp(envelope.p + envelope.n - strlen(end), end, strlen(end)),
+                  "%.*s", (int)envelope.n, envelope.p);
 }
 END_TEST
 
@@ -75,7 +86,7 @@ START_TEST(header_too_long_for_proxies_is_left_out)
     struct buf query = {0};
     for (int i = 0; i < 400; ++i)
         buf_adds(&query, "&x=1234567");
-    struct pagination p = {STR(BASE), STR("/api/v1/reports"), buf_view(&query), 1, 10, 100, 10};
+    struct pagination p = {STR(BASE), STR("/api/v1/reports"), buf_view(&query), 1, 10, 100, 10, STR("")};
     pagination_render(&p, &envelope, &link_header);
     ck_assert_uint_eq(link_header.n, 0);
     ck_assert(buf_ok(&link_header));
@@ -91,6 +102,7 @@ int main(void)
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, NULL, clean);
     tcase_add_loop_test(tc, envelope_and_header_tell_the_same_links, 0, sizeof(cases) / sizeof(cases[0]));
+    tcase_add_test(tc, unknown_names_are_the_last_member_of_meta);
     tcase_add_test(tc, header_too_long_for_proxies_is_left_out);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -14,6 +14,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static struct fields_unknown unknown;
+
 static const char *const choices[] = {"10", "25", NULL};
 static const struct field fields[] = {
     {"search", FIELD_TEXT, NULL, 0, 0, NULL},
@@ -47,7 +49,7 @@ static void fields_and_links(struct str in)
     struct value values[FIELDS_MAX];
     struct buf errors = {0};
     char *scratch = malloc(in.n + (in.n == 0));
-    enum fields_status status = fields_decode(fields, in, scratch, values, &errors);
+    enum fields_status status = fields_decode(fields, in, scratch, values, &unknown, &errors);
     must(utf8_valid(buf_view(&errors)));
     if (status == FIELDS_OK) {
         for (int i = 0; i < FIELDS; ++i)

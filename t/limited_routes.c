@@ -18,8 +18,8 @@ static void answer(struct request *r)
         reply_error(r, err_of_status(status), NULL);
 }
 
-#define WIDGET(method, path, limiter, flags) {method, "/api/v1/widget/" path, AUTH_NONE, 0, limiter, BODY_FORM, 1024, flags, NULL, answer}
-#define SYNC(method, path) {method, path, AUTH_API_KEY, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_FORM, 1024, 0, NULL, answer}
+#define WIDGET(method, path, limiter, flags) {method, "/api/v1/widget/" path, AUTH_NONE, 0, limiter, BODY_FIELDS, 1024, flags, NULL, answer}
+#define SYNC(method, path) {method, path, AUTH_API_KEY, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_FIELDS, 1024, 0, NULL, answer}
 
 const struct route routes[] = {
     WIDGET("POST", "init", LIMITER_WIDGET_INIT, ROUTE_BODY_FIRST),

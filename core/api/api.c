@@ -53,6 +53,17 @@ void api_version_match(struct request *r, struct store_change *change, uint64_t 
     change->match = (struct str){match, sent.n};
 }
 
+struct str api_ignored(struct request *r)
+{
+    struct buf names = {0};
+    if (r->unknown == NULL)
+        return (struct str){NULL, 0};
+    fields_unknown_list(r->unknown, &names);
+    struct str copy = api_copy(r, buf_view(&names));
+    buf_free(&names);
+    return copy;
+}
+
 void api_list_begin(struct request *r, struct parts *parts, size_t room)
 {
     *parts = (struct parts){.at = request_alloc(r, (room + API_LIST_FRAME) * sizeof(struct str))};
@@ -70,6 +81,7 @@ void api_list_reply(struct request *r, struct parts *parts, struct str path, con
         .per_page = query->per_page,
         .total = total,
         .count = count,
+        .ignored = api_ignored(r),
     };
     pagination_render(&p, &envelope, &link);
     parts_add(parts, STR("],"));

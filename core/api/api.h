@@ -78,6 +78,9 @@ void api_version_match(struct request *r, struct store_change *change, uint64_t 
 #define API_LIST_MAX ((size_t)1 << 20) /* bytes of a list's body */
 #define API_LIST_FRAME 4               /* parts that api_list_begin and api_list_reply add beside the items */
 
+/* api_ignored(r): the JSON array of the names in the query that the route does not know; n 0: there are none. */
+struct str api_ignored(struct request *r);
+
 /* api_list_begin(r, parts, room): start the body of a list, with room for ${room} parts of items. */
 void api_list_begin(struct request *r, struct parts *parts, size_t room);
 

@@ -54,6 +54,12 @@ static uint64_t parts_tag(const struct parts *parts, uint64_t tag)
     return tag >> 1;
 }
 
+static const char *ignored(struct request *r)
+{
+    struct str names = api_ignored(r);
+    return names.n == 0 ? "" : request_printf(r, ",\"ignored\":%.*s", (int)names.n, names.p).p;
+}
+
 /* ${more}: further members of meta. */
 static void list_reply(struct request *r, struct listing *l, const char *more)
 {
@@ -64,9 +70,11 @@ static void list_reply(struct request *r, struct listing *l, const char *more)
     if (l->status == STORE_OK) {
         char id[ULID_TEXT];
         ulid_text(&l->last, id);
-        parts_add(&l->parts, request_printf(r, "],\"meta\":{\"has_more\":true,\"next_after\":\"%.*s\"%s}}", ULID_TEXT, id, more));
+        parts_add(&l->parts, request_printf(r, "],\"meta\":{\"has_more\":true,\"next_after\":\"%.*s\"%s%s}}",
+                                            ULID_TEXT, id, more, ignored(r)));
     } else
-        parts_add(&l->parts, request_printf(r, "],\"meta\":{\"has_more\":false,\"next_after\":null%s}}", more));
+        parts_add(&l->parts, request_printf(r, "],\"meta\":{\"has_more\":false,\"next_after\":null%s%s}}",
+                                            more, ignored(r)));
     if (!reply_etag(r, parts_tag(&l->parts, r->workspace)))
         reply_json(r, 200, l->parts.at, l->parts.count);
 }

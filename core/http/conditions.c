@@ -96,12 +96,23 @@ bool request_idempotency(struct request *r, struct store_change *change)
     return true;
 }
 
-struct str request_prefer(struct request *r, unsigned *wait_ms, bool *async)
+static struct prefer prefer_of(struct request *r)
 {
     struct prefer p = {0};
     struct str line;
     for (ssize_t cursor = -1; header_next(r, STR("prefer"), &cursor, &line);)
         prefer_parse(line, &p);
+    return p;
+}
+
+bool request_is_strict(struct request *r)
+{
+    return prefer_of(r).strict;
+}
+
+struct str request_prefer(struct request *r, unsigned *wait_ms, bool *async)
+{
+    struct prefer p = prefer_of(r);
     if (p.wait)
         *wait_ms = p.wait_s * 1000;
     if (p.async)

@@ -1,10 +1,12 @@
 #include "fields.h"
 #include "form.h"
 #include "json_out.h"
+#include "../nearest.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -104,6 +106,55 @@ static void value_set(const struct field *f, struct str text, struct value *v, s
     }
 }
 
+/* ---- unknown names ---- */
+
+static void unknown_note(struct fields_unknown *unknown, struct str name)
+{
+    for (unsigned i = 0; i < unknown->count; i++)
+        if (str_eq(unknown->name[i], name))
+            return;
+    if (unknown->count < FIELDS_UNKNOWN_MAX)
+        unknown->name[unknown->count++] = name;
+}
+
+static const char *nearest_field(const struct field *fields, struct str name)
+{
+    const char *nearest = NULL;
+    unsigned least = UINT_MAX;
+    for (size_t i = 0; fields != NULL && fields[i].name != NULL; i++) {
+        unsigned distance = nearest_distance(name, str_of(fields[i].name));
+        if (distance < least && nearest_is_close(distance, name.n)) {
+            least = distance;
+            nearest = fields[i].name;
+        }
+    }
+    return nearest;
+}
+
+void fields_unknown_errors(const struct field *fields, const struct fields_unknown *unknown,
+                           struct buf *errors)
+{
+    for (unsigned i = 0; i < unknown->count; i++) {
+        const char *nearest = nearest_field(fields, unknown->name[i]);
+        buf_adds(errors, errors->n == 0 ? "" : ",");
+        json_string(errors, unknown->name[i]);
+        buf_adds(errors, ":[\"is not known here");
+        if (nearest != NULL)
+            buf_printf(errors, "; did you mean %s?", nearest);
+        buf_adds(errors, "\"]");
+    }
+}
+
+void fields_unknown_list(const struct fields_unknown *unknown, struct buf *out)
+{
+    buf_adds(out, "[");
+    for (unsigned i = 0; i < unknown->count; i++) {
+        buf_adds(out, i == 0 ? "" : ",");
+        json_string(out, unknown->name[i]);
+    }
+    buf_adds(out, "]");
+}
+
 static int field_find(const struct field *fields, struct str name)
 {
     for (int i = 0; fields != NULL && fields[i].name != NULL; ++i)
@@ -135,7 +186,9 @@ static void initials_fill(const struct field *fields, struct value *values, stru
     assert(errors->n == 0); /* an initial value that the field itself refuses is a mistake of the table */
 }
 
-enum fields_status fields_decode(const struct field *fields, struct str encoded, char *scratch, struct value *values, struct buf *errors)
+enum fields_status fields_decode(const struct field *fields, struct str encoded, char *scratch,
+                                 struct value *values, struct fields_unknown *unknown,
+                                 struct buf *errors)
 {
     uint32_t seen = 0, told = 0;
     struct form form = {encoded};
@@ -147,8 +200,10 @@ enum fields_status fields_decode(const struct field *fields, struct str encoded,
         if (name.p == NULL || text.p == NULL)
             return FIELDS_MALFORMED;
         int at = field_find(fields, name);
-        if (at < 0)
+        if (at < 0) {
+            unknown_note(unknown, name);
             continue;
+        }
         uint32_t bit = UINT32_C(1) << at;
         if ((seen & bit) != 0) {
             if ((told & bit) == 0)
@@ -215,10 +270,14 @@ static const struct json_member *member_of(const struct json_member *members, in
     return NULL;
 }
 
-enum fields_status fields_of_flat(const struct field *fields, const struct json_member *members, int count, struct value *values,
+enum fields_status fields_of_flat(const struct field *fields, const struct json_member *members, int count,
+                                  struct value *values, struct fields_unknown *unknown,
                                   struct buf *errors)
 {
     initials_fill(fields, values, errors);
+    for (int i = 0; i < count; i++)
+        if (field_find(fields, members[i].name) < 0)
+            unknown_note(unknown, members[i].name);
     for (size_t i = 0; fields != NULL && fields[i].name != NULL; i++) {
         const struct json_member *m = member_of(members, count, fields[i].name);
         if (m == NULL)
@@ -231,10 +290,18 @@ enum fields_status fields_of_flat(const struct field *fields, const struct json_
     return errors->n == 0 && buf_ok(errors) ? FIELDS_OK : FIELDS_INVALID;
 }
 
-enum fields_status fields_of_json(const struct field *fields, struct json_object *object, struct value *values, struct buf *errors)
+enum fields_status fields_of_json(const struct field *fields, struct json_object *object,
+                                  struct value *values, struct fields_unknown *unknown,
+                                  struct buf *errors)
 {
     struct json_object *value = NULL;
     initials_fill(fields, values, errors);
+    json_object_object_foreach(object, name, member)
+    {
+        (void)member;
+        if (field_find(fields, str_of(name)) < 0)
+            unknown_note(unknown, str_of(name));
+    }
     for (size_t i = 0; fields != NULL && fields[i].name != NULL; ++i)
         if (json_object_object_get_ex(object, fields[i].name, &value) && value != NULL)
             member_set(&fields[i], value, &values[i], errors);

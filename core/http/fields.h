@@ -6,7 +6,6 @@
 #define ASSAY_HTTP_FIELDS_H
 
 #include "json_scan.h"
-#include "json_scan.h"
 #include "request.h"
 
 enum fields_status {
@@ -15,26 +14,38 @@ enum fields_status {
     FIELDS_INVALID,   /* something is in ${errors}: 422 */
 };
 
+/* Names that were sent and are no field of the route: the first few, each once, borrowed as values are. */
+#define FIELDS_UNKNOWN_MAX 16
+struct fields_unknown {
+    unsigned count;
+    struct str name[FIELDS_UNKNOWN_MAX];
+};
+
 /*
- * fields_decode(fields, encoded, scratch, values, errors):
- * Decode ${encoded} by ${fields} (NULL: none are known) into ${values}, one for each field. An unknown name is ignored, once it is known to
- * be well-formed. An empty text field that may be empty counts as not sent; a field sent twice, even with equal values, is a mistake. The
+ * fields_decode(fields, encoded, scratch, values, unknown, errors):
+ * Decode ${encoded} by ${fields} (NULL: none are known) into ${values}, one for each field. An unknown name must be well-formed, and is
+ * noted in ${unknown} (not NULL; its count is 0 or what was noted before). An empty text field that may be empty counts as not sent; a field sent twice, even with equal values, is a mistake. The
  * decoded bytes live in ${scratch} (room for encoded.n bytes; may be NULL where ${encoded} holds neither "%" nor "+") or in ${encoded}
  * itself. ${errors} collects a message per wrong field.
  */
-enum fields_status fields_decode(const struct field *fields, struct str encoded, char *scratch, struct value *values, struct buf *errors);
+enum fields_status fields_decode(const struct field *fields, struct str encoded, char *scratch,
+                                 struct value *values, struct fields_unknown *unknown,
+                                 struct buf *errors);
 
 /*
- * fields_of_json(fields, object, values, errors): the same for the members of a JSON object, with types as the table has them: a text is a
+ * fields_of_json(fields, object, values, unknown, errors): the same for the members of a JSON object, with types as the table has them: a text is a
  * string, a number an integer, a choice either. ${text} of each value is borrowed from ${object}.
  */
-enum fields_status fields_of_json(const struct field *fields, struct json_object *object, struct value *values, struct buf *errors);
+enum fields_status fields_of_json(const struct field *fields, struct json_object *object,
+                                  struct value *values, struct fields_unknown *unknown,
+                                  struct buf *errors);
 
 /*
- * fields_of_flat(fields, members, count, values, errors): the same for what json_scan_flat read; FIELDS_MALFORMED: one of them is a field
+ * fields_of_flat(fields, members, count, values, unknown, errors): the same for what json_scan_flat read; FIELDS_MALFORMED: one of them is a field
  * that is no text, which only a tree can fill.
  */
-enum fields_status fields_of_flat(const struct field *fields, const struct json_member *members, int count, struct value *values,
+enum fields_status fields_of_flat(const struct field *fields, const struct json_member *members, int count,
+                                  struct value *values, struct fields_unknown *unknown,
                                   struct buf *errors);
 
 /*
@@ -45,12 +56,21 @@ enum fields_status fields_of_flat(const struct field *fields, const struct json_
 void fields_error(struct buf *errors, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void fields_error_body(const struct buf *errors, struct buf *out);
 
+/* fields_unknown_errors(fields, unknown, errors): a message for each unknown name, with the nearest known one. */
+void fields_unknown_errors(const struct field *fields, const struct fields_unknown *unknown,
+                           struct buf *errors);
+
+/* fields_unknown_list(unknown, out): their names as a JSON array. */
+void fields_unknown_list(const struct fields_unknown *unknown, struct buf *out);
+
 /* ---- fields_request.c ---- */
 
 /*
  * fields_parse(r, encoded): decode the route's query or form into r->values. False: 400 or 422 has been replied. ${encoded} must live as
- * long as the request.
+ * long as the request. Unknown names are in r->unknown; under `Prefer: handling=strict` they are mistakes.
+ * fields_parse_spare_query(r): the query beside a body. It means nothing, but must be well-formed.
  */
+bool fields_parse_spare_query(struct request *r);
 bool fields_parse(struct request *r, struct str encoded);
 
 /* fields_parse_json(r, text): the same for a JSON body. */

@@ -19,28 +19,62 @@ void reply_fields_error(struct request *r, struct buf *errors)
     buf_free(&body);
 }
 
-bool fields_parse(struct request *r, struct str encoded)
+static char *scratch_for(struct request *r, struct str encoded)
 {
-    const struct field *fields = r->route->fields;
+    bool escaped = encoded.n != 0 && (memchr(encoded.p, '%', encoded.n) != NULL ||
+                                      memchr(encoded.p, '+', encoded.n) != NULL);
+    return escaped ? request_alloc(r, encoded.n) : NULL;
+}
+
+/* Keep what is unknown, or refuse it where the caller wants that. */
+static enum fields_status judge_unknown(struct request *r, const struct field *fields,
+                                        const struct fields_unknown *unknown,
+                                        enum fields_status status, struct buf *errors)
+{
+    if (unknown->count == 0 || status == FIELDS_MALFORMED)
+        return status;
+    if (request_is_strict(r)) {
+        reply_header(r, "preference-applied", STR("handling=strict"));
+        fields_unknown_errors(fields, unknown, errors);
+        return FIELDS_INVALID;
+    }
+    r->unknown = request_alloc(r, sizeof(*unknown));
+    *r->unknown = *unknown;
+    return status;
+}
+
+static bool parse(struct request *r, const struct field *fields, struct str encoded,
+                  const char *what)
+{
     if (fields == NULL && encoded.n == 0)
         return true;
     struct buf errors = {0};
-    char *scratch = NULL;
-    if (encoded.n != 0 && (memchr(encoded.p, '%', encoded.n) != NULL || memchr(encoded.p, '+', encoded.n) != NULL))
-        scratch = request_alloc(r, encoded.n);
-    switch (fields_decode(fields, encoded, scratch, r->values, &errors)) {
+    struct fields_unknown unknown = {.count = 0};
+    enum fields_status status = fields_decode(fields, encoded, scratch_for(r, encoded), r->values,
+                                              &unknown, &errors);
+    switch (judge_unknown(r, fields, &unknown, status, &errors)) {
     case FIELDS_OK:
         return true;
     case FIELDS_MALFORMED:
         buf_free(&errors);
         reply_error(r, ERR_BAD_REQUEST, "The %s is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.",
-                    r->route->body != BODY_NONE ? "form" : "query");
+                    what);
         return false;
     case FIELDS_INVALID:
         reply_fields_error(r, &errors);
         return false;
     }
     return false;
+}
+
+bool fields_parse(struct request *r, struct str encoded)
+{
+    return parse(r, r->route->fields, encoded, r->route->body != BODY_NONE ? "form" : "query");
+}
+
+bool fields_parse_spare_query(struct request *r)
+{
+    return parse(r, NULL, r->query, "query");
 }
 
 /* a json-c object that goes with the request */
@@ -57,12 +91,17 @@ static void tree_put(void *arg)
 static bool parse_flat(struct request *r, struct str text, enum fields_status *status, struct buf *errors)
 {
     struct json_member members[FIELDS_MAX];
+    struct fields_unknown unknown = {.count = 0};
+    const struct field *fields = r->route->fields;
     int count = json_scan_flat(text, members, FIELDS_MAX);
-    *status = count < 0 ? FIELDS_MALFORMED : fields_of_flat(r->route->fields, members, count, r->values, errors);
-    if (*status != FIELDS_MALFORMED)
-        return true;
-    buf_free(errors);
-    return false;
+    if (count >= 0)
+        *status = fields_of_flat(fields, members, count, r->values, &unknown, errors);
+    if (count < 0 || *status == FIELDS_MALFORMED) {
+        buf_free(errors);
+        return false;
+    }
+    *status = judge_unknown(r, fields, &unknown, *status, errors);
+    return true;
 }
 
 static bool told(struct request *r, enum fields_status status, struct buf *errors)
@@ -138,7 +177,9 @@ bool fields_parse_json(struct request *r, struct str text)
         reply_error(r, ERR_BAD_REQUEST, "%s", why);
         return false;
     }
-    status = fields_of_json(r->route->fields, tree->object, r->values, &errors);
+    struct fields_unknown unknown = {.count = 0};
+    status = fields_of_json(r->route->fields, tree->object, r->values, &unknown, &errors);
+    status = judge_unknown(r, r->route->fields, &unknown, status, &errors);
     if (status == FIELDS_OK && large.p != NULL)
         r->values[at] = (struct value){.sent = true, .text = large};
     return told(r, status, &errors);

@@ -114,6 +114,10 @@ void pagination_render(const struct pagination *p, struct buf *envelope, struct 
     number_or_null(envelope, "per_page", p->per_page, true);
     number_or_null(envelope, "to", from + p->count - 1, p->count > 0);
     number_or_null(envelope, "total", p->total, true);
+    if (p->ignored.n > 0) {
+        buf_adds(envelope, ",\"ignored\":");
+        buf_str(envelope, p->ignored);
+    }
     buf_adds(envelope, "}");
     if (link->n > PAGINATION_LINK_MAX)
         buf_reset(link);

@@ -21,6 +21,7 @@ struct pagination {
     unsigned per_page;
     uint64_t total; /* of all pages */
     size_t count;   /* items on this page */
+    struct str ignored; /* JSON array of the query's unknown names; empty: there are none */
 };
 
 /*

@@ -51,6 +51,9 @@ static void take(struct prefer *p, struct str name, struct str value)
         p->wait = number_parse(value, PREFER_WAIT_MAX, &seconds);
         if (p->wait)
             p->wait_s = (unsigned)seconds;
+    } else if (is_token(name, STR("handling")) && !p->handling_seen) {
+        p->handling_seen = true;
+        p->strict = is_token(value, STR("strict"));
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * The Prefer header (RFC 7240), as far as it is honoured here: `wait=N` and `respond-async`. Pure functions; conditions.c applies them to a
+ * The Prefer header (RFC 7240), as far as it is honoured here: `wait=N`, `respond-async` and `handling=strict`. Pure functions; conditions.c applies them to a
  * request.
  */
 #ifndef ASSAY_HTTP_PREFER_H
@@ -13,6 +13,7 @@
 struct prefer {
     bool wait, async; /* honoured */
     unsigned wait_s;  /* valid where ${wait} */
+    bool strict, handling_seen; /* the first handling counts */
     bool wait_seen;   /* the first wait counts, be it well-formed or not */
 };
 
@@ -24,7 +25,7 @@ void prefer_parse(struct str header, struct prefer *p);
 
 /*
  * prefer_applied(p, out): what to say in Preference-Applied, in ${out}; p NULL where nothing is honoured. respond-async leaves nothing to
- * wait for, so it stands alone.
+ * wait for, so it stands alone. `handling` is not part of it: it is judged where fields are parsed.
  */
 struct str prefer_applied(const struct prefer *p, char out[PREFER_APPLIED_SIZE]);
 

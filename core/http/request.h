@@ -30,8 +30,7 @@ enum route_auth {
 };
 enum route_body {
     BODY_NONE,
-    BODY_FORM,
-    BODY_JSON, /* or a flat form; may be empty */
+    BODY_FIELDS, /* a JSON object or a form of the same fields; may be empty */
     BODY_SYNC, /* JSON alone; may be compressed, and then its size counts after decompression as well */
 };
 enum route_flag {
@@ -45,7 +44,7 @@ enum route_flag {
     ROUTE_PUBLIC = 128,   /* the same for everybody: pages of any origin may read it, and the handler says how long it is kept */
 };
 
-/* Fields of a query (BODY_NONE), a form (BODY_FORM) or the members of an object (BODY_JSON, where null is as good as not sent). */
+/* Fields of a query (BODY_NONE), of a form, or the members of an object, where null counts as not sent (BODY_FIELDS). */
 enum field_type {
     FIELD_TEXT,
     FIELD_CHOICE,
@@ -124,6 +123,7 @@ struct request {
     struct session session; /* AUTH_JWT */
     uint64_t version; /* for handlers: between two continuations */
     void *state;      /* for handlers: between two continuations */
+    struct fields_unknown *unknown; /* names that the route does not know, or NULL: fields.h */
     struct reading *reading; /* a large body that was read off the loop, or NULL */
     int64_t now_ms;   /* wall clock at arrival, for judging expiry */
     /* pipeline's own */
@@ -241,6 +241,9 @@ bool request_idempotency(struct request *r, struct store_change *change);
  * `respond-async` into *async. Sets nothing where absent. Returns what was honoured for Preference-Applied, p NULL: nothing.
  */
 struct str request_prefer(struct request *r, unsigned *wait_ms, bool *async);
+
+/* request_is_strict(r): does Prefer (RFC 7240) say `handling=strict`? */
+bool request_is_strict(struct request *r);
 
 /* ---- continuations: at most one at a time ---- */
 

@@ -14,8 +14,7 @@
 static enum step refuse_type(struct request *r)
 {
     static const struct str taken[] = {
-        [BODY_FORM] = STR("application/x-www-form-urlencoded"),
-        [BODY_JSON] = STR("application/json, application/x-www-form-urlencoded"),
+        [BODY_FIELDS] = STR("application/json, application/x-www-form-urlencoded"),
         [BODY_SYNC] = STR("application/json"),
     };
     reply_header(r, "accept-post", taken[r->route->body]);
@@ -70,7 +69,7 @@ enum step step_check_body(struct request *r)
         return STEP_DONE;
     }
     bool typed = has(r, H2O_TOKEN_CONTENT_TYPE, &type);
-    bool taken = typed && ((r->route->body != BODY_SYNC && is_form(type)) || (r->route->body != BODY_FORM && is_json(type)));
+    bool taken = typed && (is_json(type) || (r->route->body != BODY_SYNC && is_form(type)));
     if (typed ? !taken : r->h2o->entity.len > 0)
         return refuse_type(r);
     if (!has(r, H2O_TOKEN_CONTENT_ENCODING, &coding) || is(coding, STR("identity")))
@@ -162,12 +161,8 @@ enum step step_parse_fields(struct request *r)
 {
     if (r->route->body == BODY_NONE)
         return fields_parse(r, r->query) ? STEP_NEXT : STEP_DONE;
-    /* a query beside a form means nothing, but must be well-formed */
-    if (r->query.n > 0 && form_decode(r->query, true, request_alloc(r, r->query.n)).p == NULL) {
-        reply_error(r, ERR_BAD_REQUEST,
-                    "The query is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
+    if (!fields_parse_spare_query(r))
         return STEP_DONE;
-    }
     struct str type;
     bool json = r->h2o->entity.len > 0 && has(r, H2O_TOKEN_CONTENT_TYPE, &type) && is_json(type);
     return (json ? fields_parse_json : fields_parse)(r, view(r->h2o->entity)) ? STEP_NEXT : STEP_DONE;
