@@ -58,8 +58,7 @@ static void show(const struct scoreboard *board, bool json)
              "streams: event streams among the connections; pending: a worker's held requests, the writer's jobs, an auditor's running pages;\n"
              "upkeep: records that the writer has left to rate, render, purge or merge in the background;\n"
              "stretch: microseconds, by the clock and of the processor, that the longest list held its worker's loop without a break, and\n"
-             "that the longest slice of work in the background held the writer.\n"
-             "A writer that is starting after an update counts reports brought to its version, and those still to do.");
+             "that the longest slice of work in the background held the writer.");
     fflush(stdout);
 }
 

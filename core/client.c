@@ -128,8 +128,6 @@ int client_open(const struct conf *conf, struct client **out, char *why, size_t 
                                     .map_size = conf->store_map_size,
                                     .max_readers = CONF_STORE_READERS,
                                     .mode = c->live ? STORE_READ : STORE_WRITE,
-                                    .without_copy = !conf->store_copy_before_upgrade,
-                                    .now_ms = clock_wall_ms(),
                                     .renderer = &render_records};
     if (store_open(&options, &c->store, reason, sizeof(reason)) != STORE_OK) {
         refuse(why, why_size, "%s%s", reason, "");

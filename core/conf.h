@@ -46,7 +46,6 @@ struct conf {
     char *data_dir, *run_dir, *user;
     struct cidr_list trusted_proxies;
     uint64_t store_map_size; /* bytes */
-    bool store_copy_before_upgrade;
     enum store_sync store_sync;
     unsigned reports_wait_ms;
     unsigned reports_good, reports_decent; /* 0–100 */

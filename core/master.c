@@ -326,8 +326,8 @@ static void feed_watchdog(struct master *m)
 }
 
 /*
- * A start that copies the store, or brings it to a new format, takes what it takes, and a stop as long as timeouts.drain lets it: the service
- * manager must not end either while it goes on.
+ * A start takes as long as opening a large store takes, and a stop as long as timeouts.drain lets it: the service manager must not end
+ * either while it goes on.
  */
 static void ask_for_time(struct master *m)
 {

@@ -19,8 +19,7 @@
 
 #define TAKE_MS 15000 /* for the writers to change places, while changes wait: less than a worker lets them (LINK_ANSWER_MS) */
 #define LEAVE_MS 2000 /* for what was begun, when neither of the two serves any more */
-#define ENVIRONMENT "ASSAY_UPGRADE" /* HEADING, the descriptor to the elder, and who is the heir */
-#define HEADING "heir "             /* without it, two numbers are of a version that says something else with them */
+#define ENVIRONMENT "ASSAY_UPGRADE" /* the descriptor to the elder, and who is the heir */
 #define NEXT ".next"                /* behind a name in run_dir: the heir's, until it takes over */
 
 /* files of run_dir that each master makes anew */
@@ -61,7 +60,7 @@ static _Noreturn void become_heir(const struct master *m, int fd)
         argv[n++] = o->sets[i];
     }
     fcntl(fd, F_SETFD, 0);
-    snprintf(named, sizeof(named), HEADING "%d %d", fd, (int)getpid());
+    snprintf(named, sizeof(named), "%d %d", fd, (int)getpid());
     setenv(ENVIRONMENT, named, 1);
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
     if (systemd_watchdog_ms(getppid()) != 0)
@@ -321,13 +320,10 @@ int upgrade_inherit(struct master *m)
     m->elder.state = ELDER_SERVES;
     m->store_known = true;
     int pid = 0;
-    bool other = sscanf(named, "%d %d", &m->elder.fd, &pid) == 2;
-    bool ok = sscanf(named, HEADING "%d %d", &m->elder.fd, &pid) == 2 && m->elder.fd > 2 && fcntl(m->elder.fd, F_SETFD, FD_CLOEXEC) == 0;
+    bool ok = sscanf(named, "%d %d", &m->elder.fd, &pid) == 2 && m->elder.fd > 2 && fcntl(m->elder.fd, F_SETFD, FD_CLOEXEC) == 0;
     unsetenv(ENVIRONMENT);
     if (!ok || pid != getpid()) {
         m->elder.fd = -1;
-        if (other)
-            return manifest_refuse("these two versions cannot work side by side: restart instead");
         return manifest_refuse(ok ? "this is not the process that was started: that must become the new binary (exec), not run it"
                                   : ENVIRONMENT " is in the environment, and no master passed it on");
     }

@@ -142,7 +142,7 @@ void upkeep_tell(struct writer *w);
 
 /*
  * opening_wait(p): no two writers at any moment: wait for the lock of a file in data_dir, which ends with whoever has it. The one before
- * may just be ending, or dying, and the master that made it may be another. opening_store(p): open the store, and bring it up to date.
+ * may just be ending, or dying, and the master that made it may be another. opening_store(p): open the store.
  * Both end the process where that cannot be.
  */
 void opening_wait(struct process *p);

@@ -7,7 +7,7 @@
 bool schema_read_agent(MDB_val value, struct store_agent *out)
 {
     const struct agent_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != WIDGET_FORMAT ||
+    if (value.mv_size < sizeof(*r) ||
         value.mv_size != sizeof(*r) + (size_t)r->name_n + r->origins_n + r->settings_n + r->json_n)
         return false;
     const char *p = (const char *)(r + 1);
@@ -98,7 +98,6 @@ static void agent_write(struct store_txn *t, struct store_agent *a)
         return;
     }
     const struct agent_record r = {
-        .format = WIDGET_FORMAT,
         .is_published = a->is_published,
         .require_lead = a->require_lead,
         .id = a->id,

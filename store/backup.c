@@ -3,13 +3,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define CHUNK_BYTES ((size_t)256 << 10)
@@ -186,9 +183,6 @@ static enum store_status copy_through_pipe(struct store *s, int to, struct progr
     return status;
 }
 
-/* What puts the store into a file. */
-typedef enum store_status copy_fn(struct store *s, int to, struct progress *p);
-
 struct copying {
     struct store *s;
     struct progress *p;
@@ -201,13 +195,13 @@ static enum store_status part_copied(void *arg, size_t bytes)
 }
 
 /* And what the store has in parts.dat goes into it. */
-static enum store_status copy_whole(struct store *s, const char *path, int to, copy_fn *copy, struct progress *p)
+static enum store_status copy_whole(struct store *s, const char *path, int to, struct progress *p)
 {
     MDB_txn *txn;
     enum store_status status = store_snapshot(s, &txn);
     store_begins(s, "the pages of data.mdb");
     if (status == STORE_OK)
-        status = copy(s, to, p);
+        status = copy_through_pipe(s, to, p);
     store_begins(s, "parts.dat");
     if (status == STORE_OK)
         status = extent_inline(s, txn, path, part_copied, &(struct copying){s, p});
@@ -216,7 +210,7 @@ static enum store_status copy_whole(struct store *s, const char *path, int to, c
 }
 
 /* A copy under another name until it is whole and on the disk. */
-static enum store_status copy_to(struct store *s, const char *dir, copy_fn *copy, struct progress *p)
+static enum store_status copy_to(struct store *s, const char *dir, struct progress *p)
 {
     char part[PATH_BYTES], whole[PATH_BYTES];
     snprintf(part, sizeof(part), "%s/data.mdb.part", dir);
@@ -224,7 +218,7 @@ static enum store_status copy_to(struct store *s, const char *dir, copy_fn *copy
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return why_errno(s, "make the copy", part);
-    enum store_status status = copy_whole(s, part, fd, copy, p);
+    enum store_status status = copy_whole(s, part, fd, p);
     if (status == STORE_OK && fsync(fd) != 0)
         status = why_errno(s, "sync the copy", part);
     close(fd);
@@ -262,57 +256,7 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
         return STORE_INVALID;
     }
     enum store_status status = progress_of(s, progress, arg, &p);
-    return status == STORE_OK ? copy_to(s, dir, copy_through_pipe, &p) : status;
-}
-
-/* ---- a copy beside the store, before its format changes: by who alone writes to it, so that the file stands still ---- */
-
-/* The file with its free pages, in no time: both share the blocks until one of them changes. */
-static enum store_status copy_by_sharing(struct store *s, int to, struct progress *p)
-{
-    int from = -1;
-    (void)p;
-    bool shared = mdb_env_get_fd(s->env, &from) == 0 && ioctl(to, FICLONE, from) == 0;
-    return shared ? STORE_OK : store_fail(s, errno, "share the store's blocks");
-}
-
-static enum store_status look_for_room(struct store *s, const char *dir, uint64_t bytes)
-{
-    enum { MIB = 1 << 20 };
-    struct statvfs fs;
-    if (statvfs(dir, &fs) != 0)
-        return why_errno(s, "look for room", dir);
-    uint64_t room = (uint64_t)fs.f_bavail * fs.f_frsize;
-    if (room > bytes + bytes / 20)
-        return STORE_OK;
-    snprintf(s->why, sizeof(s->why),
-             "there is no room for that: it takes %llu MiB, and %llu MiB are free; make room, or set store.copy_before_upgrade to false to go without",
-             (unsigned long long)(bytes / MIB + 1), (unsigned long long)(room / MIB));
-    return STORE_FULL;
-}
-
-enum store_status store_copy_beside(struct store *s, const char *dir, store_progress_fn *progress, void *arg)
-{
-    char part[PATH_BYTES], parent[PATH_BYTES];
-    struct progress p;
-    enum store_status status = progress_of(s, progress, arg, &p);
-    if (status != STORE_OK)
-        return status;
-    if (mkdir(dir, 0700) != 0 && errno != EEXIST)
-        return why_errno(s, "make the copy", dir);
-    snprintf(part, sizeof(part), "%s/data.mdb.part", dir);
-    unlink(part); /* of one that was cut off */
-    if (copy_to(s, dir, copy_by_sharing, &p) != STORE_OK) {
-        status = look_for_room(s, dir, p.total);
-        if (status == STORE_OK)
-            status = copy_to(s, dir, copy_through_pipe, &p);
-    }
-    snprintf(parent, sizeof(parent), "%s/..", dir);
-    if (status == STORE_OK && store_sync_dir(parent) != 0)
-        status = why_errno(s, "sync the directory of", dir);
-    if (status != STORE_OK)
-        rmdir(dir); /* if nothing is in it */
-    return status;
+    return status == STORE_OK ? copy_to(s, dir, &p) : status;
 }
 
 /* ---- restore ---- */
@@ -402,34 +346,11 @@ static bool pass_progress(void *arg, uint64_t done, uint64_t total)
     return r->progress == NULL || r->progress(r->arg, done, total);
 }
 
-/* What the records of an old format say is for the server's start to read. */
-static enum store_status check_pages(struct restore *r)
-{
-    struct pages_facts facts;
-    char path[PATH_BYTES * 2], what[512] = "";
-    snprintf(path, sizeof(path), "%s/data.mdb", r->tmp);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return refuse(r, STORE_IO, strerror(errno), path);
-    enum store_status status = pages_facts_read(fd, 0, &facts, what, sizeof(what));
-    if (status == STORE_OK)
-        status = pages_look(fd, &facts, PAGES_ALL, pass_progress, r, what, sizeof(what));
-    close(fd);
-    if (status == STORE_CORRUPT)
-        first_problem(r, what);
-    else if (status != STORE_OK)
-        snprintf(r->why, r->why_size, "%s", what);
-    return status;
-}
-
 static enum store_status check_copy(struct restore *r)
 {
     struct store *s;
-    bool old = false;
-    const struct store_options options = {.dir = r->tmp, .mode = STORE_READ, .old = &old};
+    const struct store_options options = {.dir = r->tmp, .mode = STORE_READ};
     enum store_status status = store_open(&options, &s, r->why, r->why_size);
-    if (old)
-        return check_pages(r);
     if (status != STORE_OK) {
         name_the_backup(r, status);
         return status;

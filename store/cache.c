@@ -38,8 +38,8 @@ struct cached *txn_made(struct store_txn *t, enum space space, uint64_t id, stru
     if (c == NULL)
         return NULL;
     c->dirty = true;
-    c->workspace = (struct workspace_record){.format = RECORD_FORMAT, .id = id, .created_at = t->now};
-    c->project = (struct project_record){.format = RECORD_FORMAT, .id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
+    c->workspace = (struct workspace_record){.id = id, .created_at = t->now};
+    c->project = (struct project_record){.id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
     return c;
 }
 

@@ -17,7 +17,7 @@ static void message_key(struct key *k, const struct ulid *id)
 static bool well_formed(MDB_val value)
 {
     const struct message_record *r = value.mv_data;
-    return value.mv_size >= sizeof(*r) && r->format == MESSAGE_FORMAT && value.mv_size == sizeof(*r) + r->json_n && r->place != 0 &&
+    return value.mv_size >= sizeof(*r) && value.mv_size == sizeof(*r) + r->json_n && r->place != 0 &&
            r->jump_place < r->place && r->role <= ROLE_OF_OPERATOR && r->result_at <= r->json_n && r->result_n <= r->json_n - r->result_at;
 }
 
@@ -118,8 +118,7 @@ void chain_next(const struct chain_end *end, struct message_record *out)
 {
     const struct message_record *a = &end->last, *b = &end->back;
     bool both = b->place != 0 && a->place - a->jump_place == a->jump_place - b->jump_place;
-    *out = (struct message_record){.format = MESSAGE_FORMAT,
-                                   .conversation = a->conversation,
+    *out = (struct message_record){.conversation = a->conversation,
                                    .before = end->id,
                                    .place = a->place + 1,
                                    .jump = both ? b->jump : end->id,

@@ -54,7 +54,7 @@ void synced_write_back(struct store_txn *t)
 bool schema_read_collection(MDB_val value, struct store_collection *out)
 {
     const struct collection_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != RECORD_FORMAT || r->kind >= SYNCED_KINDS || r->sync_id_n > SYNC_ID_MAX ||
+    if (value.mv_size < sizeof(*r) || r->kind >= SYNCED_KINDS || r->sync_id_n > SYNC_ID_MAX ||
         value.mv_size != sizeof(*r) + (size_t)r->site_n + r->sync_id_n)
         return false;
     const char *p = (const char *)(r + 1);
@@ -289,7 +289,7 @@ bool collection_open(struct open_collection *o, struct store_txn *t, const struc
         txn_fail(t, 0, "the index of collections");
         return false;
     }
-    *o = (struct open_collection){.t = t, .site = site, .record = {.format = RECORD_FORMAT, .kind = (uint8_t)kind, .agent = *agent}};
+    *o = (struct open_collection){.t = t, .site = site, .record = {.kind = (uint8_t)kind, .agent = *agent}};
     return t->error == STORE_OK;
 }
 

@@ -5,7 +5,7 @@
 bool schema_read_conversation(MDB_val value, struct store_conversation *out)
 {
     const struct conversation_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != WIDGET_FORMAT || value.mv_size != sizeof(*r) + (size_t)r->url_n + r->name_n + r->json_n)
+    if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + (size_t)r->url_n + r->name_n + r->json_n)
         return false;
     const char *p = (const char *)(r + 1);
     *out = (struct store_conversation){
@@ -127,7 +127,6 @@ static void conversation_put(struct store_txn *t, struct store_conversation *c)
         return;
     }
     const struct conversation_record r = {
-        .format = WIDGET_FORMAT,
         .human_requested = c->human_requested,
         .lead_captured = c->lead_captured,
         .rating = (uint8_t)c->rating,

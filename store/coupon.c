@@ -28,7 +28,7 @@ void coupon_key(struct key *k, const struct ulid *agent, struct str code)
 bool schema_read_coupon(MDB_val value, struct store_coupon *out)
 {
     const struct coupon_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != RECORD_FORMAT || (r->type > COUPON_FIXED_PRODUCT && r->type != SEEN_ONLY))
+    if (value.mv_size < sizeof(*r) || (r->type > COUPON_FIXED_PRODUCT && r->type != SEEN_ONLY))
         return false;
     const size_t products_n = r->products_n * sizeof(uint64_t), excluded_n = r->excluded_n * sizeof(uint64_t);
     if (value.mv_size != sizeof(*r) + r->code_n + r->label_n + products_n + excluded_n)
@@ -117,7 +117,6 @@ void coupon_pack(struct buf *out, const struct store_coupon *c)
 {
     struct str code = trimmed(c->code);
     const struct coupon_record r = {
-        .format = RECORD_FORMAT,
         .type = (uint8_t)c->type,
         .exclude_sale_items = c->exclude_sale_items,
         .amount = c->amount,
@@ -137,7 +136,7 @@ void coupon_pack(struct buf *out, const struct store_coupon *c)
 void coupon_pack_seen(struct buf *out, struct str code)
 {
     code = trimmed(code);
-    const struct coupon_record r = {.format = RECORD_FORMAT, .type = SEEN_ONLY, .code_n = (uint16_t)code.n};
+    const struct coupon_record r = {.type = SEEN_ONLY, .code_n = (uint16_t)code.n};
     row_pack(out, &r, code, NULL);
 }
 

@@ -9,7 +9,7 @@
 bool schema_read_document(MDB_val value, struct store_synced *out)
 {
     const struct document_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != RECORD_FORMAT || r->kind >= SYNCED_COUPON || r->stock > STOCK_BACKORDER)
+    if (value.mv_size < sizeof(*r) || r->kind >= SYNCED_COUPON || r->stock > STOCK_BACKORDER)
         return false;
     const char *p = (const char *)(r + 1);
     *out = (struct store_synced){

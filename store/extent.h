@@ -9,7 +9,7 @@
  * is, and has the list of all of these written again by each later commit. Here what is free is known in memory alone: it is all that no
  * row names, so nothing of it can be lost, and a writer that was killed leaves nothing to mend.
  *
- * A row is short where it names an extent. Else it is the part itself: a short one, one of format 3, or any in a backup, which is
+ * A row is short where it names an extent. Else it is the part itself: a short one, or any in a backup, which is
  * data.mdb alone.
  *
  * Which of both files belong together is told by a number in both (SPACE_META 'p', and the first page of parts.dat).

@@ -43,7 +43,7 @@ static int open_copy(struct inlining *in, const char *path)
     mdb_env_info(in->s->env, &info);
     int rc = mdb_env_create(&in->copy.env);
     if (rc == 0)
-        rc = mdb_env_set_maxdbs(in->copy.env, DB_COUNT + 1);
+        rc = mdb_env_set_maxdbs(in->copy.env, DB_COUNT);
     if (rc == 0)
         rc = mdb_env_set_mapsize(in->copy.env, info.me_mapsize);
     return rc != 0 ? rc : mdb_env_open(in->copy.env, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0600);

@@ -247,14 +247,14 @@ static void put_inline(struct store_txn *t, enum space space, struct key *key, c
         memset(to, 0, least - n);
 }
 
-/* While an older format is brought up, there is no such file yet; and where it can't grow, data.mdb may have free pages. */
+/* Where the file can't grow, data.mdb may have free pages. */
 void extent_put(struct store_txn *t, enum space space, struct key *key, const struct str *pieces, size_t count)
 {
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
         n += pieces[i].n;
     extent_gone(t, space, key);
-    if (t->error == STORE_OK && !(n >= t->s->part_bytes && t->s->extents != NULL && put_extent(t, space, key, pieces, count, n)))
+    if (t->error == STORE_OK && !(n >= t->s->part_bytes && put_extent(t, space, key, pieces, count, n)))
         put_inline(t, space, key, pieces, count, n);
 }
 

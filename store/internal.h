@@ -159,7 +159,7 @@ struct store {
  */
 enum store_status store_fail(struct store *s, int rc, const char *what);
 
-/* store_corrupt(s, what): remember that ${what} is not what the format says. */
+/* store_corrupt(s, what): remember that ${what} is damaged. */
 enum store_status store_corrupt(struct store *s, const char *what);
 
 /* store_begins(s, what): tell it, see store_tell. */
@@ -278,7 +278,7 @@ struct cached *txn_project(struct store_txn *t, uint64_t id);
 /* txn_workspace_living(t, id), txn_project_living(t, workspace, id): NULL where it is dying or another workspace's. */
 struct cached *txn_workspace_living(struct store_txn *t, uint64_t id);
 struct cached *txn_project_living(struct store_txn *t, uint64_t workspace, uint64_t id);
-/* txn_made(t, space, id, name): a new record in the cache, dirty, all zero but id, format and name. */
+/* txn_made(t, space, id, name): a new record in the cache, dirty, all zero but id and name. */
 struct cached *txn_made(struct store_txn *t, enum space space, uint64_t id, struct str name);
 /* txn_changed(t, c): it will be written back; a project's version and updated_at move once a transaction. */
 void txn_changed(struct store_txn *t, struct cached *c);
@@ -449,22 +449,17 @@ void idem_purge(struct store_txn *t, uint64_t *left);
 /* synced_write_back(t): the counters of collections and documents, at the end of the transaction. */
 void synced_write_back(struct store_txn *t);
 
-/* ---- migrate.c ---- */
+/* ---- format.c ---- */
 
 /*
- * migrate_look(s, o, why, why_size): may this process use what is there? STORE_NEWER or STORE_CORRUPT where not, and nothing was touched. A
- * writer copies a store of an older format here, before it changes a byte of it.
+ * format_look(s, why, why_size): has the store this format, or may a writer make a new one here? STORE_OTHER_FORMAT, STORE_CORRUPT or
+ * STORE_NOT_FOUND where not; nothing is changed. format_make(s, why, why_size): the writer makes a new store's first records.
  */
-enum store_status migrate_look(struct store *s, const struct store_options *o, char *why, size_t why_size);
+enum store_status format_look(struct store *s, char *why, size_t why_size);
+enum store_status format_make(struct store *s, char *why, size_t why_size);
 
-/* store_copy_beside(s, dir, progress, arg): the store as the only file of ${dir}, made where it is missing; at once where the disk can share blocks. */
-enum store_status store_copy_beside(struct store *s, const char *dir, store_progress_fn *progress, void *arg);
-
-/* format_read(s, txn, out), format_write(t, f): the store's own record. */
+/* format_read(s, txn, out), format_write(t, f): the store's own record; of another format only ${out}->format means something. */
 enum store_status format_read(struct store *s, MDB_txn *txn, struct format_record *out);
 void format_write(struct store_txn *t, const struct format_record *f);
-
-/* migrate_open(s, o, why, why_size): the writer makes a new store's first records and migrates an older format's. */
-enum store_status migrate_open(struct store *s, const struct store_options *o, char *why, size_t why_size);
 
 #endif

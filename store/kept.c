@@ -7,7 +7,7 @@
 static bool kept_read(MDB_val value, const struct kept_record **out, struct str *text, struct str *json)
 {
     const struct kept_record *r = *out = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != WIDGET_FORMAT || value.mv_size != sizeof(*r) + (size_t)r->text_n + r->json_n)
+    if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + (size_t)r->text_n + r->json_n)
         return false;
     *text = (struct str){(const char *)(r + 1), r->text_n};
     *json = (struct str){text->p + r->text_n, r->json_n};
@@ -24,7 +24,6 @@ static void kept_write(struct store_txn *t, enum listed_kind kind, struct kept_r
         txn_fail(t, ENOMEM, "render a record");
         return;
     }
-    r->format = WIDGET_FORMAT;
     r->renderer = t->s->renderer->version;
     r->text_n = (uint32_t)text.n;
     r->json_n = (uint32_t)t->json.n;

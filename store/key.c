@@ -104,7 +104,6 @@ static void key_write(struct store_txn *t, const struct store_key *key)
 {
     struct key k;
     struct key_record r = {
-        .format = RECORD_FORMAT,
         .scopes = key->scopes,
         .id = key->id,
         .workspace = key->workspace,

@@ -3,14 +3,13 @@
 #include <errno.h>
 
 #define HASH_BYTES LEAD_HASH_BYTES
-#define SENDERS_READ 64 /* in a record */
-#define SENDERS_MAX 8   /* that are kept: past them the first stays, since others could push it out, and of these the oldest goes */
+#define SENDERS_MAX 8 /* past them the first stays, since others could push it out, and of these the oldest goes */
 
 /* A lead with what its record has beside what is rendered. */
 struct lead {
     struct store_lead l;
     struct lead_at at;
-    struct store_sender senders[SENDERS_READ];
+    struct store_sender senders[SENDERS_MAX];
 };
 
 /* the next ${n} bytes of a record */
@@ -21,11 +20,14 @@ static struct str taken(const char **at, size_t n)
     return s;
 }
 
-static bool read_senders(MDB_val value, const struct lead_record *r, struct lead *out)
+static bool lead_decode(MDB_val value, struct lead *out)
 {
-    struct sender_record senders[SENDERS_READ];
+    const struct lead_record *r = value.mv_data;
+    struct sender_record senders[SENDERS_MAX];
+    if (value.mv_size < sizeof(*r))
+        return false;
     size_t all = sizeof(*r) + (size_t)r->senders_n * sizeof(senders[0]), n = all + r->json_n;
-    if (r->senders_n == 0 || r->senders_n > SENDERS_READ || value.mv_size < all)
+    if (r->senders_n == 0 || r->senders_n > SENDERS_MAX || value.mv_size < all)
         return false;
     memcpy(senders, r + 1, r->senders_n * sizeof(senders[0]));
     for (size_t i = 0; i < r->senders_n; i++)
@@ -44,54 +46,13 @@ static bool read_senders(MDB_val value, const struct lead_record *r, struct lead
                                                 .phone = taken(&at, from->phone_n),
                                                 .fields = taken(&at, from->fields_n)};
     }
-    out->l = (struct store_lead){.id = r->id, .agent = r->agent, .senders_n = r->senders_n};
+    out->l = (struct store_lead){
+        .id = r->id, .agent = r->agent, .senders = out->senders, .senders_n = r->senders_n};
     out->at = (struct lead_at){.agent = r->agent, .workspace = r->workspace, .json = {at, r->json_n}};
     memcpy(out->at.hash, r->hash, HASH_BYTES);
     return true;
 }
 
-/* What was told is the last one's that told something; of the others only that they sent the address is known. */
-static bool read_2(MDB_val value, const struct lead_record_2 *r, struct lead *out)
-{
-    struct ulid owners[SENDERS_READ];
-    size_t all = sizeof(*r) + (size_t)r->owners_n * ULID_BYTES;
-    if (value.mv_size < sizeof(*r) || r->owners_n == 0 || r->owners_n > SENDERS_READ ||
-        value.mv_size != all + r->email_n + r->name_n + r->phone_n + r->fields_n + r->json_n)
-        return false;
-    memcpy(owners, r + 1, r->owners_n * ULID_BYTES);
-    const struct ulid last = r->visitor;
-    const char *at = (const char *)value.mv_data + all;
-    struct store_sender told = {.visitor = last, .conversation = r->conversation, .created_at = r->created_at, .updated_at = r->updated_at};
-    told.email = taken(&at, r->email_n);
-    told.name = taken(&at, r->name_n);
-    told.phone = taken(&at, r->phone_n);
-    told.fields = taken(&at, r->fields_n);
-    size_t n = 0;
-    out->senders[n++] = told;
-    for (size_t i = 0; i < r->owners_n; i++)
-        if (!ulid_eq(&owners[i], &last) && n < SENDERS_READ)
-            out->senders[n++] = (struct store_sender){.visitor = owners[i],
-                                                      .conversation = r->conversation,
-                                                      .created_at = r->created_at,
-                                                      .updated_at = r->created_at,
-                                                      .email = told.email};
-    out->l = (struct store_lead){.id = r->id, .agent = r->agent, .senders_n = n};
-    out->at = (struct lead_at){.agent = r->agent, .workspace = r->workspace, .json = {at, r->json_n}};
-    memcpy(out->at.hash, r->hash, HASH_BYTES);
-    return true;
-}
-
-static bool lead_decode(MDB_val value, struct lead *out)
-{
-    const struct lead_record *r = value.mv_data;
-    bool good = value.mv_size >= sizeof(*r) && (r->format == LEAD_FORMAT            ? read_senders(value, r, out)
-                                                : r->format == WIDGET_FORMAT ? read_2(value, value.mv_data, out)
-                                                                                    : false);
-    out->l.senders = out->senders;
-    return good;
-}
-
-/* in either format it is behind the first byte */
 static uint32_t renderer_of(MDB_val value)
 {
     return ((const struct lead_record *)value.mv_data)->renderer;
@@ -167,8 +128,7 @@ static void lead_write(struct store_txn *t, const struct lead *lead)
         txn_fail(t, ENOMEM, "render a lead");
         return;
     }
-    struct lead_record r = {.format = LEAD_FORMAT,
-                            .renderer = t->s->renderer->version,
+    struct lead_record r = {.renderer = t->s->renderer->version,
                             .id = l->id,
                             .agent = l->agent,
                             .workspace = lead->at.workspace,
@@ -242,7 +202,7 @@ static struct store_sender *sender_for(struct store_txn *t, struct lead *lead, c
     size_t i = sender_at(lead, visitor);
     if (i < lead->l.senders_n)
         return &lead->senders[i];
-    while (lead->l.senders_n >= SENDERS_MAX)
+    if (lead->l.senders_n == SENDERS_MAX)
         drop_sender(t, lead, 1);
     listed_put(t, LISTED_LEAD, visitor, 0, &lead->l.id);
     lead->senders[lead->l.senders_n] = (struct store_sender){.visitor = *visitor, .created_at = t->now};

@@ -15,7 +15,7 @@ static void note_key(struct key *k, const struct ulid *conversation, const struc
 bool note_look(MDB_val k, MDB_val v, struct store_note *out)
 {
     const struct note_record *r = v.mv_data;
-    if (k.mv_size != 1 + 2 * ULID_BYTES || v.mv_size < sizeof(*r) || r->format != RECORD_FORMAT ||
+    if (k.mv_size != 1 + 2 * ULID_BYTES || v.mv_size < sizeof(*r) ||
         v.mv_size != sizeof(*r) + (size_t)r->name_n + r->text_n)
         return false;
     const char *p = (const char *)(r + 1);
@@ -99,8 +99,7 @@ static bool well_formed(const struct store_change *c)
 static void note_put(struct store_txn *t, const struct store_change *c, const struct ulid *id, struct str name)
 {
     struct key k;
-    const struct note_record r = {.format = RECORD_FORMAT,
-                                  .key = c->id,
+    const struct note_record r = {.key = c->id,
                                   .created_at = t->now,
                                   .name_n = (uint16_t)name.n,
                                   .text_n = (uint32_t)c->text.n};

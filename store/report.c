@@ -84,7 +84,6 @@ void report_write(struct store_txn *t, struct store_report *r)
         return;
     }
     const struct report_record head = {
-        .format = RECORD_FORMAT,
         .status = (uint8_t)r->status,
         .privacy = (uint8_t)r->privacy,
         .result = (uint8_t)r->result,

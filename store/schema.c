@@ -29,7 +29,7 @@ bool key_read_u64(const uint8_t **at, const uint8_t *end, uint64_t *out)
 bool schema_read_report(MDB_val value, struct store_report *out)
 {
     const struct report_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != RECORD_FORMAT || r->status > REPORT_FAILED || r->result > RESULT_BAD ||
+    if (value.mv_size < sizeof(*r) || r->status > REPORT_FAILED || r->result > RESULT_BAD ||
         r->privacy > PRIVACY_PASSWORD)
         return false;
     const char *p = (const char *)(r + 1);
@@ -74,7 +74,7 @@ bool schema_read_report(MDB_val value, struct store_report *out)
 bool schema_read_project(MDB_val value, struct store_project *out)
 {
     const struct project_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != RECORD_FORMAT || value.mv_size != sizeof(*r) + r->name_n + r->json_n ||
+    if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + r->name_n + r->json_n ||
         r->name_n > NAME_MAX_BYTES)
         return false;
     uint64_t reports = counts_sum(&r->counts);
@@ -97,7 +97,7 @@ bool schema_read_project(MDB_val value, struct store_project *out)
 bool schema_read_key(MDB_val value, const uint8_t *hash, struct store_key *out)
 {
     const struct key_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != RECORD_FORMAT || value.mv_size != sizeof(*r) + r->name_n)
+    if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + r->name_n)
         return false;
     out->id = r->id;
     out->workspace = r->workspace;
@@ -114,7 +114,7 @@ bool schema_read_key(MDB_val value, const uint8_t *hash, struct store_key *out)
 bool schema_read_workspace(MDB_val value, struct store_workspace *out)
 {
     const struct workspace_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || r->format != RECORD_FORMAT || value.mv_size != sizeof(*r) + r->name_n ||
+    if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + r->name_n ||
         r->name_n > NAME_MAX_BYTES)
         return false;
     *out = (struct store_workspace){

@@ -87,10 +87,6 @@ extern const char *const schema_db_names[DB_COUNT];
 extern const uint8_t schema_space_db[SPACE_COUNT];
 extern const uint8_t schema_space_tag[SPACE_COUNT];
 
-#define RECORD_FORMAT 1 /* of each record; STORE_FORMAT_VERSION is that of them all together */
-#define WIDGET_FORMAT 2 /* of each record of the widget's that has no other */
-#define MESSAGE_FORMAT 3
-
 #define KEY_MAX_BYTES 511 /* LMDB's */
 #define NAME_MAX_BYTES 400
 #define URL_MAX_BYTES 8192
@@ -164,13 +160,12 @@ static inline uint64_t counts_sum(const struct counts *c)
 
 struct PACKED format_record {
     uint32_t format;
-    uint32_t renderer;          /* every record is rendered by this version, but what an older Assay wrote since */
+    uint32_t renderer;          /* every record is rendered by this version */
     uint32_t rendering;         /* the version a pass under way renders for, 0: none */
     uint64_t rendered_reports;  /* it has done every report up to this one */
     uint64_t rendered_projects; /* likewise; they come after the reports */
     uint8_t widget_pass;        /* and then the widget's: how many kinds are done */
     uint8_t widget_after_n, widget_after[33]; /* of the next kind, every record up to this key */
-    uint32_t from;              /* not 0: being brought up from this format to ${format}, half-way and of use to nobody */
 };
 
 struct PACKED rating_record {
@@ -185,7 +180,7 @@ struct PACKED counters_record {
 };
 
 struct PACKED workspace_record {
-    uint8_t format, dying;
+    uint8_t dying;
     int64_t created_at;
     uint64_t id, version, projects, pending;
     struct counts counts;
@@ -193,7 +188,7 @@ struct PACKED workspace_record {
 };
 
 struct PACKED project_record {
-    uint8_t format, dying;
+    uint8_t dying;
     uint64_t id, workspace, version, pending, score_total;
     struct counts counts;
     int64_t created_at, updated_at;
@@ -202,7 +197,6 @@ struct PACKED project_record {
 };
 
 struct PACKED key_record {
-    uint8_t format;
     uint32_t scopes;
     uint64_t id, workspace;
     int64_t created_at, last_used_at, expires_at, revoked_at;
@@ -210,7 +204,7 @@ struct PACKED key_record {
 };
 
 struct PACKED report_record {
-    uint8_t format, status, privacy, result;
+    uint8_t status, privacy, result;
     int8_t score;
     uint32_t renderer, attempt;
     uint64_t id, workspace, project, version;
@@ -233,7 +227,7 @@ struct PACKED idem_record {
 };
 
 struct PACKED agent_record {
-    uint8_t format, is_published, require_lead;
+    uint8_t is_published, require_lead;
     struct ulid id;
     uint64_t workspace, version;
     int64_t created_at, updated_at;
@@ -243,7 +237,7 @@ struct PACKED agent_record {
 };
 
 struct PACKED visitor_record {
-    uint8_t format, lead;
+    uint8_t lead;
     struct ulid id, agent, conversation; /* conversation: the newest */
     uint64_t workspace;
     int64_t created_at;
@@ -252,7 +246,7 @@ struct PACKED visitor_record {
 };
 
 struct PACKED conversation_record {
-    uint8_t format, human_requested, lead_captured, rating;
+    uint8_t human_requested, lead_captured, rating;
     uint32_t renderer;
     struct ulid id, agent, visitor, last, cleared, read, rating_id;
     uint64_t workspace, version, messages, claimed_by, closed_by;
@@ -263,21 +257,14 @@ struct PACKED conversation_record {
 
 /* Then its JSON. ${before}, ${jump}: messages of the same conversation, none where there is no such; places are from 1. */
 struct PACKED message_record {
-    uint8_t format, role;
+    uint8_t role;
     uint32_t renderer, json_n, result_at, result_n;
     struct ulid conversation, before, jump;
     uint64_t place, jump_place;
 };
 
-/* A message of STORE_FORMAT_VERSION 2, under 'm', conversation, id. */
-struct PACKED message_record_2 {
-    uint8_t format, role;
-    uint32_t renderer, json_n, result_at, result_n;
-};
-
 /* An operator's note: then its author's name, and its text. */
 struct PACKED note_record {
-    uint8_t format;
     uint64_t key;
     int64_t created_at;
     uint16_t name_n;
@@ -292,11 +279,8 @@ struct PACKED once_record {
     uint32_t code;
 };
 
-#define LEAD_FORMAT 3 /* of a lead's record */
-
 /* Its senders, first come first; then of each, one after the other, the address, name, phone and fields; then the JSON. */
 struct PACKED lead_record {
-    uint8_t format;
     uint32_t renderer;
     struct ulid id, agent;
     uint64_t workspace;
@@ -312,21 +296,9 @@ struct PACKED sender_record {
     uint32_t fields_n;
 };
 
-/* A lead of WIDGET_FORMAT: all that sent it shared one record. Owners: oldest first; ${visitor} is the last that said something. */
-struct PACKED lead_record_2 {
-    uint8_t format;
-    uint32_t renderer;
-    struct ulid id, agent, visitor, conversation;
-    uint64_t workspace;
-    int64_t created_at, updated_at;
-    uint8_t hash[32];
-    uint16_t owners_n, email_n, name_n, phone_n;
-    uint32_t fields_n, json_n;
-};
-
 /* An event or a rating. */
 struct PACKED kept_record {
-    uint8_t format, rating;
+    uint8_t rating;
     uint32_t renderer;
     struct ulid id, agent, visitor, conversation;
     uint64_t workspace;
@@ -341,7 +313,7 @@ struct PACKED synced_counters {
 };
 
 struct PACKED collection_record {
-    uint8_t format, kind;
+    uint8_t kind;
     struct ulid agent;
     uint64_t id, count, generations, complete;
     int64_t completed_at, synced_at;
@@ -359,7 +331,6 @@ struct PACKED generation_record {
  * One with a document that was last seen before the last complete generation is as good as a tombstone, and becomes one.
  */
 struct PACKED item_record {
-    uint8_t format;
     uint64_t document, generation;
     int64_t modified_at, deleted_at;
     uint8_t hash[16];
@@ -372,7 +343,7 @@ struct unseen_record {
 #define UNSEEN_DONE UINT64_MAX
 
 struct PACKED document_record {
-    uint8_t format, kind, on_sale, stock, exponent;
+    uint8_t kind, on_sale, stock, exponent;
     char currency[3];
     struct ulid agent;
     uint64_t id, collection, wp_id;
@@ -382,7 +353,7 @@ struct PACKED document_record {
 };
 
 struct PACKED coupon_record {
-    uint8_t format, type, exclude_sale_items;
+    uint8_t type, exclude_sale_items;
     struct ulid agent;
     int64_t amount, minimum, maximum, expires_at;
     uint64_t usage_limit, usage_count;

@@ -24,7 +24,7 @@ static const char *const status_texts[STORE_STATUSES] = {
     [STORE_STALE] = "findings of a generation that is over",
     [STORE_FULL] = "the store is full",
     [STORE_BUSY] = "too many processes read the store",
-    [STORE_NEWER] = "the store was written by a newer version",
+    [STORE_OTHER_FORMAT] = "the store has another format",
     [STORE_INVALID] = "malformed",
     [STORE_CORRUPT] = "the store is damaged",
     [STORE_AGAIN] = "there is more to search",
@@ -53,7 +53,7 @@ static const struct {
     {MDB_PAGE_NOTFOUND, STORE_CORRUPT, "data.mdb is damaged: restore a backup"},
     {MDB_INVALID, STORE_CORRUPT, "data.mdb is not a store, or is damaged: restore a backup"},
     {MDB_INCOMPATIBLE, STORE_CORRUPT, "data.mdb is not a store of Assay's, or is damaged: restore a backup"},
-    {MDB_VERSION_MISMATCH, STORE_NEWER, "data.mdb was written by another version of LMDB"},
+    {MDB_VERSION_MISMATCH, STORE_OTHER_FORMAT, "data.mdb was written by another version of LMDB"},
     {EACCES, STORE_IO, "permission denied: run as the owner of the data directory"},
     {EPERM, STORE_IO, "permission denied: run as the owner of the data directory"},
     {EROFS, STORE_IO, "the file system is read-only"},
@@ -75,7 +75,7 @@ enum store_status store_fail(struct store *s, int rc, const char *what)
 
 enum store_status store_corrupt(struct store *s, const char *what)
 {
-    snprintf(s->why, sizeof(s->why), "%s is not what format %d says: run assay check, and restore a backup", what, STORE_FORMAT_VERSION);
+    snprintf(s->why, sizeof(s->why), "%s is damaged: run assay check, and restore a backup", what);
     return STORE_CORRUPT;
 }
 
@@ -134,7 +134,7 @@ static int open_environment(struct store *s, const struct store_options *o, cons
 {
     int rc = mdb_env_create(&s->env);
     if (rc == 0)
-        rc = mdb_env_set_maxdbs(s->env, DB_COUNT + 1); /* and one of an older format */
+        rc = mdb_env_set_maxdbs(s->env, DB_COUNT);
     if (rc == 0 && o->max_readers != 0)
         rc = mdb_env_set_maxreaders(s->env, o->max_readers);
     uint64_t map_bytes = o->map_size > facts->map_bytes ? o->map_size : facts->map_bytes;
@@ -162,7 +162,7 @@ static enum store_status open_all(struct store *s, const struct store_options *o
         return status;
     int rc = open_environment(s, o, &facts);
     if (rc == 0)
-        status = migrate_look(s, o, why, why_size);
+        status = format_look(s, why, why_size);
     if (rc == 0 && status == STORE_OK)
         rc = open_databases(s);
     if (rc != 0) {
@@ -170,8 +170,8 @@ static enum store_status open_all(struct store *s, const struct store_options *o
         snprintf(why, why_size, "%s: %s", o->dir, rc == MDB_NOTFOUND ? "data.mdb is not a store of Assay's" : s->why);
         return status;
     }
-    if (status == STORE_OK)
-        status = migrate_open(s, o, why, why_size);
+    if (status == STORE_OK && o->mode == STORE_WRITE)
+        status = format_make(s, why, why_size);
     if (status == STORE_OK)
         status = extent_open(s, why, why_size);
     if (status == STORE_OK && o->mode == STORE_WRITE)

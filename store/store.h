@@ -18,11 +18,11 @@
 #include "bytes.h"
 #include "change.h"
 
-/* Format of the records on disk. New code reads N and N-1. */
 #define STORE_RESULTS_MAX 65536 /* bytes of a report's results: an object of JSON */
 
+/* The format of the records on disk. A store of any other is refused. */
 #ifndef STORE_FORMAT_VERSION
-#define STORE_FORMAT_VERSION 4
+#define STORE_FORMAT_VERSION 1
 #endif
 
 enum store_status {
@@ -37,9 +37,9 @@ enum store_status {
     STORE_STALE,        /* findings of an older attempt, or of a report that is gone: dropped */
     STORE_FULL,         /* no room: map at 95 %, or MDB_MAP_FULL, or the disk is full, or files may not be longer */
     STORE_BUSY,         /* no reader slot is free */
-    STORE_NEWER,        /* written by a newer version of Assay */
+    STORE_OTHER_FORMAT, /* its format is not STORE_FORMAT_VERSION */
     STORE_INVALID,      /* malformed argument or change */
-    STORE_CORRUPT,      /* a record is not what the format says */
+    STORE_CORRUPT,      /* a record is not well-formed */
     STORE_AGAIN,        /* not done yet: ask again, in a later turn of the loop; what was done is kept */
     STORE_IO,           /* the disk or the system refused; store_why tells */
     STORE_TOO_MANY,     /* there are as many of them as there may be */
@@ -149,7 +149,7 @@ struct store_renderer {
 /* progress: ${done} of ${total} so far (records or pages). Return false to stop. */
 typedef bool store_progress_fn(void *arg, uint64_t done, uint64_t total);
 
-/* stage: ${what} begins: "copying the store of format 1 to …". Borrowed for the call. */
+/* stage: ${what} begins: "the reports". Borrowed for the call. */
 typedef void store_stage_fn(void *arg, const char *what);
 
 enum store_mode { STORE_READ, STORE_WRITE };
@@ -165,21 +165,7 @@ struct store_options {
      * system reads what lies around them, too, up to megabytes for a record
      */
     bool sparing;
-    bool *old; /* with STORE_READ: becomes true where an old format is why it is refused; or NULL */
-    /*
-     * STORE_WRITE of an older format copies the store first, into the directory format-N-YYYY-MM-DD below ${dir}, the day being that of
-     * ${now_ms}; store_restore takes it back from there. ${without_copy}: it does not.
-     */
-    bool without_copy;
-    int64_t now_ms;
     const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
-    /*
-     * STORE_WRITE, or NULL: of an older format that is copied (in pages) and brought up (in records, after each transaction). ${stage} is
-     * told in words when one of them begins.
-     */
-    store_progress_fn *progress;
-    store_stage_fn *stage;
-    void *progress_arg;
     /*
      * the scores from which a result is good, or decent. With ${rates} CHANGE_PURGE brings the results of reports that were graded by
      * others to these; without it results stay as they are.
@@ -197,9 +183,8 @@ struct store;
 
 /*
  * store_open(options, out, why, why_size):
- * Open the environment. STORE_WRITE also makes what is missing and runs migrations (STORE_NEWER: refused, nothing touched; STORE_IO: also
- * when progress said stop, and the next one goes on from there; STORE_FULL: also where there is no room for the copy that comes first). On failure
- * ${why} says in one sentence what is wrong and what to do. store_close(NULL) does nothing.
+ * Open the environment. STORE_WRITE also makes what is missing. STORE_OTHER_FORMAT: refused, and nothing is changed. On failure ${why}
+ * says in one sentence what is wrong and what to do. store_close(NULL) does nothing.
  */
 enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)
     __attribute__((warn_unused_result));
@@ -423,7 +408,7 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
 
 /*
  * store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: checked first, then one rename; what
- * was in ${to} is kept as data.mdb.before-restore and parts.dat.before-restore. Of an old format, the pages are checked alone: the server's start brings it up to date.
+ * was in ${to} is kept as data.mdb.before-restore and parts.dat.before-restore.
  * No server may run, nor another restore; both hold the lock of ${to} (core/client.h). It works in restore.part below ${to}; what one that was
  * killed left there goes.
  */

@@ -30,14 +30,14 @@ bool schema_read_item(MDB_val value, struct item_record *out)
     if (value.mv_size != sizeof(*out))
         return false;
     memcpy(out, value.mv_data, sizeof(*out));
-    return out->format == RECORD_FORMAT;
+    return true;
 }
 
 static enum store_status item_load(struct store_txn *t, uint64_t collection, uint64_t wp_id, struct item_record *out)
 {
     struct key k;
     MDB_val v;
-    *out = (struct item_record){.format = RECORD_FORMAT};
+    *out = (struct item_record){0};
     if (collection == 0)
         return STORE_NOT_FOUND;
     item_key(&k, collection, wp_id);
@@ -123,7 +123,7 @@ static enum synced_mark upsert_new(struct batch *b, const struct sync_row *row, 
 {
     if (known && deleted_since(b, row, item))
         return SYNCED_STALE;
-    *item = (struct item_record){.format = RECORD_FORMAT, .generation = b->generation, .modified_at = row->modified_at};
+    *item = (struct item_record){.generation = b->generation, .modified_at = row->modified_at};
     memcpy(item->hash, row->hash, sizeof(item->hash));
     item->document = document_add(b->o.t, &b->o.record, row);
     item_put(b, row->wp_id, item);

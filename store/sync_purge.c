@@ -250,19 +250,17 @@ static bool unseen_step(struct store_txn *t, const struct collection_record *c, 
     return r->from == UNSEEN_DONE && erase_space(t, SPACE_HIDDEN, c->id, left) && forget_generations(t, c, left);
 }
 
-/* What an older Assay left has no place to hide from on. */
 static bool unseen_read(MDB_val value, struct unseen_record *out)
 {
-    *out = (struct unseen_record){.hide = UNSEEN_DONE};
-    if (value.mv_size == sizeof(*out) || value.mv_size == sizeof(out->from))
-        memcpy(out, value.mv_data, value.mv_size);
-    return value.mv_size == sizeof(*out) || value.mv_size == sizeof(out->from);
+    if (!unseen_well_formed(value))
+        return false;
+    memcpy(out, value.mv_data, sizeof(*out));
+    return true;
 }
 
 bool unseen_well_formed(MDB_val value)
 {
-    struct unseen_record ignored;
-    return unseen_read(value, &ignored);
+    return value.mv_size == sizeof(struct unseen_record);
 }
 
 static bool unseen_first(struct store_txn *t, uint64_t *collection, struct unseen_record *out)

@@ -14,7 +14,6 @@ struct PACKED row_head {
 static struct document_record record_of(const struct store_synced *d)
 {
     struct document_record r = {
-        .format = RECORD_FORMAT,
         .on_sale = d->on_sale,
         .stock = (uint8_t)d->stock,
         .exponent = (uint8_t)d->exponent,

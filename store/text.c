@@ -11,7 +11,7 @@ enum store_status text_manifest(struct store *s, MDB_txn *txn, const struct ulid
 {
     struct key k;
     MDB_val v;
-    *out = (struct text_manifest){.head = {.format = RECORD_FORMAT, .next_seq = 1, .next_part = 1}};
+    *out = (struct text_manifest){.head = {.next_seq = 1, .next_part = 1}};
     key_space(&k, SPACE_TEXT);
     key_bytes(&k, agent->b, ULID_BYTES);
     enum store_status status = store_get(s, txn, SPACE_TEXT, &k, &v);
@@ -23,7 +23,7 @@ enum store_status text_manifest(struct store *s, MDB_txn *txn, const struct ulid
     memcpy(&out->head, v.mv_data, sizeof(out->head));
     out->parts = (const struct text_part_row *)(const void *)((const uint8_t *)v.mv_data + sizeof(out->head));
     out->count = rest / sizeof(*out->parts);
-    return out->head.format == RECORD_FORMAT ? STORE_OK : store_corrupt(s, "the head of a full-text index");
+    return STORE_OK;
 }
 
 bool text_dead(struct store *s, MDB_txn *txn, const struct ulid *agent, uint64_t part, uint64_t *bits)

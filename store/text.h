@@ -51,7 +51,6 @@ struct text_doc {
 /* ---- records: the head and the parts' rows behind it, by agent; the bits of dead rows, by agent and part; where a document's row is ---- */
 
 struct PACKED text_head {
-    uint8_t format;
     uint64_t documents, words; /* living, exact */
     uint64_t next_seq, next_part;
 };

@@ -5,7 +5,7 @@
 bool schema_read_visitor(MDB_val value, const struct visitor_record **out)
 {
     *out = value.mv_data;
-    return value.mv_size >= sizeof(**out) && (*out)->format == WIDGET_FORMAT && value.mv_size == sizeof(**out) + (*out)->about_n;
+    return value.mv_size >= sizeof(**out) && value.mv_size == sizeof(**out) + (*out)->about_n;
 }
 
 static void secret_key(struct key *k, const struct ulid *agent, const void *hash)
@@ -139,8 +139,7 @@ static bool visitor_new(struct store_txn *t, const struct store_change *c, const
     struct ulid id;
     if (!txn_ulid(t, &id))
         return false;
-    *out = (struct visitor_record){.format = WIDGET_FORMAT,
-                                   .id = id,
+    *out = (struct visitor_record){.id = id,
                                    .agent = agent->id,
                                    .workspace = agent->workspace,
                                    .created_at = t->now,

@@ -266,32 +266,17 @@ START_TEST(a_deleted_project_takes_every_piece_along)
 }
 END_TEST
 
-/* As formats before 4 have them: however long, in one. */
-static void put_whole(uint64_t id, uint64_t seed, size_t n)
+START_TEST(pieces_that_follow_no_other_are_found)
 {
     struct store_txn *t;
     struct key key;
-    struct str all = results(seed, n);
+    uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
+    struct str one = results(3, 2);
+    grade(id, 1, 4, 9000);
     ck_status(store_begin(k.s, &t), STORE_OK);
     key_id(&key, SPACE_RESULT, id);
-    txn_put(t, SPACE_RESULT, &key, all.p, all.n);
+    txn_put(t, SPACE_RESULT, &key, one.p, one.n);
     ck_status(store_commit(t), STORE_OK);
-}
-
-START_TEST(results_that_an_older_format_has_in_one_are_read_and_replaced)
-{
-    size_t n = sizes[_i].n;
-    uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
-    grade(id, 1, 1, 2);
-    put_whole(id, 3, n);
-    expect(id, 3, n);
-    kit_check_clean(k.s);
-    again(id);
-    grade(id, 2, 4, 9000);
-    expect(id, 4, 9000);
-    ck_assert_uint_eq(rows(DB_RESULT), 3);
-    again(id);
-    put_whole(id, 3, 2); /* that of a store which was damaged: pieces behind none */
     ck_assert_uint_gt(kit_problems(k.s), 0);
     ck_assert_msg(strstr(kit_problem, "follows no other") != NULL, "%s", kit_problem);
 }
@@ -431,7 +416,7 @@ int main(void)
     tcase_add_loop_test(tc, graded_again_shorter_or_longer_nothing_of_before_is_left, 0, (int)SIZES);
     tcase_add_test(tc, a_list_with_results_has_all_of_each);
     tcase_add_test(tc, a_deleted_project_takes_every_piece_along);
-    tcase_add_loop_test(tc, results_that_an_older_format_has_in_one_are_read_and_replaced, 0, (int)SIZES);
+    tcase_add_test(tc, pieces_that_follow_no_other_are_found);
     tcase_add_test(tc, the_log_of_many_long_urls_lies_in_records_of_a_page_and_lists_have_them_all);
     tcase_add_loop_test(tc, the_longest_url_stands_alone_wherever_it_comes, 0, 3);
     tcase_add_test(tc, records_that_are_full_to_the_byte_are_whole);

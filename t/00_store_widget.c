@@ -403,7 +403,7 @@ START_TEST(a_note_of_no_conversation_is_found_out)
     key_of(&k, SPACE_NOTE, &v.conversation);
     k.b[1] ^= 1;
     key_bytes(&k, v.id.b, ULID_BYTES);
-    txn_put(t, SPACE_NOTE, &k, _i == 0 ? "x" : "\1\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0x", _i == 0 ? 1 : 24);
+    txn_put(t, SPACE_NOTE, &k, _i == 0 ? "x" : "\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0x", _i == 0 ? 1 : 23);
     ck_status(store_commit(t), STORE_OK);
     ck_assert_uint_eq(kit_problems(kit.s), 1);
     ck_assert_msg(strstr(kit_problem, _i == 0 ? "malformed" : "not there") != NULL, "%s", kit_problem);

@@ -611,7 +611,6 @@ static const struct probe {
      "the header's"},
     {"store.map_size", .after = {"store.map_size=1GiB"}},
     {"store.sync", .seen = "sync: full", .sees = "sync: none"},
-    {"store.copy_before_upgrade", .after = {"store.copy_before_upgrade=false"}},
     {"reports.wait", see_wait, {NULL}, "waits", {"reports.wait=0s"}, "answers"},
     {"reports.good",
      see_result,

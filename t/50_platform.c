@@ -1,5 +1,5 @@
 /*
- * The platform: health, the OpenAPI document, and a store that is missing, locked away, of a newer format, or full. api.md §2, design.md
+ * The platform: health, the OpenAPI document, and a store that is missing, locked away, of another format, or full. api.md §2, design.md
  * §5.
  */
 #include "../store/schema.h"
@@ -250,14 +250,26 @@ static void set_format(uint32_t format)
     free(copy);
 }
 
-START_TEST(a_store_of_a_newer_format_is_refused_and_left_alone)
+/* Server, commands, check and restore say what is wrong, where, and what to do. */
+START_TEST(a_store_of_another_format_is_refused_and_left_alone)
 {
+    const char *said = text("has format %d, but this version of Assay reads only format %d: use the version of Assay that wrote it",
+                            STORE_FORMAT_VERSION + 1, STORE_FORMAT_VERSION);
     server_start(server);
     server_stop(server);
+    char *backup = text("%s/backup", server->dir), *data = server->data;
+    assay_ok(server, "backup", backup, NULL);
     set_format(STORE_FORMAT_VERSION + 1);
-    expect_no_start("format");
-    struct run run = assay(server, "key", "list", NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, "format"), "%d: %s%s", run.status, run.out, run.err);
+    expect_no_start(said);
+    const struct run runs[] = {assay(server, "key", "list", NULL), assay(server, "check", NULL),
+                               assay(server, "backup", text("%s/other", server->dir), NULL)};
+    for (size_t i = 0; i < COUNT(runs); i++)
+        ck_assert_msg(runs[i].status == 1 && strstr(runs[i].err, said) && strstr(runs[i].err, data), "%d: %s", runs[i].status, runs[i].err);
+    server->data = backup;
+    set_format(STORE_FORMAT_VERSION + 1);
+    server->data = data;
+    struct run run = assay(server, "restore", backup, NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, said) && strstr(run.err, backup), "%d: %s%s", run.status, run.out, run.err);
     set_format(STORE_FORMAT_VERSION);
     server_start(server);
     expect_status(http_get(server, "/api/v1/reports"), 200);
@@ -411,7 +423,7 @@ int main(void)
     tcase_add_test(tcase, a_data_directory_that_cannot_be_made_is_named);
     tcase_add_test(tcase, a_read_only_data_directory_is_named);
     tcase_add_test(tcase, a_store_that_is_none_is_refused);
-    tcase_add_test(tcase, a_store_of_a_newer_format_is_refused_and_left_alone);
+    tcase_add_test(tcase, a_store_of_another_format_is_refused_and_left_alone);
     tcase_add_test(tcase, a_full_store_refuses_creates_while_reads_and_deletes_go_on);
     tcase_add_test(tcase, findings_that_find_no_room_are_kept_and_stored_when_there_is_some);
     tcase_add_test(tcase, keys_can_be_revoked_while_the_store_is_full);

@@ -213,8 +213,6 @@ static const struct {
     {"kill -9 $$", "", "killed by signal 9"},
     {NULL, "", "ended with status 127"}, /* there is none */
     {"exec sleep 100", "timeouts: { upgrade: 1s, drain: 20s }\nlimits: { slots: 65536 }", "does not serve in time"},
-    /* a version from before the heading */
-    {"export ASSAY_UPGRADE=\"${ASSAY_UPGRADE#heir }\"; exec %s \"$@\"", "", "these two versions cannot work side by side: restart instead"},
     {NULL, "colour: blue", "ended with status 1"},
     {NULL, OTHER_DATA, "ended with status 2"},
     {NULL, "internal_listen: 192.0.2.1:1", "ended with status 2"},

@@ -1,5 +1,5 @@
 /*
- * USR2 between versions that differ, each assayd with a number of a later (or older) one: what the processes of one master share may lie
+ * USR2 between versions that differ, each assayd with a number of another one: what the processes of one master share may lie
  * otherwise, and counts begin anew where they do; what two masters pass on or say to each other may not, nor may the store be unreadable.
  */
 #include "harness.h"
@@ -18,7 +18,7 @@ static const struct {
 } others[] = {
     {"./t/manifest_assayd", "these two versions cannot work side by side: restart instead"},
     {"./t/channel_assayd", "these two versions cannot work side by side: restart instead"},
-    {"./t/older_assayd", "and this Assay knows up to 1: use the newer Assay"},
+    {"./t/format_assayd", "data.mdb has format 1, but this version of Assay reads only format 99"},
 };
 
 static void point_at(const char *target)

@@ -42,7 +42,7 @@ static void counters_key(struct key *k)
 /* What a report with that URL is stored as: of the real record's size, its JSON rendered by the real renderer. */
 static size_t report_value(struct str url, char *out)
 {
-    const struct report_record zero = {.format = RECORD_FORMAT};
+    const struct report_record zero = {0};
     memcpy(out, &zero, sizeof(zero));
     memcpy(out + sizeof(zero), url.p, url.n);
     memcpy(out + sizeof(zero) + url.n, PROJECT, strlen(PROJECT));

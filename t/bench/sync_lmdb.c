@@ -38,7 +38,7 @@ static void put(MDB_txn *txn, MDB_dbi dbi, struct key *key, const void *value, s
 static void one_item(MDB_txn *txn, MDB_dbi dbi, uint64_t id)
 {
     static char document[sizeof(struct document_record) + TEXTS_BYTES];
-    const struct item_record item = {.format = RECORD_FORMAT, .document = id, .generation = 1};
+    const struct item_record item = {.document = id, .generation = 1};
     struct key k;
     MDB_val found;
     key_id(&k, SPACE_ITEM, 1);
