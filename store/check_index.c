@@ -101,15 +101,17 @@ static bool by_score(const struct segment *g, uint32_t a, uint32_t b)
     return g->scores[a] != g->scores[b] ? g->scores[a] < g->scores[b] : a < b;
 }
 
-/* Each row is its project's, each live one is of one class, and ids ascend. */
+/* Each row is its project's, each live one has one result and one status, and ids ascend. */
 static bool rows_good(const struct segment *g)
 {
     uint32_t live = 0;
     for (uint32_t row = 0; row < g->rows; row++) {
-        unsigned classes = 0;
+        unsigned classes = 0, statuses = 0;
         for (int i = 0; i < CLASSES; i++)
-            classes += bit_test(g->class_bits[i], row);
-        if (classes != bit_test(g->live_bits, row) || (row != 0 && g->ids[row] <= g->ids[row - 1]) || g->row_project[row] >= g->projects)
+            classes += bit_test(g->result_bits[i], row);
+        for (int i = 0; i < STATUSES; i++)
+            statuses += bit_test(g->status_bits[i], row);
+        if (classes != bit_test(g->live_bits, row) || statuses != classes || (row != 0 && g->ids[row] <= g->ids[row - 1]) || g->row_project[row] >= g->projects)
             return false;
         live += classes;
     }

@@ -20,7 +20,7 @@ bool index_entry(const uint8_t **at, const uint8_t *end, struct log_entry *out, 
     memcpy(out, *at, entry_bytes[**at]);
     *at += entry_bytes[out->kind];
     *url = (struct str){(const char *)*at, out->url_n};
-    if (out->class > RESULT_BAD || (size_t)(end - *at) < out->url_n)
+    if (class_status(out->class) >= STATUSES || (size_t)(end - *at) < out->url_n)
         return false;
     *at += out->url_n;
     return true;
@@ -142,7 +142,8 @@ void index_move(struct store_txn *t, const struct store_report *old, const struc
 {
     const struct store_report *r = new != NULL ? new : old;
     enum log_kind kind = old == NULL ? LOG_ADD : new == NULL ? LOG_GONE : LOG_SET;
-    if (kind == LOG_SET && old->result == new->result && old->score == new->score && old->generated_at == new->generated_at)
+    if (kind == LOG_SET && old->result == new->result && old->status == new->status &&
+        old->score == new->score && old->generated_at == new->generated_at)
         return;
     struct log_batch *b = batch_of(t, r->workspace);
     if (b == NULL)
@@ -152,7 +153,7 @@ void index_move(struct store_txn *t, const struct store_report *old, const struc
         batch_write(t, b);
     struct log_entry e = {.kind = (uint8_t)kind,
                           .id = r->id,
-                          .class = (uint8_t)r->result,
+                          .class = class_of(r->result, r->status),
                           .score = (int8_t)r->score,
                           .generated_at = r->generated_at,
                           .project = r->project,

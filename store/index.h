@@ -26,8 +26,24 @@
 
 #include "internal.h"
 
-/* Results, and what a row becomes that is gone. */
-#define CLASS_GONE CLASSES
+/* A row's class: its result and its status, or that the report is gone. */
+#define CLASS_GONE 0xff
+#define STATUSES 3 /* enum report_status */
+
+static inline uint8_t class_of(unsigned result, unsigned status)
+{
+    return (uint8_t)(result | status << 2);
+}
+
+static inline unsigned class_result(uint8_t class)
+{
+    return class & 3;
+}
+
+static inline unsigned class_status(uint8_t class)
+{
+    return class >> 2;
+}
 
 /* ---- the log: key: workspace, sequence; value: log_head and then entries ---- */
 

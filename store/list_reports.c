@@ -73,7 +73,7 @@ static const uint16_t *ranks_of(const struct segment *g, unsigned sort)
 static uint32_t filter_segment(const struct store_list_query *q, const struct view_segment *in, uint64_t *bits)
 {
     const struct segment *g = &in->segment;
-    const uint64_t *living = q->result == RESULT_NONE ? g->live_bits : g->class_bits[q->result];
+    const uint64_t *living = q->result == RESULT_NONE ? g->live_bits : g->result_bits[q->result];
     if (q->project == 0) {
         memcpy(bits, living, g->words * sizeof(*bits));
     } else {
@@ -84,9 +84,11 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
             bit_set(bits, rows[i]);
         and_bits(bits, living, g->words);
     }
+    if (q->status != 0)
+        and_bits(bits, g->status_bits[q->status - 1], g->words);
     and_not_bits(bits, in->masked, g->words);
     and_not_bits(bits, in->hidden, g->words);
-    if (q->project == 0 && q->result == RESULT_NONE && in->hidden == NULL)
+    if (q->project == 0 && q->result == RESULT_NONE && q->status == 0 && in->hidden == NULL)
         return g->live - in->masked_count;
     return count_bits(bits, g->words);
 }
@@ -215,7 +217,8 @@ static bool few_of_project(const struct store_list_query *q, const struct segmen
 static bool few_pass(const struct store_list_query *q, const struct view_segment *in, uint32_t row)
 {
     const struct segment *g = &in->segment;
-    return bit_test(q->result == RESULT_NONE ? g->live_bits : g->class_bits[q->result], row) &&
+    return bit_test(q->result == RESULT_NONE ? g->live_bits : g->result_bits[q->result], row) &&
+           (q->status == 0 || bit_test(g->status_bits[q->status - 1], row)) &&
            (in->masked == NULL || !bit_test(in->masked, row)) && (in->hidden == NULL || !bit_test(in->hidden, row));
 }
 
@@ -253,7 +256,9 @@ static enum store_status match_few(struct report_list *l, const struct view_segm
 static bool row_passes(const struct report_list *l, const struct view_row *r)
 {
     const struct store_list_query *q = l->q;
-    return r->class != CLASS_GONE && (q->project == 0 || r->project == q->project) && (q->result == RESULT_NONE || r->class == q->result) &&
+    return r->class != CLASS_GONE && (q->project == 0 || r->project == q->project) &&
+           (q->result == RESULT_NONE || class_result(r->class) == q->result) &&
+           (q->status == 0 || class_status(r->class) == q->status - 1) &&
            !view_is_dying(l->view, r->project);
 }
 
@@ -468,7 +473,7 @@ void store_report_list(struct store *s, const struct store_list_query *query, st
 {
     struct report_list l = {.s = s, .q = query, .page = page_of(query), .steps = steps_begin(s, query, false)};
     uint64_t total = 0;
-    bool valid = query->sort <= REPORT_BY_SCORE && query->result <= RESULT_BAD && query->per_page <= STORE_PER_PAGE_MAX;
+    bool valid = query->sort <= REPORT_BY_SCORE && query->result <= RESULT_BAD && query->status <= STATUSES && query->per_page <= STORE_PER_PAGE_MAX;
     enum store_status status = valid ? store_snapshot(s, &l.txn) : STORE_INVALID;
     if (status == STORE_OK && !search_begin_url(&l.search, query->search))
         status = store_fail(s, ENOMEM, "search");

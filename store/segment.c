@@ -58,7 +58,9 @@ static bool read_moving(struct part_reader *r, struct segment *g)
     g->score.rank = part_take(r, g->rows * sizeof(*g->score.rank));
     g->live_bits = part_take(r, g->words * sizeof(uint64_t));
     for (int i = 0; i < CLASSES; i++)
-        g->class_bits[i] = part_take(r, g->words * sizeof(uint64_t));
+        g->result_bits[i] = part_take(r, g->words * sizeof(uint64_t));
+    for (int i = 0; i < STATUSES; i++)
+        g->status_bits[i] = part_take(r, g->words * sizeof(uint64_t));
     g->scores = part_take(r, g->rows);
     return !r->bad;
 }
@@ -140,12 +142,20 @@ struct str segment_url(const struct segment *g, uint32_t row)
     return (struct str){(const char *)c->text + c->offset[at], c->offset[at + 1] - c->offset[at] - 1};
 }
 
-unsigned segment_class(const struct segment *g, uint32_t row)
+/* The bitmap of the row; ${count}: none of them. */
+static unsigned bitmap_of(const uint64_t *const *bits, unsigned count, uint32_t row)
 {
-    unsigned class = 0;
-    while (class < CLASSES && !bit_test(g->class_bits[class], row))
-        class ++;
-    return class;
+    unsigned at = 0;
+    while (at < count && !bit_test(bits[at], row))
+        at++;
+    return at;
+}
+
+uint8_t segment_class(const struct segment *g, uint32_t row)
+{
+    unsigned result = bitmap_of(g->result_bits, CLASSES, row);
+    unsigned status = bitmap_of(g->status_bits, STATUSES, row);
+    return result == CLASSES || status == STATUSES ? CLASS_GONE : class_of(result, status);
 }
 
 const uint16_t *segment_project(const struct segment *g, uint64_t project, uint32_t *count)

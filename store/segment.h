@@ -43,7 +43,8 @@ struct segment {
     struct order url, date, score;
     const int64_t *dates;
     const int8_t *scores;
-    const uint64_t *class_bits[CLASSES];
+    const uint64_t *result_bits[CLASSES];
+    const uint64_t *status_bits[STATUSES];
     const uint64_t *live_bits;
     struct chunk *chunks; /* allocated */
     uint32_t chunks_open; /* the first so many are */
@@ -61,7 +62,7 @@ void segment_close(struct segment *g);
 /* segment_row(g, id): the row of that id, g->rows when there is none. segment_url, segment_class: of a row (CLASS_GONE: none). */
 uint32_t segment_row(const struct segment *g, uint64_t id);
 struct str segment_url(const struct segment *g, uint32_t row);
-unsigned segment_class(const struct segment *g, uint32_t row);
+uint8_t segment_class(const struct segment *g, uint32_t row);
 
 /* segment_project(g, project, count): its rows, ascending. */
 const uint16_t *segment_project(const struct segment *g, uint64_t project, uint32_t *count);

@@ -134,12 +134,14 @@ void segment_make_moving(const struct segment_row *rows, uint32_t count, struct 
         dates[i] = rows[i].date;
     put_sorted(rows, count, false, out);
     put_sorted(rows, count, true, out);
-    uint64_t *bits = part_space(out, (size_t)(1 + CLASSES) * words * sizeof(*bits)); /* live, then each class */
+    /* live, then each result, then each status */
+    uint64_t *bits = part_space(out, (size_t)(1 + CLASSES + STATUSES) * words * sizeof(*bits));
     for (uint32_t i = 0; bits != NULL && i < count; i++) {
         if (rows[i].class == CLASS_GONE)
             continue;
         bit_set(bits, i);
-        bit_set(bits + (size_t)(1 + rows[i].class) * words, i);
+        bit_set(bits + (size_t)(1 + class_result(rows[i].class)) * words, i);
+        bit_set(bits + (size_t)(1 + CLASSES + class_status(rows[i].class)) * words, i);
     }
     char *scores = part_space(out, count);
     for (uint32_t i = 0; scores != NULL && i < count; i++)

@@ -243,6 +243,7 @@ struct store_list_query {
     bool ascending;           /* ties sort by id in the same direction; reports without a score or date sort below all others */
     uint64_t project;         /* reports only; 0: all */
     enum report_result result; /* reports only; RESULT_NONE: all */
+    unsigned status;           /* reports only; enum report_status + 1; 0: all */
     uint64_t page;            /* from 1 */
     unsigned per_page;
     bool with_results;        /* reports only */

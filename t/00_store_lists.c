@@ -94,6 +94,38 @@ START_TEST(a_list_is_in_the_order_of_its_sort_and_has_what_its_filters_let_throu
 }
 END_TEST
 
+/* Columns: status (0: all), result, project, the ids in order. */
+static const struct {
+    unsigned status;
+    enum report_result result;
+    uint64_t project;
+    const char *ids;
+} by_status[] = {
+    {1 + REPORT_PENDING, 0, 0, "6"},
+    {1 + REPORT_DONE, 0, 0, "1 2 3 4 7"},
+    {1 + REPORT_FAILED, 0, 0, "5"},
+    {1 + REPORT_DONE, RESULT_GOOD, 0, "1 2 7"},
+    {1 + REPORT_FAILED, RESULT_GOOD, 0, ""},
+    {1 + REPORT_DONE, 0, 2, "2 3"},
+    {1 + REPORT_PENDING, 0, 2, "6"},
+};
+
+START_TEST(a_list_has_the_reports_of_a_status_before_and_after_a_merge)
+{
+    kit_log_entries = 4;
+    kit_reopen(&k);
+    seven();
+    struct store_list_query q = query(REPORT_BY_ID, true);
+    q.status = by_status[_i].status;
+    q.result = by_status[_i].result;
+    q.project = by_status[_i].project;
+    expect(&q, by_status[_i].ids);
+    kit_purge(&k, 100);
+    expect(&q, by_status[_i].ids);
+    kit_log_entries = 0;
+}
+END_TEST
+
 START_TEST(pages_of_any_size_join_to_the_whole_list_and_keep_its_total)
 {
     seven();
@@ -773,6 +805,8 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_list_is_in_the_order_of_its_sort_and_has_what_its_filters_let_through, 0, COUNT(lists));
+    tcase_add_loop_test(tc, a_list_has_the_reports_of_a_status_before_and_after_a_merge, 0,
+                        (int)(sizeof(by_status) / sizeof(by_status[0])));
     tcase_add_test(tc, pages_of_any_size_join_to_the_whole_list_and_keep_its_total);
     tcase_add_test(tc, an_absurd_page_is_empty_with_the_right_total);
     tcase_add_test(tc, items_carry_results_only_when_asked_for);

@@ -278,6 +278,7 @@ static struct store_list_query any_query(int *w, int *p)
                                  .sort = pick(4),
                                  .ascending = pick(2),
                                  .result = pick(2) ? pick(4) : 0,
+                                 .status = pick(3) ? 0 : pick(4),
                                  .page = 1 + (pick(2) ? pick(4) : pick(40)),
                                  .per_page = 1 + pick(60),
                                  .search = str_of(needles[pick(12)]),
@@ -296,6 +297,7 @@ static void ask(void)
     for (size_t i = 0; i < count; i++) {
         const struct model_report *r = &reports[i];
         if (r->there && r->workspace == w && (q.project == 0 || r->project == p) && (q.result == 0 || result_of(r) == q.result) &&
+            (q.status == 0 || (unsigned)r->status == q.status - 1) &&
             strcasestr(r->url, q.search.p) != NULL)
             matching[matches++] = i;
     }

@@ -8,7 +8,7 @@ enum { REPORTS_MAX = 64 };
 /* The whole list as the server shows it by id, from which every other list is foretold. */
 struct row {
     int64_t id, score;                                 /* -1: null */
-    const char *url, *project, *result, *generated_at; /* "": null */
+    const char *url, *project, *status, *result, *generated_at; /* "": null */
 };
 
 static struct origin *origin;
@@ -54,6 +54,7 @@ static struct row row_at(const struct response *r, size_t i)
         .score = at(r, text("data.%zu.score", i)) ? int_at(r, text("data.%zu.score", i)) : -1,
         .url = str_at(r, text("data.%zu.url", i)),
         .project = str_at(r, text("data.%zu.project", i)),
+        .status = str_at(r, text("data.%zu.status", i)),
         .result = text_or_none(r, text("data.%zu.result", i)),
         .generated_at = text_or_none(r, text("data.%zu.generated_at", i)),
     };
@@ -103,54 +104,61 @@ static const struct {
 
 static const struct {
     const char *query; /* what is added to it */
-    const char *search, *project, *result;
+    const char *search, *project, *result, *status;
 } filters[] = {
-    {"", "", "", ""},
-    {"&search=alpha", "alpha", "", ""},
-    {"&search=ALPHA&search_by=url", "alpha", "", ""},
-    {"&search=a", "a", "", ""},
-    {"&search=al", "al", "", ""},
-    {"&search=%25", "%", "", ""},
-    {"&search=100%25", "100%", "", ""},
-    {"&search=_", "_", "", ""},
-    {"&search=a_b", "a_b", "", ""},
-    {"&search=upper", "upper", "", ""},
-    {"&search=%25C3%25A9", "%C3%A9", "", ""},
-    {"&search=http%3A%2F%2F", "http://", "", ""},
-    {"&search=.test%2Fpricing", ".test/pricing", "", ""},
-    {"&search=testzzz", "testzzz", "", ""},
-    {"&search=estestest", "estestest", "", ""},
-    {"&search=", "", "", ""},
-    {"&search=%2A", "*", "", ""},
-    {"&search=%5C", "\\", "", ""},
-    {"&search=%C3%A9T%C3%89", "%C3%A9t%C3%A9", "", ""}, /* éTÉ: what is no ASCII is percent-encoded in URLs, and here in either case */
-    {"&search=%D1%81%D1%82%D0%9E%D0%9B", "%D0%A1%D1%82%D0%BE%D0%BB", "", ""}, /* стОЛ */
-    {"&search=%D1%89", "%D1%89", "", ""},
-    {"&search=%E6%9C%AC%2F%F0%9F%98%80%3FQ", "%E6%9C%AC/%F0%9F%98%80?q", "", ""}, /* 本/😀?Q */
-    {"&search=%3D%C3%9F", "=%C3%9F", "", ""},
-    {"&search=fE%CC%81", "fe%CC%81", "", ""},
-    {"&search=f%C3%A9", "f%C3%A9", "", ""},
-    {"&project=gamma.test&search=%D0%BE%D0%BB", "%D0%BE%D0%BB", "gamma.test", ""},
-    {"&project=alpha.test", "", "alpha.test", ""},
-    {"&project=127.0.0.1", "", "127.0.0.1", ""},
-    {"&project=nowhere.test", "", "nowhere.test", ""},
-    {"&project=999999", "", "999999", ""},
-    {"&result=good", "", "", "good"},
-    {"&result=decent", "", "", "decent"},
-    {"&result=bad", "", "", "bad"},
-    {"&result=bad&project=127.0.0.1", "", "127.0.0.1", "bad"},
-    {"&result=good&search=n%3D1", "n=1", "", "good"},
-    {"&result=good&project=alpha.test", "", "alpha.test", "good"},
-    {"&project=alpha.test&search=PRIC", "pric", "alpha.test", ""},
-    {"&project=127.0.0.1&search=bad&result=bad", "bad", "127.0.0.1", "bad"},
-    {"&nonsense=1&sorted=no", "", "", ""},
+    {"", "", "", "", ""},
+    {"&search=alpha", "alpha", "", "", ""},
+    {"&search=ALPHA&search_by=url", "alpha", "", "", ""},
+    {"&search=a", "a", "", "", ""},
+    {"&search=al", "al", "", "", ""},
+    {"&search=%25", "%", "", "", ""},
+    {"&search=100%25", "100%", "", "", ""},
+    {"&search=_", "_", "", "", ""},
+    {"&search=a_b", "a_b", "", "", ""},
+    {"&search=upper", "upper", "", "", ""},
+    {"&search=%25C3%25A9", "%C3%A9", "", "", ""},
+    {"&search=http%3A%2F%2F", "http://", "", "", ""},
+    {"&search=.test%2Fpricing", ".test/pricing", "", "", ""},
+    {"&search=testzzz", "testzzz", "", "", ""},
+    {"&search=estestest", "estestest", "", "", ""},
+    {"&search=", "", "", "", ""},
+    {"&search=%2A", "*", "", "", ""},
+    {"&search=%5C", "\\", "", "", ""},
+    {"&search=%C3%A9T%C3%89", "%C3%A9t%C3%A9", "", "", ""}, /* éTÉ: what is no ASCII is percent-encoded in URLs, and here in either case */
+    {"&search=%D1%81%D1%82%D0%9E%D0%9B", "%D0%A1%D1%82%D0%BE%D0%BB", "", "", ""}, /* стОЛ */
+    {"&search=%D1%89", "%D1%89", "", "", ""},
+    {"&search=%E6%9C%AC%2F%F0%9F%98%80%3FQ", "%E6%9C%AC/%F0%9F%98%80?q", "", "", ""}, /* 本/😀?Q */
+    {"&search=%3D%C3%9F", "=%C3%9F", "", "", ""},
+    {"&search=fE%CC%81", "fe%CC%81", "", "", ""},
+    {"&search=f%C3%A9", "f%C3%A9", "", "", ""},
+    {"&project=gamma.test&search=%D0%BE%D0%BB", "%D0%BE%D0%BB", "gamma.test", "", ""},
+    {"&project=alpha.test", "", "alpha.test", "", ""},
+    {"&project=127.0.0.1", "", "127.0.0.1", "", ""},
+    {"&project=nowhere.test", "", "nowhere.test", "", ""},
+    {"&project=999999", "", "999999", "", ""},
+    {"&result=good", "", "", "good", ""},
+    {"&result=decent", "", "", "decent", ""},
+    {"&result=bad", "", "", "bad", ""},
+    {"&result=bad&project=127.0.0.1", "", "127.0.0.1", "bad", ""},
+    {"&result=good&search=n%3D1", "n=1", "", "good", ""},
+    {"&result=good&project=alpha.test", "", "alpha.test", "good", ""},
+    {"&project=alpha.test&search=PRIC", "pric", "alpha.test", "", ""},
+    {"&project=127.0.0.1&search=bad&result=bad", "bad", "127.0.0.1", "bad", ""},
+    {"&status=done", "", "", "", "done"},
+    {"&status=failed", "", "", "", "failed"},
+    {"&status=pending", "", "", "", "pending"},
+    {"&status=failed&project=alpha.test", "", "alpha.test", "", "failed"},
+    {"&status=done&search=n%3D1&result=bad", "n=1", "", "bad", "done"},
+    {"&status=failed&result=good", "", "", "good", "failed"},
+    {"&nonsense=1&sorted=no", "", "", "", ""},
 };
 
 static bool fits(const struct row *row, size_t filter)
 {
     return (!*filters[filter].search || strcasestr(row->url, filters[filter].search)) &&
            (!*filters[filter].project || !strcmp(row->project, filters[filter].project)) &&
-           (!*filters[filter].result || !strcmp(row->result, filters[filter].result));
+           (!*filters[filter].result || !strcmp(row->result, filters[filter].result)) &&
+           (!*filters[filter].status || !strcmp(row->status, filters[filter].status));
 }
 
 static row_order *sorting;
@@ -202,6 +210,26 @@ START_TEST(every_sort_and_filter_gives_the_list_that_is_foretold)
     for (size_t sort = 0; sort < COUNT(sorts); sort++)
         for (int ascending = 0; ascending < 2; ascending++)
             expect_list(rows, count, sort, ascending, (size_t)_i);
+}
+END_TEST
+
+START_TEST(a_report_that_is_graded_again_is_pending_in_lists_until_it_is_done)
+{
+    const char *page = "/api/v1/reports?status=pending", *done = "/api/v1/reports?status=done&search=graded-again";
+    origin_page(origin, "/graded-again", 200, "", "<title>x</title>");
+    int64_t id = report_new(server, origin_url(origin, "/graded-again"));
+    expect_int(http_get(server, page), "meta.total", 0);
+    origin_hold(origin, "/graded-again");
+    expect_status(http_put(server, report_path(id), "update=1"), 200);
+    struct response *r = http_get(server, page);
+    expect_int(r, "meta.total", 1);
+    expect_int(r, "data.0.id", id);
+    expect_int(http_get(server, done), "meta.total", 0);
+    origin_release(origin, "/graded-again");
+    report_wait(server, id);
+    expect_int(http_get(server, page), "meta.total", 0);
+    expect_int(http_get(server, done), "meta.total", 1);
+    expect_status(http_delete(server, report_path(id)), 200);
 }
 END_TEST
 
@@ -477,6 +505,7 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, every_sort_and_filter_gives_the_list_that_is_foretold, 0, COUNT(filters));
     tcase_add_test(tcase, a_project_filters_by_its_number_as_by_its_name);
+    tcase_add_test(tcase, a_report_that_is_graded_again_is_pending_in_lists_until_it_is_done);
     tcase_add_test(tcase, without_parameters_the_ten_newest_come_first);
     tcase_add_test(tcase, items_are_the_record_without_results);
     tcase_add_test(tcase, include_results_adds_them_to_every_item);

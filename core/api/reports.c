@@ -158,6 +158,7 @@ void reports_list(struct request *r)
         .sort = (unsigned)v[REPORTS_SORT_BY].number,
         .ascending = v[REPORTS_SORT].number == 1,
         .result = v[REPORTS_RESULT].sent ? (enum report_result)(v[REPORTS_RESULT].number + 1) : RESULT_NONE,
+        .status = v[REPORTS_STATUS].sent ? (unsigned)v[REPORTS_STATUS].number + 1 : 0,
         .page = v[REPORTS_PAGE].number,
         .per_page = api_per_page[v[REPORTS_PER_PAGE].number],
         .with_results = v[REPORTS_INCLUDE].sent,
