@@ -3,6 +3,7 @@
 #include "cmd_store.h"
 
 #include "api/script.h"
+#include "api/agent.h"
 #include "http/json_scan.h"
 
 #include <string.h>
@@ -23,11 +24,10 @@ static bool is_color(struct str text)
     return true;
 }
 
-static void take_looks(struct str json, struct embed_looks *out)
+static void take_looks(struct str theme, struct embed_looks *out)
 {
-    struct str theme = {NULL, 0}, color = {NULL, 0}, position = {NULL, 0};
-    if (json_scan_member(json, JSON_SCAN_DEPTH, STR("theme"), &theme, NULL) != JSON_SCAN_OK ||
-        theme.p == NULL)
+    struct str color = {NULL, 0}, position = {NULL, 0};
+    if (theme.n == 0)
         return;
     json_scan_member(theme, JSON_SCAN_DEPTH, STR("color"), &color, NULL);
     json_scan_member(theme, JSON_SCAN_DEPTH, STR("position"), &position, NULL);
@@ -43,7 +43,7 @@ static void note_agent(void *arg, enum store_status status, const struct store_a
     struct known *known = arg;
     known->status = status;
     if (status == STORE_OK)
-        take_looks(agent->json, known->looks);
+        take_looks(agent_setting(agent, STR("theme")), known->looks);
 }
 
 /* CMD_DONE where there is such an agent. */

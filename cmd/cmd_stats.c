@@ -56,7 +56,7 @@ static void show(const struct scoreboard *board, bool json)
         puts("\ndone: requests of a worker, changes of the writer, pages of an auditor; batches: the writer's commits, an auditor's failed "
              "pages;\n"
              "streams: event streams among the connections; pending: a worker's held requests, the writer's jobs, an auditor's running pages;\n"
-             "upkeep: records that the writer has left to rate, render, purge or merge in the background;\n"
+             "upkeep: records that the writer has left to rate, purge or merge in the background;\n"
              "stretch: microseconds, by the clock and of the processor, that the longest list held its worker's loop without a break, and\n"
              "that the longest slice of work in the background held the writer.");
     fflush(stdout);

@@ -1,6 +1,5 @@
 #include "client.h"
 
-#include "api/render.h"
 #include "channel.h"
 #include "process.h"
 
@@ -127,8 +126,7 @@ int client_open(const struct conf *conf, struct client **out, char *why, size_t 
     struct store_options options = {.dir = conf->data_dir,
                                     .map_size = conf->store_map_size,
                                     .max_readers = CONF_STORE_READERS,
-                                    .mode = c->live ? STORE_READ : STORE_WRITE,
-                                    .renderer = &render_records};
+                                    .mode = c->live ? STORE_READ : STORE_WRITE};
     if (store_open(&options, &c->store, reason, sizeof(reason)) != STORE_OK) {
         refuse(why, why_size, "%s%s", reason, "");
         goto fail;

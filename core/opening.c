@@ -1,7 +1,6 @@
 #include "writer.h"
 
 #include "log.h"
-#include "api/render.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +18,6 @@ struct store *opening_store(struct process *p)
                                     .max_readers = CONF_STORE_READERS,
                                     .mode = STORE_WRITE,
                                     .must_exist = p->store_known,
-                                    .renderer = &render_records,
                                     .rates = true,
                                     .good = p->conf->reports_good,
                                     .decent = p->conf->reports_decent};

@@ -14,7 +14,6 @@
 #include "http/limit.h"
 #include "http/pipeline.h"
 #include "http/stream.h"
-#include "api/render.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -33,8 +32,7 @@ static void open_store(struct worker *w)
                                     .map_size = w->conf->store_map_size,
                                     .max_readers = CONF_STORE_READERS,
                                     .mode = STORE_READ,
-                                    .sparing = true,
-                                    .renderer = &render_records};
+                                    .sparing = true};
     if (store_open(&options, &w->store, why, sizeof(why)) != STORE_OK) {
         log_error("data_dir: %s", why);
         exit(EXIT_START);

@@ -53,6 +53,7 @@ struct worker {
     uint64_t now_ms;    /* CLOCK_MONOTONIC when somebody last came, asked or answered, or the loop had called all; it sleeps in between */
     char id[32]; /* the last request id made here, hex: a random half and a counter */
     struct memo *memo;
+    struct buf body; /* of the answer that is being rendered: until the reply begins */
     struct limiting *limiting;
     struct sessions *sessions; /* visitors' tokens seen lately */
     struct streams *streams;   /* open event streams */

@@ -8,7 +8,7 @@ bool schema_read_agent(MDB_val value, struct store_agent *out)
 {
     const struct agent_record *r = value.mv_data;
     if (value.mv_size < sizeof(*r) ||
-        value.mv_size != sizeof(*r) + (size_t)r->name_n + r->origins_n + r->settings_n + r->json_n)
+        value.mv_size != sizeof(*r) + (size_t)r->name_n + r->origins_n + r->settings_n)
         return false;
     const char *p = (const char *)(r + 1);
     *out = (struct store_agent){
@@ -22,8 +22,6 @@ bool schema_read_agent(MDB_val value, struct store_agent *out)
         .name = {p, r->name_n},
         .origins = {p + r->name_n, r->origins_n},
         .settings = {p + r->name_n + r->origins_n, r->settings_n},
-        .json = {p + r->name_n + r->origins_n + r->settings_n, r->json_n},
-        .renderer = r->renderer,
     };
     return true;
 }
@@ -48,8 +46,6 @@ void store_agent_get(struct store *s, const struct ulid *id, store_agent_fn *don
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = agent_read(s, txn, id, &a);
-    if (status == STORE_OK)
-        status = render_read_agent(s, &a);
     done(arg, status, status == STORE_OK ? &a : NULL);
 }
 
@@ -75,8 +71,6 @@ void store_agent_each(struct store *s, uint64_t workspace, store_agent_fn *each,
         }
         status = agent_read(s, txn, &id, &a);
         if (status == STORE_OK)
-            status = render_read_agent(s, &a);
-        if (status == STORE_OK)
             each(arg, STORE_OK, &a);
         else if (status != STORE_NOT_FOUND)
             break;
@@ -87,16 +81,10 @@ void store_agent_each(struct store *s, uint64_t workspace, store_agent_fn *each,
 
 /* ---- changing ---- */
 
-/* Render and put; its texts must lie outside of the pages that are written. */
-static void agent_write(struct store_txn *t, struct store_agent *a)
+/* Its texts must lie outside of the pages that are written. */
+static void agent_write(struct store_txn *t, const struct store_agent *a)
 {
     struct key k;
-    buf_reset(&t->json);
-    t->s->renderer->widget.agent(a, &t->json);
-    if (!buf_ok(&t->json)) {
-        txn_fail(t, ENOMEM, "render an agent");
-        return;
-    }
     const struct agent_record r = {
         .is_published = a->is_published,
         .require_lead = a->require_lead,
@@ -105,31 +93,18 @@ static void agent_write(struct store_txn *t, struct store_agent *a)
         .version = a->version,
         .created_at = a->created_at,
         .updated_at = a->updated_at,
-        .renderer = t->s->renderer->version,
         .name_n = (uint16_t)a->name.n,
         .origins_n = (uint32_t)a->origins.n,
         .settings_n = (uint32_t)a->settings.n,
-        .json_n = (uint32_t)t->json.n,
     };
     key_of(&k, SPACE_AGENT, &a->id);
-    char *to = txn_reserve(t, SPACE_AGENT, &k, sizeof(r) + a->name.n + a->origins.n + a->settings.n + t->json.n);
+    char *to = txn_reserve(t, SPACE_AGENT, &k, sizeof(r) + a->name.n + a->origins.n + a->settings.n);
     if (to == NULL)
         return;
     to = append_str(to, (struct str){(const char *)&r, sizeof(r)});
     to = append_str(to, a->name);
     to = append_str(to, a->origins);
-    to = append_str(to, a->settings);
-    append_str(to, buf_view(&t->json));
-}
-
-void agent_again(struct store_txn *t, struct key *k, MDB_val copy)
-{
-    struct store_agent a;
-    (void)k;
-    if (!schema_read_agent(copy, &a))
-        txn_fail(t, 0, "an agent's record");
-    else if (render_is_stale(t->s, a.renderer))
-        agent_write(t, &a);
+    append_str(to, a->settings);
 }
 
 /* One that may be changed, of that workspace (0: any): a copy that later writes leave alone. */

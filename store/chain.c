@@ -17,8 +17,8 @@ static void message_key(struct key *k, const struct ulid *id)
 static bool well_formed(MDB_val value)
 {
     const struct message_record *r = value.mv_data;
-    return value.mv_size >= sizeof(*r) && value.mv_size == sizeof(*r) + r->json_n && r->place != 0 &&
-           r->jump_place < r->place && r->role <= ROLE_OF_OPERATOR && r->result_at <= r->json_n && r->result_n <= r->json_n - r->result_at;
+    return value.mv_size >= sizeof(*r) && value.mv_size == sizeof(*r) + chain_bytes(r) && r->place != 0 &&
+           r->jump_place < r->place && r->role <= ROLE_OF_OPERATOR;
 }
 
 bool chain_look(MDB_val k, MDB_val v, struct chained *out)
@@ -140,7 +140,7 @@ char *chain_put(struct store_txn *t, const struct ulid *id, const struct message
 {
     struct key k;
     message_key(&k, id);
-    char *to = txn_reserve(t, SPACE_MESSAGE, &k, sizeof(*r) + r->json_n);
+    char *to = txn_reserve(t, SPACE_MESSAGE, &k, sizeof(*r) + chain_bytes(r));
     if (to == NULL)
         return NULL;
     memcpy(to, r, sizeof(*r));

@@ -15,6 +15,12 @@ struct chained {
     const struct message_record *record;
 };
 
+/* chain_bytes(r): of its texts, which follow the record. */
+static inline size_t chain_bytes(const struct message_record *r)
+{
+    return (size_t)r->text_n + r->citations_n + r->client_n + r->url_n + r->context_n;
+}
+
 /* chain_look(k, v, out): is that key and value a message? */
 bool chain_look(MDB_val k, MDB_val v, struct chained *out);
 
@@ -37,8 +43,8 @@ struct chain_end {
 
 /*
  * chain_end(t, conversation, last, out): ${last} may be none. chain_next(end, out): where the next message goes; the rest of ${out} is zero.
- * chain_follow(t, end, id, r): it was put there, and is the end now. chain_put(t, id, r): put it; returns where its JSON goes, r->json_n bytes to
- * be filled before anything else is written. False, or NULL, after an error.
+ * chain_follow(t, end, id, r): it was put there, and is the end now. chain_put(t, id, r): put it; returns where its
+ * texts go, chain_bytes(r) of them, to be filled before anything else is written. False, or NULL, after an error.
  */
 bool chain_end(struct store_txn *t, const struct ulid *conversation, const struct ulid *last, struct chain_end *out);
 void chain_next(const struct chain_end *end, struct message_record *out);

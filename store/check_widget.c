@@ -233,8 +233,7 @@ static void check_kept(struct check *c, const struct walk *w, enum store_rows ro
 {
     const struct kept_record *r = w->v.mv_data;
     struct ulid agent, visitor;
-    struct str json;
-    if (!rows_json(rows, w->v, &agent, &visitor, &json) || !own_key(w, &r->id))
+    if (!rows_owners(rows, w->v, &agent, &visitor) || !own_key(w, &r->id))
         check_say(c, "a record of %s is malformed", what);
     else
         check_owned(c, what, kind, r->workspace, &agent, &visitor, &r->id);

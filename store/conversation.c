@@ -5,7 +5,7 @@
 bool schema_read_conversation(MDB_val value, struct store_conversation *out)
 {
     const struct conversation_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + (size_t)r->url_n + r->name_n + r->json_n)
+    if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + (size_t)r->url_n + r->name_n)
         return false;
     const char *p = (const char *)(r + 1);
     *out = (struct store_conversation){
@@ -29,8 +29,6 @@ bool schema_read_conversation(MDB_val value, struct store_conversation *out)
         .closed_at = r->closed_at,
         .page_url = {p, r->url_n},
         .claimed_name = {p + r->url_n, r->name_n},
-        .json = {p + r->url_n + r->name_n, r->json_n},
-        .renderer = r->renderer,
     };
     return true;
 }
@@ -61,8 +59,6 @@ void store_conversation_get(struct store *s, uint64_t workspace, const struct ul
         status = conversation_read(s, txn, id, &c);
     if (status == STORE_OK && c.workspace != workspace)
         status = STORE_NOT_FOUND;
-    if (status == STORE_OK)
-        status = render_read_conversation(s, &c);
     done(arg, status, status == STORE_OK ? &c : NULL);
 }
 
@@ -79,10 +75,6 @@ void store_session_get(struct store *s, const struct ulid *agent, const struct u
         status = STORE_NOT_FOUND;
     if (status == STORE_OK)
         status = agent_read(s, txn, agent, &a);
-    if (status == STORE_OK)
-        status = render_read_conversation(s, &c);
-    if (status == STORE_OK)
-        status = render_read_agent(s, &a);
     done(arg, status, status == STORE_OK ? &a : NULL, status == STORE_OK ? &c : NULL);
 }
 
@@ -100,7 +92,6 @@ static bool hold(struct store_txn *t, struct store_conversation *c)
     }
     c->page_url.p = t->copy.p;
     c->claimed_name.p = c->claimed_name.n == 0 ? NULL : t->copy.p + c->page_url.n;
-    c->json = (struct str){NULL, 0};
     return true;
 }
 
@@ -117,20 +108,13 @@ enum store_status conversation_open(struct store_txn *t, const struct store_chan
     return hold(t, out) ? STORE_OK : t->error;
 }
 
-static void conversation_put(struct store_txn *t, struct store_conversation *c)
+static void conversation_put(struct store_txn *t, const struct store_conversation *c)
 {
     struct key k;
-    buf_reset(&t->json);
-    t->s->renderer->widget.conversation(c, &t->json);
-    if (!buf_ok(&t->json)) {
-        txn_fail(t, ENOMEM, "render a conversation");
-        return;
-    }
     const struct conversation_record r = {
         .human_requested = c->human_requested,
         .lead_captured = c->lead_captured,
         .rating = (uint8_t)c->rating,
-        .renderer = t->s->renderer->version,
         .id = c->id,
         .agent = c->agent,
         .visitor = c->visitor,
@@ -148,26 +132,14 @@ static void conversation_put(struct store_txn *t, struct store_conversation *c)
         .closed_at = c->closed_at,
         .url_n = (uint16_t)c->page_url.n,
         .name_n = (uint16_t)c->claimed_name.n,
-        .json_n = (uint32_t)t->json.n,
     };
     key_of(&k, SPACE_CONVERSATION, &c->id);
-    char *to = txn_reserve(t, SPACE_CONVERSATION, &k, sizeof(r) + c->page_url.n + c->claimed_name.n + t->json.n);
+    char *to = txn_reserve(t, SPACE_CONVERSATION, &k, sizeof(r) + c->page_url.n + c->claimed_name.n);
     if (to == NULL)
         return;
     to = append_str(to, (struct str){(const char *)&r, sizeof(r)});
     to = append_str(to, c->page_url);
-    to = append_str(to, c->claimed_name);
-    append_str(to, buf_view(&t->json));
-}
-
-void conversation_again(struct store_txn *t, struct key *k, MDB_val copy)
-{
-    struct store_conversation c;
-    (void)k;
-    if (!schema_read_conversation(copy, &c))
-        txn_fail(t, 0, "a conversation's record");
-    else if (render_is_stale(t->s, c.renderer))
-        conversation_put(t, &c);
+    append_str(to, c->claimed_name);
 }
 
 void listed_everywhere(struct store_txn *t, bool put, enum listed_kind kind, uint64_t workspace, const struct ulid *agent,

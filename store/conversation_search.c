@@ -81,7 +81,6 @@ struct slice {
     MDB_txn *txn;
     struct store_search *q;
     struct needle needle;
-    struct buf room; /* for texts that are decoded */
     bool matched;    /* the conversation under way */
 };
 
@@ -105,9 +104,9 @@ static enum store_status look_at_messages(struct slice *l, const struct store_co
         status = chain_below(l->s, l->txn, &at, &l->q->below);
     while (status == STORE_OK) {
         const struct message_record *r = at.record;
-        const struct str result = {(const char *)(r + 1) + r->result_at, r->result_n};
+        const struct str said = {(const char *)(r + 1), r->text_n};
         l->q->below = at.id;
-        l->matched = needle_in(&l->needle, l->q->text(result, &l->room));
+        l->matched = needle_in(&l->needle, said);
         if (l->matched)
             return STORE_NOT_FOUND;
         status = spend(l) ? STORE_AGAIN : chain_before(l->s, l->txn, &at);
@@ -269,29 +268,22 @@ static enum store_status scan(struct slice *l)
 static void show(struct slice *l, enum store_status status, store_row_fn *each, void *arg)
 {
     struct store_search *q = l->q;
-    size_t room = q->rows.bytes == 0 ? SIZE_MAX : q->rows.bytes;
-    bool first = true, whole = true;
+    bool whole = true;
     struct store_conversation c;
     for (size_t i = 0; i < q->count && whole; i++) {
         enum store_status read = conversation_read(l->s, l->txn, &q->found[i], &c);
-        if (read == STORE_OK)
-            read = render_read_conversation(l->s, &c);
         if (read == STORE_NOT_FOUND)
             continue;
         if (read != STORE_OK) {
-            each(arg, read, NULL, (struct str){NULL, 0});
+            each(arg, read, NULL);
             return;
         }
-        whole = first || c.json.n <= room;
-        first = false;
-        room -= c.json.n < room ? c.json.n : room;
-        if (whole)
-            each(arg, STORE_OK, &q->found[i], c.json);
+        whole = each(arg, STORE_OK, &(struct store_row){.id = q->found[i], .conversation = &c});
     }
     if (whole && status == STORE_OK)
-        each(arg, STORE_OK, &q->rows.after, (struct str){NULL, 0});
+        each(arg, STORE_OK, &(struct store_row){.id = q->rows.after});
     q->stopped = whole && status == STORE_OK && q->count < q->rows.limit;
-    each(arg, whole ? status : STORE_OK, NULL, (struct str){NULL, 0});
+    each(arg, whole ? status : STORE_OK, NULL);
 }
 
 void store_conversation_search(struct store *s, struct store_search *q, store_row_fn *each, void *arg)
@@ -305,6 +297,5 @@ void store_conversation_search(struct store *s, struct store_search *q, store_ro
     if (status == STORE_OK || status == STORE_NOT_FOUND)
         show(&l, status, each, arg);
     else
-        each(arg, status, NULL, (struct str){NULL, 0});
-    buf_free(&l.room);
+        each(arg, status, NULL);
 }

@@ -121,10 +121,9 @@ static bool visitor_of(struct store_txn *t, enum listed_kind kind, const struct 
     struct key k;
     MDB_val v;
     struct ulid agent;
-    struct str json;
     key_of(&k, space, id);
     return txn_get(t, space, &k, &v) == STORE_OK &&
-           rows_json(kind == LISTED_EVENT ? ROWS_EVENTS : ROWS_CONVERSATIONS, v, &agent, out, &json);
+           rows_owners(kind == LISTED_EVENT ? ROWS_EVENTS : ROWS_CONVERSATIONS, v, &agent, out);
 }
 
 /* What one workspace has of that kind from before ${before}, oldest first. */

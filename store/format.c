@@ -23,14 +23,6 @@ enum store_status format_read(struct store *s, MDB_txn *txn, struct format_recor
     return STORE_OK;
 }
 
-void format_write(struct store_txn *t, const struct format_record *f)
-{
-    struct key k;
-    format_key(&k);
-    txn_put(t, SPACE_META, &k, f, sizeof(*f));
-}
-
-/* An environment without our sub-databases is a new one if it holds nothing at all. */
 static enum store_status look(struct store *s, MDB_txn *txn, char *why, size_t why_size)
 {
     struct format_record f;
@@ -82,7 +74,7 @@ enum store_status format_look(struct store *s, char *why, size_t why_size)
 static enum store_status make(struct store *s)
 {
     MDB_txn *txn;
-    struct format_record f = {.format = STORE_FORMAT_VERSION, .renderer = s->renderer->version};
+    struct format_record f = {.format = STORE_FORMAT_VERSION};
     struct counters_record counters = {0};
     struct key k;
     int rc = mdb_txn_begin(s->env, NULL, 0, &txn);
@@ -105,10 +97,6 @@ enum store_status format_make(struct store *s, char *why, size_t why_size)
 {
     MDB_txn *txn;
     struct format_record f;
-    if (s->renderer == NULL) {
-        snprintf(why, why_size, "a store cannot be written without a renderer");
-        return STORE_INVALID;
-    }
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = format_read(s, txn, &f);

@@ -9,7 +9,7 @@
 
 /*
  * A workspace's or project's record while a transaction changes it: read once, written back once by the commit, so that sixty-four
- * creates in one project write (and render) its record once.
+ * creates in one project write its record once.
  */
 struct cached {
     struct cached *next;
@@ -54,7 +54,7 @@ struct store_txn {
     struct cached *spare;
     struct cached *named;             /* the project that project_for found last, still listed by its name; or NULL */
     MDB_cursor *cursors[TXN_CURSORS]; /* NULL: not opened, or closed by a delete */
-    struct buf json, copy;
+    struct buf packed, copy; /* a report's results; a record */
     struct log_batch *batches;
     size_t batch_count, batch_cap;
     struct text_batch *texts; /* what it gathers for agents' full-text indexes */
@@ -103,7 +103,6 @@ struct store {
     bool reading;
     enum store_mode mode;
     bool sparing; /* what will be looked at is asked for (store_ahead) */
-    const struct store_renderer *renderer;
     size_t snapshot; /* LMDB's transaction id of the one under way */
     struct seen_key seen_keys[SEEN_KEYS];
     struct seen_report seen_reports[SEEN_REPORTS];
@@ -113,6 +112,7 @@ struct store {
     uint64_t file_bytes; /* writer: data.mdb is at least that long */
     struct extents *extents; /* parts.dat: see extent.h */
     struct packer *packer;   /* of results: see result.c */
+    struct unpacked *unpacked; /* results, for the snapshot */
     store_stage_fn *stage; /* store_tell */
     void *stage_arg;
     struct store_txn txn;
@@ -133,8 +133,6 @@ struct store {
     bool rates;            /* results are brought to these bounds */
     unsigned good, decent;
     bool rated;            /* all were */
-    bool rendered;         /* every record is by this renderer */
-    struct fresh *fresh;   /* what was rendered for the snapshot: see render.c */
     struct tend *tend;     /* writer: the upkeep of indexes: see tend.c */
     struct ulid set_aside; /* writer: a scope whose erasure failed, for the turn; none: see erase.c */
     unsigned upkeep_turn;  /* writer: which kind of work in the background is next: see purge.c */
@@ -331,8 +329,8 @@ apply_fn sync_put, coupons_put, coupon_stage;
 enum store_status report_load(struct store_txn *t, uint64_t id, struct store_report *out);
 /* report_living(t, r): neither its project nor its workspace is being deleted. */
 bool report_living(struct store_txn *t, const struct store_report *r);
-/* report_write(t, r): render and put the head. */
-void report_write(struct store_txn *t, struct store_report *r);
+/* report_write(t, r): put the head. */
+void report_write(struct store_txn *t, const struct store_report *r);
 /* report_results(s, txn, r): fill r->results; there may be none. */
 enum store_status report_results(struct store *s, MDB_txn *txn, struct store_report *r);
 /* report_replace(t, old, new): ${old} becomes ${new}: version, time, head, index and counters. */
@@ -352,6 +350,8 @@ enum store_status result_look(struct store *s, MDB_txn *txn, uint64_t report);
 /* result_piece_good(s, txn, report, piece): does it follow one that says so? */
 bool result_piece_good(struct store *s, MDB_txn *txn, uint64_t report, uint64_t piece);
 void result_put(struct store_txn *t, uint64_t report, struct str json);
+/* result_release(s): what was unpacked for a snapshot goes with it. */
+void result_release(struct store *s);
 void result_drop(struct store_txn *t, uint64_t report);
 extern const struct str result_like;
 void result_forget(struct store *s);
@@ -374,7 +374,7 @@ enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace
 
 /* project_for(t, workspace, name): the project of that name, made when there is none. */
 struct cached *project_for(struct store_txn *t, struct cached *workspace, struct str name);
-/* project_write(t, c): render and put. */
+/* project_write(t, c): put it. */
 void project_write(struct store_txn *t, struct cached *c);
 /*
  * project_count(t, r, old, new): the counters of ${r}'s workspace and project, as the report ${old} becomes ${new}; NULL: it was not
@@ -405,24 +405,6 @@ bool rate_step(struct store_txn *t);
 /* rate_result(s, score, sent): the result by the bounds; ${sent}, by whoever graded, where the store has none. */
 enum report_result rate_result(const struct store *s, int score, enum report_result sent);
 bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after);
-
-/* ---- render.c ---- */
-
-/*
- * render_read_report(s, r), render_read_project(s, p): what another renderer made is replaced by what ours makes of it, good as long as the
- * snapshot. render_forget(s): at its end.
- */
-enum store_status render_read_report(struct store *s, struct store_report *r);
-enum store_status render_read_project(struct store *s, struct store_project *p);
-void render_forget(struct store *s);
-/* render_is_stale(s, renderer): it is not ours. render_keep(s, json, out): ${json}, taken over, is in ${out} as long as the snapshot. */
-bool render_is_stale(const struct store *s, uint32_t renderer);
-enum store_status render_keep(struct store *s, struct buf *json, struct str *out);
-/* render_widget_slice(t, f): some more of the widget's records again, from where ${f} says; how many were looked at. */
-size_t render_widget_slice(struct store_txn *t, struct format_record *f);
-/* render_step(t): render some more again; false when there is nothing left. render_progress: as rate_progress. */
-bool render_step(struct store_txn *t);
-bool render_progress(struct store *s, MDB_txn *txn, uint64_t *after);
 
 /* ---- job.c ---- */
 
@@ -460,6 +442,5 @@ enum store_status format_make(struct store *s, char *why, size_t why_size);
 
 /* format_read(s, txn, out), format_write(t, f): the store's own record; of another format only ${out}->format means something. */
 enum store_status format_read(struct store *s, MDB_txn *txn, struct format_record *out);
-void format_write(struct store_txn *t, const struct format_record *f);
 
 #endif

@@ -4,36 +4,27 @@
 
 /* Events and ratings: a record, and its entries in three lists. */
 
-static bool kept_read(MDB_val value, const struct kept_record **out, struct str *text, struct str *json)
+static bool kept_read(MDB_val value, const struct kept_record **out, struct str *kind, struct str *text)
 {
     const struct kept_record *r = *out = value.mv_data;
-    if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + (size_t)r->text_n + r->json_n)
+    if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + (size_t)r->kind_n + r->text_n)
         return false;
-    *text = (struct str){(const char *)(r + 1), r->text_n};
-    *json = (struct str){text->p + r->text_n, r->json_n};
+    *kind = (struct str){(const char *)(r + 1), r->kind_n};
+    *text = (struct str){kind->p + r->kind_n, r->text_n};
     return true;
 }
 
 static const enum space space_of[LISTED_KINDS] = {[LISTED_EVENT] = SPACE_EVENT, [LISTED_RATING] = SPACE_RATING};
 
-/* ${r} with ${text} and what was rendered into t->json. */
-static void kept_write(struct store_txn *t, enum listed_kind kind, struct kept_record *r, struct str text)
+static void kept_write(struct store_txn *t, enum listed_kind kind, struct kept_record *r, struct str name, struct str text)
 {
     struct key k;
-    if (!buf_ok(&t->json)) {
-        txn_fail(t, ENOMEM, "render a record");
-        return;
-    }
-    r->renderer = t->s->renderer->version;
+    r->kind_n = (uint16_t)name.n;
     r->text_n = (uint32_t)text.n;
-    r->json_n = (uint32_t)t->json.n;
     key_of(&k, space_of[kind], &r->id);
-    char *to = txn_reserve(t, space_of[kind], &k, sizeof(*r) + text.n + t->json.n);
-    if (to == NULL)
-        return;
-    to = append_str(to, (struct str){(const char *)r, sizeof(*r)});
-    to = append_str(to, text);
-    append_str(to, buf_view(&t->json));
+    char *to = txn_reserve(t, space_of[kind], &k, sizeof(*r) + name.n + text.n);
+    if (to != NULL)
+        append_str(append_str(append_str(to, (struct str){(const char *)r, sizeof(*r)}), name), text);
 }
 
 static struct kept_record kept_new(const struct store_txn *t, const struct store_conversation *v, const struct ulid *id)
@@ -53,9 +44,9 @@ void kept_remove(struct store_txn *t, enum listed_kind kind, const struct ulid *
     struct key k;
     MDB_val v;
     const struct kept_record *found;
-    struct str text, json;
+    struct str name, text;
     key_of(&k, space_of[kind], id);
-    if (txn_get(t, space_of[kind], &k, &v) != STORE_OK || !kept_read(v, &found, &text, &json)) {
+    if (txn_get(t, space_of[kind], &k, &v) != STORE_OK || !kept_read(v, &found, &name, &text)) {
         txn_fail(t, 0, "a list of events or ratings");
         return;
     }
@@ -107,18 +98,14 @@ static bool events_well_formed(struct str rows)
     return rows.n == 0;
 }
 
-static bool event_put(struct store_txn *t, const struct store_conversation *v, struct store_event_row *e)
+static bool event_put(struct store_txn *t, const struct store_conversation *v, const struct store_event_row *e)
 {
-    if (!txn_ulid(t, &e->id))
+    struct ulid id;
+    if (!txn_ulid(t, &id))
         return false;
-    struct kept_record r = kept_new(t, v, &e->id);
-    e->agent = v->agent;
-    e->visitor = v->visitor;
-    e->conversation = v->id;
-    e->created_at = t->now;
-    buf_reset(&t->json);
-    t->s->renderer->widget.event(e, &t->json);
-    kept_write(t, LISTED_EVENT, &r, (struct str){NULL, 0});
+    struct kept_record r = kept_new(t, v, &id);
+    r.at = e->at;
+    kept_write(t, LISTED_EVENT, &r, e->kind, e->payload);
     kept_list(t, true, LISTED_EVENT, &r);
     return true;
 }
@@ -145,34 +132,25 @@ enum store_status events_put(struct store_txn *t, const struct store_change *c, 
 
 /* ---- ratings ---- */
 
-static void rating_write(struct store_txn *t, struct store_conversation *v, struct kept_record *r, struct str comment)
+static void rating_write(struct store_txn *t, struct kept_record *r, struct str comment)
 {
-    const struct store_rating rating = {.id = r->id,
-                                        .agent = v->agent,
-                                        .visitor = v->visitor,
-                                        .conversation = v->id,
-                                        .rating = r->rating,
-                                        .created_at = r->created_at,
-                                        .updated_at = t->now,
-                                        .comment = comment};
-    buf_reset(&t->json);
-    t->s->renderer->widget.rating(&rating, &t->json);
-    kept_write(t, LISTED_RATING, r, comment);
+    r->at = t->now;
+    kept_write(t, LISTED_RATING, r, (struct str){NULL, 0}, comment);
 }
 
 /* The first rating of a conversation stays; what comes later may only say something else about it. */
-static enum store_status rating_comment(struct store_txn *t, const struct store_change *c, struct store_conversation *v)
+static enum store_status rating_comment(struct store_txn *t, const struct store_change *c, const struct store_conversation *v)
 {
     struct key k;
     MDB_val value;
     const struct kept_record *found;
-    struct str text, json;
+    struct str name, text;
     key_of(&k, SPACE_RATING, &v->rating_id);
-    if (txn_get(t, SPACE_RATING, &k, &value) != STORE_OK || !kept_read(value, &found, &text, &json))
+    if (txn_get(t, SPACE_RATING, &k, &value) != STORE_OK || !kept_read(value, &found, &name, &text))
         return txn_fail(t, 0, "a rating's record");
     struct kept_record r = *found;
     if ((c->fields & RATING_HAS_COMMENT) != 0)
-        rating_write(t, v, &r, c->text);
+        rating_write(t, &r, c->text);
     return t->error;
 }
 
@@ -196,62 +174,12 @@ enum store_status rating_put(struct store_txn *t, const struct store_change *c, 
     struct kept_record r = kept_new(t, &v, &v.rating_id);
     r.rating = (uint8_t)c->score;
     v.rating = (unsigned)c->score;
-    rating_write(t, &v, &r, c->text);
+    rating_write(t, &r, c->text);
     kept_list(t, true, LISTED_RATING, &r);
     conversation_write(t, conversation_status(&v), &v);
     answer->first = v.rating_id;
     answer->code = v.rating;
     return STORE_OK;
-}
-
-/* ---- rendered again ---- */
-
-typedef bool kept_again_fn(struct str json, struct buf *out);
-
-static kept_again_fn *again_of(const struct store *s, enum listed_kind kind)
-{
-    return kind == LISTED_EVENT ? s->renderer->widget.event_again : s->renderer->widget.rating_again;
-}
-
-enum store_status kept_render_read(struct store *s, enum store_rows rows, MDB_val value, struct str *json)
-{
-    const struct kept_record *r;
-    struct str text;
-    struct buf again = {0};
-    if (!kept_read(value, &r, &text, json))
-        return store_corrupt(s, "an event or a rating");
-    if (!render_is_stale(s, r->renderer))
-        return STORE_OK;
-    if (again_of(s, rows == ROWS_EVENTS ? LISTED_EVENT : LISTED_RATING)(*json, &again))
-        return render_keep(s, &again, json);
-    buf_free(&again);
-    return STORE_OK;
-}
-
-static void kept_again(struct store_txn *t, enum listed_kind kind, MDB_val copy)
-{
-    const struct kept_record *found;
-    struct str text, json;
-    if (!kept_read(copy, &found, &text, &json)) {
-        txn_fail(t, 0, "an event or a rating");
-        return;
-    }
-    struct kept_record r = *found;
-    buf_reset(&t->json);
-    if (render_is_stale(t->s, r.renderer) && again_of(t->s, kind)(json, &t->json))
-        kept_write(t, kind, &r, text);
-}
-
-void event_again(struct store_txn *t, struct key *k, MDB_val copy)
-{
-    (void)k;
-    kept_again(t, LISTED_EVENT, copy);
-}
-
-void rating_again(struct store_txn *t, struct key *k, MDB_val copy)
-{
-    (void)k;
-    kept_again(t, LISTED_RATING, copy);
 }
 
 /* ---- what operators list ---- */
@@ -266,64 +194,101 @@ static const struct {
     [ROWS_RATINGS] = {LISTED_RATING, SPACE_RATING},
 };
 
-bool rows_json(enum store_rows rows, MDB_val value, struct ulid *agent, struct ulid *visitor, struct str *out)
+/* One of them as it is shown. */
+struct shown {
+    struct store_row row;
+    struct ulid agent, visitor;
+    struct store_conversation conversation;
+    struct store_lead lead;
+    struct store_sender senders[LEAD_SENDERS_MAX];
+    struct store_event_row event;
+    struct store_rating rating;
+};
+
+static bool show_conversation(MDB_val value, struct shown *out)
 {
-    const struct kept_record *r;
-    struct store_conversation c;
-    struct lead_at lead;
-    struct str text;
-    if (rows == ROWS_LEADS) {
-        if (!lead_look(value, &lead))
-            return false;
-        *agent = lead.agent;
-        *visitor = lead.visitor;
-        *out = lead.json;
-        return true;
-    }
-    if (rows == ROWS_CONVERSATIONS) {
-        if (!schema_read_conversation(value, &c))
-            return false;
-        *agent = c.agent;
-        *visitor = c.visitor;
-        *out = c.json;
-        return true;
-    }
-    if (!kept_read(value, &r, &text, out))
+    if (!schema_read_conversation(value, &out->conversation))
         return false;
-    *agent = r->agent;
-    *visitor = r->visitor;
+    out->row.conversation = &out->conversation;
+    out->agent = out->conversation.agent;
+    out->visitor = out->conversation.visitor;
     return true;
 }
 
-/* ${json}, or what our renderer makes of the record where another one made it. */
-static enum store_status row_render(struct store *s, enum store_rows rows, MDB_val v, struct str *json)
+static bool show_lead(MDB_val value, struct shown *out)
 {
-    struct store_conversation c;
-    if (rows == ROWS_LEADS)
-        return lead_render_read(s, v, json);
-    if (rows != ROWS_CONVERSATIONS)
-        return kept_render_read(s, rows, v, json);
-    schema_read_conversation(v, &c);
-    enum store_status status = render_read_conversation(s, &c);
-    *json = c.json;
-    return status;
+    if (!lead_read(value, out->senders, &out->lead))
+        return false;
+    out->row.lead = &out->lead;
+    out->agent = out->lead.agent;
+    out->visitor = out->senders[0].visitor;
+    return true;
+}
+
+static bool show_event(MDB_val value, struct shown *out)
+{
+    const struct kept_record *r;
+    struct store_event_row *e = &out->event;
+    if (!kept_read(value, &r, &e->kind, &e->payload))
+        return false;
+    e->id = r->id;
+    out->agent = e->agent = r->agent;
+    out->visitor = e->visitor = r->visitor;
+    e->conversation = r->conversation;
+    e->created_at = r->created_at;
+    e->at = r->at;
+    out->row.event = e;
+    return true;
+}
+
+static bool show_rating(MDB_val value, struct shown *out)
+{
+    const struct kept_record *r;
+    struct store_rating *rating = &out->rating;
+    struct str none;
+    if (!kept_read(value, &r, &none, &rating->comment))
+        return false;
+    rating->id = r->id;
+    out->agent = rating->agent = r->agent;
+    out->visitor = rating->visitor = r->visitor;
+    rating->conversation = r->conversation;
+    rating->rating = r->rating;
+    rating->created_at = r->created_at;
+    rating->updated_at = r->at;
+    out->row.rating = rating;
+    return true;
+}
+
+static bool (*const show_of[])(MDB_val value, struct shown *out) = {
+    [ROWS_CONVERSATIONS] = show_conversation,
+    [ROWS_LEADS] = show_lead,
+    [ROWS_EVENTS] = show_event,
+    [ROWS_RATINGS] = show_rating,
+};
+
+bool rows_owners(enum store_rows rows, MDB_val value, struct ulid *agent, struct ulid *visitor)
+{
+    struct shown shown;
+    if (!show_of[rows](value, &shown))
+        return false;
+    *agent = shown.agent;
+    *visitor = shown.visitor;
+    return true;
 }
 
 /* The record behind an entry; STORE_NOT_FOUND where its visitor or agent is gone and it waits to be purged. */
-static enum store_status row_at(struct store *s, MDB_txn *txn, enum store_rows rows, const struct ulid *id, struct str *json)
+static enum store_status row_at(struct store *s, MDB_txn *txn, enum store_rows rows, struct shown *out)
 {
     struct key k;
     MDB_val v;
-    struct ulid agent, visitor;
     struct store_agent a;
-    key_of(&k, rows_of[rows].space, id);
+    out->row = (struct store_row){.id = out->row.id};
+    key_of(&k, rows_of[rows].space, &out->row.id);
     enum store_status status = store_get(s, txn, rows_of[rows].space, &k, &v);
-    if (status != STORE_OK || !rows_json(rows, v, &agent, &visitor, json))
+    if (status != STORE_OK || !show_of[rows](v, out))
         return store_corrupt(s, "a list of the widget's records");
-    status = agent_read(s, txn, &agent, &a);
-    if (status == STORE_OK && !visitor_there(s, txn, &visitor))
-        status = STORE_NOT_FOUND;
-    return status == STORE_OK ? row_render(s, rows, v, json) : status;
+    status = agent_read(s, txn, &out->agent, &a);
+    return status == STORE_OK && !visitor_there(s, txn, &out->visitor) ? STORE_NOT_FOUND : status;
 }
 
 enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w, enum store_rows rows, const struct store_rows_query *q,
@@ -354,15 +319,15 @@ enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w, enum 
 
 /* The next entry, from where the walk stands, that is to be shown; the walk stays on it. STORE_AGAIN on one of many who are gone. */
 static enum store_status rows_next(struct walk *w, MDB_txn *txn, enum store_rows rows, const struct store_rows_query *q, unsigned *gone,
-                                   struct ulid *id, struct str *json)
+                                   struct shown *out)
 {
     enum store_status status = STORE_OK;
     while (status == STORE_OK) {
-        if (!listed_id(w, id))
+        if (!listed_id(w, &out->row.id))
             return store_corrupt(w->s, "a list of the widget's records");
-        if (ulid_ms(id) < q->since)
+        if (ulid_ms(&out->row.id) < q->since)
             return STORE_NOT_FOUND;
-        status = row_at(w->s, txn, rows, id, json);
+        status = row_at(w->s, txn, rows, out);
         if (status != STORE_NOT_FOUND)
             return status;
         if (++*gone == GONE_MAX)
@@ -376,24 +341,20 @@ void store_rows_each(struct store *s, enum store_rows rows, const struct store_r
 {
     MDB_txn *txn;
     struct walk w = {0};
-    struct ulid id;
-    struct str json;
+    struct shown shown;
     unsigned left = query->limit, gone = 0;
-    size_t room = query->bytes == 0 ? SIZE_MAX : query->bytes;
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = rows_walk(s, txn, &w, rows, query, NULL);
-    while (status == STORE_OK && (status = rows_next(&w, txn, rows, query, &gone, &id, &json)) == STORE_OK && left > 0 &&
-           (json.n <= room || left == query->limit)) {
+    while (status == STORE_OK && (status = rows_next(&w, txn, rows, query, &gone, &shown)) == STORE_OK && left > 0 &&
+           each(arg, STORE_OK, &shown.row)) {
         left--;
-        room -= json.n < room ? json.n : room;
-        each(arg, STORE_OK, &id, json);
         status = walk_next(&w);
     }
     walk_end(&w);
     if (status == STORE_AGAIN) {
         status = STORE_OK;
-        each(arg, status, &id, (struct str){NULL, 0});
+        each(arg, status, &(struct store_row){.id = shown.row.id});
     }
-    each(arg, status, NULL, (struct str){NULL, 0});
+    each(arg, status, NULL);
 }

@@ -3,9 +3,9 @@
 #include <errno.h>
 
 #define HASH_BYTES LEAD_HASH_BYTES
-#define SENDERS_MAX 8 /* past them the first stays, since others could push it out, and of these the oldest goes */
+#define SENDERS_MAX LEAD_SENDERS_MAX /* past them the first stays, since others could push it out, and of these the oldest goes */
 
-/* A lead with what its record has beside what is rendered. */
+/* A lead, and what only the store asks of it. */
 struct lead {
     struct store_lead l;
     struct lead_at at;
@@ -26,7 +26,7 @@ static bool lead_decode(MDB_val value, struct lead *out)
     struct sender_record senders[SENDERS_MAX];
     if (value.mv_size < sizeof(*r))
         return false;
-    size_t all = sizeof(*r) + (size_t)r->senders_n * sizeof(senders[0]), n = all + r->json_n;
+    size_t all = sizeof(*r) + (size_t)r->senders_n * sizeof(senders[0]), n = all;
     if (r->senders_n == 0 || r->senders_n > SENDERS_MAX || value.mv_size < all)
         return false;
     memcpy(senders, r + 1, r->senders_n * sizeof(senders[0]));
@@ -48,14 +48,9 @@ static bool lead_decode(MDB_val value, struct lead *out)
     }
     out->l = (struct store_lead){
         .id = r->id, .agent = r->agent, .senders = out->senders, .senders_n = r->senders_n};
-    out->at = (struct lead_at){.agent = r->agent, .workspace = r->workspace, .json = {at, r->json_n}};
+    out->at = (struct lead_at){.agent = r->agent, .workspace = r->workspace};
     memcpy(out->at.hash, r->hash, HASH_BYTES);
     return true;
-}
-
-static uint32_t renderer_of(MDB_val value)
-{
-    return ((const struct lead_record *)value.mv_data)->renderer;
 }
 
 bool lead_look(MDB_val value, struct lead_at *out)
@@ -66,6 +61,17 @@ bool lead_look(MDB_val value, struct lead_at *out)
     *out = lead.at;
     out->id = lead.l.id;
     out->visitor = lead.senders[0].visitor;
+    return true;
+}
+
+bool lead_read(MDB_val value, struct store_sender senders[LEAD_SENDERS_MAX], struct store_lead *out)
+{
+    struct lead lead;
+    if (!lead_decode(value, &lead))
+        return false;
+    memcpy(senders, lead.senders, sizeof(lead.senders));
+    *out = lead.l;
+    out->senders = senders;
     return true;
 }
 
@@ -122,20 +128,12 @@ static void lead_write(struct store_txn *t, const struct lead *lead)
 {
     const struct store_lead *l = &lead->l;
     struct key k;
-    buf_reset(&t->json);
-    t->s->renderer->widget.lead(l, &t->json);
-    if (!buf_ok(&t->json)) {
-        txn_fail(t, ENOMEM, "render a lead");
-        return;
-    }
-    struct lead_record r = {.renderer = t->s->renderer->version,
-                            .id = l->id,
+    struct lead_record r = {.id = l->id,
                             .agent = l->agent,
                             .workspace = lead->at.workspace,
-                            .senders_n = (uint16_t)l->senders_n,
-                            .json_n = (uint32_t)t->json.n};
+                            .senders_n = (uint16_t)l->senders_n};
     memcpy(r.hash, lead->at.hash, HASH_BYTES);
-    size_t n = sizeof(r) + t->json.n;
+    size_t n = sizeof(r);
     for (size_t i = 0; i < l->senders_n; i++)
         n += sizeof(struct sender_record) + size_of(&lead->senders[i]);
     key_of(&k, SPACE_LEAD, &l->id);
@@ -149,29 +147,6 @@ static void lead_write(struct store_txn *t, const struct lead *lead)
         const struct store_sender *s = &lead->senders[i];
         to = append_str(append_str(append_str(append_str(to, s->email), s->name), s->phone), s->fields);
     }
-    append_str(to, buf_view(&t->json));
-}
-
-enum store_status lead_render_read(struct store *s, MDB_val value, struct str *json)
-{
-    struct lead lead;
-    struct buf again = {0};
-    if (!lead_decode(value, &lead))
-        return store_corrupt(s, "a lead's record");
-    if (!render_is_stale(s, renderer_of(value)))
-        return STORE_OK;
-    s->renderer->widget.lead(&lead.l, &again);
-    return render_keep(s, &again, json);
-}
-
-void lead_again(struct store_txn *t, struct key *k, MDB_val copy)
-{
-    struct lead lead;
-    (void)k;
-    if (!lead_decode(copy, &lead))
-        txn_fail(t, 0, "a lead's record");
-    else if (render_is_stale(t->s, renderer_of(copy)))
-        lead_write(t, &lead);
 }
 
 static void email_key(struct key *k, const struct ulid *agent, const void *hash)

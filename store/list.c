@@ -93,8 +93,6 @@ static enum store_status take_project(struct project_list *l, uint64_t id)
     if (steps_pause(&l->steps))
         return STORE_AGAIN;
     enum store_status status = project_read(s, l->txn, l->q->workspace, id, &s->projects[l->page.count], NULL);
-    if (status == STORE_OK)
-        status = render_read_project(s, &s->projects[l->page.count]);
     l->page.count += status == STORE_OK;
     return status == STORE_NOT_FOUND ? store_corrupt(s, "an index of projects") : status;
 }

@@ -349,8 +349,6 @@ static enum store_status take(struct report_list *l, uint64_t id)
     s->reports = items;
     struct store_report *r = &s->reports[l->page.count];
     enum store_status status = read_head(l, id, r);
-    if (status == STORE_OK)
-        status = render_read_report(s, r);
     if (status == STORE_OK && l->q->with_results)
         status = report_results(s, l->txn, r);
     l->page.count += status == STORE_OK;

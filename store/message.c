@@ -7,13 +7,25 @@
 #define ONCE_FOR_MS                                                                                                                        \
     ((int64_t)24 * 60 * 60 * 1000) /* Idempotency-Key, api.md §2; a client_message_id stays for as long as its conversation */
 
-static enum store_status message_of(struct store *s, const struct chained *at, struct store_kept_message *out)
+/* the next ${n} bytes of a record */
+static struct str taken(const char **at, size_t n)
+{
+    struct str s = {n == 0 ? NULL : *at, n};
+    *at += n;
+    return s;
+}
+
+static void message_of(const struct chained *at, struct store_message *out)
 {
     const struct message_record *r = at->record;
     const char *p = (const char *)(r + 1);
-    *out = (struct store_kept_message){
-        .id = at->id, .role = r->role, .renderer = r->renderer, .json = {p, r->json_n}, .result = {p + r->result_at, r->result_n}};
-    return render_read_message(s, out);
+    *out = (struct store_message){
+        .id = at->id, .role = r->role, .created_at = r->created_at, .low_confidence = r->low_confidence != 0};
+    out->text = taken(&p, r->text_n);
+    out->citations = taken(&p, r->citations_n);
+    out->client_id = taken(&p, r->client_n);
+    out->page_url = taken(&p, r->url_n);
+    out->page_context = taken(&p, r->context_n);
 }
 
 /* ---- reading ---- */
@@ -33,16 +45,14 @@ static bool is_done(const struct page *p)
     return p->left == 0 || p->room == 0;
 }
 
-static enum store_status show(struct page *p, const struct chained *at)
+static void show(struct page *p, const struct chained *at)
 {
-    struct store_kept_message m;
-    enum store_status status = message_of(p->s, at, &m);
-    if (status != STORE_OK)
-        return status;
+    struct store_message m;
+    size_t bytes = chain_bytes(at->record);
+    message_of(at, &m);
     p->left--;
-    p->room -= m.json.n < p->room ? m.json.n : p->room;
+    p->room -= bytes < p->room ? bytes : p->room;
     p->each(p->arg, STORE_OK, &m);
-    return STORE_OK;
 }
 
 /* Newest first, from ${at} on; STORE_NOT_FOUND when there are no more. */
@@ -52,9 +62,8 @@ static enum store_status show_back(struct page *p, struct chained *at)
     while (status == STORE_OK && memcmp(at->id.b, p->q->after.b, ULID_BYTES) > 0) {
         if (is_done(p))
             return STORE_OK;
-        status = show(p, at);
-        if (status == STORE_OK)
-            status = chain_before(p->s, p->txn, at);
+        show(p, at);
+        status = chain_before(p->s, p->txn, at);
     }
     return status == STORE_OK ? STORE_NOT_FOUND : status;
 }
@@ -83,7 +92,7 @@ static enum store_status show_forth(struct page *p, const struct chained *end, u
         size_t most = p->left < BLOCK ? p->left : BLOCK, count = there < most ? (size_t)there : most;
         status = gather(p, end, place, count, block);
         for (size_t i = 0; status == STORE_OK && i < count && !is_done(p); i++, place++)
-            status = show(p, &block[i]);
+            show(p, &block[i]);
     }
     return status == STORE_OK && place > end->record->place ? STORE_NOT_FOUND : status;
 }
@@ -133,19 +142,21 @@ void store_message_each(struct store *s, const struct store_messages_query *quer
 }
 
 static enum store_status message_get(struct store *s, const struct ulid *conversation, const struct ulid *id,
-                                     struct store_kept_message *out)
+                                     struct store_message *out)
 {
     MDB_txn *txn;
     struct chained at;
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = chain_get(s, txn, conversation, id, &at);
-    return status == STORE_OK ? message_of(s, &at, out) : status;
+    if (status == STORE_OK)
+        message_of(&at, out);
+    return status;
 }
 
 void store_message_get(struct store *s, const struct ulid *conversation, const struct ulid *id, store_message_fn *done, void *arg)
 {
-    struct store_kept_message m;
+    struct store_message m;
     enum store_status status = message_get(s, conversation, id, &m);
     done(arg, status, status == STORE_OK ? &m : NULL);
 }
@@ -205,54 +216,30 @@ void once_put(struct store_txn *t, const struct store_change *c, enum once_kind 
 
 /* ---- changing ---- */
 
-/* What was rendered into t->json, at the place that ${r} has already. */
-static bool message_put(struct store_txn *t, const struct ulid *id, struct message_record *r, size_t result_at, size_t result_n)
-{
-    if (!buf_ok(&t->json)) {
-        txn_fail(t, ENOMEM, "render a message");
-        return false;
-    }
-    r->renderer = t->s->renderer->version;
-    r->json_n = (uint32_t)t->json.n;
-    r->result_at = (uint32_t)result_at;
-    r->result_n = (uint32_t)result_n;
-    char *to = chain_put(t, id, r);
-    if (to == NULL)
-        return false;
-    append_str(to, buf_view(&t->json));
-    return true;
-}
-
 /* The next message of ${v}, which becomes its last. */
 static bool message_write(struct store_txn *t, struct store_conversation *v, const struct chain_end *end, struct store_message *m,
                           struct message_record *r)
 {
-    size_t at = 0, n = 0;
     m->created_at = t->now;
     if (!txn_ulid(t, &m->id))
         return false;
     chain_next(end, r);
     r->role = (uint8_t)m->role;
-    buf_reset(&t->json);
-    t->s->renderer->widget.message(m, &t->json, &at, &n);
+    r->low_confidence = m->low_confidence;
+    r->created_at = m->created_at;
+    r->text_n = (uint32_t)m->text.n;
+    r->citations_n = (uint32_t)m->citations.n;
+    r->client_n = (uint16_t)m->client_id.n;
+    r->url_n = (uint16_t)m->page_url.n;
+    r->context_n = (uint32_t)m->page_context.n;
     v->last = m->id;
     v->messages++;
-    return message_put(t, &m->id, r, at, n);
-}
-
-void message_again(struct store_txn *t, struct key *k, MDB_val copy)
-{
-    size_t at = 0, n = 0;
-    struct chained old;
-    if (!chain_look(key_val(k), copy, &old)) {
-        txn_fail(t, 0, "a message");
-        return;
-    }
-    struct message_record r = *old.record;
-    buf_reset(&t->json);
-    if (render_is_stale(t->s, r.renderer) &&
-        t->s->renderer->widget.message_again(r.role, (struct str){(const char *)(old.record + 1), r.json_n}, &t->json, &at, &n))
-        message_put(t, &old.id, &r, at, n);
+    char *to = chain_put(t, &m->id, r);
+    if (to == NULL)
+        return false;
+    to = append_str(append_str(append_str(to, m->text), m->citations), m->client_id);
+    append_str(append_str(to, m->page_url), m->page_context);
+    return true;
 }
 
 static bool well_formed(const struct store_change *c)

@@ -43,8 +43,6 @@ void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_p
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = project_read(s, txn, workspace, id, &p, NULL);
-    if (status == STORE_OK)
-        status = render_read_project(s, &p);
     done(arg, status, status == STORE_OK ? &p : NULL);
 }
 
@@ -73,8 +71,6 @@ void store_project_find(struct store *s, uint64_t workspace, struct str name, st
 {
     struct store_project p;
     enum store_status status = find(s, workspace, name, &p);
-    if (status == STORE_OK)
-        status = render_read_project(s, &p);
     done(arg, status, status == STORE_OK ? &p : NULL);
 }
 
@@ -116,36 +112,14 @@ struct cached *project_for(struct store_txn *t, struct cached *workspace, struct
 void project_write(struct store_txn *t, struct cached *c)
 {
     struct project_record *r = &c->project;
-    uint64_t reports = counts_sum(&r->counts);
-    struct store_project p = {
-        .id = r->id,
-        .workspace = r->workspace,
-        .version = r->version,
-        .name = c->name,
-        .reports = reports,
-        .scored = reports - r->counts.by[RESULT_NONE],
-        .score_total = r->score_total,
-        .created_at = r->created_at,
-        .updated_at = r->updated_at,
-    };
-    buf_reset(&t->json);
-    t->s->renderer->project(&p, &t->json);
-    if (!buf_ok(&t->json)) {
-        txn_fail(t, ENOMEM, "render a project");
-        return;
-    }
-    r->renderer = t->s->renderer->version;
-    r->name_n = (uint16_t)c->name.n;
-    r->json_n = (uint32_t)t->json.n;
     struct key k;
+    r->name_n = (uint16_t)c->name.n;
     key_id(&k, SPACE_PROJECT, c->id);
-    char *to = txn_reserve(t, SPACE_PROJECT, &k, sizeof(*r) + c->name.n + t->json.n);
+    char *to = txn_reserve(t, SPACE_PROJECT, &k, sizeof(*r) + c->name.n);
     if (to == NULL)
         return;
     memcpy(to, r, sizeof(*r));
     memcpy(to + sizeof(*r), c->name.p, c->name.n);
-    if (t->json.n != 0)
-        memcpy(to + sizeof(*r) + c->name.n, t->json.p, t->json.n);
 }
 
 /* Unsigned counters take a step back as well as one forth. */

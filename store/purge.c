@@ -250,7 +250,7 @@ static bool purge_step(struct store_txn *t)
  * One kind of work a change, each in its turn, so that none waits for another's end and a commit has the pages of one only. Columns: what
  * does some of it; false: there was nothing to do.
  */
-static bool (*const kinds[])(struct store_txn *t) = {erase_step, purge_step, rate_step, render_step, tend_step};
+static bool (*const kinds[])(struct store_txn *t) = {erase_step, purge_step, rate_step, tend_step};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
 enum store_status purge_slice(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
@@ -358,9 +358,6 @@ enum store_status store_upkeep(struct store *s, struct store_upkeep *out)
         return store_corrupt(s, "the record of counters");
     if (rate_progress(s, txn, &out->done)) {
         out->what = "rating";
-        out->total = counters->report;
-    } else if (render_progress(s, txn, &out->done)) {
-        out->what = "rendering";
         out->total = counters->report;
     } else if (counters->dying != 0) {
         out->what = "purging";

@@ -22,9 +22,6 @@ static enum store_status get(struct store *s, uint64_t workspace, uint64_t id, b
         return store_corrupt(s, "a report's record");
     if (out->workspace != workspace || store_dying(s, txn, workspace, out->project))
         return STORE_NOT_FOUND;
-    status = render_read_report(s, out);
-    if (status != STORE_OK)
-        return status;
     /* one that waits for its first grade has no results to look for */
     bool graded = out->status != REPORT_PENDING || out->attempt > 1;
     return with_results && graded ? report_results(s, txn, out) : STORE_OK;
@@ -73,22 +70,13 @@ static char *append(char *to, struct str s)
     return to + s.n;
 }
 
-void report_write(struct store_txn *t, struct store_report *r)
+void report_write(struct store_txn *t, const struct store_report *r)
 {
-    const struct store_renderer *renderer = t->s->renderer;
-    buf_reset(&t->json);
-    r->link_at = r->results_at = 0;
-    renderer->report(r, &t->json, &r->link_at, &r->results_at);
-    if (!buf_ok(&t->json) || r->link_at > r->results_at || r->results_at > t->json.n) {
-        txn_fail(t, ENOMEM, "render a report");
-        return;
-    }
     const struct report_record head = {
         .status = (uint8_t)r->status,
         .privacy = (uint8_t)r->privacy,
         .result = (uint8_t)r->result,
         .score = (int8_t)r->score,
-        .renderer = renderer->version,
         .attempt = r->attempt,
         .id = r->id,
         .workspace = r->workspace,
@@ -106,15 +94,12 @@ void report_write(struct store_txn *t, struct store_report *r)
         .hash_n = (uint16_t)r->password_hash.n,
         .code_n = (uint16_t)r->error_code.n,
         .message_n = (uint16_t)r->error_message.n,
-        .json_n = (uint32_t)t->json.n,
-        .link_at = (uint32_t)r->link_at,
-        .results_at = (uint32_t)r->results_at,
     };
     struct key k;
     key_id(&k, SPACE_REPORT, r->id);
-    char *to =
-        txn_reserve(t, SPACE_REPORT, &k,
-                    sizeof(head) + r->url.n + r->project_name.n + r->password_hash.n + r->error_code.n + r->error_message.n + t->json.n);
+    char *to = txn_reserve(t, SPACE_REPORT, &k,
+                           sizeof(head) + r->url.n + r->project_name.n + r->password_hash.n +
+                               r->error_code.n + r->error_message.n);
     if (to == NULL)
         return;
     to = append(to, (struct str){(const char *)&head, sizeof(head)});
@@ -122,8 +107,7 @@ void report_write(struct store_txn *t, struct store_report *r)
     to = append(to, r->project_name);
     to = append(to, r->password_hash);
     to = append(to, r->error_code);
-    to = append(to, r->error_message);
-    append(to, buf_view(&t->json));
+    append(to, r->error_message);
 }
 
 void report_remove(struct store_txn *t, const struct store_report *r)

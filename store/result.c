@@ -61,18 +61,48 @@ static bool can_unpack(struct packer *p)
     return p != NULL && p->from != NULL && p->like_from != NULL;
 }
 
-/* Into t->json, which is good until something else is rendered; the JSON itself where that is no longer, or memory is short. */
+/* Into t->packed, which is good until something else is packed; the JSON itself where that is no longer, or memory is short. */
 static struct str pack(struct store_txn *t, struct str json)
 {
     struct packer *p = packer_of(t->s);
     size_t most = ZSTD_compressBound(json.n);
-    buf_reset(&t->json);
-    char *to = can_pack(p) ? buf_reserve(&t->json, 1 + most) : NULL;
+    buf_reset(&t->packed);
+    char *to = can_pack(p) ? buf_reserve(&t->packed, 1 + most) : NULL;
     size_t n = to == NULL ? 0 : ZSTD_compress2(p->to, to + 1, most, json.p, json.n);
     if (to == NULL || ZSTD_isError(n) || 1 + n >= json.n)
         return json;
     *to = PACKED_1;
     return (struct str){to, 1 + n};
+}
+
+/* One unpacked value, kept for as long as the snapshot. */
+struct unpacked {
+    struct unpacked *next;
+    char bytes[];
+};
+
+static enum store_status result_keep(struct store *s, struct buf *json, struct str *out)
+{
+    struct unpacked *u = malloc(sizeof(*u) + json->n);
+    if (u == NULL) {
+        buf_free(json);
+        return store_fail(s, ENOMEM, "unpack the results of a report");
+    }
+    memcpy(u->bytes, json->p, json->n);
+    u->next = s->unpacked;
+    s->unpacked = u;
+    *out = (struct str){u->bytes, json->n};
+    buf_free(json);
+    return STORE_OK;
+}
+
+void result_release(struct store *s)
+{
+    while (s->unpacked != NULL) {
+        struct unpacked *u = s->unpacked;
+        s->unpacked = u->next;
+        free(u);
+    }
 }
 
 /* Good as long as the snapshot. */
@@ -88,7 +118,7 @@ static enum store_status unpack(struct store *s, struct str packed, struct str *
         return store_fail(s, ENOMEM, "unpack the results of a report");
     json.n = ZSTD_decompress_usingDDict(p->from, to, bytes, packed.p + 1, packed.n - 1, p->like_from);
     if (!ZSTD_isError(json.n) && json.n == bytes)
-        return render_keep(s, &json, out);
+        return result_keep(s, &json, out);
     buf_free(&json);
     return store_corrupt(s, "the results of a report");
 }
@@ -139,7 +169,7 @@ static enum store_status join(struct store *s, MDB_txn *txn, uint64_t report, MD
     }
     struct str whole = buf_view(&all);
     if (status == STORE_OK && buf_ok(&all) && !is_packed(whole))
-        return render_keep(s, &all, out);
+        return result_keep(s, &all, out);
     if (status == STORE_OK)
         status = buf_ok(&all) ? unpack(s, whole, out) : store_fail(s, ENOMEM, "join the results of a report");
     buf_free(&all);

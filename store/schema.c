@@ -34,14 +34,12 @@ bool schema_read_report(MDB_val value, struct store_report *out)
         return false;
     const char *p = (const char *)(r + 1);
     size_t texts = (size_t)r->url_n + r->name_n + r->hash_n + r->code_n + r->message_n;
-    if (value.mv_size != sizeof(*r) + texts + r->json_n || r->link_at > r->results_at || r->results_at > r->json_n ||
-        r->url_n > URL_MAX_BYTES)
+    if (value.mv_size != sizeof(*r) + texts || r->url_n > URL_MAX_BYTES)
         return false;
     out->id = r->id;
     out->workspace = r->workspace;
     out->project = r->project;
     out->version = r->version;
-    out->renderer = r->renderer;
     out->status = r->status;
     out->privacy = r->privacy;
     out->result = r->result;
@@ -63,10 +61,6 @@ bool schema_read_report(MDB_val value, struct store_report *out)
     out->error_code = (struct str){p, r->code_n};
     p += r->code_n;
     out->error_message = (struct str){p, r->message_n};
-    p += r->message_n;
-    out->json = (struct str){p, r->json_n};
-    out->link_at = r->link_at;
-    out->results_at = r->results_at;
     out->results = (struct str){NULL, 0};
     return true;
 }
@@ -74,7 +68,7 @@ bool schema_read_report(MDB_val value, struct store_report *out)
 bool schema_read_project(MDB_val value, struct store_project *out)
 {
     const struct project_record *r = value.mv_data;
-    if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + r->name_n + r->json_n ||
+    if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + r->name_n ||
         r->name_n > NAME_MAX_BYTES)
         return false;
     uint64_t reports = counts_sum(&r->counts);
@@ -82,14 +76,12 @@ bool schema_read_project(MDB_val value, struct store_project *out)
         .id = r->id,
         .workspace = r->workspace,
         .version = r->version,
-        .renderer = r->renderer,
         .reports = reports,
         .scored = reports - r->counts.by[RESULT_NONE],
         .score_total = r->score_total,
         .created_at = r->created_at,
         .updated_at = r->updated_at,
         .name = {(const char *)(r + 1), r->name_n},
-        .json = {(const char *)(r + 1) + r->name_n, r->json_n},
     };
     return true;
 }

@@ -160,12 +160,6 @@ static inline uint64_t counts_sum(const struct counts *c)
 
 struct PACKED format_record {
     uint32_t format;
-    uint32_t renderer;          /* every record is rendered by this version */
-    uint32_t rendering;         /* the version a pass under way renders for, 0: none */
-    uint64_t rendered_reports;  /* it has done every report up to this one */
-    uint64_t rendered_projects; /* likewise; they come after the reports */
-    uint8_t widget_pass;        /* and then the widget's: how many kinds are done */
-    uint8_t widget_after_n, widget_after[33]; /* of the next kind, every record up to this key */
 };
 
 struct PACKED rating_record {
@@ -192,7 +186,6 @@ struct PACKED project_record {
     uint64_t id, workspace, version, pending, score_total;
     struct counts counts;
     int64_t created_at, updated_at;
-    uint32_t renderer, json_n;
     uint16_t name_n;
 };
 
@@ -206,12 +199,11 @@ struct PACKED key_record {
 struct PACKED report_record {
     uint8_t status, privacy, result;
     int8_t score;
-    uint32_t renderer, attempt;
+    uint32_t attempt;
     uint64_t id, workspace, project, version;
     int64_t created_at, updated_at, generated_at;
     uint32_t issues_high, issues_medium, issues_low, issues_passed;
     uint16_t url_n, name_n, hash_n, code_n, message_n;
-    uint32_t json_n, link_at, results_at;
 };
 
 struct PACKED job_record {
@@ -231,9 +223,8 @@ struct PACKED agent_record {
     struct ulid id;
     uint64_t workspace, version;
     int64_t created_at, updated_at;
-    uint32_t renderer;
     uint16_t name_n;
-    uint32_t origins_n, settings_n, json_n;
+    uint32_t origins_n, settings_n;
 };
 
 struct PACKED visitor_record {
@@ -247,18 +238,21 @@ struct PACKED visitor_record {
 
 struct PACKED conversation_record {
     uint8_t human_requested, lead_captured, rating;
-    uint32_t renderer;
     struct ulid id, agent, visitor, last, cleared, read, rating_id;
     uint64_t workspace, version, messages, claimed_by, closed_by;
     int64_t created_at, updated_at, closed_at;
     uint16_t url_n, name_n;
-    uint32_t json_n;
 };
 
-/* Then its JSON. ${before}, ${jump}: messages of the same conversation, none where there is no such; places are from 1. */
+/*
+ * Then its text, citations, client_message_id, page_url and page_context. ${before}, ${jump}: messages of the same conversation, none where
+ * there is no such; places are from 1.
+ */
 struct PACKED message_record {
-    uint8_t role;
-    uint32_t renderer, json_n, result_at, result_n;
+    uint8_t role, low_confidence;
+    uint16_t client_n, url_n;
+    uint32_t text_n, citations_n, context_n;
+    int64_t created_at;
     struct ulid conversation, before, jump;
     uint64_t place, jump_place;
 };
@@ -279,14 +273,12 @@ struct PACKED once_record {
     uint32_t code;
 };
 
-/* Its senders, first come first; then of each, one after the other, the address, name, phone and fields; then the JSON. */
+/* Its senders, first come first; then of each, one after the other, the address, name, phone and fields. */
 struct PACKED lead_record {
-    uint32_t renderer;
     struct ulid id, agent;
     uint64_t workspace;
     uint8_t hash[32];
     uint16_t senders_n;
-    uint32_t json_n;
 };
 
 struct PACKED sender_record {
@@ -296,14 +288,14 @@ struct PACKED sender_record {
     uint32_t fields_n;
 };
 
-/* An event or a rating. */
+/* An event or a rating: then the event's kind, and its payload or the rating's comment. */
 struct PACKED kept_record {
-    uint8_t rating;
-    uint32_t renderer;
+    uint8_t rating; /* 0: it is an event */
     struct ulid id, agent, visitor, conversation;
     uint64_t workspace;
-    int64_t created_at;
-    uint32_t text_n, json_n; /* text: a rating's comment */
+    int64_t created_at, at; /* at: when the event happened, by the visitor's clock; when the rating was changed last */
+    uint16_t kind_n;
+    uint32_t text_n;
 };
 
 /* ---- what bulk sync brought: synced.h ---- */

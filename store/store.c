@@ -209,7 +209,6 @@ enum store_status store_open(const struct store_options *options, struct store *
         return STORE_IO;
     }
     s->mode = options->mode;
-    s->renderer = options->renderer;
     s->txn.s = s;
     s->dying_snapshot = (size_t)-1;
     s->rates = options->rates;
@@ -255,7 +254,7 @@ void store_close(struct store *s)
     view_forget(s);
     found_forget(s);
     names_forget(s);
-    render_forget(s);
+    result_release(s);
     result_forget(s);
     buf_free(&s->scratch);
     free(s->events);
@@ -373,7 +372,7 @@ void store_read_end(struct store *s)
         return;
     mdb_txn_reset(s->read);
     s->reading = false;
-    render_forget(s);
+    result_release(s);
 }
 
 enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out)

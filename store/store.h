@@ -8,9 +8,6 @@
  * Reads: each operation ends in exactly one call of its callback. Today it happens before the operation returns; a store on a network may
  * do it later, so callers must not rely on that. The first read after store_read_end begins a snapshot and the following reads share it.
  * Values handed to a callback are borrowed until store_read_end, which must be called before the event loop turns.
- *
- * Store what you serve: a report's list item and results are rendered once, inside the writing transaction, by the renderer core gives to
- * store_open.
  */
 #ifndef ASSAY_STORE_H
 #define ASSAY_STORE_H
@@ -106,15 +103,12 @@ struct store_project {
     uint64_t scored;      /* those that have a score */
     uint64_t score_total; /* sum of their scores */
     int64_t created_at, updated_at;
-    struct str json; /* the list item as rendered; never has a link, so it is served as it is */
-    uint32_t renderer; /* that rendered it into the store */
     uint64_t version; /* 1 when created, one more with every transaction that changed it; CHANGE_PROJECT_DELETE matches against it */
 };
 
 struct store_report {
     uint64_t id, workspace, project;
     uint64_t version; /* 1 when created, one more with every change */
-    uint32_t renderer; /* that rendered it into the store */
     enum report_status status;
     enum report_privacy privacy;
     enum report_result result;
@@ -125,25 +119,7 @@ struct store_report {
     struct str url, project_name;
     struct str password_hash;             /* empty unless privacy is 2 */
     struct str error_code, error_message; /* empty unless status is failed */
-    /*
-     * The JSON of the list item, without the `link` value and without `results`: ${json} up to ${link_at} ends in `"link":"`, and there
-     * the caller splices base_url; what follows is `/reports/41"…`. At ${results_at} the caller may splice `,"results":{…}`.
-     */
-    struct str json;
-    size_t link_at, results_at;
     struct str results; /* the JSON object of the checks, `{}`-shaped; empty when not asked for or not there yet */
-};
-
-/*
- * What core gives the store so that it can store what is served. Pure functions: same record, same bytes. ${version} is stored with every
- * rendered value and is part of the ETag: what another one made is rendered as it is read, and again for good by CHANGE_PURGE.
- */
-struct store_renderer {
-    uint32_t version;
-    /* render r into out (r->json, link_at and results_at are not set yet), fill link_at and results_at */
-    void (*report)(const struct store_report *r, struct buf *out, size_t *link_at, size_t *results_at);
-    void (*project)(const struct store_project *p, struct buf *out);
-    struct store_widget_renderer widget;
 };
 
 /* progress: ${done} of ${total} so far (records or pages). Return false to stop. */
@@ -165,7 +141,6 @@ struct store_options {
      * system reads what lies around them, too, up to megabytes for a record
      */
     bool sparing;
-    const struct store_renderer *renderer; /* borrowed for the store's life; may be NULL with STORE_READ */
     /*
      * the scores from which a result is good, or decent. With ${rates} CHANGE_PURGE brings the results of reports that were graded by
      * others to these; without it results stay as they are.

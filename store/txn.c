@@ -279,7 +279,7 @@ void txn_free(struct store_txn *t)
         buf_free(&t->batches[i].bytes);
     free(t->batches);
     text_free(t);
-    buf_free(&t->json);
+    buf_free(&t->packed);
     buf_free(&t->copy);
 }
 
@@ -423,7 +423,7 @@ static void undo_index(struct store_txn *t, size_t txn)
 {
     t->batch_count = 0;
     text_undo(t);
-    t->s->rated = t->s->rendered = false; /* looked up again */
+    t->s->rated = false; /* looked up again */
     if (t->upkept)
         txn_upkeep_fails(t);
     tend_aborted(t->s, txn);

@@ -66,8 +66,6 @@ void store_visitor_resume(struct store *s, const struct ulid *agent, const uint8
 {
     struct store_conversation c;
     enum store_status status = resume(s, agent, secret, begun_after, &c);
-    if (status == STORE_OK)
-        status = render_read_conversation(s, &c);
     done(arg, status, status == STORE_OK ? &c : NULL);
 }
 
@@ -169,7 +167,7 @@ enum store_status visitor_init(struct store_txn *t, const struct store_change *c
     enum store_status status = agent_read(t->s, t->mdb, &c->agent, &agent);
     if (status != STORE_OK)
         return status;
-    agent.name = agent.origins = agent.settings = agent.json = (struct str){NULL, 0}; /* the pages move with the first write */
+    agent.name = agent.origins = agent.settings = (struct str){NULL, 0}; /* the pages move with the first write */
     status = c->hash.n == 0 ? STORE_NOT_FOUND : visitor_find(t->s, t->mdb, &c->agent, c->hash.p, &known);
     if (status != STORE_OK && status != STORE_NOT_FOUND)
         return txn_fail(t, 0, "a visitor's record");

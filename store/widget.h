@@ -24,8 +24,6 @@ struct store_agent {
     struct str name;
     struct str origins;  /* allowed ones, one a line, each line ended; "*" is any */
     struct str settings; /* JSON members without braces: "theme":…,"starter_prompts":…,"lead_form_fields":…,"language_default":… */
-    struct str json;     /* as rendered for visitors */
-    uint32_t renderer;   /* that rendered it into the store */
 };
 
 struct store_conversation {
@@ -40,9 +38,8 @@ struct store_conversation {
     bool human_requested, lead_captured;
     unsigned rating; /* 1–5; 0: none */
     int64_t created_at, updated_at, closed_at;
-    struct str page_url, json;
+    struct str page_url;
     struct str claimed_name; /* what the operator who has it is called; empty: not told */
-    uint32_t renderer;       /* that rendered it into the store */
 };
 
 /* conversation_status(c): what its members make of it. */
@@ -54,7 +51,6 @@ static inline enum conversation_status conversation_status(const struct store_co
                                 : CONVERSATION_OPEN;
 }
 
-/* A message to be rendered; what is stored of it is its JSON alone. */
 struct store_message {
     struct ulid id;
     enum message_role role;
@@ -93,24 +89,6 @@ struct store_rating {
     struct str comment;
 };
 
-/* What core renders of these, once, when they are written. A part of struct store_renderer. */
-struct store_widget_renderer {
-    void (*agent)(const struct store_agent *a, struct buf *out);
-    void (*conversation)(const struct store_conversation *c, struct buf *out);
-    /* ${result_at}, ${result_n}: where in it the members lie that the answer to a posted message repeats */
-    void (*message)(const struct store_message *m, struct buf *out, size_t *result_at, size_t *result_n);
-    void (*lead)(const struct store_lead *l, struct buf *out);
-    void (*event)(const struct store_event_row *e, struct buf *out);
-    void (*rating)(const struct store_rating *r, struct buf *out);
-    /*
-     * What is kept of these is their JSON alone, so what an earlier renderer made of one is read in order to render it again. False: none
-     * made that, and it stays as it is.
-     */
-    bool (*message_again)(enum message_role role, struct str json, struct buf *out, size_t *result_at, size_t *result_n);
-    bool (*event_again)(struct str json, struct buf *out);
-    bool (*rating_again)(struct str json, struct buf *out);
-};
-
 struct store;
 
 /* ---- reading ---- */
@@ -141,18 +119,11 @@ void store_visitor_resume(struct store *s, const struct ulid *agent, const uint8
 /* store_conversation_get(s, workspace, id, done, arg): an operator's look. */
 void store_conversation_get(struct store *s, uint64_t workspace, const struct ulid *id, store_conversation_fn *done, void *arg);
 
-/* A message as it is kept. ${result}: the part of ${json} that the answer to the message before it repeats. */
-struct store_kept_message {
-    struct ulid id;
-    enum message_role role;
-    struct str json, result;
-    uint32_t renderer; /* that rendered it into the store */
-};
-typedef void store_message_fn(void *arg, enum store_status status, const struct store_kept_message *message);
+typedef void store_message_fn(void *arg, enum store_status status, const struct store_message *message);
 
 /*
  * store_message_each(s, query, each, arg): messages above ${after} and below ${before} (none: no bound), at most ${limit}, and no more
- * behind that whose JSON reaches ${bytes} (0: no bound): the newest of them, newest first, or the oldest of them, oldest first. Then once
+ * behind that whose texts reach ${bytes} (0: no bound): the newest of them, newest first, or the oldest of them, oldest first. Then once
  * with STORE_NOT_FOUND (no more there are) or STORE_OK (a limit was reached) and NULL. store_message_get: one.
  */
 struct store_messages_query {
@@ -186,15 +157,22 @@ struct store_rows_query {
     struct ulid after;    /* the last id of the page before; none: the first page */
     int64_t since, until; /* made from … up to before …; 0: no bound */
     unsigned limit;
-    size_t bytes; /* of JSON, at most, but one row in any case; 0: no bound */
+};
+
+/* What one is: all NULL where many on the way are of somebody who is gone and wait to be purged. Borrowed for the call. */
+struct store_row {
+    struct ulid id;
+    const struct store_conversation *conversation;
+    const struct store_lead *lead;
+    const struct store_event_row *event;
+    const struct store_rating *rating;
 };
 
 /*
- * store_rows_each(s, rows, query, each, arg): newest first; then once with STORE_OK or STORE_NOT_FOUND, as store_message_each. Where many on
- * the way are of somebody who is gone, and wait to be purged, it ends early: before that, ${each} is given the id behind which to go on, with no
- * JSON.
+ * store_rows_each(s, rows, query, each, arg): newest first; then once with STORE_OK or STORE_NOT_FOUND and NULL, as store_message_each.
+ * ${each} returns false when it does not take the row: the list ends before it, with STORE_OK.
  */
-typedef void store_row_fn(void *arg, enum store_status status, const struct ulid *id, struct str json);
+typedef bool store_row_fn(void *arg, enum store_status status, const struct store_row *row);
 void store_rows_each(struct store *s, enum store_rows rows, const struct store_rows_query *query, store_row_fn *each, void *arg);
 
 /* ---- search in conversations ---- */
@@ -213,8 +191,6 @@ struct store_search {
     struct store_rows_query rows; /* which conversations */
     enum store_search_by by;
     struct str needle; /* UTF-8 */
-    /* the text in the ${result} of a message (see store_message_fn), borrowed from that or from ${room}, which it may fill */
-    struct str (*text)(struct str result, struct buf *room);
     uint64_t budget; /* how many messages, notes, leads and conversations may be looked at, about */
     store_pause_fn *pause; /* where it says true, the answer is STORE_AGAIN: the same query, asked again, goes on; NULL: all at once */
     void *pause_arg;
@@ -228,7 +204,7 @@ struct store_search {
 /*
  * store_conversation_search(s, query, each, arg): as store_rows_each, of conversations; or once with
  * STORE_AGAIN and NULL. A conversation is looked at whole, so the budget may be exceeded by one. Where
- * the page or the budget ends it, ${each} is given the id behind which to go on, with no JSON.
+ * the page or the budget ends it, ${each} is given a row that has the id behind which to go on, and no more.
  */
 void store_conversation_search(struct store *s, struct store_search *query, store_row_fn *each, void *arg);
 

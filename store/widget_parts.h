@@ -75,7 +75,7 @@ bool schema_read_conversation(MDB_val value, struct store_conversation *out);
 enum store_status conversation_read(struct store *s, MDB_txn *txn, const struct ulid *id, struct store_conversation *out);
 /*
  * conversation_open(t, c, out): the one a change is about, a copy in t->copy: the visitor's who sends it, or of the operator's workspace.
- * conversation_write(t, old_status, c): render and put, next version, its lists, the event. ${old_status} CONVERSATION_STATUSES: it is new.
+ * conversation_write(t, old_status, c): put, next version, its lists, the event. ${old_status} CONVERSATION_STATUSES: it is new.
  */
 enum store_status conversation_open(struct store_txn *t, const struct store_change *c, struct store_conversation *out);
 void conversation_write(struct store_txn *t, enum conversation_status old_status, struct store_conversation *c);
@@ -107,9 +107,11 @@ struct lead_at {
     struct ulid id, agent, visitor;
     uint64_t workspace;
     uint8_t hash[LEAD_HASH_BYTES];
-    struct str json;
 };
 bool lead_look(MDB_val value, struct lead_at *out);
+/* lead_read(value, senders, out): all of it; its senders are in ${senders}. False when it is malformed. */
+#define LEAD_SENDERS_MAX 8
+bool lead_read(MDB_val value, struct store_sender senders[LEAD_SENDERS_MAX], struct store_lead *out);
 /* lead_remove(t, id, scope): what the visitor ${scope} said, and the lead with its last sender; any other scope: the lead as a whole. */
 void lead_remove(struct store_txn *t, const struct ulid *id, const struct ulid *scope);
 void kept_remove(struct store_txn *t, enum listed_kind kind, const struct ulid *id);
@@ -121,21 +123,8 @@ bool lead_said(MDB_val value, const struct ulid *visitor, struct str *email, str
  */
 enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w, enum store_rows rows, const struct store_rows_query *q,
                             const struct ulid *visitor);
-/* rows_json(rows, value, agent, visitor, out): the JSON and the owners in a listed record; false when it is malformed. */
-bool rows_json(enum store_rows rows, MDB_val value, struct ulid *agent, struct ulid *visitor, struct str *out);
-
-/* ---- render_widget.c: see render.c ---- */
-
-enum store_status render_read_agent(struct store *s, struct store_agent *a);
-enum store_status render_read_conversation(struct store *s, struct store_conversation *c);
-enum store_status render_read_message(struct store *s, struct store_kept_message *m);
-/* lead_render_read, kept_render_read(s, rows, value, json): *json was found in that record of another renderer's, maybe. */
-enum store_status lead_render_read(struct store *s, MDB_val value, struct str *json);
-enum store_status kept_render_read(struct store *s, enum store_rows rows, MDB_val value, struct str *json);
-
-/* What renders a record again in the background, each in the file of its kind: ${copy} is the record under ${k}, a copy in t->copy. */
-typedef void again_fn(struct store_txn *t, struct key *k, MDB_val copy);
-again_fn agent_again, conversation_again, message_again, lead_again, event_again, rating_again;
+/* rows_owners(rows, value, agent, visitor): whose a listed record is; false when it is malformed. */
+bool rows_owners(enum store_rows rows, MDB_val value, struct ulid *agent, struct ulid *visitor);
 
 /* ---- erase.c: what belongs to a visitor, an agent, a workspace goes ---- */
 

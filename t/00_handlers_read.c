@@ -1,3 +1,4 @@
+#include "config.h"
 #include "api_doubles.h"
 
 #include "core/api/api.h"
@@ -16,7 +17,7 @@ START_TEST(report_is_served_as_it_is_stored)
     played_send("GET", "/api/v1/reports/{id}", id_41, "", NULL);
     ck_assert_int_eq(played.status, 200);
     played_body_is("{\"data\":" RECORD_PENDING(LINK) ",\"status\":200}");
-    ck_assert(str_eq(played.request.etag, STR("\"5-1\"")));
+    ck_assert(str_eq(played.request.etag, STR("\"5-" PACKAGE_VERSION "\"")));
     ck_assert_str_eq(played_header("cache-control"), "private, no-cache");
 }
 END_TEST
@@ -31,12 +32,12 @@ END_TEST
 
 START_TEST(report_at_hand_is_304)
 {
-    static const char *const headers[] = {"if-none-match", "\"4-1\"", "if-none-match", "\"5-1-gz\"", NULL};
+    static const char *const headers[] = {"if-none-match", "\"4-" PACKAGE_VERSION "\"", "if-none-match", "\"5-" PACKAGE_VERSION "-gz\"", NULL};
     played_report(41, REPORT_PENDING, NULL);
     played_send("GET", "/api/v1/reports/{id}", id_41, "", headers);
     ck_assert_int_eq(played.status, 304);
     played_body_is("");
-    ck_assert(str_eq(played.request.etag, STR("\"5-1-gz\"")));
+    ck_assert(str_eq(played.request.etag, STR("\"5-" PACKAGE_VERSION "-gz\"")));
 }
 END_TEST
 
@@ -133,8 +134,8 @@ END_TEST
 
 START_TEST(list_tag_tells_workspaces_apart)
 {
-    static const char *const at_hand[] = {"if-none-match", "\"7696581394453-1\"", NULL}; /* 7 << 40 + 21 */
-    static const char *const other[] = {"if-none-match", "\"21-1\"", NULL};
+    static const char *const at_hand[] = {"if-none-match", "\"7696581394453-" PACKAGE_VERSION "\"", NULL}; /* 7 << 40 + 21 */
+    static const char *const other[] = {"if-none-match", "\"21-" PACKAGE_VERSION "\"", NULL};
     static const char *const paths[] = {"/api/v1/reports", "/api/v1/projects"};
     for (unsigned i = 0; i < 2; ++i) {
         played_send("GET", paths[i], NULL, "", at_hand);
@@ -181,7 +182,7 @@ static const char *const project_names[] = {"3", "example.com", "EXAMPLE.COM", "
 START_TEST(project_is_found_by_name_or_id)
 {
     const char *const args[] = {project_names[_i], ""};
-    static const char *const at_hand[] = {"if-none-match", "\"3298534883330-1\"", NULL}; /* 3 << 40 + 2 */
+    static const char *const at_hand[] = {"if-none-match", "\"3298534883330-" PACKAGE_VERSION "\"", NULL}; /* 3 << 40 + 2 */
     played_project(3, "example.com");
     played_send("GET", "/api/v1/projects/{project}", args, "", NULL);
     ck_assert_int_eq(played.status, 200);
@@ -195,7 +196,7 @@ END_TEST
 START_TEST(deleted_project_is_told_by_id_and_name)
 {
     const char *const args[] = {project_names[_i], ""};
-    static const char *const match[] = {"if-match", "\"3298534883330-1\", \"2-1\"", NULL};
+    static const char *const match[] = {"if-match", "\"3298534883330-" PACKAGE_VERSION "\", \"2-" PACKAGE_VERSION "\"", NULL};
     played_project(3, "example.com");
     played_send("DELETE", "/api/v1/projects/{project}", args, "", match);
     ck_assert_int_eq(played.status, 200);

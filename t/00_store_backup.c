@@ -328,7 +328,7 @@ END_TEST
 START_TEST(of_what_was_before_one_file_alone_is_refused)
 {
     struct store *s;
-    const struct store_options o = {.dir = k.dir, .map_size = MAP_BYTES, .mode = STORE_WRITE, .renderer = &kit_renderer};
+    const struct store_options o = {.dir = k.dir, .map_size = MAP_BYTES, .mode = STORE_WRITE};
     back_up_and_go_on();
     restore();
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);

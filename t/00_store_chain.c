@@ -70,7 +70,7 @@ struct seen {
     enum store_status end;
 };
 
-static void see(void *arg, enum store_status status, const struct store_kept_message *m)
+static void see(void *arg, enum store_status status, const struct store_message *m)
 {
     struct seen *seen = arg;
     if (m == NULL) {
@@ -102,14 +102,14 @@ static void expect(const struct store_messages_query *q, const struct seen *seen
 {
     size_t room = q->bytes == 0 ? SIZE_MAX : q->bytes, all = 0, shown = 0;
     for (size_t n = 0; n < LONG; n++) {
-        size_t i = q->newest ? LONG - 1 - n : n, json = strlen(i % 2 == 0 ? "message 0 mine" : "message 1 nothing was found of that");
+        size_t i = q->newest ? LONG - 1 - n : n, bytes = strlen(i % 2 == 0 ? "mine" : "nothing was found of that");
         bool in = within(&ids[i], q);
         all += in;
         if (!in || shown == q->limit || room == 0)
             continue;
         ck_assert_uint_lt(shown, seen->count);
         ck_assert(ulid_eq(&ids[i], &seen->id[shown++]));
-        room -= json < room ? json : room;
+        room -= bytes < room ? bytes : room;
     }
     ck_assert_uint_eq(shown, seen->count);
     ck_assert_int_eq(seen->end, shown == all ? STORE_NOT_FOUND : STORE_OK);
@@ -136,7 +136,7 @@ START_TEST(any_page_is_what_a_walk_over_all_would_show)
 }
 END_TEST
 
-static void note_status(void *arg, enum store_status status, const struct store_kept_message *m)
+static void note_status(void *arg, enum store_status status, const struct store_message *m)
 {
     *(enum store_status *)arg = status;
     ck_assert((status == STORE_OK) == (m != NULL));
@@ -208,15 +208,15 @@ static uint64_t pages_of(int posts, struct str text)
 START_TEST(a_commit_of_messages_of_many_conversations_changes_few_pages)
 {
     MDB_txn *txn;
-    uint64_t pages = 0, json = 0;
+    uint64_t pages = 0, records = 0;
     for (int i = 0; i < 50; i++)
         pages_of(TALKS, STR("Where is my order of 00004711, please?"));
     ck_status(store_snapshot(kit.s, &txn), STORE_OK);
     for (int i = 0; i < 20; i++)
         pages = pages_of(TALKS, STR("Where is my order of 00004711, please?"));
     store_read_end(kit.s);
-    json = TALKS * 2 * (sizeof(struct message_record) + 64) / 4096;
-    ck_assert_msg(pages <= json + 24, "%llu pages", (unsigned long long)pages); /* their heads, and the ways down to them; 64 and more by conversation */
+    records = TALKS * 2 * (sizeof(struct message_record) + 64) / 4096;
+    ck_assert_msg(pages <= records + 24, "%llu pages", (unsigned long long)pages); /* their heads, and the ways down to them; 64 and more by conversation */
 }
 END_TEST
 

@@ -593,7 +593,7 @@ static char why[512];
 
 static enum store_status open_writer(struct store **out)
 {
-    const struct store_options o = {.dir = k.dir, .map_size = MAP_BYTES, .mode = STORE_WRITE, .renderer = &kit_renderer};
+    const struct store_options o = {.dir = k.dir, .map_size = MAP_BYTES, .mode = STORE_WRITE};
     return store_open(&o, out, why, sizeof(why));
 }
 

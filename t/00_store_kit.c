@@ -24,83 +24,6 @@ void kit_fail(const char *file, int line, const char *what, const char *got)
     _exit(9);
 }
 
-static void render_report(const struct store_report *r, struct buf *out, size_t *link_at, size_t *results_at)
-{
-    static const char *const statuses[] = {"pending", "done", "failed"};
-    buf_printf(out, "{\"id\":%llu,\"url\":\"", (unsigned long long)r->id);
-    buf_str(out, r->url);
-    buf_printf(out, "\",\"status\":\"%s\",\"score\":%d,\"link\":\"", statuses[r->status], r->score);
-    *link_at = out->n;
-    buf_printf(out, "/reports/%llu\"", (unsigned long long)r->id);
-    *results_at = out->n;
-    buf_adds(out, ",\"error\":\"");
-    buf_str(out, r->error_code);
-    buf_printf(out, "\",\"privacy\":%d,\"attempt\":%u}", r->privacy, r->attempt);
-}
-
-static void render_project(const struct store_project *p, struct buf *out)
-{
-    buf_printf(out, "{\"id\":%llu,\"project\":\"", (unsigned long long)p->id);
-    buf_str(out, p->name);
-    buf_printf(out, "\",\"reports_count\":%llu,\"scored\":%llu,\"total\":%llu}", (unsigned long long)p->reports,
-               (unsigned long long)p->scored, (unsigned long long)p->score_total);
-}
-
-static void render_agent(const struct store_agent *a, struct buf *out)
-{
-    buf_adds(out, "agent ");
-    buf_str(out, a->name);
-    buf_printf(out, " %llu", (unsigned long long)a->version);
-}
-
-static void render_conversation(const struct store_conversation *c, struct buf *out)
-{
-    buf_printf(out, "conversation %d %llu ", (int)conversation_status(c), (unsigned long long)c->messages);
-    buf_str(out, c->page_url);
-}
-
-static void render_message(const struct store_message *m, struct buf *out, size_t *result_at, size_t *result_n)
-{
-    buf_printf(out, "message %d ", (int)m->role);
-    *result_at = out->n;
-    buf_str(out, m->text);
-    *result_n = m->text.n;
-    buf_str(out, m->client_id);
-    buf_str(out, m->page_url);
-    buf_str(out, m->page_context);
-}
-
-static void render_lead(const struct store_lead *l, struct buf *out)
-{
-    for (const struct store_sender *s = l->senders; s < l->senders + l->senders_n; s++) {
-        const struct str parts[] = {STR(", "), s->email, STR(" "), s->name, STR(" "), s->phone, STR(" "), s->fields};
-        for (size_t i = s == l->senders ? 1 : 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-            buf_str(out, parts[i]);
-    }
-}
-
-static void render_event(const struct store_event_row *e, struct buf *out)
-{
-    buf_str(out, e->kind);
-    buf_str(out, e->payload);
-}
-
-static void render_rating(const struct store_rating *r, struct buf *out)
-{
-    buf_printf(out, "%u ", r->rating);
-    buf_str(out, r->comment);
-}
-
-const struct store_renderer kit_renderer = {.version = 1,
-                                            .report = render_report,
-                                            .project = render_project,
-                                            .widget = {.agent = render_agent,
-                                                       .conversation = render_conversation,
-                                                       .message = render_message,
-                                                       .lead = render_lead,
-                                                       .event = render_event,
-                                                       .rating = render_rating}};
-
 /* All directories of a run lie in one, which the parent removes: a test that failed cleans nothing up. */
 static char base[48];
 
@@ -144,7 +67,6 @@ struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size
                                     .map_size = map_size,
                                     .max_readers = 64,
                                     .mode = mode,
-                                    .renderer = &kit_renderer,
                                     .segment_rows = kit_segment_rows,
                                     .chunk_shift = kit_chunk_shift,
                                     .log_entries = kit_log_entries,

@@ -1,5 +1,5 @@
 /*
- * What the store's tests share: a private directory, a renderer as plain as can be, changes in one line, and readers that return what a
+ * What the store's tests share: a private directory, changes in one line, and readers that return what a
  * callback got. Time is an argument everywhere; NOW is where the tests' clock starts.
  */
 #ifndef ASSAY_T_STORE_KIT_H
@@ -20,8 +20,6 @@ struct kit {
     struct store *s;
     int64_t now;
 };
-
-extern const struct store_renderer kit_renderer;
 
 /*
  * How large parts of the reports' index get in the stores that kit_store opens, and from how many bytes one is in parts.dat (1: each, UINT32_MAX:

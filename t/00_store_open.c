@@ -36,7 +36,7 @@ static void refused(const char *dir, enum store_mode mode, enum store_status sta
 {
     char why[512] = "";
     struct store *s = NULL;
-    const struct store_options o = {.dir = dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = mode, .renderer = &kit_renderer};
+    const struct store_options o = {.dir = dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = mode};
     enum store_status got = store_open(&o, &s, why, sizeof(why));
     ck_assert_msg(got == status, "%s: %s", store_status_text(got), why);
     ck_assert_ptr_null(s);
@@ -330,170 +330,6 @@ START_TEST(a_record_of_the_format_that_is_none_is_damage)
 }
 END_TEST
 
-static unsigned renders, dies_at;
-
-static void render_again(const struct store_report *r, struct buf *out, size_t *link_at, size_t *results_at)
-{
-    if (++renders == dies_at)
-        _exit(7);
-    buf_printf(out, "v2 %llu", (unsigned long long)r->id);
-    *link_at = *results_at = out->n;
-}
-
-static void render_project_again(const struct store_project *p, struct buf *out)
-{
-    buf_printf(out, "v2 %llu", (unsigned long long)p->reports);
-}
-
-static const struct store_renderer newer_renderer = {.version = 2, .report = render_again, .project = render_project_again};
-
-static struct store *open_newer(enum store_mode mode)
-{
-    char why[512];
-    struct store *s;
-    const struct store_options o = {.dir = k.dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = mode, .renderer = &newer_renderer};
-    enum store_status status = store_open(&o, &s, why, sizeof(why));
-    ck_assert_msg(status == STORE_OK, "%s", why);
-    return s;
-}
-
-static bool renders_some(void)
-{
-    return kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = 1}) == STORE_OK;
-}
-
-/* ${count} reports, half of them of a.com, by whichever reader: every answer is the newer renderer's */
-static void all_is_new(struct store *s, uint64_t w, uint64_t count)
-{
-    struct store_report r;
-    struct store_project p;
-    char json[32];
-    for (uint64_t id = 1; id <= count; id++) {
-        ck_status(kit_report(s, w, id, &r), STORE_OK);
-        snprintf(json, sizeof(json), "v2 %llu", (unsigned long long)id);
-        ck_assert(str_eq(r.json, str_of(json)));
-        ck_assert_uint_eq(r.link_at, r.json.n);
-        store_read_end(s);
-    }
-    struct store_list_query q = {.workspace = w, .sort = REPORT_BY_ID, .ascending = true, .page = 1, .per_page = 100};
-    for (uint64_t id = 1; id <= count; q.page++) {
-        struct kit_list page = kit_reports(s, &q);
-        ck_assert_uint_eq(page.total, count);
-        for (size_t i = 0; i < page.count; i++, id++) {
-            snprintf(json, sizeof(json), "v2 %llu", (unsigned long long)id);
-            ck_assert(str_eq(page.reports[i].json, str_of(json)));
-        }
-        store_read_end(s);
-    }
-    snprintf(json, sizeof(json), "v2 %llu", (unsigned long long)count / 2);
-    ck_status(kit_project(s, w, "a.com", &p), STORE_OK);
-    ck_assert(str_eq(p.json, str_of(json)));
-    store_read_end(s);
-}
-
-static void reader_sees_new(uint64_t w, uint64_t count)
-{
-    struct store *reader = open_newer(STORE_READ);
-    all_is_new(reader, w, count);
-    store_close(reader);
-}
-
-static void upkeep_is(struct store *s, const char *what, uint64_t done)
-{
-    struct store_upkeep upkeep;
-    ck_status(store_upkeep(s, &upkeep), STORE_OK);
-    ck_assert_str_eq(upkeep.what, what);
-    ck_assert_uint_eq(upkeep.done, done);
-    store_read_end(s);
-}
-
-START_TEST(a_newer_renderer_answers_at_once_and_renders_all_again_in_slices_cut_off_anywhere)
-{
-    enum { REPORTS = 2600 };
-    uint64_t w = fill(REPORTS);
-    struct store_report before, r;
-    ck_status(kit_report(k.s, w, 17, &before), STORE_OK);
-    uint64_t version = before.version;
-    close_store();
-    reader_sees_new(w, REPORTS);
-    for (unsigned dies = 200; dies < REPORTS; dies += 700) {
-        int status;
-        pid_t pid = fork();
-        if (pid == 0) {
-            k.s = open_newer(STORE_WRITE);
-            renders = 0;
-            dies_at = dies;
-            while (renders_some())
-                ;
-            _exit(0);
-        }
-        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-        ck_assert_int_eq(WEXITSTATUS(status), dies <= REPORTS - 500 ? 7 : 0);
-        reader_sees_new(w, REPORTS);
-    }
-    k.s = open_newer(STORE_WRITE);
-    renders = 0;
-    while (renders_some())
-        ;
-    upkeep_is(k.s, "", 0);
-    all_is_new(k.s, w, REPORTS);
-    ck_assert_uint_eq(renders, 0); /* they lie there as they are served */
-    ck_status(kit_report(k.s, w, 17, &r), STORE_OK);
-    ck_assert_uint_eq(r.version, version);
-    kit_check_clean(k.s);
-}
-END_TEST
-
-START_TEST(rendering_again_tells_how_far_it_is_and_passes_over_what_is_new)
-{
-    uint64_t w = fill(1200);
-    close_store();
-    k.s = open_newer(STORE_WRITE);
-    upkeep_is(k.s, "rendering", 0);
-    const struct store_change change = {
-        .kind = CHANGE_REPORT_UPDATE, .workspace = w, .id = 400, .fields = CHANGE_HAS_PRIVACY, .privacy = PRIVACY_PRIVATE};
-    ck_status(kit_status(&k, &change), STORE_OK);
-    renders = 0;
-    ck_assert(renders_some());
-    ck_assert_uint_eq(renders, 499); /* one of the first was new */
-    upkeep_is(k.s, "rendering", 500);
-    store_close(k.s);
-    k.s = open_newer(STORE_WRITE);
-    upkeep_is(k.s, "rendering", 500);
-    while (renders_some())
-        ;
-    ck_assert_uint_eq(renders, 1199);
-    upkeep_is(k.s, "", 0);
-}
-END_TEST
-
-START_TEST(an_older_renderer_that_comes_back_has_all_as_it_renders)
-{
-    struct store_report r;
-    uint64_t w = fill(700);
-    ck_status(kit_report(k.s, w, 50, &r), STORE_OK);
-    char *before = strndup(r.json.p, r.json.n);
-    close_store();
-    k.s = open_newer(STORE_WRITE);
-    ck_assert(renders_some());
-    close_store();
-    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
-    ck_status(kit_report(k.s, w, 50, &r), STORE_OK);
-    ck_assert(str_eq(r.json, str_of(before)));
-    store_read_end(k.s);
-    upkeep_is(k.s, "rendering", 0);
-    ck_assert(renders_some());
-    close_store();
-    k.s = open_newer(STORE_WRITE); /* half is of the one, half of the other */
-    while (renders_some())
-        ;
-    renders = 0;
-    all_is_new(k.s, w, 700);
-    ck_assert_uint_eq(renders, 0);
-    free(before);
-}
-END_TEST
-
 /* ---- store_check ---- */
 
 /* Columns: sub-database, how the key begins, of the record that is lost. */
@@ -601,9 +437,6 @@ int main(void)
     tcase_add_loop_test(tc, another_format_is_refused_and_nothing_is_touched, 0, COUNT(others));
     tcase_add_loop_test(tc, a_backup_of_another_format_is_not_restored, 0, COUNT(others));
     tcase_add_test(tc, a_record_of_the_format_that_is_none_is_damage);
-    tcase_add_test(tc, a_newer_renderer_answers_at_once_and_renders_all_again_in_slices_cut_off_anywhere);
-    tcase_add_test(tc, rendering_again_tells_how_far_it_is_and_passes_over_what_is_new);
-    tcase_add_test(tc, an_older_renderer_that_comes_back_has_all_as_it_renders);
     tcase_add_loop_test(tc, check_finds_a_lost_record_of_any_kind, 0, COUNT(losses));
     tcase_add_test(tc, check_finds_an_index_entry_too_many);
     tcase_add_test(tc, check_finds_a_record_of_another_length);

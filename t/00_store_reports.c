@@ -64,16 +64,6 @@ START_TEST(a_created_report_is_pending_and_has_a_job)
 }
 END_TEST
 
-START_TEST(the_rendered_item_says_where_its_link_and_results_go)
-{
-    uint64_t id = kit_create(&k, w, "https://a.com/x", "a.com");
-    struct store_report r = report(id);
-    ck_assert(memcmp(r.json.p + r.link_at - 8, "\"link\":\"", 8) == 0);
-    ck_assert(memcmp(r.json.p + r.link_at, "/reports/1\"", 11) == 0);
-    ck_assert_uint_eq(r.results_at, r.link_at + 11);
-}
-END_TEST
-
 START_TEST(another_workspaces_report_is_not_found)
 {
     uint64_t other = kit_workspace(&k, "other"), id = kit_create(&k, w, "https://a.com/x", "a.com");
@@ -603,7 +593,6 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, a_created_report_is_pending_and_has_a_job);
-    tcase_add_test(tc, the_rendered_item_says_where_its_link_and_results_go);
     tcase_add_test(tc, another_workspaces_report_is_not_found);
     tcase_add_loop_test(tc, a_bad_create_writes_nothing, 0, COUNT(bad_creates));
     tcase_add_test(tc, ids_never_go_back);

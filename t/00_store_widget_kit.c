@@ -96,13 +96,56 @@ static void note(struct texts *t, const struct ulid *id, struct str s)
     t->id[t->count++] = *id;
 }
 
-void note_message(void *arg, enum store_status status, const struct store_kept_message *m)
+/* ---- records as plain texts ---- */
+
+static void put_conversation(const struct store_conversation *c, struct buf *out)
+{
+    buf_printf(out, "conversation %d %llu ", (int)conversation_status(c), (unsigned long long)c->messages);
+    buf_str(out, c->page_url);
+}
+
+static void put_message(const struct store_message *m, struct buf *out)
+{
+    buf_printf(out, "message %d ", (int)m->role);
+    buf_str(out, m->text);
+    buf_str(out, m->client_id);
+    buf_str(out, m->page_url);
+    buf_str(out, m->page_context);
+}
+
+static void put_lead(const struct store_lead *l, struct buf *out)
+{
+    for (const struct store_sender *s = l->senders; s < l->senders + l->senders_n; s++) {
+        const struct str parts[] = {STR(", "), s->email, STR(" "), s->name, STR(" "), s->phone, STR(" "), s->fields};
+        for (size_t i = s == l->senders ? 1 : 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+            buf_str(out, parts[i]);
+    }
+}
+
+static void put_event(const struct store_event_row *e, struct buf *out)
+{
+    buf_str(out, e->kind);
+    buf_str(out, e->payload);
+}
+
+static void put_rating(const struct store_rating *r, struct buf *out)
+{
+    buf_printf(out, "%u ", r->rating);
+    buf_str(out, r->comment);
+}
+
+void note_message(void *arg, enum store_status status, const struct store_message *m)
 {
     struct texts *t = arg;
     if (m == NULL)
         t->end = status;
     else
-        note(t, &m->id, m->json);
+    {
+        struct buf text = {0};
+        put_message(m, &text);
+        note(t, &m->id, buf_view(&text));
+        buf_free(&text);
+    }
 }
 
 struct texts messages(const struct ulid *conversation, const struct ulid *after, const struct ulid *before, bool newest,
@@ -117,13 +160,29 @@ struct texts messages(const struct ulid *conversation, const struct ulid *after,
     return t;
 }
 
-static void note_row(void *arg, enum store_status status, const struct ulid *id, struct str json)
+size_t rows_most = SIZE_MAX;
+
+static bool note_row(void *arg, enum store_status status, const struct store_row *row)
 {
     struct texts *t = arg;
-    if (id == NULL)
+    struct buf text = {0};
+    if (row == NULL) {
         t->end = status;
-    else
-        note(t, id, json);
+        return true;
+    }
+    if (t->count == rows_most)
+        return false;
+    if (row->conversation != NULL)
+        put_conversation(row->conversation, &text);
+    else if (row->lead != NULL)
+        put_lead(row->lead, &text);
+    else if (row->event != NULL)
+        put_event(row->event, &text);
+    else if (row->rating != NULL)
+        put_rating(row->rating, &text);
+    note(t, &row->id, buf_view(&text));
+    buf_free(&text);
+    return true;
 }
 
 struct texts rows(enum store_rows kind, struct store_rows_query q)

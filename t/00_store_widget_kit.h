@@ -51,10 +51,12 @@ struct texts {
     enum store_status end;
 };
 struct texts messages(const struct ulid *conversation, const struct ulid *after, const struct ulid *before, bool newest, unsigned limit);
+/* rows takes no more of them than rows_most. */
+extern size_t rows_most;
 struct texts rows(enum store_rows kind, struct store_rows_query q);
 struct store_conversation conversation(const struct ulid *id); /* version 0: none */
 /* note_message: into a struct texts; note_conversation: into a struct store_conversation. */
-void note_message(void *arg, enum store_status status, const struct store_kept_message *m);
+void note_message(void *arg, enum store_status status, const struct store_message *m);
 void note_conversation(void *arg, enum store_status status, const struct store_conversation *c);
 enum store_status session(const struct ulid *a, const struct ulid *v, const struct ulid *c);
 

@@ -101,7 +101,7 @@ static const struct {
     {"PATCH", "/api/v1/reports/1", NULL, NULL, 405, true},
     {"GET", "/api/v1/reports", NULL, "Accept: text/html", 406, true},
     {"PUT", "/api/v1/reports/1", "", "If-Match: \"0-0\"", 412, false},
-    {"POST", "/api/v1/reports", "url=a", "Content-Type: application/json", 415, false},
+    {"POST", "/api/v1/reports", "url=a", "Content-Type: text/plain", 415, false},
     {"POST", "/api/v1/reports", "url=a", "Expect: a miracle", 417, true},
     {"GET", "/api/v1/reports?per_page=7", NULL, NULL, 422, false},
     {"POST", "/api/v1/reports", "", NULL, 422, false},

@@ -110,7 +110,7 @@ static const struct {
 } bodies[] = {
     {"agent_id=x", NULL, 200},
     {"agent_id=%zz", NULL, 400},
-    {"{}", "Content-Type: application/json", 415},
+    {"{}", "Content-Type: text/plain", 415},
     {"", NULL, 200},
 };
 

@@ -156,6 +156,7 @@ static void teardown(void)
 {
     server_shared_stop(server);
     origin_stop(origin);
+    setenv("ASSAYD", real, 1); /* the program's directory is gone */
 }
 
 /* ---- what is seen: a word, to be compared ---- */

@@ -54,7 +54,7 @@ void played_send(const char *method, const char *path, const char *const *args, 
 /* played_header(name): the reply's header, or NULL. */
 const char *played_header(const char *name);
 
-/* played_report(report): add a report to the store, rendered as the store would. played_project: likewise. Both are in workspace 7. */
+/* played_report(report): add a report to the store. played_project: likewise. Both are in workspace 7. */
 struct store_report *played_report(uint64_t id, enum report_status status, const char *results);
 struct store_project *played_project(uint64_t id, const char *name);
 

@@ -1,4 +1,5 @@
 #include "agent.h"
+#include "../http/json_span.h"
 #include "../http/json_scan.h"
 #include "../nearest.h"
 
@@ -291,4 +292,13 @@ bool agent_settings(struct str present, const struct agent_wishes *wishes, struc
     }
     json_object_put(settings);
     return good;
+}
+
+struct str agent_setting(const struct store_agent *agent, struct str name)
+{
+    struct str rest = agent->settings, member, value;
+    while (json_span_member(&rest, &member, &value))
+        if (str_eq(member, name))
+            return value;
+    return (struct str){NULL, 0};
 }

@@ -1,5 +1,5 @@
 /*
- * An agent's settings: what a site's owner may choose of how the widget looks and asks. Kept as rendered JSON members, judged here before
+ * An agent's settings: what a site's owner may choose of how the widget looks and asks. Kept as JSON members, judged here before
  * they are. Any process.
  */
 #ifndef ASSAY_API_AGENT_H
@@ -30,5 +30,8 @@ struct agent_mistake {
  * False, and ${mistake} tells, when one of them would be something else.
  */
 bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out, struct agent_mistake *mistake);
+
+/* agent_setting(agent, name): the JSON of one of its settings; n 0: there is none. */
+struct str agent_setting(const struct store_agent *agent, struct str name);
 
 #endif

@@ -1,9 +1,9 @@
 #include "answer.h"
 
+#include "agent.h"
 #include "api.h"
 #include "phrases.h"
 #include "../http/json_out.h"
-#include "../http/json_scan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -123,17 +123,15 @@ static void take_hits(void *arg, enum store_status status, const struct store_hi
     buf_free(&citations);
 }
 
-/* ${agent}->json is as visitors see it: "language_default":"de" is a member of it. */
+/* The setting is a JSON string: "de". */
 static void take_agent(void *arg, enum store_status status, const struct store_agent *agent)
 {
     struct asked *a = arg;
-    struct str value = {NULL, 0};
     a->status = status;
     a->language[0] = '\0';
-    if (status != STORE_OK || json_scan_member(agent->json, JSON_SCAN_DEPTH,
-                                               STR("language_default"), &value,
-                                               NULL) != JSON_SCAN_OK)
+    if (status != STORE_OK)
         return;
+    struct str value = agent_setting(agent, STR("language_default"));
     if (value.n > 2 && value.n <= sizeof(a->language) + 1)
         snprintf(a->language, sizeof(a->language), "%.*s", (int)value.n - 2, value.p + 1);
 }

@@ -1,6 +1,7 @@
 #include "api.h"
 #include "../http/form.h"
 #include "../http/pagination.h"
+#include "../worker.h"
 
 #include <endian.h>
 
@@ -64,15 +65,35 @@ struct str api_ignored(struct request *r)
     return copy;
 }
 
-void api_list_begin(struct request *r, struct parts *parts, size_t room)
+struct buf *api_body(struct request *r)
 {
-    *parts = (struct parts){.at = request_alloc(r, (room + API_LIST_FRAME) * sizeof(struct str))};
-    parts_add(parts, STR("{\"data\":["));
+    struct buf *body = &r->worker->body;
+    if (body->cap > API_LIST_MAX)
+        buf_free(body);
+    buf_reset(body);
+    return body;
 }
 
-void api_list_reply(struct request *r, struct parts *parts, struct str path, const struct store_list_query *query, uint64_t total, size_t count)
+void api_reply(struct request *r, int status, const struct buf *body)
 {
-    struct buf envelope = {0}, link = {0};
+    struct str whole = buf_view(body);
+    if (buf_ok(body))
+        reply_json(r, status, &whole, 1);
+    else
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+}
+
+struct buf *api_list_begin(struct request *r)
+{
+    struct buf *out = api_body(r);
+    buf_adds(out, "{\"data\":[");
+    return out;
+}
+
+void api_list_reply(struct request *r, struct buf *out, struct str path, const struct store_list_query *query,
+                    uint64_t total, size_t count)
+{
+    struct buf link = {0};
     struct pagination p = {
         .base_url = request_base_url(r),
         .path = path,
@@ -83,19 +104,17 @@ void api_list_reply(struct request *r, struct parts *parts, struct str path, con
         .count = count,
         .ignored = api_ignored(r),
     };
-    pagination_render(&p, &envelope, &link);
-    parts_add(parts, STR("],"));
-    parts_add(parts, buf_view(&envelope));
-    parts_add(parts, STR(",\"status\":200}"));
-    if (!buf_ok(&envelope) || !buf_ok(&link)) {
+    buf_adds(out, "],");
+    pagination_render(&p, out, &link);
+    buf_adds(out, ",\"status\":200}");
+    if (!buf_ok(&link)) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
-    } else if (parts->bytes > API_LIST_MAX) {
+    } else if (out->n > API_LIST_MAX) {
         reply_invalid(r, "per_page", "this page would be over 1 MiB; ask for a smaller one");
     } else {
         if (link.n > 0)
             reply_header(r, "link", api_copy(r, buf_view(&link)));
-        reply_json(r, 200, parts->at, parts->count);
+        api_reply(r, 200, out);
     }
-    buf_free(&envelope);
     buf_free(&link);
 }

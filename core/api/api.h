@@ -32,29 +32,15 @@ request_fn reports_list, reports_get, reports_create, reports_update, reports_de
 request_fn platform_openapi, platform_healthz, platform_readyz, platform_metrics;
 request_fn script_newest, script_pinned;
 
-#define API_REPORT_PARTS 6
-struct parts;
-
-/*
- * api_report_add(parts, report, base_url, with_results): the parts of one report's record, API_REPORT_PARTS at most; they point into
- * ${report}.
- */
-void api_report_add(struct parts *parts, const struct store_report *report, struct str base_url, bool with_results);
-
 /* api_report_reply(r, status, report): send the whole record: {"data":…,"status":…}; 200, 201 or 202. */
 void api_report_reply(struct request *r, int status, const struct store_report *report);
 
-/* A body is put together from few parts, without a copy of our own; this holds them and knows how long it gets. */
-struct parts {
-    struct str *at;
-    size_t count;
-    size_t bytes;
-};
-static inline void parts_add(struct parts *p, struct str s)
-{
-    p->at[p->count++] = s;
-    p->bytes += s.n;
-}
+/*
+ * api_body(r): an empty buffer for the body of the answer: the worker's own, so it is good until the reply. api_reply(r, status, body): send
+ * it, or 503 where memory ran out.
+ */
+struct buf *api_body(struct request *r);
+void api_reply(struct request *r, int status, const struct buf *body);
 
 /* api_id(text, id): an id as it stands in a path: digits, 1 to 2^63-1. */
 bool api_id(struct str text, uint64_t *id);
@@ -77,18 +63,18 @@ uint64_t api_version(uint64_t id, uint64_t version);
 void api_version_match(struct request *r, struct store_change *change, uint64_t id);
 
 #define API_LIST_MAX ((size_t)1 << 20) /* bytes of a list's body */
-#define API_LIST_FRAME 4               /* parts that api_list_begin and api_list_reply add beside the items */
 
 /* api_ignored(r): the JSON array of the names in the query that the route does not know; n 0: there are none. */
 struct str api_ignored(struct request *r);
 
-/* api_list_begin(r, parts, room): start the body of a list, with room for ${room} parts of items. */
-void api_list_begin(struct request *r, struct parts *parts, size_t room);
+/* api_list_begin(r): api_body, with the start of a list in it. */
+struct buf *api_list_begin(struct request *r);
 
 /*
- * api_list_reply(r, parts, path, query, total, count): end the list with its envelope and send it: 200, or 422 on per_page where the body
+ * api_list_reply(r, out, path, query, total, count): end the list with its envelope and send it: 200, or 422 on per_page where the body
  * is larger than API_LIST_MAX. ${query} is what the store was asked.
  */
-void api_list_reply(struct request *r, struct parts *parts, struct str path, const struct store_list_query *query, uint64_t total, size_t count);
+void api_list_reply(struct request *r, struct buf *out, struct str path, const struct store_list_query *query,
+                    uint64_t total, size_t count);
 
 #endif

@@ -14,25 +14,48 @@
 
 struct listing {
     struct request *r;
-    struct parts parts;
+    struct buf *out;
     struct ulid last;
     size_t count;
     enum store_status status;
 };
 
-static void add_row(void *arg, enum store_status status, const struct ulid *id, struct str json)
+static void row_put(const struct store_row *row, struct buf *out)
+{
+    if (row->conversation != NULL)
+        render_conversation(row->conversation, out);
+    else if (row->lead != NULL)
+        render_lead(row->lead, out);
+    else if (row->event != NULL)
+        render_event(row->event, out);
+    else if (row->rating != NULL)
+        render_rating(row->rating, out);
+}
+
+/* A row that the body has no room for begins the next page, but the first one is shown whatever its size. */
+static bool add_row(void *arg, enum store_status status, const struct store_row *row)
 {
     struct listing *l = arg;
-    if (id == NULL) {
+    if (row == NULL) {
         l->status = status;
-        return;
+        return true;
     }
-    l->last = *id;
-    if (json.p == NULL)
-        return;
-    if (l->count++ > 0)
-        parts_add(&l->parts, STR(","));
-    parts_add(&l->parts, json);
+    const size_t from = l->out->n;
+    buf_adds(l->out, l->count == 0 ? "" : ",");
+    const size_t start = l->out->n;
+    row_put(row, l->out);
+    if (l->out->n == start) { /* no row, but where to go on */
+        l->out->n = from;
+        l->last = row->id;
+        return true;
+    }
+    if (l->count > 0 && l->out->n > LIST_BYTES) {
+        l->out->n = from;
+        return false;
+    }
+    l->last = row->id;
+    l->count++;
+    return true;
 }
 
 static bool time_given(struct request *r, unsigned field, int64_t *out)
@@ -46,52 +69,46 @@ static bool time_given(struct request *r, unsigned field, int64_t *out)
 }
 
 /* The rows are new whenever their bytes are. */
-static uint64_t parts_tag(const struct parts *parts, uint64_t tag)
+static uint64_t body_tag(struct str body, uint64_t tag)
 {
-    for (size_t i = 0; i < parts->count; i++)
-        for (size_t k = 0; k < parts->at[i].n; k++)
-            tag = (tag ^ (uint8_t)parts->at[i].p[k]) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < body.n; i++)
+        tag = (tag ^ (uint8_t)body.p[i]) * UINT64_C(0x100000001b3);
     return tag >> 1;
-}
-
-static const char *ignored(struct request *r)
-{
-    struct str names = api_ignored(r);
-    return names.n == 0 ? "" : request_printf(r, ",\"ignored\":%.*s", (int)names.n, names.p).p;
 }
 
 /* ${more}: further members of meta. */
 static void list_reply(struct request *r, struct listing *l, const char *more)
 {
+    static const struct ulid none;
+    const struct str ignored = api_ignored(r);
     if (l->status != STORE_OK && l->status != STORE_NOT_FOUND) {
         reply_store_error(r, l->status);
         return;
     }
-    if (l->status == STORE_OK) {
-        char id[ULID_TEXT];
-        ulid_text(&l->last, id);
-        parts_add(&l->parts, request_printf(r, "],\"meta\":{\"has_more\":true,\"next_after\":\"%.*s\"%s%s}}",
-                                            ULID_TEXT, id, more, ignored(r)));
-    } else
-        parts_add(&l->parts, request_printf(r, "],\"meta\":{\"has_more\":false,\"next_after\":null%s%s}}",
-                                            more, ignored(r)));
-    if (!reply_etag(r, parts_tag(&l->parts, r->workspace)))
-        reply_json(r, 200, l->parts.at, l->parts.count);
+    buf_adds(l->out, l->status == STORE_OK ? "],\"meta\":{\"has_more\":true" : "],\"meta\":{\"has_more\":false");
+    widget_id(l->out, ",\"next_after\":", l->status == STORE_OK ? &l->last : &none);
+    buf_adds(l->out, more);
+    buf_str(l->out, ignored.n == 0 ? STR("") : STR(",\"ignored\":"));
+    buf_str(l->out, ignored);
+    buf_adds(l->out, "}}");
+    if (!buf_ok(l->out))
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    else if (!reply_etag(r, body_tag(buf_view(l->out), r->workspace)))
+        api_reply(r, 200, l->out);
 }
 
 /* What the request asks for; false: 422 was replied. */
 static bool query_given(struct request *r, struct store_rows_query *q)
 {
     *q = (struct store_rows_query){
-        .workspace = r->workspace, .limit = api_per_page[r->values[ROWS_PER_PAGE].number], .bytes = LIST_BYTES};
+        .workspace = r->workspace, .limit = api_per_page[r->values[ROWS_PER_PAGE].number]};
     return widget_ulid(r, ROWS_AGENT, &q->agent) && widget_ulid(r, ROWS_AFTER, &q->after) && time_given(r, ROWS_SINCE, &q->since) &&
            time_given(r, ROWS_UNTIL, &q->until);
 }
 
 static void list_send(struct request *r, enum store_rows rows, const struct store_rows_query *q)
 {
-    struct listing l = {.r = r};
-    api_list_begin(r, &l.parts, 2 * q->limit);
+    struct listing l = {.r = r, .out = api_list_begin(r)};
     store_rows_each(r->store, rows, q, add_row, &l);
     list_reply(r, &l, "");
 }
@@ -117,6 +134,7 @@ struct searching {
 static void search_go(struct request *r)
 {
     struct searching *s = r->state;
+    s->list.out = api_list_begin(r);
     store_conversation_search(r->store, &s->query, add_row, &s->list);
     if (s->list.status == STORE_AGAIN)
         request_later(r, search_go);
@@ -131,11 +149,9 @@ static void search_begin(struct request *r, const struct store_rows_query *q)
                             .query = {.rows = *q,
                                       .by = (enum store_search_by)r->values[ROWS_SEARCH_BY].number,
                                       .needle = r->values[ROWS_SEARCH].text,
-                                      .text = render_message_text,
                                       .budget = SEARCH_BUDGET,
                                       .pause = request_pause,
                                       .pause_arg = r}};
-    api_list_begin(r, &s->list.parts, 2 * q->limit);
     r->state = s;
     request_slice(r, search_go);
 }
@@ -200,7 +216,7 @@ static void show(void *arg, enum store_status status, const struct store_convers
     const struct ulid id = c->id;
     if (reply_etag(r, widget_tag(c, (visitor ? 1u : 0u) | (operated ? 2u : 0u) | notes_mark(r, &id) << 2)))
         return;
-    buf_add(&before, c->json.p + 1, c->json.n - 2); /* without its braces */
+    render_conversation_members(c, &before);
     buf_printf(&before, ",\"visitor_typing\":%s,\"operator_typing\":%s,", visitor ? "true" : "false", operated ? "true" : "false");
     conversation_page_reply(r, &id, &before);
     buf_free(&before);
@@ -233,10 +249,12 @@ static struct store_change *change_new(struct request *r, enum store_change_kind
     return change;
 }
 
-static void show_message(struct request *r, const struct store_answer *answer, const struct store_kept_message *m)
+static void show_message(struct request *r, const struct store_answer *answer, const struct store_message *m)
 {
+    struct buf *body = api_body(r);
     (void)answer;
-    widget_reply(r, 201, m->json);
+    render_message(m, body);
+    widget_send(r, 201, body);
 }
 
 static void replied(struct request *r, const struct store_answer *answer)
@@ -265,14 +283,13 @@ void conversations_reply(struct request *r)
 static void show_note(void *arg, enum store_status status, const struct store_note *n)
 {
     struct request *r = arg;
-    struct buf body = {0};
+    struct buf *body = api_body(r);
     if (status != STORE_OK) {
         reply_store_error(r, status);
         return;
     }
-    render_note(n, &body);
-    widget_send(r, 201, &body);
-    buf_free(&body);
+    render_note(n, body);
+    widget_send(r, 201, body);
 }
 
 static void noted(struct request *r, const struct store_answer *answer)
@@ -306,10 +323,13 @@ void conversations_note(struct request *r)
 static void show_record(void *arg, enum store_status status, const struct store_conversation *c)
 {
     struct request *r = arg;
-    if (status == STORE_OK)
-        widget_reply(r, 200, c->json);
-    else
+    struct buf *body = api_body(r);
+    if (status != STORE_OK) {
         reply_store_error(r, status);
+        return;
+    }
+    render_conversation(c, body);
+    widget_send(r, 200, body);
 }
 
 static void set_done(struct request *r, const struct store_answer *answer)

@@ -1,4 +1,5 @@
 #include "api.h"
+#include "render.h"
 
 #include <inttypes.h>
 
@@ -9,7 +10,6 @@ static void list_begin(struct request *r);
 static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_project *items, size_t count)
 {
     struct request *r = arg;
-    struct parts parts;
     if (status == STORE_AGAIN) {
         request_later(r, list_begin);
         return;
@@ -18,13 +18,12 @@ static void list_found(void *arg, enum store_status status, uint64_t total, cons
         reply_store_error(r, status);
         return;
     }
-    api_list_begin(r, &parts, count * 2);
+    struct buf *out = api_list_begin(r);
     for (size_t i = 0; i < count; ++i) {
-        if (i > 0)
-            parts_add(&parts, STR(","));
-        parts_add(&parts, items[i].json);
+        buf_adds(out, i == 0 ? "" : ",");
+        render_project(&items[i], out);
     }
-    api_list_reply(r, &parts, STR("/api/v1/projects"), r->state, total, count);
+    api_list_reply(r, out, STR("/api/v1/projects"), r->state, total, count);
 }
 
 static void list_workspace_found(void *arg, enum store_status status, const struct store_workspace *workspace)
@@ -85,8 +84,11 @@ static void project_found(void *arg, enum store_status status, const struct stor
     }
     if (reply_etag(r, api_version(project->id, project->version)))
         return;
-    struct str parts[] = {STR("{\"data\":"), project->json, STR(",\"status\":200}")};
-    reply_json(r, 200, parts, 3);
+    struct buf *out = api_body(r);
+    buf_adds(out, "{\"data\":");
+    render_project(project, out);
+    buf_adds(out, ",\"status\":200}");
+    api_reply(r, 200, out);
 }
 
 void projects_get(struct request *r)

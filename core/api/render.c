@@ -1,23 +1,7 @@
 #include "render.h"
-#include "render_widget.h"
 #include "../http/json_out.h"
 
 #include <assert.h>
-
-const struct store_renderer render_records = {
-    .version = RENDER_VERSION,
-    .report = render_report,
-    .project = render_project,
-    .widget = {.agent = render_agent,
-               .conversation = render_conversation,
-               .message = render_message,
-               .lead = render_lead,
-               .event = render_event,
-               .rating = render_rating,
-               .message_again = render_message_again,
-               .event_again = render_event_again,
-               .rating_again = render_rating_again},
-};
 
 static const char *const statuses[] = {[REPORT_PENDING] = "\"pending\"", [REPORT_DONE] = "\"done\"", [REPORT_FAILED] = "\"failed\""};
 static const char *const results[] = {[RESULT_NONE] = "null", [RESULT_GOOD] = "\"good\"", [RESULT_DECENT] = "\"decent\"", [RESULT_BAD] = "\"bad\""};
@@ -71,9 +55,8 @@ static void error(const struct store_report *r, struct buf *out)
     buf_adds(out, "}");
 }
 
-void render_report(const struct store_report *r, struct buf *out, size_t *link_at, size_t *results_at)
+void render_report(const struct store_report *r, struct str base_url, bool with_results, struct buf *out)
 {
-    const size_t start = out->n;
     assert((unsigned)r->status <= REPORT_FAILED && (unsigned)r->result <= RESULT_BAD);
     member_u64(out, "{\"id\":", r->id);
     buf_adds(out, ",\"url\":");
@@ -86,11 +69,14 @@ void render_report(const struct store_report *r, struct buf *out, size_t *link_a
     member_u64(out, ",\"privacy\":", r->privacy);
     buf_adds(out, r->password_hash.n > 0 ? ",\"password\":true" : ",\"password\":false");
     buf_adds(out, ",\"link\":\"");
-    *link_at = out->n - start;
+    buf_str(out, base_url);
     member_u64(out, "/reports/", r->id);
     buf_adds(out, "\",\"issues\":");
     issues(r, out);
-    *results_at = out->n - start;
+    if (with_results) {
+        buf_adds(out, ",\"results\":");
+        buf_str(out, r->results.n > 0 ? r->results : STR("null"));
+    }
     buf_adds(out, ",\"error\":");
     error(r, out);
     member_time(out, ",\"generated_at\":", r->generated_at);

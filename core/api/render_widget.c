@@ -1,9 +1,5 @@
 #include "render_widget.h"
 #include "../http/json_out.h"
-#include "../http/json_scan.h"
-#include "../http/json_span.h"
-
-#include <json-c/json.h>
 
 static void member_id(struct buf *out, const char *name, const struct ulid *id)
 {
@@ -74,9 +70,9 @@ static void member_number(struct buf *out, const char *name, uint64_t number)
         buf_u64(out, number);
 }
 
-void render_conversation(const struct store_conversation *c, struct buf *out)
+void render_conversation_members(const struct store_conversation *c, struct buf *out)
 {
-    member_id(out, "{\"id\":", &c->id);
+    member_id(out, "\"id\":", &c->id);
     member_id(out, ",\"agent_id\":", &c->agent);
     member_id(out, ",\"visitor_id\":", &c->visitor);
     buf_adds(out, ",\"status\":\"");
@@ -98,24 +94,32 @@ void render_conversation(const struct store_conversation *c, struct buf *out)
     member_time(out, ",\"updated_at\":", c->updated_at);
     member_time(out, ",\"closed_at\":", c->closed_at);
     member_number(out, ",\"closed_by\":", c->closed_by);
+}
+
+void render_conversation(const struct store_conversation *c, struct buf *out)
+{
+    buf_adds(out, "{");
+    render_conversation_members(c, out);
     buf_adds(out, "}");
 }
 
-void render_message(const struct store_message *m, struct buf *out, size_t *result_at, size_t *result_n)
+void render_message_result(const struct store_message *m, struct buf *out)
 {
-    const size_t start = out->n;
-    member_id(out, "{\"id\":", &m->id);
-    buf_adds(out, ",\"role\":\"");
-    buf_adds(out, roles[m->role]);
-    buf_adds(out, "\",");
-    *result_at = out->n - start;
     buf_adds(out, "\"content\":");
     json_string(out, m->text);
     if (m->role == ROLE_OF_ASSISTANT) {
         member_json(out, ",\"citations\":", m->citations, "[]");
         member_bool(out, ",\"low_confidence\":", m->low_confidence);
     }
-    *result_n = out->n - start - *result_at;
+}
+
+void render_message(const struct store_message *m, struct buf *out)
+{
+    member_id(out, "{\"id\":", &m->id);
+    buf_adds(out, ",\"role\":\"");
+    buf_adds(out, roles[m->role]);
+    buf_adds(out, "\",");
+    render_message_result(m, out);
     if (m->role == ROLE_OF_VISITOR) {
         member_text(out, ",\"client_message_id\":", m->client_id);
         member_text(out, ",\"page_url\":", m->page_url);
@@ -123,26 +127,6 @@ void render_message(const struct store_message *m, struct buf *out, size_t *resu
     }
     member_time(out, ",\"created_at\":", m->created_at);
     buf_adds(out, "}");
-}
-
-/* A text with escapes is decoded, which most are not. */
-struct str render_message_text(struct str result, struct buf *room)
-{
-    enum json_verdict verdict;
-    struct str name, value, text = {NULL, 0};
-    if (!json_span_member(&result, &name, &value) || json_span_text(value, &text))
-        return text;
-    buf_reset(room);
-    buf_adds(room, "[");
-    buf_str(room, value);
-    buf_adds(room, "]");
-    struct json_object *array = json_scan_parse(buf_view(room), JSON_SCAN_DEPTH, &verdict);
-    struct json_object *string = array == NULL ? NULL : json_object_array_get_idx(array, 0);
-    buf_reset(room);
-    if (string != NULL)
-        buf_add(room, json_object_get_string(string), (size_t)json_object_get_string_len(string));
-    json_object_put(array);
-    return buf_view(room);
 }
 
 void render_note(const struct store_note *n, struct buf *out)

@@ -1,35 +1,24 @@
 /* Reading reports. Writing them: reports_change.c. */
 #include "api.h"
+#include "render.h"
 #include "../http/form.h"
 #include "../http/memo.h"
 #include "../worker.h"
 
-void api_report_add(struct parts *parts, const struct store_report *report, struct str base_url, bool with_results)
+static struct buf *report_body(struct request *r, const struct store_report *report, int status)
 {
-    const char *json = report->json.p;
-    parts_add(parts, (struct str){json, report->link_at});
-    parts_add(parts, base_url);
-    parts_add(parts, (struct str){json + report->link_at, report->results_at - report->link_at});
-    if (with_results) {
-        parts_add(parts, STR(",\"results\":"));
-        parts_add(parts, report->results.n > 0 ? report->results : STR("null"));
-    }
-    parts_add(parts, (struct str){json + report->results_at, report->json.n - report->results_at});
-}
-
-static void report_parts(struct request *r, struct parts *parts, const struct store_report *report, int status)
-{
-    parts_add(parts, STR("{\"data\":"));
-    api_report_add(parts, report, request_base_url(r), true);
-    parts_add(parts, status == 200 ? STR(",\"status\":200}") : status == 201 ? STR(",\"status\":201}") : STR(",\"status\":202}"));
+    struct buf *out = api_body(r);
+    buf_adds(out, "{\"data\":");
+    render_report(report, request_base_url(r), true, out);
+    buf_adds(out, ",\"status\":");
+    buf_u64(out, (uint64_t)status);
+    buf_adds(out, "}");
+    return out;
 }
 
 void api_report_reply(struct request *r, int status, const struct store_report *report)
 {
-    struct str at[API_REPORT_PARTS + 2];
-    struct parts parts = {.at = at};
-    report_parts(r, &parts, report, status);
-    reply_json(r, status, at, parts.count);
+    api_reply(r, status, report_body(r, report, status));
 }
 
 static void serve(struct request *r, const struct memo_report *known)
@@ -41,14 +30,16 @@ static void serve(struct request *r, const struct memo_report *known)
 static void report_found(void *arg, enum store_status status, const struct store_report *report)
 {
     struct request *r = arg;
-    struct str at[API_REPORT_PARTS + 2];
-    struct parts parts = {.at = at};
     if (status != STORE_OK) {
         reply_store_error(r, status);
         return;
     }
-    report_parts(r, &parts, report, 200);
-    serve(r, memo_report_put(r->worker->memo, r->workspace, report->id, report->version, store_snapshot_version(r->store), at, parts.count));
+    const struct buf *body = report_body(r, report, 200);
+    if (buf_ok(body))
+        serve(r, memo_report_put(r->worker->memo, r->workspace, report->id, report->version,
+                                 store_snapshot_version(r->store), buf_view(body)));
+    else
+        reply_error(r, ERR_UNAVAILABLE, NULL);
 }
 
 /* the store has moved on: is it still this version of the record? */
@@ -90,7 +81,6 @@ static void list_found(void *arg, enum store_status status, uint64_t total, cons
 {
     struct request *r = arg;
     const struct store_list_query *query = r->state;
-    struct parts parts;
     if (status == STORE_AGAIN) {
         request_later(r, list_begin);
         return;
@@ -100,13 +90,12 @@ static void list_found(void *arg, enum store_status status, uint64_t total, cons
         return;
     }
     struct str base_url = request_base_url(r);
-    api_list_begin(r, &parts, count * (API_REPORT_PARTS + 1));
-    for (size_t i = 0; i < count; ++i) {
-        if (i > 0)
-            parts_add(&parts, STR(","));
-        api_report_add(&parts, &items[i], base_url, query->with_results);
+    struct buf *out = api_list_begin(r);
+    for (size_t i = 0; i < count && out->n <= API_LIST_MAX; ++i) {
+        buf_adds(out, i == 0 ? "" : ",");
+        render_report(&items[i], base_url, query->with_results, out);
     }
-    api_list_reply(r, &parts, STR("/api/v1/reports"), query, total, count);
+    api_list_reply(r, out, STR("/api/v1/reports"), query, total, count);
 }
 
 static void list_project_found(void *arg, enum store_status status, const struct store_project *project)

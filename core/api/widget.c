@@ -63,7 +63,7 @@ struct keeping {
     widget_kept_fn *done;
 };
 
-static void message_read(void *arg, enum store_status status, const struct store_kept_message *m)
+static void message_read(void *arg, enum store_status status, const struct store_message *m)
 {
     const struct keeping *k = arg;
     if (status != STORE_OK) {
@@ -121,12 +121,12 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
 
 struct item {
     struct ulid id;
-    struct str json; /* borrowed: until the loop turns */
+    size_t at, n; /* its JSON, in the worker's body */
     bool note;
 };
 
 struct page {
-    struct request *r;
+    struct buf *texts; /* of the items; good until the reply begins */
     struct ulid conversation;
     struct item items[2 * WIDGET_MESSAGES_MAX];
     size_t count, next; /* next: the first that no piece has had yet */
@@ -134,32 +134,36 @@ struct page {
     struct str before, behind; /* of a body in pieces: what no piece has had yet */
 };
 
-static void add_message(void *arg, enum store_status status, const struct store_kept_message *m)
+static struct item *add_item(struct page *page, const struct ulid *id, size_t from)
+{
+    struct item *item = &page->items[page->count++];
+    *item = (struct item){.id = *id, .at = from, .n = page->texts->n - from};
+    return item;
+}
+
+static void add_message(void *arg, enum store_status status, const struct store_message *m)
 {
     struct page *page = arg;
     if (m == NULL) {
         page->status = status;
         return;
     }
-    page->items[page->count++] = (struct item){.id = m->id, .json = m->json};
+    size_t from = page->texts->n;
+    render_message(m, page->texts);
+    add_item(page, &m->id, from);
 }
 
 static void add_note(void *arg, enum store_status status, const struct store_note *n)
 {
     struct page *page = arg;
-    struct buf json = {0};
     if (n == NULL) {
         if (status != STORE_NOT_FOUND && (status != STORE_OK || page->status == STORE_NOT_FOUND))
             page->status = status;
         return;
     }
-    render_note(n, &json);
-    if (buf_ok(&json))
-        page->items[page->count++] =
-            (struct item){.id = n->id, .json = api_copy(page->r, buf_view(&json)), .note = true};
-    else
-        page->status = STORE_IO;
-    buf_free(&json);
+    size_t from = page->texts->n;
+    render_note(n, page->texts);
+    add_item(page, &n->id, from)->note = true;
 }
 
 static int by_id(const void *a, const void *b)
@@ -225,12 +229,12 @@ struct piece {
     bool good;
 };
 
-static void put_message(void *arg, enum store_status status, const struct store_kept_message *m)
+static void put_message(void *arg, enum store_status status, const struct store_message *m)
 {
     struct piece *piece = arg;
     piece->good = status == STORE_OK;
     if (piece->good)
-        buf_str(piece->out, m->json);
+        render_message(m, piece->out);
 }
 
 static void put_note(void *arg, enum store_status status, const struct store_note *n)
@@ -289,12 +293,12 @@ static void page_reply(struct request *r, const struct ulid *conversation, const
     struct str parts[2 * WIDGET_MESSAGES_MAX + 2 * FRAME];
     size_t count = 0;
     struct page *page = request_alloc(r, sizeof(*page));
-    page->r = r;
+    page->texts = api_body(r);
     page->conversation = *conversation;
     page->count = page->next = 0;
     if (!page_gather(r, seen_after, values, notes, page))
         return;
-    if (!buf_ok(before) || !buf_ok(behind)) {
+    if (!buf_ok(before) || !buf_ok(behind) || !buf_ok(page->texts)) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return;
     }
@@ -304,7 +308,7 @@ static void page_reply(struct request *r, const struct ulid *conversation, const
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
             parts[count++] = STR(",");
-        parts[count++] = page->items[i].json;
+        parts[count++] = (struct str){page->texts->p + page->items[i].at, page->items[i].n};
     }
     parts[count++] = page->status == STORE_OK ? STR("],\"has_more\":true") : STR("],\"has_more\":false");
     parts[count++] = buf_view(behind);

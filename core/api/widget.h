@@ -46,7 +46,7 @@ void widget_refuse(struct request *r, enum store_status status);
  * widget_kept(r, answer, id, done): read back the message ${id} of the conversation that the change in r->state was about: of a repeat, it
  * is the one the first request got, and the header says so. ${done} replies; where it cannot be read, an error is replied here.
  */
-typedef void widget_kept_fn(struct request *r, const struct store_answer *answer, const struct store_kept_message *m);
+typedef void widget_kept_fn(struct request *r, const struct store_answer *answer, const struct store_message *m);
 void widget_kept(struct request *r, const struct store_answer *answer, const struct ulid *id, widget_kept_fn *done);
 
 /* widget_replayed(r, answer): the header that says so. */

@@ -12,18 +12,21 @@
 
 /* ---- a message ---- */
 
-/* The object that tells what became of the message. */
-static void result_put(struct buf *body, const struct store_change *change, const struct store_answer *answer, struct str result)
+/* The object that tells what became of the message. ${reply}: NULL where a human has the conversation. */
+static void result_put(struct buf *body, const struct store_change *change, const struct store_answer *answer,
+                       const struct store_message *reply)
 {
-    bool human = ulid_none(&answer->second);
     widget_id(body, "{\"message_id\":", &answer->first);
     widget_id(body, ",\"answer_id\":", &answer->second);
     widget_id(body, ",\"conversation_id\":", &change->conversation);
     buf_adds(body, ",\"client_message_id\":");
     json_text(body, change->client_id);
     buf_adds(body, ",");
-    buf_str(body, human ? STR("\"content\":null,\"citations\":[],\"low_confidence\":false") : result);
-    buf_adds(body, human ? ",\"human_takeover\":true}" : ",\"human_takeover\":false}");
+    if (reply == NULL)
+        buf_adds(body, "\"content\":null,\"citations\":[],\"low_confidence\":false");
+    else
+        render_message_result(reply, body);
+    buf_adds(body, reply == NULL ? ",\"human_takeover\":true}" : ",\"human_takeover\":false}");
 }
 
 /* An answer word by word, as pages that show it while it comes take it. */
@@ -41,28 +44,17 @@ static void tokens_put(struct buf *body, struct str content)
     }
 }
 
-/* ${result} are members of an object: the words of its content, and its citations. */
-static bool answer_events(struct buf *body, struct str result)
+static void answer_events(struct buf *body, const struct store_message *reply)
 {
-    enum json_verdict verdict;
-    struct json_object *content = NULL, *citations = NULL;
-    struct buf text = {0};
-    buf_adds(&text, "{");
-    buf_str(&text, result);
-    buf_adds(&text, "}");
-    struct json_object *tree = buf_ok(&text) ? json_scan_parse(buf_view(&text), JSON_SCAN_DEPTH, &verdict) : NULL;
-    if (json_object_object_get_ex(tree, "content", &content) && json_object_object_get_ex(tree, "citations", &citations)) {
-        tokens_put(body, (struct str){json_object_get_string(content), (size_t)json_object_get_string_len(content)});
-        buf_printf(body, "event: citations\ndata: %s\n\n",
-                   json_object_to_json_string_ext(citations, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
-    }
-    json_object_put(tree);
-    buf_free(&text);
-    return tree != NULL;
+    tokens_put(body, reply->text);
+    buf_adds(body, "event: citations\ndata: ");
+    buf_str(body, reply->citations.n == 0 ? STR("[]") : reply->citations);
+    buf_adds(body, "\n\n");
 }
 
 /* Committed and whole when it starts, so nothing can go wrong on the way: it ends with done. */
-static void events_reply(struct request *r, const struct store_answer *answer, struct str result, struct buf *body)
+static void events_reply(struct request *r, const struct store_answer *answer,
+                         const struct store_message *reply, struct buf *body)
 {
     const struct store_change *change = r->state;
     widget_id(body, "event: start\ndata: {\"message_id\":", &answer->first);
@@ -70,12 +62,13 @@ static void events_reply(struct request *r, const struct store_answer *answer, s
     buf_adds(body, ",\"client_message_id\":");
     json_text(body, change->client_id);
     buf_adds(body, "}\n\n");
-    bool good = ulid_none(&answer->second) || answer_events(body, result);
+    if (reply != NULL)
+        answer_events(body, reply);
     buf_adds(body, "event: done\ndata: ");
-    result_put(body, change, answer, result);
+    result_put(body, change, answer, reply);
     buf_adds(body, "\n\n");
     struct str part = buf_view(body);
-    if (!good || !buf_ok(body)) {
+    if (!buf_ok(body)) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return;
     }
@@ -83,21 +76,22 @@ static void events_reply(struct request *r, const struct store_answer *answer, s
     reply_parts(r, 200, "text/event-stream", &part, 1);
 }
 
-static void message_body(struct request *r, const struct store_answer *answer, struct str result)
+static void message_body(struct request *r, const struct store_answer *answer,
+                         const struct store_message *reply)
 {
     struct buf body = {0};
     if ((r->route->flags & ROUTE_TEXT) != 0) {
-        events_reply(r, answer, result, &body);
+        events_reply(r, answer, reply, &body);
     } else {
-        result_put(&body, r->state, answer, result);
+        result_put(&body, r->state, answer, reply);
         widget_send(r, 200, &body);
     }
     buf_free(&body);
 }
 
-static void answered(struct request *r, const struct store_answer *answer, const struct store_kept_message *m)
+static void answered(struct request *r, const struct store_answer *answer, const struct store_message *m)
 {
-    message_body(r, answer, m->result);
+    message_body(r, answer, m);
 }
 
 static void posted(struct request *r, const struct store_answer *answer)
@@ -108,7 +102,7 @@ static void posted(struct request *r, const struct store_answer *answer)
         widget_kept(r, answer, &answer->second, answered);
     else {
         widget_replayed(r, answer);
-        message_body(r, answer, (struct str){NULL, 0});
+        message_body(r, answer, NULL);
     }
 }
 

@@ -3,6 +3,7 @@
  * down first. The visitor's secret is kept as SHA-256 only.
  */
 #include "widget.h"
+#include "render_widget.h"
 
 #include "../credential.h"
 #include "../jwt.h"
@@ -51,7 +52,7 @@ static void show_agent(void *arg, enum store_status status, const struct store_a
     if (status != STORE_OK)
         return;
     buf_adds(&shown->body, ",\"agent\":");
-    buf_str(&shown->body, agent->json);
+    render_agent(agent, &shown->body);
     widget_state(&shown->state, c);
     buf_adds(&shown->state, c->lead_captured ? ",\"lead_captured\":true" : ",\"lead_captured\":false");
     shown->cleared = c->cleared;

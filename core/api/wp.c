@@ -1,5 +1,6 @@
 /* Handshake and status of bulk sync, and what its handlers share. */
 #include "wp.h"
+#include "render_widget.h"
 
 #include "../audit/url.h"
 #include "../http/json_out.h"
@@ -70,7 +71,7 @@ static void add_agent(void *arg, enum store_status status, const struct store_ag
         return;
     }
     buf_adds(&h->body, h->any ? "," : "");
-    buf_str(&h->body, agent->json);
+    render_agent(agent, &h->body);
     h->any = true;
 }
 

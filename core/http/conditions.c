@@ -7,7 +7,6 @@
 #include "reply.h"
 #include "idempotency.h"
 #include "prefer.h"
-#include "../api/render.h"
 
 #include <endian.h>
 
@@ -44,7 +43,7 @@ bool reply_etag(struct request *r, uint64_t version)
     if (r->etag.p == NULL && (r->route->flags & ROUTE_PUBLIC) == 0) /* a second time: work in slices is at a later version by now */
         reply_token(r, H2O_TOKEN_CACHE_CONTROL,
                     r->route->auth == AUTH_JWT || r->route->auth == AUTH_WP_TOKEN ? STR("no-store") : STR("private, no-cache"));
-    r->etag = etag_format(version, RENDER_VERSION, request_alloc(r, ETAG_SIZE));
+    r->etag = etag_format(version, request_alloc(r, ETAG_SIZE));
     for (ssize_t cursor = -1; match == ETAG_MISS && token_next(r, H2O_TOKEN_IF_NONE_MATCH, &cursor, &line);)
         match = etag_none_match(line, r->etag);
     if (match == ETAG_MISS)
@@ -65,7 +64,7 @@ void request_if_match(struct request *r, struct store_change *change)
     uint64_t *versions = request_alloc(r, MATCH_MAX * sizeof(*versions));
     size_t count = 0;
     do {
-        if (!etag_versions(line, RENDER_VERSION, versions, MATCH_MAX, &count))
+        if (!etag_versions(line, versions, MATCH_MAX, &count))
             return;
     } while (header_next(r, STR("if-match"), &cursor, &line));
     if (count == 0)

@@ -1,5 +1,13 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
 #include "etag.h"
 #include "form.h"
+
+#ifndef ETAG_PROGRAM
+#define ETAG_PROGRAM PACKAGE_VERSION
+#endif
+_Static_assert(sizeof(ETAG_PROGRAM) <= ETAG_SIZE - sizeof("\"18446744073709551615--gz\""), "a tag has no room for the program's version");
 
 /* Write ${v} in decimal so that it ends before ${end}; where it begins. */
 static size_t number_before(char out[ETAG_SIZE], size_t end, uint64_t v)
@@ -11,12 +19,11 @@ static size_t number_before(char out[ETAG_SIZE], size_t end, uint64_t v)
     return end;
 }
 
-struct str etag_format(uint64_t version, unsigned renderer, char out[ETAG_SIZE])
+struct str etag_format(uint64_t version, char out[ETAG_SIZE])
 {
-    size_t at = ETAG_SIZE;
-    out[--at] = '"';
-    at = number_before(out, at, renderer);
-    out[--at] = '-';
+    static const char end[] = "-" ETAG_PROGRAM "\"";
+    size_t at = ETAG_SIZE - (sizeof(end) - 1);
+    memcpy(out + at, end, sizeof(end) - 1);
     at = number_before(out, at, version);
     out[--at] = '"';
     return (struct str){out + at, ETAG_SIZE - at};
@@ -76,17 +83,17 @@ enum etag_match etag_none_match(struct str header, struct str etag)
 }
 
 /* The version a tag of ours names. Only our own spelling counts: it is made again and compared. */
-static bool tag_version(struct str tag, unsigned renderer, uint64_t *version)
+static bool tag_version(struct str tag, uint64_t *version)
 {
     char plain_buffer[ETAG_SIZE], gzip_buffer[ETAG_SIZE];
     const char *dash = memchr(tag.p, '-', tag.n);
     if (dash == NULL || !number_parse((struct str){tag.p + 1, (size_t)(dash - tag.p) - 1}, UINT64_MAX - 1, version))
         return false;
-    struct str plain = etag_format(*version, renderer, plain_buffer);
+    struct str plain = etag_format(*version, plain_buffer);
     return str_eq(tag, plain) || str_eq(tag, etag_compressed(plain, gzip_buffer));
 }
 
-bool etag_versions(struct str header, unsigned renderer, uint64_t *versions, size_t max, size_t *count)
+bool etag_versions(struct str header, uint64_t *versions, size_t max, size_t *count)
 {
     struct str tag;
     bool weak;
@@ -94,7 +101,7 @@ bool etag_versions(struct str header, unsigned renderer, uint64_t *versions, siz
         return false;
     while (tag_next(&header, &tag, &weak)) {
         uint64_t version;
-        if (!weak && *count < max && tag_version(tag, renderer, &version))
+        if (!weak && *count < max && tag_version(tag, &version))
             versions[(*count)++] = version;
     }
     return true;

@@ -103,24 +103,17 @@ struct memo_report *memo_report(struct memo *m, uint64_t workspace, uint64_t id)
 }
 
 struct memo_report *memo_report_put(struct memo *m, uint64_t workspace, uint64_t id, uint64_t version, uint64_t seen,
-                                    const struct str *parts, size_t count)
+                                    struct str body)
 {
-    size_t size = 0;
-    for (size_t i = 0; i < count; i++)
-        size += parts[i].n;
     struct memo_report *r = place_of(m, id);
     let_go(m, r);
-    if (m->bodies + size > BODIES_MAX) {
+    if (m->bodies + body.n > BODIES_MAX) {
         r = &m->passing;
         let_go(m, r);
     } else
-        m->bodies += size;
-    char *to = h2o_mem_alloc_shared(NULL, size, NULL);
-    *r = (struct memo_report){workspace, id, version, seen, {to, size}};
-    for (size_t i = 0; i < count; i++) {
-        if (parts[i].n > 0)
-            memcpy(to, parts[i].p, parts[i].n);
-        to += parts[i].n;
-    }
+        m->bodies += body.n;
+    char *to = h2o_mem_alloc_shared(NULL, body.n, NULL);
+    memcpy(to, body.p, body.n);
+    *r = (struct memo_report){workspace, id, version, seen, {to, body.n}};
     return r;
 }

@@ -40,11 +40,11 @@ struct memo_report {
 };
 
 /*
- * memo_report(m, workspace, id): what is remembered of it, or NULL. memo_report_put: remember ${parts}, put together; what was there before
- * is let go once nobody sends it any more.
+ * memo_report(m, workspace, id): what is remembered of it, or NULL. memo_report_put: remember a copy of ${body}; what was there before is
+ * let go once nobody sends it any more.
  */
 struct memo_report *memo_report(struct memo *m, uint64_t workspace, uint64_t id);
 struct memo_report *memo_report_put(struct memo *m, uint64_t workspace, uint64_t id, uint64_t version, uint64_t seen,
-                                    const struct str *parts, size_t count);
+                                    struct str body);
 
 #endif

@@ -218,7 +218,7 @@ void reply_store_error(struct request *r, enum store_status status);
 void reply_invalid(struct request *r, const char *field, const char *message);
 
 /*
- * reply_etag(r, version): for GETs. Set the strong ETag of ${version} (an opaque record or list version; the renderer's version is added
+ * reply_etag(r, version): for GETs. Set the strong ETag of ${version} (an opaque record or list version; the program's version is added
  * here) and Cache-Control: private, no-cache (no-store for visitors; none with ROUTE_PUBLIC); where If-None-Match matches it, send 304 and
  * return true: the handler is done.
  */

@@ -1,4 +1,5 @@
 #include "stream.h"
+#include "../api/render_widget.h"
 
 #include "reply.h"
 #include "session.h"
@@ -121,7 +122,7 @@ static void put_state(struct stream *st, const struct store_conversation *c)
     st->typing = typing;
 }
 
-static void put_message(void *arg, enum store_status status, const struct store_kept_message *m)
+static void put_message(void *arg, enum store_status status, const struct store_message *m)
 {
     struct stream *st = arg;
     char id[ULID_TEXT];
@@ -135,7 +136,7 @@ static void put_message(void *arg, enum store_status status, const struct store_
     buf_adds(&st->out, "id: ");
     buf_add(&st->out, id, sizeof(id));
     buf_adds(&st->out, "\nevent: message\ndata: "); /* JSON as it is rendered has no line breaks */
-    buf_str(&st->out, m->json);
+    render_message(m, &st->out);
     buf_adds(&st->out, "\n\n");
 }
 

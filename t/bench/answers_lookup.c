@@ -14,7 +14,6 @@
 #include "store/extent.h"
 #include "store/text.h"
 
-#include "core/api/render.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -319,7 +318,7 @@ int main(int argc, char **argv)
         return 2;
     }
     const struct store_options o = {
-        .dir = argv[2], .map_size = 4ull << 30, .max_readers = 64, .mode = STORE_WRITE, .renderer = &render_records};
+        .dir = argv[2], .map_size = 4ull << 30, .max_readers = 64, .mode = STORE_WRITE};
     mkdir(argv[2], 0700);
     if (store_open(&o, &s, why, sizeof(why)) != STORE_OK) {
         fprintf(stderr, "run_answers: %s\n", why);

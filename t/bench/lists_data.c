@@ -1,13 +1,12 @@
 /*
  * The data set of t/bench/lists: `run_lists_data DATA-DIR REPORTS ROWS-FILE [graded] [one] [results=BYTES]` fills a new store as a server
- * would have, with its own renderer, and writes the same reports to ROWS-FILE for other databases: id, workspace, project, url, result,
+ * would have, and writes the same reports to ROWS-FILE for other databases: id, workspace, project, url, result,
  * score, generated_at (empty: null), separated by tabs.
  *
  * Workspace 1 has REPORTS reports, workspace 2 a tenth as many. 2,000 projects of uneven size; URLs of 40 to 120 characters made of shared
  * words and numbers; one report in ten waits for its grade, or (graded) none; (one) all are of a single project. What the checks of
  * a graded one found is `{}`, or (results=BYTES) an object of so many bytes, of which packing takes a quarter. The same seed always, so the same data.
  */
-#include "core/api/render.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,7 +220,7 @@ int main(int argc, char **argv)
     if (found.n == 0)
         buf_adds(&found, "{}");
     const struct store_options o = {
-        .dir = argv[1], .map_size = 16ull << 30, .max_readers = 256, .mode = STORE_WRITE, .renderer = &render_records};
+        .dir = argv[1], .map_size = 16ull << 30, .max_readers = 256, .mode = STORE_WRITE};
     unsigned reports = (unsigned)strtoul(argv[2], NULL, 10);
     mkdir(argv[1], 0700);
     rows = fopen(argv[3], "w");

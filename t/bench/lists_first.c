@@ -5,7 +5,6 @@
  * `run_lists_first DATA-DIR projects COUNT` makes a store of so many projects first, of a report each.
  */
 #include "bench.h"
-#include "core/api/render.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -90,7 +89,7 @@ static void open_store(const char *dir, enum store_mode mode)
 {
     char why[512];
     const struct store_options o = { /* as a worker does */
-        .dir = dir, .map_size = 16ull << 30, .max_readers = 256, .mode = mode, .sparing = mode == STORE_READ, .renderer = &render_records};
+        .dir = dir, .map_size = 16ull << 30, .max_readers = 256, .mode = mode, .sparing = mode == STORE_READ};
     if (store_open(&o, &s, why, sizeof(why)) != STORE_OK)
         die(why);
 }

@@ -4,7 +4,6 @@
  * line for each place and needle: in milliseconds of the processor the longest slice and all slices, how many there were, and the total found.
  */
 #include "bench.h"
-#include "core/api/render.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +66,7 @@ static void open_store(const char *dir, enum store_mode mode)
 {
     char why[512];
     const struct store_options o = {
-        .dir = dir, .map_size = 4ull << 30, .max_readers = 64, .mode = mode, .renderer = &render_records, .segment_rows = SEGMENT_ROWS};
+        .dir = dir, .map_size = 4ull << 30, .max_readers = 64, .mode = mode, .segment_rows = SEGMENT_ROWS};
     if (store_open(&o, &s, why, sizeof(why)) != STORE_OK)
         die(why);
 }

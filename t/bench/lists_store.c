@@ -3,7 +3,6 @@
  * FILE is a query: class|search|project|result|sort_by|sort|per_page|page. A line for each: milliseconds of the processor in all, those of
  * its longest slice, the slices, and the answer: its total and the ids, apart by spaces.
  */
-#include "core/api/render.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +106,7 @@ int main(int argc, char **argv)
     if (f == NULL)
         die("usage: run_lists_store DATA-DIR FILE");
     const struct store_options o = {
-        .dir = argv[1], .map_size = 64ull << 30, .max_readers = 256, .mode = STORE_READ, .renderer = &render_records};
+        .dir = argv[1], .map_size = 64ull << 30, .max_readers = 256, .mode = STORE_READ};
     if (store_open(&o, &s, why, sizeof(why)) != STORE_OK)
         die(why);
     while (fgets(line, sizeof(line), f) != NULL) {

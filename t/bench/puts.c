@@ -1,7 +1,6 @@
 #include "puts.h"
 
 #include "../../store/index.h"
-#include "api/render.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@ static MDB_dbi dbi[DB_COUNT];
 static struct counters_record counters;
 static uint64_t workspace, project;
 uint64_t puts_bytes;
-static struct buf json, entries; /* of the log, a record of it each commit */
+static struct buf entries; /* of the log, a record of it each commit */
 
 static void must(int rc, const char *what)
 {
@@ -39,15 +38,14 @@ static void counters_key(struct key *k)
     key_bytes(k, "c", 1);
 }
 
-/* What a report with that URL is stored as: of the real record's size, its JSON rendered by the real renderer. */
+/* What a report with that URL is stored as: of the real record's size. */
 static size_t report_value(struct str url, char *out)
 {
     const struct report_record zero = {0};
     memcpy(out, &zero, sizeof(zero));
     memcpy(out + sizeof(zero), url.p, url.n);
     memcpy(out + sizeof(zero) + url.n, PROJECT, strlen(PROJECT));
-    memcpy(out + sizeof(zero) + url.n + strlen(PROJECT), json.p, json.n);
-    return sizeof(zero) + url.n + strlen(PROJECT) + json.n;
+    return sizeof(zero) + url.n + strlen(PROJECT);
 }
 
 void puts_report(unsigned page)
@@ -95,20 +93,6 @@ void puts_begin(void)
     must(mdb_txn_begin(env, NULL, 0, &txn), "begin");
 }
 
-static void render(void)
-{
-    size_t link_at, results_at;
-    const struct store_report r = {.id = counters.report + 1,
-                                   .score = -1,
-                                   .created_at = 1760000000000,
-                                   .updated_at = 1760000000000,
-                                   .url = STR("http://shop.localhost:40000/page/00000000"),
-                                   .project_name = STR(PROJECT)};
-    render_records.report(&r, &json, &link_at, &results_at);
-    if (!buf_ok(&json))
-        must(ENOMEM, "render");
-}
-
 void puts_open(const char *dir, uint64_t number)
 {
     struct key k;
@@ -126,12 +110,10 @@ void puts_open(const char *dir, uint64_t number)
     if (mdb_get(txn, dbi[DB_BASE], &key, &v) == 0)
         memcpy(&counters, v.mv_data, sizeof(counters));
     must(mdb_txn_commit(txn), "commit");
-    render();
 }
 
 void puts_close(void)
 {
     mdb_env_close(env);
-    buf_free(&json);
     buf_free(&entries);
 }
