@@ -148,6 +148,7 @@ bool pipeline_start(struct worker *w)
 
 void pipeline_finish(struct worker *w)
 {
+    buf_free(&w->body);
     memo_free(w->memo);
     limiting_free(w->limiting);
     sessions_free(w->sessions);
