@@ -11,6 +11,7 @@
  *                                           of a look-up of a frequent word before, after, and of that sync's last transaction
  *   run_answers queries                     prints queries: a class, a tab, the words
  */
+#include "../../store/store.h"
 #include "store/extent.h"
 #include "store/text.h"
 

@@ -4,6 +4,7 @@
  * store opened anew, and (cold) with nothing of its files in memory; that takes files which no other process has open.
  * `run_lists_first DATA-DIR projects COUNT` makes a store of so many projects first, of a report each.
  */
+#include "../../store/store.h"
 #include "bench.h"
 
 #include <fcntl.h>

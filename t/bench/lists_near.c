@@ -3,6 +3,7 @@
  * each place where a search looks: the log's tail, chunks, the few rows of a small project in each of several segments, names of projects. A
  * line for each place and needle: in milliseconds of the processor the longest slice and all slices, how many there were, and the total found.
  */
+#include "../../store/store.h"
 #include "bench.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
  * its longest slice, the slices, and the answer: its total and the ids, apart by spaces.
  */
 
+#include "../../store/store.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
