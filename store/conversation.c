@@ -86,7 +86,7 @@ static bool hold(struct store_txn *t, struct store_conversation *c)
     buf_reset(&t->copy);
     buf_str(&t->copy, c->page_url);
     buf_str(&t->copy, c->claimed_name);
-    if (!buf_ok(&t->copy)) {
+    if (!buf_ok(&t->copy) || (t->copy.p == NULL && (c->page_url.n != 0 || c->claimed_name.n != 0))) {
         txn_fail(t, ENOMEM, "hold a conversation");
         return false;
     }

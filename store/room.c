@@ -17,7 +17,7 @@ struct room {
 /* ${more_pages}: as if these were taken already. Free pages are looked up where no more than ${reserves} times the reserve is behind. */
 static struct room look_room(struct store *s, uint64_t more_pages, unsigned reserves)
 {
-    enum { RESERVE_PAGES = 48 };
+    enum { RESERVE_PAGES = 96 };
     MDB_envinfo info;
     MDB_stat stat;
     MDB_txn *txn;

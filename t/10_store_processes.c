@@ -513,7 +513,7 @@ START_TEST(a_backup_gives_up_before_the_writer_runs_out_of_pages)
     char backup[64], path[128];
     int filled = 0;
     kit_dir(backup);
-    k.s = store_of(STORE_WRITE, 4 << 20, 16);
+    k.s = store_of(STORE_WRITE, 16 << 20, 16);
     ck_assert_uint_eq(kit_workspace(&k, "acme"), 1);
     ck_status(store_backup(k.s, backup, fill_meanwhile, &filled), STORE_FULL);
     ck_assert_ptr_nonnull(strstr(store_why(k.s), "given up"));

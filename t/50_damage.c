@@ -124,7 +124,11 @@ static void setup(void)
     good = read_file(text("%s/data.mdb", server->data), &good_size);
     parts = read_file(text("%s/parts.dat", server->data), &parts_size);
     /* damage must not be mistaken for what a sanitizer reports of us */
-    setenv("ASAN_OPTIONS", "handle_segv=0:handle_sigbus=0:handle_abort=0:allocator_may_return_null=1", 1);
+    setenv("ASAN_OPTIONS",
+           text("handle_segv=0:handle_sigbus=0:handle_abort=0:allocator_may_return_null=1:"
+                "abort_on_error=1:log_path=%s/asan",
+                server->dir),
+           1);
 }
 
 static void teardown(void)

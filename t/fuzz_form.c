@@ -14,8 +14,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct fields_unknown unknown;
-
 static const char *const choices[] = {"10", "25", NULL};
 static const struct field fields[] = {
     {"search", FIELD_TEXT, NULL, 0, 0, NULL},
@@ -34,7 +32,7 @@ static void must(bool so)
 
 static void links(struct str query)
 {
-    struct pagination p = {STR("http://h"), STR("/p"), query, 2, 10, 25, 10};
+    struct pagination p = {STR("http://h"), STR("/p"), query, 2, 10, 25, 10, STR("")};
     struct buf envelope = {0}, link = {0};
     pagination_render(&p, &envelope, &link);
     must(buf_ok(&envelope) && utf8_valid(buf_view(&envelope)) && utf8_valid(buf_view(&link)));
@@ -47,10 +45,16 @@ static void links(struct str query)
 static void fields_and_links(struct str in)
 {
     struct value values[FIELDS_MAX];
-    struct buf errors = {0};
+    struct fields_unknown unknown = {.count = 0};
+    struct buf errors = {0}, names = {0};
     char *scratch = malloc(in.n + (in.n == 0));
     enum fields_status status = fields_decode(fields, in, scratch, values, &unknown, &errors);
     must(utf8_valid(buf_view(&errors)));
+    if (status != FIELDS_MALFORMED) {
+        fields_unknown_errors(fields, &unknown, &names);
+        fields_unknown_list(&unknown, &names);
+        must(buf_ok(&names) && utf8_valid(buf_view(&names)));
+    }
     if (status == FIELDS_OK) {
         for (int i = 0; i < FIELDS; ++i)
             must(utf8_valid(values[i].text));
@@ -58,6 +62,7 @@ static void fields_and_links(struct str in)
         links(in);
     }
     must(status == FIELDS_MALFORMED || (errors.n > 0) == (status == FIELDS_INVALID));
+    buf_free(&names);
     buf_free(&errors);
     free(scratch);
 }
