@@ -354,7 +354,7 @@ START_TEST(conditional_and_idempotent_requests_are_described)
     const struct route *route = &routes[_i];
     /* a visitor's records have no version to match */
     bool changes_a_record = route->auth == AUTH_API_KEY && (strcmp(route->method, "PUT") == 0 || strcmp(route->method, "DELETE") == 0);
-    bool tagged = strcmp(route->method, "GET") == 0 && ((route->flags & (ROUTE_INTERNAL | ROUTE_TEXT)) == 0 || (route->flags & ROUTE_PUBLIC) != 0);
+    bool tagged = strcmp(route->method, "GET") == 0 && ((route->flags & (ROUTE_INTERNAL | ROUTE_TEXT)) == 0 || (route->flags & (ROUTE_PUBLIC | ROUTE_PAGE)) != 0);
     ck_assert_int_eq(parameter(route, "header", "Idempotency-Key") != NULL, (route->flags & ROUTE_IDEMPOTENT) != 0);
     ck_assert_int_eq(parameter(route, "header", "If-Match") != NULL, changes_a_record);
     ck_assert_int_eq(parameter(route, "header", "If-None-Match") != NULL, tagged);
@@ -389,6 +389,15 @@ START_TEST(errors_that_the_row_makes_possible_are_described)
 }
 END_TEST
 
+static const char *text_type(const struct route *route)
+{
+    if ((route->flags & ROUTE_PUBLIC) != 0)
+        return "text/javascript";
+    if ((route->flags & ROUTE_PAGE) != 0)
+        return strstr(route->path, ".css") != NULL ? "text/css" : "text/html";
+    return route->auth == AUTH_JWT ? "text/event-stream" : "text/plain";
+}
+
 /* Every answer but 304 has a body, and an error's is of the contract's shape and names the codes of its status. */
 START_TEST(answers_have_the_contracts_shape)
 {
@@ -396,8 +405,7 @@ START_TEST(answers_have_the_contracts_shape)
     {
         json *found = resolve(response);
         bool is_text = (routes[_i].flags & ROUTE_TEXT) != 0 && atoi(status) == 200;
-        const char *text_type = (routes[_i].flags & ROUTE_PUBLIC) != 0 ? "text/javascript" : routes[_i].auth == AUTH_JWT ? "text/event-stream" : "text/plain";
-        json *schema = member(member(member(found, "content"), is_text ? text_type : "application/json"), "schema");
+        json *schema = member(member(member(found, "content"), is_text ? text_type(&routes[_i]) : "application/json"), "schema");
         ck_assert_ptr_nonnull(member(member(found, "headers"), "X-Request-Id"));
         ck_assert_int_eq(schema == NULL, strcmp(status, "304") == 0);
         if (atoi(status) < 400)

@@ -136,7 +136,7 @@ static const struct {
     {"get", REPORTS, NULL, NULL, 405, "method_not_allowed", NULL},
     {"POST", "/healthz", NULL, "", 405, "method_not_allowed", NULL},
     {"DELETE", "/api/v1/openapi.json", NULL, NULL, 405, "method_not_allowed", NULL},
-    {"GET", "/", NULL, NULL, 404, "not_found", NULL},
+    {"GET", "/index.html", NULL, NULL, 404, "not_found", NULL},
     {"GET", "/api", NULL, NULL, 404, "not_found", NULL},
     {"GET", "/api/v1", NULL, NULL, 404, "not_found", NULL},
     {"GET", "/api/v1/", NULL, NULL, 404, "not_found", NULL},

@@ -2,6 +2,7 @@
 #include "widget.h"
 #include "wp.h"
 #include "../http/pagination.h"
+#include "../web/pages.h"
 
 static const char *const by_project[] = {"project", NULL};
 static const char *const by_url[] = {"url", NULL};
@@ -225,6 +226,9 @@ const struct route routes[] = {
     {"GET", "/widget.js", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_TEXT | ROUTE_PUBLIC, NULL, script_newest},
     {"GET", "/widget/{version}/widget.js", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_TEXT | ROUTE_PUBLIC, NULL, script_pinned},
     {"GET", "/api/v1/openapi.json", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, 0, NULL, platform_openapi},
+    {"GET", "/", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_home},
+    {"GET", "/docs", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_docs},
+    {"GET", "/assets/{version}/assay.css", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_stylesheet},
     {"GET", "/healthz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_healthz},
     {"GET", "/readyz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL, platform_readyz},
     {"GET", "/metrics", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL | ROUTE_PRIVATE | ROUTE_TEXT, NULL, platform_metrics},

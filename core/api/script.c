@@ -13,7 +13,7 @@
 
 void script_version_text(char out[SCRIPT_VERSION_SIZE])
 {
-    snprintf(out, SCRIPT_VERSION_SIZE, "%016" PRIx64, script_version);
+    snprintf(out, SCRIPT_VERSION_SIZE, "%016" PRIx64, script_file.version);
 }
 
 bool script_integrity(char out[SCRIPT_INTEGRITY_SIZE])
@@ -21,7 +21,7 @@ bool script_integrity(char out[SCRIPT_INTEGRITY_SIZE])
     static const char algorithm[] = "sha384-";
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned size = 0;
-    if (EVP_Digest(script_text, script_size, digest, &size, EVP_sha384(), NULL) != 1 || size != 48)
+    if (EVP_Digest(script_file.text.p, script_file.text.n, digest, &size, EVP_sha384(), NULL) != 1 || size != 48)
         return false;
     memcpy(out, algorithm, sizeof(algorithm));
     EVP_EncodeBlock((unsigned char *)out + sizeof(algorithm) - 1, digest, (int)size);
@@ -31,9 +31,8 @@ bool script_integrity(char out[SCRIPT_INTEGRITY_SIZE])
 static void serve(struct request *r, const char *cache_control)
 {
     reply_header(r, "cache-control", str_of(cache_control));
-    if (!reply_etag(r, script_version))
-        reply_fixed(r, "text/javascript; charset=utf-8", (struct str){(const char *)script_text, script_size},
-                    (struct str){(const char *)script_gzip, script_gzip_size});
+    if (!reply_etag(r, script_file.version))
+        reply_fixed(r, "text/javascript; charset=utf-8", script_file.text, script_file.gzip);
 }
 
 void script_newest(struct request *r)

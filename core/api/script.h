@@ -5,13 +5,11 @@
 #ifndef ASSAY_API_SCRIPT_H
 #define ASSAY_API_SCRIPT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../embedded.h"
 
-extern const unsigned char script_text[], script_gzip[];
-extern const size_t script_size, script_gzip_size;
-extern const uint64_t script_version; /* the first 64 bits of its SHA-256, never 0 */
+#include <stdbool.h>
+
+extern const struct embedded script_file;
 
 #define SCRIPT_VERSION_SIZE 17   /* 16 hexadecimal digits and NUL */
 #define SCRIPT_INTEGRITY_SIZE 72 /* "sha384-", 64 of base64 and NUL */

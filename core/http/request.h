@@ -42,6 +42,7 @@ enum route_flag {
     ROUTE_ERASED = 32,    /* AUTH_JWT: answers a visitor who is erased already, too */
     ROUTE_CHAT = 64,      /* AUTH_JWT: not for a visitor whose agent wants a lead first, and has none of it */
     ROUTE_PUBLIC = 128,   /* the same for everybody: pages of any origin may read it, and the handler says how long it is kept */
+    ROUTE_PAGE = 256, /* for people: the handler says how long it is kept, and pages of other origins cannot read it */
 };
 
 /* Fields of a query (BODY_NONE), of a form, or the members of an object, where null counts as not sent (BODY_FIELDS). */
@@ -219,8 +220,8 @@ void reply_invalid(struct request *r, const char *field, const char *message);
 
 /*
  * reply_etag(r, version): for GETs. Set the strong ETag of ${version} (an opaque record or list version; the program's version is added
- * here) and Cache-Control: private, no-cache (no-store for visitors; none with ROUTE_PUBLIC); where If-None-Match matches it, send 304 and
- * return true: the handler is done.
+ * here) and Cache-Control: private, no-cache (no-store for visitors; none with ROUTE_PUBLIC or ROUTE_PAGE); where If-None-Match matches it,
+ * send 304 and return true: the handler is done.
  */
 bool reply_etag(struct request *r, uint64_t version);
 

@@ -1,0 +1,44 @@
+/* GET / and /docs, and the stylesheet by its version, for ever or 404. */
+#include "pages.h"
+
+#include <inttypes.h>
+
+static void serve(struct request *r, const char *type, const struct embedded *file,
+                  const char *cache_control)
+{
+    reply_header(r, "cache-control", str_of(cache_control));
+    if (!reply_etag(r, file->version))
+        reply_fixed(r, type, file->text, file->gzip);
+}
+
+static void serve_page(struct request *r, const struct embedded *page)
+{
+    static const struct str policy = STR(
+        "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'");
+    reply_header(r, "content-security-policy", policy);
+    reply_header(r, "referrer-policy", STR("same-origin"));
+    reply_header(r, "cross-origin-opener-policy", STR("same-origin"));
+    serve(r, "text/html; charset=utf-8", page, "public, max-age=300");
+}
+
+void pages_home(struct request *r)
+{
+    serve_page(r, &web_home);
+}
+
+void pages_docs(struct request *r)
+{
+    serve_page(r, &web_docs);
+}
+
+void pages_stylesheet(struct request *r)
+{
+    if (str_eq(r->args[0], request_printf(r, "%016" PRIx64, web_stylesheet.version))) {
+        serve(r, "text/css; charset=utf-8", &web_stylesheet, "public, max-age=31536000, immutable");
+        return;
+    }
+    reply_header(r, "cache-control", STR("no-store"));
+    reply_error(r, ERR_NOT_FOUND,
+                "This server has another version of the stylesheet: load the page again.");
+}
