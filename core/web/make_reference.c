@@ -414,7 +414,9 @@ static void field_rows(json *given, const char *prefix, bool of_body, unsigned d
          *all = variants(schema);
     if (properties != NULL) {
         json_object_object_foreach(properties, name, property)
+        {
             one_field(schema, name, property, prefix, of_body, depth);
+        }
     }
     char *items = strndup(prefix, strlen(prefix) - (*prefix != '\0'));
     below(member(schema, "items"), items, "[].", of_body, depth);
