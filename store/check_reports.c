@@ -22,7 +22,7 @@ static void check_row(struct check *c, const struct store_report *r)
         check_say(c, "report %llu is missing in the index of its workspace", LL(r->id));
     else if (row.project != r->project || row.class != class_of(r->result, r->status) || row.score != r->score || row.date != r->generated_at ||
              !str_eq(row.url, r->url))
-        check_say(c, "the index has report %llu with another project, result, score, date or URL", LL(r->id));
+        check_say(c, "the index has report %llu with another project, result, status, score, date or URL", LL(r->id));
 }
 
 static void check_belongings(struct check *c, const struct store_report *r)

@@ -289,17 +289,6 @@ static bool conversation_load(struct store_txn *t, const struct ulid *id, struct
     return hold(t, out);
 }
 
-void conversation_recount(struct store_txn *t, const struct ulid *id, const struct ulid *last, uint64_t messages)
-{
-    struct store_conversation c;
-    if (!conversation_load(t, id, &c) || (c.messages == messages && ulid_eq(&c.last, last)))
-        return;
-    c.last = *last;
-    c.messages = messages;
-    c.version++;
-    conversation_put(t, &c);
-}
-
 /* Its messages and notes, and what was done once in it; true when nothing of that is left. */
 static bool remove_messages(struct store_txn *t, struct store_conversation *c, uint64_t *left)
 {

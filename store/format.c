@@ -8,7 +8,7 @@ static void format_key(struct key *k)
     key_bytes(k, "f", 1);
 }
 
-enum store_status format_read(struct store *s, MDB_txn *txn, struct format_record *out)
+static enum store_status format_read(struct store *s, MDB_txn *txn, struct format_record *out)
 {
     struct key k;
     MDB_val v;
@@ -44,12 +44,12 @@ static enum store_status look(struct store *s, MDB_txn *txn, char *why, size_t w
         snprintf(why, why_size, "%s", s->why);
         return status;
     }
-    if (f.format == STORE_FORMAT_VERSION)
+    if (f.format == STORE_FORMAT_VERSION && f.layout == STORE_LAYOUT)
         return STORE_OK;
     snprintf(why, why_size,
-             "%s: data.mdb has format %u, but this version of Assay reads only format %d: "
+             "%s: data.mdb has format %u.%u, but this version of Assay reads only format %d.%d: "
              "use the version of Assay that wrote it",
-             s->dir, f.format, STORE_FORMAT_VERSION);
+             s->dir, f.format, f.layout, STORE_FORMAT_VERSION, STORE_LAYOUT);
     return STORE_OTHER_FORMAT;
 }
 
@@ -74,7 +74,7 @@ enum store_status format_look(struct store *s, char *why, size_t why_size)
 static enum store_status make(struct store *s)
 {
     MDB_txn *txn;
-    struct format_record f = {.format = STORE_FORMAT_VERSION};
+    struct format_record f = {.format = STORE_FORMAT_VERSION, .layout = STORE_LAYOUT};
     struct counters_record counters = {0};
     struct key k;
     int rc = mdb_txn_begin(s->env, NULL, 0, &txn);

@@ -8,7 +8,7 @@
  * does not grow with what is there.
  *
  * The log of a workspace has what happened since its segments were made: a report came (with all that lists need of it), has another
- * grade, or went. Each record says how much the log has held since its beginning, so its length is known from its last record.
+ * grade or status, or went. Each record says how much the log has held since its beginning, so its length is known from its last record.
  *
  * A segment (segment.h) is up to 65,536 reports of a workspace, in the order of their ids, and never changes: columns, orders and a
  * filter for searches. What may change (grades, deaths) is a part of its own, so that grading again rewrites a tenth. Segments of a

@@ -440,7 +440,4 @@ void synced_write_back(struct store_txn *t);
 enum store_status format_look(struct store *s, char *why, size_t why_size);
 enum store_status format_make(struct store *s, char *why, size_t why_size);
 
-/* format_read(s, txn, out), format_write(t, f): the store's own record; of another format only ${out}->format means something. */
-enum store_status format_read(struct store *s, MDB_txn *txn, struct format_record *out);
-
 #endif

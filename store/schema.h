@@ -96,15 +96,10 @@ struct key {
     uint8_t b[KEY_MAX_BYTES];
 };
 
-static inline void key_tag(struct key *k, uint8_t tag)
-{
-    k->b[0] = tag;
-    k->n = 1;
-}
-
 static inline void key_space(struct key *k, enum space space)
 {
-    key_tag(k, schema_space_tag[space]);
+    k->b[0] = schema_space_tag[space];
+    k->n = 1;
 }
 
 static inline void key_u64(struct key *k, uint64_t v)
@@ -159,7 +154,7 @@ static inline uint64_t counts_sum(const struct counts *c)
 }
 
 struct PACKED format_record {
-    uint32_t format;
+    uint32_t format, layout;
 };
 
 struct PACKED rating_record {

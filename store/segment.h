@@ -6,7 +6,7 @@
  *
  *   fixed     ids, projects and their rows, the order of URLs
  *   chunks    the URLs, and what searching them takes: chunk.h
- *   moving    dates and scores with their orders, classes; replaced as a whole where the log changed many of them
+ *   moving    dates and scores with their orders, results, statuses; replaced as a whole where the log changed many of them
  *
  * An order is two permutations: from rank to row, and from row to rank.
  */

@@ -21,6 +21,7 @@
 #ifndef STORE_FORMAT_VERSION
 #define STORE_FORMAT_VERSION 1
 #endif
+#define STORE_LAYOUT 1 /* of the records within an unreleased format: one more with each change */
 
 enum store_status {
     STORE_OK,

@@ -79,8 +79,6 @@ enum store_status conversation_read(struct store *s, MDB_txn *txn, const struct 
  */
 enum store_status conversation_open(struct store_txn *t, const struct store_change *c, struct store_conversation *out);
 void conversation_write(struct store_txn *t, enum conversation_status old_status, struct store_conversation *c);
-/* conversation_recount(t, id, last, messages): that is its newest message, and so many there are. */
-void conversation_recount(struct store_txn *t, const struct ulid *id, const struct ulid *last, uint64_t messages);
 /* conversation_remove(t, id, left): its messages, then itself, at most *left records. */
 void conversation_remove(struct store_txn *t, const struct ulid *id, uint64_t *left);
 /* listed_everywhere(t, put, kind, workspace, agent, visitor, id): its entries of class 0 in all three scopes, put or taken away. */

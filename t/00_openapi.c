@@ -380,7 +380,7 @@ START_TEST(errors_that_the_row_makes_possible_are_described)
         {"406", (route->flags & ROUTE_TEXT) == 0},
         {"413", route->body != BODY_NONE},
         {"415", route->body != BODY_NONE},
-        {"422", route->fields != NULL},
+        {"422", route->fields != NULL || route->auth != AUTH_NONE}, /* handling=strict */
         {"429", route->limiter != LIMITER_NONE},
         {"500", true},
     };

@@ -282,14 +282,14 @@ static const struct {
     uint32_t record[16];
     size_t n;
 } others[] = {
-    {{STORE_FORMAT_VERSION + 1, 1}, 20}, {{STORE_FORMAT_VERSION + 1, 1}, 64}, {{STORE_FORMAT_VERSION - 1, 1}, 20}, {{UINT32_MAX}, 4},
+    {{STORE_FORMAT_VERSION + 1, 1}, 20}, {{STORE_FORMAT_VERSION + 1, 1}, 64}, {{STORE_FORMAT_VERSION - 1, 1}, 20}, {{UINT32_MAX}, 4}, {{STORE_FORMAT_VERSION, STORE_LAYOUT + 1}, 8},
 };
 
 static const char *refusal(int row)
 {
     static char text[128];
-    snprintf(text, sizeof(text), "has format %u, but this version of Assay reads only format %d: use the version of Assay that wrote it",
-             others[row].record[0], STORE_FORMAT_VERSION);
+    snprintf(text, sizeof(text), "has format %u.%u, but this version of Assay reads only format %d.%d: use the version of Assay that wrote it",
+             others[row].record[0], others[row].record[1], STORE_FORMAT_VERSION, STORE_LAYOUT);
     return text;
 }
 

@@ -253,8 +253,8 @@ static void set_format(uint32_t format)
 /* Server, commands, check and restore say what is wrong, where, and what to do. */
 START_TEST(a_store_of_another_format_is_refused_and_left_alone)
 {
-    const char *said = text("has format %d, but this version of Assay reads only format %d: use the version of Assay that wrote it",
-                            STORE_FORMAT_VERSION + 1, STORE_FORMAT_VERSION);
+    const char *said = text("has format %d.%d, but this version of Assay reads only format %d.%d: use the version of Assay that wrote it",
+                            STORE_FORMAT_VERSION + 1, STORE_LAYOUT, STORE_FORMAT_VERSION, STORE_LAYOUT);
     server_start(server);
     server_stop(server);
     char *backup = text("%s/backup", server->dir), *data = server->data;

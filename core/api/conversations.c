@@ -6,8 +6,6 @@
 #include "../http/json_out.h"
 #include "../http/time_in.h"
 
-#include <inttypes.h>
-
 /* ---- lists ---- */
 
 #define LIST_BYTES (API_LIST_MAX - 1024) /* of rows; what is left is for what stands around them */

@@ -121,12 +121,13 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
 
 struct item {
     struct ulid id;
-    size_t at, n; /* its JSON, in the worker's body */
+    size_t at, n; /* its JSON, in the page's texts, unless they are too large to be kept */
     bool note;
 };
 
 struct page {
     struct buf *texts; /* of the items; good until the reply begins */
+    bool large;        /* they are not kept: the pieces of the body are rendered as they are taken */
     struct ulid conversation;
     struct item items[2 * WIDGET_MESSAGES_MAX];
     size_t count, next; /* next: the first that no piece has had yet */
@@ -138,6 +139,10 @@ static struct item *add_item(struct page *page, const struct ulid *id, size_t fr
 {
     struct item *item = &page->items[page->count++];
     *item = (struct item){.id = *id, .at = from, .n = page->texts->n - from};
+    if (page->texts->n > WHOLE_MAX) {
+        page->large = true;
+        page->texts->n = 0;
+    }
     return item;
 }
 
@@ -277,7 +282,7 @@ static void page_send(struct request *r, struct page *page, const struct str *pa
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         bytes += parts[i].n;
-    if (bytes <= WHOLE_MAX) {
+    if (bytes <= WHOLE_MAX && !page->large) {
         reply_json(r, 200, parts, count);
         return;
     }
@@ -294,6 +299,7 @@ static void page_reply(struct request *r, const struct ulid *conversation, const
     size_t count = 0;
     struct page *page = request_alloc(r, sizeof(*page));
     page->texts = api_body(r);
+    page->large = false;
     page->conversation = *conversation;
     page->count = page->next = 0;
     if (!page_gather(r, seen_after, values, notes, page))
@@ -308,7 +314,7 @@ static void page_reply(struct request *r, const struct ulid *conversation, const
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
             parts[count++] = STR(",");
-        parts[count++] = (struct str){page->texts->p + page->items[i].at, page->items[i].n};
+        parts[count++] = (struct str){page->large ? NULL : page->texts->p + page->items[i].at, page->items[i].n};
     }
     parts[count++] = page->status == STORE_OK ? STR("],\"has_more\":true") : STR("],\"has_more\":false");
     parts[count++] = buf_view(behind);

@@ -26,6 +26,12 @@ static char *scratch_for(struct request *r, struct str encoded)
     return escaped ? request_alloc(r, encoded.n) : NULL;
 }
 
+/* What is the same for everybody takes no parameters, and refuses none. */
+static bool may_refuse(const struct route *route)
+{
+    return route->fields != NULL || route->auth != AUTH_NONE;
+}
+
 /* Keep what is unknown, or refuse it where the caller wants that. */
 static enum fields_status judge_unknown(struct request *r, const struct field *fields,
                                         const struct fields_unknown *unknown,
@@ -33,7 +39,7 @@ static enum fields_status judge_unknown(struct request *r, const struct field *f
 {
     if (unknown->count == 0 || status == FIELDS_MALFORMED)
         return status;
-    if (request_is_strict(r)) {
+    if (may_refuse(r->route) && request_is_strict(r)) {
         reply_header(r, "preference-applied", STR("handling=strict"));
         fields_unknown_errors(fields, unknown, errors);
         return FIELDS_INVALID;

@@ -15,7 +15,7 @@
 #define BUCKETS 4096
 /* of one part, which ends with the message that reaches either; what is left comes with the next */
 #define PART_MESSAGES 20
-#define PART_BYTES (32u << 10)
+#define PART_BYTES (32u << 10) /* of their texts, before JSON escapes them */
 #define TICK_MS 100
 #define JUDGE_US 2000 /* for looking at tokens, a turn of the loop */
 

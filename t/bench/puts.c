@@ -64,7 +64,7 @@ void puts_report(unsigned page)
     put(DB_BASE, &k, &job, sizeof(job));
 }
 
-/* What changes once a commit: the workspace, the project with its JSON, the counters, and the channel with the answers of the whole batch. */
+/* What changes once a commit: the workspace, the project, the counters, and the channel with the answers of the whole batch. */
 void puts_commit(size_t batch)
 {
     static const struct workspace_record w;
@@ -76,7 +76,7 @@ void puts_commit(size_t batch)
     key_id(&k, SPACE_WORKSPACE, workspace);
     put(DB_BASE, &k, value, sizeof(w) + strlen("w1"));
     key_id(&k, SPACE_PROJECT, project);
-    put(DB_BASE, &k, value, sizeof(p) + strlen(PROJECT) + 160);
+    put(DB_BASE, &k, value, sizeof(p) + strlen(PROJECT));
     key_id(&k, SPACE_LOG, workspace);
     key_u64(&k, counters.report);
     put(DB_LIST, &k, entries.p, entries.n);
