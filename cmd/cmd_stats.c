@@ -57,8 +57,8 @@ static void show(const struct scoreboard *board, bool json)
              "pages;\n"
              "streams: event streams among the connections; pending: a worker's held requests, the writer's jobs, an auditor's running pages;\n"
              "upkeep: records that the writer has left to rate, purge or merge in the background;\n"
-             "stretch: microseconds, by the clock and of the processor, that the longest list held its worker's loop without a break, and\n"
-             "that the longest slice of work in the background held the writer.");
+             "stretch: the longest turn of a worker's event loop without its wait, and the writer's longest transaction of background work,\n"
+             "in microseconds: us of wall time (of a worker to within 1 ms), cpu_us of CPU time.");
     fflush(stdout);
 }
 

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #ifndef SLICE_US
 #define SLICE_US 2000
@@ -18,13 +17,6 @@ struct later {
     request_fn *work;
 };
 
-static uint64_t clock_us(clockid_t clock)
-{
-    struct timespec ts;
-    clock_gettime(clock, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
 /* a page that came from the disk counts as much as so many that lay in memory, where this process had not looked at them yet */
 #ifndef FAULTS_A_READ
 #define FAULTS_A_READ 64
@@ -36,29 +28,19 @@ static long faults(void)
     return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_majflt * FAULTS_A_READ + usage.ru_minflt : 0;
 }
 
-static void note_longest(_Atomic uint64_t *longest, uint64_t us)
-{
-    if (us > score_get(*longest))
-        score_set(*longest, us);
-}
-
 /* The request may be gone when its work has been done. */
 void request_slice(struct request *r, request_fn *work)
 {
-    struct score *score = r->worker->process->score;
-    uint64_t began = clock_us(CLOCK_MONOTONIC), cpu = clock_us(CLOCK_THREAD_CPUTIME_ID);
     r->slice_faults = faults();
     unsigned doublings = r->slices++ / SLICES_PATIENT;
-    r->slice_until_us = began + ((uint64_t)SLICE_US << (doublings < 10 ? doublings : 10));
+    r->slice_until_us = clock_mono_us() + ((uint64_t)SLICE_US << (doublings < 10 ? doublings : 10));
     work(r);
-    note_longest(&score->stretch_us, clock_us(CLOCK_MONOTONIC) - began);
-    note_longest(&score->stretch_cpu_us, clock_us(CLOCK_THREAD_CPUTIME_ID) - cpu);
 }
 
 bool request_pause(void *arg)
 {
     const struct request *r = arg;
-    return clock_us(CLOCK_MONOTONIC) >= r->slice_until_us;
+    return clock_mono_us() >= r->slice_until_us;
 }
 
 bool request_waited(void *arg)

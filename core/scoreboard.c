@@ -151,23 +151,41 @@ const char *phase_name(enum phase phase)
     return (size_t)phase < sizeof(names) / sizeof(names[0]) ? names[phase] : "unknown";
 }
 
-uint64_t clock_mono_ms(void)
+static struct timespec clock_of(clockid_t clock)
 {
     struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(clock, &ts);
+    return ts;
+}
+
+static uint64_t us_of(struct timespec ts)
+{
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+uint64_t clock_mono_ms(void)
+{
+    struct timespec ts = clock_of(CLOCK_MONOTONIC);
     return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
 uint64_t clock_mono_us(void)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+    return us_of(clock_of(CLOCK_MONOTONIC));
+}
+
+uint64_t clock_thread_us(void)
+{
+    return us_of(clock_of(CLOCK_THREAD_CPUTIME_ID));
+}
+
+int64_t clock_wall_us(void)
+{
+    return (int64_t)us_of(clock_of(CLOCK_REALTIME));
 }
 
 int64_t clock_wall_ms(void)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
+    struct timespec ts = clock_of(CLOCK_REALTIME);
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }

@@ -36,10 +36,7 @@ struct score {
     _Atomic uint64_t batches;       /* writer: commits; auditor: pages that failed */
     _Atomic uint64_t pending;       /* worker: held requests; writer: queued jobs; auditor: pages running */
     _Atomic uint64_t upkeep;        /* writer: records left of what it does in the background */
-    /*
-     * worker: the longest that one request's work held its loop; writer: the longest slice of work in the background, to its commit. By the
-     * clock, and of the processor.
-     */
+    /* worker: the longest turn of its loop (loop_time.h); writer: the longest transaction of background work. Wall time, CPU time. */
     _Atomic uint64_t stretch_us, stretch_cpu_us;
     _Atomic uint32_t slots;         /* worker slots whose sockets it has a copy of: the first */
     _Atomic uint32_t streams;       /* worker: event streams that are open */
@@ -96,14 +93,23 @@ bool scoreboard_writer_there(const struct scoreboard *sb);
 const char *role_name(enum role role);
 const char *phase_name(enum phase phase);
 
-/* clock_mono_ms(), clock_mono_us(), clock_wall_ms(): the two clocks of core. */
+/* clock_mono_*(), clock_wall_*(): the two clocks of core; clock_thread_us(): CPU time of the calling thread, a system call. */
 uint64_t clock_mono_ms(void);
 uint64_t clock_mono_us(void);
 int64_t clock_wall_ms(void);
+int64_t clock_wall_us(void);
+uint64_t clock_thread_us(void);
 
 /* score_set(member, value), score_get(member): relaxed stores and loads; nothing orders on them. */
 #define score_set(member, value) atomic_store_explicit(&(member), (value), memory_order_relaxed)
 #define score_get(member) atomic_load_explicit(&(member), memory_order_relaxed)
 #define score_add(member, value) atomic_fetch_add_explicit(&(member), (value), memory_order_relaxed)
+
+/* score_raise(member, value): keep the largest; for the only process that writes it. */
+static inline void score_raise(_Atomic uint64_t *member, uint64_t value)
+{
+    if (value > score_get(*member))
+        score_set(*member, value);
+}
 
 #endif

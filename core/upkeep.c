@@ -5,7 +5,6 @@
 
 #include <poll.h>
 #include <string.h>
-#include <time.h>
 
 #define PURGE_HOLD_US 3000 /* that work in the background should hold a transaction, beside what a commit of next to nothing takes */
 #define PURGE_WORK_US 1500 /* of them, before the commit */
@@ -172,19 +171,10 @@ static void look_ahead(struct writer *w)
 static void note_hold(struct writer *w, uint64_t us, uint64_t cpu_us)
 {
     struct score *score = w->process->score;
-    if (us > score_get(score->stretch_us))
-        score_set(score->stretch_us, us);
-    if (cpu_us > score_get(score->stretch_cpu_us))
-        score_set(score->stretch_cpu_us, cpu_us);
+    score_raise(&score->stretch_us, us);
+    score_raise(&score->stretch_cpu_us, cpu_us);
     w->purge_slice = slice_next(w->purge_slice, us, w->small_commit_us + PURGE_HOLD_US);
     w->rest_until_us = us > PURGE_LONG_US ? clock_mono_us() + us : 0;
-}
-
-static uint64_t cpu_us(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
 static uint64_t rest_us(struct writer *w)
@@ -230,9 +220,9 @@ void upkeep_step(struct writer *w)
     w->yields = 0;
     if (w->batch_count == 0)
         return;
-    uint64_t began = clock_mono_us(), cpu = cpu_us();
+    uint64_t began = clock_mono_us(), cpu = clock_thread_us();
     batch_apply(w);
-    note_hold(w, clock_mono_us() - began, cpu_us() - cpu);
+    note_hold(w, clock_mono_us() - began, clock_thread_us() - cpu);
 }
 
 /* what goes on in the background: on the scoreboard, and in the log when it begins, every few seconds, and at its end */

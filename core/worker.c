@@ -156,6 +156,7 @@ static void turn(struct worker *w)
     struct score *score = w->process->score;
     process_beat(w->process);
     score_set(score->busy_since_ms, 0);
+    loop_time_turn(&w->loop_time, score, h2o_now(w->ctx.loop)); /* the one that ends here */
     if (h2o_evloop_run(w->ctx.loop, wait_ms(w)) != 0 && errno != EINTR)
         log_error("epoll: %s", strerror(errno));
     w->sent = false;
@@ -215,6 +216,7 @@ int worker_run(struct process *p)
     static struct worker w; /* libh2o keeps pointers into it */
     start(&w, p);
     process_phase(p, PHASE_WAITING);
+    loop_time_start(&w.loop_time);
     while (!w.draining || doors_connections(w.doors) > 0) {
         begin_serving(&w);
         turn(&w);

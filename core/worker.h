@@ -5,6 +5,7 @@
 #ifndef ASSAY_WORKER_H
 #define ASSAY_WORKER_H
 
+#include "loop_time.h"
 #include "process.h"
 #include "../store/store.h"
 
@@ -37,6 +38,7 @@ struct worker {
     struct link *link;     /* to the writer */
     struct away *hasher;   /* password hashes */
     struct away *reader;   /* what shops send */
+    struct loop_time loop_time;
     struct later *later;   /* requests that go on in later turns, the first of them */
     bool going_on;         /* one of them does */
     struct turns turns;    /* of large batches */

@@ -1,5 +1,5 @@
 /*
- * Requests whose work is cut into slices: their order, their length, and what is told of it.
+ * Requests whose work is cut into slices: their order and their length.
  */
 #include "00_store_kit.h"
 
@@ -9,9 +9,7 @@
 #include <string.h>
 
 static struct kit k;
-static struct score score;
-static struct process process = {.score = &score};
-static struct worker worker = {.process = &process};
+static struct worker worker;
 static char order[64];
 
 /* where memory is short, which it is not here */
@@ -92,26 +90,6 @@ START_TEST(work_that_does_not_end_gets_longer_slices)
 }
 END_TEST
 
-static void spin(struct request *r)
-{
-    while (!request_pause(r))
-        ;
-}
-
-START_TEST(the_longest_slice_is_told)
-{
-    struct job job = {'a', 1};
-    struct request r = {.worker = &worker, .state = &job};
-    request_slice(&r, spin);
-    uint64_t us = score_get(score.stretch_us);
-    ck_assert_uint_ge(us, 2000);
-    ck_assert_uint_gt(score_get(score.stretch_cpu_us), 0);
-    r.slices = 0;
-    request_slice(&r, work); /* a shorter one changes nothing */
-    ck_assert_uint_eq(score_get(score.stretch_us), us);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("later");
@@ -119,7 +97,6 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, what_goes_on_goes_on_to_its_end_and_the_next_is_who_asked_first);
     tcase_add_test(tc, work_that_does_not_end_gets_longer_slices);
-    tcase_add_test(tc, the_longest_slice_is_told);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -588,7 +588,7 @@ START_TEST(stats_show_every_process)
     struct json_object *all = assay_list(server, "stats", NULL);
     ck_assert_uint_eq(json_object_array_length(all), 4);
     ck_assert_ptr_nonnull(record_find(all, "process", "auditor"));
-    uint64_t longest = 0; /* that a list held its worker; some worker had one */
+    uint64_t longest = 0; /* turn of a worker; some worker had one */
     for (size_t i = 0; i < json_object_array_length(all); i++) {
         struct json_object *row = json_object_array_get_idx(all, i);
         if (strcmp(json_object_get_string(json_object_object_get(row, "process")), "worker") == 0 &&

@@ -1,0 +1,109 @@
+/*
+ * The longest stretch of a worker's loop: CPU time of its turns, wall time since epoll returned.
+ */
+#include "loop_time.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SPIN_US 3000
+#define SLEEP_US 30000
+
+static struct loop_time t;
+static struct score score;
+
+static void setup(void)
+{
+    score = (struct score){0};
+    loop_time_start(&t);
+}
+
+static void spin(uint64_t us)
+{
+    uint64_t until = clock_thread_us() + us;
+    while (clock_thread_us() < until)
+        ;
+}
+
+static void turn_ends(uint64_t polled_ms)
+{
+    loop_time_turn(&t, &score, polled_ms);
+}
+
+static uint64_t now_ms(void)
+{
+    return (uint64_t)clock_wall_ms();
+}
+
+START_TEST(the_longest_turn_is_told)
+{
+    uint64_t polled = now_ms();
+    spin(SPIN_US);
+    turn_ends(polled);
+    uint64_t us = score_get(score.stretch_us), cpu_us = score_get(score.stretch_cpu_us);
+    ck_assert_uint_ge(cpu_us, SPIN_US);
+    ck_assert_uint_ge(us, cpu_us);
+    polled = now_ms();
+    spin(SPIN_US / 10); /* a shorter one changes nothing */
+    turn_ends(polled);
+    ck_assert_uint_eq(score_get(score.stretch_us), us);
+    ck_assert_uint_eq(score_get(score.stretch_cpu_us), cpu_us);
+}
+END_TEST
+
+START_TEST(waiting_in_epoll_does_not_count)
+{
+    usleep(SLEEP_US);
+    turn_ends(now_ms());
+    ck_assert_uint_lt(score_get(score.stretch_cpu_us), SLEEP_US / 2);
+    ck_assert_uint_eq(score_get(score.stretch_us), score_get(score.stretch_cpu_us));
+}
+END_TEST
+
+START_TEST(waiting_in_a_turn_counts_as_wall_time)
+{
+    uint64_t polled = now_ms();
+    usleep(SLEEP_US);
+    turn_ends(polled);
+    ck_assert_uint_lt(score_get(score.stretch_cpu_us), SLEEP_US / 2);
+    ck_assert_uint_ge(score_get(score.stretch_us), SLEEP_US - 1000);
+}
+END_TEST
+
+START_TEST(a_wall_clock_that_was_set_is_no_stretch)
+{
+    static const int64_t set_ms[] = {-3600000, 3600000};
+    usleep(SLEEP_US);
+    turn_ends((uint64_t)(clock_wall_ms() + set_ms[_i]));
+    ck_assert_uint_lt(score_get(score.stretch_us), SLEEP_US / 2);
+}
+END_TEST
+
+START_TEST(short_turns_are_told_together)
+{
+    for (int i = 0; i < 100; i++) {
+        spin(LOOP_TIME_US / 10);
+        turn_ends(now_ms());
+    }
+    ck_assert_uint_gt(score_get(score.stretch_cpu_us), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("loop_time");
+    TCase *tc = tcase_create("loop_time");
+    tcase_add_checked_fixture(tc, setup, NULL);
+    tcase_add_test(tc, the_longest_turn_is_told);
+    tcase_add_test(tc, waiting_in_epoll_does_not_count);
+    tcase_add_test(tc, waiting_in_a_turn_counts_as_wall_time);
+    tcase_add_loop_test(tc, a_wall_clock_that_was_set_is_no_stretch, 0, 2);
+    tcase_add_test(tc, short_turns_are_told_together);
+    suite_add_tcase(s, tc);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
