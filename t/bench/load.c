@@ -8,6 +8,8 @@
  *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE each WORDS
  *                                                       the same; each connection sends another line of the file WORDS where the request has
  *                                                       the first one; all are of one length
+ *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE cycle WORDS
+ *                                                       the same, but each request has the next line, whichever connection sends it
  *   run_load PORT RATE pace SECONDS REQUEST-FILE            RATE requests a second, each at its time whether the one before was late or not,
  *                                                           over one connection; prints: median and 99th percentile of the time from when each
  *                                                           was due to its answer, in microseconds, how many answers, and the 90th percentile
@@ -44,6 +46,7 @@ static struct {
     char text[65536]; /* lines */
     size_t size;      /* of one, without its end */
     size_t count;
+    bool cycle; /* each request has the next one */
 } words;
 
 static struct request usual, other;
@@ -66,6 +69,8 @@ static void ask(struct client *c)
     if (r->number_at != NULL) {
         put_number(r->number_at, bench_page(number++));
     }
+    if (words.cycle)
+        c->word = words.text + asked++ % words.count * (words.size + 1);
     if (c->word != NULL && r->word_at != NULL)
         memcpy(r->word_at, c->word, words.size);
     if (write(c->fd, r->bytes, r->size) != (ssize_t)r->size)
@@ -178,7 +183,7 @@ static void read_words(const char *path)
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fprintf(stderr, "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE [OTHER-FILE EVERY | each WORDS] | PORT RATE pace SECONDS REQUEST-FILE | PORT CONNECTIONS hold\n");
+        fprintf(stderr, "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE [OTHER-FILE EVERY | each WORDS | cycle WORDS] | PORT RATE pace SECONDS REQUEST-FILE | PORT CONNECTIONS hold\n");
         return 2;
     }
     port = (uint16_t)atoi(argv[1]);
@@ -190,7 +195,8 @@ int main(int argc, char **argv)
         return pace(strtod(argv[2], NULL), strtod(argv[4], NULL));
     }
     read_request(&usual, argv[4]);
-    if (argc > 6 && strcmp(argv[5], "each") == 0) {
+    words.cycle = argc > 6 && strcmp(argv[5], "cycle") == 0;
+    if (words.cycle || (argc > 6 && strcmp(argv[5], "each") == 0)) {
         read_words(argv[6]);
     } else if (argc > 6) {
         read_request(&other, argv[5]);
