@@ -75,26 +75,11 @@ static struct str pack(struct store_txn *t, struct str json)
     return (struct str){to, 1 + n};
 }
 
-/* One unpacked value, kept for as long as the snapshot. */
+/* A value that is unpacked, or joined of its pieces, for as long as the snapshot. */
 struct unpacked {
     struct unpacked *next;
     char bytes[];
 };
-
-static enum store_status result_keep(struct store *s, struct buf *json, struct str *out)
-{
-    struct unpacked *u = malloc(sizeof(*u) + json->n);
-    if (u == NULL) {
-        buf_free(json);
-        return store_fail(s, ENOMEM, "unpack the results of a report");
-    }
-    memcpy(u->bytes, json->p, json->n);
-    u->next = s->unpacked;
-    s->unpacked = u;
-    *out = (struct str){u->bytes, json->n};
-    buf_free(json);
-    return STORE_OK;
-}
 
 void result_release(struct store *s)
 {
@@ -105,22 +90,31 @@ void result_release(struct store *s)
     }
 }
 
-/* Good as long as the snapshot. */
+/* Room for ${n} bytes, for as long as the snapshot; NULL when memory is short. */
+static char *keep_room(struct store *s, size_t n)
+{
+    struct unpacked *u = malloc(sizeof(*u) + n);
+    if (u == NULL)
+        return NULL;
+    u->next = s->unpacked;
+    s->unpacked = u;
+    return u->bytes;
+}
+
 static enum store_status unpack(struct store *s, struct str packed, struct str *out)
 {
     struct packer *p = packer_of(s);
-    struct buf json = {0};
     unsigned long long bytes = ZSTD_getFrameContentSize(packed.p + 1, packed.n - 1);
     if (bytes > STORE_RESULTS_MAX) /* or unknown */
         return store_corrupt(s, "the results of a report");
-    char *to = can_unpack(p) ? buf_reserve(&json, bytes + 1) : NULL;
+    char *to = can_unpack(p) ? keep_room(s, bytes) : NULL;
     if (to == NULL)
         return store_fail(s, ENOMEM, "unpack the results of a report");
-    json.n = ZSTD_decompress_usingDDict(p->from, to, bytes, packed.p + 1, packed.n - 1, p->like_from);
-    if (!ZSTD_isError(json.n) && json.n == bytes)
-        return result_keep(s, &json, out);
-    buf_free(&json);
-    return store_corrupt(s, "the results of a report");
+    size_t n = ZSTD_decompress_usingDDict(p->from, to, bytes, packed.p + 1, packed.n - 1, p->like_from);
+    if (ZSTD_isError(n) || n != bytes)
+        return store_corrupt(s, "the results of a report");
+    *out = (struct str){to, n};
+    return STORE_OK;
 }
 
 static bool is_packed(struct str v)
@@ -168,10 +162,15 @@ static enum store_status join(struct store *s, MDB_txn *txn, uint64_t report, MD
             status = piece_get(s, txn, report, piece, &v);
     }
     struct str whole = buf_view(&all);
-    if (status == STORE_OK && buf_ok(&all) && !is_packed(whole))
-        return result_keep(s, &all, out);
-    if (status == STORE_OK)
-        status = buf_ok(&all) ? unpack(s, whole, out) : store_fail(s, ENOMEM, "join the results of a report");
+    if (status == STORE_OK && buf_ok(&all) && is_packed(whole)) {
+        status = unpack(s, whole, out);
+    } else if (status == STORE_OK) {
+        char *to = buf_ok(&all) && whole.p != NULL ? keep_room(s, whole.n) : NULL;
+        if (to != NULL)
+            memcpy(to, whole.p, whole.n);
+        *out = (struct str){to, whole.n};
+        status = to != NULL ? STORE_OK : store_fail(s, ENOMEM, "join the results of a report");
+    }
     buf_free(&all);
     return status;
 }
