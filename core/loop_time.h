@@ -1,5 +1,6 @@
 /*
- * How long a worker's event loop works between two waits: the longest stretch, for `assay stats` and /metrics.
+ * How long a worker's event loop works between two waits: the longest stretch, for `assay stats`
+ * and /metrics.
  *
  * stretch_cpu_us is CPU time of the loop's thread, which leaves out the wait in epoll and other
  * processes' turns. Reading that clock is a system call of half a microsecond, so turns that end
@@ -7,8 +8,8 @@
  * by less than LOOP_TIME_US.
  *
  * stretch_us is wall time since epoll returned, which adds page faults and waits for a processor.
- * libh2o keeps that moment in whole milliseconds, so the figure may be up to 1 ms too low, but it is
- * never below stretch_cpu_us.
+ * libh2o keeps that moment in whole milliseconds, so the figure may be up to 1 ms too low, but it
+ * is never below stretch_cpu_us.
  */
 #ifndef ASSAY_LOOP_TIME_H
 #define ASSAY_LOOP_TIME_H
@@ -24,7 +25,10 @@ struct loop_time {
 /* loop_time_start(t): the loop begins. */
 void loop_time_start(struct loop_time *t);
 
-/* loop_time_turn(t, score, polled_ms): a turn ends whose epoll_wait returned at ${polled_ms} of the wall clock. */
+/*
+ * loop_time_turn(t, score, polled_ms): a turn ends whose epoll_wait returned at ${polled_ms} of the
+ * wall clock.
+ */
 void loop_time_turn(struct loop_time *t, struct score *score, uint64_t polled_ms);
 
 #endif

@@ -36,7 +36,10 @@ struct score {
     _Atomic uint64_t batches;       /* writer: commits; auditor: pages that failed */
     _Atomic uint64_t pending;       /* worker: held requests; writer: queued jobs; auditor: pages running */
     _Atomic uint64_t upkeep;        /* writer: records left of what it does in the background */
-    /* worker: the longest turn of its loop (loop_time.h); writer: the longest transaction of background work. Wall time, CPU time. */
+    /*
+     * Wall time and CPU time. worker: the longest turn of its loop (loop_time.h); writer: the
+     * longest transaction of background work.
+     */
     _Atomic uint64_t stretch_us, stretch_cpu_us;
     _Atomic uint32_t slots;         /* worker slots whose sockets it has a copy of: the first */
     _Atomic uint32_t streams;       /* worker: event streams that are open */
@@ -93,7 +96,10 @@ bool scoreboard_writer_there(const struct scoreboard *sb);
 const char *role_name(enum role role);
 const char *phase_name(enum phase phase);
 
-/* clock_mono_*(), clock_wall_*(): the two clocks of core; clock_thread_us(): CPU time of the calling thread, a system call. */
+/*
+ * clock_mono_*(), clock_wall_*(): the two clocks of core. clock_thread_us(): CPU time of the calling
+ * thread; it is a system call.
+ */
 uint64_t clock_mono_ms(void);
 uint64_t clock_mono_us(void);
 int64_t clock_wall_ms(void);

@@ -342,7 +342,8 @@ const struct metric metrics[] = {
     {"assay_processes", "gauge", "Live processes by role, those that drain included.", processes},
     {"assay_process_restarts_total", "counter", "Processes replaced after a death that nobody asked for.", restarts},
     {"assay_heartbeat_age_seconds", "gauge", "How long ago the process of a role that is last to do so has moved.", heartbeats},
-    {"assay_stretch_max_seconds", "gauge", "Wall time of the longest turn of a live worker's event loop, and of the writer's longest transaction of background work.",
+    {"assay_stretch_max_seconds", "gauge", "Wall time of the longest turn of a live worker's event loop, and of "
+     "the writer's longest transaction of background work.",
      stretches},
     {"assay_connections", "gauge", "Connections that are open, those that wait for a place included.", connections},
     {"assay_connections_max", "gauge", "Connections that are let in, max_connections.", connections_max},

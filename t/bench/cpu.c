@@ -14,8 +14,12 @@ int main(int argc, char **argv)
 {
     clockid_t clock;
     struct timespec ts;
-    if (argc != 2 || clock_getcpuclockid(atoi(argv[1]), &clock) != 0 || clock_gettime(clock, &ts) != 0) {
-        fprintf(stderr, "run_cpu: no process %s\n", argc == 2 ? argv[1] : "named; usage: run_cpu PID");
+    if (argc != 2) {
+        fputs("usage: run_cpu PID\n", stderr);
+        return 2;
+    }
+    if (clock_getcpuclockid(atoi(argv[1]), &clock) != 0 || clock_gettime(clock, &ts) != 0) {
+        fprintf(stderr, "run_cpu: no process %s\n", argv[1]);
         return 1;
     }
     printf("%lld\n", (long long)ts.tv_sec * 1000000000 + ts.tv_nsec);
