@@ -24,6 +24,7 @@
 #define DIR_VAR "var"
 #define KEY_PATH DIR_VAR "/demo.key"
 #define LOG_PATH DIR_VAR "/assayd.log"
+#define CONF_PATH DIR_VAR "/assay.yaml"
 #define WORKSPACE "demo"
 #define API_PORT 8080
 #define PAGE_PORT 8787 /* a fixed one where it is free, so that a second run finds the first one's report */
@@ -93,14 +94,31 @@ static int choose_page(struct demo *demo)
     return CMD_DONE;
 }
 
+/* For commands: what finds this server and its store. */
+static bool conf_write(unsigned port)
+{
+    FILE *file = fopen(CONF_PATH, "we");
+    if (file == NULL)
+        return false;
+    fprintf(file,
+            "# made by assay demo, for commands: assay -c " CONF_PATH " key list\n"
+            "data_dir: " DIR_VAR "/data\nrun_dir: " DIR_VAR "/run\nuser: \"\"\n"
+            "listen:\n  - address: 127.0.0.1:%u\n",
+            port);
+    return fclose(file) == 0;
+}
+
 static int start_server(struct demo *demo)
 {
+    unsigned port = free_port(API_PORT);
     add_set(demo, "data_dir=" DIR_VAR "/data");
     add_set(demo, "run_dir=" DIR_VAR "/run");
     add_set(demo, "user=");
-    add_set(demo, "listen.0.address=127.0.0.1:%u", free_port(API_PORT));
+    add_set(demo, "listen.0.address=127.0.0.1:%u", port);
     if (mkdir(DIR_VAR, 0700) != 0 && errno != EEXIST)
         return cmd_refuse("%s cannot be made: %s", DIR_VAR, strerror(errno));
+    if (!conf_write(port))
+        return cmd_refuse("%s cannot be written: %s", CONF_PATH, strerror(errno));
     if (conf_load(NULL, false, demo->sets, demo->set_count, stderr, &demo->conf) != 0)
         return CMD_REFUSED;
     demo->cmd->conf = demo->conf;
@@ -319,7 +337,8 @@ static void show_next(const struct demo *demo, const struct json *data)
     printf("    curl -s -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' -d '{\"message\":\"Hello, a person here.\"}' "
            "%s/api/v1/conversations/$ID/messages\n\n",
            api);
-    puts("  Its log is " LOG_PATH ", its store " DIR_VAR "/data. assay -h shows what operators can do.\n");
+    puts("  Its log is " LOG_PATH ", its store " DIR_VAR "/data. Commands find it by -c " CONF_PATH ", such as\n"
+         "  ./assay -c " CONF_PATH " key list; ./assay -h shows what operators can do.\n");
     fflush(stdout);
 }
 

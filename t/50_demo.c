@@ -90,6 +90,13 @@ static void expect_curl_lines_to_work(void)
     free(said);
 }
 
+static void expect_commands_to_find_it(void)
+{
+    struct run run = run_program("/bin/sh", "-c", text("cd '%s' && '%s' -c var/assay.yaml --json key list", server->dir,
+                                                       realpath(assay_path(), NULL)), NULL);
+    ck_assert_msg(run.status == 0 && strstr(run.out, "demo") != NULL, "%d: %s%s", run.status, run.out, run.err);
+}
+
 /* What stands behind ${before} in a body, up to the next quote. */
 static char *quoted(const struct response *r, const char *before)
 {
@@ -157,6 +164,7 @@ START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays
     expect_said(text("%lld", (long long)int_at(r, "data.score")));
     if (system("curl --version >/dev/null 2>&1") == 0) {
         expect_curl_lines_to_work();
+        expect_commands_to_find_it();
         expect_operators_lines_to_work();
     }
     ck_assert(stat(text("%s/var/demo.key", server->dir), &st) == 0 && (st.st_mode & 0777) == 0600);
