@@ -184,7 +184,7 @@ static const struct {
     {"{\"name\":1}", "\"name\":[\"must be a string\"]"},
     {"{\"name\":{\"a\":1}}", "\"name\":[\"must be a string\"]"},
     {"{\"size\":11}", "\"size\":[\"must be one of 10, 25, 50, 100\"]"},
-    {"{\"size\":true}", "\"size\":[\"must be a string\"]"},
+    {"{\"size\":true}", "\"size\":[\"must be one of 10, 25, 50, 100\"]"},
     {"{\"page\":\"5\"}", "\"page\":[\"must be a whole number\"]"},
     {"{\"page\":5.0}", "\"page\":[\"must be a whole number\"]"},
     {"{\"page\":-5}", "\"page\":[\"must be a whole number from 1 to 9\"]"},

@@ -13,6 +13,7 @@
 struct listing {
     struct request *r;
     struct buf *out;
+    struct str ignored; /* the names that meta.ignored tells */
     struct ulid last;
     size_t count;
     enum store_status status;
@@ -47,7 +48,7 @@ static bool add_row(void *arg, enum store_status status, const struct store_row 
         l->last = row->id;
         return true;
     }
-    if (l->count > 0 && l->out->n > LIST_BYTES) {
+    if (l->count > 0 && l->out->n + l->ignored.n > LIST_BYTES) {
         l->out->n = from;
         return false;
     }
@@ -78,7 +79,7 @@ static uint64_t body_tag(struct str body, uint64_t tag)
 static void list_reply(struct request *r, struct listing *l, const char *more)
 {
     static const struct ulid none;
-    const struct str ignored = api_ignored(r);
+    const struct str ignored = l->ignored;
     if (l->status != STORE_OK && l->status != STORE_NOT_FOUND) {
         reply_store_error(r, l->status);
         return;
@@ -106,7 +107,7 @@ static bool query_given(struct request *r, struct store_rows_query *q)
 
 static void list_send(struct request *r, enum store_rows rows, const struct store_rows_query *q)
 {
-    struct listing l = {.r = r, .out = api_list_begin(r)};
+    struct listing l = {.r = r, .out = api_list_begin(r), .ignored = api_ignored(r)};
     store_rows_each(r->store, rows, q, add_row, &l);
     list_reply(r, &l, "");
 }
@@ -143,7 +144,7 @@ static void search_go(struct request *r)
 static void search_begin(struct request *r, const struct store_rows_query *q)
 {
     struct searching *s = request_alloc(r, sizeof(*s));
-    *s = (struct searching){.list = {.r = r},
+    *s = (struct searching){.list = {.r = r, .ignored = api_ignored(r)},
                             .query = {.rows = *q,
                                       .by = (enum store_search_by)r->values[ROWS_SEARCH_BY].number,
                                       .needle = r->values[ROWS_SEARCH].text,

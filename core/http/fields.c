@@ -231,7 +231,7 @@ static struct str string_of(struct json_object *value)
 }
 
 static const char *const wanted[] = {
-    [FIELD_TEXT] = "a string", [FIELD_CHARS] = "a string", [FIELD_CHOICE] = "a string", [FIELD_NUMBER] = "a whole number"};
+    [FIELD_TEXT] = "a string", [FIELD_CHARS] = "a string", [FIELD_NUMBER] = "a whole number"};
 
 /* Kept as the caller sent it, but for its spaces. */
 static void json_set(const struct field *f, struct json_object *value, struct value *v, struct buf *errors)
@@ -256,7 +256,9 @@ static void member_set(const struct field *f, struct json_object *value, struct 
         v->number = (uint64_t)json_object_get_boolean(value);
     else if (f->type == FIELD_BOOL)
         fields_error(errors, f->name, "must be true or false");
-    else if (f->type == FIELD_NUMBER ? !number : !string && !(number && f->type == FIELD_CHOICE))
+    else if (f->type == FIELD_CHOICE && !string && !number)
+        choice_error(errors, f);
+    else if (f->type == FIELD_NUMBER ? !number : f->type != FIELD_CHOICE && !string)
         fields_error(errors, f->name, "must be %s", wanted[f->type]);
     else
         value_set(f, number ? str_of(json_object_get_string(value)) : string_of(value), v, errors);
