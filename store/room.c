@@ -90,13 +90,14 @@ static void look_at_disk(struct store_txn *t)
         t->spare_pages = spare;
 }
 
-/* the reserve that creates leave is for finishes and deletes, and its second half for deletes alone */
+/* the reserve that creates leave is for finishes and deletes, and three quarters of it for deletes alone */
 static void look_at_room(struct store_txn *t)
 {
     struct room r = look_room(t->s, 0, 2);
     uint64_t room = r.behind + r.free;
     t->full = is_full(&r) ? MAP_FULL : ROOM_LEFT;
-    t->spare_pages = !r.known ? r.behind : room > r.reserve / 2 ? room - r.reserve / 2 : 0;
+    const uint64_t kept = r.reserve / 4 * 3;
+    t->spare_pages = !r.known ? r.behind : room > kept ? room - kept : 0;
     look_at_disk(t);
 }
 
