@@ -308,7 +308,7 @@ bool txn_paused(const struct store_txn *t);
 bool txn_upkeep_fits(struct store_txn *t, size_t bytes);
 void txn_upkeep_fails(struct store_txn *t);
 bool txn_upkeep_rests(struct store_txn *t);
-/* txn_results_fit(t, results_bytes): may results of that size be put? They leave what deletes and revocations need. */
+/* txn_results_fit(t, results_bytes): may a page finish, with results of that size? Deletes and revocations keep what they need. */
 bool txn_results_fit(struct store_txn *t, size_t results_bytes);
 
 /* ---- one file per record type: what store_apply calls. They judge first and write after; all but STORE_OK wrote nothing. ---- */

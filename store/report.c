@@ -332,12 +332,12 @@ enum store_status report_finish(struct store_txn *t, const struct store_change *
     enum store_status status = waiting(t, c, &old);
     if (status != STORE_OK)
         return status;
+    if (!txn_results_fit(t, c->status == REPORT_DONE ? c->results.n : 0)) /* an error makes the head longer, too */
+        return STORE_FULL;
     if (c->status == REPORT_FAILED) {
         fail(t, &old, c->error_code, c->error_message, answer);
         return STORE_OK;
     }
-    if (!txn_results_fit(t, c->results.n))
-        return STORE_FULL;
     struct store_report new = old;
     new.status = REPORT_DONE;
     new.score = c->score;

@@ -17,7 +17,7 @@ struct room {
 /* ${more_pages}: as if these were taken already. Free pages are looked up where no more than ${reserves} times the reserve is behind. */
 static struct room look_room(struct store *s, uint64_t more_pages, unsigned reserves)
 {
-    enum { RESERVE_PAGES = 96 };
+    enum { RESERVE_PAGES = 48 };
     MDB_envinfo info;
     MDB_stat stat;
     MDB_txn *txn;
@@ -90,14 +90,13 @@ static void look_at_disk(struct store_txn *t)
         t->spare_pages = spare;
 }
 
-/* the reserve that creates leave is for finishes and deletes, and three quarters of it for deletes alone */
+/* the reserve that creates leave is for finishes and deletes, and its second half for deletes alone */
 static void look_at_room(struct store_txn *t)
 {
     struct room r = look_room(t->s, 0, 2);
     uint64_t room = r.behind + r.free;
     t->full = is_full(&r) ? MAP_FULL : ROOM_LEFT;
-    const uint64_t kept = r.reserve / 4 * 3;
-    t->spare_pages = !r.known ? r.behind : room > kept ? room - kept : 0;
+    t->spare_pages = !r.known ? r.behind : room > r.reserve / 2 ? room - r.reserve / 2 : 0;
     look_at_disk(t);
 }
 

@@ -342,6 +342,34 @@ START_TEST(a_burst_of_finishes_leaves_what_deletes_need)
 }
 END_TEST
 
+/* An error makes a report's record longer: these then need a page of their own. */
+START_TEST(pages_that_fail_on_a_full_store_leave_deletes_their_room)
+{
+    char url[1900], message[300];
+    uint64_t last = 0;
+    k.s = store_of(STORE_WRITE, 16 << 20, 16);
+    uint64_t w = kit_workspace(&k, "acme");
+    memset(url, 'u', sizeof(url));
+    memcpy(url, "https://a.com/", 14);
+    url[sizeof(url) - 1] = '\0';
+    memset(message, 'm', sizeof(message));
+    struct store_change c = kit_create_change(w, url, "a.com");
+    for (struct store_answer a; (a = kit_apply(&k, &c)).status == STORE_OK;)
+        last = a.id;
+    ck_assert_uint_gt(last, 1000);
+    c = kit_failed_change(1, 1);
+    c.error_message = (struct str){message, sizeof(message)};
+    while (c.id <= last && kit_status(&k, &c) == STORE_OK)
+        c.id++;
+    ck_assert_uint_gt(c.id, 1);
+    for (uint64_t id = 1; id <= last; id++) {
+        const struct store_change gone = {.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = id};
+        ck_status(kit_status(&k, &gone), STORE_OK);
+    }
+    kit_check_clean(k.s);
+}
+END_TEST
+
 START_TEST(a_transaction_larger_than_the_map_sticks_as_full_and_leaves_nothing)
 {
     struct store_txn *t;
@@ -513,7 +541,7 @@ START_TEST(a_backup_gives_up_before_the_writer_runs_out_of_pages)
     char backup[64], path[128];
     int filled = 0;
     kit_dir(backup);
-    k.s = store_of(STORE_WRITE, 16 << 20, 16);
+    k.s = store_of(STORE_WRITE, 4 << 20, 16);
     ck_assert_uint_eq(kit_workspace(&k, "acme"), 1);
     ck_status(store_backup(k.s, backup, fill_meanwhile, &filled), STORE_FULL);
     ck_assert_ptr_nonnull(strstr(store_why(k.s), "given up"));
@@ -584,6 +612,7 @@ int main(void)
     tcase_add_test(tc, without_a_reader_slot_reads_are_busy_and_a_dead_readers_slot_is_taken_over);
     tcase_add_test(tc, a_full_store_refuses_creates_while_everything_else_goes_on);
     tcase_add_loop_test(tc, a_burst_of_finishes_leaves_what_deletes_need, 0, sizeof(bursts) / sizeof(bursts[0]));
+    tcase_add_test(tc, pages_that_fail_on_a_full_store_leave_deletes_their_room);
     tcase_add_test(tc, a_transaction_larger_than_the_map_sticks_as_full_and_leaves_nothing);
     tcase_add_test(tc, a_reader_follows_a_map_that_another_process_made_larger);
     tcase_add_test(tc, a_smaller_configured_map_does_not_shrink_the_stored_one);
