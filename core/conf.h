@@ -20,6 +20,7 @@
 #define CONF_PORTS_MAX 16
 #define CONF_WORKERS_MAX 512
 /* of the store's table of readers, which stays as the first process made it, while a reload may raise workers */
+#define CONF_QUERY_THREADS_MAX 7 /* of a worker, which has a reader of the store more: half of the 16 below, for two generations */
 #define CONF_STORE_READERS (16 * CONF_WORKERS_MAX + 256)
 
 struct conf_listen {
@@ -42,6 +43,7 @@ struct conf {
     char *internal_listen; /* "" none */
     char *base_url;        /* without a trailing slash; "" means http://<first listener> */
     unsigned workers;      /* 1–512; `auto` is resolved to the cores */
+    unsigned query_threads; /* of a worker */
     unsigned auditors;     /* 1–64 */
     char *data_dir, *run_dir, *user;
     struct cidr_list trusted_proxies;

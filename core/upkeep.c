@@ -13,7 +13,6 @@
 #define PURGE_AHEAD_TURNS 16
 #define UPKEEP_SAID_MS 5000
 #define IDLE_US 250000
-#define WARM_EVERY_US 1000
 #define QUIET_US 3000 /* work in the background lets a burst of changes pass, until none came for so long, */
 #define PATIENCE_MS 2000 /* but not for longer since there is some of it; then it goes on beside them until all is done */
 #define UPKEEP_EVERY_MS 1000
@@ -106,19 +105,9 @@ static void retain(struct writer *w)
     }
 }
 
-static void warm(struct writer *w)
-{
-    uint64_t now = clock_mono_us();
-    if (!w->warming || now < w->warm_at_us)
-        return;
-    w->warming = store_warm(w->store);
-    w->warm_at_us = now + WARM_EVERY_US;
-}
-
 void upkeep_on_time(struct writer *w)
 {
     uint64_t now = clock_mono_ms();
-    warm(w);
     if (now >= w->purge_at_ms) {
         w->purge_at_ms = now + PURGE_EVERY_MS;
         w->purging = true;
@@ -177,7 +166,7 @@ static void note_hold(struct writer *w, uint64_t us, uint64_t cpu_us)
     w->rest_until_us = us > PURGE_LONG_US ? clock_mono_us() + us : 0;
 }
 
-static uint64_t rest_us(struct writer *w)
+uint64_t upkeep_rest_us(struct writer *w)
 {
     uint64_t now = clock_mono_us(), quiet = now - w->answered_us;
     if (!w->purging && w->retaining == 0) {
@@ -189,12 +178,6 @@ static uint64_t rest_us(struct writer *w)
     if (now < w->rest_until_us)
         return w->rest_until_us - now < IDLE_US ? w->rest_until_us - now : IDLE_US;
     return quiet >= QUIET_US || now >= w->upkeep_since_us + PATIENCE_MS * 1000 ? 0 : QUIET_US - quiet;
-}
-
-uint64_t upkeep_rest_us(struct writer *w)
-{
-    uint64_t us = rest_us(w);
-    return w->warming && us > WARM_EVERY_US ? WARM_EVERY_US : us;
 }
 
 /*

@@ -4,7 +4,7 @@
 #include "away.h"
 #include "credential.h"
 #include "audit/page.h"
-#include "later.h"
+#include "query.h"
 #include "link.h"
 #include "log.h"
 #include "secrets.h"
@@ -31,8 +31,7 @@ static void open_store(struct worker *w)
     struct store_options options = {.dir = w->conf->data_dir,
                                     .map_size = w->conf->store_map_size,
                                     .max_readers = CONF_STORE_READERS,
-                                    .mode = STORE_READ,
-                                    .sparing = true};
+                                    .mode = STORE_READ};
     if (store_open(&options, &w->store, why, sizeof(why)) != STORE_OK) {
         log_error("data_dir: %s", why);
         exit(EXIT_START);
@@ -100,7 +99,7 @@ static void wake_openssl(void)
 
 static void start(struct worker *w, struct process *p)
 {
-    *w = (struct worker){.process = p, .conf = p->conf, .warming = true, .now_ms = clock_mono_ms()};
+    *w = (struct worker){.process = p, .conf = p->conf, .now_ms = clock_mono_ms()};
     w->base_url = str_of(p->conf->base_url[0] != '\0' ? p->conf->base_url : p->listeners[0].url);
     if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) /* libcurl's IDN goes by it */
         log_warn("the locale C.UTF-8 is missing: international domain names are refused");
@@ -117,9 +116,10 @@ static void start(struct worker *w, struct process *p)
     page_start();
     w->hasher = away_new(w);
     w->reader = away_new(w);
+    w->queries = queries_new(w);
     w->doors = doors_new(w);
     w->access_log = access_log_open(w->conf);
-    if (w->link == NULL || w->hasher == NULL || w->reader == NULL || w->doors == NULL || w->access_log == NULL)
+    if (w->link == NULL || w->hasher == NULL || w->reader == NULL || w->queries == NULL || w->doors == NULL || w->access_log == NULL)
         fail("see above, or out of memory");
 }
 
@@ -136,25 +136,18 @@ static void begin_drain(struct worker *w, bool stopping)
     streams_drain(w);
 }
 
-static void warm(struct worker *w)
-{
-    if (!w->warming || w->now_ms == w->warmed_ms)
-        return;
-    w->warming = store_warm(w->store);
-    w->warmed_ms = w->now_ms;
-}
-
 /* That what was sent has left is told by the loop's next turn, and until then nothing more is read from that connection or sent to it. */
 static int wait_ms(const struct worker *w)
 {
-    int most = w->sent ? 0 : w->warming ? 1 : w->draining ? TICK_MS / 10 : TICK_MS;
-    return later_wait_ms(w, streams_wait_ms(w, link_wake_ms(w->link, doors_wake_ms(w->doors, most))));
+    int most = w->sent ? 0 : w->draining ? TICK_MS / 10 : TICK_MS;
+    return streams_wait_ms(w, link_wake_ms(w->link, doors_wake_ms(w->doors, most)));
 }
 
 static void turn(struct worker *w)
 {
     struct score *score = w->process->score;
-    process_beat(w->process);
+    if (!queries_stuck(w->queries))
+        process_beat(w->process);
     score_set(score->busy_since_ms, 0);
     loop_time_turn(&w->loop_time, score, h2o_now(w->ctx.loop)); /* the one that ends here */
     if (h2o_evloop_run(w->ctx.loop, wait_ms(w)) != 0 && errno != EINTR)
@@ -162,11 +155,10 @@ static void turn(struct worker *w)
     w->sent = false;
     worker_look_at_clock(w);
     store_read_end(w->store);
-    later_run(w);
-    warm(w);
     look_at_secrets(w);
     link_tick(w->link);
     turns_tick(w);
+    queries_tick(w->queries);
     doors_tick(w->doors);
     streams_tick(w);
     link_flush(w->link);
@@ -182,7 +174,7 @@ static void finish(struct worker *w)
     link_free(w->link);
     away_free(w->hasher);
     away_free(w->reader);
-    later_free(w);
+    queries_free(w->queries);
     doors_free(w->doors);
     access_log_close(w->access_log);
     store_close(w->store);

@@ -1,6 +1,7 @@
 /*
  * A worker: one libh2o event loop that owns its connections and requests, reads the store itself and sends every change to the writer. All
- * of it is one process' and one thread's, but for the threads of away.h.
+ * of it is one process' and one thread's, but for the threads of away.h
+ * and query.h.
  */
 #ifndef ASSAY_WORKER_H
 #define ASSAY_WORKER_H
@@ -14,7 +15,7 @@
 
 struct link;
 struct away;
-struct later;
+struct queries;
 struct doors;
 struct access_log;
 struct memo;
@@ -38,9 +39,8 @@ struct worker {
     struct link *link;     /* to the writer */
     struct away *hasher;   /* password hashes */
     struct away *reader;   /* what shops send */
+    struct queries *queries; /* lists and searches */
     struct loop_time loop_time;
-    struct later *later;   /* requests that go on in later turns, the first of them */
-    bool going_on;         /* one of them does */
     struct turns turns;    /* of large batches */
     struct doors *doors;   /* listeners and connections */
     struct access_log *access_log;
@@ -49,8 +49,6 @@ struct worker {
     bool draining;      /* takes no new connections, answers with Connection: close */
     bool stopping;      /* draining, and idle connections are closed at once */
     bool replying;      /* a reply of ours is being started: the filter for the library's own errors leaves it alone */
-    bool warming;       /* the store, since the start, */
-    uint64_t warmed_ms; /* and when last */
     bool sent;          /* something, since the loop called */
     uint64_t now_ms;    /* CLOCK_MONOTONIC when somebody last came, asked or answered, or the loop had called all; it sleeps in between */
     char id[32]; /* the last request id made here, hex: a random half and a counter */

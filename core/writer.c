@@ -108,7 +108,6 @@ int writer_run(struct process *p)
                        .epoll = epoll_create1(EPOLL_CLOEXEC),
                        .upkeep = "",
                        .purge_slice = SLICE_RECORDS_MAX,
-                       .warming = true,
                        .purging = true};
     struct epoll_event listen = {.events = EPOLLIN, .data.ptr = NULL};
     if (w.queue == NULL || w.epoll < 0 || epoll_ctl(w.epoll, EPOLL_CTL_ADD, p->writer_fd, &listen) != 0) {

@@ -61,8 +61,6 @@ struct writer {
     size_t held_count, held_room, held_bytes;
     size_t held_slice; /* how many of them are tried at once */
     uint64_t held_at_ms;
-    bool warming; /* the store, since the start */
-    uint64_t warm_at_us;
     bool purging;
     bool retained;       /* what was done in the background last was for what is too old */
     struct {

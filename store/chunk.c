@@ -281,7 +281,7 @@ static bool look_at_all(const struct chunk *c, const struct search *s, uint32_t 
     for (uint32_t end; *from < c->head->rows; *from = end) {
         end = search_reach(s, c->offset, *from, c->head->rows);
         search_rows(s, c->text, c->offset, *from, end, bits);
-        if (end < c->head->rows && store_paused(q)) {
+        if (end < c->head->rows && query_paused(q)) {
             *from = end;
             return false;
         }
@@ -295,7 +295,7 @@ static bool look_at_some(const struct chunk *c, const struct search *s, const ui
     for (uint32_t at = 0, n; at < count; at += n) {
         n = some_at_once(c, s, rows + at, count - at);
         search_some(s, c->text, c->offset, rows + at, n, bits);
-        if (at + n < count && store_paused(q)) {
+        if (at + n < count && query_paused(q)) {
             *from = rows[at + n];
             return false;
         }

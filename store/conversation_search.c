@@ -89,7 +89,8 @@ static bool spend(struct slice *l)
 {
     struct store_search *q = l->q;
     q->budget -= q->budget > 0;
-    return q->pause != NULL && q->pause(q->pause_arg);
+    return q->pause != NULL && (atomic_load_explicit(&l->s->shared->waiting, memory_order_relaxed) != 0 ||
+                                q->pause(q->pause_arg));
 }
 
 /* Each of these goes through what the conversation has of one kind, newest first, from below l->q->below on. */

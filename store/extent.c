@@ -98,8 +98,6 @@ static const uint8_t *map_upto(struct store *s, uint64_t end)
     void *p = mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, e->fd, 0);
     if (p == MAP_FAILED)
         return NULL;
-    if (s->sparing)
-        madvise(p, bytes, MADV_RANDOM);
     e->maps[e->map_count].p = p;
     e->maps[e->map_count++].bytes = bytes;
     return p;
@@ -126,67 +124,6 @@ enum store_status extent_read(struct store *s, MDB_txn *txn, uint64_t at, uint64
         return store_fail(s, ENOMEM, "map parts.dat");
     *out = (MDB_val){bytes, (void *)(uintptr_t)(map + at)};
     return STORE_OK;
-}
-
-#define WARM_BYTES ((uint64_t)2 << 20)
-#define WARM_STEP ((uint64_t)128 << 10) /* Linux reads no more at once of what it is told to, where the disk takes no more */
-#define WARM_WAITS 256
-#define WARM_SHARE 4 /* of the machine's memory */
-
-/* All of it; where that may not be asked, it is. */
-static bool is_there(const uint8_t *at, uint64_t bytes)
-{
-    unsigned char there[WARM_BYTES / PAGE_BYTES];
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), i = 0;
-    if (mincore((void *)(uintptr_t)at, bytes, there) != 0)
-        return true;
-    while (i * page < bytes && (there[i] & 1) != 0)
-        i++;
-    return i * page >= bytes;
-}
-
-/* The writer: let the disk bring the next ones while those before them are there. */
-static void ask_for(const struct extents *e, uint64_t bytes)
-{
-    for (uint64_t at = 0; at < bytes; at += WARM_STEP)
-        posix_fadvise(e->fd, (off_t)(e->warm + at), (off_t)WARM_STEP, POSIX_FADV_WILLNEED);
-}
-
-/* Others: have what is there in this process' map as well, rather than a few pages at each first look. */
-static void have_mapped(const uint8_t *at, uint64_t bytes)
-{
-#ifdef MADV_POPULATE_READ
-    madvise((void *)(uintptr_t)at, bytes, MADV_POPULATE_READ);
-#else
-    (void)at;
-    (void)bytes;
-#endif
-}
-
-bool store_warm(struct store *s)
-{
-    struct extents *e = s->extents;
-    struct stat st;
-    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    if (e == NULL || e->fd < 0 || fstat(e->fd, &st) != 0 || e->warm >= (uint64_t)st.st_size || e->warm >= memory / WARM_SHARE)
-        return false;
-    const uint8_t *map = map_upto(s, (uint64_t)st.st_size);
-    if (map == NULL || e->warm_waits == WARM_WAITS) /* where it does not come, or goes again, memory is short */
-        return false;
-    bool asks = s->mode == STORE_WRITE;
-    uint64_t left = (uint64_t)st.st_size - e->warm, bytes = left < WARM_BYTES ? left : WARM_BYTES;
-    const uint8_t *next = map + e->warm;
-    if (asks ? e->warm != 0 && !is_there(next - WARM_BYTES, WARM_BYTES) : !is_there(next, bytes)) {
-        e->warm_waits++;
-        return true;
-    }
-    if (asks)
-        ask_for(e, bytes);
-    else
-        have_mapped(next, bytes);
-    e->warm += bytes;
-    e->warm_waits = 0;
-    return bytes == WARM_BYTES; /* what the file grows by from now on is in memory */
 }
 
 enum store_status extent_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out)

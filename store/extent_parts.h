@@ -39,8 +39,6 @@ struct extents {
         uint64_t bytes;
     } maps[MAPS];
     size_t map_count;
-    uint64_t warm;       /* so much of the file was asked of the disk, or mapped: see store_warm; */
-    unsigned warm_waits; /* and it was waited for so often */
     /* writer */
     struct spare spare;
     struct extent_gone *gone;

@@ -7,6 +7,9 @@
 #include "pages.h"
 #include "schema.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 /*
  * A workspace's or project's record while a transaction changes it: read once, written back once by the commit, so that sixty-four
  * creates in one project write its record once.
@@ -87,26 +90,31 @@ struct seen_report {
     MDB_val value;
 };
 
-/* Bytes of the map that were found in memory. */
-#define SEEN_THERE 4096
-struct seen_there {
-    uintptr_t at;
-    int64_t until_ms; /* CLOCK_MONOTONIC */
-};
-
 #define HIDE_ITEMS 131072 /* of a collection that the end of a sync itself looks at (sync_purge.c): some ten milliseconds */
 
-struct store {
+/*
+ * What all readers of a process share: LMDB has one environment a process. A snapshot holds ${map}
+ * for reading, since LMDB may not change the size of the map under it.
+ */
+struct shared_env {
     MDB_env *env;
+    pthread_rwlock_t map;
+    atomic_uint readers; /* struct stores of it */
+    atomic_uint waiting; /* of them, to change the size of the map: lists and searches pause for them */
+    atomic_uint maps;    /* changes of its size so far */
+};
+
+struct store {
+    struct shared_env *shared;
+    MDB_env *env; /* the shared one */
     MDB_dbi dbi[DB_COUNT];
+    unsigned maps; /* shared->maps when what is remembered of the map was seen */
     MDB_txn *read; /* kept between snapshots, reset */
     bool reading;
     enum store_mode mode;
-    bool sparing; /* what will be looked at is asked for (store_ahead) */
     size_t snapshot; /* LMDB's transaction id of the one under way */
     struct seen_key seen_keys[SEEN_KEYS];
     struct seen_report seen_reports[SEEN_REPORTS];
-    struct seen_there seen_there[SEEN_THERE];
     size_t dying_snapshot; /* the transaction that dying was read in */
     uint64_t dying;
     uint64_t file_bytes; /* writer: data.mdb is at least that long */
@@ -128,8 +136,6 @@ struct store {
     struct found *found; /* what searches found, the latest first: see found.h */
     size_t found_bytes, found_count;
     uint64_t rows_made; /* how often the rows of a view, or names, were begun anew */
-    uint64_t page_mark;   /* the list asked for last, and how many steps to its page were taken before a pause: see page.h */
-    unsigned page_steps;
     bool rates;            /* results are brought to these bounds */
     unsigned good, decent;
     bool rated;            /* all were */
@@ -186,19 +192,23 @@ enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, str
 enum store_status store_see_key(struct store *s, const uint8_t *hash, MDB_val *out);
 enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out);
 
-/* store_ahead(s, p, n): these bytes of the map are looked at next: let them come from the disk together, should they not be in memory. */
-void store_ahead(struct store *s, const void *p, size_t n);
-
 /* store_record(value, size): the value as a packed record of ${size} bytes, NULL when it is another size. */
 static inline const void *store_record(MDB_val value, size_t size)
 {
     return value.mv_size == size ? value.mv_data : NULL;
 }
 
-/* store_paused(q): should the caller's loop turn now? */
-static inline bool store_paused(const struct store_list_query *q)
+/* query_paused(q): does its caller want a pause? */
+static inline bool query_paused(const struct store_list_query *q)
 {
     return q != NULL && q->pause != NULL && q->pause(q->pause_arg);
+}
+
+/* store_paused(s, q): does ${q} pause here, for its caller or so that the size of the map may change? */
+static inline bool store_paused(const struct store *s, const struct store_list_query *q)
+{
+    return query_paused(q) ||
+           (q != NULL && q->pause != NULL && atomic_load_explicit(&s->shared->waiting, memory_order_relaxed) != 0);
 }
 
 /* store_dying(s, txn, workspace, project): is that workspace, or (project not 0) that project, being deleted? */
@@ -226,7 +236,6 @@ struct walk {
     bool backward;
     struct key prefix;
     MDB_val k, v;
-    uintptr_t block; /* of the map, where it was last */
 };
 enum store_status walk_begin(struct store *s, MDB_txn *txn, struct walk *w, enum space space);
 enum store_status walk_prefix(struct store *s, MDB_txn *txn, struct walk *w, enum db db, bool backward); /* prefix and its length are set */

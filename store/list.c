@@ -30,48 +30,6 @@ bool page_room(struct store *s, void **items, size_t *cap, size_t count, size_t 
     return true;
 }
 
-/* ---- pauses on the way to a page ---- */
-
-#define STEPS_A_TURN 4
-
-static uint64_t mark_bytes(uint64_t mark, const void *p, size_t n)
-{
-    const uint8_t *at = p;
-    while (n-- > 0)
-        mark = (mark ^ *at++) * 0x100000001b3;
-    return mark;
-}
-
-static uint64_t mark_of(const struct store_list_query *q, bool projects)
-{
-    const uint64_t numbers[] = {projects, q->workspace, q->project, q->sort, q->ascending, q->result, q->page, q->per_page, q->with_results};
-    return mark_bytes(mark_bytes(0xcbf29ce484222325, numbers, sizeof(numbers)), q->search.p, q->search.n);
-}
-
-struct steps steps_begin(struct store *s, const struct store_list_query *q, bool projects)
-{
-    uint64_t mark = mark_of(q, projects);
-    if (s->page_mark != mark)
-        s->page_steps = 0;
-    s->page_mark = mark;
-    return (struct steps){.s = s, .q = q};
-}
-
-bool steps_pause(void *steps)
-{
-    struct steps *at = steps;
-    if (++at->taken < at->s->page_steps + STEPS_A_TURN || at->q->waited == NULL || !store_paused(at->q) || !at->q->waited(at->q->pause_arg))
-        return false;
-    at->s->page_steps = at->taken;
-    return true;
-}
-
-void steps_end(struct steps *steps, enum store_status status)
-{
-    if (status != STORE_AGAIN)
-        steps->s->page_steps = 0;
-}
-
 /* ---- projects ---- */
 
 struct project_list {
@@ -79,7 +37,6 @@ struct project_list {
     MDB_txn *txn;
     const struct store_list_query *q;
     struct page page;
-    struct steps steps;
     struct search search;
 };
 
@@ -90,8 +47,6 @@ static enum store_status take_project(struct project_list *l, uint64_t id)
     if (!page_room(s, &items, &s->project_cap, l->page.count, sizeof(*s->projects)))
         return STORE_IO;
     s->projects = items;
-    if (steps_pause(&l->steps))
-        return STORE_AGAIN;
     enum store_status status = project_read(s, l->txn, l->q->workspace, id, &s->projects[l->page.count], NULL);
     l->page.count += status == STORE_OK;
     return status == STORE_NOT_FOUND ? store_corrupt(s, "an index of projects") : status;
@@ -130,7 +85,7 @@ static enum store_status search_names(struct project_list *l, const struct names
         uint32_t end = search_reach(&l->search, offset, found->names.looked, rows);
         search_rows(&l->search, (const uint8_t *)n->text.p, offset, found->names.looked, end, bits);
         found->names.looked = end;
-        if (end < rows && store_paused(l->q))
+        if (end < rows && store_paused(l->s, l->q))
             return STORE_AGAIN;
     }
     *out = bits;
@@ -169,7 +124,7 @@ static enum store_status project_list(struct project_list *l, uint64_t *total)
 
 void store_project_list(struct store *s, const struct store_list_query *query, store_project_list_fn *done, void *arg)
 {
-    struct project_list l = {.s = s, .q = query, .page = page_of(query), .steps = steps_begin(s, query, true)};
+    struct project_list l = {.s = s, .q = query, .page = page_of(query)};
     uint64_t total = 0;
     enum store_status status = query->sort > PROJECT_BY_NAME ? STORE_INVALID : store_snapshot(s, &l.txn);
     if (status == STORE_OK && !search_begin(&l.search, query->search))
@@ -180,6 +135,5 @@ void store_project_list(struct store *s, const struct store_list_query *query, s
         done(arg, STORE_OK, total, s->projects, l.page.count);
     else
         done(arg, status, 0, NULL, 0);
-    steps_end(&l.steps, status);
     search_end(&l.search);
 }

@@ -16,7 +16,6 @@ struct report_list {
     struct found *found; /* NULL: nothing is searched */
     bool worked;         /* a chunk was searched, or rows put in order: some of it is done, so it may pause */
     uint64_t work;       /* letters compared one row by one since it was last asked whether to pause */
-    struct steps steps;
     struct view *view;
     struct run *runs;
     uint64_t *matches; /* of all segments, one behind the other */
@@ -95,22 +94,13 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
 
 /* ---- searching a segment ---- */
 
-/* A search goes through most of a chunk; while it does, the next one may come. */
-static void chunk_ahead(struct store *s, const struct segment *g, uint32_t at)
-{
-    if (at < g->chunk_count)
-        store_ahead(s, g->chunks[at].head, chunk_bytes(&g->chunks[at]));
-}
-
 /* The chunks that were not looked at yet. */
 static enum store_status search_chunks(struct report_list *l, const struct segment *g, struct found_segment *found)
 {
     uint32_t words = 1u << (g->chunk_shift - 6);
     for (; found->chunks < g->chunk_count; found->chunks++, found->from = 0) {
-        if (l->worked && store_paused(l->q))
+        if (l->worked && store_paused(l->s, l->q))
             return STORE_AGAIN;
-        chunk_ahead(l->s, g, found->chunks);
-        chunk_ahead(l->s, g, found->chunks + 1);
         l->worked = true;
         if (!l->search.ordered)
             chunk_order(&g->chunks[found->chunks], &l->search);
@@ -133,7 +123,7 @@ static bool pause_after(struct report_list *l, size_t n)
     if (l->work < SEARCH_WORK)
         return false;
     l->work = 0;
-    return store_paused(l->q);
+    return store_paused(l->s, l->q);
 }
 
 /* Does the URL of a row match? STORE_AGAIN: a pause came, and from the next turn on what is found is kept, so that each turn comes further. */
@@ -275,7 +265,7 @@ static enum store_status search_own(struct report_list *l, const uint64_t **out)
         uint32_t end = search_reach(&l->search, offset, own->looked, v->row_count);
         search_rows(&l->search, (const uint8_t *)v->text.p, offset, own->looked, end, bits);
         own->looked = end;
-        if (end < v->row_count && store_paused(l->q))
+        if (end < v->row_count && store_paused(l->s, l->q))
             return STORE_AGAIN;
     }
     *out = bits;
@@ -330,10 +320,8 @@ static void order_run(struct report_list *l, struct view_segment *in, struct run
 {
     const struct segment *g = &in->segment;
     const uint16_t *rank = run->count != 0 && run->count != g->rows ? ranks_of(g, l->q->sort) : NULL;
-    if (rank != NULL) {
-        store_ahead(l->s, rank, g->rows * sizeof(*rank));
+    if (rank != NULL)
         turn(bits, run->count, g, rank, turned);
-    }
     run->bits = rank != NULL ? turned : bits;
     if (run->count == 0)
         run->words = run->ranks = 0;
@@ -364,17 +352,16 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
     for (size_t i = 0; i < v->segment_count; i++)
         turned += v->segments[i].segment.words;
     for (size_t i = 0; i < v->segment_count; i++) {
-        if (steps_pause(&l->steps))
-            return STORE_AGAIN;
         if (l->runs[i].rows == NULL)
             order_run(l, &v->segments[i], &l->runs[i], bits, turned);
         bits += v->segments[i].segment.words;
         turned += v->segments[i].segment.words;
     }
-    const struct selection from_all = {v, l->runs, v->segment_count + 1, l->q->sort, steps_pause, &l->steps};
-    enum store_status status = select_page(&from_all, l->q->ascending ? l->page.skip : left - want, want, ids) ? STORE_OK : STORE_AGAIN;
+    const struct selection from_all = {v, l->runs, v->segment_count + 1, l->q->sort};
+    enum store_status status = STORE_OK;
+    select_page(&from_all, l->q->ascending ? l->page.skip : left - want, want, ids);
     for (size_t i = 0; i < want && status == STORE_OK; i++)
-        status = steps_pause(&l->steps) ? STORE_AGAIN : take(l, ids[l->q->ascending ? i : want - 1 - i]);
+        status = take(l, ids[l->q->ascending ? i : want - 1 - i]);
     return status;
 }
 
@@ -415,8 +402,6 @@ static enum store_status match_all(struct report_list *l, uint64_t *total)
         const uint16_t *rows;
         uint32_t few;
         if (l->found == NULL || !search_lacks(&l->search, run->segment->grams)) {
-            if (steps_pause(&l->steps))
-                return STORE_AGAIN;
             if (few_of_project(l->q, run->segment, &rows, &few)) {
                 status = match_few(l, &v->segments[i], rows, few, run);
             } else {
@@ -448,8 +433,6 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     enum store_status status = owner_look(l);
     if (status != STORE_OK)
         return status == STORE_NOT_FOUND ? STORE_OK : status;
-    if (steps_pause(&l->steps))
-        return STORE_AGAIN;
     status = view_get_some(l->s, l->txn, l->q, &l->view);
     if (status != STORE_OK || (l->q->search.n != 0 && search_lacks(&l->search, l->view->grams)))
         return status;
@@ -460,7 +443,7 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     if ((l->q->search.n != 0 && l->found == NULL) || !make_room(l))
         return store_fail(l->s, ENOMEM, "list reports");
     status = match_all(l, total);
-    if (status == STORE_OK && l->worked && store_paused(l->q))
+    if (status == STORE_OK && l->worked && store_paused(l->s, l->q))
         return STORE_AGAIN;
     if (status == STORE_OK && l->page.skip < *total)
         status = take_page(l, *total);
@@ -469,7 +452,7 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
 
 void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg)
 {
-    struct report_list l = {.s = s, .q = query, .page = page_of(query), .steps = steps_begin(s, query, false)};
+    struct report_list l = {.s = s, .q = query, .page = page_of(query)};
     uint64_t total = 0;
     bool valid = query->sort <= REPORT_BY_SCORE && query->result <= RESULT_BAD && query->status <= STATUSES && query->per_page <= STORE_PER_PAGE_MAX;
     enum store_status status = valid ? store_snapshot(s, &l.txn) : STORE_INVALID;
@@ -481,6 +464,5 @@ void store_report_list(struct store *s, const struct store_list_query *query, st
         done(arg, STORE_OK, total, s->reports, l.page.count);
     else
         done(arg, status, 0, NULL, 0);
-    steps_end(&l.steps, status);
     search_end(&l.search);
 }

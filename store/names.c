@@ -194,7 +194,7 @@ static enum store_status read_index(struct store *s, MDB_txn *txn, struct names 
     if (status == STORE_OK && seen_before(n, &w))
         status = walk_next(&w);
     for (; status == STORE_OK; status = walk_next(&w)) {
-        if (keys++ % STEP == STEP - 1 && store_paused(q)) {
+        if (keys++ % STEP == STEP - 1 && store_paused(s, q)) {
             status = STORE_AGAIN;
             break;
         }
@@ -217,29 +217,31 @@ static enum store_status read_index(struct store *s, MDB_txn *txn, struct names 
 
 /* ---- what was made since ---- */
 
-static const struct names *sorting; /* qsort has no argument for it; a process reads with one thread */
-
-static int compare_names(const void *a, const void *b)
+static int compare_names(const void *a, const void *b, void *names)
 {
+    const struct names *sorting = names;
     struct str x = name_of(sorting, *(const uint32_t *)a), y = name_of(sorting, *(const uint32_t *)b);
     return memcmp(x.p, y.p, (x.n < y.n ? x.n : y.n) + 1); /* the NUL at the end decides where one begins the other */
 }
 
-static int compare_dates(const void *a, const void *b)
+static int compare_dates(const void *a, const void *b, void *names)
 {
+    const struct names *sorting = names;
     const struct names_row *x = &rows_of(sorting)[*(const uint32_t *)a], *y = &rows_of(sorting)[*(const uint32_t *)b];
     if (x->created_at != y->created_at)
         return x->created_at < y->created_at ? -1 : 1;
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+typedef int compare_fn(const void *a, const void *b, void *names);
+
 /* How many of the first ${count} of an order come before ${row}. */
-static size_t place_of(const uint32_t *rows, size_t count, const uint32_t *row, int (*compare)(const void *, const void *))
+static size_t place_of(struct names *n, const uint32_t *rows, size_t count, const uint32_t *row, compare_fn *compare)
 {
     size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare(&rows[middle], row) < 0)
+        if (compare(&rows[middle], row, n) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -249,17 +251,15 @@ static size_t place_of(const uint32_t *rows, size_t count, const uint32_t *row, 
 
 static bool merge_fresh(struct names *n, unsigned sort)
 {
-    static int (*const compare[])(const void *,
-                                  const void *) = {[PROJECT_BY_CREATED_AT] = compare_dates, [PROJECT_BY_NAME] = compare_names};
+    static compare_fn *const compare[] = {[PROJECT_BY_CREATED_AT] = compare_dates, [PROJECT_BY_NAME] = compare_names};
     struct buf *order = &n->orders[sort];
     size_t come = n->fresh.n / sizeof(uint32_t), there = order->n / sizeof(uint32_t);
     if (buf_reserve(order, n->fresh.n) == NULL)
         return false;
     uint32_t *rows = (uint32_t *)(void *)order->p, *fresh = (uint32_t *)(void *)n->fresh.p;
-    sorting = n;
-    qsort(fresh, come, sizeof(*fresh), compare[sort]);
+    qsort_r(fresh, come, sizeof(*fresh), compare[sort], n);
     for (size_t to = there + come; come > 0;) { /* from the end, where there is room */
-        size_t before = place_of(rows, there, &fresh[come - 1], compare[sort]);
+        size_t before = place_of(n, rows, there, &fresh[come - 1], compare[sort]);
         to -= there - before;
         memmove(rows + to, rows + before, (there - before) * sizeof(*rows));
         there = before;
@@ -303,7 +303,7 @@ static enum store_status read_new(struct store *s, MDB_txn *txn, struct names *n
         n->upto += status == STORE_OK;
         if (status == STORE_OK && (n->fresh.n >= FRESH * sizeof(uint32_t) || n->upto == given))
             status = put_fresh(s, n);
-        if (status == STORE_OK && keys % STEP == 0 && n->upto < given && store_paused(q))
+        if (status == STORE_OK && keys % STEP == 0 && n->upto < given && store_paused(s, q))
             return STORE_AGAIN;
     }
     return status;

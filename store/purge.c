@@ -291,7 +291,7 @@ static size_t reports_ahead(struct store *s, MDB_txn *txn, const struct store_li
     for (size_t i = 0; i < found.count; i++) {
         touch_head(s, txn, found.ids[i]);
         (void)result_look(s, txn, found.ids[i]); /* the transaction says what is wrong */
-        if (i + 1 < found.count && store_paused(q))
+        if (i + 1 < found.count && store_paused(s, q))
             return i + 1;
     }
     return limit;

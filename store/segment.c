@@ -107,7 +107,7 @@ enum store_status segment_open(struct store *s, MDB_txn *txn, const struct store
     bool worked = out->chunks == NULL;
     enum store_status status = worked ? open_columns(s, txn, workspace, m, out) : STORE_OK;
     for (; status == STORE_OK && out->chunks_open < out->chunk_count; worked = true) {
-        if (worked && store_paused(q))
+        if (worked && store_paused(s, q))
             return STORE_AGAIN;
         status = open_chunk(s, txn, workspace, m->fixed, out);
     }

@@ -94,8 +94,6 @@ static bool key_below(const struct sort_key *a, const struct sort_key *b)
     return by != 0 ? by < 0 : a->id < b->id;
 }
 
-#define LOOKS_A_PAUSE 4 /* at elements far apart, each on pages of its own that may have to come from the disk */
-
 /* Where in a span of ${width} the ${want}-th of ${all} is likely to be. */
 static uint32_t likely(uint32_t width, uint64_t want, uint64_t all)
 {
@@ -105,15 +103,13 @@ static uint32_t likely(uint32_t width, uint64_t want, uint64_t all)
 
 /*
  * The first rank between run->low and run->high whose key is not below ${key}: looked for from where it is likely to be in steps that double, and
- * between the last two by halves. False where a pause came between.
+ * between the last two by halves.
  */
-static bool rank_below(const struct selection *s, const struct run *run, const struct sort_key *key, uint32_t likely_at, uint32_t *out)
+static uint32_t rank_below(const struct selection *s, const struct run *run, const struct sort_key *key, uint32_t likely_at)
 {
     uint32_t low = run->low, high = run->high, step = 8, next = likely_at;
-    for (unsigned looks = 0; low < high; looks++) {
+    while (low < high) {
         struct sort_key at;
-        if (looks % LOOKS_A_PAUSE == 0 && s->pause(s->pause_arg))
-            return false;
         key_at(s->view, run, s->sort, next, &at);
         bool below = key_below(&at, key);
         if (below)
@@ -127,8 +123,7 @@ static bool rank_below(const struct selection *s, const struct run *run, const s
             step *= 2;
         }
     }
-    *out = low;
-    return true;
+    return low;
 }
 
 /* ---- the cut ---- */
@@ -148,10 +143,10 @@ static size_t widest(const struct run *runs, size_t count, uint32_t *width)
 }
 
 /*
- * Every run's low becomes the rank at which the part before ${from} ends; false where a pause came between. Runs are much alike, so what is where
+ * Every run's low becomes the rank at which the part before ${from} ends. Runs are much alike, so what is where
  * the cut is likely to be in one is near it; each second time the middle one is taken, which halves at least that run whatever they are.
  */
-static bool cut(const struct selection *s, uint64_t from)
+static void cut(const struct selection *s, uint64_t from)
 {
     const struct view *v = s->view;
     struct run *runs = s->runs;
@@ -173,8 +168,8 @@ static bool cut(const struct selection *s, uint64_t from)
         for (size_t i = 0; i < count; i++) {
             uint32_t ranks = runs[i].high - runs[i].low;
             at[i] = i == w ? rank : runs[i].low;
-            if (i != w && ranks != 0 && !rank_below(s, &runs[i], &pivot, at[i] + likely(ranks, skip, width), &at[i]))
-                return false;
+            if (i != w && ranks != 0)
+                at[i] = rank_below(s, &runs[i], &pivot, at[i] + likely(ranks, skip, width));
             place += matches_below(&runs[i], at[i]);
         }
         for (size_t i = 0; i < count; i++) {
@@ -186,22 +181,18 @@ static bool cut(const struct selection *s, uint64_t from)
         all = place < from ? all - (place + 1 - below) : place - below;
         below = place < from ? place + 1 : below;
     }
-    return true;
 }
 
 /* ---- the page ---- */
 
-bool select_page(const struct selection *s, uint64_t from, size_t want, uint64_t *ids)
+void select_page(const struct selection *s, uint64_t from, size_t want, uint64_t *ids)
 {
     const struct view *v = s->view;
     struct run *runs = s->runs;
     size_t count = s->count;
     struct sort_key heads[count];
-    if (!cut(s, from))
-        return false;
+    cut(s, from);
     for (size_t i = 0; i < count; i++) {
-        if (s->pause(s->pause_arg))
-            return false;
         runs[i].low = match_from(&runs[i], runs[i].low);
         if (runs[i].low < runs[i].ranks)
             key_at(v, &runs[i], s->sort, runs[i].low, &heads[i]);
@@ -213,12 +204,9 @@ bool select_page(const struct selection *s, uint64_t from, size_t want, uint64_t
                 best = i;
         if (best == count)
             break;
-        if (s->pause(s->pause_arg))
-            return false;
         ids[n] = heads[best].id;
         runs[best].low = match_from(&runs[best], runs[best].low + 1);
         if (runs[best].low < runs[best].ranks)
             key_at(v, &runs[best], s->sort, runs[best].low, &heads[best]);
     }
-    return true;
 }

@@ -25,20 +25,15 @@ struct run {
 /* run_of_bits(run): count the matches; bits, before, words and ranks are set. */
 void run_of_bits(struct run *run);
 
-/* What a page is selected from. ${pause} is asked before elements of each run are looked at, for that may wait for the disk. */
+/* What a page is selected from. */
 struct selection {
     const struct view *view;
     struct run *runs;
     size_t count;
     unsigned sort;
-    store_pause_fn *pause;
-    void *pause_arg;
 };
 
-/*
- * select_page(s, from, want, ids): the ids of the ${want} elements from the ${from}-th on, ascending. All of them must be there. False where
- * a pause came between.
- */
-bool select_page(const struct selection *s, uint64_t from, size_t want, uint64_t *ids);
+/* select_page(s, from, want, ids): the ids of the ${want} elements from the ${from}-th on, ascending. All of them must be there. */
+void select_page(const struct selection *s, uint64_t from, size_t want, uint64_t *ids);
 
 #endif

@@ -132,7 +132,8 @@ static int open_databases(struct store *s)
 
 static int open_environment(struct store *s, const struct store_options *o, const struct pages_facts *facts)
 {
-    int rc = mdb_env_create(&s->env);
+    int rc = mdb_env_create(&s->shared->env);
+    s->env = s->shared->env;
     if (rc == 0)
         rc = mdb_env_set_maxdbs(s->env, DB_COUNT);
     if (rc == 0 && o->max_readers != 0)
@@ -141,7 +142,7 @@ static int open_environment(struct store *s, const struct store_options *o, cons
     if (rc == 0 && s->mode == STORE_WRITE && map_bytes != 0)
         rc = mdb_env_set_mapsize(s->env, map_bytes);
     if (rc == 0)
-        rc = mdb_env_open(s->env, o->dir, MDB_NOTLS | (s->mode == STORE_READ ? MDB_RDONLY : 0U) | (s->sparing ? MDB_NORDAHEAD : 0U), 0600);
+        rc = mdb_env_open(s->env, o->dir, MDB_NOTLS | (s->mode == STORE_READ ? MDB_RDONLY : 0U), 0600);
     return rc;
 }
 
@@ -198,29 +199,74 @@ void store_begins(struct store *s, const char *what)
         s->stage(s->stage_arg, what);
 }
 
-enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)
+/* Writers go first, so that a change of the size of the map does not wait for ever new snapshots. */
+static struct shared_env *shared_new(void)
 {
-    *out = NULL;
-    if (why_size != 0)
-        why[0] = '\0';
+    struct shared_env *shared = calloc(1, sizeof(*shared));
+    pthread_rwlockattr_t first;
+    if (shared == NULL)
+        return NULL;
+    pthread_rwlockattr_init(&first);
+    pthread_rwlockattr_setkind_np(&first, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&shared->map, &first);
+    pthread_rwlockattr_destroy(&first);
+    return shared;
+}
+
+static void shared_leave(struct shared_env *shared)
+{
+    if (shared == NULL || atomic_fetch_sub(&shared->readers, 1) > 1)
+        return;
+    if (shared->env != NULL)
+        mdb_env_close(shared->env);
+    pthread_rwlock_destroy(&shared->map);
+    free(shared);
+}
+
+/* A struct store of ${shared}, NULL: a new one, with what ${options} say. */
+static struct store *store_new(struct shared_env *shared, const struct store_options *options)
+{
     struct store *s = calloc(1, sizeof(*s));
-    if (s == NULL) {
-        snprintf(why, why_size, "out of memory");
-        return STORE_IO;
+    if (s == NULL || (s->shared = shared != NULL ? shared : shared_new()) == NULL) {
+        free(s);
+        return NULL;
     }
+    atomic_fetch_add(&s->shared->readers, 1);
+    s->env = s->shared->env;
+    s->maps = atomic_load(&s->shared->maps);
     s->mode = options->mode;
     s->txn.s = s;
     s->dying_snapshot = (size_t)-1;
     s->rates = options->rates;
     s->good = options->good;
     s->decent = options->decent;
-    s->sparing = options->mode == STORE_READ && options->sparing;
     s->hide_items = HIDE_ITEMS;
     s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;
     s->chunk_shift = options->chunk_shift != 0 ? options->chunk_shift : CHUNK_ROWS_SHIFT;
     s->log_entries = options->log_entries != 0 ? options->log_entries : LOG_ENTRIES;
     s->part_bytes = options->part_bytes != 0 ? options->part_bytes : PAGE_VALUE_BYTES + 1;
     snprintf(s->dir, sizeof(s->dir), "%s", options->dir);
+    return s;
+}
+
+/* Its slot in the readers' table, which it keeps from here on, however many others come. */
+static void take_slot(struct store *s)
+{
+    MDB_txn *unused;
+    if (store_snapshot(s, &unused) == STORE_OK)
+        store_read_end(s);
+}
+
+enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)
+{
+    *out = NULL;
+    if (why_size != 0)
+        why[0] = '\0';
+    struct store *s = store_new(NULL, options);
+    if (s == NULL) {
+        snprintf(why, why_size, "out of memory");
+        return STORE_IO;
+    }
     enum store_status status = options->must_exist && !has_store(options->dir) ? STORE_NOT_FOUND : STORE_OK;
     if (status != STORE_OK)
         snprintf(why, why_size, "%s holds no store any more: mount its disk again, or restore a backup", options->dir);
@@ -230,11 +276,37 @@ enum store_status store_open(const struct store_options *options, struct store *
         store_close(s);
         return status;
     }
-    /* its reader's slot, which it keeps from here on, however many others come */
-    MDB_txn *unused;
-    if (store_snapshot(s, &unused) == STORE_OK)
-        store_read_end(s);
+    take_slot(s);
     *out = s;
+    return STORE_OK;
+}
+
+enum store_status store_share(struct store *s, struct store **out, char *why, size_t why_size)
+{
+    const struct store_options same = {.dir = s->dir,
+                                       .mode = s->mode,
+                                       .segment_rows = s->segment_rows,
+                                       .chunk_shift = s->chunk_shift,
+                                       .log_entries = s->log_entries,
+                                       .part_bytes = (uint32_t)s->part_bytes};
+    *out = NULL;
+    if (s->mode != STORE_READ) {
+        snprintf(why, why_size, "a store that is open for writing has one thread");
+        return STORE_INVALID;
+    }
+    struct store *other = store_new(s->shared, &same);
+    if (other == NULL) {
+        snprintf(why, why_size, "out of memory");
+        return STORE_IO;
+    }
+    memcpy(other->dbi, s->dbi, sizeof(other->dbi));
+    enum store_status status = extent_open(other, why, why_size);
+    if (status != STORE_OK) {
+        store_close(other);
+        return status;
+    }
+    take_slot(other);
+    *out = other;
     return STORE_OK;
 }
 
@@ -244,10 +316,9 @@ void store_close(struct store *s)
         return;
     if (s->txn.mdb != NULL)
         store_abort(&s->txn);
+    store_read_end(s);
     if (s->read != NULL)
         mdb_txn_abort(s->read);
-    if (s->env != NULL)
-        mdb_env_close(s->env);
     extent_close(s);
     txn_free(&s->txn);
     tend_free(s);
@@ -260,6 +331,7 @@ void store_close(struct store *s)
     free(s->events);
     free(s->reports);
     free(s->projects);
+    shared_leave(s->shared);
     free(s);
 }
 
@@ -270,44 +342,25 @@ size_t store_page_value(const struct store *s)
     return stat.ms_psize - (4096 - PAGE_VALUE_BYTES);
 }
 
-int store_remap(struct store *s)
+/* What this reader remembers of the map is where it was. */
+static void forget_map(struct store *s)
 {
     memset(s->seen_keys, 0, sizeof(s->seen_keys));
     memset(s->seen_reports, 0, sizeof(s->seen_reports));
     view_forget(s);
     tend_free(s);
-    return mdb_env_set_mapsize(s->env, 0);
 }
 
-/* Where that may not be asked, it is not. */
-static bool in_memory(uintptr_t at, uintptr_t page)
+int store_remap(struct store *s)
 {
-    unsigned char there = 0;
-    return mincore((void *)(at & ~(page - 1)), page, &there) == 0 && (there & 1) != 0;
-}
-
-#define THERE_MS 1000 /* what was in memory is taken to be for so long: to ask costs as much as to search some dozen URLs */
-
-static int64_t coarse_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-/* The advice looks at every page, so it is given only where some are not there; whatever comes of it changes no answer. */
-void store_ahead(struct store *s, const void *p, size_t n)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)p, from = at & ~(page - 1);
-    struct seen_there *seen = &s->seen_there[(at / page * 0x9e3779b97f4a7c15ull >> 32) % SEEN_THERE];
-    int64_t now;
-    if (!s->sparing || n == 0 || (now = coarse_ms(), seen->at == at && now < seen->until_ms))
-        return;
-    *seen = (struct seen_there){at, now + THERE_MS};
-    if (in_memory(at, page) && in_memory(at + n / 2, page) && in_memory(at + n - 1, page))
-        return;
-    seen->at = 0;
-    madvise((void *)from, at + n - from, MADV_WILLNEED);
+    forget_map(s);
+    atomic_fetch_add(&s->shared->waiting, 1);
+    pthread_rwlock_wrlock(&s->shared->map);
+    atomic_fetch_sub(&s->shared->waiting, 1);
+    int rc = mdb_env_set_mapsize(s->env, 0);
+    s->maps = atomic_fetch_add(&s->shared->maps, 1) + 1;
+    pthread_rwlock_unlock(&s->shared->map);
+    return rc;
 }
 
 /* One try at a snapshot: the kept transaction, or a first one. */
@@ -325,7 +378,7 @@ static int snapshot_once(struct store *s)
  */
 #define TRIES 16
 
-static int snapshot_try(struct store *s)
+static int snapshot_look(struct store *s)
 {
     MDB_envinfo info;
     for (int tries = 1;; tries++) {
@@ -334,6 +387,16 @@ static int snapshot_try(struct store *s)
             return rc;
         mdb_txn_reset(s->read);
     }
+}
+
+/* The map keeps its size until store_read_end. */
+static int snapshot_try(struct store *s)
+{
+    pthread_rwlock_rdlock(&s->shared->map);
+    int rc = snapshot_look(s);
+    if (rc != 0)
+        pthread_rwlock_unlock(&s->shared->map);
+    return rc;
 }
 
 static enum store_status snapshot_begin(struct store *s)
@@ -356,6 +419,10 @@ static enum store_status snapshot_begin(struct store *s)
         return store_fail(s, rc, "read the store");
     s->reading = true;
     s->snapshot = mdb_txn_id(s->read);
+    unsigned maps = atomic_load_explicit(&s->shared->maps, memory_order_relaxed);
+    if (s->maps != maps)
+        forget_map(s);
+    s->maps = maps;
     return STORE_OK;
 }
 
@@ -371,6 +438,7 @@ void store_read_end(struct store *s)
     if (!s->reading)
         return;
     mdb_txn_reset(s->read);
+    pthread_rwlock_unlock(&s->shared->map);
     s->reading = false;
     result_release(s);
 }
@@ -420,7 +488,12 @@ enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out)
 uint64_t store_version(struct store *s)
 {
     MDB_envinfo info;
-    return mdb_env_info(s->env, &info) == 0 ? info.me_last_txnid : 0;
+    if (!s->reading)
+        pthread_rwlock_rdlock(&s->shared->map);
+    uint64_t version = mdb_env_info(s->env, &info) == 0 ? info.me_last_txnid : 0;
+    if (!s->reading)
+        pthread_rwlock_unlock(&s->shared->map);
+    return version;
 }
 
 uint64_t store_snapshot_version(const struct store *s)

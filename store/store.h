@@ -3,7 +3,7 @@
  *
  * Who may call what: a worker and the command line open it with STORE_READ and use the readers; the writer process (or the command line
  * while no server runs) opens it with STORE_WRITE and, between store_begin and store_commit, applies changes. One environment is opened
- * once per process, after the fork. The store logs nothing and owns no clock: it returns codes, and takes the time as an argument.
+ * once per process, after the fork; further threads of a reader share it (store_share). The store logs nothing and owns no clock: it returns codes, and takes the time as an argument.
  *
  * Reads: each operation ends in exactly one call of its callback. Today it happens before the operation returns; a store on a network may
  * do it later, so callers must not rely on that. The first read after store_read_end begins a snapshot and the following reads share it.
@@ -138,11 +138,6 @@ struct store_options {
     enum store_mode mode;
     bool must_exist; /* with STORE_WRITE: an empty directory is a lost disk, not a new store */
     /*
-     * with STORE_READ: pages come from the disk one by one as they are looked at, and several at once only where all of them will be; else the
-     * system reads what lies around them, too, up to megabytes for a record
-     */
-    bool sparing;
-    /*
      * the scores from which a result is good, or decent. With ${rates} CHANGE_PURGE brings the results of reports that were graded by
      * others to these; without it results stay as they are.
      */
@@ -165,6 +160,12 @@ struct store;
 enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)
     __attribute__((warn_unused_result));
 void store_close(struct store *s);
+
+/*
+ * store_share(s, out, why, why_size): another reader of an environment that was opened with STORE_READ, for another thread: with a snapshot
+ * and caches of its own. A struct store is used by one thread at a time; all of them may be used at once, and closed in any order.
+ */
+enum store_status store_share(struct store *s, struct store **out, char *why, size_t why_size) __attribute__((warn_unused_result));
 
 /* store_why(s): a sentence about the last STORE_IO, STORE_FULL or STORE_CORRUPT of this process; borrowed until the next call. */
 const char *store_why(const struct store *s);
@@ -223,8 +224,7 @@ struct store_list_query {
     uint64_t page;            /* from 1 */
     unsigned per_page;
     bool with_results;        /* reports only */
-    store_pause_fn *pause;    /* where it says true, the answer is STORE_AGAIN: the same query, asked again, goes on; NULL: all at once */
-    store_pause_fn *waited;   /* did this turn wait for what it read? Then it pauses on the way to the page, too, which is short otherwise; NULL: no */
+    store_pause_fn *pause;    /* where it says true, or the size of the map has to change, the answer is STORE_AGAIN: the same query, asked again, goes on; NULL: all at once */
     void *pause_arg;
 };
 
@@ -309,13 +309,6 @@ void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
  * STORE_IO earlier commits may not be there either, as after a commit that failed: the store is to be opened anew.
  */
 enum store_status store_file_ahead(struct store *s, bool *waited) __attribute__((warn_unused_result));
-
-/*
- * store_warm(s): so that the first lists after a start need not wait for what they are looked up in piece by piece: the writer asks the disk for
- * some more of it, unless that has not brought what it was asked for last, and readers map what has come. False: there is no more to do, or as
- * much as a quarter of the machine's memory has come, or it does not come.
- */
-bool store_warm(struct store *s);
 
 /*
  * store_purge_ahead(s, limit, pause, arg): between transactions, read what the next CHANGE_PURGE takes, so that it does not wait for the disk

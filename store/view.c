@@ -198,7 +198,7 @@ static enum store_status replay(struct store *s, MDB_txn *txn, struct view *v, c
     enum store_status status = walk_from(s, txn, &w, DB_LIST, &from);
     for (bool worked = false; status == STORE_OK; status = walk_next(&w), worked = true) {
         uint64_t sequence;
-        if (worked && store_paused(q)) {
+        if (worked && store_paused(s, q)) {
             status = STORE_AGAIN;
             break;
         }
@@ -284,7 +284,7 @@ static enum store_status hide_dying(struct store *s, MDB_txn *txn, struct view *
     v->hidden = same ? v->hidden : 0;
     buf_free(same ? &dying : &old);
     for (bool worked = false; status == STORE_OK && v->hidden < v->segment_count; worked = true) {
-        if (worked && store_paused(q))
+        if (worked && store_paused(s, q))
             return STORE_AGAIN;
         if (hide(v, &v->segments[v->hidden]))
             v->hidden++;
@@ -427,7 +427,6 @@ static enum store_status open_segments(struct store *s, MDB_txn *txn, struct vie
         enum store_status status = segment_open(s, txn, q, v->workspace, &m->segments[v->opened], g);
         if (status != STORE_OK)
             return status;
-        store_ahead(s, g->grams, GRAM_CODES / 8);
         for (uint32_t i = 0; i < GRAM_CODES / 64; i++)
             v->grams[i] |= g->grams[i];
         v->opened++;

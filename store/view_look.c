@@ -5,19 +5,22 @@
 
 /* ---- its orders ---- */
 
-static struct view *sorting; /* qsort has no argument for these; a process reads with one thread */
-static unsigned sorting_by;
+struct sorting {
+    const struct view *view;
+    unsigned by;
+};
 
-static int compare_rows(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b, void *arg)
 {
+    const struct sorting *sorting = arg;
     uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    const struct view_row *x = &sorting->rows[i], *y = &sorting->rows[j];
-    if (sorting_by == REPORT_BY_GENERATED_AT && x->date != y->date)
+    const struct view_row *x = &sorting->view->rows[i], *y = &sorting->view->rows[j];
+    if (sorting->by == REPORT_BY_GENERATED_AT && x->date != y->date)
         return x->date < y->date ? -1 : 1;
-    if (sorting_by == REPORT_BY_SCORE && x->score != y->score)
+    if (sorting->by == REPORT_BY_SCORE && x->score != y->score)
         return x->score < y->score ? -1 : 1;
-    if (sorting_by == REPORT_BY_URL) {
-        struct str p = view_url(sorting, i), q = view_url(sorting, j);
+    if (sorting->by == REPORT_BY_URL) {
+        struct str p = view_url(sorting->view, i), q = view_url(sorting->view, j);
         int by = memcmp(p.p, q.p, (p.n < q.n ? p.n : q.n) + 1); /* the NUL at the end decides where one begins the other */
         if (by != 0)
             return by;
@@ -53,10 +56,10 @@ static bool lift(struct view *v, struct view_order *o)
 }
 
 /* The first place from ${from} on whose row is not below ${row}: it is near, as places of many rows are looked for in their order. */
-static size_t place_of(const struct view_order *o, size_t from, const uint32_t *row)
+static size_t place_of(const struct view_order *o, size_t from, const uint32_t *row, struct sorting *sorting)
 {
     size_t step = 1, low = from, high = from;
-    while (high < o->count && compare_rows(&o->rows[high], row) < 0) {
+    while (high < o->count && compare_rows(&o->rows[high], row, sorting) < 0) {
         low = high + 1;
         high += step;
         step *= 2;
@@ -64,7 +67,7 @@ static size_t place_of(const struct view_order *o, size_t from, const uint32_t *
     high = high < o->count ? high : o->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare_rows(&o->rows[middle], row) < 0)
+        if (compare_rows(&o->rows[middle], row, sorting) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -72,16 +75,16 @@ static size_t place_of(const struct view_order *o, size_t from, const uint32_t *
     return low;
 }
 
-static bool order_step(struct view_order *o)
+static bool order_step(struct view_order *o, struct sorting *sorting)
 {
     size_t come = o->moved_count < ORDER_STEP ? o->moved_count : ORDER_STEP, n = 0, from = 0;
     uint32_t *moved = o->moved + (o->moved_count - come);
     uint32_t *rows = malloc((o->count + come) * sizeof(*rows));
     if (rows == NULL)
         return false;
-    qsort(moved, come, sizeof(*moved), compare_rows);
+    qsort_r(moved, come, sizeof(*moved), compare_rows, sorting);
     for (size_t i = 0; i <= come; i++) {
-        size_t upto = i == come ? o->count : place_of(o, from, &moved[i]);
+        size_t upto = i == come ? o->count : place_of(o, from, &moved[i], sorting);
         if (upto > from)
             memcpy(rows + n, o->rows + from, (upto - from) * sizeof(*rows));
         n += upto - from;
@@ -101,13 +104,12 @@ enum store_status view_order(struct store *s, struct view *v, unsigned sort, con
                              const struct view_order **out)
 {
     struct view_order *o = &v->orders[sort];
-    sorting = v;
-    sorting_by = sort;
+    struct sorting sorting = {v, sort};
     *out = o;
     bool good = o->lifted == o->moved_count || lift(v, o);
     while (good && o->moved_count > 0) {
-        good = order_step(o);
-        if (good && o->moved_count > 0 && store_paused(q))
+        good = order_step(o, &sorting);
+        if (good && o->moved_count > 0 && store_paused(s, q))
             return STORE_AGAIN;
     }
     return good ? STORE_OK : store_fail(s, ENOMEM, "order reports");

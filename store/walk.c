@@ -84,23 +84,9 @@ enum store_status walk_begin(struct store *s, MDB_txn *txn, struct walk *w, enum
     return walk_prefix(s, txn, w, schema_space_db[space], false);
 }
 
-/* What was put one after the other lies together, so the pages around a new place are likely the next. */
-#define BLOCK_BYTES ((uintptr_t)128 << 10)
-
-static void look_ahead(struct walk *w)
-{
-    uintptr_t block = (uintptr_t)w->k.mv_data / BLOCK_BYTES;
-    if (w->block != 0 && w->block != block)
-        store_ahead(w->s, (const void *)(block * BLOCK_BYTES), BLOCK_BYTES);
-    w->block = block;
-}
-
 enum store_status walk_next(struct walk *w)
 {
-    enum store_status status = arrived(w, mdb_cursor_get(w->cursor, &w->k, &w->v, w->backward ? MDB_PREV : MDB_NEXT));
-    if (status == STORE_OK && w->s->sparing)
-        look_ahead(w);
-    return status;
+    return arrived(w, mdb_cursor_get(w->cursor, &w->k, &w->v, w->backward ? MDB_PREV : MDB_NEXT));
 }
 
 void walk_end(struct walk *w)

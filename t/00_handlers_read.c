@@ -96,7 +96,7 @@ START_TEST(list_passes_every_parameter_on)
 }
 END_TEST
 
-START_TEST(a_search_that_takes_several_turns_of_the_loop_is_answered_once)
+START_TEST(a_list_that_paused_in_its_thread_is_answered_once)
 {
     played_report(41, REPORT_DONE, NULL);
     played.total = 1;
@@ -107,6 +107,19 @@ START_TEST(a_search_that_takes_several_turns_of_the_loop_is_answered_once)
     ck_assert_uint_eq(played.lists, 4);
     ck_assert_uint_eq(played.laters, 3);
     ck_assert_ptr_nonnull(played.query.pause);
+}
+END_TEST
+
+START_TEST(a_list_that_finds_no_place_or_no_time_is_503)
+{
+    static const char *const lists[] = {"/api/v1/reports", "/api/v1/projects"};
+    for (unsigned i = 0; i < 4; i++) {
+        played.queries_full = i < 2;
+        played.query_late = i >= 2;
+        played_send("GET", lists[i % 2], NULL, "search=x", NULL);
+        ck_assert_int_eq(played.status, 503);
+    }
+    ck_assert_uint_eq(played.lists, 0);
 }
 END_TEST
 
@@ -267,7 +280,8 @@ int main(void)
     tcase_add_test(tc, report_at_hand_is_304);
     tcase_add_test(tc, list_without_a_query_takes_the_defaults);
     tcase_add_test(tc, list_passes_every_parameter_on);
-    tcase_add_test(tc, a_search_that_takes_several_turns_of_the_loop_is_answered_once);
+    tcase_add_test(tc, a_list_that_paused_in_its_thread_is_answered_once);
+    tcase_add_test(tc, a_list_that_finds_no_place_or_no_time_is_503);
     tcase_add_test(tc, project_filter_takes_name_or_id_and_an_unknown_one_is_an_empty_list);
     tcase_add_test(tc, list_tag_tells_workspaces_apart);
     tcase_add_test(tc, list_over_1_mib_asks_for_a_smaller_page);

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -934,121 +933,6 @@ START_TEST(a_deleted_workspace_leaves_none_of_its_parts)
 }
 END_TEST
 
-/* ---- what is read ahead of the first lists ---- */
-
-static size_t pages_in_memory(void)
-{
-    size_t pages = file_bytes() / PAGE, there = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    void *p = mmap(NULL, pages * PAGE, PROT_READ, MAP_SHARED, fd, 0);
-    unsigned char *in = calloc(pages, 1);
-    kit_assert(fd >= 0 && p != MAP_FAILED && in != NULL && mincore(p, pages * PAGE, in) == 0);
-    for (size_t i = 0; i < pages; i++)
-        there += in[i] & 1;
-    free(in);
-    munmap(p, pages * PAGE);
-    close(fd);
-    return there;
-}
-
-static void forget(void)
-{
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    kit_assert(fd >= 0 && fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0);
-    close(fd);
-}
-
-/* In a directory of the disk: what lies in memory alone is always there. */
-START_TEST(a_store_is_warmed_a_little_at_a_time_to_its_end)
-{
-    enum { LONG_PARTS = 160, LEAST_TURNS = 4, MOST_TURNS = 10000, TRIES = 3 };
-    bool warm = false;
-    kit_close(&k);
-    strcpy(k.dir, "warm-XXXXXX");
-    ck_assert(mkdtemp(k.dir) != NULL);
-    snprintf(path, sizeof(path), "%s/parts.dat", k.dir);
-    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
-    for (uint64_t i = 0; i < LONG_PARTS; i++)
-        commit_one(i, sizeof(bytes));
-    for (int tries = 0; tries < TRIES && !warm; tries++) { /* who needs memory may take what just came */
-        unsigned turns = 0;
-        store_close(k.s);
-        forget();
-        k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
-        for (; store_warm(k.s) && turns < MOST_TURNS; turns++)
-            usleep(1000);
-        ck_assert(turns >= LEAST_TURNS && turns < MOST_TURNS);
-        for (int looks = 0; looks < 100 && !warm; looks++, usleep(1000)) /* the last of it is on its way */
-            warm = pages_in_memory() == file_bytes() / PAGE;
-    }
-    ck_assert(warm);
-    ck_assert(!store_warm(k.s));
-}
-END_TEST
-
-static long faults(void)
-{
-    struct rusage usage;
-    kit_assert(getrusage(RUSAGE_SELF, &usage) == 0);
-    return usage.ru_minflt + usage.ru_majflt;
-}
-
-static void read_all(void)
-{
-    char some[1 << 16];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    kit_assert(fd >= 0);
-    while (read(fd, some, sizeof(some)) > 0)
-        ;
-    close(fd);
-}
-
-static void look_through(MDB_txn *txn, uint64_t number)
-{
-    struct key key;
-    MDB_val v;
-    enum space space = part_key(&key, number);
-    ck_status(extent_get(k.s, txn, space, &key, &v), STORE_OK);
-    for (size_t at = 0; at < v.mv_size; at += PAGE)
-        (void)((const volatile uint8_t *)v.mv_data)[at];
-}
-
-/* Warm a reader and look through all parts: how many faults that took. */
-static long faults_of_a_reader(uint64_t parts)
-{
-    enum { MOST_TURNS = 10000 };
-    unsigned turns = 0;
-    store_close(k.s);
-    k.s = kit_store(k.dir, STORE_READ, MAP_BYTES);
-    for (; store_warm(k.s) && turns < MOST_TURNS; turns++)
-        usleep(100);
-    ck_assert(turns > 1 && turns < MOST_TURNS);
-    MDB_txn *txn = look();
-    look_through(txn, 0); /* what is looked up in data.mdb comes as well */
-    look_through(txn, parts - 1);
-    long before = faults();
-    for (uint64_t i = 0; i < parts; i++)
-        look_through(txn, i);
-    mdb_txn_abort(txn);
-    return faults() - before;
-}
-
-/* All of it is in memory: what is left is that this process is told where. */
-START_TEST(what_a_reader_was_warmed_with_it_looks_at_without_a_fault)
-{
-    enum { LONG_PARTS = 160, PAGES_A_FAULT = 100, TRIES = 5 };
-    long met = 0, few = 0;
-    for (uint64_t i = 0; i < LONG_PARTS; i++)
-        commit_one(i, sizeof(bytes));
-    few = (long)(file_bytes() / PAGE / PAGES_A_FAULT);
-    for (int tries = 0; tries < TRIES && (tries == 0 || met >= few); tries++) { /* who needs memory may take what was there */
-        read_all();
-        met = faults_of_a_reader(LONG_PARTS);
-    }
-    ck_assert_int_lt(met, few);
-}
-END_TEST
-
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
 
 int main(void)
@@ -1074,10 +958,6 @@ int main(void)
     tcase_add_test(tc, a_part_in_data_mdb_is_on_one_page_of_its_own);
     tcase_add_test(tc, another_process_reads_its_snapshot_as_it_was_and_the_file_stops_growing_once_it_is_over);
     tcase_add_test(tc, a_deleted_workspace_leaves_none_of_its_parts);
-    tcase_add_test(tc, a_store_is_warmed_a_little_at_a_time_to_its_end);
-#ifdef MADV_POPULATE_READ
-    tcase_add_test(tc, what_a_reader_was_warmed_with_it_looks_at_without_a_fault);
-#endif
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

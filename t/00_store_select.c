@@ -285,26 +285,17 @@ static void begin_runs(const struct shape *shape, unsigned by, bool few)
 
 /* ---- pages ---- */
 
-static unsigned asked, pause_at; /* 0: never */
-
-static bool pause_then(void *arg)
+static void page(size_t from, size_t want, uint64_t *ids)
 {
-    (void)arg;
-    return ++asked == pause_at;
-}
-
-static bool page(size_t from, size_t want, uint64_t *ids)
-{
-    const struct selection s = {&view, runs, run_count, sort, pause_then, NULL};
-    asked = 0;
-    return select_page(&s, from, want, ids);
+    const struct selection s = {&view, runs, run_count, sort};
+    select_page(&s, from, want, ids);
 }
 
 static void expect_page(size_t from)
 {
     uint64_t ids[WANT];
     size_t want = model_count - from < WANT ? model_count - from : WANT;
-    kit_assert(page(from, want, ids));
+    page(from, want, ids);
     for (size_t i = 0; i < want; i++)
         ck_assert_msg(ids[i] == model[from + i].id, "sort %u, the %zu-th from %zu: %llu, not %llu", sort, i, from,
                       (unsigned long long)ids[i], (unsigned long long)model[from + i].id);
@@ -322,26 +313,6 @@ START_TEST(a_page_of_any_runs_is_that_of_all_elements_sorted)
             expect_page(model_count - last);
         forget_runs();
     }
-}
-END_TEST
-
-/* Where elements lie may have to come from the disk, so each few looks at them are asked for, within a run too. */
-START_TEST(a_page_that_paused_anywhere_is_the_same_when_it_is_asked_for_again)
-{
-    enum { MANY = 2 };
-    const struct shape shape = {STEEP, 6, 1500, 2000, 30, MANY};
-    uint64_t ids[WANT];
-    make(&shape);
-    begin_runs(&shape, REPORT_BY_GENERATED_AT, false);
-    size_t from = model_count / 2;
-    kit_assert(page(from, WANT, ids));
-    unsigned all = asked;
-    ck_assert_uint_gt(all, 5 * (run_count + WANT));
-    ck_assert_uint_lt(all, 2000);
-    for (pause_at = 1; pause_at <= all; pause_at++)
-        kit_assert(!page(from, WANT, ids) && asked == pause_at);
-    expect_page(from);
-    pause_at = 0;
 }
 END_TEST
 
@@ -366,7 +337,7 @@ START_TEST(a_place_is_found_in_runs_of_any_length)
     sort = REPORT_BY_ID;
     for (size_t from = 0; from + WANT < 2 * LONG; from += 4099) {
         uint32_t before = 0;
-        kit_assert(page(from, WANT, ids));
+        page(from, WANT, ids);
         for (size_t r = 0; r < 2; r++) { /* so many are below the first of the page */
             size_t low = 0, high = LONG;
             while (low < high)
@@ -393,7 +364,6 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_page_of_any_runs_is_that_of_all_elements_sorted, 0, COUNT(shapes));
-    tcase_add_test(tc, a_page_that_paused_anywhere_is_the_same_when_it_is_asked_for_again);
     tcase_add_test(tc, a_place_is_found_in_runs_of_any_length);
     suite_add_tcase(suite, tc);
     return kit_run(suite);

@@ -306,21 +306,23 @@ START_TEST(a_list_too_large_with_results_asks_for_a_smaller_page)
 }
 END_TEST
 
-/* ---- in slices ---- */
+/* ---- in query threads and on the loop ---- */
 
-/* An answer that a later turn of the loop gave lets the connection go on at once, not with the next event or tick. */
-START_TEST(a_list_in_slices_does_not_keep_its_connection_waiting)
+static const char *const query_threads[] = {"query_threads: 2", "query_threads: 1", "query_threads: 0"};
+
+/* An answer from a thread lets the connection go on at once, not with the next event or tick. */
+START_TEST(a_search_does_not_keep_its_connection_waiting)
 {
     enum { LISTS = 24, TICK_MS = 250 };
-    ck_assert_int_eq(setenv("ASSAYD", "./t/small_assayd", 1), 0);
     struct server *s = server_new(&(struct server_options){.workers = 1, .origin = origin});
+    server_configure(s, query_threads[_i]);
     server_start(s);
     for (size_t i = 0; i < COUNT(seeds); i++)
         report_queued(s, seeds[i]);
     struct client *client = client_new(s);
     int64_t began = now_ms();
     for (int i = 0; i < LISTS; i++) {
-        struct response *r = http_kept(client, .path = text("/api/v1/reports?search=%c&sort_by=url", 'a' + i)); /* what was found before takes no slices */
+        struct response *r = http_kept(client, .path = text("/api/v1/reports?search=%c&sort_by=url", 'a' + i));
         expect_status(r, 200);
     }
     int64_t took = now_ms() - began;
@@ -510,7 +512,7 @@ int main(void)
     tcase_add_test(tcase, items_are_the_record_without_results);
     tcase_add_test(tcase, include_results_adds_them_to_every_item);
     tcase_add_test(tcase, a_list_too_large_with_results_asks_for_a_smaller_page);
-    tcase_add_test(tcase, a_list_in_slices_does_not_keep_its_connection_waiting);
+    tcase_add_loop_test(tcase, a_search_does_not_keep_its_connection_waiting, 0, COUNT(query_threads));
     tcase_add_test(tcase, the_envelope_is_laravels);
     tcase_add_loop_test(tcase, links_lead_through_the_whole_list_and_keep_the_query, 0, COUNT(walks));
     tcase_add_test(tcase, a_page_past_the_end_is_empty_with_null_bounds);

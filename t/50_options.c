@@ -6,6 +6,7 @@
 #include "harness.h"
 #include "tls_kit.h"
 
+#include <dirent.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <openssl/ssl.h>
@@ -233,6 +234,26 @@ static const char *see_children(const char *kind)
 static const char *see_workers(void)
 {
     return see_children("assayd: worker ");
+}
+
+/* threads of the worker, by their name */
+static const char *see_query_threads(void)
+{
+    pid_t pids[64];
+    size_t count = server_children(server, pids, COUNT(pids)), found = 0;
+    for (size_t i = 0; i < count && i < COUNT(pids); i++) {
+        char *dir = text("/proc/%d/task", (int)pids[i]), name[32];
+        DIR *tasks = strncmp(process_title(pids[i]), "assayd: worker ", 15) == 0 ? opendir(dir) : NULL;
+        for (const struct dirent *e; tasks != NULL && (e = readdir(tasks)) != NULL;) {
+            FILE *comm = e->d_name[0] == '.' ? NULL : fopen(text("%s/%s/comm", dir, e->d_name), "re");
+            found += comm != NULL && fgets(name, sizeof(name), comm) != NULL && !strcmp(name, "query\n");
+            if (comm != NULL)
+                fclose(comm);
+        }
+        if (tasks != NULL)
+            closedir(tasks);
+    }
+    return text("%zu", found);
 }
 
 static const char *see_auditors(void)
@@ -600,6 +621,7 @@ static const struct probe {
      {"base_url=http://b.test"},
      "http://b.test"},
     {"workers", see_workers, {NULL}, "1", {"workers=3"}, "3"},
+    {"query_threads", see_query_threads, {NULL}, "2", {"query_threads=1"}, "1"},
     {"auditors", see_auditors, {NULL}, "1", {"auditors=2"}, "2"},
     {"data_dir", .after = {"data_dir=DIR/other"}},
     {"run_dir", .after = {"run_dir=DIR/other"}},

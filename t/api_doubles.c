@@ -4,6 +4,7 @@
 #include "core/api/wp.h"
 #include "core/audit/audit.h"
 #include "core/away.h"
+#include "core/query.h"
 #include "core/http/fields.h"
 #include "core/http/memo.h"
 #include "core/worker.h"
@@ -223,22 +224,6 @@ void request_await(struct request *r, uint64_t report, unsigned timeout_ms, requ
     done(r);
 }
 
-void request_slice(struct request *r, request_fn *work)
-{
-    work(r);
-}
-
-void request_later(struct request *r, request_fn *work)
-{
-    played.laters++;
-    work(r);
-}
-
-bool request_pause(void *r)
-{
-    return r == NULL;
-}
-
 void request_away(struct request *r, struct away_job *job)
 {
     while (job->work(job))
@@ -246,9 +231,26 @@ void request_away(struct request *r, struct away_job *job)
     job->over(job, r);
 }
 
-bool request_waited(void *r)
+void request_query(struct request *r, struct query *q)
 {
-    return r == NULL;
+    if (played.queries_full) {
+        q->over(q, NULL);
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return;
+    }
+    while (!played.query_late && !(q->done = q->run(q, NULL)))
+        played.laters++;
+    q->over(q, r);
+}
+
+bool query_pause(void *q)
+{
+    return q == NULL;
+}
+
+void query_late(struct request *r)
+{
+    reply_error(r, ERR_UNAVAILABLE, NULL);
 }
 
 void request_hash(struct request *r, struct str password, request_hash_fn *done)

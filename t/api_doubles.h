@@ -34,6 +34,7 @@ struct played {
     struct played_header headers[8];
     size_t headers_count;
     unsigned changes, awaits, hashes, lists, list_turns, laters;
+    bool queries_full, query_late;
     struct store_change change;     /* the last; its strings live as long as the request */
     struct store_list_query query;  /* the last */
     uint64_t awaited;

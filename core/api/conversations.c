@@ -2,16 +2,19 @@
 #include "widget.h"
 
 #include "render_widget.h"
+#include "../query.h"
 #include "../typing.h"
 #include "../http/json_out.h"
 #include "../http/time_in.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* ---- lists ---- */
 
 #define LIST_BYTES (API_LIST_MAX - 1024) /* of rows; what is left is for what stands around them */
 
-struct listing {
-    struct request *r;
+struct rows {
     struct buf *out;
     struct str ignored; /* the names that meta.ignored tells */
     struct ulid last;
@@ -34,7 +37,7 @@ static void row_put(const struct store_row *row, struct buf *out)
 /* A row that the body has no room for begins the next page, but the first one is shown whatever its size. */
 static bool add_row(void *arg, enum store_status status, const struct store_row *row)
 {
-    struct listing *l = arg;
+    struct rows *l = arg;
     if (row == NULL) {
         l->status = status;
         return true;
@@ -76,7 +79,7 @@ static uint64_t body_tag(struct str body, uint64_t tag)
 }
 
 /* ${more}: further members of meta. */
-static void list_reply(struct request *r, struct listing *l, const char *more)
+static void list_reply(struct request *r, struct rows *l, const char *more)
 {
     static const struct ulid none;
     const struct str ignored = l->ignored;
@@ -107,7 +110,7 @@ static bool query_given(struct request *r, struct store_rows_query *q)
 
 static void list_send(struct request *r, enum store_rows rows, const struct store_rows_query *q)
 {
-    struct listing l = {.r = r, .out = api_list_begin(r), .ignored = api_ignored(r)};
+    struct rows l = {.out = api_list_begin(r), .ignored = api_ignored(r)};
     store_rows_each(r->store, rows, q, add_row, &l);
     list_reply(r, &l, "");
 }
@@ -119,40 +122,56 @@ static void list(struct request *r, enum store_rows rows)
         list_send(r, rows, &q);
 }
 
-/*
- * What one request looks at, about: 0.1 s of a processor's time, in slices. What is left is for the
- * next request, since a worker's searches go one after the other.
- */
+/* What one request looks at, about: 0.1 s of a processor's time. What is left is for the next request. */
 #define SEARCH_BUDGET 250000
 
 struct searching {
-    struct store_search query;
-    struct listing list;
+    struct query query;
+    struct store_search search;
+    struct rows rows;
+    struct buf body;
+    char needle[];
 };
 
-static void search_go(struct request *r)
+static bool search_run(struct query *q, struct store *store)
 {
-    struct searching *s = r->state;
-    s->list.out = api_list_begin(r);
-    store_conversation_search(r->store, &s->query, add_row, &s->list);
-    if (s->list.status == STORE_AGAIN)
-        request_later(r, search_go);
-    else
-        list_reply(r, &s->list, s->query.stopped ? ",\"stopped_early\":true" : ",\"stopped_early\":false");
+    struct searching *s = (struct searching *)q;
+    buf_reset(&s->body);
+    buf_adds(&s->body, "{\"data\":[");
+    s->rows.count = 0;
+    store_conversation_search(store, &s->search, add_row, &s->rows);
+    return s->rows.status != STORE_AGAIN;
+}
+
+static void search_over(struct query *q, struct request *r)
+{
+    struct searching *s = (struct searching *)q;
+    if (r != NULL && !q->done)
+        query_late(r);
+    else if (r != NULL)
+        list_reply(r, &s->rows, s->search.stopped ? ",\"stopped_early\":true" : ",\"stopped_early\":false");
+    buf_free(&s->body);
+    free(s);
 }
 
 static void search_begin(struct request *r, const struct store_rows_query *q)
 {
-    struct searching *s = request_alloc(r, sizeof(*s));
-    *s = (struct searching){.list = {.r = r, .ignored = api_ignored(r)},
-                            .query = {.rows = *q,
-                                      .by = (enum store_search_by)r->values[ROWS_SEARCH_BY].number,
-                                      .needle = r->values[ROWS_SEARCH].text,
-                                      .budget = SEARCH_BUDGET,
-                                      .pause = request_pause,
-                                      .pause_arg = r}};
-    r->state = s;
-    request_slice(r, search_go);
+    const struct str needle = r->values[ROWS_SEARCH].text;
+    struct searching *s = malloc(sizeof(*s) + needle.n);
+    if (s == NULL) {
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return;
+    }
+    *s = (struct searching){.query = {.workspace = r->workspace, .search = true, .run = search_run, .over = search_over},
+                            .search = {.rows = *q,
+                                       .by = (enum store_search_by)r->values[ROWS_SEARCH_BY].number,
+                                       .needle = {s->needle, needle.n},
+                                       .budget = SEARCH_BUDGET,
+                                       .pause = query_pause,
+                                       .pause_arg = &s->query},
+                            .rows = {.out = &s->body, .ignored = api_ignored(r)}};
+    memcpy(s->needle, needle.p, needle.n);
+    request_query(r, &s->query);
 }
 
 void conversations_list(struct request *r)

@@ -1,63 +1,39 @@
 #include "api.h"
+#include "listing.h"
 #include "render.h"
 
 #include <inttypes.h>
 
 /* ---- list ---- */
 
-static void list_begin(struct request *r);
-
 static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_project *items, size_t count)
 {
-    struct request *r = arg;
-    if (status == STORE_AGAIN) {
-        request_later(r, list_begin);
+    struct listing *l = arg;
+    if (!listing_found(l, status, total, count))
         return;
-    }
-    if (status != STORE_OK) {
-        reply_store_error(r, status);
-        return;
-    }
-    struct buf *out = api_list_begin(r);
     for (size_t i = 0; i < count; ++i) {
-        buf_adds(out, i == 0 ? "" : ",");
-        render_project(&items[i], out);
+        buf_adds(&l->body, i == 0 ? "" : ",");
+        render_project(&items[i], &l->body);
     }
-    api_list_reply(r, out, STR("/api/v1/projects"), r->state, total, count);
 }
 
-static void list_workspace_found(void *arg, enum store_status status, const struct store_workspace *workspace)
+static void list_find(struct listing *l, struct store *s)
 {
-    struct request *r = arg;
-    if (status != STORE_OK)
-        reply_store_error(r, status);
-    else if (!reply_etag(r, api_version(workspace->id, workspace->version)))
-        store_project_list(r->store, r->state, list_found, r);
-}
-
-/* A later slice begins here, too: the store may have moved on. */
-static void list_begin(struct request *r)
-{
-    store_workspace_get(r->store, r->workspace, list_workspace_found, r);
+    store_project_list(s, &l->list, list_found, l);
 }
 
 void projects_list(struct request *r)
 {
-    struct store_list_query *query = request_alloc(r, sizeof(*query));
     const struct value *v = r->values;
-    *query = (struct store_list_query){
+    const struct store_list_query query = {
         .workspace = r->workspace,
         .search = v[PROJECTS_SEARCH].text,
         .sort = (unsigned)v[PROJECTS_SORT_BY].number,
         .ascending = v[PROJECTS_SORT].number == 1,
         .page = v[PROJECTS_PAGE].number,
         .per_page = api_per_page[v[PROJECTS_PER_PAGE].number],
-        .pause = request_pause,
-        .waited = request_waited,
-        .pause_arg = r,
     };
-    r->state = query;
-    request_slice(r, list_begin);
+    listing_send(r, &query, STR("/api/v1/projects"), (struct str){0}, list_find);
 }
 
 /* ---- one ---- */

@@ -1,5 +1,6 @@
 /* Reading reports. Writing them: reports_change.c. */
 #include "api.h"
+#include "listing.h"
 #include "render.h"
 #include "../http/form.h"
 #include "../http/memo.h"
@@ -75,73 +76,49 @@ void reports_get(struct request *r)
         store_report_get(r->store, r->workspace, id, false, version_found, r);
 }
 
-static void list_begin(struct request *r);
-
 static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count)
 {
-    struct request *r = arg;
-    const struct store_list_query *query = r->state;
-    if (status == STORE_AGAIN) {
-        request_later(r, list_begin);
+    struct listing *l = arg;
+    if (!listing_found(l, status, total, count))
         return;
+    for (size_t i = 0; i < count && l->body.n <= API_LIST_MAX; ++i) {
+        buf_adds(&l->body, i == 0 ? "" : ",");
+        render_report(&items[i], l->base_url, l->list.with_results, &l->body);
     }
-    if (status != STORE_OK) {
-        reply_store_error(r, status);
-        return;
-    }
-    struct str base_url = request_base_url(r);
-    struct buf *out = api_list_begin(r);
-    for (size_t i = 0; i < count && out->n <= API_LIST_MAX; ++i) {
-        buf_adds(out, i == 0 ? "" : ",");
-        render_report(&items[i], base_url, query->with_results, out);
-    }
-    api_list_reply(r, out, STR("/api/v1/reports"), query, total, count);
 }
 
 static void list_project_found(void *arg, enum store_status status, const struct store_project *project)
 {
-    struct request *r = arg;
-    struct store_list_query *query = r->state;
+    struct listing *l = arg;
     if (status == STORE_NOT_FOUND) {
-        list_found(r, STORE_OK, 0, NULL, 0);
+        list_found(l, STORE_OK, 0, NULL, 0);
     } else if (status != STORE_OK) {
-        list_found(r, status, 0, NULL, 0);
+        list_found(l, status, 0, NULL, 0);
     } else {
-        query->project = project->id;
-        store_report_list(r->store, query, list_found, r);
+        l->list.project = project->id;
+        store_report_list(l->store, &l->list, list_found, l);
     }
 }
 
-static void list_workspace_found(void *arg, enum store_status status, const struct store_workspace *workspace)
+static void list_find(struct listing *l, struct store *s)
 {
-    struct request *r = arg;
-    struct str project = r->values[REPORTS_PROJECT].text;
     uint64_t id;
-    if (status != STORE_OK)
-        reply_store_error(r, status);
-    else if (reply_etag(r, api_version(workspace->id, workspace->version)))
-        return;
-    else if (project.p == NULL)
-        store_report_list(r->store, r->state, list_found, r);
-    else if (!api_is_number(project))
-        store_project_find(r->store, r->workspace, api_lower(r, project), list_project_found, r);
-    else if (api_id(project, &id))
-        store_project_get(r->store, r->workspace, id, list_project_found, r);
+    l->list.project = 0;
+    if (l->name.p == NULL)
+        store_report_list(s, &l->list, list_found, l);
+    else if (!api_is_number(l->name))
+        store_project_find(s, l->list.workspace, l->name, list_project_found, l);
+    else if (api_id(l->name, &id))
+        store_project_get(s, l->list.workspace, id, list_project_found, l);
     else
-        list_project_found(r, STORE_NOT_FOUND, NULL);
-}
-
-/* A later slice begins here, too: the store may have moved on. */
-static void list_begin(struct request *r)
-{
-    store_workspace_get(r->store, r->workspace, list_workspace_found, r);
+        list_project_found(l, STORE_NOT_FOUND, NULL);
 }
 
 void reports_list(struct request *r)
 {
-    struct store_list_query *query = request_alloc(r, sizeof(*query));
     const struct value *v = r->values;
-    *query = (struct store_list_query){
+    const struct str project = v[REPORTS_PROJECT].text;
+    const struct store_list_query query = {
         .workspace = r->workspace,
         .search = v[REPORTS_SEARCH].text,
         .sort = (unsigned)v[REPORTS_SORT_BY].number,
@@ -151,10 +128,6 @@ void reports_list(struct request *r)
         .page = v[REPORTS_PAGE].number,
         .per_page = api_per_page[v[REPORTS_PER_PAGE].number],
         .with_results = v[REPORTS_INCLUDE].sent,
-        .pause = request_pause,
-        .waited = request_waited,
-        .pause_arg = r,
     };
-    r->state = query;
-    request_slice(r, list_begin);
+    listing_send(r, &query, STR("/api/v1/reports"), project.p == NULL ? project : api_lower(r, project), list_find);
 }

@@ -18,7 +18,7 @@
 #include <strings.h>
 #include <time.h>
 
-#define SLICE_US 2000
+#define SLICE_US 2000 /* of the loop's time, and of a turn in the thread */
 
 /* What is to be told of an item. */
 struct result {
@@ -41,7 +41,8 @@ struct batch {
     bool deletes; /* by its action */
     size_t count, at, row_count;
     struct result *results; /* room for one more than may be */
-    char *list;             /* the items as they were sent */
+    char *list;             /* the items as they were sent, and the time zone */
+    struct str zone;        /* of coupons */
     bool whole; /* send all content: what was taken for unchanged is not any more */
     struct buf rows;
 };
@@ -67,12 +68,17 @@ static void batch_free(void *arg)
 
 static bool batch_room(struct batch *b)
 {
-    const struct str list = b->r->values[WP_ITEMS].text;
+    const struct str list = b->r->values[WP_ITEMS].text, zone = b->r->values[WP_ZONE].text;
     b->results = calloc(STORE_BATCH_MAX + 1, sizeof(*b->results));
-    b->list = malloc(list.n + 1);
-    if (b->list != NULL && list.n > 0)
+    b->list = malloc(list.n + zone.n + 1);
+    if (b->results == NULL || b->list == NULL)
+        return false;
+    if (list.n > 0)
         memcpy(b->list, list.p, list.n);
-    return b->results != NULL && b->list != NULL;
+    b->zone = (struct str){zone.p == NULL ? NULL : b->list + list.n, zone.n};
+    if (zone.n > 0)
+        memcpy(b->list + list.n, zone.p, zone.n);
+    return true;
 }
 
 /* ---- the envelope ---- */
@@ -270,7 +276,7 @@ static void answer_build(struct buf *out, const struct batch *b, const struct st
 
 /* ---- its way ---- */
 
-static void batch_go(struct request *r);
+static void batch_go(struct batch *b);
 
 static void batch_begin(struct batch *b)
 {
@@ -278,7 +284,7 @@ static void batch_begin(struct batch *b)
     buf_reset(&b->rows);
     if (b->kind != SYNCED_COUPON)
         look_at_known(b);
-    batch_go(b->r);
+    batch_go(b);
 }
 
 static void batch_done(struct request *r, const struct store_answer *answer)
@@ -345,7 +351,7 @@ static void coupon_add(struct batch *b, struct result *one)
     struct buf texts = {0};
     struct store_coupon coupon;
     wp_mistake_reset(&one->mistake);
-    if (wp_coupon(one->item.json, b->r->values[WP_ZONE].text, &texts, &coupon, &one->mistake))
+    if (wp_coupon(one->item.json, b->zone, &texts, &coupon, &one->mistake))
         coupon_pack(&b->rows, &coupon);
     else if (one->code.n > 0)
         coupon_pack_seen(&b->rows, one->code);
@@ -374,7 +380,7 @@ static void document_add(struct batch *b, struct result *one, const uint8_t hash
 #define READ_HERE ((size_t)4 * 1024)    /* bytes of an item that has to be read: a shop's usual products need no other thread */
 
 /* False: it takes longer than the loop may be held, and nothing was done. */
-static bool item_add(struct batch *b, struct result *one, bool here)
+static bool document_try(struct batch *b, struct result *one, bool here)
 {
     const struct store_item *known = &one->known;
     const uint64_t wp_id = one->item.wp_id;
@@ -404,6 +410,14 @@ static bool item_add(struct batch *b, struct result *one, bool here)
     one->row = b->row_count;
     one->sent = wp_id != 0;
     b->row_count += one->sent;
+    return true;
+}
+
+static bool item_add(struct batch *b, struct result *one, bool here)
+{
+    if (b->kind != SYNCED_COUPON)
+        return document_try(b, one, here);
+    coupon_add(b, one);
     return true;
 }
 
@@ -439,21 +453,13 @@ static void batch_leave(struct batch *b)
     request_away(b->r, &b->away);
 }
 
-static void batch_go(struct request *r)
+/* What the loop has no time for, the thread does. */
+static void batch_go(struct batch *b)
 {
-    struct batch *b = r->state;
     uint64_t until = clock_mono_us() + SLICE_US;
     for (; b->at < b->count; b->at++) {
-        struct result *one = &b->results[b->at];
-        if (b->kind == SYNCED_COUPON) {
-            coupon_add(b, one);
-        } else if (!item_add(b, one, true)) {
+        if (clock_mono_us() >= until || !item_add(b, &b->results[b->at], true)) {
             batch_leave(b);
-            return;
-        }
-        if (b->at + 1 < b->count && clock_mono_us() >= until) {
-            b->at++;
-            request_later(r, batch_go);
             return;
         }
     }

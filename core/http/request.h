@@ -137,9 +137,6 @@ struct request {
     struct conn *conn;
     struct pending *pending; /* the continuation it waits for, or NULL; request_wait, request_go_on */
     uint64_t waits_from_us, waited_us, answered_us /* when the answer began, of CLOCK_MONOTONIC; where there is an access log */;
-    unsigned slices;         /* turns of the loop that its work took: see request_slice */
-    uint64_t slice_until_us; /* CLOCK_MONOTONIC */
-    long slice_faults;       /* page faults until it began: see core/later.c */
     struct str etag;
     struct {
         struct ratelimit_state state;
@@ -260,15 +257,6 @@ void request_change(struct request *r, const struct store_change *change, reques
  * Check the record first: it may be finished already.
  */
 void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done);
-
-/*
- * Work that may be more than one turn of the loop should hold it for. request_slice(r, work): do ${work}, which ends in a reply, or in
- * request_later where request_pause said that the loop should turn. request_later(r, work): ${work}, as another slice, in a later turn.
- * request_waited: did this slice wait for the disk, or see many pages for the first time? How long slices were is seen in the worker's score.
- */
-void request_slice(struct request *r, request_fn *work);
-void request_later(struct request *r, request_fn *work);
-store_pause_fn request_pause, request_waited; /* their argument: the request */
 
 /* request_away(r, job): work in the reader's thread (away.h). */
 struct away_job;

@@ -11,11 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SLICE_MS 2 /* as core/later.c cuts them */
+#define SLICE_MS 2
 #define BATCH 1000
 
 /* Columns: name, of projects, search, sort, result, page from the end (0: the first), per_page. */
@@ -44,21 +43,6 @@ static void die(const char *what)
 {
     fprintf(stderr, "run_lists_first: %s\n", what);
     exit(1);
-}
-
-static long faults(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_majflt * 64 + usage.ru_minflt;
-}
-
-static long slice_faults;
-
-static bool waited(void *arg)
-{
-    (void)arg;
-    return faults() - slice_faults >= 64; /* as core/later.c */
 }
 
 struct outcome {
@@ -90,7 +74,7 @@ static void open_store(const char *dir, enum store_mode mode)
 {
     char why[512];
     const struct store_options o = { /* as a worker does */
-        .dir = dir, .map_size = 16ull << 30, .max_readers = 256, .mode = mode, .sparing = mode == STORE_READ};
+        .dir = dir, .map_size = 16ull << 30, .max_readers = 256, .mode = mode};
     if (store_open(&o, &s, why, sizeof(why)) != STORE_OK)
         die(why);
 }
@@ -117,12 +101,10 @@ static void ask(size_t at, uint64_t pages)
                                  .page = lists[at].deep ? pages : 1,
                                  .per_page = lists[at].per_page,
                                  .pause = bench_is_late,
-                                 .waited = waited,
                                  .pause_arg = &until};
     for (struct outcome o = {.status = STORE_AGAIN}; o.status == STORE_AGAIN; slices++) {
         double began = bench_clock_ms(CLOCK_MONOTONIC), cpu = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
         until = began + SLICE_MS;
-        slice_faults = faults();
         if (lists[at].projects)
             store_project_list(s, &q, projects_listed, &o);
         else

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define SLICE_MS 2 /* as core/later.c cuts them */
+#define SLICE_MS 2
 
 struct outcome {
     enum store_status status;

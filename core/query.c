@@ -1,0 +1,395 @@
+#include "query.h"
+
+#include "log.h"
+#include "doors.h"
+#include "http/request.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define TICK_MS 100
+#define STUCK_MS 10000 /* beyond QUERY_RUN_MS: it does not look whether it is to pause */
+
+/* The queries of a workspace that wait, in order. */
+struct turn {
+    struct turn *next;
+    uint64_t workspace;
+    struct query *first, **end;
+    size_t count;
+};
+
+/* The workspaces that have queries of a kind waiting; the first one's turn is next. */
+struct lane {
+    struct turn *first, **end;
+};
+
+enum { LISTS, SEARCHES, LANES };
+
+struct query_thread {
+    struct queries *of;
+    pthread_t id;
+    pthread_cond_t wake;
+    struct store *store;
+    struct query *running; /* under the lock, as what follows */
+    bool idle, takes_searches;
+    unsigned last; /* lane: they take turns, too */
+};
+
+struct queries {
+    struct worker *worker;
+    struct query_thread threads[CONF_QUERY_THREADS_MAX];
+    unsigned count;
+    pthread_mutex_t lock;
+    /* under the lock */
+    struct lane lanes[LANES];
+    size_t waiting;
+    struct query *ready, **ready_end;
+    bool ending;
+    /* the loop's own */
+    int event_fd;
+    h2o_socket_t *socket;
+    uint64_t tick_at_ms;
+};
+
+bool query_pause(void *query)
+{
+    struct query *q = query;
+    return atomic_load_explicit(&q->stopped, memory_order_relaxed) || clock_mono_ms() >= q->until_ms;
+}
+
+/* ---- what waits ---- */
+
+static struct turn *turn_of(struct lane *lane, uint64_t workspace)
+{
+    struct turn *turn = lane->first;
+    while (turn != NULL && turn->workspace != workspace)
+        turn = turn->next;
+    return turn;
+}
+
+static struct turn *turn_new(struct lane *lane, uint64_t workspace)
+{
+    struct turn *turn = calloc(1, sizeof(*turn));
+    if (turn == NULL)
+        return NULL;
+    turn->workspace = workspace;
+    turn->end = &turn->first;
+    *lane->end = turn;
+    lane->end = &turn->next;
+    return turn;
+}
+
+/* False: too many wait, or memory is short. */
+static bool put(struct queries *all, struct query *q)
+{
+    struct lane *lane = &all->lanes[q->search ? SEARCHES : LISTS];
+    struct turn *turn = all->waiting >= QUERIES_WAITING ? NULL : turn_of(lane, q->workspace);
+    if (turn == NULL && all->waiting < QUERIES_WAITING)
+        turn = turn_new(lane, q->workspace);
+    if (turn == NULL || turn->count >= QUERIES_OF_A_WORKSPACE)
+        return false;
+    q->next = NULL;
+    *turn->end = q;
+    turn->end = &q->next;
+    turn->count++;
+    all->waiting++;
+    return true;
+}
+
+static struct query *take(struct queries *all, struct lane *lane)
+{
+    struct turn *turn = lane->first;
+    struct query *q = turn->first;
+    lane->first = turn->next;
+    if (lane->first == NULL)
+        lane->end = &lane->first;
+    turn->first = q->next;
+    turn->next = NULL;
+    all->waiting--;
+    if (--turn->count == 0) {
+        free(turn);
+        return q;
+    }
+    *lane->end = turn;
+    lane->end = &turn->next;
+    return q;
+}
+
+/* ---- in a thread ---- */
+
+static bool has_work(const struct queries *all, const struct query_thread *t, unsigned lane)
+{
+    return all->lanes[lane].first != NULL && (lane == LISTS || t->takes_searches);
+}
+
+static struct query *next_query(struct query_thread *t)
+{
+    struct queries *all = t->of;
+    for (;;) {
+        if (all->ending)
+            return NULL;
+        unsigned other = t->last == LISTS ? SEARCHES : LISTS;
+        unsigned lane = has_work(all, t, other) ? other : t->last;
+        if (has_work(all, t, lane)) {
+            t->last = lane;
+            return take(all, &all->lanes[lane]);
+        }
+        t->idle = true;
+        pthread_cond_wait(&t->wake, &all->lock);
+        t->idle = false;
+    }
+}
+
+static void run_in(struct query *q, struct store *s)
+{
+    while (!query_pause(q) && !(q->done = q->run(q, s)))
+        store_read_end(s);
+    store_read_end(s);
+}
+
+/* A query whose wait was too long has its time for the run behind it. */
+static void begin(struct query_thread *t, struct query *q)
+{
+    uint64_t now = clock_mono_ms();
+    q->until_ms = now < q->until_ms ? now + QUERY_RUN_MS : now;
+    t->running = q;
+}
+
+static void give_back(struct queries *all, struct query *q)
+{
+    bool first = all->ready == NULL;
+    q->next = NULL;
+    *all->ready_end = q;
+    all->ready_end = &q->next;
+    if (first)
+        eventfd_write(all->event_fd, 1);
+}
+
+static void *work(void *arg)
+{
+    struct query_thread *t = arg;
+    struct query *q;
+    pthread_setname_np(pthread_self(), "query");
+    pthread_mutex_lock(&t->of->lock);
+    while ((q = next_query(t)) != NULL) {
+        begin(t, q);
+        pthread_mutex_unlock(&t->of->lock);
+        run_in(q, t->store);
+        pthread_mutex_lock(&t->of->lock);
+        t->running = NULL;
+        give_back(t->of, q);
+    }
+    pthread_mutex_unlock(&t->of->lock);
+    return NULL;
+}
+
+/* ---- on the loop ---- */
+
+static struct query *take_ready(struct queries *all)
+{
+    pthread_mutex_lock(&all->lock);
+    struct query *first = all->ready;
+    all->ready = NULL;
+    all->ready_end = &all->ready;
+    pthread_mutex_unlock(&all->lock);
+    return first;
+}
+
+static void on_ready(h2o_socket_t *socket, const char *err)
+{
+    struct queries *all = socket->data;
+    eventfd_t count;
+    (void)err;
+    worker_look_at_clock(all->worker);
+    eventfd_read(all->event_fd, &count);
+    for (struct query *q = take_ready(all), *next; q != NULL; q = next) {
+        struct request *r = q->pending.request;
+        next = q->next;
+        if (r != NULL)
+            request_go_on(r);
+        q->over(q, r);
+        store_read_end(all->worker->store);
+    }
+}
+
+/* The last thread that may take it: lists go to the thread without searches first. */
+static void wake_one(struct queries *all, bool search)
+{
+    for (unsigned i = all->count; i-- > 0;) {
+        struct query_thread *t = &all->threads[i];
+        if (!t->idle || (search && !t->takes_searches))
+            continue;
+        t->idle = false;
+        pthread_cond_signal(&t->wake);
+        return;
+    }
+}
+
+static bool send_to_threads(struct queries *all, struct query *q)
+{
+    q->until_ms = clock_mono_ms() + QUERY_WAIT_MS;
+    pthread_mutex_lock(&all->lock);
+    bool there = put(all, q);
+    if (there)
+        wake_one(all, q->search);
+    pthread_mutex_unlock(&all->lock);
+    return there;
+}
+
+static void refuse(struct request *r)
+{
+    reply_header(r, "retry-after", STR("1"));
+    reply_error(r, ERR_UNAVAILABLE, "Too many lists and searches wait already: send this one again in a second.");
+}
+
+void request_query(struct request *r, struct query *q)
+{
+    struct queries *all = r->worker->queries;
+    if (all->count == 0) {
+        q->until_ms = clock_mono_ms() + QUERY_RUN_MS;
+        run_in(q, r->store);
+        q->over(q, r);
+        return;
+    }
+    q->pending.request = r;
+    if (send_to_threads(all, q)) {
+        request_wait(r, &q->pending);
+        return;
+    }
+    q->over(q, NULL);
+    refuse(r);
+}
+
+void query_late(struct request *r)
+{
+    reply_header(r, "retry-after", STR("1"));
+    reply_error(r, ERR_UNAVAILABLE, "This list or search took too long and was stopped: narrow it, or send it again later.");
+}
+
+/* A client that hung up is known to the loop; the thread sees the flag at the query's next pause. */
+static void stop_unwanted(struct query *q)
+{
+    if (q != NULL && (q->pending.request == NULL || q->pending.request->conn->vanished))
+        atomic_store_explicit(&q->stopped, true, memory_order_relaxed);
+}
+
+void queries_tick(struct queries *all)
+{
+    if (all->count == 0 || all->worker->now_ms < all->tick_at_ms)
+        return;
+    all->tick_at_ms = all->worker->now_ms + TICK_MS;
+    pthread_mutex_lock(&all->lock);
+    for (unsigned i = 0; i < all->count; i++)
+        stop_unwanted(all->threads[i].running);
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (struct turn *turn = all->lanes[lane].first; turn != NULL; turn = turn->next)
+            for (struct query *q = turn->first; q != NULL; q = q->next)
+                stop_unwanted(q);
+    pthread_mutex_unlock(&all->lock);
+}
+
+bool queries_stuck(struct queries *all)
+{
+    bool stuck = false;
+    pthread_mutex_lock(&all->lock);
+    for (unsigned i = 0; i < all->count; i++) {
+        const struct query *q = all->threads[i].running;
+        stuck = stuck || (q != NULL && all->worker->now_ms > q->until_ms + STUCK_MS);
+    }
+    pthread_mutex_unlock(&all->lock);
+    return stuck;
+}
+
+/* ---- life ---- */
+
+static bool thread_start(struct queries *all, unsigned i)
+{
+    struct query_thread *t = &all->threads[i];
+    char why[512];
+    sigset_t none, before;
+    t->of = all;
+    t->takes_searches = i == 0 || i + 1 < all->worker->conf->query_threads;
+    if (store_share(all->worker->store, &t->store, why, sizeof(why)) != STORE_OK) {
+        log_error("data_dir: %s", why);
+        return false;
+    }
+    pthread_cond_init(&t->wake, NULL);
+    sigfillset(&none); /* signals are the loop's */
+    pthread_sigmask(SIG_SETMASK, &none, &before);
+    int failed = pthread_create(&t->id, NULL, work, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed == 0)
+        return true;
+    log_error("a query thread cannot start: %s", strerror(failed));
+    pthread_cond_destroy(&t->wake);
+    store_close(t->store);
+    return false;
+}
+
+struct queries *queries_new(struct worker *w)
+{
+    struct queries *all = calloc(1, sizeof(*all));
+    if (all == NULL || (all->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) {
+        free(all);
+        return NULL;
+    }
+    all->worker = w;
+    all->ready_end = &all->ready;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        all->lanes[lane].end = &all->lanes[lane].first;
+    pthread_mutex_init(&all->lock, NULL);
+    all->socket = h2o_evloop_socket_create(w->ctx.loop, all->event_fd, H2O_SOCKET_FLAG_DONT_READ);
+    all->socket->data = all;
+    h2o_socket_read_start(all->socket, on_ready);
+    while (all->count < w->conf->query_threads && thread_start(all, all->count))
+        all->count++;
+    if (all->count == w->conf->query_threads)
+        return all;
+    queries_free(all);
+    return NULL;
+}
+
+static void end(struct query *q)
+{
+    if (q->pending.request != NULL)
+        q->pending.request->pending = NULL;
+    q->over(q, NULL);
+}
+
+static void stop_threads(struct queries *all)
+{
+    pthread_mutex_lock(&all->lock);
+    all->ending = true;
+    for (unsigned i = 0; i < all->count; i++) {
+        if (all->threads[i].running != NULL)
+            atomic_store(&all->threads[i].running->stopped, true);
+        pthread_cond_signal(&all->threads[i].wake);
+    }
+    pthread_mutex_unlock(&all->lock);
+    for (unsigned i = 0; i < all->count; i++) {
+        pthread_join(all->threads[i].id, NULL);
+        pthread_cond_destroy(&all->threads[i].wake);
+        store_close(all->threads[i].store);
+    }
+}
+
+void queries_free(struct queries *all)
+{
+    if (all == NULL)
+        return;
+    stop_threads(all);
+    for (unsigned lane = 0; lane < LANES; lane++)
+        while (all->lanes[lane].first != NULL)
+            end(take(all, &all->lanes[lane]));
+    for (struct query *q = take_ready(all), *next; q != NULL; q = next) {
+        next = q->next;
+        end(q);
+    }
+    h2o_socket_close(all->socket); /* closes the descriptor */
+    pthread_mutex_destroy(&all->lock);
+    free(all);
+}

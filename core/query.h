@@ -1,0 +1,62 @@
+/*
+ * Query threads of a worker: lists and searches, whose cost grows with the data, run here and not on
+ * the event loop. Each thread has a struct store of its own. The last of several threads takes no
+ * searches, so slow searches delay other searches alone. Workspaces take turns, one query each, so
+ * one workspace's queries delay another workspace's by one query at most. Worker processes only.
+ *
+ * A query owns copies of all that its thread reads; its thread touches neither h2o, the request, the
+ * response cache nor the limiter.
+ */
+#ifndef ASSAY_QUERY_H
+#define ASSAY_QUERY_H
+
+#include "link.h"
+#include "worker.h"
+
+#include <stdatomic.h>
+
+#define QUERIES_WAITING 4096        /* of a worker; more are refused */
+#define QUERIES_OF_A_WORKSPACE 1024 /* of them */
+#define QUERY_WAIT_MS 30000         /* a query that has not begun after that is refused */
+#define QUERY_RUN_MS 30000          /* a query that has not ended after that is stopped */
+
+struct query {
+    struct pending pending; /* whom it is for; request NULL: gone */
+    struct query *next;
+    uint64_t workspace;
+    bool search; /* its cost has no small bound */
+    /* in a thread, in one snapshot of ${s}; false: query_pause said true, and it goes on in another */
+    bool (*run)(struct query *q, struct store *s);
+    /* on the loop, once in any case; ${r} NULL: the request is gone, or the worker ends. It frees the query. */
+    void (*over)(struct query *q, struct request *r);
+    bool done; /* ${run} came to its end; false: there was no time for it */
+    /* of query.c */
+    uint64_t until_ms;   /* CLOCK_MONOTONIC; of the wait, then of the run */
+    atomic_bool stopped; /* nobody wants it any more */
+};
+
+/* query_pause(q): a store_pause_fn: true when nobody wants the query any more, or its time is over. */
+store_pause_fn query_pause;
+
+struct queries;
+
+/* queries_new(w): with conf->query_threads threads; NULL with a log message. With none, queries run on the loop. */
+struct queries *queries_new(struct worker *w);
+/* queries_free(q): stop what runs, wait for the threads; all queries are over. */
+void queries_free(struct queries *q);
+
+/*
+ * queries_tick(q): stop the queries of clients that are gone; once a turn of the loop.
+ * queries_stuck(q): does one run on although it was stopped? Then the worker's heartbeat ends.
+ */
+void queries_tick(struct queries *q);
+bool queries_stuck(struct queries *q);
+
+/*
+ * request_query(r, query): ${r} waits for it, and ${query}->over replies. Where too many wait: 503 with
+ * Retry-After, and ${query}->over is called with NULL. query_late(r): 503, for a query that is not done.
+ */
+void request_query(struct request *r, struct query *query);
+void query_late(struct request *r);
+
+#endif

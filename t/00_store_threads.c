@@ -1,0 +1,181 @@
+/*
+ * Readers of one environment in several threads, while another process writes, grows the map and
+ * merges. Run it under ThreadSanitizer too.
+ */
+#include "00_store_kit.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 3, FIRST = 400, BATCH = 40 };
+
+static char dir[64];
+static uint64_t workspace;
+static atomic_bool ending;
+static atomic_uint lists, remaps_seen;
+
+static void write_batch(struct store *s, unsigned from, unsigned count)
+{
+    char url[64];
+    struct store_txn *t;
+    struct store_answer a;
+    kit_assert(store_begin(s, &t) == STORE_OK);
+    for (unsigned i = from; i < from + count; i++) {
+        snprintf(url, sizeof(url), "https://a.com/%u/%s", i * 7919 % 10007, i % 3 == 0 ? "needle" : "hay");
+        struct store_change create = kit_create_change(workspace, url, "a.com");
+        store_apply(t, &create, NOW, &a);
+        kit_assert(a.status == STORE_OK);
+        struct store_change done = kit_done_change(a.id, 1, (int)(i % 100));
+        store_apply(t, &done, NOW, &a);
+    }
+    kit_assert(store_commit(t) == STORE_OK);
+}
+
+static void upkeep(struct store *s)
+{
+    struct store_change purge = {.kind = CHANGE_PURGE, .limit = 100};
+    struct store_txn *t;
+    struct store_answer a;
+    kit_assert(store_begin(s, &t) == STORE_OK);
+    store_apply(t, &purge, NOW, &a);
+    kit_assert(store_commit(t) == STORE_OK);
+}
+
+/* Each time that it opens the store the map is larger. */
+static void write_on(void)
+{
+    unsigned reports = FIRST;
+    for (uint64_t size = MAP_BYTES;; size += (uint64_t)16 << 20) {
+        struct store *s = kit_store(dir, STORE_WRITE, size);
+        for (int i = 0; i < 5; i++, reports += BATCH) {
+            write_batch(s, reports, BATCH);
+            upkeep(s);
+        }
+        store_close(s);
+    }
+}
+
+struct seen {
+    enum store_status status;
+    uint64_t total;
+    size_t count;
+    bool sorted;
+};
+
+static void take(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count)
+{
+    struct seen *seen = arg;
+    *seen = (struct seen){status, total, count, true};
+    for (size_t i = 1; i < count; i++)
+        seen->sorted = seen->sorted && items[i - 1].score <= items[i].score;
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+static void *read_on(void *arg)
+{
+    struct store *s = arg;
+    uint64_t last[2] = {0, 0};
+    for (unsigned i = 0; !atomic_load(&ending); i++) {
+        struct seen seen = {.status = STORE_AGAIN};
+        const struct store_list_query q = {.workspace = workspace,
+                                           .search = i % 2 != 0 ? STR("needle") : STR(""),
+                                           .sort = REPORT_BY_SCORE,
+                                           .ascending = true,
+                                           .page = 1,
+                                           .per_page = 100,
+                                           .pause = never};
+        while (seen.status == STORE_AGAIN) {
+            store_report_list(s, &q, take, &seen);
+            if (seen.status == STORE_AGAIN)
+                atomic_fetch_add(&remaps_seen, 1);
+            kit_assert(seen.sorted && seen.total >= last[i % 2]);
+            store_read_end(s);
+        }
+        kit_assert(seen.status == STORE_OK && seen.count == 100);
+        last[i % 2] = seen.total;
+        kit_assert(store_version(s) > 0);
+        atomic_fetch_add(&lists, 1);
+    }
+    return NULL;
+}
+
+START_TEST(threads_read_while_another_process_writes_and_grows_the_map)
+{
+    char why[512];
+    pthread_t ids[THREADS];
+    struct store *readers[THREADS], *s;
+    pid_t writer = fork();
+    if (writer == 0)
+        write_on();
+    readers[0] = kit_store(dir, STORE_READ, MAP_BYTES);
+    for (int i = 1; i < THREADS; i++)
+        ck_assert_int_eq(store_share(readers[0], &readers[i], why, sizeof(why)), STORE_OK);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&ids[i], NULL, read_on, readers[i]), 0);
+    sleep(4);
+    atomic_store(&ending, true);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(ids[i], NULL);
+    kill(writer, SIGKILL);
+    waitpid(writer, NULL, 0);
+    for (int i = 0; i < THREADS; i++) /* the first one may go before the others */
+        store_close(readers[i]);
+    ck_assert_uint_gt(atomic_load(&lists), 20);
+    s = kit_store(dir, STORE_READ, MAP_BYTES);
+    store_close(s);
+}
+END_TEST
+
+START_TEST(a_store_that_is_written_has_one_thread)
+{
+    char why[512];
+    struct store *s = kit_store(dir, STORE_WRITE, MAP_BYTES), *other;
+    ck_assert_int_eq(store_share(s, &other, why, sizeof(why)), STORE_INVALID);
+    ck_assert_ptr_null(other);
+    ck_assert_ptr_nonnull(strstr(why, "one thread"));
+    store_close(s);
+}
+END_TEST
+
+static void setup(void)
+{
+    struct kit k = {.now = NOW};
+    kit_segment_rows = 512;
+    kit_chunk_shift = 6;
+    kit_log_entries = 64;
+    kit_dir(dir);
+    k.s = kit_store(dir, STORE_WRITE, MAP_BYTES);
+    workspace = kit_workspace(&k, "acme");
+    write_batch(k.s, 0, FIRST);
+    store_close(k.s);
+}
+
+static void teardown(void)
+{
+    kit_remove(dir);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("store threads");
+    TCase *tc = tcase_create("threads");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, threads_read_while_another_process_writes_and_grows_the_map);
+    tcase_add_test(tc, a_store_that_is_written_has_one_thread);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
