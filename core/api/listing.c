@@ -55,7 +55,7 @@ static void over(struct query *q, struct request *r)
 static struct str keep(char **at, struct str s)
 {
     struct str copy = {s.p == NULL ? NULL : *at, s.n};
-    if (s.n > 0)
+    if (s.p != NULL)
         memcpy(*at, s.p, s.n);
     *at += s.n;
     return copy;

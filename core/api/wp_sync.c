@@ -73,10 +73,10 @@ static bool batch_room(struct batch *b)
     b->list = malloc(list.n + zone.n + 1);
     if (b->results == NULL || b->list == NULL)
         return false;
-    if (list.n > 0)
+    if (list.p != NULL)
         memcpy(b->list, list.p, list.n);
     b->zone = (struct str){zone.p == NULL ? NULL : b->list + list.n, zone.n};
-    if (zone.n > 0)
+    if (zone.p != NULL)
         memcpy(b->list + list.n, zone.p, zone.n);
     return true;
 }
