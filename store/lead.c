@@ -12,14 +12,6 @@ struct lead {
     struct store_sender senders[SENDERS_MAX];
 };
 
-/* the next ${n} bytes of a record */
-static struct str taken(const char **at, size_t n)
-{
-    struct str s = {*at, n};
-    *at += n;
-    return s;
-}
-
 static bool lead_decode(MDB_val value, struct lead *out)
 {
     const struct lead_record *r = value.mv_data;

@@ -7,14 +7,6 @@
 #define ONCE_FOR_MS                                                                                                                        \
     ((int64_t)24 * 60 * 60 * 1000) /* Idempotency-Key, api.md §2; a client_message_id stays for as long as its conversation */
 
-/* the next ${n} bytes of a record */
-static struct str taken(const char **at, size_t n)
-{
-    struct str s = {n == 0 ? NULL : *at, n};
-    *at += n;
-    return s;
-}
-
 static void message_of(const struct chained *at, struct store_message *out)
 {
     const struct message_record *r = at->record;

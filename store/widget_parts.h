@@ -53,6 +53,14 @@ static inline char *append_str(char *to, struct str s)
     return to + s.n;
 }
 
+/* taken(at, n): the next ${n} bytes of a record, and step on; p NULL when ${n} is 0. */
+static inline struct str taken(const char **at, size_t n)
+{
+    struct str s = {n == 0 ? NULL : *at, n};
+    *at += n;
+    return s;
+}
+
 /* ---- agent.c ---- */
 
 bool schema_read_agent(MDB_val value, struct store_agent *out);
