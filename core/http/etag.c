@@ -4,10 +4,8 @@
 #include "etag.h"
 #include "form.h"
 
-#ifndef ETAG_PROGRAM
-#define ETAG_PROGRAM PACKAGE_VERSION
-#endif
-_Static_assert(sizeof(ETAG_PROGRAM) <= ETAG_SIZE - sizeof("\"18446744073709551615--gz\""), "a tag has no room for the program's version");
+_Static_assert(sizeof(PACKAGE_VERSION) <= ETAG_SIZE - sizeof("\"18446744073709551615--gz\""),
+               "a tag has no room for the program's version");
 
 /* Write ${v} in decimal so that it ends before ${end}; where it begins. */
 static size_t number_before(char out[ETAG_SIZE], size_t end, uint64_t v)
@@ -21,7 +19,7 @@ static size_t number_before(char out[ETAG_SIZE], size_t end, uint64_t v)
 
 struct str etag_format(uint64_t version, char out[ETAG_SIZE])
 {
-    static const char end[] = "-" ETAG_PROGRAM "\"";
+    static const char end[] = "-" PACKAGE_VERSION "\"";
     size_t at = ETAG_SIZE - (sizeof(end) - 1);
     memcpy(out + at, end, sizeof(end) - 1);
     at = number_before(out, at, version);
