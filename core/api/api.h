@@ -1,5 +1,6 @@
 /*
- * What the handlers of core/api/ share. Worker processes only; each handler is a request_fn of a row in routes.c.
+ * What the handlers of core/api/ share. Worker processes only; each handler is a request_fn of a
+ * row in routes.c.
  */
 #ifndef ASSAY_API_H
 #define ASSAY_API_H
@@ -7,8 +8,18 @@
 #include "../http/fields.h"
 #include "../http/request.h"
 
-/* The fields of each route, in the order of their tables in routes.c: the place of a value in r->values. */
-enum { PROJECTS_SEARCH, PROJECTS_SEARCH_BY, PROJECTS_SORT_BY, PROJECTS_SORT, PROJECTS_PER_PAGE, PROJECTS_PAGE };
+/*
+ * The fields of each route, in the order of their tables in routes.c: the place of a value in
+ * r->values.
+ */
+enum {
+    PROJECTS_SEARCH,
+    PROJECTS_SEARCH_BY,
+    PROJECTS_SORT_BY,
+    PROJECTS_SORT,
+    PROJECTS_PER_PAGE,
+    PROJECTS_PAGE
+};
 enum {
     REPORTS_SEARCH,
     REPORTS_SEARCH_BY,
@@ -32,12 +43,15 @@ request_fn reports_list, reports_get, reports_create, reports_update, reports_de
 request_fn platform_openapi, platform_healthz, platform_readyz, platform_metrics;
 request_fn script_newest, script_pinned;
 
-/* api_report_reply(r, status, report): send the whole record: {"data":…,"status":…}; 200, 201 or 202. */
+/*
+ * api_report_reply(r, status, report): send the whole record: {"data":…,"status":…}; 200, 201 or
+ * 202.
+ */
 void api_report_reply(struct request *r, int status, const struct store_report *report);
 
 /*
- * api_body(r): an empty buffer for the body of the answer: the worker's own, so it is good until the reply. api_reply(r, status, body): send
- * it, or 503 where memory ran out.
+ * api_body(r): an empty buffer for the body of the answer: the worker's own, so it is good until
+ * the reply. api_reply(r, status, body): send it, or 503 where memory ran out.
  */
 struct buf *api_body(struct request *r);
 void api_reply(struct request *r, int status, const struct buf *body);
@@ -55,26 +69,32 @@ struct str api_lower(struct request *r, struct str text);
 struct str api_copy(struct request *r, struct str s);
 
 /*
- * api_version(id, version): the version that makes the ETag of a list (by its workspace) or a project. Their addresses may come to mean
- * another workspace's list or a later project of the same name, with versions that start anew, so the id is in it. A report's address is
- * its id: its version stands alone. api_version_match(change, id) makes the versions of If-Match the store's again.
+ * api_version(id, version): the version that makes the ETag of a list (by its workspace) or a
+ * project. Their addresses may come to mean another workspace's list or a later project of the same
+ * name, with versions that start anew, so the id is in it. A report's address is its id: its
+ * version stands alone. api_version_match(change, id) makes the versions of If-Match the store's
+ * again.
  */
 uint64_t api_version(uint64_t id, uint64_t version);
 void api_version_match(struct request *r, struct store_change *change, uint64_t id);
 
 #define API_LIST_MAX ((size_t)1 << 20) /* bytes of a list's body */
 
-/* api_ignored(r): the JSON array of the names in the query that the route does not know; n 0: there are none. */
+/*
+ * api_ignored(r): the JSON array of the names in the query that the route does not know; n 0: there
+ * are none.
+ */
 struct str api_ignored(struct request *r);
 
 /* api_list_begin(r): api_body, with the start of a list in it. */
 struct buf *api_list_begin(struct request *r);
 
 /*
- * api_list_reply(r, out, path, query, total, count): end the list with its envelope and send it: 200, or 422 on per_page where the body
- * is larger than API_LIST_MAX. ${query} is what the store was asked.
+ * api_list_reply(r, out, path, query, total, count): end the list with its envelope and send it:
+ * 200, or 422 on per_page where the body is larger than API_LIST_MAX. ${query} is what the store
+ * was asked.
  */
-void api_list_reply(struct request *r, struct buf *out, struct str path, const struct store_list_query *query,
-                    uint64_t total, size_t count);
+void api_list_reply(struct request *r, struct buf *out, struct str path,
+                    const struct store_list_query *query, uint64_t total, size_t count);
 
 #endif

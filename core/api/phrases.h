@@ -26,8 +26,9 @@ enum phrase {
 struct str phrase_of(struct str language, enum phrase which);
 
 /*
- * phrase_small_talk(language, message, reply): whether ${message} is nothing but greetings, thanks and
- * goodbyes. ${reply}: static, to the last of them, in its language. Where several languages have it:
+ * phrase_small_talk(language, message, reply): whether ${message} is nothing but greetings, thanks
+ * and goodbyes. ${reply}: static, to the last of them, in its language. Where several languages
+ * have it:
  * in ${language}, the agent's, if that is one of them.
  */
 bool phrase_small_talk(struct str language, struct str message, struct str *reply);

@@ -1,14 +1,20 @@
-/* Reports and projects as JSON, rendered when they are read. Pure functions: same record, same bytes. api.md §3 and §4. */
+/*
+ * Reports and projects as JSON, rendered when they are read. Pure functions: same record, same
+ * bytes. api.md §3 and §4.
+ */
 #ifndef ASSAY_API_RENDER_H
 #define ASSAY_API_RENDER_H
 
 #include "../../store/store.h"
 
 /*
- * render_report(r, base_url, with_results, out): a report, as lists and its own address show it. ${with_results}: `results` too.
- * render_project(p, out): a project; `score` is the mean of its reports' scores, rounded to the nearest whole number.
+ * render_report(r, base_url, with_results, out): a report, as lists and its own address show it.
+ * ${with_results}: `results` too.
+ * render_project(p, out): a project; `score` is the mean of its reports' scores, rounded to the
+ * nearest whole number.
  */
-void render_report(const struct store_report *r, struct str base_url, bool with_results, struct buf *out);
+void render_report(const struct store_report *r, struct str base_url, bool with_results,
+                   struct buf *out);
 void render_project(const struct store_project *p, struct buf *out);
 
 #endif

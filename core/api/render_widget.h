@@ -1,19 +1,27 @@
-/* The records of the widget as JSON, rendered when they are read. Pure functions: same record, same bytes. api.md §6. */
+/*
+ * The records of the widget as JSON, rendered when they are read. Pure functions: same record, same
+ * bytes. api.md §6.
+ */
 #ifndef ASSAY_API_RENDER_WIDGET_H
 #define ASSAY_API_RENDER_WIDGET_H
 
 #include "../../store/store.h"
 
-/* render_agent(a, out): the agent as its visitors may see it; its allowed origins are not for them. */
+/*
+ * render_agent(a, out): the agent as its visitors may see it; its allowed origins are not for them.
+ */
 void render_agent(const struct store_agent *a, struct buf *out);
 
-/* render_conversation(c, out): what operators see of it. render_conversation_members: the same without its braces. */
+/*
+ * render_conversation(c, out): what operators see of it. render_conversation_members: the same
+ * without its braces.
+ */
 void render_conversation_members(const struct store_conversation *c, struct buf *out);
 void render_conversation(const struct store_conversation *c, struct buf *out);
 
 /*
- * render_message(m, out): as both sides see it. render_message_result(m, out): its members that the answer to a posted message repeats:
- * `"content":…` and, of an answer, citations and confidence.
+ * render_message(m, out): as both sides see it. render_message_result(m, out): its members that the
+ * answer to a posted message repeats: `"content":…` and, of an answer, citations and confidence.
  */
 void render_message(const struct store_message *m, struct buf *out);
 void render_message_result(const struct store_message *m, struct buf *out);

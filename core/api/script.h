@@ -1,6 +1,6 @@
 /*
- * The chat widget's script: the files of core/api/script as one, in the program (made when it is built). The same bytes for everybody until
- * the program is another, so pages may pin them.
+ * The chat widget's script: the files of core/api/script as one, in the program (made when it is
+ * built). The same bytes for everybody until the program is another, so pages may pin them.
  */
 #ifndef ASSAY_API_SCRIPT_H
 #define ASSAY_API_SCRIPT_H
@@ -17,7 +17,10 @@ extern const struct embedded script_file;
 /* script_version_text(out): as it stands in /widget/{version}/widget.js. */
 void script_version_text(char out[SCRIPT_VERSION_SIZE]);
 
-/* script_integrity(out): what integrity="…" says of it (W3C Subresource Integrity). False: OpenSSL could not. */
+/*
+ * script_integrity(out): what integrity="…" says of it (W3C Subresource Integrity). False: OpenSSL
+ * could not.
+ */
 bool script_integrity(char out[SCRIPT_INTEGRITY_SIZE]);
 
 #endif

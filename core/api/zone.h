@@ -1,6 +1,6 @@
 /*
- * Dates in the zone they were written in. Worker processes, on their one event loop: the C library's zone is the process' own, and nothing
- * else of a worker asks for it.
+ * Dates in the zone they were written in. Worker processes, on their one event loop: the C
+ * library's zone is the process' own, and nothing else of a worker asks for it.
  */
 #ifndef ASSAY_ZONE_H
 #define ASSAY_ZONE_H
@@ -13,9 +13,10 @@
 bool zone_known(struct str name);
 
 /*
- * zone_date(text, name, out): ${text} as milliseconds since the epoch: RFC 3339, or the same without its zone or with a space for its T, or
- * the date alone, which is its midnight: these in the zone ${name} (empty: UTC). An hour that the zone skipped is moved by as much; one that
- * it had twice is the first. False where it is no date, or no zone that is known.
+ * zone_date(text, name, out): ${text} as milliseconds since the epoch: RFC 3339, or the same
+ * without its zone or with a space for its T, or the date alone, which is its midnight: these in
+ * the zone ${name} (empty: UTC). An hour that the zone skipped is moved by as much; one that it had
+ * twice is the first. False where it is no date, or no zone that is known.
  */
 bool zone_date(struct str text, struct str name, int64_t *out);
 

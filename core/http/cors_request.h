@@ -1,6 +1,7 @@
 /*
- * CORS (api.md §2) on the widget's surface, what lies below /api/v1/widget/: what every response of it carries, and preflights; and on
- * ROUTE_PUBLIC, which is open to all and takes no preflight. Nowhere else. Whether an origin may use an agent is the session's to judge (session.h).
+ * CORS (api.md §2) on the widget's surface, what lies below /api/v1/widget/: what every response of
+ * it carries, and preflights; and on ROUTE_PUBLIC, which is open to all and takes no preflight.
+ * Nowhere else. Whether an origin may use an agent is the session's to judge (session.h).
  */
 #ifndef ASSAY_HTTP_CORS_REQUEST_H
 #define ASSAY_HTTP_CORS_REQUEST_H

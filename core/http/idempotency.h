@@ -1,6 +1,6 @@
 /*
- * Idempotency-Key (api.md §2): a key is the caller's, so it is bound to the credential and the path before it goes anywhere. Pure
- * functions; conditions.c applies them to a request.
+ * Idempotency-Key (api.md §2): a key is the caller's, so it is bound to the credential and the path
+ * before it goes anywhere. Pure functions; conditions.c applies them to a request.
  */
 #ifndef ASSAY_HTTP_IDEMPOTENCY_H
 #define ASSAY_HTTP_IDEMPOTENCY_H
@@ -13,8 +13,12 @@
 /* idempotency_key_valid(key): 1 to 255 printable ASCII characters. */
 bool idempotency_key_valid(struct str key);
 
-/* idempotency_digest(credential, path, key, out): the SHA-256 that stands for ${key}. False when OpenSSL cannot. */
-bool idempotency_digest(uint64_t credential, struct str path, struct str key, uint8_t out[IDEMPOTENCY_DIGEST_SIZE]);
+/*
+ * idempotency_digest(credential, path, key, out): the SHA-256 that stands for ${key}. False when
+ * OpenSSL cannot.
+ */
+bool idempotency_digest(uint64_t credential, struct str path, struct str key,
+                        uint8_t out[IDEMPOTENCY_DIGEST_SIZE]);
 
 /* idempotency_body(body, out): the SHA-256 of the body as it came. */
 bool idempotency_body(struct str body, uint8_t out[IDEMPOTENCY_DIGEST_SIZE]);

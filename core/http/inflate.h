@@ -13,7 +13,10 @@ enum inflate_status {
     INFLATE_NO_MEMORY,
 };
 
-/* inflate_gzip(body, max, out): append what ${body} says; of more than ${max} bytes no more than that is ever made. */
+/*
+ * inflate_gzip(body, max, out): append what ${body} says; of more than ${max} bytes no more than
+ * that is ever made.
+ */
 enum inflate_status inflate_gzip(struct str body, size_t max, struct buf *out);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * A large body of bulk sync, read in the reader's thread (away.h): its signature, gzip and JSON take tens of milliseconds where a megabyte of them
- * is made for that. What comes of it is judged by the pipeline where small ones are. Workers.
+ * A large body of bulk sync, read in the reader's thread (away.h): its signature, gzip and JSON
+ * take tens of milliseconds where a megabyte of them is made for that. What comes of it is judged
+ * by the pipeline where small ones are. Workers.
  */
 #ifndef ASSAY_HTTP_READING_H
 #define ASSAY_HTTP_READING_H
@@ -20,7 +21,10 @@ struct reading {
     int64_t now_s;
     bool compressed, is_signed;
     size_t counted; /* of its worker's bytes */
-    /* what came of it; ${json} and ${large}: as fields_read_large; the object is the reading's until it is taken */
+    /*
+     * what came of it; ${json} and ${large}: as fields_read_large; the object is the reading's
+     * until it is taken
+     */
     enum signature_verdict signature;
     enum inflate_status inflated;
     struct json_fault fault;
@@ -29,8 +33,8 @@ struct reading {
 };
 
 /*
- * reading_send(r, max, header, token): read ${r}'s body and then resume its pipeline; ${header}: its X-Signature, or none. False: no memory, or a
- * worker's bodies would take too much of it.
+ * reading_send(r, max, header, token): read ${r}'s body and then resume its pipeline; ${header}:
+ * its X-Signature, or none. False: no memory, or a worker's bodies would take too much of it.
  */
 bool reading_send(struct request *r, size_t max, struct str header, struct str token);
 

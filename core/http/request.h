@@ -1,10 +1,13 @@
 /*
- * A request on its way through the pipeline, and what a handler may do with it. Worker processes only.
+ * A request on its way through the pipeline, and what a handler may do with it. Worker processes
+ * only.
  *
- * The pipeline (pipeline.c) has done, by the route's row, before a handler sees the request: head checks, method, client address,
- * credential and scope, limiter, media type, size and the fields' types. A handler judges what is left, asks the store, and ends in exactly
- * one reply_… call, at once or from a continuation. Continuations (request_change, request_await, request_hash) are called only while the
- * client's request is still there; a vanished client's are dropped. Memory: request_alloc, freed with the request.
+ * The pipeline (pipeline.c) has done, by the route's row, before a handler sees the request: head
+ * checks, method, client address, credential and scope, limiter, media type, size and the fields'
+ * types. A handler judges what is left, asks the store, and ends in exactly one reply_… call, at
+ * once or from a continuation. Continuations (request_change, request_await, request_hash) are
+ * called only while the client's request is still there; a vanished client's are dropped. Memory:
+ * request_alloc, freed with the request.
  */
 #ifndef ASSAY_HTTP_REQUEST_H
 #define ASSAY_HTTP_REQUEST_H
@@ -31,7 +34,8 @@ enum route_auth {
 enum route_body {
     BODY_NONE,
     BODY_FIELDS, /* a JSON object or a form of the same fields; may be empty */
-    BODY_SYNC, /* JSON alone; may be compressed, and then its size counts after decompression as well */
+    /* JSON alone; may be compressed, and then its size counts after decompression as well */
+    BODY_SYNC,
 };
 enum route_flag {
     ROUTE_INTERNAL = 1,   /* on internal_listen as well, and there without base path rules */
@@ -40,19 +44,34 @@ enum route_flag {
     ROUTE_PRIVATE = 8,    /* on internal_listen alone; with ROUTE_INTERNAL */
     ROUTE_TEXT = 16,      /* answers text, whatever Accept says */
     ROUTE_ERASED = 32,    /* AUTH_JWT: answers a visitor who is erased already, too */
-    ROUTE_CHAT = 64,      /* AUTH_JWT: not for a visitor whose agent wants a lead first, and has none of it */
-    ROUTE_PUBLIC = 128,   /* the same for everybody: pages of any origin may read it, and the handler says how long it is kept */
-    ROUTE_PAGE = 256, /* for people: the handler says how long it is kept, and pages of other origins cannot read it */
+    /* AUTH_JWT: not for a visitor whose agent wants a lead first, and has none of it */
+    ROUTE_CHAT = 64,
+    /*
+     * the same for everybody: pages of any origin may read it, and the handler says how long it is
+     * kept
+     */
+    ROUTE_PUBLIC = 128,
+    /*
+     * for people: the handler says how long it is kept, and pages of other origins cannot read it
+     */
+    ROUTE_PAGE = 256,
 };
 
-/* Fields of a query (BODY_NONE), of a form, or the members of an object, where null counts as not sent (BODY_FIELDS). */
+/*
+ * Fields of a query (BODY_NONE), of a form, or the members of an object, where null counts as not
+ * sent (BODY_FIELDS).
+ */
 enum field_type {
     FIELD_TEXT,
     FIELD_CHOICE,
     FIELD_NUMBER,
     FIELD_CHARS, /* text, its length in characters */
     FIELD_JSON,  /* of a JSON body alone, as what follows */
-    FIELD_TREE,  /* the same as it stands in the body, well-formed but not parsed: for what is large; one of a route's */
+    /*
+     * the same as it stands in the body, well-formed but not parsed: for what is large; one of a
+     * route's
+     */
+    FIELD_TREE,
     FIELD_BOOL,  /* its number is 0 or 1 */
 };
 struct json_object;
@@ -65,10 +84,17 @@ struct field {
 };
 #define FIELDS_MAX 12
 
-/* The value of route->fields[i]. ${sent}: the caller sent it; an initial value has sent false and is filled in all the same. */
+/*
+ * The value of route->fields[i]. ${sent}: the caller sent it; an initial value has sent false and
+ * is filled in all the same.
+ */
 struct value {
     bool sent;
-    struct str text; /* decoded; p NULL when neither sent nor initial; of FIELD_JSON: as compact JSON; of FIELD_TREE: as sent */
+    /*
+     * decoded; p NULL when neither sent nor initial; of FIELD_JSON: as compact JSON; of FIELD_TREE:
+     * as sent
+     */
+    struct str text;
     uint64_t number;
     struct json_object *json; /* FIELD_JSON's; lives as long as the request */
 };
@@ -81,7 +107,8 @@ struct route {
     const char *path;   /* a segment in braces is an argument: /api/v1/reports/{id} */
     enum route_auth auth;
     uint32_t scope;       /* enum scope, 0: none */
-    enum limiter limiter; /* whose headers every response has; the configuration may put another in its place */
+    /* whose headers every response has; the configuration may put another in its place */
+    enum limiter limiter;
     enum route_body body;
     uint32_t max_body;          /* bytes; of BODY_SYNC the configuration says it */
     uint32_t flags;             /* enum route_flag */
@@ -107,7 +134,8 @@ struct request {
     const struct conf *conf;
     struct store *store;
     const struct route *route;      /* NULL until found */
-    const struct route *other;      /* where none is: one of the path with another method, or NULL */
+    /* where none is: one of the path with another method, or NULL */
+    const struct route *other;
     struct str args[PATH_ARGS_MAX]; /* decoded path arguments, in order */
     struct str query;               /* raw, without "?" */
     struct str id;                  /* X-Request-Id */
@@ -117,7 +145,8 @@ struct request {
     uint32_t scopes;
     /* whom the limiter may charge instead of the address; 0 where not known */
     uint64_t token;                               /* id of a workspace token */
-    uint8_t visitor[LIMITER_ULID], agent[LIMITER_ULID]; /* of a verified JWT; the agent also of a body, where it exists */
+    /* of a verified JWT; the agent also of a body, where it exists */
+    uint8_t visitor[LIMITER_ULID], agent[LIMITER_ULID];
     enum store_status credential_status;
     uint64_t seen; /* store_version when the credential was looked at */
     bool looked_up, waits_for_key, compressed; /* pipeline's own */
@@ -135,8 +164,11 @@ struct request {
     size_t sent_bytes;
     uint64_t started_us;
     struct conn *conn;
-    struct pending *pending; /* the continuation it waits for, or NULL; request_wait, request_go_on */
-    uint64_t waits_from_us, waited_us, answered_us /* when the answer began, of CLOCK_MONOTONIC; where there is an access log */;
+    /* the continuation it waits for, or NULL; request_wait, request_go_on */
+    struct pending *pending;
+    uint64_t waits_from_us, waited_us;
+    /* when the answer began, of CLOCK_MONOTONIC; where there is an access log */
+    uint64_t answered_us;
     struct str etag;
     struct {
         struct ratelimit_state state;
@@ -150,7 +182,10 @@ struct request {
     struct store_key credential;     /* as found; without its name */
 };
 
-/* request_clock_us(): CLOCK_MONOTONIC. request_wait(r, pending), request_go_on(r): begin and end of a wait, whoever it is for. */
+/*
+ * request_clock_us(): CLOCK_MONOTONIC. request_wait(r, pending), request_go_on(r): begin and end of
+ * a wait, whoever it is for.
+ */
 static inline uint64_t request_clock_us(void)
 {
     struct timespec ts;
@@ -170,12 +205,19 @@ static inline void request_go_on(struct request *r)
     r->waited_us += request_clock_us() - r->waits_from_us;
 }
 
-/* request_alloc(r, size): memory that lives as long as the request; never NULL (the process aborts when memory is out, as libh2o does). */
+/*
+ * request_alloc(r, size): memory that lives as long as the request; never NULL (the process aborts
+ * when memory is out, as libh2o does).
+ */
 void *request_alloc(struct request *r, size_t size);
 /* request_printf(r, format, …): a string in such memory. */
-struct str request_printf(struct request *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct str request_printf(struct request *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-/* request_header(r, name, value): a request header's value by its lower-case name; false when absent. Repeated headers: the first. */
+/*
+ * request_header(r, name, value): a request header's value by its lower-case name; false when
+ * absent. Repeated headers: the first.
+ */
 bool request_header(struct request *r, const char *name, struct str *value);
 
 /* request_base_url(r): base_url of the configuration, or the address of the first listener. */
@@ -183,60 +225,78 @@ struct str request_base_url(struct request *r);
 
 /* ---- replies: exactly one per request ---- */
 
-/* reply_header(r, name, value): add a response header; ${name} is a lower-case literal, ${value} lives as long as the request. */
+/*
+ * reply_header(r, name, value): add a response header; ${name} is a lower-case literal, ${value}
+ * lives as long as the request.
+ */
 void reply_header(struct request *r, const char *name, struct str value);
 
 /*
- * reply_parts(r, status, type, parts, count): send the bytes of ${parts}, copied before it returns (so LMDB values may be among them).
- * gzip, Content-Length, HEAD and X-Request-Id are its business.
+ * reply_parts(r, status, type, parts, count): send the bytes of ${parts}, copied before it returns
+ * (so LMDB values may be among them). gzip, Content-Length, HEAD and X-Request-Id are its business.
  */
-void reply_parts(struct request *r, int status, const char *type, const struct str *parts, size_t count);
+void reply_parts(struct request *r, int status, const char *type, const struct str *parts,
+                 size_t count);
 /* reply_json: the same, as application/json. */
 void reply_json(struct request *r, int status, const struct str *parts, size_t count);
-/* reply_shared(r, status, body): JSON in memory of h2o_mem_alloc_shared, which the request shares until it is sent. */
+/*
+ * reply_shared(r, status, body): JSON in memory of h2o_mem_alloc_shared, which the request shares
+ * until it is sent.
+ */
 void reply_shared(struct request *r, int status, h2o_iovec_t body);
 /*
- * reply_pieces(r, status, length, more): JSON of ${length} bytes that is made while its client takes it, so that a slow one keeps little
- * memory: ${more} appends the next piece, of REPLY_PIECE bytes or what the item takes that reaches them. Where that cannot be made any more
- * (false), the connection ends, and the client sees that the answer is not whole.
+ * reply_pieces(r, status, length, more): JSON of ${length} bytes that is made while its client
+ * takes it, so that a slow one keeps little memory: ${more} appends the next piece, of REPLY_PIECE
+ * bytes or what the item takes that reaches them. Where that cannot be made any more (false), the
+ * connection ends, and the client sees that the answer is not whole.
  */
 #define REPLY_PIECE (32u << 10)
 typedef bool reply_more_fn(struct request *r, struct buf *out);
 void reply_pieces(struct request *r, int status, size_t length, reply_more_fn *more);
-/* reply_fixed(r, type, body, gzip): 200 with ${body}, or ${gzip}, the same compressed, for who takes it. Both live for ever. */
+/*
+ * reply_fixed(r, type, body, gzip): 200 with ${body}, or ${gzip}, the same compressed, for who
+ * takes it. Both live for ever.
+ */
 void reply_fixed(struct request *r, const char *type, struct str body, struct str gzip);
 /* reply_empty(r, status): no body (204, 304). */
 void reply_empty(struct request *r, int status);
 
-/* reply_error(r, err, format, …): the contract's error body; a NULL ${format} takes the row's message. */
-void reply_error(struct request *r, enum err err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/*
+ * reply_error(r, err, format, …): the contract's error body; a NULL ${format} takes the row's
+ * message.
+ */
+void reply_error(struct request *r, enum err err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* reply_store_error(r, status): the error a refused store operation is. */
 void reply_store_error(struct request *r, enum store_status status);
 /* reply_invalid(r, field, message): 422 with one field's message. */
 void reply_invalid(struct request *r, const char *field, const char *message);
 
 /*
- * reply_etag(r, version): for GETs. Set the strong ETag of ${version} (an opaque record or list version; the program's version is added
- * here) and Cache-Control: private, no-cache (no-store for visitors; none with ROUTE_PUBLIC or ROUTE_PAGE); where If-None-Match matches it,
- * send 304 and return true: the handler is done.
+ * reply_etag(r, version): for GETs. Set the strong ETag of ${version} (an opaque record or list
+ * version; the program's version is added here) and Cache-Control: private, no-cache (no-store for
+ * visitors; none with ROUTE_PUBLIC or ROUTE_PAGE); where If-None-Match matches it, send 304 and
+ * return true: the handler is done.
  */
 bool reply_etag(struct request *r, uint64_t version);
 
 /*
- * request_if_match(r, change): put the versions of If-Match into change->match ("*" and no header: any; a tag we never made: one no record
- * has).
+ * request_if_match(r, change): put the versions of If-Match into change->match ("*" and no header:
+ * any; a tag we never made: one no record has).
  */
 void request_if_match(struct request *r, struct store_change *change);
 
 /*
- * request_idempotency(r, change): put Idempotency-Key, bound to credential and path, and the digest of the body into ${change}. No header:
- * nothing. False: the key is empty, over 255 characters or not printable ASCII, and 400 has been replied.
+ * request_idempotency(r, change): put Idempotency-Key, bound to credential and path, and the digest
+ * of the body into ${change}. No header: nothing. False: the key is empty, over 255 characters or
+ * not printable ASCII, and 400 has been replied.
  */
 bool request_idempotency(struct request *r, struct store_change *change);
 
 /*
- * request_prefer(r, wait_ms, async): read Prefer (RFC 7240): `wait=N` into *wait_ms (≤ 30 s; a larger or malformed one is ignored),
- * `respond-async` into *async. Sets nothing where absent. Returns what was honoured for Preference-Applied, p NULL: nothing.
+ * request_prefer(r, wait_ms, async): read Prefer (RFC 7240): `wait=N` into *wait_ms (≤ 30 s; a
+ * larger or malformed one is ignored), `respond-async` into *async. Sets nothing where absent.
+ * Returns what was honoured for Preference-Applied, p NULL: nothing.
  */
 struct str request_prefer(struct request *r, unsigned *wait_ms, bool *async);
 
@@ -246,15 +306,15 @@ bool request_is_strict(struct request *r);
 /* ---- continuations: at most one at a time ---- */
 
 /*
- * request_change(r, change, done): send ${change} to the writer (copied); ${done} when it is durable or refused. A writer that is gone for
- * 30 s: 503, and ${done} is not called.
+ * request_change(r, change, done): send ${change} to the writer (copied); ${done} when it is
+ * durable or refused. A writer that is gone for 30 s: 503, and ${done} is not called.
  */
 typedef void request_change_fn(struct request *r, const struct store_answer *answer);
 void request_change(struct request *r, const struct store_change *change, request_change_fn *done);
 
 /*
- * request_await(r, report, timeout_ms, done): ${done} when ${report} is finished or deleted, ${timeout_ms} are over, or the worker drains.
- * Check the record first: it may be finished already.
+ * request_await(r, report, timeout_ms, done): ${done} when ${report} is finished or deleted,
+ * ${timeout_ms} are over, or the worker drains. Check the record first: it may be finished already.
  */
 void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done);
 
@@ -263,7 +323,8 @@ struct away_job;
 void request_away(struct request *r, struct away_job *job);
 
 /*
- * request_hash(r, password, done): scrypt on the hash thread; ${done} gets the text to store, p NULL when the queue was full (answer 503).
+ * request_hash(r, password, done): scrypt on the hash thread; ${done} gets the text to store, p
+ * NULL when the queue was full (answer 503).
  */
 typedef void request_hash_fn(struct request *r, struct str hash);
 void request_hash(struct request *r, struct str password, request_hash_fn *done);

@@ -1,6 +1,7 @@
 /*
- * Signed requests of bulk sync: `X-Signature: t=<unix>,v1=<hex hmac-sha256(token, t + "." + raw body)>` (api.md §7). The raw body is what was
- * sent, before decompression. Pure functions, any process.
+ * Signed requests of bulk sync (api.md §7):
+ *   X-Signature: t=<unix>,v1=<hex hmac-sha256(token, t + "." + raw body)>
+ * The raw body is what was sent, before decompression. Pure functions, any process.
  */
 #ifndef ASSAY_HTTP_SIGNATURE_H
 #define ASSAY_HTTP_SIGNATURE_H
@@ -17,6 +18,7 @@ enum signature_verdict {
 };
 
 /* signature_judge(header, token, body, now_s): compared in constant time. */
-enum signature_verdict signature_judge(struct str header, struct str token, struct str body, int64_t now_s);
+enum signature_verdict signature_judge(struct str header, struct str token, struct str body,
+                                       int64_t now_s);
 
 #endif
