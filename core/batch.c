@@ -220,14 +220,17 @@ static enum store_status apply_singly(struct writer *w)
     return status;
 }
 
-/* nobody would send findings again that found no room */
+/* Nobody sends results again that did not fit: hold them, or sweep their jobs when there is room. */
 static void end_items(struct writer *w)
 {
     bool full = false;
     for (size_t i = 0; i < w->batch_count; i++) {
         struct item *item = &w->batch[i];
         bool homeless = item->change.kind == CHANGE_REPORT_FINISH && item->answer.status == STORE_FULL;
-        if (!homeless || !held_add(w, item))
+        bool held = homeless && held_add(w, item);
+        if (homeless && !held)
+            w->sweep_at_ms = clock_mono_ms();
+        if (!held)
             free(item->payload);
         full = full || homeless;
     }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond either, the job's row in the store brings the report back when the store has room and is swept. */
+/* Beyond either, results are dropped. A sweep of the jobs grades their pages again (upkeep.c). */
 #define HELD_MAX 1024
 #define HELD_MAX_BYTES ((size_t)32 << 20)
 #define HELD_SLICE 16

@@ -18,7 +18,7 @@
 #define UPKEEP_EVERY_MS 1000
 #define PURGE_EVERY_MS 60000
 #define SWEEP_EVERY_MS 30000
-#define SWEEP_FULL_MS 300000
+#define SWEEP_FULL_MS 1000
 #define STALE_CHANNEL_MS 60000
 
 static bool is_late(void *arg)
@@ -115,9 +115,9 @@ void upkeep_on_time(struct writer *w)
         store_reader_check(w->store);
     }
     if (now >= w->sweep_at_ms) {
-        /* findings that found no room left their jobs behind: no page is fetched for a store that stays full */
-        bool full = w->full_said_ms != 0 && now - w->full_said_ms < SWEEP_FULL_MS;
-        w->sweep_at_ms = now + SWEEP_EVERY_MS;
+        /* Jobs whose results were dropped are graded again, but not for a store without room. */
+        bool full = w->held_count != 0 || store_is_full(w->store);
+        w->sweep_at_ms = now + (full ? SWEEP_FULL_MS : SWEEP_EVERY_MS);
         if (!full)
             writer_jobs_sweep(w);
     }

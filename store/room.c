@@ -136,6 +136,12 @@ bool txn_is_full(struct store_txn *t)
     return t->full != ROOM_LEFT;
 }
 
+bool store_is_full(struct store *s)
+{
+    struct store_txn probe = {.s = s, .full = -1};
+    return txn_is_full(&probe);
+}
+
 bool txn_results_fit(struct store_txn *t, size_t results_bytes)
 {
     enum { PAGE = 4096, INDEX_PAGES = 8 }; /* the head and its indexes, copied as they are written */

@@ -350,6 +350,8 @@ struct store_usage {
 };
 enum store_status store_room(struct store *s, struct store_room *out);
 enum store_status store_usage(struct store *s, struct store_usage *out);
+/* store_is_full(s): would a create be refused now, for want of room in the map or on the disk? */
+bool store_is_full(struct store *s);
 
 /*
  * store_upkeep(s, out): what CHANGE_PURGE has left to do: ${what} is "" when nothing is under way, else a word for people ("purging");
