@@ -28,9 +28,14 @@ bool held_add(struct writer *w, const struct item *item)
     return true;
 }
 
+bool held_is_due(const struct writer *w)
+{
+    return w->held_count != 0 && clock_mono_ms() >= w->held_at_ms;
+}
+
 void held_retry(struct writer *w)
 {
-    if (w->held_count == 0 || clock_mono_ms() < w->held_at_ms)
+    if (!held_is_due(w))
         return;
     size_t count = w->held_slice < w->held_count ? w->held_slice : w->held_count;
     for (size_t i = 0; i < count; i++) {

@@ -57,7 +57,7 @@ static void wait_and_read(struct writer *w)
     read_ready(w, 0);
     if (w->last_size > 0)
         count_callers(w);
-    if (w->batch_count == 0 && (rest_us = upkeep_rest_us(w)) > 0)
+    if (w->batch_count == 0 && !held_is_due(w) && (rest_us = upkeep_rest_us(w)) > 0)
         read_ready(w, rest_us);
     process_beat(w->process);
 }

@@ -147,12 +147,17 @@ void opening_wait(struct process *p);
 struct store *opening_store(struct process *p);
 
 /*
- * Findings that found no room (held.c). held_add(w, item): keep it until there is some, and take over its payload; false when so much is
- * kept already that its page is fetched again one day. held_retry(w): when it is time, put some into the batch again. held_settle(w,
- * full): after a batch, in which findings found no room once more if ${full}. held_has(w, report): is there one? held_free(w): at the
- * writer's end.
+ * Grading results that did not fit into the store (held.c).
+ * held_add(w, item): hold it until there is room, and take over its payload. False when so much is
+ * held already that the result is dropped; a sweep grades its page again.
+ * held_is_due(w): are some held, and is it time to try again? Then the writer does not wait.
+ * held_retry(w): put some into the batch again, when it is time.
+ * held_settle(w, full): after a batch; ${full}: results did not fit.
+ * held_has(w, report): is one held?
+ * held_free(w): at the writer's end.
  */
 bool held_add(struct writer *w, const struct item *item);
+bool held_is_due(const struct writer *w);
 void held_retry(struct writer *w);
 void held_settle(struct writer *w, bool full);
 bool held_has(const struct writer *w, uint64_t report);
