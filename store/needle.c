@@ -2,6 +2,7 @@
 #include "words.h"
 
 #include <locale.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <wctype.h>
 
@@ -10,14 +11,18 @@
  * that UTF-8 writes with as many bytes, so nearly all do; ẞ and ß, İ and i, the sign of Kelvin and k do not.
  */
 
+static pthread_once_t locale_once = PTHREAD_ONCE_INIT;
+static locale_t locale; /* 0: the host has none */
+
+static void locale_make(void)
+{
+    locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+}
+
 static locale_t utf8_locale(void)
 {
-    static locale_t made;
-    static bool tried; /* where there is none, files would be looked for at every letter */
-    if (!tried)
-        made = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-    tried = true;
-    return made;
+    pthread_once(&locale_once, locale_make);
+    return locale;
 }
 
 static uint32_t upper(uint32_t c)

@@ -361,7 +361,7 @@ static void coupon_add(struct batch *b, struct result *one)
     buf_free(&texts);
 }
 
-static void document_add(struct batch *b, struct result *one, const uint8_t hash[16], int64_t modified_at)
+static void content_add(struct batch *b, struct result *one, const uint8_t hash[16], int64_t modified_at)
 {
     struct buf texts = {0};
     struct store_synced document;
@@ -380,7 +380,7 @@ static void document_add(struct batch *b, struct result *one, const uint8_t hash
 #define READ_HERE ((size_t)4 * 1024)    /* bytes of an item that has to be read: a shop's usual products need no other thread */
 
 /* False: it takes longer than the loop may be held, and nothing was done. */
-static bool document_try(struct batch *b, struct result *one, bool here)
+static bool document_add(struct batch *b, struct result *one, bool here)
 {
     const struct store_item *known = &one->known;
     const uint64_t wp_id = one->item.wp_id;
@@ -405,7 +405,7 @@ static bool document_try(struct batch *b, struct result *one, bool here)
     } else {
         if (here && one->item.raw.n > READ_HERE)
             return false;
-        document_add(b, one, hash, modified_at);
+        content_add(b, one, hash, modified_at);
     }
     one->row = b->row_count;
     one->sent = wp_id != 0;
@@ -413,12 +413,14 @@ static bool document_try(struct batch *b, struct result *one, bool here)
     return true;
 }
 
+/* Coupons have dates in a time zone, which is for the thread alone (zone.h). */
 static bool item_add(struct batch *b, struct result *one, bool here)
 {
     if (b->kind != SYNCED_COUPON)
-        return document_try(b, one, here);
-    coupon_add(b, one);
-    return true;
+        return document_add(b, one, here);
+    if (!here)
+        coupon_add(b, one);
+    return !here;
 }
 
 /* ---- in the thread ---- */

@@ -1,6 +1,6 @@
 /*
- * Dates in the zone they were written in. Worker processes, on their one event loop: the C
- * library's zone is the process' own, and nothing else of a worker asks for it.
+ * Dates in the time zone they were written in. Worker processes. The C library has one time zone a
+ * process, so zone_date with a name is for one thread alone: the reader thread.
  */
 #ifndef ASSAY_ZONE_H
 #define ASSAY_ZONE_H

@@ -1,0 +1,149 @@
+/*
+ * All threads of one worker under load at once: lists, searches, reads, and batches of a shop that the
+ * loop and the reader thread take. Answers to reads are the same as those of a quiet server.
+ * ThreadSanitizer sees what is shared; ASSAY_LOAD_S says for how many seconds, 3 without it.
+ */
+#include "sync_kit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { REPORTS = 60, COUPONS = 100, PRODUCTS_OF_A_COUPON = 300 };
+
+static struct origin *origin;
+static char *key;
+static atomic_bool load_ends;
+
+/* One caller: its request, again and again on one connection. */
+struct caller {
+    const char *path;
+    const char *body;     /* of a batch; NULL: a GET with the API key */
+    const char *expected; /* the body of the answer; NULL: any */
+    pthread_t thread;
+    unsigned done;
+    char *failure;
+};
+
+static void ask(struct raw *raw, const struct caller *c)
+{
+    if (c->body == NULL)
+        raw_get(raw, key, c->path);
+    else
+        raw_text(raw,
+                 "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+                 "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                 c->path, token, strlen(c->body), c->body);
+}
+
+static void judge(struct caller *c, const struct response *r)
+{
+    if (r->status != 200)
+        c->failure = text("%s: %s", c->path, response_text(r));
+    else if (c->expected != NULL && strcmp(r->body, c->expected) != 0)
+        c->failure = text("%s: expected\n%s\nnot\n%s", c->path, c->expected, r->body);
+}
+
+static void *call_on(void *arg)
+{
+    struct caller *c = arg;
+    struct raw *raw = raw_open(server);
+    while (!load_ends && c->failure == NULL) {
+        ask(raw, c);
+        struct response *r = raw_response(raw, false, 20000);
+        judge(c, r);
+        c->done++;
+        response_free(r);
+    }
+    raw_close(raw);
+    return NULL;
+}
+
+static const char *coupons(const char *zone, unsigned count, unsigned products)
+{
+    char *list = text("1"), *items = text("%s", "");
+    for (unsigned i = 2; i <= products; i++)
+        list = text("%s,%u", list, i);
+    for (unsigned i = 0; i < count; i++)
+        items = text("%s%s{\"code\":\"C%u\",\"discount\":\"5\",\"expires_at\":\"2027-05-0%u\",\"product_ids\":[%s]}",
+                     items, i == 0 ? "" : ",", i, 1 + i % 9, list);
+    return envelope(agent_new(), text(",\"timezone\":\"%s\"", zone), "coupons", text("[%s]", items));
+}
+
+static const char *products(void)
+{
+    return envelope(agent_new(), "", "products", many(100));
+}
+
+static const char *const reads[] = {
+    "/api/v1/reports?per_page=50&sort_by=score",
+    "/api/v1/reports?search=a&sort_by=url&per_page=25",
+    "/api/v1/reports?search=%C3%A9&per_page=10",
+    "/api/v1/reports?search=%C3%9F&per_page=10&page=2",
+    "/api/v1/projects?search=1&per_page=10",
+    "/api/v1/reports?include=results&per_page=10",
+    "/api/v1/conversations?search=nothing",
+    "/api/v1/reports/1",
+};
+
+static unsigned load_seconds(void)
+{
+    const char *seconds = getenv("ASSAY_LOAD_S");
+    return seconds == NULL ? 3 : (unsigned)atoi(seconds);
+}
+
+START_TEST(all_threads_of_a_worker_at_once_answer_as_a_quiet_one)
+{
+    enum { READS = COUNT(reads), ALL = READS + 4 };
+    static const char *const pages[] = {"/good", "/decent", "/bad"};
+    struct caller callers[ALL] = {{0}};
+    int64_t ids[REPORTS];
+    for (int i = 0; i < REPORTS; i++)
+        ids[i] = report_queued(server, origin_url(origin, text("%s?n=%d/%%C3%%A9", pages[i % 3], i)));
+    for (int i = 0; i < REPORTS; i++)
+        report_wait(server, ids[i]);
+    for (size_t i = 0; i < READS; i++) {
+        callers[i].path = reads[i];
+        callers[i].expected = http(server, .path = reads[i], .key = key)->body;
+    }
+    const char *const batches[] = {coupons("Asia/Tokyo", COUPONS, PRODUCTS_OF_A_COUPON), coupons("America/New_York", 3, 1),
+                                   coupons("Europe/Berlin", 1, 1), products()};
+    for (size_t i = READS; i < ALL; i++) {
+        callers[i].path = i + 1 < ALL ? "/v1/wp/coupons/sync" : "/v1/wp/products/sync";
+        callers[i].body = batches[i - READS];
+    }
+    for (size_t i = 0; i < ALL; i++)
+        ck_assert_int_eq(pthread_create(&callers[i].thread, NULL, call_on, &callers[i]), 0);
+    sleep(load_seconds());
+    load_ends = true;
+    for (size_t i = 0; i < ALL; i++)
+        pthread_join(callers[i].thread, NULL);
+    for (size_t i = 0; i < ALL; i++)
+        ck_assert_msg(callers[i].failure == NULL && callers[i].done >= 3, "%s: %u requests, %s", callers[i].path, callers[i].done,
+                      callers[i].failure != NULL ? callers[i].failure : "too few");
+}
+END_TEST
+
+static void setup(void)
+{
+    origin = origin_usual();
+    server = server_new(&(struct server_options){.workers = 1, .origin = origin, .yaml = SYNC_MANY "query_threads: 4\n"});
+    server_start(server);
+    sync_make();
+    key = assay_ok(server, "key", "create", "--workspace", "main", "--name", "reader", "--scope", "reports:read",
+                   "--scope", "projects:read", "--scope", "conversations:read", NULL);
+}
+
+static void teardown(void)
+{
+    server_free(server);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("threads");
+    TCase *tcase = harness_case(suite, "threads");
+    tcase_set_timeout(tcase, 60 + load_seconds());
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, all_threads_of_a_worker_at_once_answer_as_a_quiet_one);
+    return harness_main(suite);
+}
