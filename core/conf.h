@@ -19,9 +19,12 @@
 #define CONF_LISTEN_MAX 16
 #define CONF_PORTS_MAX 16
 #define CONF_WORKERS_MAX 512
-/* of the store's table of readers, which stays as the first process made it, while a reload may raise workers */
-#define CONF_QUERY_THREADS_MAX 7 /* of a worker, which has a reader of the store more: half of the 16 below, for two generations */
-#define CONF_STORE_READERS (16 * CONF_WORKERS_MAX + 256)
+#define CONF_QUERY_THREADS_MAX 7 /* of a worker; its event loop is one reader of the store more */
+/*
+ * Slots of the store's table of readers, for two generations of workers. The table keeps the size
+ * that the first process gave it, while a reload may raise workers and their threads.
+ */
+#define CONF_STORE_READERS (2 * (1 + CONF_QUERY_THREADS_MAX) * CONF_WORKERS_MAX + 256)
 
 struct conf_listen {
     char *address;                   /* host:port, [v6]:port or unix:/path */

@@ -100,7 +100,8 @@ const struct conf_option conf_options[] = {
      .max = CONF_QUERY_THREADS_MAX,
      .initial = "2",
      .reload = RELOAD,
-     .help = "Threads of each worker for lists and searches. One of several takes no searches. 0: the event loop does both."},
+     .help = "Threads of each worker for lists and searches. One of several takes no searches. "
+             "0: the event loop does both."},
     {.key = "auditors",
      .type = &conf_type_integer,
      .offset = MEMBER(auditors),

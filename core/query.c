@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define TICK_MS 100
-#define STUCK_MS 10000 /* beyond QUERY_RUN_MS: it does not look whether it is to pause */
+#define STUCK_MS 10000 /* beyond QUERY_RUN_MS: the query does not ask query_pause any more */
 
 /* The queries of a workspace that wait, in order. */
 struct turn {
@@ -53,6 +53,7 @@ struct queries {
     int event_fd;
     h2o_socket_t *socket;
     uint64_t tick_at_ms;
+    bool stuck;
 };
 
 bool query_pause(void *query)
@@ -279,12 +280,17 @@ static void stop_unwanted(struct query *q)
 
 void queries_tick(struct queries *all)
 {
-    if (all->count == 0 || all->worker->now_ms < all->tick_at_ms)
+    const uint64_t now = all->worker->now_ms;
+    if (all->count == 0 || now < all->tick_at_ms)
         return;
-    all->tick_at_ms = all->worker->now_ms + TICK_MS;
+    all->tick_at_ms = now + TICK_MS;
+    all->stuck = false;
     pthread_mutex_lock(&all->lock);
-    for (unsigned i = 0; i < all->count; i++)
-        stop_unwanted(all->threads[i].running);
+    for (unsigned i = 0; i < all->count; i++) {
+        struct query *q = all->threads[i].running;
+        stop_unwanted(q);
+        all->stuck = all->stuck || (q != NULL && now > q->until_ms + STUCK_MS);
+    }
     for (unsigned lane = 0; lane < LANES; lane++)
         for (struct turn *turn = all->lanes[lane].first; turn != NULL; turn = turn->next)
             for (struct query *q = turn->first; q != NULL; q = q->next)
@@ -292,16 +298,9 @@ void queries_tick(struct queries *all)
     pthread_mutex_unlock(&all->lock);
 }
 
-bool queries_stuck(struct queries *all)
+bool queries_stuck(const struct queries *all)
 {
-    bool stuck = false;
-    pthread_mutex_lock(&all->lock);
-    for (unsigned i = 0; i < all->count; i++) {
-        const struct query *q = all->threads[i].running;
-        stuck = stuck || (q != NULL && all->worker->now_ms > q->until_ms + STUCK_MS);
-    }
-    pthread_mutex_unlock(&all->lock);
-    return stuck;
+    return all->stuck;
 }
 
 /* ---- life ---- */
@@ -310,7 +309,7 @@ static bool thread_start(struct queries *all, unsigned i)
 {
     struct query_thread *t = &all->threads[i];
     char why[512];
-    sigset_t none, before;
+    sigset_t all_signals, before;
     t->of = all;
     t->takes_searches = i == 0 || i + 1 < all->worker->conf->query_threads;
     if (store_share(all->worker->store, &t->store, why, sizeof(why)) != STORE_OK) {
@@ -318,8 +317,8 @@ static bool thread_start(struct queries *all, unsigned i)
         return false;
     }
     pthread_cond_init(&t->wake, NULL);
-    sigfillset(&none); /* signals are the loop's */
-    pthread_sigmask(SIG_SETMASK, &none, &before);
+    sigfillset(&all_signals); /* they are the loop's */
+    pthread_sigmask(SIG_SETMASK, &all_signals, &before);
     int failed = pthread_create(&t->id, NULL, work, t);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed == 0)

@@ -25,9 +25,15 @@ struct query {
     struct query *next;
     uint64_t workspace;
     bool search; /* its cost has no small bound */
-    /* in a thread, in one snapshot of ${s}; false: query_pause said true, and it goes on in another */
+    /*
+     * In a thread, in one snapshot of ${s}. False: it paused, and goes on in another snapshot unless
+     * query_pause says true.
+     */
     bool (*run)(struct query *q, struct store *s);
-    /* on the loop, once in any case; ${r} NULL: the request is gone, or the worker ends. It frees the query. */
+    /*
+     * On the loop, once in any case. ${r} NULL: the request is gone, refused, or the worker ends. It
+     * frees the query.
+     */
     void (*over)(struct query *q, struct request *r);
     bool done; /* ${run} came to its end; false: there was no time for it */
     /* of query.c */
@@ -35,26 +41,33 @@ struct query {
     atomic_bool stopped; /* nobody wants it any more */
 };
 
-/* query_pause(q): a store_pause_fn: true when nobody wants the query any more, or its time is over. */
+/*
+ * query_pause(q): a store_pause_fn: true when nobody wants the query any more, or its time is over.
+ */
 store_pause_fn query_pause;
 
 struct queries;
 
-/* queries_new(w): with conf->query_threads threads; NULL with a log message. With none, queries run on the loop. */
+/*
+ * queries_new(w): with conf->query_threads threads. With none, queries run on the loop. NULL: it
+ * cannot start, and the log says why.
+ */
 struct queries *queries_new(struct worker *w);
 /* queries_free(q): stop what runs, wait for the threads; all queries are over. */
 void queries_free(struct queries *q);
 
 /*
  * queries_tick(q): stop the queries of clients that are gone; once a turn of the loop.
- * queries_stuck(q): does one run on although it was stopped? Then the worker's heartbeat ends.
+ * queries_stuck(q): did the last tick find a query that runs on although its time is over? Then the
+ * worker sends no heartbeat, and the master replaces it.
  */
 void queries_tick(struct queries *q);
-bool queries_stuck(struct queries *q);
+bool queries_stuck(const struct queries *q);
 
 /*
- * request_query(r, query): ${r} waits for it, and ${query}->over replies. Where too many wait: 503 with
- * Retry-After, and ${query}->over is called with NULL. query_late(r): 503, for a query that is not done.
+ * request_query(r, query): ${r} waits for it, and ${query}->over replies. Where too many wait: 503
+ * with Retry-After, and ${query}->over is called with NULL.
+ * query_late(r): reply 503 with Retry-After, for a query that is not done.
  */
 void request_query(struct request *r, struct query *query);
 void query_late(struct request *r);

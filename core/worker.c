@@ -4,9 +4,9 @@
 #include "away.h"
 #include "credential.h"
 #include "audit/page.h"
-#include "query.h"
 #include "link.h"
 #include "log.h"
+#include "query.h"
 #include "secrets.h"
 #include "tls.h"
 #include "turns.h"
@@ -119,7 +119,8 @@ static void start(struct worker *w, struct process *p)
     w->queries = queries_new(w);
     w->doors = doors_new(w);
     w->access_log = access_log_open(w->conf);
-    if (w->link == NULL || w->hasher == NULL || w->reader == NULL || w->queries == NULL || w->doors == NULL || w->access_log == NULL)
+    if (w->link == NULL || w->hasher == NULL || w->reader == NULL || w->queries == NULL ||
+        w->doors == NULL || w->access_log == NULL)
         fail("see above, or out of memory");
 }
 

@@ -1,7 +1,7 @@
 /*
- * A worker: one libh2o event loop that owns its connections and requests, reads the store itself and sends every change to the writer. All
- * of it is one process' and one thread's, but for the threads of away.h
- * and query.h.
+ * A worker: one libh2o event loop that owns its connections and requests, reads the store itself and
+ * sends every change to the writer. All of it is one process' and one thread's, but for the threads of
+ * away.h and query.h.
  */
 #ifndef ASSAY_WORKER_H
 #define ASSAY_WORKER_H

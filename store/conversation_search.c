@@ -84,13 +84,12 @@ struct slice {
     bool matched;    /* the conversation under way */
 };
 
-/* One more thing was looked at. True: the loop should turn. */
+/* One more thing was looked at. True: pause. */
 static bool spend(struct slice *l)
 {
     struct store_search *q = l->q;
     q->budget -= q->budget > 0;
-    return q->pause != NULL && (atomic_load_explicit(&l->s->shared->waiting, memory_order_relaxed) != 0 ||
-                                q->pause(q->pause_arg));
+    return store_pauses(l->s, q->pause, q->pause_arg);
 }
 
 /* Each of these goes through what the conversation has of one kind, newest first, from below l->q->below on. */
@@ -240,7 +239,7 @@ static enum store_status examine(struct slice *l, look_fn *const *looks, const s
 
 /*
  * Conversations until the page or the budget is used up (STORE_OK), none is left (STORE_NOT_FOUND),
- * or the loop should turn (STORE_AGAIN): the one under way is then the first behind rows.after.
+ * or there is a pause (STORE_AGAIN): the one under way is then the first behind rows.after.
  */
 static enum store_status scan(struct slice *l)
 {

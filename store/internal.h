@@ -99,9 +99,9 @@ struct seen_report {
 struct shared_env {
     MDB_env *env;
     pthread_rwlock_t map;
-    atomic_uint readers; /* struct stores of it */
-    atomic_uint waiting; /* of them, to change the size of the map: lists and searches pause for them */
-    atomic_uint maps;    /* changes of its size so far */
+    atomic_uint readers; /* how many struct stores share it */
+    atomic_uint waiting; /* readers that wait to change the size of the map; queries pause for them */
+    atomic_uint maps;    /* changes of the size of the map so far */
 };
 
 struct store {
@@ -198,17 +198,22 @@ static inline const void *store_record(MDB_val value, size_t size)
     return value.mv_size == size ? value.mv_data : NULL;
 }
 
-/* query_paused(q): does its caller want a pause? */
+/* store_pauses(s, pause, arg): pause here, for the caller or so that the size of the map may change? */
+static inline bool store_pauses(const struct store *s, store_pause_fn *pause, void *arg)
+{
+    return pause != NULL &&
+           (atomic_load_explicit(&s->shared->waiting, memory_order_relaxed) != 0 || pause(arg));
+}
+
+static inline bool store_paused(const struct store *s, const struct store_list_query *q)
+{
+    return q != NULL && store_pauses(s, q->pause, q->pause_arg);
+}
+
+/* query_paused(q): the same within a chunk, which knows no store, for the caller alone. */
 static inline bool query_paused(const struct store_list_query *q)
 {
     return q != NULL && q->pause != NULL && q->pause(q->pause_arg);
-}
-
-/* store_paused(s, q): does ${q} pause here, for its caller or so that the size of the map may change? */
-static inline bool store_paused(const struct store *s, const struct store_list_query *q)
-{
-    return query_paused(q) ||
-           (q != NULL && q->pause != NULL && atomic_load_explicit(&s->shared->waiting, memory_order_relaxed) != 0);
 }
 
 /* store_dying(s, txn, workspace, project): is that workspace, or (project not 0) that project, being deleted? */

@@ -3,11 +3,12 @@
  *
  * Who may call what: a worker and the command line open it with STORE_READ and use the readers; the writer process (or the command line
  * while no server runs) opens it with STORE_WRITE and, between store_begin and store_commit, applies changes. One environment is opened
- * once per process, after the fork; further threads of a reader share it (store_share). The store logs nothing and owns no clock: it returns codes, and takes the time as an argument.
+ * once per process, after the fork; further threads of a reader share it (store_share). The store logs
+ * nothing and owns no clock: it returns codes, and takes the time as an argument.
  *
  * Reads: each operation ends in exactly one call of its callback. Today it happens before the operation returns; a store on a network may
  * do it later, so callers must not rely on that. The first read after store_read_end begins a snapshot and the following reads share it.
- * Values handed to a callback are borrowed until store_read_end, which must be called before the event loop turns.
+ * Values handed to a callback are borrowed until store_read_end, which must be called before the event loop or the query thread goes on to other work.
  */
 #ifndef ASSAY_STORE_H
 #define ASSAY_STORE_H
@@ -38,7 +39,7 @@ enum store_status {
     STORE_OTHER_FORMAT, /* its format is not STORE_FORMAT_VERSION */
     STORE_INVALID,      /* malformed argument or change */
     STORE_CORRUPT,      /* a record is not well-formed */
-    STORE_AGAIN,        /* not done yet: ask again, in a later turn of the loop; what was done is kept */
+    STORE_AGAIN,        /* it paused: ask again after store_read_end; what was done is kept */
     STORE_IO,           /* the disk or the system refused; store_why tells */
     STORE_TOO_MANY,     /* there are as many of them as there may be */
     STORE_STATUSES
@@ -50,8 +51,8 @@ const char *store_status_text(enum store_status status);
 #include "synced.h"
 #include "lookup.h"
 /*
- * store_pause_fn(arg): should the caller's loop turn now? Asked between parts of the work, each of well under a millisecond where what it
- * reads is in memory.
+ * store_pause_fn(arg): should the work pause now? Asked between parts of it, each of well under a
+ * millisecond where what it reads is in memory.
  */
 typedef bool store_pause_fn(void *arg);
 
@@ -162,10 +163,13 @@ enum store_status store_open(const struct store_options *options, struct store *
 void store_close(struct store *s);
 
 /*
- * store_share(s, out, why, why_size): another reader of an environment that was opened with STORE_READ, for another thread: with a snapshot
- * and caches of its own. A struct store is used by one thread at a time; all of them may be used at once, and closed in any order.
+ * store_share(s, out, why, why_size): another reader of the environment of ${s}, for another thread,
+ * with a snapshot and caches of its own. ${s} was opened with STORE_READ; else STORE_INVALID. One
+ * thread at a time uses a struct store. Those of one environment may be closed in any order. On
+ * failure ${why} is a sentence, as for store_open.
  */
-enum store_status store_share(struct store *s, struct store **out, char *why, size_t why_size) __attribute__((warn_unused_result));
+enum store_status store_share(struct store *s, struct store **out, char *why, size_t why_size)
+    __attribute__((warn_unused_result));
 
 /* store_why(s): a sentence about the last STORE_IO, STORE_FULL or STORE_CORRUPT of this process; borrowed until the next call. */
 const char *store_why(const struct store *s);
@@ -224,7 +228,11 @@ struct store_list_query {
     uint64_t page;            /* from 1 */
     unsigned per_page;
     bool with_results;        /* reports only */
-    store_pause_fn *pause;    /* where it says true, or the size of the map has to change, the answer is STORE_AGAIN: the same query, asked again, goes on; NULL: all at once */
+    /*
+     * Where it says true, or the size of the map has to change, the answer is STORE_AGAIN: the same
+     * query, asked again, goes on. NULL: all at once.
+     */
+    store_pause_fn *pause;
     void *pause_arg;
 };
 

@@ -83,11 +83,10 @@ void api_reply(struct request *r, int status, const struct buf *body)
         reply_error(r, ERR_UNAVAILABLE, NULL);
 }
 
-struct buf *api_list_begin(struct request *r)
+void api_list_begin(struct buf *out)
 {
-    struct buf *out = api_body(r);
+    buf_reset(out);
     buf_adds(out, "{\"data\":[");
-    return out;
 }
 
 void api_list_reply(struct request *r, struct buf *out, struct str path, const struct store_list_query *query,

@@ -86,8 +86,8 @@ void api_version_match(struct request *r, struct store_change *change, uint64_t 
  */
 struct str api_ignored(struct request *r);
 
-/* api_list_begin(r): api_body, with the start of a list in it. */
-struct buf *api_list_begin(struct request *r);
+/* api_list_begin(out): make ${out} the start of a list. Any thread. */
+void api_list_begin(struct buf *out);
 
 /*
  * api_list_reply(r, out, path, query, total, count): end the list with its envelope and send it:

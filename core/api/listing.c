@@ -10,8 +10,7 @@ bool listing_found(struct listing *l, enum store_status status, uint64_t total, 
     l->count = count;
     if (status != STORE_OK)
         return false;
-    buf_reset(&l->body);
-    buf_adds(&l->body, "{\"data\":[");
+    api_list_begin(&l->body);
     return true;
 }
 

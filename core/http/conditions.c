@@ -40,7 +40,8 @@ bool reply_etag(struct request *r, uint64_t version)
 {
     enum etag_match match = ETAG_MISS;
     struct str line;
-    if (r->etag.p == NULL && (r->route->flags & (ROUTE_PUBLIC | ROUTE_PAGE)) == 0) /* a second time: work in slices is at a later version by now */
+    /* not a second time: a query thread may have read a later version */
+    if (r->etag.p == NULL && (r->route->flags & (ROUTE_PUBLIC | ROUTE_PAGE)) == 0)
         reply_token(r, H2O_TOKEN_CACHE_CONTROL,
                     r->route->auth == AUTH_JWT || r->route->auth == AUTH_WP_TOKEN ? STR("no-store") : STR("private, no-cache"));
     r->etag = etag_format(version, request_alloc(r, ETAG_SIZE));
