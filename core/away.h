@@ -1,20 +1,24 @@
 /*
- * Work off the event loop: a thread that does jobs, and brings each back to the loop. One that has more to do goes behind the others. A job owns all that its work touches:
- * the request it is for may be gone before. Worker processes.
+ * Work off the event loop: a thread that does jobs, and hands each back to the loop. A job that has
+ * more to do goes behind the others. Worker processes only.
  */
 #ifndef ASSAY_AWAY_H
 #define ASSAY_AWAY_H
 
-#include "worker.h"
-#include "link.h"
+#include "thread_jobs.h"
+
+struct away;
 
 struct away_job {
-    struct pending pending; /* whom it is for; request NULL: gone */
-    struct away_job *next;
-    bool (*work)(struct away_job *job);                    /* in the thread; true: there is more, it is to be called again */
-    void (*over)(struct away_job *job, struct request *r); /* on the loop, in any case, once; ${r} NULL: the request is gone, or the worker ends */
+    struct thread_job job; /* away.c's */
+    struct away *of;       /* away.c's */
+    /* in the thread; true: there is more, and it is called again */
+    bool (*work)(struct away_job *job);
+    /* on the loop, once in any case; ${r} NULL: the request is gone, or the worker ends */
+    void (*over)(struct away_job *job, struct request *r);
 };
 
+/* away_new(w): NULL when memory, descriptors or threads are short. */
 struct away *away_new(struct worker *w);
 /* away_free(a): waits for the job under way; all others are over undone. */
 void away_free(struct away *a);

@@ -4,12 +4,9 @@
 #include "doors.h"
 #include "http/request.h"
 
-#include <pthread.h>
-#include <signal.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #define TICK_MS 100
 #define STUCK_MS 10000 /* beyond QUERY_RUN_MS: the query does not ask query_pause any more */
@@ -18,7 +15,7 @@
 struct turn {
     struct turn *next;
     uint64_t workspace;
-    struct query *first, **end;
+    struct job_list queries;
     size_t count;
 };
 
@@ -47,11 +44,9 @@ struct queries {
     /* under the lock */
     struct lane lanes[LANES];
     size_t waiting;
-    struct query *ready, **ready_end;
     bool ending;
     /* the loop's own */
-    int event_fd;
-    h2o_socket_t *socket;
+    struct finished *finished;
     uint64_t tick_at_ms;
     bool stuck;
 };
@@ -78,7 +73,7 @@ static struct turn *turn_new(struct lane *lane, uint64_t workspace)
     if (turn == NULL)
         return NULL;
     turn->workspace = workspace;
-    turn->end = &turn->first;
+    job_list_init(&turn->queries);
     *lane->end = turn;
     lane->end = &turn->next;
     return turn;
@@ -93,9 +88,7 @@ static bool put(struct queries *all, struct query *q)
         turn = turn_new(lane, q->workspace);
     if (turn == NULL || turn->count >= QUERIES_OF_A_WORKSPACE)
         return false;
-    q->next = NULL;
-    *turn->end = q;
-    turn->end = &q->next;
+    job_list_add(&turn->queries, &q->job);
     turn->count++;
     all->waiting++;
     return true;
@@ -104,11 +97,10 @@ static bool put(struct queries *all, struct query *q)
 static struct query *take(struct queries *all, struct lane *lane)
 {
     struct turn *turn = lane->first;
-    struct query *q = turn->first;
+    struct query *q = (struct query *)job_list_take(&turn->queries);
     lane->first = turn->next;
     if (lane->first == NULL)
         lane->end = &lane->first;
-    turn->first = q->next;
     turn->next = NULL;
     all->waiting--;
     if (--turn->count == 0) {
@@ -160,16 +152,6 @@ static void begin(struct query_thread *t, struct query *q)
     t->running = q;
 }
 
-static void give_back(struct queries *all, struct query *q)
-{
-    bool first = all->ready == NULL;
-    q->next = NULL;
-    *all->ready_end = q;
-    all->ready_end = &q->next;
-    if (first)
-        eventfd_write(all->event_fd, 1);
-}
-
 static void *work(void *arg)
 {
     struct query_thread *t = arg;
@@ -182,40 +164,13 @@ static void *work(void *arg)
         run_in(q, t->store);
         pthread_mutex_lock(&t->of->lock);
         t->running = NULL;
-        give_back(t->of, q);
+        finished_add(t->of->finished, &q->job);
     }
     pthread_mutex_unlock(&t->of->lock);
     return NULL;
 }
 
 /* ---- on the loop ---- */
-
-static struct query *take_ready(struct queries *all)
-{
-    pthread_mutex_lock(&all->lock);
-    struct query *first = all->ready;
-    all->ready = NULL;
-    all->ready_end = &all->ready;
-    pthread_mutex_unlock(&all->lock);
-    return first;
-}
-
-static void on_ready(h2o_socket_t *socket, const char *err)
-{
-    struct queries *all = socket->data;
-    eventfd_t count;
-    (void)err;
-    worker_look_at_clock(all->worker);
-    eventfd_read(all->event_fd, &count);
-    for (struct query *q = take_ready(all), *next; q != NULL; q = next) {
-        struct request *r = q->pending.request;
-        next = q->next;
-        if (r != NULL)
-            request_go_on(r);
-        q->over(q, r);
-        store_read_end(all->worker->store);
-    }
-}
 
 /* The last thread that may take it: lists go to the thread without searches first. */
 static void wake_one(struct queries *all, bool search)
@@ -228,6 +183,12 @@ static void wake_one(struct queries *all, bool search)
         pthread_cond_signal(&t->wake);
         return;
     }
+}
+
+static void over(struct thread_job *job, struct request *r)
+{
+    struct query *q = (struct query *)job;
+    q->over(q, r);
 }
 
 static bool send_to_threads(struct queries *all, struct query *q)
@@ -256,9 +217,9 @@ void request_query(struct request *r, struct query *q)
         q->over(q, r);
         return;
     }
-    q->pending.request = r;
+    q->job = (struct thread_job){.pending = {r}, .over = over};
     if (send_to_threads(all, q)) {
-        request_wait(r, &q->pending);
+        request_wait(r, &q->job.pending);
         return;
     }
     q->over(q, NULL);
@@ -274,7 +235,7 @@ void query_late(struct request *r)
 /* A client that hung up is known to the loop; the thread sees the flag at the query's next pause. */
 static void stop_unwanted(struct query *q)
 {
-    if (q != NULL && (q->pending.request == NULL || q->pending.request->conn->vanished))
+    if (q != NULL && (q->job.pending.request == NULL || q->job.pending.request->conn->vanished))
         atomic_store_explicit(&q->stopped, true, memory_order_relaxed);
 }
 
@@ -293,8 +254,8 @@ void queries_tick(struct queries *all)
     }
     for (unsigned lane = 0; lane < LANES; lane++)
         for (struct turn *turn = all->lanes[lane].first; turn != NULL; turn = turn->next)
-            for (struct query *q = turn->first; q != NULL; q = q->next)
-                stop_unwanted(q);
+            for (struct thread_job *job = turn->queries.first; job != NULL; job = job->next)
+                stop_unwanted((struct query *)job);
     pthread_mutex_unlock(&all->lock);
 }
 
@@ -305,11 +266,10 @@ bool queries_stuck(const struct queries *all)
 
 /* ---- life ---- */
 
-static bool thread_start(struct queries *all, unsigned i)
+static bool add_thread(struct queries *all, unsigned i)
 {
     struct query_thread *t = &all->threads[i];
     char why[512];
-    sigset_t all_signals, before;
     t->of = all;
     t->takes_searches = i == 0 || i + 1 < all->worker->conf->query_threads;
     if (store_share(all->worker->store, &t->store, why, sizeof(why)) != STORE_OK) {
@@ -317,10 +277,7 @@ static bool thread_start(struct queries *all, unsigned i)
         return false;
     }
     pthread_cond_init(&t->wake, NULL);
-    sigfillset(&all_signals); /* they are the loop's */
-    pthread_sigmask(SIG_SETMASK, &all_signals, &before);
-    int failed = pthread_create(&t->id, NULL, work, t);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = thread_start(&t->id, work, t);
     if (failed == 0)
         return true;
     log_error("a query thread cannot start: %s", strerror(failed));
@@ -332,31 +289,21 @@ static bool thread_start(struct queries *all, unsigned i)
 struct queries *queries_new(struct worker *w)
 {
     struct queries *all = calloc(1, sizeof(*all));
-    if (all == NULL || (all->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) {
+    if (all == NULL || (all->finished = finished_new(w)) == NULL) {
+        log_error("query threads cannot start: %s", strerror(errno));
         free(all);
         return NULL;
     }
     all->worker = w;
-    all->ready_end = &all->ready;
     for (unsigned lane = 0; lane < LANES; lane++)
         all->lanes[lane].end = &all->lanes[lane].first;
     pthread_mutex_init(&all->lock, NULL);
-    all->socket = h2o_evloop_socket_create(w->ctx.loop, all->event_fd, H2O_SOCKET_FLAG_DONT_READ);
-    all->socket->data = all;
-    h2o_socket_read_start(all->socket, on_ready);
-    while (all->count < w->conf->query_threads && thread_start(all, all->count))
+    while (all->count < w->conf->query_threads && add_thread(all, all->count))
         all->count++;
     if (all->count == w->conf->query_threads)
         return all;
     queries_free(all);
     return NULL;
-}
-
-static void end(struct query *q)
-{
-    if (q->pending.request != NULL)
-        q->pending.request->pending = NULL;
-    q->over(q, NULL);
 }
 
 static void stop_threads(struct queries *all)
@@ -383,12 +330,8 @@ void queries_free(struct queries *all)
     stop_threads(all);
     for (unsigned lane = 0; lane < LANES; lane++)
         while (all->lanes[lane].first != NULL)
-            end(take(all, &all->lanes[lane]));
-    for (struct query *q = take_ready(all), *next; q != NULL; q = next) {
-        next = q->next;
-        end(q);
-    }
-    h2o_socket_close(all->socket); /* closes the descriptor */
+            thread_job_drop(&take(all, &all->lanes[lane])->job);
+    finished_free(all->finished);
     pthread_mutex_destroy(&all->lock);
     free(all);
 }

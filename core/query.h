@@ -10,8 +10,7 @@
 #ifndef ASSAY_QUERY_H
 #define ASSAY_QUERY_H
 
-#include "link.h"
-#include "worker.h"
+#include "thread_jobs.h"
 
 #include <stdatomic.h>
 
@@ -21,8 +20,7 @@
 #define QUERY_RUN_MS 30000          /* a query that has not ended after that is stopped */
 
 struct query {
-    struct pending pending; /* whom it is for; request NULL: gone */
-    struct query *next;
+    struct thread_job job; /* query.c's */
     uint64_t workspace;
     bool search; /* its cost has no small bound */
     /*

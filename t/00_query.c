@@ -212,8 +212,8 @@ START_TEST(a_query_of_a_client_that_is_gone_is_stopped)
     await_running(1);
     ask(&q[1], 'b', 1, false, false);
     ask(&q[2], 'c', 1, false, false);
-    q[0].query.pending.request = NULL; /* as when its connection closed */
-    q[1].query.pending.request = NULL;
+    q[0].query.job.pending.request = NULL; /* as when its connection closed */
+    q[1].query.job.pending.request = NULL;
     worker.now_ms = clock_mono_ms();
     queries_tick(worker.queries);
     turn_until(3);
