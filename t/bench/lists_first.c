@@ -1,6 +1,6 @@
 /*
  * The first lists of a process that has just opened the store: `run_lists_first DATA-DIR [cold]`. A line for each list: its name, and in
- * milliseconds the longest slice by the clock and of the processor, and all slices likewise; then how many there were. Each is asked of a
+ * milliseconds the longest part by the clock and of the processor, and all parts likewise; then how many there were. Each is asked of a
  * store opened anew, and (cold) with nothing of its files in memory; that takes files which no other process has open.
  * `run_lists_first DATA-DIR projects COUNT` makes a store of so many projects first, of a report each.
  */
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SLICE_MS 2
+#define PAUSE_MS 2 /* after so long the query is told to pause, as when its client is gone */
 #define BATCH 1000
 
 /* Columns: name, of projects, search, sort, result, page from the end (0: the first), per_page. */
@@ -93,7 +93,7 @@ static void forget_file(const char *dir, const char *name)
 static void ask(size_t at, uint64_t pages)
 {
     double until, most = 0, most_cpu = 0, all = 0, all_cpu = 0;
-    unsigned slices = 0;
+    unsigned parts = 0;
     struct store_list_query q = {.workspace = 1,
                                  .search = str_of(lists[at].search),
                                  .sort = lists[at].sort,
@@ -102,9 +102,9 @@ static void ask(size_t at, uint64_t pages)
                                  .per_page = lists[at].per_page,
                                  .pause = bench_is_late,
                                  .pause_arg = &until};
-    for (struct outcome o = {.status = STORE_AGAIN}; o.status == STORE_AGAIN; slices++) {
+    for (struct outcome o = {.status = STORE_AGAIN}; o.status == STORE_AGAIN; parts++) {
         double began = bench_clock_ms(CLOCK_MONOTONIC), cpu = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
-        until = began + SLICE_MS;
+        until = began + PAUSE_MS;
         if (lists[at].projects)
             store_project_list(s, &q, projects_listed, &o);
         else
@@ -118,7 +118,7 @@ static void ask(size_t at, uint64_t pages)
         all += took;
         all_cpu += took_cpu;
     }
-    printf("%-30s %8.2f %8.2f %8.2f %8.2f %u\n", lists[at].name, most, most_cpu, all, all_cpu, slices);
+    printf("%-30s %8.2f %8.2f %8.2f %8.2f %u\n", lists[at].name, most, most_cpu, all, all_cpu, parts);
 }
 
 static void make(const char *dir, unsigned count)

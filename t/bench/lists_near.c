@@ -1,7 +1,7 @@
 /*
  * Lists whose search is slow on purpose: `run_lists_near DIR`. Texts as long as can be that are nearly the needle at each of their letters, in
  * each place where a search looks: the log's tail, chunks, the few rows of a small project in each of several segments, names of projects. A
- * line for each place and needle: in milliseconds of the processor the longest slice and all slices, how many there were, and the total found.
+ * line for each place and needle: in milliseconds of the processor the longest part and all parts, how many there were, and the total found.
  */
 #include "../../store/store.h"
 #include "bench.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { URL = 2048, SLICE_MS = 2, TAIL = 2000, SEGMENTS = 8, FEW = 256, SEGMENT_ROWS = 2048, NAMES = 20000, NAME = 250 };
+enum { URL = 2048, PAUSE_MS = 2, TAIL = 2000, SEGMENTS = 8, FEW = 256, SEGMENT_ROWS = 2048, NAMES = 20000, NAME = 250 };
 
 /* Columns: name, what the texts repeat, and so many times a needle has of it, and what follows in it. */
 static const struct {
@@ -130,15 +130,15 @@ static void make(size_t which)
 static void ask(const char *where, size_t which, struct store_list_query q, bool projects)
 {
     double until, most = 0, all = 0;
-    unsigned slices = 0;
+    unsigned parts = 0;
     q.page = 1;
     q.per_page = 10;
     q.pause = bench_is_late;
     q.pause_arg = &until;
     struct outcome o = {.status = STORE_AGAIN};
-    for (; o.status == STORE_AGAIN; slices++) {
+    for (; o.status == STORE_AGAIN; parts++) {
         double cpu = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
-        until = bench_clock_ms(CLOCK_MONOTONIC) + SLICE_MS;
+        until = bench_clock_ms(CLOCK_MONOTONIC) + PAUSE_MS;
         if (projects)
             store_project_list(s, &q, projects_listed, &o);
         else
@@ -150,7 +150,7 @@ static void ask(const char *where, size_t which, struct store_list_query q, bool
         most = took > most ? took : most;
         all += took;
     }
-    printf("%-20s %-30s %8.2f %8.2f %5u  found %llu\n", where, needles[which].name, most, all, slices, (unsigned long long)o.total);
+    printf("%-20s %-30s %8.2f %8.2f %5u  found %llu\n", where, needles[which].name, most, all, parts, (unsigned long long)o.total);
 }
 
 int main(int argc, char **argv)

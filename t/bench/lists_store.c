@@ -1,7 +1,7 @@
 /*
  * t/bench/lists asks the store itself, as SQLite is asked: in one process, without HTTP. `run_lists_store DATA-DIR FILE`, where each line of
  * FILE is a query: class|search|project|result|sort_by|sort|per_page|page. A line for each: milliseconds of the processor in all, those of
- * its longest slice, the slices, and the answer: its total and the ids, apart by spaces.
+ * its longest part, the parts, and the answer: its total and the ids, apart by spaces.
  */
 
 #include "../../store/store.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define SLICE_MS 2
+#define PAUSE_MS 2 /* after so long the query is told to pause, as when its client is gone */
 
 struct outcome {
     enum store_status status;
@@ -79,10 +79,10 @@ static void ask(struct store *s, char *line)
                                  .pause_arg = &until};
     struct outcome o = {.status = STORE_AGAIN};
     double all = 0, longest = 0;
-    unsigned slices = 0;
-    for (; o.status == STORE_AGAIN; slices++) {
+    unsigned parts = 0;
+    for (; o.status == STORE_AGAIN; parts++) {
         double began = cpu_ms();
-        until = began + SLICE_MS;
+        until = began + PAUSE_MS;
         if (field[2][0] != '\0')
             store_project_find(s, 1, str_of(field[2]), project_found, &q.project);
         store_report_list(s, &q, listed, &o);
@@ -93,7 +93,7 @@ static void ask(struct store *s, char *line)
     }
     if (o.status != STORE_OK)
         die(store_why(s));
-    printf("%.4f %.4f %u %llu", all, longest, slices, (unsigned long long)o.total);
+    printf("%.4f %.4f %u %llu", all, longest, parts, (unsigned long long)o.total);
     for (size_t i = 0; i < o.count; i++)
         printf(" %llu", (unsigned long long)o.ids[i]);
     puts("");
