@@ -1,7 +1,7 @@
 #include "query.h"
 
-#include "log.h"
 #include "doors.h"
+#include "log.h"
 #include "http/request.h"
 
 #include <errno.h>
@@ -17,11 +17,6 @@ struct turn {
     uint64_t workspace;
     struct job_list queries;
     size_t count;
-};
-
-/* The workspaces that have queries of a kind waiting; the first one's turn is next. */
-struct lane {
-    struct turn *first, **end;
 };
 
 enum { LISTS, SEARCHES, LANES };
@@ -40,13 +35,13 @@ struct queries {
     struct worker *worker;
     struct query_thread threads[CONF_QUERY_THREADS_MAX];
     unsigned count;
+    struct finished *finished;
     pthread_mutex_t lock;
     /* under the lock */
-    struct lane lanes[LANES];
+    struct turn *lanes[LANES]; /* workspaces that have queries of a kind; the first one is next */
     size_t waiting;
     bool ending;
     /* the loop's own */
-    struct finished *finished;
     uint64_t tick_at_ms;
     bool stuck;
 };
@@ -54,39 +49,46 @@ struct queries {
 bool query_pause(void *query)
 {
     struct query *q = query;
-    return atomic_load_explicit(&q->stopped, memory_order_relaxed) || clock_mono_ms() >= q->until_ms;
+    return atomic_load_explicit(&q->stopped, memory_order_relaxed) ||
+           clock_mono_ms() >= q->until_ms;
 }
 
 /* ---- what waits ---- */
 
-static struct turn *turn_of(struct lane *lane, uint64_t workspace)
+static struct turn *turn_of(struct turn *turn, uint64_t workspace)
 {
-    struct turn *turn = lane->first;
     while (turn != NULL && turn->workspace != workspace)
         turn = turn->next;
     return turn;
 }
 
-static struct turn *turn_new(struct lane *lane, uint64_t workspace)
+static void lane_add(struct turn **end, struct turn *turn)
+{
+    while (*end != NULL)
+        end = &(*end)->next;
+    turn->next = NULL;
+    *end = turn;
+}
+
+static struct turn *turn_new(struct turn **lane, uint64_t workspace)
 {
     struct turn *turn = calloc(1, sizeof(*turn));
     if (turn == NULL)
         return NULL;
     turn->workspace = workspace;
     job_list_init(&turn->queries);
-    *lane->end = turn;
-    lane->end = &turn->next;
+    lane_add(lane, turn);
     return turn;
 }
 
 /* False: too many wait, or memory is short. */
 static bool put(struct queries *all, struct query *q)
 {
-    struct lane *lane = &all->lanes[q->search ? SEARCHES : LISTS];
-    struct turn *turn = all->waiting >= QUERIES_WAITING ? NULL : turn_of(lane, q->workspace);
-    if (turn == NULL && all->waiting < QUERIES_WAITING)
-        turn = turn_new(lane, q->workspace);
-    if (turn == NULL || turn->count >= QUERIES_OF_A_WORKSPACE)
+    struct turn **lane = &all->lanes[q->search ? SEARCHES : LISTS];
+    struct turn *turn = turn_of(*lane, q->workspace);
+    if (all->waiting >= QUERIES_WAITING || (turn != NULL && turn->count >= QUERIES_OF_A_WORKSPACE))
+        return false;
+    if (turn == NULL && (turn = turn_new(lane, q->workspace)) == NULL)
         return false;
     job_list_add(&turn->queries, &q->job);
     turn->count++;
@@ -94,21 +96,16 @@ static bool put(struct queries *all, struct query *q)
     return true;
 }
 
-static struct query *take(struct queries *all, struct lane *lane)
+static struct query *take(struct queries *all, struct turn **lane)
 {
-    struct turn *turn = lane->first;
+    struct turn *turn = *lane;
     struct query *q = (struct query *)job_list_take(&turn->queries);
-    lane->first = turn->next;
-    if (lane->first == NULL)
-        lane->end = &lane->first;
-    turn->next = NULL;
+    *lane = turn->next;
     all->waiting--;
-    if (--turn->count == 0) {
+    if (--turn->count == 0)
         free(turn);
-        return q;
-    }
-    *lane->end = turn;
-    lane->end = &turn->next;
+    else
+        lane_add(lane, turn);
     return q;
 }
 
@@ -116,7 +113,7 @@ static struct query *take(struct queries *all, struct lane *lane)
 
 static bool has_work(const struct queries *all, const struct query_thread *t, unsigned lane)
 {
-    return all->lanes[lane].first != NULL && (lane == LISTS || t->takes_searches);
+    return all->lanes[lane] != NULL && (lane == LISTS || t->takes_searches);
 }
 
 static struct query *next_query(struct query_thread *t)
@@ -205,7 +202,8 @@ static bool send_to_threads(struct queries *all, struct query *q)
 static void refuse(struct request *r)
 {
     reply_header(r, "retry-after", STR("1"));
-    reply_error(r, ERR_UNAVAILABLE, "Too many lists and searches wait already: send this one again in a second.");
+    reply_error(r, ERR_UNAVAILABLE,
+                "Too many lists and searches wait already: send this one again in a second.");
 }
 
 void request_query(struct request *r, struct query *q)
@@ -229,10 +227,12 @@ void request_query(struct request *r, struct query *q)
 void query_late(struct request *r)
 {
     reply_header(r, "retry-after", STR("1"));
-    reply_error(r, ERR_UNAVAILABLE, "This list or search took too long and was stopped: narrow it, or send it again later.");
+    reply_error(
+        r, ERR_UNAVAILABLE,
+        "This list or search took too long and was stopped: narrow it, or send it again later.");
 }
 
-/* A client that hung up is known to the loop; the thread sees the flag at the query's next pause. */
+/* The loop knows when a client hung up. The thread sees the flag when the query may pause next. */
 static void stop_unwanted(struct query *q)
 {
     if (q != NULL && (q->job.pending.request == NULL || q->job.pending.request->conn->vanished))
@@ -253,7 +253,7 @@ void queries_tick(struct queries *all)
         all->stuck = all->stuck || (q != NULL && now > q->until_ms + STUCK_MS);
     }
     for (unsigned lane = 0; lane < LANES; lane++)
-        for (struct turn *turn = all->lanes[lane].first; turn != NULL; turn = turn->next)
+        for (struct turn *turn = all->lanes[lane]; turn != NULL; turn = turn->next)
             for (struct thread_job *job = turn->queries.first; job != NULL; job = job->next)
                 stop_unwanted((struct query *)job);
     pthread_mutex_unlock(&all->lock);
@@ -295,8 +295,6 @@ struct queries *queries_new(struct worker *w)
         return NULL;
     }
     all->worker = w;
-    for (unsigned lane = 0; lane < LANES; lane++)
-        all->lanes[lane].end = &all->lanes[lane].first;
     pthread_mutex_init(&all->lock, NULL);
     while (all->count < w->conf->query_threads && add_thread(all, all->count))
         all->count++;
@@ -329,7 +327,7 @@ void queries_free(struct queries *all)
         return;
     stop_threads(all);
     for (unsigned lane = 0; lane < LANES; lane++)
-        while (all->lanes[lane].first != NULL)
+        while (all->lanes[lane] != NULL)
             thread_job_drop(&take(all, &all->lanes[lane])->job);
     finished_free(all->finished);
     pthread_mutex_destroy(&all->lock);

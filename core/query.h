@@ -1,10 +1,10 @@
 /*
- * Query threads of a worker: lists and searches, whose cost grows with the data, run here and not on
- * the event loop. Each thread has a struct store of its own. The last of several threads takes no
- * searches, so slow searches delay other searches alone. Workspaces take turns, one query each, so
- * one workspace's queries delay another workspace's by one query at most. Worker processes only.
+ * Query threads of a worker: lists and searches, whose cost grows with the data, run here and not
+ * on the event loop. Each thread has a struct store of its own. The last of several threads takes no
+ * searches, so slow searches delay other searches alone. Workspaces take turns, one query each.
+ * Worker processes only.
  *
- * A query owns copies of all that its thread reads; its thread touches neither h2o, the request, the
+ * A query owns copies of all that its thread reads. Its thread touches neither h2o, the request, the
  * response cache nor the limiter.
  */
 #ifndef ASSAY_QUERY_H
@@ -24,13 +24,13 @@ struct query {
     uint64_t workspace;
     bool search; /* its cost has no small bound */
     /*
-     * In a thread, in one snapshot of ${s}. False: it paused, and goes on in another snapshot unless
-     * query_pause says true.
+     * In a thread, in one snapshot of ${s}. False: it paused, and is run again in another snapshot
+     * unless query_pause says true.
      */
     bool (*run)(struct query *q, struct store *s);
     /*
-     * On the loop, once in any case. ${r} NULL: the request is gone, refused, or the worker ends. It
-     * frees the query.
+     * On the loop, once in any case. ${r} NULL: the request is gone or refused, or the worker ends.
+     * It frees the query.
      */
     void (*over)(struct query *q, struct request *r);
     bool done; /* ${run} came to its end; false: there was no time for it */

@@ -27,7 +27,10 @@ void job_list_add(struct job_list *list, struct thread_job *job);
 struct thread_job *job_list_take(struct job_list *list);     /* the first; NULL: none */
 struct thread_job *job_list_take_all(struct job_list *list); /* linked by next */
 
-/* Finished jobs on their way to the loop. finished_new: NULL when memory or descriptors are short. */
+/*
+ * Finished jobs on their way to the loop.
+ * finished_new(w): NULL when memory or descriptors are short.
+ */
 struct finished;
 struct finished *finished_new(struct worker *w);
 /* finished_add(f, job): any thread. The loop calls ${job}->over. */

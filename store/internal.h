@@ -198,7 +198,7 @@ static inline const void *store_record(MDB_val value, size_t size)
     return value.mv_size == size ? value.mv_data : NULL;
 }
 
-/* store_pauses(s, pause, arg): pause here, for the caller or so that the size of the map may change? */
+/* store_pauses(s, pause, arg): pause here, for the caller, or for a change of the size of the map? */
 static inline bool store_pauses(const struct store *s, store_pause_fn *pause, void *arg)
 {
     return pause != NULL &&

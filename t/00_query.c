@@ -1,4 +1,4 @@
-/* Query threads: whose turn it is, what is refused, what is stopped. Queries here wait at a gate. */
+/* Query threads: turns, refusals, stops. Queries of these tests wait at a gate. */
 #include "00_store_kit.h"
 
 #include "core/doors.h"
@@ -78,10 +78,11 @@ static void over(struct query *query, struct request *r)
 
 static void ask(struct test_query *q, char name, uint64_t workspace, bool search, bool holds)
 {
-    *q = (struct test_query){.query = {.workspace = workspace, .search = search, .run = run, .over = over},
-                             .request = {.worker = &worker, .store = worker.store, .conn = &conn},
-                             .name = name,
-                             .holds = holds};
+    *q = (struct test_query){
+        .query = {.workspace = workspace, .search = search, .run = run, .over = over},
+        .request = {.worker = &worker, .store = worker.store, .conn = &conn},
+        .name = name,
+        .holds = holds};
     request_query(&q->request, &q->query);
 }
 
@@ -176,7 +177,8 @@ START_TEST(a_list_does_not_wait_for_searches)
     ask(&q[3], 'm', 2, false, false);
     turn_until(2);
     ck_assert_str_eq(runs, "lm");
-    ck_assert_uint_eq(atomic_load(&running), 1); /* the second search waits, although a thread is idle */
+    ck_assert_uint_eq(atomic_load(&running),
+                      1); /* the second search waits, although a thread is idle */
     open_gate();
     turn_until(4);
     ck_assert_str_eq(ends, "lmab");

@@ -27,7 +27,8 @@ static void write_batch(struct store *s, unsigned from, unsigned count)
     struct store_answer a;
     kit_assert(store_begin(s, &t) == STORE_OK);
     for (unsigned i = from; i < from + count; i++) {
-        snprintf(url, sizeof(url), "https://a.com/%u/%s", i * 7919 % 10007, i % 3 == 0 ? "needle" : "hay");
+        snprintf(url, sizeof(url), "https://a.com/%u/%s", i * 7919 % 10007,
+                 i % 3 == 0 ? "needle" : "hay");
         struct store_change create = kit_create_change(workspace, url, "a.com");
         store_apply(t, &create, NOW, &a);
         kit_assert(a.status == STORE_OK);
@@ -55,7 +56,7 @@ static uint64_t used_bytes(struct store *s)
     return room.used_bytes;
 }
 
-/* Each time that it opens the store the map is larger, and what it writes does not fit into the one before. */
+/* Each time that it opens the store the map is larger, and is filled beyond the size before. */
 static void write_on(void)
 {
     unsigned reports = FIRST;
@@ -76,7 +77,8 @@ struct seen {
     bool sorted;
 };
 
-static void take(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count)
+static void take(void *arg, enum store_status status, uint64_t total,
+                 const struct store_report *items, size_t count)
 {
     struct seen *seen = arg;
     *seen = (struct seen){status, total, count, true};
@@ -107,7 +109,8 @@ static void *read_on(void *arg)
             store_report_list(s, &q, take, &seen);
             store_read_end(s);
         }
-        kit_assert(seen.status == STORE_OK && seen.count == 100 && seen.sorted && seen.total >= last[i % 2]);
+        kit_assert(seen.status == STORE_OK && seen.count == 100 && seen.sorted &&
+                   seen.total >= last[i % 2]);
         last[i % 2] = seen.total;
         kit_assert(store_version(s) > 0);
         atomic_fetch_add(&lists, 1);

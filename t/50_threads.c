@@ -1,6 +1,6 @@
 /*
- * All threads of one worker under load at once: lists, searches, reads, and batches of a shop that the
- * loop and the reader thread take. Answers to reads are the same as those of a quiet server.
+ * All threads of one worker under load at once: lists, searches, reads, and batches of a shop that
+ * the loop and the reader thread take. Answers to reads are the same as those of a quiet server.
  * ThreadSanitizer sees what is shared; ASSAY_LOAD_S says for how many seconds, 3 without it.
  */
 #include "sync_kit.h"
@@ -64,9 +64,11 @@ static const char *coupons(const char *zone, unsigned count, unsigned products)
     for (unsigned i = 2; i <= products; i++)
         list = text("%s,%u", list, i);
     for (unsigned i = 0; i < count; i++)
-        items = text("%s%s{\"code\":\"C%u\",\"discount\":\"5\",\"expires_at\":\"2027-05-0%u\",\"product_ids\":[%s]}",
+        items = text("%s%s{\"code\":\"C%u\",\"discount\":\"5\",\"expires_at\":\"2027-05-0%u\","
+                     "\"product_ids\":[%s]}",
                      items, i == 0 ? "" : ",", i, 1 + i % 9, list);
-    return envelope(agent_new(), text(",\"timezone\":\"%s\"", zone), "coupons", text("[%s]", items));
+    return envelope(agent_new(), text(",\"timezone\":\"%s\"", zone), "coupons",
+                    text("[%s]", items));
 }
 
 static const char *products(void)
@@ -75,14 +77,10 @@ static const char *products(void)
 }
 
 static const char *const reads[] = {
-    "/api/v1/reports?per_page=50&sort_by=score",
-    "/api/v1/reports?search=a&sort_by=url&per_page=25",
-    "/api/v1/reports?search=%C3%A9&per_page=10",
-    "/api/v1/reports?search=%C3%9F&per_page=10&page=2",
-    "/api/v1/projects?search=1&per_page=10",
-    "/api/v1/reports?include=results&per_page=10",
-    "/api/v1/conversations?search=nothing",
-    "/api/v1/reports/1",
+    "/api/v1/reports?per_page=50&sort_by=score", "/api/v1/reports?search=a&sort_by=url&per_page=25",
+    "/api/v1/reports?search=%C3%A9&per_page=10", "/api/v1/reports?search=%C3%9F&per_page=10&page=2",
+    "/api/v1/projects?search=1&per_page=10",     "/api/v1/reports?include=results&per_page=10",
+    "/api/v1/conversations?search=nothing",      "/api/v1/reports/1",
 };
 
 static unsigned load_seconds(void)
@@ -98,14 +96,16 @@ START_TEST(all_threads_of_a_worker_at_once_answer_as_a_quiet_one)
     struct caller callers[ALL] = {{0}};
     int64_t ids[REPORTS];
     for (int i = 0; i < REPORTS; i++)
-        ids[i] = report_queued(server, origin_url(origin, text("%s?n=%d/%%C3%%A9", pages[i % 3], i)));
+        ids[i] =
+            report_queued(server, origin_url(origin, text("%s?n=%d/%%C3%%A9", pages[i % 3], i)));
     for (int i = 0; i < REPORTS; i++)
         report_wait(server, ids[i]);
     for (size_t i = 0; i < READS; i++) {
         callers[i].path = reads[i];
         callers[i].expected = http(server, .path = reads[i], .key = key)->body;
     }
-    const char *const batches[] = {coupons("Asia/Tokyo", COUPONS, PRODUCTS_OF_A_COUPON), coupons("America/New_York", 3, 1),
+    const char *const batches[] = {coupons("Asia/Tokyo", COUPONS, PRODUCTS_OF_A_COUPON),
+                                   coupons("America/New_York", 3, 1),
                                    coupons("Europe/Berlin", 1, 1), products()};
     for (size_t i = READS; i < ALL; i++) {
         callers[i].path = i + 1 < ALL ? "/v1/wp/coupons/sync" : "/v1/wp/products/sync";
@@ -118,7 +118,8 @@ START_TEST(all_threads_of_a_worker_at_once_answer_as_a_quiet_one)
     for (size_t i = 0; i < ALL; i++)
         pthread_join(callers[i].thread, NULL);
     for (size_t i = 0; i < ALL; i++)
-        ck_assert_msg(callers[i].failure == NULL && callers[i].done >= 3, "%s: %u requests, %s", callers[i].path, callers[i].done,
+        ck_assert_msg(callers[i].failure == NULL && callers[i].done >= 3, "%s: %u requests, %s",
+                      callers[i].path, callers[i].done,
                       callers[i].failure != NULL ? callers[i].failure : "too few");
 }
 END_TEST
@@ -126,11 +127,13 @@ END_TEST
 static void setup(void)
 {
     origin = origin_usual();
-    server = server_new(&(struct server_options){.workers = 1, .origin = origin, .yaml = SYNC_MANY "query_threads: 4\n"});
+    server = server_new(&(struct server_options){
+        .workers = 1, .origin = origin, .yaml = SYNC_MANY "query_threads: 4\n"});
     server_start(server);
     sync_make();
-    key = assay_ok(server, "key", "create", "--workspace", "main", "--name", "reader", "--scope", "reports:read",
-                   "--scope", "projects:read", "--scope", "conversations:read", NULL);
+    key =
+        assay_ok(server, "key", "create", "--workspace", "main", "--name", "reader", "--scope",
+                 "reports:read", "--scope", "projects:read", "--scope", "conversations:read", NULL);
 }
 
 static void teardown(void)

@@ -341,11 +341,22 @@ void store_project_find(struct store *s, uint64_t workspace, struct str name, st
     project_give(found, done, arg);
 }
 
+/* The query is gone with its answer. */
+static void note_query(const struct store_list_query *query)
+{
+    static char search[4096];
+    ck_assert_uint_lt(query->search.n, sizeof(search));
+    if (query->search.n > 0)
+        memcpy(search, query->search.p, query->search.n);
+    played.lists++;
+    played.query = *query;
+    played.query.search = (struct str){query->search.p == NULL ? NULL : search, query->search.n};
+}
+
 void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg)
 {
     ck_assert_ptr_null(s);
-    played.lists++;
-    played.query = *query;
+    note_query(query);
     if (played.list_turns > 0) {
         played.list_turns--;
         done(arg, STORE_AGAIN, 0, NULL, 0);
@@ -357,8 +368,7 @@ void store_report_list(struct store *s, const struct store_list_query *query, st
 void store_project_list(struct store *s, const struct store_list_query *query, store_project_list_fn *done, void *arg)
 {
     ck_assert_ptr_null(s);
-    played.lists++;
-    played.query = *query;
+    note_query(query);
     done(arg, STORE_OK, played.total, played.projects, played.projects_count);
 }
 

@@ -14,7 +14,8 @@ bool listing_found(struct listing *l, enum store_status status, uint64_t total, 
     return true;
 }
 
-static void workspace_found(void *arg, enum store_status status, const struct store_workspace *workspace)
+static void workspace_found(void *arg, enum store_status status,
+                            const struct store_workspace *workspace)
 {
     struct listing *l = arg;
     l->status = status;
@@ -60,8 +61,8 @@ static struct str keep(char **at, struct str s)
     return copy;
 }
 
-static void listing_begin(struct request *r, const struct store_list_query *list, struct str path, struct str name,
-                          listing_find_fn *find)
+static void listing_begin(struct request *r, const struct store_list_query *list, struct str path,
+                          struct str name, listing_find_fn *find)
 {
     const struct str base_url = request_base_url(r);
     struct listing *l = malloc(sizeof(*l) + list->search.n + name.n + base_url.n);
@@ -69,7 +70,10 @@ static void listing_begin(struct request *r, const struct store_list_query *list
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return;
     }
-    *l = (struct listing){.query = {.workspace = r->workspace, .search = list->search.n > 0, .run = run, .over = over},
+    *l = (struct listing){.query = {.workspace = r->workspace,
+                                    .search = list->search.n > 0,
+                                    .run = run,
+                                    .over = over},
                           .list = *list,
                           .find = find,
                           .path = path};
@@ -88,7 +92,8 @@ struct known {
 };
 
 /* A caller that has the list already is answered at once. */
-static void look_at_version(void *arg, enum store_status status, const struct store_workspace *workspace)
+static void look_at_version(void *arg, enum store_status status,
+                            const struct store_workspace *workspace)
 {
     struct known *known = arg;
     known->replied = true;
@@ -98,8 +103,8 @@ static void look_at_version(void *arg, enum store_status status, const struct st
         known->replied = reply_etag(known->r, api_version(workspace->id, workspace->version));
 }
 
-void listing_send(struct request *r, const struct store_list_query *list, struct str path, struct str name,
-                  listing_find_fn *find)
+void listing_send(struct request *r, const struct store_list_query *list, struct str path,
+                  struct str name, listing_find_fn *find)
 {
     struct known known = {.r = r};
     store_workspace_get(r->store, r->workspace, look_at_version, &known);

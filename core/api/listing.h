@@ -1,6 +1,6 @@
 /*
- * The lists of reports and projects: asked and rendered in a query thread (query.h), answered on the
- * loop. Worker processes only.
+ * The lists of reports and projects: read and rendered in a query thread (query.h), sent by the loop.
+ * Worker processes only.
  */
 #ifndef ASSAY_API_LISTING_H
 #define ASSAY_API_LISTING_H
@@ -10,14 +10,17 @@
 
 struct listing;
 
-/* find(l, s): ask ${s}, whose callback begins with listing_found. In the thread, maybe several times. */
+/*
+ * find(l, s): ask ${s}, whose callback begins with listing_found. In the thread, once or, after a
+ * pause, more often.
+ */
 typedef void listing_find_fn(struct listing *l, struct store *s);
 
 struct listing {
     struct query query;
     struct store_list_query list;
     listing_find_fn *find;
-    struct store *store; /* the thread's, while it runs */
+    struct store *store;             /* the thread's, while it runs */
     struct str name, path, base_url; /* name: the project's name or id as sent; p NULL: none */
     /* the answer, of one snapshot */
     enum store_status status;
@@ -27,11 +30,17 @@ struct listing {
     char text[]; /* copies of what the query reads */
 };
 
-/* listing_send(r, list, path, name, find): answer with the list at ${path}. ${list} and ${name} are copied. */
-void listing_send(struct request *r, const struct store_list_query *list, struct str path, struct str name,
-                  listing_find_fn *find);
+/*
+ * listing_send(r, list, path, name, find): reply with the list at ${path}. ${list} and ${name} are
+ * copied.
+ */
+void listing_send(struct request *r, const struct store_list_query *list, struct str path,
+                  struct str name, listing_find_fn *find);
 
-/* listing_found(l, status, total, count): note it, and begin the body. False: there are no items to render. */
+/*
+ * listing_found(l, status, total, count): note the result, and begin the body. False: there are no
+ * items to render.
+ */
 bool listing_found(struct listing *l, enum store_status status, uint64_t total, size_t count);
 
 #endif
