@@ -266,65 +266,22 @@ static bool letters_exact(const struct search *s)
     return true;
 }
 
-/* How many of ${rows} are looked at before there may be a pause. */
-static uint32_t some_at_once(const struct chunk *c, const struct search *s, const uint16_t *rows, uint32_t count)
-{
-    uint64_t work = 0;
-    uint32_t n = 0;
-    for (; n < count && work < SEARCH_WORK; n++)
-        work += search_work(s, c->offset[rows[n] + 1] - c->offset[rows[n]]) + SEARCH_WORK / 256; /* some may lie on pages of the disk */
-    return n;
-}
-
-static bool look_at_all(const struct chunk *c, const struct search *s, uint32_t *from, const struct store_list_query *q, uint64_t *bits)
-{
-    for (uint32_t end; *from < c->head->rows; *from = end) {
-        end = search_reach(s, c->offset, *from, c->head->rows);
-        search_rows(s, c->text, c->offset, *from, end, bits);
-        if (end < c->head->rows && query_paused(q)) {
-            *from = end;
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool look_at_some(const struct chunk *c, const struct search *s, const uint16_t *rows, uint32_t count, uint32_t *from,
-                         const struct store_list_query *q, uint64_t *bits)
-{
-    for (uint32_t at = 0, n; at < count; at += n) {
-        n = some_at_once(c, s, rows + at, count - at);
-        search_some(s, c->text, c->offset, rows + at, n, bits);
-        if (at + n < count && query_paused(q)) {
-            *from = rows[at + n];
-            return false;
-        }
-    }
-    return true;
-}
-
-/*
- * At the rows of ${maybe} from ${from} on; false: a pause came, and ${from} moved on. It is a row's number, since what is found leaves ${maybe} by
- * the next time.
- */
-static bool look(const struct chunk *c, const struct search *s, const uint64_t *maybe, uint32_t count, uint32_t *from,
-                 const struct store_list_query *q, uint64_t *bits)
+/* At the rows of ${maybe}, ${count} of them; false: the search stops. */
+static bool look(const struct chunk *c, const struct search *s, const uint64_t *maybe,
+                 uint32_t count, uint64_t *bits)
 {
     enum { ALL_FROM = 4 }; /* when a quarter has to be looked at, all are, in one go */
     uint16_t rows[(1u << CHUNK_ROWS_SHIFT) / ALL_FROM];
     uint32_t n = 0;
     if (count > c->head->rows / ALL_FROM)
-        return look_at_all(c, s, from, q, bits);
-    for (uint32_t word = *from / 64; word < c->bitmap; word++)
+        return search_rows(s, c->text, c->offset, 0, c->head->rows, bits);
+    for (uint32_t word = 0; word < c->bitmap; word++)
         for (uint64_t left = maybe[word]; left != 0; left &= left - 1)
             rows[n++] = (uint16_t)(word * 64 + (uint32_t)__builtin_ctzll(left));
-    uint32_t seen = 0;
-    while (seen < n && rows[seen] < *from)
-        seen++;
-    return look_at_some(c, s, rows + seen, n - seen, from, q, bits);
+    return search_some(s, c->text, c->offset, rows, n, bits);
 }
 
-bool chunk_match(const struct chunk *c, const struct search *s, uint32_t *from, const struct store_list_query *q, uint64_t *bits)
+bool chunk_match(const struct chunk *c, const struct search *s, uint64_t *bits)
 {
     enum { FEW = 32 }; /* so many are looked at sooner than the words */
     uint64_t maybe[CHUNK_WORDS];
@@ -342,5 +299,5 @@ bool chunk_match(const struct chunk *c, const struct search *s, uint32_t *from, 
     }
     if (count > FEW)
         count = settle(c, s, maybe, bits);
-    return count == 0 || look(c, s, maybe, count, from, q, bits);
+    return count == 0 || look(c, s, maybe, count, bits);
 }

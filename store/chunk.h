@@ -64,10 +64,10 @@ static inline size_t chunk_bytes(const struct chunk *c)
 void chunk_order(const struct chunk *c, struct search *s);
 
 /*
- * chunk_match(c, s, from, q, bits): set the bit of each row that has the needle. false: the query paused, and ${from}, 0 at first, is where the
- * same call goes on.
+ * chunk_match(c, s, bits): set the bit of each row that has the needle. False: s->stop said true,
+ * and ${bits} has some of these rows only.
  */
-bool chunk_match(const struct chunk *c, const struct search *s, uint32_t *from, const struct store_list_query *q, uint64_t *bits);
+bool chunk_match(const struct chunk *c, const struct search *s, uint64_t *bits);
 
 /* chunk_has(c, gram, row): do the grams know of those three letters in that row? For store_check. */
 bool chunk_has(const struct chunk *c, uint32_t gram, uint32_t row);

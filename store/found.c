@@ -5,16 +5,10 @@
 #define KEPT_BYTES ((size_t)32 << 20)
 #define KEPT_NEEDLES 512 /* which are gone through for each search */
 
-static void segment_free(struct found_segment *g)
-{
-    free(g->bits);
-    free(g->looked);
-}
-
 static void found_free(struct found *f)
 {
     for (size_t i = 0; i < f->count; i++)
-        segment_free(&f->segments[i]);
+        free(f->segments[i].bits);
     free(f->segments);
     buf_free(&f->own.bits);
     buf_free(&f->names.bits);
@@ -89,11 +83,11 @@ struct found *found_needle(struct store *s, uint64_t workspace, struct str needl
     return found_new(s, workspace, needle);
 }
 
-struct found_segment *found_segment(const struct found *f, uint64_t part)
+const uint64_t *found_segment(const struct found *f, uint64_t part)
 {
     for (size_t i = 0; i < f->count; i++)
         if (f->segments[i].part == part)
-            return &f->segments[i];
+            return f->segments[i].bits;
     return NULL;
 }
 
@@ -117,54 +111,35 @@ void found_forget_merged(struct store *s, struct found *f, const struct view *v)
             continue;
         }
         freed += g->bytes;
-        segment_free(g);
+        free(g->bits);
     }
     f->count = kept;
     f->bytes -= freed;
     s->found_bytes -= freed;
 }
 
-struct found_segment *found_add(struct store *s, struct found *f, uint64_t part, uint32_t words)
+static bool segment_room(struct found *f)
 {
-    if (f->count == f->cap) {
-        size_t cap = f->cap == 0 ? 32 : f->cap * 2;
-        struct found_segment *more = realloc(f->segments, cap * sizeof(*more));
-        if (more == NULL)
-            return NULL;
-        f->segments = more;
-        f->cap = cap;
-    }
-    uint64_t *bits = calloc(words, sizeof(*bits));
-    if (bits == NULL)
-        return NULL;
-    f->segments[f->count++] = (struct found_segment){.part = part, .bits = bits, .bytes = words * sizeof(*bits)};
-    grown(s, f, words * sizeof(*bits));
-    return &f->segments[f->count - 1];
-}
-
-/* Room for the rows that are looked at one by one. */
-static bool note_looks(struct store *s, struct found *f, struct found_segment *g, uint32_t words)
-{
-    if (g->looked != NULL)
+    if (f->count < f->cap)
         return true;
-    g->looked = calloc(words, sizeof(*g->looked));
-    if (g->looked == NULL)
+    size_t cap = f->cap == 0 ? 32 : f->cap * 2;
+    struct found_segment *more = realloc(f->segments, cap * sizeof(*more));
+    if (more == NULL)
         return false;
-    g->bytes += words * sizeof(*g->looked);
-    grown(s, f, words * sizeof(*g->looked));
+    f->segments = more;
+    f->cap = cap;
     return true;
 }
 
-bool found_note(struct store *s, struct found *f, uint64_t part, uint32_t words, uint32_t row, bool matches)
+bool found_add(struct store *s, struct found *f, uint64_t part, uint64_t *bits, uint32_t words)
 {
-    struct found_segment *g = found_segment(f, part);
-    if (g == NULL)
-        g = found_add(s, f, part, words);
-    if (g == NULL || !note_looks(s, f, g, words))
+    size_t bytes = words * sizeof(*bits);
+    if (!segment_room(f)) {
+        free(bits);
         return false;
-    bit_set(g->looked, row);
-    if (matches)
-        bit_set(g->bits, row);
+    }
+    f->segments[f->count++] = (struct found_segment){part, bits, bytes};
+    grown(s, f, bytes);
     return true;
 }
 

@@ -210,12 +210,6 @@ static inline bool store_paused(const struct store *s, const struct store_list_q
     return q != NULL && store_pauses(s, q->pause, q->pause_arg);
 }
 
-/* query_paused(q): the same within a chunk, which knows no store, for the caller alone. */
-static inline bool query_paused(const struct store_list_query *q)
-{
-    return q != NULL && q->pause != NULL && q->pause(q->pause_arg);
-}
-
 /* store_dying(s, txn, workspace, project): is that workspace, or (project not 0) that project, being deleted? */
 bool store_dying(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t project);
 

@@ -78,16 +78,13 @@ static enum store_status search_names(struct project_list *l, const struct names
     struct found *found = found_needle(l->s, l->q->workspace, search_key(&l->search));
     uint32_t rows = (uint32_t)(n->rows.n / sizeof(struct names_row));
     const uint32_t *offset = (const uint32_t *)(const void *)n->offset.p;
+    const uint8_t *text = (const uint8_t *)n->text.p;
     uint64_t *bits = found == NULL ? NULL : found_rows(l->s, found, &found->names, n->made, rows);
     if (bits == NULL && (found == NULL || rows != 0))
         return store_fail(l->s, ENOMEM, "search");
-    while (found->names.looked < rows) {
-        uint32_t end = search_reach(&l->search, offset, found->names.looked, rows);
-        search_rows(&l->search, (const uint8_t *)n->text.p, offset, found->names.looked, end, bits);
-        found->names.looked = end;
-        if (end < rows && store_paused(l->s, l->q))
-            return STORE_AGAIN;
-    }
+    if (!search_rows(&l->search, text, offset, found->names.looked, rows, bits))
+        return STORE_AGAIN;
+    found->names.looked = rows;
     *out = bits;
     return STORE_OK;
 }
@@ -122,6 +119,12 @@ static enum store_status project_list(struct project_list *l, uint64_t *total)
     return l->q->search.n == 0 ? take_all(l, n) : take_matching(l, n, total);
 }
 
+static bool is_stopped(void *list)
+{
+    const struct project_list *l = list;
+    return store_paused(l->s, l->q);
+}
+
 void store_project_list(struct store *s, const struct store_list_query *query, store_project_list_fn *done, void *arg)
 {
     struct project_list l = {.s = s, .q = query, .page = page_of(query)};
@@ -129,6 +132,8 @@ void store_project_list(struct store *s, const struct store_list_query *query, s
     enum store_status status = query->sort > PROJECT_BY_NAME ? STORE_INVALID : store_snapshot(s, &l.txn);
     if (status == STORE_OK && !search_begin(&l.search, query->search))
         status = store_fail(s, ENOMEM, "search");
+    l.search.stop = is_stopped;
+    l.search.stop_arg = &l;
     if (status == STORE_OK)
         status = project_list(&l, &total);
     if (status == STORE_OK)

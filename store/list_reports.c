@@ -14,8 +14,7 @@ struct report_list {
     struct page page;
     struct search search;
     struct found *found; /* NULL: nothing is searched */
-    bool worked;         /* a chunk was searched, or rows put in order: some of it is done, so it may pause */
-    uint64_t work;       /* letters compared one row by one since it was last asked whether to pause */
+    uint64_t work;       /* letters compared one row by one since it last asked whether to stop */
     struct view *view;
     struct run *runs;
     uint64_t *matches; /* of all segments, one behind the other */
@@ -94,69 +93,66 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
 
 /* ---- searching a segment ---- */
 
-/* The chunks that were not looked at yet. */
-static enum store_status search_chunks(struct report_list *l, const struct segment *g, struct found_segment *found)
+static enum store_status search_chunks(struct report_list *l, const struct segment *g,
+                                       uint64_t *bits)
 {
     uint32_t words = 1u << (g->chunk_shift - 6);
-    for (; found->chunks < g->chunk_count; found->chunks++, found->from = 0) {
-        if (l->worked && store_paused(l->s, l->q))
-            return STORE_AGAIN;
-        l->worked = true;
+    for (uint32_t i = 0; i < g->chunk_count; i++) {
         if (!l->search.ordered)
-            chunk_order(&g->chunks[found->chunks], &l->search);
-        if (!chunk_match(&g->chunks[found->chunks], &l->search, &found->from, l->q, found->bits + found->chunks * words))
+            chunk_order(&g->chunks[i], &l->search);
+        if (search_stops(&l->search) || !chunk_match(&g->chunks[i], &l->search, bits + i * words))
             return STORE_AGAIN;
     }
     return STORE_OK;
 }
 
-/* Was that row looked at, with its chunk or on its own? */
-static bool is_known(const struct segment *g, const struct found_segment *known, uint32_t row)
+/* All of it; what was found is kept. */
+static enum store_status search_whole(struct report_list *l, const struct view_segment *in,
+                                      const uint64_t **out)
 {
-    return known != NULL && (row >> g->chunk_shift < known->chunks || (known->looked != NULL && bit_test(known->looked, row)));
+    const struct segment *g = &in->segment;
+    uint64_t *bits = calloc(g->words, sizeof(*bits));
+    enum store_status status =
+        bits == NULL ? store_fail(l->s, ENOMEM, "search") : search_chunks(l, g, bits);
+    *out = bits;
+    if (status != STORE_OK)
+        free(bits);
+    else if (!found_add(l->s, l->found, in->fixed, bits, g->words))
+        status = store_fail(l->s, ENOMEM, "search");
+    return status;
 }
 
-/* May there be a pause, after a look at a text of so many bytes? */
-static bool pause_after(struct report_list *l, size_t n)
+static bool row_matches(struct report_list *l, const struct segment *g, uint32_t row)
 {
-    l->work += search_work(&l->search, n) + SEARCH_WORK / 32; /* its page may have come from the disk */
+    struct str url = segment_url(g, row);
+    l->work += SEARCH_WORK / 32; /* its page may have come from the disk */
+    l->work += search_work(&l->search, url.n);
+    return search_matches(&l->search, url);
+}
+
+static bool stops_after_work(struct report_list *l)
+{
     if (l->work < SEARCH_WORK)
         return false;
     l->work = 0;
-    return store_paused(l->s, l->q);
-}
-
-/* Does the URL of a row match? STORE_AGAIN: a pause came, and from the next turn on what is found is kept, so that each turn comes further. */
-static enum store_status search_row(struct report_list *l, const struct view_segment *in, uint32_t row, bool *matches)
-{
-    const struct segment *g = &in->segment;
-    const struct found_segment *known = found_segment(l->found, in->fixed);
-    *matches = is_known(g, known, row) && bit_test(known->bits, row);
-    if (is_known(g, known, row))
-        return STORE_OK;
-    struct str url = segment_url(g, row);
-    *matches = search_matches(&l->search, url);
-    if (l->found->slow && !found_note(l->s, l->found, in->fixed, g->words, row, *matches))
-        return store_fail(l->s, ENOMEM, "search");
-    if (!pause_after(l, url.n))
-        return STORE_OK;
-    l->found->slow = true;
-    return STORE_AGAIN;
+    return search_stops(&l->search);
 }
 
 /* Leave of ${rows} those that match. */
 static enum store_status search_few(struct report_list *l, const struct view_segment *in, uint16_t *rows, uint32_t *count)
 {
-    enum store_status status = STORE_OK;
     uint32_t n = 0;
-    for (uint32_t i = 0; l->found != NULL && status == STORE_OK && i < *count; i++) {
-        bool matches;
-        status = search_row(l, in, rows[i], &matches);
-        rows[n] = rows[i];
-        n += matches;
+    if (l->found == NULL)
+        return STORE_OK;
+    const uint64_t *known = found_segment(l->found, in->fixed);
+    for (uint32_t i = 0; i < *count; i++) {
+        if (known != NULL ? bit_test(known, rows[i]) : row_matches(l, &in->segment, rows[i]))
+            rows[n++] = rows[i];
+        if (stops_after_work(l))
+            return STORE_AGAIN;
     }
-    *count = l->found == NULL ? *count : n;
-    return status;
+    *count = n;
+    return STORE_OK;
 }
 
 static enum store_status search_few_bits(struct report_list *l, const struct view_segment *in, uint64_t *bits)
@@ -180,14 +176,13 @@ static enum store_status search_segment(struct report_list *l, const struct view
     enum store_status status = STORE_OK;
     if (l->found == NULL || *count == 0)
         return STORE_OK;
-    struct found_segment *known = found_segment(l->found, in->fixed);
-    if (*count <= FEW_ROWS && (known == NULL || (known->chunks == 0 && known->from == 0))) {
+    const uint64_t *known = found_segment(l->found, in->fixed);
+    if (known == NULL && *count <= FEW_ROWS) {
         status = search_few_bits(l, in, bits);
     } else {
-        if (known == NULL && (known = found_add(l->s, l->found, in->fixed, g->words)) == NULL)
-            return store_fail(l->s, ENOMEM, "search");
-        status = search_chunks(l, g, known);
-        and_bits(bits, known->bits, g->words);
+        status = known == NULL ? search_whole(l, in, &known) : STORE_OK;
+        if (status == STORE_OK)
+            and_bits(bits, known, g->words);
     }
     *count = count_bits(bits, g->words);
     return status;
@@ -256,18 +251,15 @@ static bool row_passes(const struct report_list *l, const struct view_row *r)
 static enum store_status search_own(struct report_list *l, const uint64_t **out)
 {
     const struct view *v = l->view;
+    const uint8_t *text = (const uint8_t *)v->text.p;
     struct found_rows *own = &l->found->own;
     const uint32_t *offset = (const uint32_t *)(const void *)v->offset.p;
     uint64_t *bits = found_rows(l->s, l->found, own, v->made, v->row_count);
     if (bits == NULL)
         return store_fail(l->s, ENOMEM, "search");
-    while (own->looked < v->row_count) {
-        uint32_t end = search_reach(&l->search, offset, own->looked, v->row_count);
-        search_rows(&l->search, (const uint8_t *)v->text.p, offset, own->looked, end, bits);
-        own->looked = end;
-        if (end < v->row_count && store_paused(l->s, l->q))
-            return STORE_AGAIN;
-    }
+    if (!search_rows(&l->search, text, offset, own->looked, v->row_count, bits))
+        return STORE_AGAIN;
+    own->looked = v->row_count;
     *out = bits;
     return STORE_OK;
 }
@@ -279,7 +271,6 @@ static enum store_status match_own(struct report_list *l, struct run *run)
     const uint64_t *bits = NULL;
     if (v->row_count == 0)
         return STORE_OK;
-    l->worked = l->worked || v->orders[l->q->sort].moved_count != 0;
     enum store_status status = view_order(l->s, v, l->q->sort, l->q, &order);
     if (status == STORE_OK && l->found != NULL)
         status = search_own(l, &bits);
@@ -332,6 +323,8 @@ static enum store_status take(struct report_list *l, uint64_t id)
 {
     struct store *s = l->s;
     void *items = s->reports;
+    if (store_paused(s, l->q))
+        return STORE_AGAIN;
     if (!page_room(s, &items, &s->report_cap, l->page.count, sizeof(*s->reports)))
         return STORE_IO;
     s->reports = items;
@@ -443,11 +436,15 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     if ((l->q->search.n != 0 && l->found == NULL) || !make_room(l))
         return store_fail(l->s, ENOMEM, "list reports");
     status = match_all(l, total);
-    if (status == STORE_OK && l->worked && store_paused(l->s, l->q))
-        return STORE_AGAIN;
     if (status == STORE_OK && l->page.skip < *total)
         status = take_page(l, *total);
     return status;
+}
+
+static bool is_stopped(void *list)
+{
+    const struct report_list *l = list;
+    return store_paused(l->s, l->q);
 }
 
 void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg)
@@ -458,6 +455,8 @@ void store_report_list(struct store *s, const struct store_list_query *query, st
     enum store_status status = valid ? store_snapshot(s, &l.txn) : STORE_INVALID;
     if (status == STORE_OK && !search_begin_url(&l.search, query->search))
         status = store_fail(s, ENOMEM, "search");
+    l.search.stop = is_stopped;
+    l.search.stop_arg = &l;
     if (status == STORE_OK)
         status = report_list(&l, &total);
     if (status == STORE_OK)

@@ -116,6 +116,7 @@ uint8_t *search_room(struct search *s, size_t n)
     s->letters = NULL;
     s->letter_count = 0;
     s->allocated = NULL;
+    s->stop = NULL;
     uint8_t *to = s->folded;
     if (3 * n > sizeof(s->folded))
         to = s->allocated = malloc(3 * n);
@@ -295,7 +296,8 @@ static const uint8_t *find(const struct search *s, const struct pair *pair, cons
     return last + 1;
 }
 
-void search_rows(const struct search *s, const uint8_t *text, const uint32_t *offset, uint32_t from, uint32_t to, uint64_t *bits)
+static void find_rows(const struct search *s, const uint8_t *text, const uint32_t *offset,
+                      uint32_t from, uint32_t to, uint64_t *bits)
 {
     struct pair pair;
     if (s->never || from >= to || offset[to] - offset[from] <= s->needle.n)
@@ -314,12 +316,35 @@ void search_rows(const struct search *s, const uint8_t *text, const uint32_t *of
     }
 }
 
+/* The row, ${to} at most, before which SEARCH_WORK is done from ${from} on; at least one row. */
+static uint32_t reach(const struct search *s, const uint32_t *offset, uint32_t from, uint32_t to)
+{
+    uint32_t end = from + 1;
+    while (end < to && search_work(s, offset[end + 1] - offset[from]) <= SEARCH_WORK)
+        end++;
+    return end;
+}
+
+bool search_rows(const struct search *s, const uint8_t *text, const uint32_t *offset, uint32_t from,
+                 uint32_t to, uint64_t *bits)
+{
+    for (uint32_t end; from < to; from = end) {
+        end = reach(s, offset, from, to);
+        find_rows(s, text, offset, from, end, bits);
+        if (end < to && search_stops(s))
+            return false;
+    }
+    return true;
+}
+
 /* Rows apart from each other: what is looked at soon is asked of the memory now. */
 #define AHEAD 12
 
-void search_some(const struct search *s, const uint8_t *text, const uint32_t *offset, const uint16_t *rows, uint32_t count, uint64_t *bits)
+bool search_some(const struct search *s, const uint8_t *text, const uint32_t *offset,
+                 const uint16_t *rows, uint32_t count, uint64_t *bits)
 {
     struct pair pair;
+    uint64_t work = 0;
     pair_of(s, &pair);
     for (uint32_t i = 0; i < count && !s->never; i++) {
         if (i + AHEAD < count) {
@@ -329,15 +354,15 @@ void search_some(const struct search *s, const uint8_t *text, const uint32_t *of
         const uint8_t *at = text + offset[rows[i]], *last = text + offset[rows[i] + 1] - 1 - s->needle.n;
         if (last >= at && find(s, &pair, at, last) <= last)
             bit_set(bits, rows[i]);
+        work += SEARCH_WORK / 256; /* it may lie on a page of the disk */
+        work += search_work(s, offset[rows[i] + 1] - offset[rows[i]]);
+        if (work < SEARCH_WORK)
+            continue;
+        work = 0;
+        if (i + 1 < count && search_stops(s))
+            return false;
     }
-}
-
-uint32_t search_reach(const struct search *s, const uint32_t *offset, uint32_t from, uint32_t to)
-{
-    uint32_t end = from + 1;
-    while (end < to && search_work(s, offset[end + 1] - offset[from]) <= SEARCH_WORK)
-        end++;
-    return end;
+    return true;
 }
 
 void search_note_grams(struct str text, uint64_t *grams)

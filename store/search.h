@@ -45,6 +45,8 @@ struct search {
     size_t gram_count;
     bool ordered; /* by what a chunk says: see chunk_order */
     bool never; /* the needle has a NUL, and no text has one */
+    bool (*stop)(void *arg); /* asked now and then whether to stop; NULL, at first: never */
+    void *stop_arg;
     uint8_t *allocated;
     uint8_t folded[3 * 256];
 };
@@ -78,16 +80,19 @@ bool search_lacks(const struct search *s, const uint64_t *grams);
 
 /*
  * search_rows(s, text, offset, from, to, bits): set the bit of each row from..to (not included) that has the needle. Row r's text is
- * offset[r] up to a NUL before offset[r + 1]; TEXT_PAD bytes behind the last may be read.
+ * offset[r] up to a NUL before offset[r + 1]; TEXT_PAD bytes behind the last may be read. False:
+ * s->stop said true, and ${bits} has some of these rows only.
  */
-void search_rows(const struct search *s, const uint8_t *text, const uint32_t *offset, uint32_t from, uint32_t to, uint64_t *bits);
+bool search_rows(const struct search *s, const uint8_t *text, const uint32_t *offset, uint32_t from,
+                 uint32_t to, uint64_t *bits);
 /* search_some(…): likewise, of ${rows} alone. */
-void search_some(const struct search *s, const uint8_t *text, const uint32_t *offset, const uint16_t *rows, uint32_t count, uint64_t *bits);
+bool search_some(const struct search *s, const uint8_t *text, const uint32_t *offset,
+                 const uint16_t *rows, uint32_t count, uint64_t *bits);
 
 /*
- * How much is looked at between two looks whether to pause, in letters compared: a text that is nearly the needle at each of its letters takes
- * as many as the one has times the other. search_work(s, n): that of a text of ${n} bytes. search_reach(s, offset, from, to): the row, ${to} at
- * most, before which so much has been done when it begins with ${from}, and which is not ${from}.
+ * How many letters are compared before s->stop is asked again, about: well under a millisecond of
+ * work. search_work(s, n): the most that a text of ${n} bytes takes, which is nearly the needle at
+ * each of its letters.
  */
 #define SEARCH_WORK ((uint64_t)1 << 19)
 
@@ -95,7 +100,11 @@ static inline uint64_t search_work(const struct search *s, size_t n)
 {
     return (uint64_t)n * s->needle.n;
 }
-uint32_t search_reach(const struct search *s, const uint32_t *offset, uint32_t from, uint32_t to);
+
+static inline bool search_stops(const struct search *s)
+{
+    return s->stop != NULL && s->stop(s->stop_arg);
+}
 void search_end(struct search *s);
 
 /* For needle.c. search_fold(c): ASCII in lower case. search_ready(s): needle and masks are there; choose what is looked at. */

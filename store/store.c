@@ -27,7 +27,7 @@ static const char *const status_texts[STORE_STATUSES] = {
     [STORE_OTHER_FORMAT] = "the store has another format",
     [STORE_INVALID] = "malformed",
     [STORE_CORRUPT] = "the store is damaged",
-    [STORE_AGAIN] = "there is more to search",
+    [STORE_AGAIN] = "the query was stopped",
     [STORE_TOO_MANY] = "there are as many as there may be",
     [STORE_IO] = "the disk or the system refused",
 };

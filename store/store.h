@@ -40,7 +40,7 @@ enum store_status {
     STORE_OTHER_FORMAT, /* its format is not STORE_FORMAT_VERSION */
     STORE_INVALID,      /* malformed argument or change */
     STORE_CORRUPT,      /* a record is not well-formed */
-    STORE_AGAIN,        /* it paused: ask again after store_read_end; what was done is kept */
+    STORE_AGAIN,        /* the query was stopped: begin it again after store_read_end */
     STORE_IO,           /* the disk or the system refused; store_why tells */
     STORE_TOO_MANY,     /* there are as many of them as there may be */
     STORE_STATUSES
@@ -230,8 +230,8 @@ struct store_list_query {
     unsigned per_page;
     bool with_results;        /* reports only */
     /*
-     * Where it says true, or the size of the map has to change, the answer is STORE_AGAIN: the same
-     * query, asked again, goes on. NULL: all at once.
+     * Asked now and then, at least each millisecond where what is read is in memory. Where it says
+     * true, or the size of the map has to change, the query stops: STORE_AGAIN. NULL: never.
      */
     store_pause_fn *pause;
     void *pause_arg;

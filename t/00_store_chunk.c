@@ -91,29 +91,35 @@ static struct str needle_of(uint64_t *seed, char out[URL_MAX])
     return (struct str){out, n};
 }
 
-static bool pause_always(void *arg)
+/* It ends where it is first asked whether to stop, with a part of what it finds otherwise. */
+static void expect_stop(struct search *s, const uint64_t *bits)
 {
-    (void)arg;
-    return true;
+    struct kit_stop stop = {.at = 1};
+    uint64_t some[CHUNK_WORDS] = {0};
+    s->stop = kit_stop;
+    s->stop_arg = &stop;
+    bool whole = chunk_match(&chunk, s, some);
+    kit_assert(stop.asked == (whole ? 0 : 1));
+    for (size_t i = 0; i < CHUNK_WORDS; i++)
+        kit_assert(whole ? some[i] == bits[i] : (some[i] & ~bits[i]) == 0);
 }
 
 /* ${other}: of whose rows the order was told that grams are asked in, NULL: of none's. */
-static void expect_match(struct str needle, const struct chunk *other, bool pauses)
+static void expect_match(struct str needle, const struct chunk *other, bool stops)
 {
-    const struct store_list_query q = {.pause = pauses ? pause_always : NULL};
     struct search s;
     uint64_t bits[CHUNK_WORDS] = {0};
-    uint32_t from = 0;
     kit_assert(search_begin(&s, needle));
     if (other != NULL)
         chunk_order(other, &s);
-    for (uint32_t turns = 0; !chunk_match(&chunk, &s, &from, &q, bits); turns++)
-        kit_assert(pauses && turns < chunk.head->rows);
+    kit_assert(chunk_match(&chunk, &s, bits));
     for (uint32_t i = 0; i < ROWS_MAX; i++) {
         bool has = i < chunk.head->rows && strcasestr(texts[i], needle.p) != NULL;
         if (bit_test(bits, i) != has)
             ck_abort_msg("\"%s\" is %s of \"%s\"", needle.p, has ? "a part" : "no part", texts[i]);
     }
+    if (stops)
+        expect_stop(&s, bits);
     search_end(&s);
 }
 

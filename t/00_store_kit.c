@@ -285,6 +285,12 @@ static void got_job(void *arg, const struct store_job *job)
     ++*(size_t *)arg;
 }
 
+bool kit_stop(void *arg)
+{
+    struct kit_stop *stop = arg;
+    return ++stop->asked >= stop->at && stop->at != 0;
+}
+
 size_t kit_jobs(struct store *s)
 {
     size_t count = 0;

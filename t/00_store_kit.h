@@ -67,6 +67,15 @@ struct kit_list kit_reports(struct store *s, const struct store_list_query *q);
 struct kit_list kit_projects(struct store *s, const struct store_list_query *q);
 size_t kit_jobs(struct store *s);
 
+/*
+ * kit_stop(stop): a query's pause. It counts how often it is asked, and says true from the ${at}-th
+ * time on; 0: never.
+ */
+struct kit_stop {
+    unsigned asked, at;
+};
+bool kit_stop(void *stop);
+
 /* Purge until nothing is left, ${limit} a slice; how many slices. */
 unsigned kit_purge(struct kit *k, uint64_t limit);
 

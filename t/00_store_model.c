@@ -270,6 +270,22 @@ static void same(const struct store_report *got, const struct model_report *want
 
 static const char *const needles[] = {"", "", "COM/s", "xx", "g/1", "//e.io/shop/", "/", "3", "pricing/2", "no such thing", "https://", "ABOUT-us/39"};
 
+static struct kit_stop stop;
+
+/* It is stopped up to three times, each at any time, and begun again. */
+static struct kit_list answer_to(const struct store_list_query *q)
+{
+    struct kit_list l;
+    for (uint32_t left = pick(2) ? pick(4) : 0;; left--) {
+        stop = (struct kit_stop){.at = left > 0 ? 1 + pick(20) : 0};
+        l = kit_reports(k.s, q);
+        if (l.status != STORE_AGAIN || left == 0)
+            return l;
+        ck_assert_uint_eq(stop.asked, stop.at);
+        store_read_end(k.s);
+    }
+}
+
 static struct store_list_query any_query(int *w, int *p)
 {
     *w = (int)pick(WORKSPACES);
@@ -282,7 +298,8 @@ static struct store_list_query any_query(int *w, int *p)
                                  .page = 1 + (pick(2) ? pick(4) : pick(40)),
                                  .per_page = 1 + pick(60),
                                  .search = str_of(needles[pick(12)]),
-                                 .pause = pick(2) ? now_and_then : NULL};
+                                 .pause = kit_stop,
+                                 .pause_arg = &stop};
     if (*p < PROJECTS && projects[*w][*p] != 0)
         q.project = projects[*w][*p];
     return q;
@@ -304,11 +321,7 @@ static void ask(void)
     sort_by = q.sort;
     ascending = q.ascending;
     qsort(matching, matches, sizeof(*matching), order);
-    struct kit_list l = kit_reports(k.s, &q);
-    for (int again = 0; l.status == STORE_AGAIN && again < 1000; again++) {
-        store_read_end(k.s);
-        l = kit_reports(k.s, &q);
-    }
+    struct kit_list l = answer_to(&q);
     ck_status(l.status, STORE_OK);
     ck_assert_uint_eq(l.total, matches);
     size_t from = (size_t)(q.page - 1) * q.per_page, left = from < matches ? matches - from : 0;

@@ -1,15 +1,18 @@
 /*
- * Searches among texts that are nearly the needle at each of their letters: each takes long, so wherever they lie a list pauses between some of
- * them, and ends with the answer that it has without pauses.
+ * Searches among texts that are nearly the needle at each of their letters: each takes long, so
+ * wherever they lie a list asks between some of them whether to stop. Begun again after a stop, it has
+ * the same answer.
  */
 #include "store/found.h"
 #include "t/00_store_kit.h"
 
 enum { LETTERS = 80, ROWS = 100, OTHERS = 600, AT_ONCE = 4 }; /* so many rows with so many letters may be looked at in one go */
+enum { PER_PAGE = 1 }; /* between the items of a page it asks, too */
 
 static struct kit k;
 static uint64_t w;
 static char near[1024], needle[2 * LETTERS + 3];
+static struct kit_stop stop;
 
 static void setup(void)
 {
@@ -25,6 +28,7 @@ static void setup(void)
         strcat(needle, "\xD0\xB1");
     }
     strcat(needle, "\xD0\xB0");
+    stop = (struct kit_stop){0};
 }
 
 static void teardown(void)
@@ -41,37 +45,52 @@ static uint64_t create_near(unsigned i, const char *project)
     return kit_create(&k, w, url, project);
 }
 
-static bool pause_always(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
 static struct store_list_query query(void)
 {
-    return (struct store_list_query){
-        .workspace = w, .sort = REPORT_BY_ID, .page = 1, .per_page = 10, .search = str_of(needle), .pause = pause_always};
+    return (struct store_list_query){.workspace = w,
+                                     .sort = REPORT_BY_ID,
+                                     .page = 1,
+                                     .per_page = PER_PAGE,
+                                     .search = str_of(needle),
+                                     .pause = kit_stop,
+                                     .pause_arg = &stop};
 }
 
-/* Turns until the list is there, which has so many in all. */
-static unsigned turns_to(const struct store_list_query *q, bool projects, uint64_t total)
+/* Told to stop the ${at}-th time it asks; 0: never. */
+static struct kit_list list_until(const struct store_list_query *q, bool projects, unsigned at)
 {
-    unsigned turns = 1;
+    stop = (struct kit_stop){.at = at};
     struct kit_list l = projects ? kit_projects(k.s, q) : kit_reports(k.s, q);
-    for (; l.status == STORE_AGAIN && turns < 2000; turns++) {
-        store_read_end(k.s);
-        l = projects ? kit_projects(k.s, q) : kit_reports(k.s, q);
-    }
+    store_read_end(k.s);
+    return l;
+}
+
+/* How often the list, which has so many in all, asks whether to stop. */
+static unsigned asks_of(const struct store_list_query *q, bool projects, uint64_t total)
+{
+    struct kit_list l = list_until(q, projects, 0);
     ck_status(l.status, STORE_OK);
     ck_assert_uint_eq(l.total, total);
-    store_read_end(k.s);
-    return turns;
+    return stop.asked;
+}
+
+/* At first sight it stops wherever it asks, at once, and is the same when it is begun again. */
+static void expect_stops(const struct store_list_query *q, bool projects, uint64_t total)
+{
+    found_forget(k.s);
+    for (unsigned at = 1; list_until(q, projects, at).status == STORE_AGAIN; at += 1 + at / 8) {
+        ck_assert_uint_eq(stop.asked, at);
+        asks_of(q, projects, total);
+        found_forget(k.s);
+    }
+    ck_assert_uint_lt(stop.asked, stop.at);
+    asks_of(q, projects, total);
 }
 
 /* Columns: of how many rows one is nearly the needle; with one in two, all rows of the chunk are looked at. */
 static const unsigned one_in[] = {6, 2, 1};
 
-START_TEST(a_search_of_a_chunk_goes_on_at_the_row_before_which_it_paused)
+START_TEST(a_search_stops_among_the_rows_of_a_chunk_and_keeps_what_it_found_in_the_end)
 {
     unsigned among = one_in[_i];
     for (unsigned i = 0; i < ROWS * among; i++)
@@ -83,8 +102,9 @@ START_TEST(a_search_of_a_chunk_goes_on_at_the_row_before_which_it_paused)
         kit_create(&k, w, "https://a.test/other", "a.test");
     kit_purge(&k, 1000);
     struct store_list_query q = query();
-    ck_assert_uint_ge(turns_to(&q, false, ROWS / 2), ROWS / AT_ONCE);
-    ck_assert_uint_eq(turns_to(&q, false, ROWS / 2), 1);
+    ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / AT_ONCE);
+    ck_assert_uint_le(asks_of(&q, false, ROWS / 2), PER_PAGE);
+    expect_stops(&q, false, ROWS / 2);
 }
 END_TEST
 
@@ -100,7 +120,7 @@ static void few_among_others(bool graded)
     kit_purge(&k, 1000);
 }
 
-START_TEST(a_search_pauses_within_the_few_rows_of_a_project)
+START_TEST(a_search_stops_among_the_few_rows_of_a_project)
 {
     struct store_project p;
     few_among_others(false);
@@ -108,53 +128,54 @@ START_TEST(a_search_pauses_within_the_few_rows_of_a_project)
     struct store_list_query q = query();
     q.project = p.id;
     for (q.sort = REPORT_BY_ID; q.sort <= REPORT_BY_SCORE; q.sort++) {
-        unsigned turns = turns_to(&q, false, ROWS / 2);
-        if (q.sort == REPORT_BY_ID)
-            ck_assert_uint_ge(turns, ROWS / AT_ONCE);
-        else
-            ck_assert_uint_eq(turns, 1);
+        ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / AT_ONCE);
+        expect_stops(&q, false, ROWS / 2);
     }
     q.sort = REPORT_BY_ID;
-    q.project = 0; /* what was found of these rows is no reason to leave out others, or to look at them again */
-    ck_assert_uint_gt(turns_to(&q, false, ROWS / 2), 1);
+    q.project = 0; /* what was found of these rows is no reason to leave out others */
+    expect_stops(&q, false, ROWS / 2);
+    q.project = p.id; /* and of the whole segment they need not be looked at again */
+    ck_assert_uint_le(asks_of(&q, false, ROWS / 2), PER_PAGE);
     q.pause = NULL;
-    turns_to(&q, false, ROWS / 2);
+    asks_of(&q, false, ROWS / 2);
 }
 END_TEST
 
-START_TEST(a_search_pauses_within_the_few_rows_that_a_filter_lets_through)
+START_TEST(a_search_stops_among_the_few_rows_that_a_filter_lets_through)
 {
     few_among_others(true);
     struct store_list_query q = query();
     q.result = RESULT_GOOD;
-    ck_assert_uint_ge(turns_to(&q, false, ROWS / 2), ROWS / AT_ONCE);
-    ck_assert_uint_eq(turns_to(&q, false, ROWS / 2), 1);
+    ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / AT_ONCE);
+    expect_stops(&q, false, ROWS / 2);
 }
 END_TEST
 
-START_TEST(a_search_pauses_within_the_rows_of_the_log_and_keeps_what_it_found)
+START_TEST(a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found)
 {
     struct store_list_query q = query();
     for (unsigned i = 0; i < ROWS; i++)
         create_near(i, "a.test");
-    ck_assert_uint_ge(turns_to(&q, false, ROWS / 2), ROWS / AT_ONCE);
-    ck_assert_uint_eq(turns_to(&q, false, ROWS / 2), 1);
+    ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / AT_ONCE);
+    ck_assert_uint_le(asks_of(&q, false, ROWS / 2), PER_PAGE);
+    expect_stops(&q, false, ROWS / 2);
     for (unsigned i = 0; i < 2; i++)
         create_near(i, "a.test");
-    ck_assert_uint_le(turns_to(&q, false, ROWS / 2 + 1), 5); /* for their records of the log, and their order */
+    ck_assert_uint_le(asks_of(&q, false, ROWS / 2 + 1),
+                      4 + PER_PAGE); /* for their records of the log, and their order */
     struct store_change c = {.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = 1};
     ck_status(kit_status(&k, &c), STORE_OK);
-    turns_to(&q, false, ROWS / 2);
+    asks_of(&q, false, ROWS / 2);
     for (unsigned i = 0; i < OTHERS; i++) /* it becomes a segment, and others lie where they lay */
         kit_create(&k, w, "https://a.test/other", "a.test");
     kit_purge(&k, 1000);
     for (unsigned i = 0; i < 2; i++)
         create_near(i, "a.test");
-    turns_to(&q, false, ROWS / 2 + 1);
+    asks_of(&q, false, ROWS / 2 + 1);
 }
 END_TEST
 
-START_TEST(a_search_of_projects_pauses_among_long_names)
+START_TEST(a_search_of_projects_stops_among_long_names)
 {
     enum { PROJECTS = 300, LONG = 240, HALF = 100 };
     char name[LONG + 32];
@@ -171,14 +192,15 @@ START_TEST(a_search_of_projects_pauses_among_long_names)
     q.sort = PROJECT_BY_NAME;
     q.pause = NULL;
     q.search = STR("nothing"); /* it reads them all */
-    turns_to(&q, true, 0);
-    q.pause = pause_always;
+    asks_of(&q, true, 0);
+    q.pause = kit_stop;
     q.search = str_of(needle);
-    ck_assert_uint_ge(turns_to(&q, true, PROJECTS / 2), PROJECTS * LONG * HALF >> 19);
-    ck_assert_uint_eq(turns_to(&q, true, PROJECTS / 2), 1);
+    ck_assert_uint_ge(asks_of(&q, true, PROJECTS / 2), PROJECTS * LONG * HALF >> 19);
+    ck_assert_uint_le(asks_of(&q, true, PROJECTS / 2), PER_PAGE);
+    expect_stops(&q, true, PROJECTS / 2);
     name[0] = 'c';
     kit_create(&k, w, "https://a.test/", name);
-    turns_to(&q, true, PROJECTS / 2 + 1);
+    asks_of(&q, true, PROJECTS / 2 + 1);
 }
 END_TEST
 
@@ -196,7 +218,7 @@ START_TEST(a_log_that_one_transaction_made_long_is_read_in_parts)
     }
     ck_status(store_commit(t), STORE_OK);
     q.search.n = 0;
-    ck_assert_uint_gt(turns_to(&q, false, CHANGES), CHANGES * strlen(near) / RECORD);
+    ck_assert_uint_gt(asks_of(&q, false, CHANGES), CHANGES * strlen(near) / RECORD + PER_PAGE);
     kit_check_clean(k.s);
 }
 END_TEST
@@ -251,7 +273,7 @@ START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_th
             kit_create(&k, w, "https://a.test/", "a.test");
         kit_purge(&k, 1000);
         q.sort = REPORT_BY_ID;
-        turns_to(&q, false, (round + 1) * AT_ONCE_CREATED);
+        asks_of(&q, false, (round + 1) * AT_ONCE_CREATED);
         drops += k.s->found->count < before;
         before = k.s->found->count;
     }
@@ -260,7 +282,7 @@ START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_th
         snprintf(text, sizeof(text), "%u", i);
         q.sort = PROJECT_BY_NAME;
         q.search = str_of(text);
-        turns_to(&q, true, 0);
+        asks_of(&q, true, 0);
     }
     size_t count = 0;
     for (const struct found *f = k.s->found; f != NULL; f = f->next, count++)
@@ -277,11 +299,13 @@ int main(void)
     TCase *tc = tcase_create("pauses");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_search_of_a_chunk_goes_on_at_the_row_before_which_it_paused, 0, (int)(sizeof(one_in) / sizeof(*one_in)));
-    tcase_add_test(tc, a_search_pauses_within_the_few_rows_of_a_project);
-    tcase_add_test(tc, a_search_pauses_within_the_few_rows_that_a_filter_lets_through);
-    tcase_add_test(tc, a_search_pauses_within_the_rows_of_the_log_and_keeps_what_it_found);
-    tcase_add_test(tc, a_search_of_projects_pauses_among_long_names);
+    tcase_add_loop_test(tc,
+                        a_search_stops_among_the_rows_of_a_chunk_and_keeps_what_it_found_in_the_end,
+                        0, (int)(sizeof(one_in) / sizeof(*one_in)));
+    tcase_add_test(tc, a_search_stops_among_the_few_rows_of_a_project);
+    tcase_add_test(tc, a_search_stops_among_the_few_rows_that_a_filter_lets_through);
+    tcase_add_test(tc, a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found);
+    tcase_add_test(tc, a_search_of_projects_stops_among_long_names);
     tcase_add_test(tc, a_log_that_one_transaction_made_long_is_read_in_parts);
     tcase_add_test(tc, a_purge_lays_the_log_over_the_segments_anew_for_each_merge_alone);
     tcase_add_test(tc, what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_there);

@@ -15,7 +15,7 @@ static inline unsigned bench_page(unsigned n)
     return (unsigned)((uint64_t)n * 61803399 % 100000000);
 }
 
-/* bench_clock_ms(clock): milliseconds. bench_is_late(until): a store_list_query's pause, when CLOCK_MONOTONIC has come to that double. */
+/* bench_clock_ms(clock): milliseconds. */
 static inline double bench_clock_ms(clockid_t clock)
 {
     struct timespec ts;
@@ -23,9 +23,46 @@ static inline double bench_clock_ms(clockid_t clock)
     return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
 
-static inline bool bench_is_late(void *until)
+/*
+ * A list, measured: milliseconds by the clock (0) and of the processor (1). bench_begin(m): it begins.
+ * bench_asked(m): its query's pause, which never says true, and notes the longest time between two
+ * such questions. bench_end(m): it has ended.
+ */
+struct bench_measure {
+    double began[2], asked[2], longest[2], all[2];
+};
+
+static inline void bench_now(double now[2])
 {
-    return bench_clock_ms(CLOCK_MONOTONIC) >= *(const double *)until;
+    now[0] = bench_clock_ms(CLOCK_MONOTONIC);
+    now[1] = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static inline void bench_begin(struct bench_measure *m)
+{
+    *m = (struct bench_measure){.longest = {0}};
+    bench_now(m->began);
+    bench_now(m->asked);
+}
+
+static inline bool bench_asked(void *measure)
+{
+    struct bench_measure *m = measure;
+    double now[2];
+    bench_now(now);
+    for (int i = 0; i < 2; i++) {
+        double took = now[i] - m->asked[i];
+        m->longest[i] = took > m->longest[i] ? took : m->longest[i];
+        m->asked[i] = now[i];
+    }
+    return false;
+}
+
+static inline void bench_end(struct bench_measure *m)
+{
+    bench_asked(m);
+    for (int i = 0; i < 2; i++)
+        m->all[i] = m->asked[i] - m->began[i];
 }
 
 #endif

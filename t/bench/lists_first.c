@@ -1,7 +1,8 @@
 /*
  * The first lists of a process that has just opened the store: `run_lists_first DATA-DIR [cold]`. A line for each list: its name, and in
- * milliseconds the longest part by the clock and of the processor, and all parts likewise; then how many there were. Each is asked of a
- * store opened anew, and (cold) with nothing of its files in memory; that takes files which no other process has open.
+ * milliseconds, by the clock and of the processor, the longest time between two looks whether to
+ * stop, and all of it. Each is asked of a store opened anew, and (cold) with nothing of its files in
+ * memory; that takes files which no other process has open.
  * `run_lists_first DATA-DIR projects COUNT` makes a store of so many projects first, of a report each.
  */
 #include "../../store/store.h"
@@ -14,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PAUSE_MS 2 /* after so long the query is told to pause, as when its client is gone */
 #define BATCH 1000
 
 /* Columns: name, of projects, search, sort, result, page from the end (0: the first), per_page. */
@@ -92,33 +92,26 @@ static void forget_file(const char *dir, const char *name)
 
 static void ask(size_t at, uint64_t pages)
 {
-    double until, most = 0, most_cpu = 0, all = 0, all_cpu = 0;
-    unsigned parts = 0;
+    struct bench_measure m;
+    struct outcome o;
     struct store_list_query q = {.workspace = 1,
                                  .search = str_of(lists[at].search),
                                  .sort = lists[at].sort,
                                  .result = lists[at].result,
                                  .page = lists[at].deep ? pages : 1,
                                  .per_page = lists[at].per_page,
-                                 .pause = bench_is_late,
-                                 .pause_arg = &until};
-    for (struct outcome o = {.status = STORE_AGAIN}; o.status == STORE_AGAIN; parts++) {
-        double began = bench_clock_ms(CLOCK_MONOTONIC), cpu = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
-        until = began + PAUSE_MS;
-        if (lists[at].projects)
-            store_project_list(s, &q, projects_listed, &o);
-        else
-            store_report_list(s, &q, reports_listed, &o);
-        store_read_end(s);
-        if (o.status != STORE_AGAIN)
-            must(o.status, lists[at].name);
-        double took = bench_clock_ms(CLOCK_MONOTONIC) - began, took_cpu = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-        most = took > most ? took : most;
-        most_cpu = took_cpu > most_cpu ? took_cpu : most_cpu;
-        all += took;
-        all_cpu += took_cpu;
-    }
-    printf("%-30s %8.2f %8.2f %8.2f %8.2f %u\n", lists[at].name, most, most_cpu, all, all_cpu, parts);
+                                 .pause = bench_asked,
+                                 .pause_arg = &m};
+    bench_begin(&m);
+    if (lists[at].projects)
+        store_project_list(s, &q, projects_listed, &o);
+    else
+        store_report_list(s, &q, reports_listed, &o);
+    store_read_end(s);
+    bench_end(&m);
+    must(o.status, lists[at].name);
+    printf("%-30s %8.2f %8.2f %8.2f %8.2f\n", lists[at].name, m.longest[0], m.longest[1], m.all[0],
+           m.all[1]);
 }
 
 static void make(const char *dir, unsigned count)

@@ -1,7 +1,8 @@
 /*
  * Lists whose search is slow on purpose: `run_lists_near DIR`. Texts as long as can be that are nearly the needle at each of their letters, in
  * each place where a search looks: the log's tail, chunks, the few rows of a small project in each of several segments, names of projects. A
- * line for each place and needle: in milliseconds of the processor the longest part and all parts, how many there were, and the total found.
+ * line for each place and needle: in milliseconds of the processor the longest time between two looks
+ * whether to stop, and all of it; then the total found.
  */
 #include "../../store/store.h"
 #include "bench.h"
@@ -11,7 +12,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { URL = 2048, PAUSE_MS = 2, TAIL = 2000, SEGMENTS = 8, FEW = 256, SEGMENT_ROWS = 2048, NAMES = 20000, NAME = 250 };
+enum {
+    URL = 2048,
+    TAIL = 2000,
+    SEGMENTS = 8,
+    FEW = 256,
+    SEGMENT_ROWS = 2048,
+    NAMES = 20000,
+    NAME = 250
+};
 
 /* Columns: name, what the texts repeat, and so many times a needle has of it, and what follows in it. */
 static const struct {
@@ -129,28 +138,22 @@ static void make(size_t which)
 
 static void ask(const char *where, size_t which, struct store_list_query q, bool projects)
 {
-    double until, most = 0, all = 0;
-    unsigned parts = 0;
+    struct bench_measure m;
+    struct outcome o;
     q.page = 1;
     q.per_page = 10;
-    q.pause = bench_is_late;
-    q.pause_arg = &until;
-    struct outcome o = {.status = STORE_AGAIN};
-    for (; o.status == STORE_AGAIN; parts++) {
-        double cpu = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
-        until = bench_clock_ms(CLOCK_MONOTONIC) + PAUSE_MS;
-        if (projects)
-            store_project_list(s, &q, projects_listed, &o);
-        else
-            store_report_list(s, &q, reports_listed, &o);
-        store_read_end(s);
-        if (o.status != STORE_AGAIN)
-            must(o.status);
-        double took = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-        most = took > most ? took : most;
-        all += took;
-    }
-    printf("%-20s %-30s %8.2f %8.2f %5u  found %llu\n", where, needles[which].name, most, all, parts, (unsigned long long)o.total);
+    q.pause = bench_asked;
+    q.pause_arg = &m;
+    bench_begin(&m);
+    if (projects)
+        store_project_list(s, &q, projects_listed, &o);
+    else
+        store_report_list(s, &q, reports_listed, &o);
+    store_read_end(s);
+    bench_end(&m);
+    must(o.status);
+    printf("%-20s %-30s %8.2f %8.2f  found %llu\n", where, needles[which].name, m.longest[1],
+           m.all[1], (unsigned long long)o.total);
 }
 
 int main(int argc, char **argv)
