@@ -6,9 +6,8 @@
 #include <stdlib.h>
 
 #define NAMES_KEPT 64
-#define STEP 16            /* keys between two looks whether to pause: as many pages, where none of them is in memory */
-#define FRESH 512          /* new ones that are put in order at once */
-#define NEW_MANY 10000     /* where so many more projects were made than there are here, all are read again */
+#define STEP 16 /* keys between two looks whether to stop; none of their pages may be in memory */
+#define NEW_MANY 10000 /* where so many more were made than are known, all are read again */
 
 /* ---- rows ---- */
 
@@ -76,143 +75,93 @@ static bool add_row(struct names *n, uint64_t id, int64_t created_at, struct str
 
 /* ---- reading the indexes ---- */
 
-static bool begin_reading(struct store *s, struct names *n, MDB_txn *txn, uint64_t upto)
+static enum store_status no_memory(struct store *s)
+{
+    return store_fail(s, ENOMEM, "list projects");
+}
+
+typedef enum store_status take_fn(struct names *n, const struct walk *w);
+
+static enum store_status read_index(struct store *s, MDB_txn *txn, struct names *n,
+                                    enum space space, take_fn *take,
+                                    const struct store_list_query *q)
+{
+    struct walk w = {0};
+    key_id(&w.prefix, space, n->workspace);
+    enum store_status status = walk_prefix(s, txn, &w, DB_BASE, false);
+    for (unsigned keys = 1; status == STORE_OK; keys++) {
+        status = keys % STEP == 0 && store_paused(s, q) ? STORE_AGAIN : take(n, &w);
+        if (status == STORE_OK)
+            status = walk_next(&w);
+    }
+    walk_end(&w);
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
+static enum store_status take_name(struct names *n, const struct walk *w)
+{
+    uint64_t id;
+    uint32_t row = row_count(n);
+    struct str name = {(const char *)w->k.mv_data + w->prefix.n, w->k.mv_size - w->prefix.n};
+    if (w->v.mv_size != sizeof(id))
+        return store_corrupt(w->s, "an index of projects");
+    memcpy(&id, w->v.mv_data, sizeof(id));
+    buf_add(&n->orders[PROJECT_BY_NAME], &row, sizeof(row));
+    return add_row(n, id, NAMES_UNDATED, name) ? STORE_OK : no_memory(w->s);
+}
+
+static enum store_status take_date(struct names *n, const struct walk *w)
+{
+    uint64_t created_at, id;
+    uint32_t row =
+        walk_u64(w, 1, &created_at) && walk_u64(w, 2, &id) ? find_row(n, id) : row_count(n);
+    if (row == row_count(n))
+        return store_corrupt(w->s, "an index of projects");
+    rows_of(n)[row].created_at = (int64_t)created_at;
+    buf_add(&n->orders[PROJECT_BY_CREATED_AT], &row, sizeof(row));
+    return STORE_OK;
+}
+
+/* All names anew, and none of the dates. */
+static enum store_status read_names(struct store *s, MDB_txn *txn, struct names *n,
+                                    const struct store_list_query *q)
 {
     static const char pad[TEXT_PAD];
     uint32_t zero = 0;
-    n->phase = NAMES_BY_NAME;
-    n->at.n = 0;
-    n->upto = upto;
-    n->snapshot = mdb_txn_id(txn);
-    n->read = true;
     n->made = ++s->rows_made;
     buf_reset(&n->rows);
     buf_reset(&n->text);
     buf_reset(&n->offset);
-    buf_reset(&n->orders[0]);
-    buf_reset(&n->orders[1]);
-    buf_reset(&n->fresh);
+    buf_reset(&n->orders[PROJECT_BY_NAME]);
+    buf_reset(&n->orders[PROJECT_BY_CREATED_AT]);
     buf_add(&n->text, pad, sizeof(pad));
     buf_add(&n->offset, &zero, sizeof(zero));
     if (n->slots != NULL)
         memset(n->slots, 0, n->slot_count * sizeof(*n->slots));
-    return buf_ok(&n->text) && buf_ok(&n->offset);
+    if (!buf_ok(&n->text) || !buf_ok(&n->offset))
+        return no_memory(s);
+    return read_index(s, txn, n, SPACE_PROJECT_NAME, take_name, q);
 }
 
-static bool take_name(struct names *n, const struct walk *w)
+/*
+ * The order of dates anew. Rows without a date are of projects that were deleted: they leave the order
+ * of names.
+ */
+static enum store_status read_dates(struct store *s, MDB_txn *txn, struct names *n,
+                                    const struct store_list_query *q)
 {
-    uint64_t id;
-    if (w->v.mv_size != sizeof(id))
-        return false;
-    memcpy(&id, w->v.mv_data, sizeof(id));
-    return add_row(n, id, NAMES_UNDATED, (struct str){(const char *)w->k.mv_data + w->prefix.n, w->k.mv_size - w->prefix.n});
-}
-
-static bool take_date(struct names *n, const struct walk *w)
-{
-    uint64_t created_at, id;
-    if (!walk_u64(w, 1, &created_at) || !walk_u64(w, 2, &id))
-        return false;
-    uint32_t row = find_row(n, id);
-    if (row == row_count(n)) /* it was made since its name would have been read */
-        return true;
-    rows_of(n)[row].created_at = (int64_t)created_at;
-    buf_add(&n->orders[PROJECT_BY_CREATED_AT], &row, sizeof(row));
-    return buf_ok(&n->orders[PROJECT_BY_CREATED_AT]);
-}
-
-static bool seen_before(const struct names *n, const struct walk *w)
-{
-    return w->k.mv_size == n->at.n && n->at.n > 0 && memcmp(w->k.mv_data, n->at.b, n->at.n) == 0;
-}
-
-/* Names were read in their order. Those without a date went before that was read, or came too late for it: these are new. */
-static void order_names(struct names *n)
-{
-    for (uint32_t row = 0; row < row_count(n); row++)
-        if (rows_of(n)[row].created_at != NAMES_UNDATED)
-            buf_add(&n->orders[PROJECT_BY_NAME], &row, sizeof(row));
-}
-
-/* Rows that lie before this key in the order of dates, or before its end, are not there any more. */
-static bool strike_before(struct names *n, bool end, int64_t created_at, uint64_t id)
-{
-    uint32_t *order = (uint32_t *)(void *)n->orders[PROJECT_BY_CREATED_AT].p;
-    size_t count = names_count(n);
-    for (; n->looked < count; n->looked++) {
-        struct names_row *row = &rows_of(n)[order[n->looked]];
-        if (!end && (row->created_at > created_at || (row->created_at == created_at && row->id >= id)))
-            break;
-        row->created_at = NAMES_UNDATED;
-    }
-    if (end || n->looked == count || rows_of(n)[order[n->looked]].id != id)
-        return true;
-    order[n->kept++] = order[n->looked++];
-    return true;
-}
-
-static bool strike(struct names *n, const struct walk *w)
-{
-    uint64_t created_at, id;
-    return walk_u64(w, 1, &created_at) && walk_u64(w, 2, &id) && strike_before(n, false, (int64_t)created_at, id);
-}
-
-/* What was struck out leaves the orders. */
-static void end_strike(struct names *n)
-{
-    struct buf *dates = &n->orders[PROJECT_BY_CREATED_AT], *names = &n->orders[PROJECT_BY_NAME];
+    struct buf *names = &n->orders[PROJECT_BY_NAME];
     uint32_t *order = (uint32_t *)(void *)names->p;
     size_t kept = 0;
-    strike_before(n, true, 0, 0);
-    dates->n = n->kept * sizeof(*order);
+    for (uint32_t row = 0; row < row_count(n); row++)
+        rows_of(n)[row].created_at = NAMES_UNDATED;
+    buf_reset(&n->orders[PROJECT_BY_CREATED_AT]);
+    enum store_status status = read_index(s, txn, n, SPACE_PROJECT_DATE, take_date, q);
     for (size_t i = 0; i < names->n / sizeof(*order); i++)
         if (rows_of(n)[order[i]].created_at != NAMES_UNDATED)
             order[kept++] = order[i];
     names->n = kept * sizeof(*order);
-}
-
-/* Columns: the index that is walked in a phase, what is done with a key of it, what at its end, the phase that follows. */
-static const struct {
-    enum space space;
-    bool (*take)(struct names *n, const struct walk *w);
-    void (*end)(struct names *n);
-    enum names_phase next;
-} walks[] = {
-    [NAMES_BY_NAME] = {SPACE_PROJECT_NAME, take_name, NULL, NAMES_BY_DATE},
-    [NAMES_BY_DATE] = {SPACE_PROJECT_DATE, take_date, order_names, NAMES_NEW},
-    [NAMES_STRIKE] = {SPACE_PROJECT_DATE, strike, end_strike, NAMES_NEW},
-};
-
-/* The index of the present phase, from where it was left; at its end ${n} goes on to the next. */
-static enum store_status read_index(struct store *s, MDB_txn *txn, struct names *n, const struct store_list_query *q)
-{
-    struct walk w = {0};
-    unsigned keys = 0;
-    enum space space = walks[n->phase].space;
-    key_id(&w.prefix, space, n->workspace);
-    enum store_status status = walk_from(s, txn, &w, DB_BASE, n->at.n == 0 ? &w.prefix : &n->at);
-    if (status == STORE_OK && seen_before(n, &w))
-        status = walk_next(&w);
-    for (; status == STORE_OK; status = walk_next(&w)) {
-        if (keys++ % STEP == STEP - 1 && store_paused(s, q)) {
-            status = STORE_AGAIN;
-            break;
-        }
-        if (w.k.mv_data == NULL || !walks[n->phase].take(n, &w)) {
-            status = store_corrupt(s, "an index of projects");
-            break;
-        }
-        n->at.n = 0;
-        key_bytes(&n->at, w.k.mv_data, w.k.mv_size);
-    }
-    walk_end(&w);
-    if (status != STORE_NOT_FOUND)
-        return status;
-    n->at.n = 0;
-    if (walks[n->phase].end != NULL)
-        walks[n->phase].end(n);
-    n->phase = walks[n->phase].next;
-    return buf_ok(&n->orders[PROJECT_BY_NAME]) ? STORE_OK : store_fail(s, ENOMEM, "list projects");
+    return status;
 }
 
 /* ---- what was made since ---- */
@@ -249,14 +198,16 @@ static size_t place_of(struct names *n, const uint32_t *rows, size_t count, cons
     return low;
 }
 
-static bool merge_fresh(struct names *n, unsigned sort)
+static bool merge_fresh(struct names *n, enum project_sort sort, const struct buf *new)
 {
     static compare_fn *const compare[] = {[PROJECT_BY_CREATED_AT] = compare_dates, [PROJECT_BY_NAME] = compare_names};
     struct buf *order = &n->orders[sort];
-    size_t come = n->fresh.n / sizeof(uint32_t), there = order->n / sizeof(uint32_t);
-    if (buf_reserve(order, n->fresh.n) == NULL)
+    size_t come = new->n / sizeof(uint32_t), there = order->n / sizeof(uint32_t);
+    if (come == 0)
+        return true;
+    if (buf_reserve(order, new->n) == NULL)
         return false;
-    uint32_t *rows = (uint32_t *)(void *)order->p, *fresh = (uint32_t *)(void *)n->fresh.p;
+    uint32_t *rows = (uint32_t *)(void *)order->p, *fresh = (uint32_t *)(void *)new->p;
     qsort_r(fresh, come, sizeof(*fresh), compare[sort], n);
     for (size_t to = there + come; come > 0;) { /* from the end, where there is room */
         size_t before = place_of(n, rows, there, &fresh[come - 1], compare[sort]);
@@ -265,47 +216,35 @@ static bool merge_fresh(struct names *n, unsigned sort)
         there = before;
         rows[--to] = fresh[--come];
     }
-    order->n += n->fresh.n;
+    order->n += new->n;
     return true;
 }
 
-static enum store_status take_new(struct store *s, MDB_txn *txn, struct names *n, uint64_t id)
+static enum store_status take_new(struct store *s, MDB_txn *txn, struct names *n, uint64_t id,
+                                  struct buf *fresh)
 {
     struct store_project p;
-    uint32_t row = find_row(n, id);
-    if (row < row_count(n) && rows_of(n)[row].created_at != NAMES_UNDATED)
-        return STORE_OK;
+    uint32_t row = row_count(n);
     enum store_status status = project_read(s, txn, n->workspace, id, &p, NULL);
     if (status != STORE_OK)
         return status == STORE_NOT_FOUND ? STORE_OK : status;
-    if (row < row_count(n))
-        rows_of(n)[row].created_at = p.created_at;
-    else if (!add_row(n, id, p.created_at, p.name))
-        return store_fail(s, ENOMEM, "list projects");
-    buf_add(&n->fresh, &row, sizeof(row));
-    return buf_ok(&n->fresh) ? STORE_OK : store_fail(s, ENOMEM, "list projects");
+    buf_add(fresh, &row, sizeof(row));
+    return add_row(n, id, p.created_at, p.name) && buf_ok(fresh) ? STORE_OK : no_memory(s);
 }
 
-/* What is fresh goes into both orders. */
-static enum store_status put_fresh(struct store *s, struct names *n)
-{
-    if (n->fresh.n != 0 && (!merge_fresh(n, PROJECT_BY_NAME) || !merge_fresh(n, PROJECT_BY_CREATED_AT)))
-        return store_fail(s, ENOMEM, "list projects");
-    buf_reset(&n->fresh);
-    return STORE_OK;
-}
-
+/* Projects up to the number ${given} go into both orders. */
 static enum store_status read_new(struct store *s, MDB_txn *txn, struct names *n, uint64_t given, const struct store_list_query *q)
 {
+    struct buf fresh = {0};
     enum store_status status = STORE_OK;
-    for (unsigned keys = 1; n->upto < given && status == STORE_OK; keys++) {
-        status = take_new(s, txn, n, n->upto + 1);
-        n->upto += status == STORE_OK;
-        if (status == STORE_OK && (n->fresh.n >= FRESH * sizeof(uint32_t) || n->upto == given))
-            status = put_fresh(s, n);
-        if (status == STORE_OK && keys % STEP == 0 && n->upto < given && store_paused(s, q))
-            return STORE_AGAIN;
+    for (uint64_t id = n->upto; id < given && status == STORE_OK; id++) {
+        bool stops = id % STEP == 0 && store_paused(s, q);
+        status = stops ? STORE_AGAIN : take_new(s, txn, n, id + 1, &fresh);
     }
+    if (status == STORE_OK && (!merge_fresh(n, PROJECT_BY_NAME, &fresh) ||
+                               !merge_fresh(n, PROJECT_BY_CREATED_AT, &fresh)))
+        status = no_memory(s);
+    buf_free(&fresh);
     return status;
 }
 
@@ -326,44 +265,29 @@ static enum store_status numbers_given(struct store *s, MDB_txn *txn, uint64_t *
     return STORE_OK;
 }
 
-static void begin_strike(struct names *n, MDB_txn *txn)
-{
-    n->phase = NAMES_STRIKE;
-    n->at.n = 0;
-    n->looked = n->kept = 0;
-    n->snapshot = mdb_txn_id(txn);
-}
-
-static enum store_status read_all(struct store *s, MDB_txn *txn, struct names *n, uint64_t given, const struct store_list_query *q)
-{
-    enum store_status status = STORE_OK;
-    while (status == STORE_OK && n->phase != NAMES_NEW)
-        status = read_index(s, txn, n, q);
-    return status == STORE_OK ? read_new(s, txn, n, given, q) : status;
-}
-
-/* So much is new, or struck out, that all is read again. */
+/* So much is new, or was deleted, that all is read again. */
 static bool is_old(const struct names *n, uint64_t given)
 {
     uint32_t rows = row_count(n);
-    return !n->read || given < n->upto || given - n->upto > NEW_MANY + rows || rows - names_count(n) > NEW_MANY + names_count(n);
+    return n->made == 0 || given < n->upto || given - n->upto > NEW_MANY + rows ||
+           rows - names_count(n) > NEW_MANY + names_count(n);
 }
 
 static enum store_status bring_up(struct store *s, MDB_txn *txn, struct names *n, uint64_t living, const struct store_list_query *q)
 {
     uint64_t given;
     enum store_status status = numbers_given(s, txn, &given);
-    if (status == STORE_OK && n->phase == NAMES_NEW && is_old(n, given) && !begin_reading(s, n, txn, given))
-        status = store_fail(s, ENOMEM, "list projects");
-    if (status == STORE_OK)
-        status = read_all(s, txn, n, given, q);
-    while (status == STORE_OK && names_count(n) != living) {
-        if (n->snapshot == mdb_txn_id(txn))
-            return store_corrupt(s, "an index of projects");
-        begin_strike(n, txn);
-        status = read_all(s, txn, n, given, q);
-    }
-    return status;
+    if (status != STORE_OK)
+        return status;
+    status = is_old(n, given) ? read_names(s, txn, n, q) : read_new(s, txn, n, given, q);
+    n->upto = given;
+    if (status == STORE_OK && names_count(n) != living)
+        status = read_dates(s, txn, n, q);
+    if (status != STORE_OK)
+        return status;
+    if (!buf_ok(&n->orders[PROJECT_BY_NAME]) || !buf_ok(&n->orders[PROJECT_BY_CREATED_AT]))
+        return no_memory(s);
+    return names_count(n) == living ? STORE_OK : store_corrupt(s, "an index of projects");
 }
 
 /* ---- those that are kept ---- */
@@ -375,7 +299,6 @@ static void names_free(struct names *n)
     buf_free(&n->offset);
     buf_free(&n->orders[0]);
     buf_free(&n->orders[1]);
-    buf_free(&n->fresh);
     free(n->slots);
     free(n);
 }
@@ -416,7 +339,6 @@ static struct names *names_of(struct store *s, uint64_t workspace)
         if (n == NULL)
             return NULL;
         n->workspace = workspace;
-        n->phase = NAMES_NEW;
     }
     n->next = s->names;
     s->names = n;
@@ -428,11 +350,10 @@ enum store_status names_get(struct store *s, MDB_txn *txn, const struct store_li
     struct names *n = names_of(s, q->workspace);
     *out = n;
     if (n == NULL)
-        return store_fail(s, ENOMEM, "list projects");
+        return no_memory(s);
     enum store_status status = bring_up(s, txn, n, living, q);
-    if (status != STORE_OK)
+    if (status != STORE_OK) {
         *out = NULL;
-    if (status != STORE_OK && status != STORE_AGAIN) {
         s->names = n->next;
         names_free(n);
     }
