@@ -192,19 +192,16 @@ struct store_search {
     enum store_search_by by;
     struct str needle; /* UTF-8 */
     uint64_t budget; /* how many messages, notes, leads and conversations may be looked at, about */
-    store_pause_fn *pause; /* where it says true, the answer is STORE_AGAIN: the same query, asked again, goes on; NULL: all at once */
+    store_pause_fn *pause; /* as in a store_list_query */
     void *pause_arg;
     bool stopped; /* out: the budget was spent before the page was full */
-    /* the store's own, all zero at first: what was found, the conversation under way, and how far it is in that */
-    struct ulid found[STORE_SEARCH_ROWS], at, below;
-    size_t count;
-    unsigned stage;
 };
 
 /*
- * store_conversation_search(s, query, each, arg): as store_rows_each, of conversations; or once with
- * STORE_AGAIN and NULL. A conversation is looked at whole, so the budget may be exceeded by one. Where
- * the page or the budget ends it, ${each} is given a row that has the id behind which to go on, and no more.
+ * store_conversation_search(s, query, each, arg): as store_rows_each, of conversations. The last call
+ * may say STORE_AGAIN: the query was stopped, and its rows are not all. A conversation is looked at
+ * whole, so the budget may be exceeded by one. Where the page or the budget ends it, ${each} is given
+ * a row that has the id behind which to go on, and no more.
  */
 void store_conversation_search(struct store *s, struct store_search *query, store_row_fn *each, void *arg);
 

@@ -1,11 +1,11 @@
-/* Search in conversations: what is found, in slices and pages, while the store changes. */
+/*
+ * Search in conversations: what is found, in pages, and begun again after stops, while the store
+ * changes.
+ */
 #include "t/00_store_widget_kit.h"
 
-static bool always(void *arg)
-{
-    ++*(unsigned *)arg;
-    return true;
-}
+static struct kit_stop stop;
+static unsigned stops;
 
 struct outcome {
     struct ulid ids[STORE_SEARCH_ROWS], last;
@@ -33,21 +33,33 @@ static struct store_search search_for(const char *needle, enum store_search_by b
     return (struct store_search){.rows = {.workspace = workspace, .limit = STORE_SEARCH_ROWS},
                                  .by = by,
                                  .needle = str_of(needle),
-                                 .budget = UINT64_MAX};
+                                 .budget = UINT64_MAX,
+                                 .pause_arg = &stop};
 }
 
-/* ${between}, unless NULL, after each slice. */
-static struct outcome outcome_of(struct store_search *q, void (*between)(void))
+/* Told to stop the ${at}-th time it asks; 0: never. */
+static struct outcome outcome_until(struct store_search *q, unsigned at)
 {
     struct outcome o = {.count = 0};
-    do {
-        uint64_t before = q->budget;
-        store_conversation_search(kit.s, q, take, &o);
-        store_read_end(kit.s);
-        ck_assert(q->pause == NULL || before - q->budget <= 9); /* a step of notes, and their conversation */
-        if (o.status == STORE_AGAIN && between != NULL)
+    stop = (struct kit_stop){.at = at};
+    store_conversation_search(kit.s, q, take, &o);
+    store_read_end(kit.s);
+    ck_assert_uint_eq(stop.asked, o.status == STORE_AGAIN ? at : stop.asked);
+    stops += o.status == STORE_AGAIN;
+    return o;
+}
+
+/* It is stopped ever later, until it ends; with ${between}, unless NULL, after each stop. */
+static struct outcome outcome_of(struct store_search *q, void (*between)(void))
+{
+    unsigned at = q->pause != NULL ? 1 : 0;
+    struct outcome o = outcome_until(q, at);
+    while (o.status == STORE_AGAIN) {
+        at += between != NULL ? 1 : 1 + at / 4;
+        if (between != NULL)
             between();
-    } while (o.status == STORE_AGAIN);
+        o = outcome_until(q, at);
+    }
     return o;
 }
 
@@ -153,9 +165,9 @@ START_TEST(only_what_is_asked_for_is_searched)
 }
 END_TEST
 
-/* ---- slices and pages ---- */
+/* ---- stops and pages ---- */
 
-enum { TALKS = 40 };
+enum { TALKS = 40, OF_A_TALK = 12 };
 static struct visitor talks[TALKS];
 static char said[TALKS][600]; /* all that was said in it, parted by a byte that no needle has */
 
@@ -164,7 +176,7 @@ static void fill(uint64_t seed)
     for (int i = 0; i < TALKS; i++) {
         talks[i] = visitor_new();
         said[i][0] = '\0';
-        for (uint64_t k = kit_random(&seed) % 12; k > 0; k--) {
+        for (uint64_t k = kit_random(&seed) % OF_A_TALK; k > 0; k--) {
             char body[24];
             size_t n = 1 + kit_random(&seed) % 20;
             for (size_t c = 0; c < n; c++)
@@ -178,10 +190,10 @@ static void fill(uint64_t seed)
 }
 
 /* Against a search that knows no better. */
-START_TEST(slices_pages_and_budgets_find_what_there_is)
+START_TEST(stops_pages_and_budgets_find_what_there_is)
 {
     uint64_t seed = 42 + (uint64_t)_i;
-    unsigned pauses = 0;
+    stops = 0;
     fill(seed);
     for (int round = 0; round < 12; round++) {
         char needle[12];
@@ -197,9 +209,8 @@ START_TEST(slices_pages_and_budgets_find_what_there_is)
             q.rows.after = after;
             q.rows.limit = limit;
             q.budget = round % 2 == 0 ? UINT64_MAX : 1 + kit_random(&seed) % 60;
-            q.pause = round % 4 < 2 ? always : NULL;
-            q.pause_arg = &pauses;
-            struct outcome o = outcome_of(&q, NULL);
+            q.pause = kit_stop; /* asked once for each thing that is looked at */
+            struct outcome o = round % 4 < 2 ? outcome_of(&q, NULL) : outcome_until(&q, 0);
             for (size_t i = 0; i < o.count; i++) {
                 do
                     next--;
@@ -207,13 +218,15 @@ START_TEST(slices_pages_and_budgets_find_what_there_is)
                 ck_assert_msg(ulid_eq(&o.ids[i], &talks[next].conversation), "%s: %s", needle, said[next]);
             }
             more = o.status == STORE_OK;
-            ck_assert(!q.stopped || (more && q.budget == 0 && o.count < limit));
-            ck_assert(!more || (ulid_eq(&o.last, &q.rows.after) && (q.stopped || o.count == limit)));
+            ck_assert(!q.stopped || (more && stop.asked >= q.budget &&
+                                     stop.asked <= q.budget + OF_A_TALK && o.count < limit));
+            ck_assert(!more || q.stopped || o.count == limit);
+            q.rows.after = o.last;
         }
         while (next-- > 0)
             ck_assert_msg(strcasestr(said[next], needle) == NULL, "%s is missed in %s", needle, said[next]);
     }
-    ck_assert_uint_gt(pauses, 100);
+    ck_assert_uint_gt(stops, 100);
 }
 END_TEST
 
@@ -233,28 +246,30 @@ static void change_one(void)
 
 START_TEST(a_store_that_changes_meanwhile_ends_the_search_all_the_same)
 {
-    unsigned pauses = 0;
     changes = 0;
     fill(7);
     write_as_operator(CHANGE_NOTE, &talks[0].conversation, "the oldest");
     struct store_search q = search_for("the oldest", SEARCH_BY_TEXT);
-    q.pause = always;
-    q.pause_arg = &pauses;
+    q.pause = kit_stop;
     expect_one(outcome_of(&q, change_one), &talks[0].conversation);
     ck_assert_uint_gt(changes, TALKS);
-    q = search_for("the oldest", SEARCH_BY_TEXT); /* one that goes after it was found is not shown */
-    q.rows.limit = 1;
-    q.pause = always;
-    q.pause_arg = &pauses;
+}
+END_TEST
+
+START_TEST(one_that_goes_after_it_was_found_is_not_found_again)
+{
     struct outcome o = {.count = 0};
-    while (q.count == 0) {
-        store_conversation_search(kit.s, &q, take, &o);
-        store_read_end(kit.s);
+    fill(7);
+    write_as_operator(CHANGE_NOTE, &talks[0].conversation, "the oldest");
+    struct store_search q = search_for("the oldest", SEARCH_BY_TEXT);
+    q.rows.limit = 1;
+    q.pause = kit_stop;
+    for (unsigned at = 1; o.count == 0; at++) {
+        o = outcome_until(&q, at);
+        ck_assert_int_eq(o.status, STORE_AGAIN);
     }
-    ck_assert_int_eq(o.status, STORE_AGAIN);
     kit_apply(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, .agent = agent, .visitor = talks[0].id});
-    store_conversation_search(kit.s, &q, take, &o);
-    store_read_end(kit.s);
+    o = outcome_until(&q, 0);
     ck_assert(o.status != STORE_AGAIN && o.count == 0);
 }
 END_TEST
@@ -303,8 +318,9 @@ int main(void)
     tcase_add_test(tc, a_text_is_found_whoever_wrote_it);
     tcase_add_test(tc, a_visitor_is_found_by_what_it_said_and_by_its_id);
     tcase_add_test(tc, only_what_is_asked_for_is_searched);
-    tcase_add_loop_test(tc, slices_pages_and_budgets_find_what_there_is, 0, 6);
+    tcase_add_loop_test(tc, stops_pages_and_budgets_find_what_there_is, 0, 6);
     tcase_add_test(tc, a_store_that_changes_meanwhile_ends_the_search_all_the_same);
+    tcase_add_test(tc, one_that_goes_after_it_was_found_is_not_found_again);
     tcase_add_test(tc, a_page_ends_before_the_row_that_is_not_taken);
     tcase_add_test(tc, what_is_longer_than_a_needle_is_refused);
     suite_add_tcase(suite, tc);
