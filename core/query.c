@@ -134,6 +134,7 @@ static struct query *next_query(struct query_thread *t)
     }
 }
 
+/* A query that is stopped for a change of the size of the map waits for it in its next snapshot. */
 static void run_in(struct query *q, struct store *s)
 {
     while (!query_pause(q) && !(q->done = q->run(q, s)))
@@ -232,7 +233,7 @@ void query_late(struct request *r)
         "This list or search took too long and was stopped: narrow it, or send it again later.");
 }
 
-/* The loop knows when a client hung up. The thread sees the flag when the query may pause next. */
+/* The loop knows when a client hung up. The thread sees it when the query next asks query_pause. */
 static void stop_unwanted(struct query *q)
 {
     if (q != NULL && (q->job.pending.request == NULL || q->job.pending.request->conn->vanished))

@@ -24,8 +24,8 @@ struct query {
     uint64_t workspace;
     bool search; /* its cost has no small bound */
     /*
-     * In a thread, in one snapshot of ${s}. False: it paused, and is run again in another snapshot
-     * unless query_pause says true.
+     * In a thread, in one snapshot of ${s}. False: it was stopped, and unless query_pause says true
+     * it is run again from its beginning, in another snapshot.
      */
     bool (*run)(struct query *q, struct store *s);
     /*
@@ -33,7 +33,7 @@ struct query {
      * It frees the query.
      */
     void (*over)(struct query *q, struct request *r);
-    bool done; /* ${run} came to its end; false: there was no time for it */
+    bool done; /* ${run} came to its end; false: it was stopped for good */
     /* of query.c */
     uint64_t until_ms;   /* CLOCK_MONOTONIC; of the wait, then of the run */
     atomic_bool stopped; /* nobody wants it any more */
@@ -41,6 +41,7 @@ struct query {
 
 /*
  * query_pause(q): a store_pause_fn: true when nobody wants the query any more, or its time is over.
+ * Then it stops for good.
  */
 store_pause_fn query_pause;
 

@@ -38,8 +38,8 @@ struct found_segment {
 };
 
 /*
- * found_segment(f, part): the bits of the segment of that fixed part; NULL: not looked for yet. Good
- * until the next found_needle.
+ * found_segment(f, part): the bits of the segment of that fixed part; NULL: not looked for yet.
+ * Good until the next found_needle.
  */
 const uint64_t *found_segment(const struct found *f, uint64_t part);
 
@@ -47,8 +47,8 @@ const uint64_t *found_segment(const struct found *f, uint64_t part);
 void found_forget_merged(struct store *s, struct found *f, const struct view *v);
 
 /*
- * found_add(s, f, part, bits, words): keep what was found in all of a segment. ${bits} are allocated
- * and belong to ${f} from then on. False when memory is short: they are freed.
+ * found_add(s, f, part, bits, words): keep what was found in all of a segment. ${bits} are
+ * allocated and belong to ${f} from then on. False when memory is short: they are freed.
  */
 bool found_add(struct store *s, struct found *f, uint64_t part, uint64_t *bits, uint32_t words);
 

@@ -100,7 +100,7 @@ struct shared_env {
     MDB_env *env;
     pthread_rwlock_t map;
     atomic_uint readers; /* how many struct stores share it */
-    atomic_uint waiting; /* readers that wait to change the size of the map; queries pause for them */
+    atomic_uint waiting; /* readers that wait to change the map's size; queries stop for them */
     atomic_uint maps;    /* changes of the size of the map so far */
 };
 
@@ -198,7 +198,11 @@ static inline const void *store_record(MDB_val value, size_t size)
     return value.mv_size == size ? value.mv_data : NULL;
 }
 
-/* store_pauses(s, pause, arg): pause here, for the caller, or for a change of the size of the map? */
+/*
+ * store_pauses(s, pause, arg): should the work stop here, for the caller or for a change of the
+ * size of the map? A reader's query then ends with STORE_AGAIN; what the writer reads ahead goes on
+ * later. store_paused(s, q): likewise of a query, which may be NULL.
+ */
 static inline bool store_pauses(const struct store *s, store_pause_fn *pause, void *arg)
 {
     return pause != NULL &&

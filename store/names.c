@@ -144,8 +144,8 @@ static enum store_status read_names(struct store *s, MDB_txn *txn, struct names 
 }
 
 /*
- * The order of dates anew. Rows without a date are of projects that were deleted: they leave the order
- * of names.
+ * The order of dates anew. Rows without a date are of projects that were deleted: they leave the
+ * order of names.
  */
 static enum store_status read_dates(struct store *s, MDB_txn *txn, struct names *n,
                                     const struct store_list_query *q)

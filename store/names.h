@@ -5,8 +5,8 @@
  * A process keeps those of the workspaces it was asked about. They are read from the indexes of
  * projects; later come the projects that were made since, for their numbers are above all that were
  * given before. Names and creation dates never change, so where as many are known as the workspace
- * has, none of them is gone. Where it has fewer, some were deleted: the index of dates is read again,
- * and what it lacks is taken out.
+ * has, none of them is gone. Where it has fewer, some were deleted: the index of dates is read
+ * again, and what it lacks is taken out.
  */
 #ifndef ASSAY_STORE_NAMES_H
 #define ASSAY_STORE_NAMES_H
@@ -23,8 +23,10 @@ struct names {
     struct names *next;
     uint64_t workspace;
     uint64_t upto; /* no project is missing up to this number */
-    /* another number each time the rows begin anew; until then they only become more, and their
-     * names stay; 0: never read */
+    /*
+     * Another number each time the rows begin anew; until then they only become more, and their
+     * names stay. 0: never read.
+     */
     uint64_t made;
     struct buf rows;      /* of struct names_row */
     struct buf text;      /* their names, each ending in a NUL, and TEXT_PAD bytes */

@@ -4,11 +4,10 @@
 
 #include "internal.h"
 
-/* Skip, then take. ${total} counts them all where nothing else knows it. */
+/* Skip, then take. */
 struct page {
     uint64_t skip;
     size_t want, count;
-    uint64_t total;
 };
 
 struct page page_of(const struct store_list_query *q);

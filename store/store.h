@@ -52,7 +52,7 @@ const char *store_status_text(enum store_status status);
 #include "synced.h"
 #include "lookup.h"
 /*
- * store_pause_fn(arg): should the work pause now? Asked between parts of it, each of well under a
+ * store_pause_fn(arg): should the work stop here? Asked between parts of it, each of well under a
  * millisecond where what it reads is in memory.
  */
 typedef bool store_pause_fn(void *arg);

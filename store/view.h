@@ -61,7 +61,8 @@ struct view {
 
 /*
  * view_get(s, txn, workspace, out): the view that ${txn} shows; good until the next view_get, and borrowed no longer than ${txn}.
- * view_get_some(…, q, …): likewise, with the query's pauses: STORE_AGAIN when one came between.
+ * view_get_some(…, q, …): likewise; STORE_AGAIN when ${q} was stopped, and what was read by then is
+ * kept for the next call.
  */
 enum store_status view_get(struct store *s, MDB_txn *txn, uint64_t workspace, struct view **out);
 enum store_status view_get_some(struct store *s, MDB_txn *txn, const struct store_list_query *q, struct view **out);

@@ -198,10 +198,10 @@ struct store_search {
 };
 
 /*
- * store_conversation_search(s, query, each, arg): as store_rows_each, of conversations. The last call
- * may say STORE_AGAIN: the query was stopped, and its rows are not all. A conversation is looked at
- * whole, so the budget may be exceeded by one. Where the page or the budget ends it, ${each} is given
- * a row that has the id behind which to go on, and no more.
+ * store_conversation_search(s, query, each, arg): as store_rows_each, of conversations. The last
+ * call may say STORE_AGAIN: the query was stopped, and its rows are not all. A conversation is
+ * looked at whole, so the budget may be exceeded by one. Where the page or the budget ends it,
+ * ${each} is given a row that has the id behind which to go on, and no more.
  */
 void store_conversation_search(struct store *s, struct store_search *query, store_row_fn *each, void *arg);
 

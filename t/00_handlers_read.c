@@ -96,7 +96,7 @@ START_TEST(list_passes_every_parameter_on)
 }
 END_TEST
 
-START_TEST(a_list_that_paused_in_its_thread_is_answered_once)
+START_TEST(a_list_that_was_stopped_in_its_thread_is_begun_again_and_answered_once)
 {
     played_report(41, REPORT_DONE, NULL);
     played.total = 1;
@@ -280,7 +280,7 @@ int main(void)
     tcase_add_test(tc, report_at_hand_is_304);
     tcase_add_test(tc, list_without_a_query_takes_the_defaults);
     tcase_add_test(tc, list_passes_every_parameter_on);
-    tcase_add_test(tc, a_list_that_paused_in_its_thread_is_answered_once);
+    tcase_add_test(tc, a_list_that_was_stopped_in_its_thread_is_begun_again_and_answered_once);
     tcase_add_test(tc, a_list_that_finds_no_place_or_no_time_is_503);
     tcase_add_test(tc, project_filter_takes_name_or_id_and_an_unknown_one_is_an_empty_list);
     tcase_add_test(tc, list_tag_tells_workspaces_apart);

@@ -36,7 +36,8 @@ struct test_query {
     struct query query;
     struct request request;
     char name;
-    bool holds; /* it pauses until the gate opens */
+    bool holds;     /* it waits for the gate to open */
+    unsigned stops; /* so many of its runs stop, as for a change of the size of the map */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,9 +45,16 @@ static bool gate_open;
 static char runs[64], ends[64];
 static atomic_uint running;
 
+static void no_workspace(void *arg, enum store_status status, const struct store_workspace *found)
+{
+    (void)arg, (void)found;
+    kit_assert(status == STORE_NOT_FOUND);
+}
+
 static bool run(struct query *query, struct store *s)
 {
     struct test_query *q = (struct test_query *)query;
+    kit_assert(store_snapshot_version(s) == 0);
     atomic_fetch_add(&running, 1);
     while (q->holds && !query_pause(query)) {
         pthread_mutex_lock(&lock);
@@ -59,11 +67,12 @@ static bool run(struct query *query, struct store *s)
     atomic_fetch_sub(&running, 1);
     if (query_pause(query))
         return false;
-    kit_assert(store_version(s) > 0);
+    store_workspace_get(s, 1, no_workspace, NULL);
+    kit_assert(store_snapshot_version(s) > 0);
     pthread_mutex_lock(&lock);
     runs[strlen(runs)] = q->name;
     pthread_mutex_unlock(&lock);
-    return true;
+    return q->stops == 0 || q->stops-- == 0;
 }
 
 /* Capitals did not come to their end. */
@@ -224,6 +233,21 @@ START_TEST(a_query_of_a_client_that_is_gone_is_stopped)
 }
 END_TEST
 
+START_TEST(a_query_that_was_stopped_runs_again_in_another_snapshot)
+{
+    struct test_query q[2];
+    begin(1);
+    ask(&q[0], 'a', 1, false, true);
+    await_running(1);
+    ask(&q[1], 'b', 1, false, false);
+    q[0].stops = 2;
+    open_gate();
+    turn_until(2);
+    ck_assert_str_eq(runs, "aaab");
+    ck_assert_str_eq(ends, "ab");
+}
+END_TEST
+
 START_TEST(queries_that_run_or_wait_when_the_worker_ends_are_over)
 {
     struct test_query q[2];
@@ -285,6 +309,7 @@ int main(void)
     tcase_add_test(tc, a_list_does_not_wait_for_searches);
     tcase_add_test(tc, what_waits_is_bounded_by_workspace_and_in_all);
     tcase_add_test(tc, a_query_of_a_client_that_is_gone_is_stopped);
+    tcase_add_test(tc, a_query_that_was_stopped_runs_again_in_another_snapshot);
     tcase_add_test(tc, queries_that_run_or_wait_when_the_worker_ends_are_over);
     tcase_add_test(tc, without_threads_a_query_runs_at_once);
     tcase_add_test(tc, a_query_that_runs_on_after_its_time_ends_the_heartbeat);

@@ -532,7 +532,8 @@ static void create_many(unsigned from, unsigned to)
 
 /*
  * Turns until the list is there, each of which is stopped ${every} questions later than the one
- * before; between two of them ${meanwhile} more reports come, and (${merging}) a step of the upkeep.
+ * before; between two of them ${meanwhile} more reports come, and (${merging}) a step of the
+ * upkeep.
  */
 static unsigned list_in_turns(const struct store_list_query *q, unsigned every, unsigned *reports,
                               unsigned meanwhile, bool merging, struct kit_list *out)
@@ -566,8 +567,8 @@ static unsigned asks_of(const struct store_list_query *q, struct kit_list *out)
 }
 
 /*
- * Columns: sort, needle, how many questions later it is stopped each time, reports that come between
- * two turns, and are merged.
+ * Columns: sort, needle, how many questions later it is stopped each time, reports that come
+ * between two turns, and are merged.
  */
 static const struct {
     unsigned sort;

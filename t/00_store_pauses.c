@@ -1,7 +1,7 @@
 /*
  * Searches among texts that are nearly the needle at each of their letters: each takes long, so
- * wherever they lie a list asks between some of them whether to stop. Begun again after a stop, it has
- * the same answer.
+ * wherever they lie a list asks between some of them whether to stop. Begun again after a stop, it
+ * has the same answer.
  */
 #include "store/found.h"
 #include "t/00_store_kit.h"
@@ -105,6 +105,38 @@ START_TEST(a_search_stops_among_the_rows_of_a_chunk_and_keeps_what_it_found_in_t
     ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / AT_ONCE);
     ck_assert_uint_le(asks_of(&q, false, ROWS / 2), PER_PAGE);
     expect_stops(&q, false, ROWS / 2);
+}
+END_TEST
+
+/* The map's size is to change from the ${at}-th question on. */
+static bool map_is_to_change(void *arg)
+{
+    struct kit_stop *s = arg;
+    if (++s->asked == s->at)
+        atomic_store(&k.s->shared->waiting, 1);
+    return false;
+}
+
+START_TEST(a_search_lets_go_of_its_snapshot_within_a_chunk_when_the_size_of_the_map_is_to_change)
+{
+    for (unsigned i = 0; i < ROWS; i++)
+        create_near(i, "a.test");
+    for (unsigned i = ROWS; i < OTHERS; i++)
+        kit_create(&k, w, "https://a.test/other", "a.test");
+    kit_purge(&k, 1000);
+    struct store_list_query q = query();
+    asks_of(&q, false, ROWS / 2); /* which opens the segment */
+    found_forget(k.s);
+    unsigned asks = asks_of(&q, false, ROWS / 2);
+    ck_assert_uint_gt(asks, ROWS / AT_ONCE);
+    q.pause = map_is_to_change;
+    for (unsigned at = 1; at < asks; at++) {
+        found_forget(k.s);
+        ck_status(list_until(&q, false, at).status, STORE_AGAIN);
+        ck_assert_uint_eq(stop.asked, at);
+        atomic_store(&k.s->shared->waiting, 0);
+        asks_of(&q, false, ROWS / 2);
+    }
 }
 END_TEST
 
@@ -302,6 +334,8 @@ int main(void)
     tcase_add_loop_test(tc,
                         a_search_stops_among_the_rows_of_a_chunk_and_keeps_what_it_found_in_the_end,
                         0, (int)(sizeof(one_in) / sizeof(*one_in)));
+    tcase_add_test(
+        tc, a_search_lets_go_of_its_snapshot_within_a_chunk_when_the_size_of_the_map_is_to_change);
     tcase_add_test(tc, a_search_stops_among_the_few_rows_of_a_project);
     tcase_add_test(tc, a_search_stops_among_the_few_rows_that_a_filter_lets_through);
     tcase_add_test(tc, a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found);

@@ -11,8 +11,8 @@
 struct listing;
 
 /*
- * find(l, s): ask ${s}, whose callback begins with listing_found. In the thread, once or, after a
- * pause, more often.
+ * find(l, s): ask ${s}, whose callback begins with listing_found. In the thread, once or, where the
+ * query was stopped and is run again, more often.
  */
 typedef void listing_find_fn(struct listing *l, struct store *s);
 

@@ -24,9 +24,9 @@ static inline double bench_clock_ms(clockid_t clock)
 }
 
 /*
- * A list, measured: milliseconds by the clock (0) and of the processor (1). bench_begin(m): it begins.
- * bench_asked(m): its query's pause, which never says true, and notes the longest time between two
- * such questions. bench_end(m): it has ended.
+ * A list, measured: milliseconds by the clock (0) and of the processor (1). bench_begin(m): it
+ * begins. bench_asked(m): its query's pause, which never says true, and notes the longest time
+ * between two such questions. bench_end(m): it has ended.
  */
 struct bench_measure {
     double began[2], asked[2], longest[2], all[2];

@@ -1,9 +1,9 @@
 /*
  * The first lists of a process that has just opened the store: `run_lists_first DATA-DIR [cold]`. A line for each list: its name, and in
  * milliseconds, by the clock and of the processor, the longest time between two looks whether to
- * stop, and all of it. Each is asked of a store opened anew, and (cold) with nothing of its files in
- * memory; that takes files which no other process has open.
- * `run_lists_first DATA-DIR projects COUNT` makes a store of so many projects first, of a report each.
+ * stop, and all of it. Each is asked of a store opened anew, and (cold) with nothing of its files
+ * in memory; that takes files which no other process has open. `run_lists_first DATA-DIR projects
+ * COUNT` makes a store of so many projects first, of a report each.
  */
 #include "../../store/store.h"
 #include "bench.h"

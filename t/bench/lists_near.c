@@ -1,8 +1,8 @@
 /*
  * Lists whose search is slow on purpose: `run_lists_near DIR`. Texts as long as can be that are nearly the needle at each of their letters, in
  * each place where a search looks: the log's tail, chunks, the few rows of a small project in each of several segments, names of projects. A
- * line for each place and needle: in milliseconds of the processor the longest time between two looks
- * whether to stop, and all of it; then the total found.
+ * line for each place and needle: in milliseconds of the processor the longest time between two
+ * looks whether to stop, and all of it; then the total found.
  */
 #include "../../store/store.h"
 #include "bench.h"
