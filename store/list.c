@@ -44,7 +44,7 @@ static enum store_status take_project(struct project_list *l, uint64_t id)
 {
     struct store *s = l->s;
     void *items = s->projects;
-    if (store_paused(s, l->q))
+    if (page_stops(s, l->q, l->page.count))
         return STORE_AGAIN;
     if (!page_room(s, &items, &s->project_cap, l->page.count, sizeof(*s->projects)))
         return STORE_IO;

@@ -323,7 +323,7 @@ static enum store_status take(struct report_list *l, uint64_t id)
 {
     struct store *s = l->s;
     void *items = s->reports;
-    if (store_paused(s, l->q))
+    if (page_stops(s, l->q, l->page.count))
         return STORE_AGAIN;
     if (!page_room(s, &items, &s->report_cap, l->page.count, sizeof(*s->reports)))
         return STORE_IO;

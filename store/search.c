@@ -337,7 +337,10 @@ bool search_rows(const struct search *s, const uint8_t *text, const uint32_t *of
     return true;
 }
 
-/* Rows apart from each other: what is looked at soon is asked of the memory now. */
+/*
+ * Rows apart from each other: what is looked at soon is asked of the memory now, and where it lies
+ * before that.
+ */
 #define AHEAD 12
 
 bool search_some(const struct search *s, const uint8_t *text, const uint32_t *offset,
@@ -346,7 +349,11 @@ bool search_some(const struct search *s, const uint8_t *text, const uint32_t *of
     struct pair pair;
     uint64_t work = 0;
     pair_of(s, &pair);
+    for (uint32_t i = 0; i < count && i < 2 * AHEAD; i++)
+        __builtin_prefetch(offset + rows[i]);
     for (uint32_t i = 0; i < count && !s->never; i++) {
+        if (i + 2 * AHEAD < count)
+            __builtin_prefetch(offset + rows[i + 2 * AHEAD]);
         if (i + AHEAD < count) {
             __builtin_prefetch(text + offset[rows[i + AHEAD]]);
             __builtin_prefetch(text + offset[rows[i + AHEAD]] + 64);
