@@ -6,13 +6,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct page page_of(const struct store_list_query *q)
+struct page page_of(const struct store *s, const struct store_list_query *q)
 {
-    struct page p = {.want = q->per_page};
+    struct page p = {.s = s, .q = q, .want = q->per_page};
     uint64_t before = q->page == 0 ? 0 : q->page - 1;
     if (__builtin_mul_overflow(before, (uint64_t)q->per_page, &p.skip))
         p.skip = UINT64_MAX;
     return p;
+}
+
+bool page_stopped(void *page)
+{
+    const struct page *p = page;
+    return store_paused(p->s, p->q);
+}
+
+bool page_stops(const struct page *p)
+{
+    return p->count % 8 == 7 && store_paused(p->s, p->q);
 }
 
 bool page_room(struct store *s, void **items, size_t *cap, size_t count, size_t size)
@@ -44,7 +55,7 @@ static enum store_status take_project(struct project_list *l, uint64_t id)
 {
     struct store *s = l->s;
     void *items = s->projects;
-    if (page_stops(s, l->q, l->page.count))
+    if (page_stops(&l->page))
         return STORE_AGAIN;
     if (!page_room(s, &items, &s->project_cap, l->page.count, sizeof(*s->projects)))
         return STORE_IO;
@@ -121,21 +132,15 @@ static enum store_status project_list(struct project_list *l, uint64_t *total)
     return l->q->search.n == 0 ? take_all(l, n) : take_matching(l, n, total);
 }
 
-static bool is_stopped(void *list)
-{
-    const struct project_list *l = list;
-    return store_paused(l->s, l->q);
-}
-
 void store_project_list(struct store *s, const struct store_list_query *query, store_project_list_fn *done, void *arg)
 {
-    struct project_list l = {.s = s, .q = query, .page = page_of(query)};
+    struct project_list l = {.s = s, .q = query, .page = page_of(s, query)};
     uint64_t total = 0;
     enum store_status status = query->sort > PROJECT_BY_NAME ? STORE_INVALID : store_snapshot(s, &l.txn);
     if (status == STORE_OK && !search_begin(&l.search, query->search))
         status = store_fail(s, ENOMEM, "search");
-    l.search.stop = is_stopped;
-    l.search.stop_arg = &l;
+    l.search.stop = page_stopped;
+    l.search.stop_arg = &l.page;
     if (status == STORE_OK)
         status = project_list(&l, &total);
     if (status == STORE_OK)

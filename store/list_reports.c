@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define FEW_ROWS 256 /* so many are looked at one by one rather than with all of their segment */
+#define FEW_STEP 16  /* of them between two looks whether to stop; each may be read from the disk */
 
 struct report_list {
     struct store *s;
@@ -14,7 +15,6 @@ struct report_list {
     struct page page;
     struct search search;
     struct found *found; /* NULL: nothing is searched */
-    uint64_t work;       /* letters compared one row by one since it last asked whether to stop */
     struct view *view;
     struct run *runs;
     uint64_t *matches; /* of all segments, one behind the other */
@@ -122,22 +122,6 @@ static enum store_status search_whole(struct report_list *l, const struct view_s
     return status;
 }
 
-static bool row_matches(struct report_list *l, const struct segment *g, uint32_t row)
-{
-    struct str url = segment_url(g, row);
-    l->work += SEARCH_WORK / 32; /* its page may have come from the disk */
-    l->work += search_work(&l->search, url.n);
-    return search_matches(&l->search, url);
-}
-
-static bool stops_after_work(struct report_list *l)
-{
-    if (l->work < SEARCH_WORK)
-        return false;
-    l->work = 0;
-    return search_stops(&l->search);
-}
-
 /* Leave of ${rows} those that match. */
 static enum store_status search_few(struct report_list *l, const struct view_segment *in, uint16_t *rows, uint32_t *count)
 {
@@ -146,9 +130,10 @@ static enum store_status search_few(struct report_list *l, const struct view_seg
         return STORE_OK;
     const uint64_t *known = found_segment(l->found, in->fixed);
     for (uint32_t i = 0; i < *count; i++) {
-        if (known != NULL ? bit_test(known, rows[i]) : row_matches(l, &in->segment, rows[i]))
+        if (known != NULL ? bit_test(known, rows[i])
+                          : search_matches(&l->search, segment_url(&in->segment, rows[i])))
             rows[n++] = rows[i];
-        if (stops_after_work(l))
+        if (known == NULL && i % FEW_STEP == FEW_STEP - 1 && search_stops(&l->search))
             return STORE_AGAIN;
     }
     *count = n;
@@ -323,7 +308,7 @@ static enum store_status take(struct report_list *l, uint64_t id)
 {
     struct store *s = l->s;
     void *items = s->reports;
-    if (page_stops(s, l->q, l->page.count))
+    if (page_stops(&l->page))
         return STORE_AGAIN;
     if (!page_room(s, &items, &s->report_cap, l->page.count, sizeof(*s->reports)))
         return STORE_IO;
@@ -394,6 +379,8 @@ static enum store_status match_all(struct report_list *l, uint64_t *total)
         struct run *run = &l->runs[i];
         const uint16_t *rows;
         uint32_t few;
+        if (search_stops(&l->search))
+            return STORE_AGAIN;
         if (l->found == NULL || !search_lacks(&l->search, run->segment->grams)) {
             if (few_of_project(l->q, run->segment, &rows, &few)) {
                 status = match_few(l, &v->segments[i], rows, few, run);
@@ -441,22 +428,16 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     return status;
 }
 
-static bool is_stopped(void *list)
-{
-    const struct report_list *l = list;
-    return store_paused(l->s, l->q);
-}
-
 void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg)
 {
-    struct report_list l = {.s = s, .q = query, .page = page_of(query)};
+    struct report_list l = {.s = s, .q = query, .page = page_of(s, query)};
     uint64_t total = 0;
     bool valid = query->sort <= REPORT_BY_SCORE && query->result <= RESULT_BAD && query->status <= STATUSES && query->per_page <= STORE_PER_PAGE_MAX;
     enum store_status status = valid ? store_snapshot(s, &l.txn) : STORE_INVALID;
     if (status == STORE_OK && !search_begin_url(&l.search, query->search))
         status = store_fail(s, ENOMEM, "search");
-    l.search.stop = is_stopped;
-    l.search.stop_arg = &l;
+    l.search.stop = page_stopped;
+    l.search.stop_arg = &l.page;
     if (status == STORE_OK)
         status = report_list(&l, &total);
     if (status == STORE_OK)

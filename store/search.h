@@ -89,22 +89,11 @@ bool search_rows(const struct search *s, const uint8_t *text, const uint32_t *of
 bool search_some(const struct search *s, const uint8_t *text, const uint32_t *offset,
                  const uint16_t *rows, uint32_t count, uint64_t *bits);
 
-/*
- * How many letters are compared before s->stop is asked again, about: well under a millisecond of
- * work. search_work(s, n): the most that a text of ${n} bytes takes, which is nearly the needle at
- * each of its letters.
- */
-#define SEARCH_WORK ((uint64_t)1 << 19)
-
-static inline uint64_t search_work(const struct search *s, size_t n)
-{
-    return (uint64_t)n * s->needle.n;
-}
-
 static inline bool search_stops(const struct search *s)
 {
     return s->stop != NULL && s->stop(s->stop_arg);
 }
+
 void search_end(struct search *s);
 
 /* For needle.c. search_fold(c): ASCII in lower case. search_ready(s): needle and masks are there; choose what is looked at. */
