@@ -26,7 +26,7 @@ void events_tell(struct writer *w)
     size_t count;
     const struct store_event *events = store_events(w->store, &count);
     for (size_t i = 0; i < count; i++)
-        if (events[i].kind != EVENT_JOB_ADDED)
+        if (events[i].kind != EVENT_JOB_ADDED && events[i].kind != EVENT_ANSWERS)
             tell_workers(w, &events[i]);
 }
 
@@ -49,6 +49,8 @@ void events_follow(struct writer *w, const struct item *items, size_t items_coun
         const struct store_event *e = &events[i];
         if (e->kind == EVENT_JOB_ADDED)
             writer_jobs_add(w, e, &at, items + items_count);
+        else if (e->kind == EVENT_ANSWERS)
+            indexer_wake(w->indexer);
         else if (e->kind == EVENT_PURGE)
             w->purging = true;
         else if (e->kind == EVENT_PROJECT_DELETED || e->kind == EVENT_WORKSPACE_DELETED)

@@ -2,7 +2,6 @@
 
 #include "http/request.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -114,14 +113,4 @@ void finished_free(struct finished *f)
     h2o_socket_close(f->socket); /* closes the descriptor */
     pthread_mutex_destroy(&f->lock);
     free(f);
-}
-
-int thread_start(pthread_t *id, void *(*work)(void *), void *arg)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(id, NULL, work, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
 }

@@ -1,14 +1,13 @@
 /*
- * What the threads of a worker share (away.h, query.h): their start, and the way of a finished job
- * back to the event loop. Worker processes only.
+ * What the threads of a worker share (away.h, query.h): the way of a finished job back to the event
+ * loop. Worker processes only.
  */
 #ifndef ASSAY_THREAD_JOBS_H
 #define ASSAY_THREAD_JOBS_H
 
 #include "link.h"
+#include "thread.h"
 #include "worker.h"
-
-#include <pthread.h>
 
 /* A job owns all that its thread touches: the request may be gone before. */
 struct thread_job {
@@ -40,8 +39,5 @@ void finished_free(struct finished *f);
 
 /* thread_job_drop(job): over without its request. On the loop. */
 void thread_job_drop(struct thread_job *job);
-
-/* thread_start(id, work, arg): with all signals blocked, which are the loop's; 0, or an errno. */
-int thread_start(pthread_t *id, void *(*work)(void *), void *arg);
 
 #endif

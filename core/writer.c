@@ -33,6 +33,10 @@ static bool read_ready(struct writer *w, uint64_t timeout_us)
     int n = epoll_wait(w->epoll, events, 64, 0);
     for (int i = 0; i < n; i++) {
         struct peer *p = events[i].data.ptr;
+        if (events[i].data.ptr == w->indexer) {
+            w->indexer_waits = true;
+            continue;
+        }
         if (p == NULL)
             peers_accept(w);
         else if (!p->gone && (events[i].events & EPOLLOUT) != 0)
@@ -99,6 +103,19 @@ static void work(struct writer *w)
     w->answered_us = clock_mono_us();
 }
 
+/* In a transaction of its own, after the callers' is committed and answered. */
+static void apply_indexer_note(struct writer *w)
+{
+    struct store_change note;
+    if (!w->indexer_waits)
+        return;
+    w->indexer_waits = false;
+    if (!indexer_take(w->indexer, &note))
+        return;
+    writer_batch_add(w, NULL, 0)->change = note;
+    batch_apply(w);
+}
+
 int writer_run(struct process *p)
 {
     opening_wait(p);
@@ -110,7 +127,12 @@ int writer_run(struct process *p)
                        .purge_slice = SLICE_RECORDS_MAX,
                        .purging = true};
     struct epoll_event listen = {.events = EPOLLIN, .data.ptr = NULL};
-    if (w.queue == NULL || w.epoll < 0 || epoll_ctl(w.epoll, EPOLL_CTL_ADD, p->writer_fd, &listen) != 0) {
+    w.indexer = indexer_new(w.store);
+    if (w.indexer == NULL)
+        return EXIT_START;
+    struct epoll_event noted = {.events = EPOLLIN, .data.ptr = w.indexer};
+    if (w.queue == NULL || w.epoll < 0 || epoll_ctl(w.epoll, EPOLL_CTL_ADD, p->writer_fd, &listen) != 0 ||
+        epoll_ctl(w.epoll, EPOLL_CTL_ADD, indexer_fd(w.indexer), &noted) != 0) {
         log_error("the writer cannot start: %s", strerror(errno));
         return EXIT_START;
     }
@@ -123,6 +145,7 @@ int writer_run(struct process *p)
         held_retry(&w);
         gather(&w);
         work(&w);
+        apply_indexer_note(&w);
         writer_jobs_hand_out(&w);
         peers_flush(&w);
         upkeep_step(&w);
@@ -130,6 +153,7 @@ int writer_run(struct process *p)
         peers_flush(&w);
         peers_remove_gone(&w);
     }
+    indexer_free(w.indexer);
     /* not answered is not lost: senders ask the next writer */
     for (size_t i = 0; i < w.peers_count; i++)
         peer_free(w.peers[i]);

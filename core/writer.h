@@ -7,6 +7,7 @@
 #define ASSAY_WRITER_H
 
 #include "channel.h"
+#include "indexer.h"
 #include "process.h"
 #include "queue.h"
 #include "../store/store.h"
@@ -46,6 +47,8 @@ struct writer {
     struct process *process;
     struct store *store;
     struct queue *queue;
+    struct indexer *indexer;
+    bool indexer_waits; /* for a change of its own */
     int epoll;
     struct peer **peers;
     size_t peers_count, peers_room;

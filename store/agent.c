@@ -1,4 +1,4 @@
-#include "widget_parts.h"
+#include "synced_parts.h"
 
 #include <errno.h>
 
@@ -37,6 +37,20 @@ enum store_status agent_read(struct store *s, MDB_txn *txn, const struct ulid *i
     if (!schema_read_agent(v, out))
         return store_corrupt(s, "an agent's record");
     return store_dying(s, txn, out->workspace, 0) ? STORE_NOT_FOUND : STORE_OK;
+}
+
+/* The member is the last one, and no JSON string has an unescaped quotation mark. */
+struct str agent_language(const struct store_agent *a)
+{
+    static const struct str name = STR("\"language_default\":\"");
+    struct str rest = a->settings, language = {NULL, 0};
+    for (const char *at; rest.n > 0 && (at = memmem(rest.p, rest.n, name.p, name.n)) != NULL;) {
+        rest.n -= (size_t)(at + name.n - rest.p);
+        rest.p = at + name.n;
+        const char *end = memchr(rest.p, '"', rest.n);
+        language = (struct str){rest.p, end == NULL ? 0 : (size_t)(end - rest.p)};
+    }
+    return language;
 }
 
 void store_agent_get(struct store *s, const struct ulid *id, store_agent_fn *done, void *arg)
@@ -173,6 +187,7 @@ enum store_status agent_update(struct store_txn *t, const struct store_change *c
     answer->version = a.version;
     if (!txn_match(c->match, a.version))
         return STORE_PRECONDITION;
+    const struct str language = agent_language(&a);
     if (c->fields & AGENT_HAS_NAME)
         a.name = c->name;
     if (c->fields & AGENT_HAS_ORIGINS)
@@ -186,6 +201,8 @@ enum store_status agent_update(struct store_txn *t, const struct store_change *c
     a.updated_at = t->now;
     answer->version = ++a.version;
     agent_write(t, &a);
+    if (!str_eq(agent_language(&a), language))
+        answers_rebuild(t, &a.id);
     event_ulid(t, EVENT_AGENT_CHANGED, a.workspace, &a.id);
     return STORE_OK;
 }

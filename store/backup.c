@@ -364,6 +364,13 @@ static enum store_status check_copy(struct restore *r)
     return status;
 }
 
+/* Answer files of the store that was there are not of this one. */
+static enum store_status renew_id(struct restore *r)
+{
+    int rc = format_renew_id(r->tmp);
+    return rc == 0 ? STORE_OK : refuse(r, STORE_IO, mdb_strerror(rc), r->tmp);
+}
+
 /* ${name} of the directory that is restored to gets a second name, if it is there. */
 static enum store_status keep_before(struct restore *r, const char *name)
 {
@@ -435,6 +442,8 @@ enum store_status store_restore(const char *from, const char *to, store_progress
     enum store_status status = copy_file(&r, source, copy);
     if (status == STORE_OK)
         status = check_copy(&r);
+    if (status == STORE_OK)
+        status = renew_id(&r);
     if (status == STORE_OK)
         status = put_in_place(&r);
     remove_tmp(&r);

@@ -54,9 +54,9 @@ static const struct {
     {SPACE_GENERATION_ID, check_generation_id, "the ids of generations"},
     {SPACE_ITEM, check_item, "the synced items"},
     {SPACE_DOCUMENT, check_document, "the documents"},
-    {SPACE_TEXT_ROW, check_text_row, "the index of texts"},
+    {SPACE_ANSWERS, check_answers, "the records of answer files"},
+    {SPACE_ANSWERS_LOG, check_answers_log, "the log of changed documents"},
     {SPACE_UNSEEN, check_unseen, "the purges of syncs"},
-    {SPACE_HIDDEN, check_hidden, "the hidden documents"},
     {SPACE_COUPON, check_coupon, "the coupons"},
     {SPACE_STAGED, check_staged, "the staged coupons"},
     {SPACE_SYNC_ONCE, check_sync_once, "the keys of syncs"},
@@ -246,9 +246,8 @@ enum store_status store_check(struct store *s, store_progress_fn *progress, stor
     store_begins(s, "the indexes of reports");
     if (status == STORE_OK && !c.stopped)
         status = check_index(&c);
-    store_begins(s, "the indexes of texts");
     if (status == STORE_OK && !c.stopped)
-        status = check_texts(&c);
+        status = check_unindexed_count(&c);
     if (status == STORE_OK && !c.stopped)
         status = check_dying_count(&c);
     store_read_end(s);

@@ -33,17 +33,15 @@ check_fn check_workspace, check_workspace_name, check_key, check_key_id, check_k
 check_fn check_report, check_job, check_result, check_log, check_manifest, check_dying, check_idem, check_idem_age, check_channel;
 check_fn check_agent, check_visitor, check_visitor_secret, check_conversation, check_message, check_note, check_once, check_lead, check_lead_email, check_event,
     check_rating, check_listed_row, check_erasing;
-check_fn check_collection, check_collection_name, check_generation, check_generation_id, check_item, check_document, check_unseen, check_hidden, check_coupon,
-    check_sync_once;
+check_fn check_collection, check_collection_name, check_generation, check_generation_id, check_item, check_document, check_unseen, check_coupon, check_staged,
+    check_sync_once, check_answers, check_answers_log;
 
 /*
- * check_text_row: a document's place in the full-text index. check_document_text(c, d): it is in it. check_texts(c): each agent's index in
- * itself and against its documents, in slices of its own.
+ * check_document_change(c, d): its last change is in the log or was indexed. check_unindexed_count(c): the counter against the log.
  */
-check_fn check_text_row, check_staged;
 struct store_synced;
-void check_document_text(struct check *c, const struct store_synced *d);
-enum store_status check_texts(struct check *c);
+void check_document_change(struct check *c, const struct store_synced *d);
+enum store_status check_unindexed_count(struct check *c);
 
 /* check_renew(c): a new snapshot. check_view(c, workspace): its index there; NULL, and said, when it cannot be read. */
 enum store_status check_renew(struct check *c);

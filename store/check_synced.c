@@ -179,7 +179,7 @@ void check_document(struct check *c, const struct walk *w)
         memcpy(&last, (const char *)v.mv_data + offsetof(struct synced_counters, document), sizeof(last));
     if (id > last)
         check_say(c, "document %llu has an id that was never given", LL(id));
-    check_document_text(c, &d);
+    check_document_change(c, &d);
 }
 
 void check_unseen(struct check *c, const struct walk *w)
@@ -188,37 +188,6 @@ void check_unseen(struct check *c, const struct walk *w)
     uint64_t collection;
     if (!walk_u64(w, 0, &collection) || !unseen_well_formed(w->v) || !collection_there(c, collection, &r))
         check_say(c, "a row of what is purged after a sync is malformed");
-}
-
-static bool document_there(struct check *c, const struct store_collection *r, uint64_t id)
-{
-    struct key k;
-    MDB_val v;
-    struct store_synced d;
-    struct item_record item;
-    key_id(&k, SPACE_DOCUMENT, id);
-    if (!check_get(c, SPACE_DOCUMENT, &k, &v) || !schema_read_document(v, &d) || d.collection != r->id)
-        return false;
-    item_key(&k, r->id, d.wp_id);
-    return check_get(c, SPACE_ITEM, &k, &v) && schema_read_item(v, &item) && item.document == id && item_there(&item, r->complete);
-}
-
-void check_hidden(struct check *c, const struct walk *w)
-{
-    struct store_collection r;
-    struct key k;
-    MDB_val v;
-    uint64_t collection, block;
-    if (!key_numbers(w, &collection, &block) || !hidden_well_formed(w->v) || !collection_there(c, collection, &r)) {
-        check_say(c, "a row of what is hidden after a sync is malformed");
-        return;
-    }
-    key_id(&k, SPACE_UNSEEN, collection);
-    if (!check_get(c, SPACE_UNSEEN, &k, &v))
-        check_say(c, "what is hidden of collection %llu would never be purged", LL(collection));
-    for (uint64_t bit = 0; bit < HIDDEN_BYTES * 8; bit++)
-        if ((((const uint8_t *)w->v.mv_data)[bit / 8] >> bit % 8 & 1) != 0 && document_there(c, &r, block * HIDDEN_BYTES * 8 + bit))
-            check_say(c, "document %llu is hidden, but there", LL(block * HIDDEN_BYTES * 8 + bit));
 }
 
 void check_coupon(struct check *c, const struct walk *w)

@@ -25,20 +25,24 @@ static bool counters_load(struct store_txn *t)
     return t->synced_known;
 }
 
-static uint64_t synced_next_collection(struct store_txn *t)
+struct synced_counters *synced_counters(struct store_txn *t)
 {
     if (!t->synced_known && !counters_load(t))
-        return 0;
+        return NULL;
     t->synced_dirty = true;
-    return ++t->synced.collection;
+    return &t->synced;
+}
+
+static uint64_t synced_next_collection(struct store_txn *t)
+{
+    struct synced_counters *counters = synced_counters(t);
+    return counters == NULL ? 0 : ++counters->collection;
 }
 
 uint64_t synced_next_document(struct store_txn *t)
 {
-    if (!t->synced_known && !counters_load(t))
-        return 0;
-    t->synced_dirty = true;
-    return ++t->synced.document;
+    struct synced_counters *counters = synced_counters(t);
+    return counters == NULL ? 0 : ++counters->document;
 }
 
 void synced_write_back(struct store_txn *t)

@@ -1,6 +1,6 @@
 #include "chain.h"
-#include "fold.h"
-#include "words.h"
+
+#include <utf8proc.h>
 
 /*
  * Search in conversations: a scan, newest conversation first, of their messages and notes or of what
@@ -9,28 +9,47 @@
 
 /* ---- the needle: Knuth, Morris and Pratt's search, on folded code points ---- */
 
-#define NEEDLE_MAX (2 * STORE_NEEDLE_CHARS)
+#define FOLDED_MAX 3 /* code points of one, folded */
+#define NEEDLE_MAX (FOLDED_MAX * STORE_NEEDLE_CHARS)
 
 struct needle {
-    uint32_t c[NEEDLE_MAX + 1];    /* then 0, which no text has */
+    int32_t c[NEEDLE_MAX + 1];     /* then 0, which no text has */
     uint16_t fail[NEEDLE_MAX + 1]; /* the longest beginning that ends there, too */
     size_t n;
 };
 
-/* In how many code points, which is none for an accent. */
-static size_t fold_point(uint32_t c, uint32_t out[2])
+static bool is_hangul(int32_t c)
 {
-    out[0] = c;
-    if (c < 0x80) {
-        out[0] = fold_ascii[c] != 0 ? fold_ascii[c] : c;
+    return c >= 0xac00 && c <= 0xd7a3;
+}
+
+/* In lower case and without accents: how many code points; none for an accent. Hangul stays whole. */
+static size_t fold_point(int32_t c, int32_t out[FOLDED_MAX])
+{
+    static const utf8proc_option_t options =
+        UTF8PROC_CASEFOLD | UTF8PROC_DECOMPOSE | UTF8PROC_STRIPMARK | UTF8PROC_IGNORE;
+    int boundary = 0;
+    out[0] = c >= 'A' && c <= 'Z' ? c + 32 : c;
+    if (c < 0x80 || is_hangul(c))
         return 1;
-    }
-    enum letter class = fold_class(c);
-    return class == LETTER_MARK ? 0 : class == LETTER_NONE ? 1 : fold(c, out);
+    utf8proc_ssize_t n = utf8proc_decompose_char(c, out, FOLDED_MAX, options, &boundary);
+    return n < 0 ? 0 : n < FOLDED_MAX ? (size_t)n : FOLDED_MAX;
+}
+
+/* The next code point of ${text}, folded into ${out}; how many. What is not UTF-8 is one that no needle has. */
+static size_t fold_next(struct str *text, int32_t out[FOLDED_MAX])
+{
+    utf8proc_int32_t c;
+    utf8proc_ssize_t n =
+        utf8proc_iterate((const utf8proc_uint8_t *)text->p, (utf8proc_ssize_t)text->n, &c);
+    size_t bytes = n > 0 ? (size_t)n : 1;
+    *text = (struct str){text->p + bytes, text->n - bytes};
+    out[0] = -1;
+    return n > 0 ? fold_point(c, out) : 1;
 }
 
 /* One step on: how much of the needle ends with ${c}, where ${have} of it ended before. */
-static size_t needle_step(const struct needle *needle, size_t have, uint32_t c)
+static size_t needle_step(const struct needle *needle, size_t have, int32_t c)
 {
     while (needle->c[have] != c) {
         if (have == 0)
@@ -43,11 +62,10 @@ static size_t needle_step(const struct needle *needle, size_t have, uint32_t c)
 /* False: it is longer than a needle may be. */
 static bool needle_begin(struct needle *needle, struct str text)
 {
-    const uint8_t *at = (const uint8_t *)text.p, *end = text.n == 0 ? at : at + text.n;
-    uint32_t folded[2];
+    int32_t folded[FOLDED_MAX];
     needle->n = 0;
-    for (size_t n; at < end; at += n) {
-        size_t count = fold_point(words_decode(at, end, &n), folded);
+    while (text.n > 0) {
+        size_t count = fold_next(&text, folded);
         if (needle->n + count > NEEDLE_MAX)
             return false;
         for (size_t i = 0; i < count; i++)
@@ -62,11 +80,10 @@ static bool needle_begin(struct needle *needle, struct str text)
 
 static bool needle_in(const struct needle *needle, struct str text)
 {
-    const uint8_t *at = (const uint8_t *)text.p, *end = text.n == 0 ? at : at + text.n;
-    uint32_t folded[2];
+    int32_t folded[FOLDED_MAX];
     size_t have = 0;
-    for (size_t n; at < end && have < needle->n; at += n) {
-        size_t count = fold_point(words_decode(at, end, &n), folded);
+    while (text.n > 0 && have < needle->n) {
+        size_t count = fold_next(&text, folded);
         for (size_t i = 0; i < count && have < needle->n; i++)
             have = needle_step(needle, have, folded[i]);
     }
@@ -154,7 +171,8 @@ static enum store_status look_at_lead(struct scan *l, const struct store_convers
         return store_corrupt(l->s, "a list of leads");
     key_of(&k, SPACE_LEAD, &id);
     enum store_status status = store_get(l->s, l->txn, SPACE_LEAD, &k, &v);
-    if (status == STORE_NOT_FOUND || (status == STORE_OK && !lead_said(v, &c->visitor, &email, &name)))
+    if (status == STORE_NOT_FOUND ||
+        (status == STORE_OK && !lead_said(v, &c->visitor, &email, &name)))
         return store_corrupt(l->s, "a list of leads");
     return status == STORE_OK ? look_at(l, email, name) : status;
 }
@@ -184,7 +202,8 @@ static enum store_status look_at_nothing(struct scan *l, const struct store_conv
 
 static bool is_asked_for(const struct store_rows_query *q, const struct store_conversation *c)
 {
-    return c->workspace == q->workspace && (ulid_none(&q->agent) || ulid_eq(&c->agent, &q->agent)) &&
+    return c->workspace == q->workspace &&
+           (ulid_none(&q->agent) || ulid_eq(&c->agent, &q->agent)) &&
            (q->class == 0 || q->class == 1 + (unsigned)conversation_status(c));
 }
 
@@ -237,7 +256,8 @@ static enum store_status scan(struct scan *l)
     return status;
 }
 
-void store_conversation_search(struct store *s, struct store_search *q, store_row_fn *each, void *arg)
+void store_conversation_search(struct store *s, struct store_search *q, store_row_fn *each,
+                               void *arg)
 {
     struct scan l = {.s = s,
                      .q = q,
@@ -246,9 +266,10 @@ void store_conversation_search(struct store *s, struct store_search *q, store_ro
                      .left = q->budget,
                      .last = q->rows.after,
                      .whole = true};
-    enum store_status status = q->rows.limit > STORE_SEARCH_ROWS || !needle_begin(&l.needle, q->needle)
-                                   ? STORE_INVALID
-                                   : store_snapshot(s, &l.txn);
+    enum store_status status =
+        q->rows.limit > STORE_SEARCH_ROWS || !needle_begin(&l.needle, q->needle)
+            ? STORE_INVALID
+            : store_snapshot(s, &l.txn);
     if (status == STORE_OK)
         status = scan(&l);
     const bool more = status == STORE_OK && l.whole;

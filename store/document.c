@@ -1,9 +1,5 @@
 #include "synced_parts.h"
 
-#include "text.h"
-
-#include <errno.h>
-
 /* Documents: what an item that is there says. */
 
 bool schema_read_document(MDB_val value, struct store_synced *out)
@@ -16,6 +12,7 @@ bool schema_read_document(MDB_val value, struct store_synced *out)
         .id = r->id,
         .collection = r->collection,
         .wp_id = r->wp_id,
+        .change = r->change,
         .agent = r->agent,
         .kind = (enum synced_kind)r->kind,
         .modified_at = r->modified_at,
@@ -63,7 +60,7 @@ static enum store_status document_there(struct store *s, MDB_txn *txn, const str
     return status == STORE_OK ? agent_read(s, txn, &d->agent, &a) : status;
 }
 
-static enum store_status document_get(struct store *s, MDB_txn *txn, uint64_t id, struct store_synced *out)
+enum store_status document_get(struct store *s, MDB_txn *txn, uint64_t id, struct store_synced *out)
 {
     struct key k;
     MDB_val v;
@@ -141,9 +138,11 @@ void store_synced_each(struct store *s, const struct ulid *agent, enum synced_ki
 
 /* ---- changing ---- */
 
-struct text_doc document_texts(const struct store_synced *d)
+/* Prices and stock are no part of the answer file, so a document that keeps its texts keeps its number. */
+static bool same_texts(const struct store_synced *a, const struct store_synced *b)
 {
-    return (struct text_doc){.title = d->title, .taxonomy = d->taxonomy, .sku = d->sku, .text = d->text};
+    return str_eq(a->title, b->title) && str_eq(a->taxonomy, b->taxonomy) && str_eq(a->sku, b->sku) && str_eq(a->text, b->text) &&
+           str_eq(a->language, b->language);
 }
 
 /* ${was}: what is there of it, borrowed until the next write; NULL: nothing. */
@@ -152,15 +151,12 @@ static void document_put(struct store_txn *t, const struct collection_record *c,
 {
     struct key k;
     struct store_synced now;
-    struct text_doc old_texts, texts;
     if (!schema_read_document((MDB_val){row->document.n, (void *)(uintptr_t)row->document.p}, &now)) {
         txn_fail(t, 0, "a document that was sent");
         return;
     }
-    texts = document_texts(&now);
-    if (was != NULL)
-        old_texts = document_texts(was);
-    text_set(t, &c->agent, id, was == NULL ? NULL : &old_texts, &texts);
+    uint64_t before = was == NULL ? 0 : was->change;
+    uint64_t change = was != NULL && same_texts(was, &now) ? before : answers_log(t, &c->agent, id, before);
     key_id(&k, SPACE_DOCUMENT, id);
     struct document_record *r = txn_reserve(t, SPACE_DOCUMENT, &k, row->document.n);
     if (r == NULL)
@@ -171,6 +167,7 @@ static void document_put(struct store_txn *t, const struct collection_record *c,
     r->collection = c->id;
     r->id = id;
     r->wp_id = row->wp_id;
+    r->change = change;
     r->synced_at = t->now;
 }
 
@@ -205,11 +202,8 @@ void document_remove(struct store_txn *t, uint64_t id)
     if (!document_load(t, id, &was))
         return;
     const struct ulid agent = was.agent;
-    struct text_doc texts = document_texts(&was);
-    if (agent_read(t->s, t->mdb, &agent, &a) == STORE_OK)
-        text_set(t, &agent, id, &texts, NULL);
-    else /* its index goes as a whole */
-        text_forget(t, id);
+    if (agent_read(t->s, t->mdb, &agent, &a) == STORE_OK) /* else its answer file is deleted as a whole */
+        answers_log(t, &agent, id, was.change);
     key_id(&k, SPACE_DOCUMENT, id);
     txn_del(t, SPACE_DOCUMENT, &k);
 }

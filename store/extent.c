@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define MAP_LEAST ((uint64_t)256 << 20) /* of addresses */
-static const enum space spaces[] = {SPACE_PART, SPACE_TEXT_PART};
+static const enum space spaces[] = {SPACE_PART};
 #define SPACES_COUNT (sizeof(spaces) / sizeof(*spaces))
 
 /* ---- the file ---- */

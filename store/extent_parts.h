@@ -47,12 +47,12 @@ struct extents {
     size_t taken_count, taken_cap;
     size_t reclaimed;    /* in which ${gone} was gone through last */
     size_t txn;          /* LMDB's number of the transaction that all this is of, as it began; 0: unknown */
-    bool written, named; /* since the last sync; by the transaction under way, in a part that is of use at once */
+    bool written; /* since the last sync */
 };
 
 static inline bool is_long_space(enum space space)
 {
-    return space == SPACE_PART || space == SPACE_TEXT_PART;
+    return space == SPACE_PART;
 }
 
 static inline uint64_t pages_of(uint64_t bytes)

@@ -229,7 +229,6 @@ static bool put_extent(struct store_txn *t, enum space space, struct key *key, c
     }
     const struct extent_ref ref = {.format = REF_FORMAT, .at = at, .bytes = bytes};
     e->written = true;
-    e->named = e->named || space != SPACE_PART; /* those are named by a manifest, later */
     txn_put(t, space, key, &ref, sizeof(ref));
     return true;
 }
@@ -286,7 +285,7 @@ int extent_settle(struct store *s)
 int extent_sync(struct store_txn *t)
 {
     struct extents *e = t->s->extents;
-    return e != NULL && e->written && (e->named || t->installed) ? extent_settle(t->s) : 0;
+    return e != NULL && e->written && t->installed ? extent_settle(t->s) : 0;
 }
 
 void extent_committed(struct store_txn *t, size_t txn)
@@ -294,7 +293,6 @@ void extent_committed(struct store_txn *t, size_t txn)
     struct extents *e = t->s->extents;
     if (e == NULL)
         return;
-    e->named = false;
     e->taken_count = 0;
     for (size_t i = 0; i < e->gone_count; i++)
         if (e->gone[i].txn == 0)
@@ -308,7 +306,6 @@ void extent_aborted(struct store_txn *t)
     size_t kept = 0;
     if (e == NULL)
         return;
-    e->named = false;
     for (size_t i = 0; i < e->taken_count; i++)
         spare_give(&e->spare, e->taken[i]);
     e->taken_count = 0;

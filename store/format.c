@@ -1,6 +1,8 @@
 #include "internal.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <sys/random.h>
 
 static void format_key(struct key *k)
 {
@@ -71,6 +73,70 @@ enum store_status format_look(struct store *s, char *why, size_t why_size)
     return status;
 }
 
+static void id_key(struct key *k)
+{
+    key_space(k, SPACE_META);
+    key_bytes(k, "i", 1);
+}
+
+static int id_put(MDB_txn *txn, MDB_dbi dbi)
+{
+    uint8_t id[STORE_ID_BYTES];
+    struct key k;
+    if (getrandom(id, sizeof(id), 0) != sizeof(id))
+        return errno;
+    id_key(&k);
+    MDB_val key = key_val(&k), v = {sizeof(id), id};
+    return mdb_put(txn, dbi, &key, &v, 0);
+}
+
+enum store_status format_id(struct store *s, uint8_t out[STORE_ID_BYTES])
+{
+    struct key k;
+    MDB_val v;
+    MDB_txn *txn;
+    enum store_status status = store_snapshot(s, &txn);
+    id_key(&k);
+    if (status == STORE_OK)
+        status = store_get(s, txn, SPACE_META, &k, &v);
+    if (status == STORE_NOT_FOUND || (status == STORE_OK && v.mv_size != STORE_ID_BYTES))
+        return store_corrupt(s, "the store's id");
+    if (status == STORE_OK)
+        memcpy(out, v.mv_data, STORE_ID_BYTES);
+    return status;
+}
+
+static int renew_id(MDB_env *env, const char *dir)
+{
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    int rc = mdb_env_set_maxdbs(env, DB_COUNT);
+    if (rc == 0)
+        rc = mdb_env_open(env, dir, MDB_NOTLS, 0600);
+    if (rc == 0)
+        rc = mdb_txn_begin(env, NULL, 0, &txn);
+    if (rc != 0)
+        return rc;
+    rc = mdb_dbi_open(txn, schema_db_names[DB_BASE], 0, &dbi);
+    if (rc == 0)
+        rc = id_put(txn, dbi);
+    if (rc == 0)
+        return mdb_txn_commit(txn);
+    mdb_txn_abort(txn);
+    return rc;
+}
+
+int format_renew_id(const char *dir)
+{
+    MDB_env *env;
+    int rc = mdb_env_create(&env);
+    if (rc != 0)
+        return rc;
+    rc = renew_id(env, dir);
+    mdb_env_close(env);
+    return rc;
+}
+
 static enum store_status make(struct store *s)
 {
     MDB_txn *txn;
@@ -87,6 +153,8 @@ static enum store_status make(struct store *s)
     v = (MDB_val){sizeof(counters), &counters};
     if (rc == 0)
         rc = mdb_put(txn, s->dbi[DB_BASE], &key, &v, 0);
+    if (rc == 0)
+        rc = id_put(txn, s->dbi[DB_BASE]);
     if (rc == 0)
         return (rc = mdb_txn_commit(txn)) == 0 ? STORE_OK : store_fail(s, rc, "commit");
     mdb_txn_abort(txn);

@@ -38,8 +38,6 @@ struct log_batch {
     struct buf bytes;
 };
 
-struct text_batch;
-
 struct store_txn {
     struct store *s;
     MDB_txn *mdb; /* NULL: none under way */
@@ -53,6 +51,11 @@ struct store_txn {
     bool ulid_known, ulid_dirty;
     struct synced_counters synced;
     bool synced_known, synced_dirty;
+    struct { /* the agent whose documents changed last: answers_log.h */
+        struct ulid agent;
+        struct answers_record record;
+        bool known, dirty, told;
+    } answers;
     struct cached *cache[CACHE_CHAINS];
     struct cached *spare;
     struct cached *named;             /* the project that project_for found last, still listed by its name; or NULL */
@@ -60,13 +63,11 @@ struct store_txn {
     struct buf packed, copy; /* a report's results; a record */
     struct log_batch *batches;
     size_t batch_count, batch_cap;
-    struct text_batch *texts; /* what it gathers for agents' full-text indexes */
     store_pause_fn *pause; /* of work in the background, or NULL */
     void *pause_arg;
     bool background;       /* the change under way is such work */
     bool awaited, unawaited; /* there was a change in it that a caller waits for, or such work */
     uint64_t slice, spent; /* records that may go for it, by the last txn_slice, and that went since */
-    uint32_t text_shares, text_entries; /* of a batch: documents to come, and what is left for them (text_share) */
     bool installed; /* a manifest was replaced: what it names lies in memory of the transaction until the commit */
     bool upkept;    /* results were rated or an index merged in it */
 };
@@ -90,14 +91,13 @@ struct seen_report {
     MDB_val value;
 };
 
-#define HIDE_ITEMS 131072 /* of a collection that the end of a sync itself looks at (sync_purge.c): some ten milliseconds */
-
 /*
  * What all readers of a process share: LMDB has one environment a process. A snapshot holds ${map}
  * for reading, since LMDB may not change the size of the map under it.
  */
 struct shared_env {
     MDB_env *env;
+    bool writes; /* one of them is open for writing */
     pthread_rwlock_t map;
     atomic_uint readers; /* how many struct stores share it */
     atomic_uint waiting; /* readers that wait to change the map's size; queries stop for them */
@@ -150,7 +150,7 @@ struct store {
     /* a segment's most rows, a chunk's as a power of two, the log's length that is merged */
     uint32_t segment_rows, chunk_shift, log_entries;
     size_t part_bytes; /* of a part, from which it is in parts.dat */
-    uint64_t hide_items; /* HIDE_ITEMS, less in tests */
+    struct reader_cache *answers; /* open answer files: answers/reader_cache.h */
     char dir[4096];
     char why[1024];
 };
@@ -333,7 +333,7 @@ apply_fn project_delete;
 apply_fn purge_slice;
 apply_fn agent_create, agent_update, agent_delete;
 apply_fn visitor_init, visitor_erase, message_post, message_reply, note_post, conversation_set, lead_put, events_put, rating_put, retain_slice;
-apply_fn sync_put, coupons_put, coupon_stage;
+apply_fn sync_put, coupons_put, coupon_stage, answers_note;
 
 /* ---- report.c ---- */
 
@@ -440,8 +440,9 @@ void idem_purge(struct store_txn *t, uint64_t *left);
 
 /* ---- collection.c ---- */
 
-/* synced_write_back(t): the counters of collections and documents, at the end of the transaction. */
+/* synced_write_back(t), answers_write_back(t): counters and records of synced documents, at the end of the transaction. */
 void synced_write_back(struct store_txn *t);
+void answers_write_back(struct store_txn *t);
 
 /* ---- format.c ---- */
 
@@ -451,5 +452,12 @@ void synced_write_back(struct store_txn *t);
  */
 enum store_status format_look(struct store *s, char *why, size_t why_size);
 enum store_status format_make(struct store *s, char *why, size_t why_size);
+/*
+ * Each store has a random id, which its answer files carry. format_id(s, out): it. format_renew_id(dir): another one, of a store that no
+ * process has open; 0, or LMDB's or the system's code.
+ */
+#define STORE_ID_BYTES 16
+enum store_status format_id(struct store *s, uint8_t out[STORE_ID_BYTES]);
+int format_renew_id(const char *dir);
 
 #endif

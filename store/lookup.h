@@ -1,6 +1,7 @@
 /*
- * Look-ups: which of the documents that bulk sync brought answer a question. A part of store.h, which includes it; what is said there about
- * snapshots, borrowed values and callbacks holds here too.
+ * Look-ups: which of the documents that bulk sync brought answer a question, by the agent's answer
+ * file (answers/). A part of store.h, which includes it; what is said there about snapshots, borrowed
+ * values and callbacks holds here too. The cost of a question is that of a query (core/query.h).
  */
 #ifndef ASSAY_STORE_LOOKUP_H
 #define ASSAY_STORE_LOOKUP_H
@@ -9,20 +10,42 @@
 
 #define STORE_HITS_MAX 8
 
+struct store_question {
+    struct ulid agent;
+    struct str text;       /* UTF-8; its first 2,000 bytes count */
+    struct str language;   /* of the question: a tag such as "de", or empty */
+    unsigned limit;        /* hits at most, up to STORE_HITS_MAX */
+    size_t excerpt_bytes;  /* of each hit's text, at most */
+    store_pause_fn *pause; /* true: stop, with STORE_AGAIN; may be NULL */
+    void *pause_arg;
+};
+
 struct store_hit {
     struct store_synced document;
-    double score;       /* BM25 over title, taxonomy, SKU and text; see text.h */
-    double share;       /* of what the question's words weigh, those that the document has: 0 to 1 */
-    struct str excerpt; /* of its text, the passage that has most of them; may be empty */
+    double score; /* rank among the hits of one question */
+    double share; /* of the question's meaning, what the document has: 0 to 1 */
+    bool answers; /* that is enough of it to answer the question */
+    struct str
+        excerpt; /* the passage of its text that has most of the question's words; may be empty */
+};
+
+struct store_found {
+    const struct store_hit *hits; /* the best first */
+    size_t count;
+    /*
+     * Not 0: the agent's answer file of that generation is missing or damaged, and nothing was found.
+     * A CHANGE_ANSWERS with ANSWERS_NOTE_LOST has it built anew.
+     */
+    uint32_t lost;
 };
 
 /*
- * store_find(s, agent, question, limit, excerpt_bytes, done, arg): the documents of ${agent} that have a word of ${question} (UTF-8; its first
- * 128 different words are looked up), the best first, at most ${limit} (up to STORE_HITS_MAX). Words that every question has ("the",
- * "how", …) are not looked for. STORE_NOT_FOUND: there is none.
+ * store_find(s, question, done, arg): documents of an agent that have words of the question.
+ * STORE_OK also where there is none, or no file yet. What changed within the last moments is found
+ * by what it was before: see store_answers_get.
  */
-typedef void store_hits_fn(void *arg, enum store_status status, const struct store_hit *hits, size_t count);
-void store_find(struct store *s, const struct ulid *agent, struct str question, unsigned limit, size_t excerpt_bytes, store_hits_fn *done,
+typedef void store_found_fn(void *arg, enum store_status status, const struct store_found *found);
+void store_find(struct store *s, const struct store_question *question, store_found_fn *done,
                 void *arg);
 
 /* store_on_sale(s, agent, wp_id): does any of the agent's sites have a product of that number that is there and on sale? */

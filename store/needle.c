@@ -1,50 +1,26 @@
 #include "search.h"
-#include "words.h"
 
-#include <locale.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <wctype.h>
+#include <utf8proc.h>
 
 /*
  * A needle for URLs, which are kept in ASCII: what else it has is looked for as its percent-encoding. A letter matches in each of its cases
  * that UTF-8 writes with as many bytes, so nearly all do; ẞ and ß, İ and i, the sign of Kelvin and k do not.
  */
 
-static pthread_once_t locale_once = PTHREAD_ONCE_INIT;
-static locale_t locale; /* 0: the host has none */
-
-static void locale_make(void)
-{
-    locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-}
-
-static locale_t utf8_locale(void)
-{
-    pthread_once(&locale_once, locale_make);
-    return locale;
-}
-
 static uint32_t upper(uint32_t c)
 {
-    locale_t l = utf8_locale();
-    return l == (locale_t)0 ? c : (uint32_t)towupper_l((wint_t)c, l);
+    return (uint32_t)utf8proc_toupper((utf8proc_int32_t)c);
 }
 
 static uint32_t folded(uint32_t c)
 {
-    locale_t l = utf8_locale();
-    return l == (locale_t)0 ? c : (uint32_t)towlower_l((wint_t)upper(c), l);
+    return (uint32_t)utf8proc_tolower(utf8proc_toupper((utf8proc_int32_t)c));
 }
 
 static size_t utf8_bytes(uint32_t c, uint8_t out[4])
 {
-    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = n; i-- > 1; c >>= 6)
-        out[i] = (uint8_t)(0x80 | (c & 0x3f));
-    out[0] = (uint8_t)(leads[n] | c);
-    return n;
+    return (size_t)utf8proc_encode_char((utf8proc_int32_t)c, out);
 }
 
 /* ---- the forms of a letter ---- */
@@ -132,7 +108,9 @@ bool search_begin_url(struct search *s, struct str needle)
         return false;
     }
     for (; p < end; p += n) {
-        uint32_t c = words_decode(p, end, &n);
+        utf8proc_int32_t c;
+        utf8proc_ssize_t length = utf8proc_iterate(p, end - p, &c);
+        n = length > 0 ? (size_t)length : 1;
         if (*p < 0x80) {
             to[at] = search_fold(*p);
             masks[at] = search_mask(to[at]);
@@ -142,7 +120,7 @@ bool search_begin_url(struct search *s, struct str needle)
             for (int i = 0; i < 3; i++, at++)
                 masks[at] = search_mask(to[at]);
         } else {
-            letter_put(s, c, n, to, masks, at);
+            letter_put(s, (uint32_t)c, n, to, masks, at);
             at += 3 * n;
         }
     }

@@ -19,7 +19,7 @@
 #define DATABASES(X)                                                                                                                       \
     X(DB_RECORD, "record") /* what a request reads: keys by hash, report heads */                                                          \
     X(DB_BASE, "base")     /* small tables */                                                                                              \
-    X(DB_LIST, "list")     /* what lists of reports and look-ups of texts are answered from: see index.h, text.h */                        \
+    X(DB_LIST, "list")     /* what lists of reports are answered from: see index.h */                        \
     X(DB_RESULT, "result") /* the checks of a report */                                                                                    \
     X(DB_WIDGET, "widget") /* all that belongs to agents */
 
@@ -33,7 +33,7 @@ enum db { DATABASES(X) DB_COUNT };
 #define SPACES(X)                                                                                                                          \
     X(SPACE_KEY, DB_RECORD, 'k', "hash → key_record")                                                                                      \
     X(SPACE_REPORT, DB_RECORD, 'r', "id → report_record")                                                                                  \
-    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record, 'r' → rating_record, 'u' → the last ULID given, 'y' → synced_counters, 'p' → the number of parts.dat") \
+    X(SPACE_META, DB_BASE, 'm', "'f' → format_record, 'c' → counters_record, 'r' → rating_record, 'u' → the last ULID given, 'y' → synced_counters, 'i' → the store's random id, 'p' → the number of parts.dat") \
     X(SPACE_WORKSPACE, DB_BASE, 'w', "id → workspace_record")                                                                              \
     X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', "name → id")                                                                                     \
     X(SPACE_KEY_ID, DB_BASE, 'i', "id → hash")                                                                                             \
@@ -49,10 +49,6 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_LOG, DB_LIST, 'l', "workspace, sequence → log_head, entries")                                                                  \
     X(SPACE_MANIFEST, DB_LIST, 'm', "workspace → manifest")                                                                                \
     X(SPACE_PART, DB_LIST, 'p', "workspace, part, piece → what segment.h says, or where: extent.h")                                                            \
-    X(SPACE_TEXT, DB_LIST, 'x', "agent → text_head, text_part_row…: see text.h")                                                           \
-    X(SPACE_TEXT_PART, DB_LIST, 'y', "agent, part → what text.h says, or where: extent.h")                                                                     \
-    X(SPACE_TEXT_DEAD, DB_LIST, 'z', "agent, part → a bit for each dead row")                                                              \
-    X(SPACE_TEXT_ROW, DB_LIST, 'd', "document → text_row_record")                                                                          \
     X(SPACE_RESULT, DB_RESULT, 's', "report, piece (none: the first) → results: result.c")                                                    \
     X(SPACE_AGENT, DB_WIDGET, 'a', "id → agent_record")                                                                                    \
     X(SPACE_VISITOR, DB_WIDGET, 'v', "id → visitor_record")                                                                                \
@@ -72,7 +68,8 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_ITEM, DB_WIDGET, 'I', "collection, wp_id → item_record")                                                                       \
     X(SPACE_DOCUMENT, DB_WIDGET, 'D', "id → document_record")                                                                              \
     X(SPACE_UNSEEN, DB_WIDGET, 'U', "collection → unseen_record: a purge of what was not seen")                                            \
-    X(SPACE_HIDDEN, DB_WIDGET, 'B', "collection, document / 4096 → a bit for each document that is not there: hidden.c")                    \
+    X(SPACE_ANSWERS, DB_WIDGET, 'A', "agent → answers_record: answers_log.h")                                                              \
+    X(SPACE_ANSWERS_LOG, DB_WIDGET, 'F', "agent, sequence (0: its answer file waits for more) → document: answers_log.h")                  \
     X(SPACE_COUPON, DB_WIDGET, 'C', "agent, folded code → coupon_record")                                                                  \
     X(SPACE_STAGED, DB_WIDGET, 'T', "conversation → coupons staged in it: staged.c")                                                         \
     X(SPACE_NOTE, DB_WIDGET, 't', "conversation, id → note_record: note.c")                                                                  \
@@ -297,6 +294,7 @@ struct PACKED kept_record {
 
 struct PACKED synced_counters {
     uint64_t collection, document; /* the last id given */
+    uint64_t unindexed;            /* rows of changes in SPACE_ANSWERS_LOG, of all agents */
 };
 
 struct PACKED collection_record {
@@ -323,9 +321,9 @@ struct PACKED item_record {
     uint8_t hash[16];
 };
 
-/* How far a purge of what was not seen is: the wp_ids from which hiding it, and removing it, go on; UNSEEN_DONE: it is done. */
+/* How far a purge of what was not seen is: the wp_id from which it goes on; UNSEEN_DONE: it is done. */
 struct unseen_record {
-    uint64_t from, hide;
+    uint64_t from;
 };
 #define UNSEEN_DONE UINT64_MAX
 
@@ -334,9 +332,16 @@ struct PACKED document_record {
     char currency[3];
     struct ulid agent;
     uint64_t id, collection, wp_id;
+    uint64_t change; /* number of the change of the agent's documents that gave it its texts: answers_log.h */
     int64_t modified_at, synced_at, price, regular_price, sale_price;
     uint32_t text_n;
     uint16_t title_n, taxonomy_n, url_n, language_n, type_n, image_url_n, sku_n;
+};
+
+struct PACKED answers_record {
+    uint64_t last, indexed;
+    uint32_t generation;
+    uint8_t state; /* enum answers_state */
 };
 
 struct PACKED coupon_record {

@@ -1,6 +1,7 @@
 #include "extent.h"
 #include "found.h"
 #include "names.h"
+#include "answers/reader_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -235,12 +236,12 @@ static struct store *store_new(struct shared_env *shared, const struct store_opt
     s->env = s->shared->env;
     s->maps = atomic_load(&s->shared->maps);
     s->mode = options->mode;
+    s->shared->writes = s->shared->writes || s->mode == STORE_WRITE;
     s->txn.s = s;
     s->dying_snapshot = (size_t)-1;
     s->rates = options->rates;
     s->good = options->good;
     s->decent = options->decent;
-    s->hide_items = HIDE_ITEMS;
     s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;
     s->chunk_shift = options->chunk_shift != 0 ? options->chunk_shift : CHUNK_ROWS_SHIFT;
     s->log_entries = options->log_entries != 0 ? options->log_entries : LOG_ENTRIES;
@@ -284,16 +285,12 @@ enum store_status store_open(const struct store_options *options, struct store *
 enum store_status store_share(struct store *s, struct store **out, char *why, size_t why_size)
 {
     const struct store_options same = {.dir = s->dir,
-                                       .mode = s->mode,
+                                       .mode = STORE_READ,
                                        .segment_rows = s->segment_rows,
                                        .chunk_shift = s->chunk_shift,
                                        .log_entries = s->log_entries,
                                        .part_bytes = (uint32_t)s->part_bytes};
     *out = NULL;
-    if (s->mode != STORE_READ) {
-        snprintf(why, why_size, "a store that is open for writing has one thread");
-        return STORE_INVALID;
-    }
     struct store *other = store_new(s->shared, &same);
     if (other == NULL) {
         snprintf(why, why_size, "out of memory");
@@ -327,6 +324,7 @@ void store_close(struct store *s)
     names_forget(s);
     result_release(s);
     result_forget(s);
+    reader_cache_free(s->answers);
     buf_free(&s->scratch);
     free(s->events);
     free(s->reports);
@@ -399,6 +397,12 @@ static int snapshot_try(struct store *s)
     return rc;
 }
 
+/* The size of the map changes between two write transactions alone, so the writer's thread changes it. */
+static bool is_beside_writer(const struct store *s)
+{
+    return s->shared->writes && s->mode == STORE_READ;
+}
+
 static enum store_status snapshot_begin(struct store *s)
 {
     int rc = snapshot_try(s);
@@ -411,7 +415,7 @@ static enum store_status snapshot_begin(struct store *s)
      * end.
      */
     for (int tries = 0; rc == MDB_MAP_RESIZED && tries < 3; tries++) {
-        rc = s->txn.mdb != NULL ? EBUSY : store_remap(s);
+        rc = s->txn.mdb != NULL || is_beside_writer(s) ? EBUSY : store_remap(s);
         if (rc == 0)
             rc = snapshot_try(s);
     }

@@ -23,7 +23,7 @@
 #ifndef STORE_FORMAT_VERSION
 #define STORE_FORMAT_VERSION 1
 #endif
-#define STORE_LAYOUT 1 /* of the records within an unreleased format: one more with each change */
+#define STORE_LAYOUT 2 /* of the records within an unreleased format: one more with each change */
 
 enum store_status {
     STORE_OK,
@@ -50,13 +50,15 @@ enum store_status {
 const char *store_status_text(enum store_status status);
 
 #include "synced.h"
-#include "lookup.h"
+#include "answers_log.h"
+
 /*
  * store_pause_fn(arg): should the work stop here? Asked between parts of it, each of well under a
  * millisecond where what it reads is in memory.
  */
 typedef bool store_pause_fn(void *arg);
 
+#include "lookup.h"
 #include "widget.h"
 
 enum report_status { REPORT_PENDING, REPORT_DONE, REPORT_FAILED };
@@ -165,7 +167,7 @@ void store_close(struct store *s);
 
 /*
  * store_share(s, out, why, why_size): another reader of the environment of ${s}, for another thread,
- * with a snapshot and caches of its own. ${s} was opened with STORE_READ; else STORE_INVALID. One
+ * with a snapshot and caches of its own, also where ${s} was opened with STORE_WRITE. One
  * thread at a time uses a struct store. Those of one environment may be closed in any order. On
  * failure ${why} is a sentence, as for store_open.
  */
@@ -275,6 +277,7 @@ enum store_event_kind {
     /* no commit's: the writer's greeting. From here on a worker hears of every commit; what came before is in the store by now */
     EVENT_FEED_BEGINS,
     EVENT_PROJECT_DELETED,
+    EVENT_ANSWERS, /* the log of changed documents has more: answers_log.h. For the writer's process */
 };
 struct store_event {
     uint64_t kind; /* enum store_event_kind; travels as it is, so there is no padding */

@@ -1,7 +1,5 @@
 #include "synced_parts.h"
 
-#include "text.h"
-
 /*
  * A batch of a full sync, or items on their own: each row is held against its item, and leaves it as it is, changed or as a tombstone.
  */
@@ -277,7 +275,7 @@ static void batch_apply(struct batch *b, const struct store_change *c, struct st
         synced_mark_set(answer, i, row_apply(b, &row, &b->known[i]));
     if ((c->fields & SYNC_COMPLETE) != 0) {
         answer->id = generation_complete(&b->o, b->generation, b->sync_id);
-        unseen_mark(b->o.t, &b->o.record, answer->id > 0);
+        unseen_mark(b->o.t, &b->o.record);
         txn_event(b->o.t, EVENT_PURGE, c->workspace, 0, 0);
     }
     collection_close(&b->o);
@@ -308,9 +306,7 @@ enum store_status sync_put(struct store_txn *t, const struct store_change *c, st
         status = STORE_FULL;
     if (status != STORE_OK)
         return status;
-    text_share(t, upserts);
     batch_apply(&b, c, answer);
-    text_share(t, 0);
     idem_put_sync(t, c, answer);
     return STORE_OK;
 }

@@ -1,7 +1,5 @@
 #include "synced_parts.h"
 
-#include "text.h"
-
 /*
  * What a complete generation did not see is gone for everybody at once; here it becomes tombstones, some at a time, and tombstones that
  * are old go. And what a deleted agent's shop brought.
@@ -10,7 +8,6 @@
 #define TOMBSTONE_MS ((int64_t)90 * 24 * 60 * 60 * 1000)
 #define LOOKS_A_RECORD 16 /* items that are looked at count as one record that is changed */
 #define STEP 256
-#define STEP_LOOKS 1024 /* where few of them are unseen */
 #define FORGET_STEP 64
 
 /* ---- not seen ---- */
@@ -32,43 +29,9 @@ static bool unseen(const struct collection_record *c, const struct item_record *
     return item->document != 0 && item->generation < c->complete;
 }
 
-/* Some of one collection's unseen documents, from *from on, which becomes where to go on. */
-static void hide_step(struct store_txn *t, const struct collection_record *c, uint64_t *from, uint64_t *looks)
+void unseen_mark(struct store_txn *t, const struct collection_record *c)
 {
-    struct walk w = {0};
-    struct key start;
-    struct item_record item;
-    uint64_t documents[STEP], wp_id = UNSEEN_DONE;
-    size_t count = 0, looked = 0;
-    key_id(&w.prefix, SPACE_ITEM, c->id);
-    item_key(&start, c->id, *from);
-    enum store_status status = t->error != STORE_OK ? t->error : walk_from(t->s, t->mdb, &w, DB_WIDGET, &start);
-    for (; status == STORE_OK && *looks > 0 && looked < STEP_LOOKS && count < STEP; status = walk_next(&w), looked++, --*looks) {
-        if (!schema_read_item(w.v, &item)) {
-            txn_fail(t, 0, "an item's record");
-            break;
-        }
-        documents[count] = item.document;
-        count += unseen(c, &item);
-    }
-    if (status != STORE_OK || !walk_u64(&w, 1, &wp_id))
-        wp_id = UNSEEN_DONE;
-    walk_end(&w);
-    *from = wp_id;
-    hidden_add(t, c->id, documents, count);
-}
-
-static void hide(struct store_txn *t, const struct collection_record *c, uint64_t *from, uint64_t looks)
-{
-    for (bool paused = false; *from != UNSEEN_DONE && looks > 0 && t->error == STORE_OK && !paused; paused = txn_paused(t))
-        hide_step(t, c, from, &looks);
-}
-
-void unseen_mark(struct store_txn *t, const struct collection_record *c, bool any)
-{
-    struct unseen_record r = {.hide = any ? 0 : UNSEEN_DONE};
-    hide(t, c, &r.hide, t->s->hide_items);
-    unseen_put(t, c->id, &r);
+    unseen_put(t, c->id, &(struct unseen_record){.from = 0});
 }
 
 /* Some items to be changed, found before any is. */
@@ -190,7 +153,7 @@ bool over_mark(struct store_txn *t, const struct collection_record *c)
         return false;
     unseen_key(&k, c->id);
     if (txn_get(t, SPACE_UNSEEN, &k, &v) == STORE_NOT_FOUND) /* else they are forgotten at the end of that */
-        unseen_put(t, c->id, &(struct unseen_record){.from = UNSEEN_DONE, .hide = UNSEEN_DONE});
+        unseen_put(t, c->id, &(struct unseen_record){.from = UNSEEN_DONE});
     return true;
 }
 
@@ -238,16 +201,12 @@ static bool forget_generations(struct store_txn *t, const struct collection_reco
     return forget_space(t, SPACE_GENERATION_ID, c, left) && forget_space(t, SPACE_GENERATION, c, left);
 }
 
-/* First it is hidden, then it is removed, then nothing need be hidden any more. True when all is done. */
+/* True when all is done. */
 static bool unseen_step(struct store_txn *t, const struct collection_record *c, struct unseen_record *r, uint64_t *left)
 {
-    if (r->hide != UNSEEN_DONE) {
-        hide(t, c, &r->hide, *left * LOOKS_A_RECORD);
-        txn_spend(t, left);
-    }
-    while (r->hide == UNSEEN_DONE && r->from != UNSEEN_DONE && *left > 0 && t->error == STORE_OK)
+    while (r->from != UNSEEN_DONE && *left > 0 && t->error == STORE_OK)
         remove_step(t, c, &r->from, left);
-    return r->from == UNSEEN_DONE && erase_space(t, SPACE_HIDDEN, c->id, left) && forget_generations(t, c, left);
+    return r->from == UNSEEN_DONE && forget_generations(t, c, left);
 }
 
 static bool unseen_read(MDB_val value, struct unseen_record *out)
@@ -293,7 +252,7 @@ static bool erase_collection(struct store_txn *t, uint64_t collection, uint64_t 
 {
     struct key k;
     if (!erase_space(t, SPACE_ITEM, collection, left) || !erase_space(t, SPACE_GENERATION_ID, collection, left) ||
-        !erase_space(t, SPACE_GENERATION, collection, left) || !erase_space(t, SPACE_HIDDEN, collection, left) || *left == 0)
+        !erase_space(t, SPACE_GENERATION, collection, left) || *left == 0)
         return false;
     unseen_key(&k, collection);
     txn_drop(t, SPACE_UNSEEN, &k);
@@ -308,7 +267,7 @@ bool synced_erase(struct store_txn *t, const struct ulid *agent, uint64_t *left)
     struct key prefix, k;
     MDB_val v;
     uint64_t collection;
-    text_erase(t, agent, left);
+    answers_erase(t, agent);
     if (*left == 0)
         return false;
     key_of(&prefix, SPACE_COLLECTION_NAME, agent);

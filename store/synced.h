@@ -45,6 +45,7 @@ struct store_synced {
     uint64_t id;         /* of the document */
     uint64_t collection; /* id */
     uint64_t wp_id;
+    uint64_t change; /* number of the change that gave it its texts: answers_log.h */
     struct ulid agent;
     enum synced_kind kind; /* SYNCED_POST or SYNCED_PRODUCT */
     int64_t modified_at;   /* by the shop's clock, ms; 0: not told */

@@ -26,9 +26,8 @@ void synced_mark_set(struct store_answer *answer, size_t row, enum synced_mark m
 /* ---- document.c ---- */
 
 bool schema_read_document(MDB_val value, struct store_synced *out);
-struct text_doc;
-/* document_texts(d): what the full-text index has of it. document_read(s, txn, id, out): one that is there, borrowed. */
-struct text_doc document_texts(const struct store_synced *d);
+/* document_get(s, txn, id, out): a document's record, borrowed. document_read: STORE_NOT_FOUND also where its item is not there. */
+enum store_status document_get(struct store *s, MDB_txn *txn, uint64_t id, struct store_synced *out);
 enum store_status document_read(struct store *s, MDB_txn *txn, uint64_t id, struct store_synced *out);
 /* document_add(t, …): a new document out of ${row}; its id, 0 after an error. document_replace: another content for the one of that id. */
 uint64_t document_add(struct store_txn *t, const struct collection_record *c, const struct sync_row *row);
@@ -88,7 +87,8 @@ void generation_count(struct open_collection *o, const uint64_t *from, const uin
 /* generation_complete(o, number, sync_id): what was seen before it is there no more; how many items that were. */
 uint64_t generation_complete(struct open_collection *o, uint64_t number, struct str sync_id);
 
-/* synced_next_document(t): the next id of a document; 0 after an error. */
+/* synced_counters(t): the counters, to be changed; NULL after an error. synced_next_document(t): the next id; 0 after an error. */
+struct synced_counters *synced_counters(struct store_txn *t);
 uint64_t synced_next_document(struct store_txn *t);
 
 /* ---- sync.c ---- */
@@ -107,10 +107,9 @@ enum store_status agent_of_workspace(struct store_txn *t, const struct store_cha
 /* ---- sync_purge.c ---- */
 
 /*
- * unseen_mark(t, c, any): what its last complete generation did not see is to be purged; ${any}: is there anything? It is hidden from
- * look-ups (hidden.c) at once, of a large collection bit by bit before it is purged.
+ * unseen_mark(t, c): what its last complete generation did not see is to be purged.
  */
-void unseen_mark(struct store_txn *t, const struct collection_record *c, bool any);
+void unseen_mark(struct store_txn *t, const struct collection_record *c);
 /* over_mark(t, c): a generation was begun: where many are long over, they are to be forgotten; true then. */
 bool over_mark(struct store_txn *t, const struct collection_record *c);
 bool unseen_well_formed(MDB_val value);
@@ -119,28 +118,22 @@ void unseen_slice(struct store_txn *t, uint64_t *left);
 /* synced_erase(t, agent, left): all of an agent's, at most *left records; true when nothing is left of it. */
 bool synced_erase(struct store_txn *t, const struct ulid *agent, uint64_t *left);
 
-/* ---- hidden.c: documents that are known not to be there, until they are purged ---- */
+/* ---- answers_log.c ---- */
 
-#define HIDDEN_BYTES 512
-
-/* hidden_add(t, collection, documents, count): none of them is there any more; quickest where their ids are in order. */
-void hidden_add(struct store_txn *t, uint64_t collection, const uint64_t *documents, size_t count);
-bool hidden_well_formed(MDB_val value);
-
-/* Of an agent, within a snapshot. */
-struct hidden_block {
-    uint64_t block;
-    const uint8_t *bits;
-};
-struct hidden {
-    bool open;
-    struct buf blocks; /* of hidden_block, by number */
-    size_t count, last;
-};
-/* hidden_open(s, txn, agent, out): to be closed in any case. hidden_has(h, document): true: it is not there; false: it may be. */
-enum store_status hidden_open(struct store *s, MDB_txn *txn, const struct ulid *agent, struct hidden *out);
-bool hidden_has(struct hidden *h, uint64_t document);
-void hidden_close(struct hidden *h);
+bool schema_read_answers(MDB_val value, struct store_answers *out);
+/* answers_read(s, txn, agent, out): STORE_NOT_FOUND: the agent never had documents. */
+enum store_status answers_read(struct store *s, MDB_txn *txn, const struct ulid *agent, struct store_answers *out);
+/* answers_row_number(w, out): the number of the row of the log that the walk stands on; false when it is malformed. */
+bool answers_row_number(const struct walk *w, uint64_t *out);
+/*
+ * answers_log(t, agent, document, before): the texts of ${document} are written or deleted; the number of that change, 0 after an error.
+ * ${before}: the document's number before, 0: it is new.
+ */
+uint64_t answers_log(struct store_txn *t, const struct ulid *agent, uint64_t document, uint64_t before);
+/* answers_rebuild(t, agent): the answer file, if there is one, is to be built anew: the next generation. */
+void answers_rebuild(struct store_txn *t, const struct ulid *agent);
+/* answers_erase(t, agent): of an agent that is deleted: the follower deletes the file, the rows and the record. */
+void answers_erase(struct store_txn *t, const struct ulid *agent);
 
 /* ---- staged.c, coupon.c ---- */
 

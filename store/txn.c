@@ -1,6 +1,5 @@
 #include "extent.h"
 #include "tend.h"
-#include "text.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -41,6 +40,7 @@ static apply_fn *const kinds[CHANGE_KINDS] = {
     [CHANGE_SYNC] = sync_put,
     [CHANGE_COUPONS] = coupons_put,
     [CHANGE_COUPON_STAGE] = coupon_stage,
+    [CHANGE_ANSWERS] = answers_note,
 };
 
 void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms, struct store_answer *answer)
@@ -56,8 +56,8 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
         return;
     }
     t->background = change->kind == CHANGE_PURGE || change->kind == CHANGE_RETAIN;
-    t->awaited = t->awaited || !t->background;
-    t->unawaited = t->unawaited || t->background;
+    t->awaited = t->awaited || !(t->background || change->kind == CHANGE_ANSWERS);
+    t->unawaited = t->unawaited || t->background || change->kind == CHANGE_ANSWERS;
     enum store_status status = kinds[change->kind](t, change, answer);
     answer->status = t->error != STORE_OK ? t->error : status;
 }
@@ -263,6 +263,7 @@ static void write_back(struct store_txn *t)
 {
     cache_write(t);
     ulid_write_back(t);
+    answers_write_back(t);
     synced_write_back(t);
     if (!t->counters_dirty)
         return;
@@ -278,7 +279,6 @@ void txn_free(struct store_txn *t)
     for (size_t i = 0; i < t->batch_cap; i++)
         buf_free(&t->batches[i].bytes);
     free(t->batches);
-    text_free(t);
     buf_free(&t->packed);
     buf_free(&t->copy);
 }
@@ -393,6 +393,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     t->full = -1;
     t->counters_dirty = t->installed = t->upkept = t->ulid_known = t->ulid_dirty = false;
     t->synced_known = t->synced_dirty = false;
+    t->answers.known = t->answers.dirty = false;
     t->awaited = t->unawaited = false;
     t->pause = NULL;
     s->event_count = 0;
@@ -422,7 +423,6 @@ void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg)
 static void undo_index(struct store_txn *t, size_t txn)
 {
     t->batch_count = 0;
-    text_undo(t);
     t->s->rated = false; /* looked up again */
     if (t->upkept)
         txn_upkeep_fails(t);
@@ -470,7 +470,6 @@ static int commit(struct store_txn *t)
 enum store_status store_commit(struct store_txn *t)
 {
     index_write(t);
-    text_write(t);
     write_back(t);
     if (t->error != STORE_OK) {
         store_abort(t);

@@ -66,6 +66,8 @@ static inline struct str taken(const char **at, size_t n)
 bool schema_read_agent(MDB_val value, struct store_agent *out);
 /* agent_read(s, txn, id, out): a living one, of a living workspace; borrowed. */
 enum store_status agent_read(struct store *s, MDB_txn *txn, const struct ulid *id, struct store_agent *out);
+/* agent_language(a): the tag of its default language, borrowed from ${a}; empty: none. */
+struct str agent_language(const struct store_agent *a);
 
 /* ---- visitor.c ---- */
 

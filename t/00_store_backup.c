@@ -104,18 +104,32 @@ static void move(const char *from, const char *name, const char *to, const char 
     ck_assert_int_eq(rename(old, new), 0);
 }
 
-static void note_hits(void *arg, enum store_status status, const struct store_hit *hits, size_t count)
+static void count_document(void *arg, enum store_status status, const struct store_synced *document)
 {
-    (void)hits;
-    ck_status(status, STORE_OK);
-    *(size_t *)arg = count;
+    size_t *count = arg;
+    ck_status(status, document != NULL ? STORE_OK : STORE_NOT_FOUND);
+    *count += document != NULL;
 }
 
-/* Every report, all with one score; in order, found by their letters; and the document by its words. The score. */
+static void note_found(void *arg, enum store_status status, const struct store_found *found)
+{
+    ck_status(status, STORE_OK);
+    *(struct store_found *)arg = *found;
+}
+
+static struct store_found find_document(void)
+{
+    struct store_found found;
+    const struct store_question q = {.agent = agent, .text = STR("w17 w599"), .limit = 4, .excerpt_bytes = 80};
+    store_find(k.s, &q, note_found, &found);
+    store_read_end(k.s);
+    return found;
+}
+
+/* Every report, all with one score; in order, found by their letters; and the document. The score. */
 static int expect_whole(struct store *s)
 {
     struct store_list_query q = {.workspace = w, .sort = REPORT_BY_URL, .ascending = true, .page = 1, .per_page = REPORTS};
-    size_t hits = 0;
     struct kit_list l = kit_reports(s, &q);
     ck_status(l.status, STORE_OK);
     ck_assert_uint_eq(l.total, REPORTS);
@@ -127,8 +141,9 @@ static int expect_whole(struct store *s)
     }
     q.search = STR("AGE/39");
     ck_assert_uint_eq(kit_reports(s, &q).total, 11);
-    store_find(s, &agent, STR("w17 w599"), 4, 80, note_hits, &hits);
-    ck_assert_uint_eq(hits, 1);
+    size_t documents = 0;
+    store_synced_each(s, &agent, SYNCED_POST, count_document, &documents);
+    ck_assert_uint_eq(documents, 1);
     store_read_end(s);
     kit_check_clean(s);
     return score;
@@ -416,6 +431,22 @@ START_TEST(data_mdb_of_a_stopped_store_is_no_backup_without_its_parts)
 }
 END_TEST
 
+START_TEST(answer_files_are_no_part_of_a_backup_and_are_built_anew)
+{
+    kit_follow(&k, 1000);
+    ck_assert_uint_eq(find_document().count, 1);
+    back_up_and_go_on();
+    ck_assert(!there(copy, "answers"));
+    restore();
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    ck_assert_uint_eq(find_document().count, 0); /* the file that is there is the other store's */
+    ck_assert_uint_eq(find_document().lost, 1);
+    kit_follow(&k, 1000);
+    ck_assert_uint_eq(find_document().count, 1);
+    expect_whole(k.s);
+}
+END_TEST
+
 START_TEST(nor_is_that_of_one_that_has_none_yet)
 {
     struct kit fresh = {0};
@@ -448,6 +479,7 @@ int main(void)
     tcase_add_test(tc, a_second_restore_keeps_what_the_first_one_put_in_place);
     tcase_add_test(tc, what_a_killed_restore_left_goes_with_the_next);
     tcase_add_test(tc, data_mdb_of_a_stopped_store_is_no_backup_without_its_parts);
+    tcase_add_test(tc, answer_files_are_no_part_of_a_backup_and_are_built_anew);
     tcase_add_test(tc, nor_is_that_of_one_that_has_none_yet);
     suite_add_tcase(suite, tc);
     return kit_run(suite);

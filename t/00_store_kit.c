@@ -1,5 +1,7 @@
 #include "t/00_store_kit.h"
 
+#include "store/answers/follower.h"
+
 #include <ftw.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -123,6 +125,36 @@ struct store_answer kit_apply(struct kit *k, const struct store_change *c)
 enum store_status kit_status(struct kit *k, const struct store_change *c)
 {
     return kit_apply(k, c).status;
+}
+
+static enum store_status note_answers(void *arg, const struct store_change *change)
+{
+    return kit_apply(arg, change).status;
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+unsigned kit_follow(struct kit *k, unsigned most)
+{
+    char why[512] = "";
+    struct store *reader;
+    unsigned steps = 0;
+    enum follower_result result = FOLLOWER_MORE;
+    ck_assert_msg(store_share(k->s, &reader, why, sizeof(why)) == STORE_OK, "%s", why);
+    struct follower *f = follower_new(reader, note_answers, never, k);
+    ck_assert_ptr_nonnull(f);
+    while (steps < most && result == FOLLOWER_MORE) {
+        result = follower_step(f);
+        ck_assert_msg(result != FOLLOWER_FAILED, "%s", follower_why(f));
+        steps += result == FOLLOWER_MORE;
+    }
+    follower_free(f);
+    store_close(reader);
+    return steps;
 }
 
 uint64_t kit_workspace(struct kit *k, const char *name)

@@ -79,6 +79,9 @@ bool kit_stop(void *stop);
 /* Purge until nothing is left, ${limit} a slice; how many slices. */
 unsigned kit_purge(struct kit *k, uint64_t limit);
 
+/* Step a new follower of answer files up to ${most} times, until it is idle; how many steps. */
+unsigned kit_follow(struct kit *k, unsigned most);
+
 /* store_check must find nothing wrong. */
 void kit_check_clean(struct store *s);
 /* how many problems store_check finds; the last one's sentence is kept in kit_problem */

@@ -9,10 +9,21 @@
 static struct server *server;
 static char *agent, *other_agent, *token, *foreign_token;
 
+static bool is_indexed(void *arg)
+{
+    struct response *r = http(server, .method = "GET", .path = "/v1/wp/status", .key = token);
+    (void)arg;
+    expect_status(r, 200);
+    return bool_at(r, "data.indexed");
+}
+
+/* Until the chat answers from it. */
 static struct response *sync_to(const char *of, const char *path, const char *members)
 {
-    return http(server, .method = "POST", .path = text("/v1/wp/%s", path), .key = token, .headers = {JSON},
-                .body = text("{\"agent_id\":\"%s\"," ENVELOPE ",%s}", of, members));
+    struct response *r = http(server, .method = "POST", .path = text("/v1/wp/%s", path), .key = token, .headers = {JSON},
+                              .body = text("{\"agent_id\":\"%s\"," ENVELOPE ",%s}", of, members));
+    ck_assert(wait_until(is_indexed, NULL, 10000));
+    return r;
 }
 
 static void post_sync(unsigned wp_id, const char *title, const char *html)
@@ -103,7 +114,7 @@ START_TEST(what_fits_nothing_is_said_so)
 }
 END_TEST
 
-START_TEST(an_answer_follows_each_sync_at_once)
+START_TEST(an_answer_follows_each_sync)
 {
     struct visitor v = visitor_of(agent);
     post_sync(4, "Opening hours", "<p>The showroom opens at nine.</p>");
@@ -339,7 +350,7 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_question_is_answered_by_the_passage_that_fits_and_says_where_it_stands);
     tcase_add_test(tcase, what_fits_nothing_is_said_so);
-    tcase_add_test(tcase, an_answer_follows_each_sync_at_once);
+    tcase_add_test(tcase, an_answer_follows_each_sync);
     tcase_add_test(tcase, a_product_is_told_with_its_price);
     tcase_add_loop_test(tcase, a_product_is_told_with_its_availability_and_sale, 0, COUNT(offers));
     tcase_add_test(

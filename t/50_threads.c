@@ -1,6 +1,7 @@
 /*
- * All threads of one worker under load at once: lists, searches, reads, and batches of a shop that
- * the loop and the reader thread take. Answers to reads are the same as those of a quiet server.
+ * All threads of one worker and of the writer under load at once: lists, searches, reads, visitors'
+ * questions, and batches of a shop that the loop, the reader thread and the indexer take. Answers to
+ * reads are the same as those of a quiet server.
  * ThreadSanitizer sees what is shared; ASSAY_LOAD_S says for how many seconds, 3 without it.
  */
 #include "sync_kit.h"
@@ -17,7 +18,9 @@ static atomic_bool load_ends;
 /* One caller: its request, again and again on one connection. */
 struct caller {
     const char *path;
-    const char *body;     /* of a batch; NULL: a GET with the API key */
+    const char *body;  /* of a POST; NULL: a GET with the API key */
+    const char *other; /* the body of every second POST; NULL: the same */
+    const char *credential;
     const char *expected; /* the body of the answer; NULL: any */
     pthread_t thread;
     unsigned done;
@@ -26,13 +29,14 @@ struct caller {
 
 static void ask(struct raw *raw, const struct caller *c)
 {
+    const char *body = c->other != NULL && c->done % 2 == 1 ? c->other : c->body;
     if (c->body == NULL)
         raw_get(raw, key, c->path);
     else
         raw_text(raw,
                  "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
                  "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-                 c->path, token, strlen(c->body), c->body);
+                 c->path, c->credential, strlen(body), body);
 }
 
 static void judge(struct caller *c, const struct response *r)
@@ -71,16 +75,29 @@ static const char *coupons(const char *zone, unsigned count, unsigned products)
                     text("[%s]", items));
 }
 
-static const char *products(void)
+/* Documents whose texts change with every second batch, so that there is something to index. */
+static const char *products(const char *of, const char *word)
 {
-    return envelope(agent_new(), "", "products", many(100));
+    char *items = text("%s", "");
+    for (unsigned i = 1; i <= 100; i++)
+        items = text("%s%s%s", items, i == 1 ? "" : ",", product(i, text("%s %u", word, i), ""));
+    return envelope(of, "", "products", text("[%s]", items));
+}
+
+static const char *visitor_of(const char *of)
+{
+    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
+                              .headers = {"Content-Type: application/json"},
+                              .body = text("{\"agent_id\":\"%s\"}", of));
+    expect_status(r, 200);
+    return str_at(r, "data.jwt");
 }
 
 static const char *const reads[] = {
     "/api/v1/reports?per_page=50&sort_by=score", "/api/v1/reports?search=a&sort_by=url&per_page=25",
     "/api/v1/reports?search=%C3%A9&per_page=10", "/api/v1/reports?search=%C3%9F&per_page=10&page=2",
     "/api/v1/projects?search=1&per_page=10",     "/api/v1/reports?include=results&per_page=10",
-    "/api/v1/conversations?search=nothing",      "/api/v1/reports/1",
+    "/api/v1/conversations?search=xylophone",    "/api/v1/reports/1",
 };
 
 static unsigned load_seconds(void)
@@ -91,7 +108,7 @@ static unsigned load_seconds(void)
 
 START_TEST(all_threads_of_a_worker_at_once_answer_as_a_quiet_one)
 {
-    enum { READS = COUNT(reads), ALL = READS + 4 };
+    enum { READS = COUNT(reads), POSTS = 5, ALL = READS + POSTS };
     static const char *const pages[] = {"/good", "/decent", "/bad"};
     struct caller callers[ALL] = {{0}};
     int64_t ids[REPORTS];
@@ -104,13 +121,28 @@ START_TEST(all_threads_of_a_worker_at_once_answer_as_a_quiet_one)
         callers[i].path = reads[i];
         callers[i].expected = http(server, .path = reads[i], .key = key)->body;
     }
-    const char *const batches[] = {coupons("Asia/Tokyo", COUPONS, PRODUCTS_OF_A_COUPON),
-                                   coupons("America/New_York", 3, 1),
-                                   coupons("Europe/Berlin", 1, 1), products()};
-    for (size_t i = READS; i < ALL; i++) {
-        callers[i].path = i + 1 < ALL ? "/v1/wp/coupons/sync" : "/v1/wp/products/sync";
-        callers[i].body = batches[i - READS];
-    }
+    const char *shop = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop",
+                                "--origin", "*", NULL);
+    const struct caller posts[POSTS] = {
+        {.path = "/v1/wp/coupons/sync",
+         .body = coupons("Asia/Tokyo", COUPONS, PRODUCTS_OF_A_COUPON),
+         .credential = token},
+        {.path = "/v1/wp/coupons/sync",
+         .body = coupons("America/New_York", 3, 1),
+         .credential = token},
+        {.path = "/v1/wp/coupons/sync",
+         .body = coupons("Europe/Berlin", 1, 1),
+         .credential = token},
+        {.path = "/v1/wp/products/sync",
+         .body = products(shop, "kettle"),
+         .other = products(shop, "teapot"),
+         .credential = token},
+        {.path = "/api/v1/widget/messages",
+         .body = "{\"message\":\"Have you got kettle 77?\"}",
+         .other = "{\"message\":\"the teapot 42\"}",
+         .credential = visitor_of(shop)},
+    };
+    memcpy(&callers[READS], posts, sizeof(posts));
     for (size_t i = 0; i < ALL; i++)
         ck_assert_int_eq(pthread_create(&callers[i].thread, NULL, call_on, &callers[i]), 0);
     sleep(load_seconds());
@@ -128,7 +160,12 @@ static void setup(void)
 {
     origin = origin_usual();
     server = server_new(&(struct server_options){
-        .workers = 1, .origin = origin, .yaml = SYNC_MANY "query_threads: 4\n"});
+        .workers = 1,
+        .origin = origin,
+        .yaml = "limits: { limiters: {"
+                " bulk-sync: { windows: [ { limit: 100000, seconds: 60, key: token } ] },"
+                " widget-session: { windows: [ { limit: 8000000, seconds: 60, key: jwt } ] } } }\n"
+                "query_threads: 4\n"});
     server_start(server);
     sync_make();
     key =

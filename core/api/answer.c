@@ -3,28 +3,30 @@
 #include "agent.h"
 #include "api.h"
 #include "phrases.h"
+#include "../query.h"
 #include "../http/json_out.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct finding {
-    struct request *r;
-    struct answer *answer;
-    struct str language;
+    struct query query;
+    answer_done_fn *done;
+    struct ulid agent;
     enum store_status status;
-};
-
-/* The agent's language, as take_agent notes it. */
-struct asked {
-    char language[36];
-    enum store_status status;
+    uint32_t lost; /* generation of an answer file that is missing or damaged; 0: none is */
+    bool found;
+    struct buf content, citations;
+    struct str question, language;
+    char text[]; /* copies of what the query reads */
 };
 
 static void put_citation(struct buf *out, const struct store_hit *hit)
 {
-    buf_printf(out, "{\"type\":\"%s\",\"wp_id\":%" PRIu64 ",\"title\":", hit->document.kind == SYNCED_PRODUCT ? "product" : "post",
-               hit->document.wp_id);
+    buf_printf(out, "{\"type\":\"%s\",\"wp_id\":%" PRIu64 ",\"title\":",
+               hit->document.kind == SYNCED_PRODUCT ? "product" : "post", hit->document.wp_id);
     json_string(out, hit->document.title);
     buf_adds(out, ",\"url\":");
     json_string(out, hit->document.url);
@@ -41,7 +43,7 @@ static void put_citations(struct buf *out, const struct store_hit *hits, size_t 
 {
     buf_adds(out, "[");
     for (size_t i = 0; i < count; i++) {
-        if (hits[i].share < ANSWER_SHARE || hits[i].score * 2 < hits[0].score)
+        if (!hits[i].answers || hits[i].score * 2 < hits[0].score)
             continue;
         buf_adds(out, i == 0 ? "" : ",");
         put_citation(out, &hits[i]);
@@ -106,53 +108,141 @@ static void put_content(struct buf *out, const struct store_hit *hit, struct str
     buf_str(out, hit->excerpt);
 }
 
-static void take_hits(void *arg, enum store_status status, const struct store_hit *hits, size_t count)
+/* ---- in the thread ---- */
+
+static void take_hits(void *arg, enum store_status status, const struct store_found *found)
 {
     struct finding *f = arg;
-    struct buf content = {0}, citations = {0};
-    f->status = status == STORE_NOT_FOUND ? STORE_OK : status;
-    if (status != STORE_OK || hits[0].share < ANSWER_SHARE)
+    f->status = status;
+    if (status != STORE_OK)
         return;
-    put_content(&content, &hits[0], f->language);
-    put_citations(&citations, hits, count);
-    if (buf_ok(&content) && buf_ok(&citations))
-        *f->answer = (struct answer){.content = api_copy(f->r, buf_view(&content)), .citations = api_copy(f->r, buf_view(&citations))};
-    else
+    f->lost = found->lost;
+    f->found = found->count > 0 && found->hits[0].answers;
+    if (!f->found)
+        return;
+    put_content(&f->content, &found->hits[0], f->language);
+    put_citations(&f->citations, found->hits, found->count);
+    if (!buf_ok(&f->content) || !buf_ok(&f->citations))
         f->status = STORE_BUSY;
-    buf_free(&content);
-    buf_free(&citations);
 }
+
+static bool run(struct query *q, struct store *s)
+{
+    struct finding *f = (struct finding *)q;
+    const struct store_question question = {.agent = f->agent,
+                                            .text = f->question,
+                                            .language = f->language,
+                                            .limit = ANSWER_CITATIONS,
+                                            .excerpt_bytes = ANSWER_BYTES,
+                                            .pause = query_pause,
+                                            .pause_arg = q};
+    buf_reset(&f->content);
+    buf_reset(&f->citations);
+    store_find(s, &question, take_hits, f);
+    return f->status != STORE_AGAIN;
+}
+
+/* ---- on the loop ---- */
+
+static struct answer nothing_found(struct str language)
+{
+    return (struct answer){.content = phrase_of(language, PHRASE_NOTHING),
+                           .citations = STR("[]"),
+                           .low_confidence = true};
+}
+
+static void reply(struct request *r, struct finding *f)
+{
+    if (!f->query.done) {
+        query_late(r);
+        return;
+    }
+    if (f->status != STORE_OK) {
+        reply_store_error(r, f->status);
+        return;
+    }
+    struct answer answer = {.content = buf_view(&f->content), .citations = buf_view(&f->citations)};
+    if (!f->found)
+        answer = nothing_found(f->language);
+    f->done(r, &answer);
+}
+
+static void have_file_built(struct request *r, const struct finding *f)
+{
+    const struct store_change change = {.kind = CHANGE_ANSWERS,
+                                        .fields = ANSWERS_NOTE_LOST,
+                                        .agent = f->agent,
+                                        .attempt = f->lost,
+                                        .code = ANSWERS_FORMAT};
+    link_send(r->worker->link, &change);
+}
+
+static void over(struct query *q, struct request *r)
+{
+    struct finding *f = (struct finding *)q;
+    if (r != NULL && f->lost != 0)
+        have_file_built(r, f);
+    if (r != NULL)
+        reply(r, f);
+    buf_free(&f->content);
+    buf_free(&f->citations);
+    free(f);
+}
+
+/* The agent's language and workspace. */
+struct asked {
+    enum store_status status;
+    uint64_t workspace;
+    char language[36];
+};
 
 /* The setting is a JSON string: "de". */
 static void take_agent(void *arg, enum store_status status, const struct store_agent *agent)
 {
     struct asked *a = arg;
     a->status = status;
-    a->language[0] = '\0';
     if (status != STORE_OK)
         return;
+    a->workspace = agent->workspace;
     struct str value = agent_setting(agent, STR("language_default"));
     if (value.n > 2 && value.n <= sizeof(a->language) + 1)
         snprintf(a->language, sizeof(a->language), "%.*s", (int)value.n - 2, value.p + 1);
 }
 
-enum store_status answer_find(struct request *r, const struct ulid *agent, struct str question, struct answer *out)
+static void find(struct request *r, const struct ulid *agent, const struct asked *asked,
+                 struct str question, answer_done_fn *done)
+{
+    const struct str language = str_of(asked->language);
+    struct finding *f = malloc(sizeof(*f) + question.n + language.n);
+    if (f == NULL) {
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return;
+    }
+    *f = (struct finding){.query = {.workspace = asked->workspace, .run = run, .over = over},
+                          .done = done,
+                          .agent = *agent,
+                          .question = {f->text, question.n},
+                          .language = {f->text + question.n, language.n}};
+    memcpy(f->text, question.p, question.n);
+    memcpy(f->text + question.n, language.p, language.n);
+    request_query(r, &f->query);
+}
+
+void answer_find(struct request *r, const struct ulid *agent, struct str question,
+                 answer_done_fn *done)
 {
     struct asked asked = {.status = STORE_OK};
-    struct str reply;
+    struct answer answer = {.citations = STR("[]")};
     store_agent_get(r->store, agent, take_agent, &asked);
-    /* STORE_NOT_FOUND: the agent has just been deleted, and the change is refused. */
-    if (asked.status != STORE_OK && asked.status != STORE_NOT_FOUND)
-        return asked.status;
     const struct str language = str_of(asked.language);
-    struct finding f = {.r = r, .answer = out, .language = language};
-    if (phrase_small_talk(language, question, &reply)) {
-        *out = (struct answer){.content = reply, .citations = STR("[]")};
-        return STORE_OK;
+    if (asked.status != STORE_OK && asked.status != STORE_NOT_FOUND) {
+        reply_store_error(r, asked.status);
+    } else if (phrase_small_talk(language, question, &answer.content)) {
+        done(r, &answer);
+    } else if (asked.status == STORE_NOT_FOUND) { /* just deleted: the change is refused */
+        answer = nothing_found(language);
+        done(r, &answer);
+    } else {
+        find(r, agent, &asked, question, done);
     }
-    *out = (struct answer){.content = phrase_of(language, PHRASE_NOTHING),
-                           .citations = STR("[]"),
-                           .low_confidence = true};
-    store_find(r->store, agent, question, ANSWER_CITATIONS, ANSWER_BYTES, take_hits, &f);
-    return f.status;
 }

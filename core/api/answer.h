@@ -9,11 +9,6 @@
 
 #include "../http/request.h"
 
-/*
- * A document fits where it has at least this share of what the question's words weigh (rare words
- * weigh most, words nobody uses as much as the rarest); less is a word in common, not an answer.
- */
-#define ANSWER_SHARE 0.34
 #define ANSWER_CITATIONS 3 /* at most; but for the first, those that score half of it or more */
 #define ANSWER_BYTES 600   /* of a passage */
 
@@ -24,10 +19,12 @@ struct answer {
 };
 
 /*
- * answer_find(r, agent, question, out): the best answer for ${question}, in the request's memory,
- * or static. STORE_OK, also where nothing fits; else it could not be looked up.
+ * answer_find(r, agent, question, done): ${r} waits for a query thread that looks for the best answer
+ * to ${question}; then ${done} is called, with an answer that is borrowed until it returns. Where the
+ * look-up fails, the request is replied to, and ${done} is not called.
  */
-enum store_status answer_find(struct request *r, const struct ulid *agent, struct str question,
-                              struct answer *out);
+typedef void answer_done_fn(struct request *r, const struct answer *answer);
+void answer_find(struct request *r, const struct ulid *agent, struct str question,
+                 answer_done_fn *done);
 
 #endif

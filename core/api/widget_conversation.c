@@ -111,9 +111,17 @@ static struct str sent_text(const struct value *v)
     return v->sent ? v->text : (struct str){NULL, 0};
 }
 
+static void answer_found(struct request *r, const struct answer *answer)
+{
+    struct store_change *change = r->state;
+    change->answer = answer->content;
+    change->citations = answer->citations;
+    change->fields = answer->low_confidence ? MESSAGE_LOW_CONFIDENCE : 0;
+    request_change(r, change, posted);
+}
+
 void widget_message(struct request *r)
 {
-    struct answer found;
     if (!r->values[MESSAGE_TEXT].sent) {
         reply_invalid(r, "message", "is required: 1 to 4000 characters");
         return;
@@ -124,17 +132,8 @@ void widget_message(struct request *r)
     change->data = sent_text(&r->values[MESSAGE_PAGE_CONTEXT]);
     change->client_id = sent_text(&r->values[MESSAGE_CLIENT_ID]);
     change->code = 200;
-    if (!request_idempotency(r, change))
-        return;
-    enum store_status status = answer_find(r, &change->agent, change->text, &found);
-    if (status != STORE_OK) {
-        reply_store_error(r, status);
-        return;
-    }
-    change->answer = found.content;
-    change->citations = found.citations;
-    change->fields = found.low_confidence ? MESSAGE_LOW_CONFIDENCE : 0;
-    request_change(r, change, posted);
+    if (request_idempotency(r, change))
+        answer_find(r, &change->agent, change->text, answer_found);
 }
 
 /* ---- a look ---- */

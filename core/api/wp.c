@@ -118,7 +118,7 @@ static const char *const kind_names[SYNCED_KINDS] = {[SYNCED_POST] = "posts", [S
 struct overview {
     struct request *r;
     struct ulid only; /* none: all agents of the workspace */
-    bool found;
+    bool found, unindexed;
     enum store_status status;
     struct buf collections, last_id[SYNCED_KINDS]; /* last_id: the sync_id of what was complete last */
     uint64_t counts[SYNCED_KINDS];
@@ -164,6 +164,16 @@ static void add_collection(void *arg, enum store_status status, const struct sto
     buf_adds(&o->collections, "}");
 }
 
+static void look_at_answers(struct overview *o, const struct ulid *agent)
+{
+    struct store_answers a;
+    enum store_status status = store_answers_get(o->r->store, agent, &a);
+    if (status == STORE_OK)
+        o->unindexed = o->unindexed || a.state != ANSWERS_BUILT || a.indexed != a.last;
+    else if (status != STORE_NOT_FOUND)
+        o->status = status;
+}
+
 static void look_at_agent(void *arg, enum store_status status, const struct store_agent *agent)
 {
     struct overview *o = arg;
@@ -177,6 +187,7 @@ static void look_at_agent(void *arg, enum store_status status, const struct stor
     o->found = true;
     struct ulid id = agent->id;
     store_collection_each(o->r->store, &id, add_collection, o);
+    look_at_answers(o, &id);
 }
 
 static void overview_build(struct buf *out, const struct overview *o)
@@ -186,7 +197,7 @@ static void overview_build(struct buf *out, const struct overview *o)
         add_last(out, buf_view(&o->last_id[kind]), o->completed_at[kind]);
         buf_adds(out, "}");
     }
-    buf_adds(out, ",\"collections\":[");
+    buf_printf(out, ",\"indexed\":%s,\"collections\":[", o->unindexed ? "false" : "true");
     buf_str(out, buf_view(&o->collections));
     buf_adds(out, "]}");
     if (!buf_ok(&o->collections))

@@ -1,0 +1,271 @@
+#include "file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define LOCK_TIMEOUT_MS 5000
+
+static enum store_status status_of(int rc)
+{
+    switch (rc & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+        return STORE_OK;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_ERROR: /* our SQL is fixed, so the schema is not ours */
+        return STORE_CORRUPT;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_NOMEM:
+    case SQLITE_INTERRUPT:
+        return STORE_BUSY;
+    case SQLITE_FULL:
+        return STORE_FULL;
+    case SQLITE_TOOBIG:
+        return STORE_INVALID;
+    default:
+        return STORE_IO;
+    }
+}
+
+enum store_status file_status(struct file *f, int rc)
+{
+    enum store_status status = status_of(rc);
+    if (rc == SQLITE_IOERR_SHORT_READ)
+        status = STORE_CORRUPT;
+    if (status != STORE_OK)
+        snprintf(f->why, sizeof(f->why), "SQLite error %d: %s", rc, sqlite3_errmsg(f->db));
+    return status;
+}
+
+static enum store_status refuse(struct file *f, enum store_status status, const char *sentence)
+{
+    snprintf(f->why, sizeof(f->why), "%s", sentence);
+    return status;
+}
+
+enum store_status file_step(struct file *f, sqlite3_stmt *stmt)
+{
+    int rc = sqlite3_step(stmt);
+    enum store_status status = file_status(f, rc);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+int file_prepare(struct file *f, sqlite3_stmt **stmt, const char *sql)
+{
+    return sqlite3_prepare_v3(f->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+}
+
+static enum store_status run(struct file *f, const char *sql)
+{
+    return file_status(f, sqlite3_exec(f->db, sql, NULL, NULL, NULL));
+}
+
+/* The number that a statement answers with. */
+static enum store_status number_of(struct file *f, const char *sql, int64_t *out)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(f->db, sql, -1, &stmt, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    *out = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
+    enum store_status status = file_status(f, rc);
+    sqlite3_finalize(stmt);
+    return status;
+}
+
+static enum store_status connect(struct file *f, const char *path,
+                                 const struct answers_options *options)
+{
+    size_t cache = options == NULL || options->cache_bytes == 0 ? 1 << 20 : options->cache_bytes;
+    int flags = f->writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    char sql[200];
+    int rc =
+        sqlite3_open_v2(path, &f->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_busy_timeout(f->db, LOCK_TIMEOUT_MS);
+    if (rc == SQLITE_OK)
+        rc = tokenizer_register(f->db, &f->api);
+    if (rc != SQLITE_OK)
+        return file_status(f, rc);
+    snprintf(sql, sizeof(sql),
+             "PRAGMA cache_size=-%zu; PRAGMA mmap_size=0; PRAGMA synchronous=NORMAL;"
+             "PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=ON",
+             cache / 1024);
+    return run(f, sql);
+}
+
+static enum store_status make(struct file *f, const uint8_t *store_id)
+{
+    char sql[400], hex[2 * ANSWERS_STORE_ID_BYTES + 1];
+    for (size_t i = 0; i < ANSWERS_STORE_ID_BYTES; i++)
+        snprintf(hex + 2 * i, 3, "%02x", store_id[i]);
+    enum store_status status = run(f, "PRAGMA journal_mode=WAL");
+    if (status == STORE_OK)
+        status =
+            run(f, "BEGIN IMMEDIATE;"
+                   "CREATE TABLE meta(store BLOB NOT NULL, position INTEGER NOT NULL,"
+                   " collection INTEGER NOT NULL, item INTEGER NOT NULL);"
+                   "CREATE TABLE tables(number INTEGER PRIMARY KEY, language TEXT NOT NULL UNIQUE,"
+                   " documents INTEGER NOT NULL, words INTEGER NOT NULL);"
+                   "CREATE TABLE document(id INTEGER PRIMARY KEY, version INTEGER NOT NULL,"
+                   " tab INTEGER NOT NULL, kind INTEGER NOT NULL);"
+                   "CREATE TABLE token(tab INTEGER NOT NULL, token TEXT NOT NULL,"
+                   " documents INTEGER NOT NULL, PRIMARY KEY(tab, token)) WITHOUT ROWID");
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO meta VALUES(x'%s', 0, 0, 0); PRAGMA application_id=%d; PRAGMA "
+             "user_version=%d; "
+             "COMMIT",
+             hex, ANSWERS_APPLICATION_ID, ANSWERS_FORMAT);
+    return status == STORE_OK ? run(f, sql) : status;
+}
+
+static enum store_status same_store(struct file *f, const uint8_t *store_id)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(f->db, "SELECT store FROM meta", -1, &stmt, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    enum store_status status = file_status(f, rc);
+    const void *id = rc == SQLITE_ROW ? sqlite3_column_blob(stmt, 0) : NULL;
+    if (status == STORE_OK &&
+        (id == NULL || sqlite3_column_bytes(stmt, 0) != ANSWERS_STORE_ID_BYTES))
+        status = refuse(f, STORE_CORRUPT, "The answer index has no store id.");
+    else if (status == STORE_OK && memcmp(id, store_id, ANSWERS_STORE_ID_BYTES) != 0)
+        status = refuse(f, STORE_STALE, "The answer index was built from another store.");
+    sqlite3_finalize(stmt);
+    return status;
+}
+
+static int take_check(void *arg, int columns, char **values, char **names)
+{
+    bool *good = arg;
+    (void)names;
+    *good = columns == 1 && values[0] != NULL && strcmp(values[0], "ok") == 0;
+    return 0;
+}
+
+enum store_status file_quick_check(struct file *f)
+{
+    bool good = false;
+    enum store_status status =
+        file_status(f, sqlite3_exec(f->db, "PRAGMA quick_check(1)", take_check, &good, NULL));
+    return status != STORE_OK || good
+               ? status
+               : refuse(f, STORE_CORRUPT, "The answer index fails quick_check.");
+}
+
+static enum store_status judge(struct file *f, const uint8_t *store_id)
+{
+    int64_t application = 0, format = 0;
+    enum store_status status = number_of(f, "PRAGMA application_id", &application);
+    if (status == STORE_OK)
+        status = number_of(f, "PRAGMA user_version", &format);
+    if (status == STORE_OK && application != ANSWERS_APPLICATION_ID)
+        status = refuse(f, STORE_CORRUPT, "The file is not an answer index.");
+    if (status == STORE_OK && format != ANSWERS_FORMAT)
+        status = refuse(f, STORE_OTHER_FORMAT, "The answer index has another format version.");
+    if (status == STORE_OK)
+        status = same_store(f, store_id);
+    return status;
+}
+
+/* Statement of struct file; SQL; is it only a writer's? */
+static const struct {
+    size_t stmt;
+    const char *sql;
+    bool writes;
+} statements[] = {
+    {offsetof(struct file, begin), "BEGIN", false},
+    {offsetof(struct file, commit), "COMMIT", false},
+    {offsetof(struct file, rollback), "ROLLBACK", false},
+    {offsetof(struct file, position_get), "SELECT position, collection, item FROM meta", false},
+    {offsetof(struct file, tables_get), "SELECT number, language, documents, words FROM tables",
+     false},
+    {offsetof(struct file, version_get), "SELECT version, tab, kind FROM document WHERE id=?1",
+     false},
+    {offsetof(struct file, documents_with), "SELECT documents FROM token WHERE tab=?1 AND token=?2",
+     false},
+    {offsetof(struct file, position_set), "UPDATE meta SET position=?1, collection=?2, item=?3",
+     true},
+    {offsetof(struct file, table_add),
+     "INSERT INTO tables(language, documents, words) VALUES(?1, 0, 0)", true},
+    {offsetof(struct file, table_grow), "UPDATE tables SET documents=?2, words=?3 WHERE number=?1",
+     true},
+    {offsetof(struct file, version_set), "INSERT INTO document VALUES(?1, ?2, ?3, ?4)", true},
+    {offsetof(struct file, version_drop), "DELETE FROM document WHERE id=?1", true},
+    {offsetof(struct file, token_add),
+     "INSERT INTO token VALUES(?1, ?2, ?3) ON CONFLICT DO UPDATE SET documents=documents+?3", true},
+    {offsetof(struct file, token_drop),
+     "DELETE FROM token WHERE tab=?1 AND token=?2 AND documents<=0", true},
+};
+#define STATEMENTS (sizeof(statements) / sizeof(*statements))
+
+static sqlite3_stmt **statement(struct file *f, size_t i)
+{
+    return (sqlite3_stmt **)(void *)((char *)f + statements[i].stmt);
+}
+
+static enum store_status prepare_all(struct file *f)
+{
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < STATEMENTS && rc == SQLITE_OK; i++)
+        if (f->writes || !statements[i].writes)
+            rc = file_prepare(f, statement(f, i), statements[i].sql);
+    return file_status(f, rc);
+}
+
+enum store_status file_read_position(struct file *f)
+{
+    int rc = sqlite3_step(f->position_get);
+    if (rc == SQLITE_ROW) {
+        f->position = (uint64_t)sqlite3_column_int64(f->position_get, 0);
+        f->cursor = (struct answers_cursor){(uint64_t)sqlite3_column_int64(f->position_get, 1),
+                                            (uint64_t)sqlite3_column_int64(f->position_get, 2)};
+    }
+    enum store_status status = file_status(f, rc);
+    sqlite3_reset(f->position_get);
+    return status;
+}
+
+enum store_status file_create(struct file *f, const char *path, const uint8_t *store_id,
+                              const struct answers_options *options)
+{
+    if (access(path, F_OK) == 0)
+        return refuse(f, STORE_EXISTS, "The answer index exists already.");
+    enum store_status status = connect(f, path, options);
+    return status == STORE_OK ? make(f, store_id) : status;
+}
+
+enum store_status file_connect(struct file *f, const char *path,
+                               const struct answers_options *options)
+{
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return refuse(f, STORE_NOT_FOUND, "The answer index does not exist.");
+    return connect(f, path, options);
+}
+
+enum store_status file_load(struct file *f, const uint8_t *store_id)
+{
+    enum store_status status = judge(f, store_id);
+    if (status == STORE_OK)
+        status = prepare_all(f);
+    if (status == STORE_OK)
+        status = file_read_position(f);
+    return status == STORE_OK ? file_tables_load(f) : status;
+}
+
+void file_close(struct file *f)
+{
+    file_tables_close(f);
+    for (size_t i = 0; i < STATEMENTS; i++)
+        sqlite3_finalize(*statement(f, i));
+    sqlite3_close_v2(f->db);
+    f->db = NULL;
+}

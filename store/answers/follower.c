@@ -1,0 +1,661 @@
+#include "follower.h"
+
+#include "../synced_parts.h"
+#include "answers.h"
+#include "path.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CACHE_BYTES ((size_t)4 << 20)
+#define COLLECTIONS_MAX (STORE_SITES_MAX * SYNCED_KINDS)
+#define LOST_AT_ONCE 64
+
+struct open_writer {
+    struct answers_name name;
+    struct answers_writer *writer; /* NULL: the place is free */
+    uint64_t used;
+};
+
+struct follower {
+    struct store *s;
+    follower_note_fn *note;
+    follower_wanted_fn *wanted;
+    void *arg;
+    bool swept, verified;
+    struct ulid verify; /* the last agent whose file was verified */
+    uint8_t store_id[STORE_ID_BYTES];
+    struct ulid turn; /* the agent of the last step */
+    struct open_writer files[FOLLOWER_FILES];
+    uint64_t clock;
+    char why[1200];
+};
+
+/* One step, for one agent. */
+struct step {
+    struct follower *f;
+    struct answers_name name;
+    struct store_answers state;
+    struct answers_writer *writer;
+    bool lost; /* the file is not what it should be */
+    MDB_txn *txn;
+    struct str language; /* of documents without one */
+    char language_bytes[ANSWERS_LANGUAGE_MAX];
+    unsigned documents;
+    uint64_t until_ms;
+};
+
+struct follower *follower_new(struct store *s, follower_note_fn *note, follower_wanted_fn *wanted,
+                              void *arg)
+{
+    struct follower *f = calloc(1, sizeof(*f));
+    if (f != NULL)
+        *f = (struct follower){.s = s, .note = note, .wanted = wanted, .arg = arg};
+    return f;
+}
+
+static void close_writer(struct open_writer *o)
+{
+    answers_close(o->writer);
+    *o = (struct open_writer){.writer = NULL};
+}
+
+void follower_free(struct follower *f)
+{
+    if (f == NULL)
+        return;
+    for (size_t i = 0; i < FOLLOWER_FILES; i++)
+        close_writer(&f->files[i]);
+    free(f);
+}
+
+const char *follower_why(const struct follower *f)
+{
+    return f->why;
+}
+
+static enum store_status fail(struct follower *f, enum store_status status, const char *path,
+                              const char *why)
+{
+    snprintf(f->why, sizeof(f->why), "%.600s: %.400s", path, why);
+    return status;
+}
+
+static enum store_status fail_store(struct follower *f, enum store_status status)
+{
+    snprintf(f->why, sizeof(f->why), "%s", store_why(f->s));
+    return status;
+}
+
+static enum store_status note(struct step *p, uint32_t what, uint64_t number)
+{
+    const struct store_change change = {.kind = CHANGE_ANSWERS,
+                                        .fields = what,
+                                        .agent = p->name.agent,
+                                        .attempt = p->name.generation,
+                                        .code = ANSWERS_FORMAT,
+                                        .id = number};
+    enum store_status status = p->f->note(p->f->arg, &change);
+    if (status == STORE_STALE) /* deleted, or lost, meanwhile: the next step sees it */
+        status = STORE_OK;
+    return status == STORE_OK
+               ? status
+               : fail(p->f, status, "An answer file's state", store_status_text(status));
+}
+
+/* ---- files that are open ---- */
+
+static struct open_writer *place_for(struct follower *f, const struct ulid *agent)
+{
+    struct open_writer *oldest = &f->files[0];
+    for (size_t i = 0; i < FOLLOWER_FILES; i++) {
+        struct open_writer *o = &f->files[i];
+        if (o->writer != NULL && ulid_eq(&o->name.agent, agent))
+            return o;
+        if (o->used < oldest->used)
+            oldest = o;
+    }
+    return oldest;
+}
+
+static void close_of_agent(struct follower *f, const struct ulid *agent)
+{
+    struct open_writer *o = place_for(f, agent);
+    if (o->writer != NULL && ulid_eq(&o->name.agent, agent))
+        close_writer(o);
+}
+
+/* Else the system is the reason, or the disk is full. */
+static bool is_lost(enum store_status status)
+{
+    return status == STORE_NOT_FOUND || status == STORE_CORRUPT || status == STORE_OTHER_FORMAT ||
+           status == STORE_STALE;
+}
+
+/* A new file, and nothing beside it that has its name or that of the generation before. */
+static enum store_status create(struct step *p, const char *path, struct answers_writer **out,
+                                char *why, size_t why_size)
+{
+    static const struct answers_options options = {.cache_bytes = CACHE_BYTES};
+    struct answers_name before = p->name;
+    before.generation--;
+    answers_unlink(p->f->s->dir, &before);
+    answers_unlink(p->f->s->dir, &p->name);
+    return answers_create(path, p->name.store_id, &options, out, why, why_size);
+}
+
+static enum store_status open_writer(struct step *p, const char *path, struct answers_writer **out,
+                                     char *why, size_t why_size)
+{
+    static const struct answers_options options = {.cache_bytes = CACHE_BYTES};
+    enum store_status status = answers_open(path, p->name.store_id, &options, out, why, why_size);
+    if (is_lost(status) && p->state.state == ANSWERS_TO_BUILD)
+        status = create(p, path, out, why, why_size);
+    return status;
+}
+
+static enum store_status open_file(struct step *p)
+{
+    struct open_writer *o = place_for(p->f, &p->name.agent);
+    char path[ANSWERS_PATH_BYTES], why[400] = "";
+    if (o->writer == NULL || memcmp(&o->name, &p->name, sizeof(p->name)) != 0) {
+        close_writer(o);
+        answers_path(path, p->f->s->dir, &p->name);
+        enum store_status status = open_writer(p, path, &o->writer, why, sizeof(why));
+        p->lost = is_lost(status);
+        if (status != STORE_OK)
+            return fail(p->f, status, path, why);
+    }
+    o->name = p->name;
+    o->used = ++p->f->clock;
+    p->writer = o->writer;
+    return STORE_OK;
+}
+
+static enum store_status fail_file(struct step *p, enum store_status status)
+{
+    char path[ANSWERS_PATH_BYTES];
+    p->lost = is_lost(status);
+    answers_path(path, p->f->s->dir, &p->name);
+    return fail(p->f, status, path, answers_why(p->writer));
+}
+
+/* ---- documents ---- */
+
+static uint64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static bool step_over(struct step *p)
+{
+    return ++p->documents >= FOLLOWER_STEP_DOCUMENTS || clock_ms() >= p->until_ms;
+}
+
+static enum store_status put(struct step *p, const struct store_synced *d)
+{
+    struct buf taxonomy = {0};
+    buf_str(&taxonomy, d->taxonomy);
+    buf_adds(&taxonomy, "\n");
+    buf_str(&taxonomy, d->sku);
+    const struct answers_document document = {.id = d->id,
+                                              .version = d->change,
+                                              .kind = d->kind,
+                                              .language =
+                                                  d->language.n > 0 ? d->language : p->language,
+                                              .title = d->title,
+                                              .taxonomy = buf_view(&taxonomy),
+                                              .text = d->text};
+    enum store_status status = buf_ok(&taxonomy) ? answers_put(p->writer, &document) : STORE_BUSY;
+    buf_free(&taxonomy);
+    return status == STORE_OK ? status : fail_file(p, status);
+}
+
+static enum store_status commit(struct step *p, uint64_t position)
+{
+    store_read_end(p->f->s);
+    enum store_status status = answers_commit(p->writer, position);
+    return status == STORE_OK ? status : fail_file(p, status);
+}
+
+/* ---- a file that is complete: rows of the log ---- */
+
+static enum store_status follow_row(struct step *p, uint64_t document)
+{
+    struct store_synced d;
+    enum store_status status = document_get(p->f->s, p->txn, document, &d);
+    if (status == STORE_OK)
+        return put(p, &d);
+    if (status != STORE_NOT_FOUND)
+        return fail_store(p->f, status);
+    status = answers_remove(p->writer, document);
+    return status == STORE_OK ? status : fail_file(p, status);
+}
+
+/* Rows above *position, which becomes the last one's number. */
+static enum store_status follow_rows(struct step *p, uint64_t *position)
+{
+    struct walk w = {0};
+    struct key from;
+    uint64_t document;
+    key_of(&w.prefix, SPACE_ANSWERS_LOG, &p->name.agent);
+    key_of(&from, SPACE_ANSWERS_LOG, &p->name.agent);
+    key_u64(&from, *position + 1);
+    enum store_status status = walk_from(p->f->s, p->txn, &w, DB_WIDGET, &from);
+    for (bool over = false; status == STORE_OK && !over;) {
+        uint64_t number;
+        if (!answers_row_number(&w, &number)) {
+            status = fail_store(p->f, store_corrupt(p->f->s, "the log of changed documents"));
+            break;
+        }
+        memcpy(&document, w.v.mv_data, sizeof(document));
+        status = follow_row(p, document);
+        *position = number;
+        over = step_over(p);
+        if (status == STORE_OK && !over)
+            status = walk_next(&w);
+    }
+    walk_end(&w);
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
+/* Is the file at a place of this log? One that was put back by a power cut, or by hand, is not. */
+static bool fits(const struct step *p)
+{
+    uint64_t position = answers_position(p->writer);
+    return answers_cursor(p->writer)->collection == ANSWERS_WHOLE && position >= p->state.indexed &&
+           position <= p->state.last;
+}
+
+static enum store_status follow(struct step *p)
+{
+    enum store_status status = open_file(p);
+    if (status != STORE_OK)
+        return status;
+    p->lost = !fits(p);
+    if (p->lost)
+        return STORE_STALE;
+    uint64_t position = answers_position(p->writer);
+    status = follow_rows(p, &position);
+    if (status == STORE_OK && position != answers_position(p->writer))
+        status = commit(p, position);
+    store_read_end(p->f->s);
+    if (status != STORE_OK) {
+        answers_abort(p->writer);
+        return status;
+    }
+    return note(p, ANSWERS_NOTE_INDEXED, position);
+}
+
+static enum store_status follow_or_lose(struct step *p)
+{
+    enum store_status status = follow(p);
+    store_read_end(p->f->s);
+    if (!p->lost)
+        return status;
+    close_of_agent(p->f, &p->name.agent);
+    return note(p, ANSWERS_NOTE_LOST, 0);
+}
+
+/* ---- a file that is to be built ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* The agent's collections, in the order in which they were made: later ones are in the log. */
+static enum store_status collections_of(struct step *p, uint64_t *ids, size_t *count)
+{
+    struct walk w = {0};
+    *count = 0;
+    key_of(&w.prefix, SPACE_COLLECTION_NAME, &p->name.agent);
+    enum store_status status = walk_prefix(p->f->s, p->txn, &w, DB_WIDGET, false);
+    for (; status == STORE_OK && *count < COLLECTIONS_MAX && w.v.mv_size == sizeof(*ids);
+         status = walk_next(&w))
+        memcpy(&ids[(*count)++], w.v.mv_data, sizeof(*ids));
+    walk_end(&w);
+    qsort(ids, *count, sizeof(*ids), by_number);
+    return status == STORE_NOT_FOUND
+               ? STORE_OK
+               : fail_store(p->f, status == STORE_OK ? STORE_CORRUPT : status);
+}
+
+static enum store_status put_item(struct step *p, const struct walk *w)
+{
+    struct item_record item;
+    struct store_synced d;
+    if (!schema_read_item(w->v, &item))
+        return fail_store(p->f, store_corrupt(p->f->s, "an item's record"));
+    if (item.document == 0)
+        return STORE_OK;
+    enum store_status status = document_get(p->f->s, p->txn, item.document, &d);
+    return status == STORE_OK
+               ? put(p, &d)
+               : fail_store(p->f, status == STORE_NOT_FOUND ? STORE_CORRUPT : status);
+}
+
+/* Items of one collection, behind the cursor's, which becomes the last one; at the end the next collection's. */
+static enum store_status put_items(struct step *p, struct answers_cursor *cursor, bool *over)
+{
+    struct walk w = {0};
+    struct key from;
+    key_id(&w.prefix, SPACE_ITEM, cursor->collection);
+    item_key(&from, cursor->collection, cursor->item);
+    enum store_status status = walk_from(p->f->s, p->txn, &w, DB_WIDGET, &from);
+    for (; status == STORE_OK && !*over; status = walk_next(&w)) {
+        uint64_t item = 0;
+        if (walk_u64(&w, 1, &item) && item == cursor->item)
+            continue;
+        status = put_item(p, &w);
+        if (status != STORE_OK)
+            break;
+        cursor->item = item;
+        *over = step_over(p);
+    }
+    walk_end(&w);
+    if (status == STORE_NOT_FOUND)
+        *cursor = (struct answers_cursor){cursor->collection + 1, 0};
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
+static enum store_status put_collections(struct step *p)
+{
+    uint64_t ids[COLLECTIONS_MAX];
+    size_t count;
+    bool over = false;
+    struct answers_cursor *cursor = answers_cursor(p->writer);
+    enum store_status status = collections_of(p, ids, &count);
+    for (size_t i = 0; i < count && status == STORE_OK && !over; i++) {
+        if (ids[i] < cursor->collection)
+            continue;
+        if (ids[i] > cursor->collection)
+            *cursor = (struct answers_cursor){ids[i], 0};
+        status = put_items(p, cursor, &over);
+    }
+    if (status == STORE_OK && !over)
+        *cursor = (struct answers_cursor){ANSWERS_WHOLE, 0};
+    return status;
+}
+
+/* The position of a new file is the last change that was there before its first document is read. */
+static enum store_status build_some(struct step *p)
+{
+    struct answers_cursor *cursor = answers_cursor(p->writer);
+    bool fresh = cursor->collection == 0 && cursor->item == 0;
+    uint64_t position = fresh ? p->state.last : answers_position(p->writer);
+    enum store_status status = cursor->collection == ANSWERS_WHOLE ? STORE_OK : put_collections(p);
+    if (status == STORE_OK)
+        status = commit(p, position);
+    store_read_end(p->f->s);
+    if (status != STORE_OK)
+        answers_abort(p->writer);
+    else if (answers_cursor(p->writer)->collection == ANSWERS_WHOLE)
+        status = note(p, ANSWERS_NOTE_BUILT, position);
+    return status;
+}
+
+static enum store_status build(struct step *p)
+{
+    enum store_status status = open_file(p);
+    if (status == STORE_OK)
+        status = build_some(p);
+    store_read_end(p->f->s);
+    if (!p->lost)
+        return status;
+    close_of_agent(p->f, &p->name.agent);
+    answers_unlink(p->f->s->dir, &p->name); /* a later step begins anew */
+    return status;
+}
+
+/* ---- the file of an agent that is deleted ---- */
+
+static enum store_status delete_file(struct step *p)
+{
+    struct answers_name before = p->name;
+    store_read_end(p->f->s);
+    before.generation--;
+    close_of_agent(p->f, &p->name.agent);
+    answers_unlink(p->f->s->dir, &before);
+    answers_unlink(p->f->s->dir, &p->name);
+    return note(p, ANSWERS_NOTE_DELETED, 0);
+}
+
+/* ---- the first step: files and records that have no other ---- */
+
+static enum store_status state_of(struct follower *f, const struct ulid *agent,
+                                  struct store_answers *out)
+{
+    MDB_txn *txn;
+    enum store_status status = store_snapshot(f->s, &txn);
+    if (status == STORE_OK)
+        status = answers_read(f->s, txn, agent, out);
+    store_read_end(f->s);
+    return status;
+}
+
+static bool is_named(struct follower *f, const struct answers_name *name)
+{
+    struct store_answers state;
+    enum store_status status = memcmp(name->store_id, f->store_id, STORE_ID_BYTES) != 0
+                                   ? STORE_NOT_FOUND
+                                   : state_of(f, &name->agent, &state);
+    return status == STORE_OK ? state.generation == name->generation : status != STORE_NOT_FOUND;
+}
+
+static enum store_status sweep_files(struct follower *f)
+{
+    char path[ANSWERS_PATH_BYTES];
+    struct answers_name name;
+    struct dirent *e;
+    snprintf(path, sizeof(path), "%s/answers", f->s->dir);
+    DIR *dir = mkdir(path, 0700) != 0 && errno != EEXIST ? NULL : opendir(path);
+    if (dir == NULL)
+        return fail(f, STORE_IO, path, strerror(errno));
+    while ((e = readdir(dir)) != NULL)
+        if (answers_name_read(e->d_name, &name) && !is_named(f, &name))
+            answers_unlink(f->s->dir, &name);
+    closedir(dir);
+    return STORE_OK;
+}
+
+static bool is_missing(struct follower *f, const struct answers_name *name)
+{
+    char path[ANSWERS_PATH_BYTES];
+    answers_path(path, f->s->dir, name);
+    return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+/* Agents behind ${after} whose file is missing; ${after} becomes the last agent looked at. */
+static enum store_status find_missing(struct follower *f, struct ulid *after,
+                                      struct answers_name *missing, size_t *count)
+{
+    struct walk w = {0};
+    struct key from;
+    struct store_answers state;
+    MDB_txn *txn;
+    enum store_status status = store_snapshot(f->s, &txn);
+    *count = 0;
+    key_space(&w.prefix, SPACE_ANSWERS);
+    key_of(&from, SPACE_ANSWERS, after);
+    key_bytes(&from, "", 1);
+    if (status == STORE_OK)
+        status = walk_from(f->s, txn, &w, DB_WIDGET, &from);
+    for (unsigned looked = 0; status == STORE_OK && looked < 1000 && *count < LOST_AT_ONCE;
+         status = walk_next(&w), looked++) {
+        struct answers_name *name = &missing[*count];
+        if (w.k.mv_size != 1 + ULID_BYTES || !schema_read_answers(w.v, &state))
+            continue;
+        memcpy(after->b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
+        *name = (struct answers_name){.agent = *after, .generation = state.generation};
+        memcpy(name->store_id, f->store_id, STORE_ID_BYTES);
+        *count += state.state == ANSWERS_BUILT && is_missing(f, name);
+    }
+    walk_end(&w);
+    store_read_end(f->s);
+    return status;
+}
+
+static enum store_status sweep_records(struct follower *f)
+{
+    struct answers_name missing[LOST_AT_ONCE];
+    struct ulid after = {{0}};
+    size_t count;
+    enum store_status status = STORE_OK;
+    while (status == STORE_OK) {
+        status = find_missing(f, &after, missing, &count);
+        for (size_t i = 0; i < count && (status == STORE_OK || status == STORE_NOT_FOUND); i++) {
+            enum store_status noted =
+                note(&(struct step){.f = f, .name = missing[i]}, ANSWERS_NOTE_LOST, 0);
+            status = noted == STORE_OK ? status : noted;
+        }
+    }
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
+static enum store_status sweep(struct follower *f)
+{
+    enum store_status status = format_id(f->s, f->store_id);
+    store_read_end(f->s);
+    if (status != STORE_OK)
+        return fail_store(f, status);
+    status = sweep_files(f);
+    return status == STORE_OK ? sweep_records(f) : status;
+}
+
+/* ---- verifying files ---- */
+
+/* The next agent that has a file; STORE_NOT_FOUND: there is none. */
+static enum store_status next_file(struct step *p)
+{
+    struct walk w = {0};
+    struct key from;
+    struct follower *f = p->f;
+    enum store_status status = store_snapshot(f->s, &p->txn);
+    key_space(&w.prefix, SPACE_ANSWERS);
+    key_of(&from, SPACE_ANSWERS, &f->verify);
+    key_bytes(&from, "", 1);
+    if (status == STORE_OK)
+        status = walk_from(f->s, p->txn, &w, DB_WIDGET, &from);
+    if (status == STORE_OK &&
+        (w.k.mv_size != 1 + ULID_BYTES || !schema_read_answers(w.v, &p->state)))
+        status = store_corrupt(f->s, "the record of an answer file");
+    if (status == STORE_OK)
+        memcpy(p->name.agent.b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
+    walk_end(&w);
+    store_read_end(f->s);
+    memcpy(p->name.store_id, f->store_id, STORE_ID_BYTES);
+    p->name.generation = p->state.generation;
+    return status == STORE_OK || status == STORE_NOT_FOUND ? status : fail_store(f, status);
+}
+
+static enum store_status verify_file(struct step *p)
+{
+    enum store_status status = open_file(p);
+    if (status == STORE_OK && !fits(p))
+        status = STORE_STALE;
+    if (status == STORE_OK)
+        status = answers_verify(p->writer, p->f->wanted, p->f->arg);
+    p->lost = p->lost || is_lost(status);
+    if (!p->lost)
+        return status;
+    close_of_agent(p->f, &p->name.agent);
+    return note(p, ANSWERS_NOTE_LOST, 0);
+}
+
+enum follower_result follower_verify(struct follower *f)
+{
+    struct step p = {.f = f};
+    enum store_status status = f->verified ? STORE_NOT_FOUND : next_file(&p);
+    f->verified = status == STORE_NOT_FOUND;
+    if (f->verified)
+        return FOLLOWER_IDLE;
+    if (status == STORE_OK && p.state.state == ANSWERS_BUILT)
+        status = verify_file(&p);
+    if (status == STORE_BUSY && f->wanted(f->arg)) /* later, from its beginning */
+        return FOLLOWER_MORE;
+    f->verify = p.name.agent;
+    return status == STORE_OK ? FOLLOWER_MORE : FOLLOWER_FAILED;
+}
+
+/* ---- whose turn it is ---- */
+
+static bool first_agent(struct follower *f, MDB_txn *txn, const struct ulid *after,
+                        struct ulid *out)
+{
+    struct walk w = {0};
+    struct key from;
+    key_space(&w.prefix, SPACE_ANSWERS_LOG);
+    key_of(&from, SPACE_ANSWERS_LOG, after);
+    key_bytes(&from, "\xff",
+              1); /* behind the agent's rows, whose numbers begin with a length of at most 8 */
+    bool found =
+        walk_from(f->s, txn, &w, DB_WIDGET, &from) == STORE_OK && w.k.mv_size > 1 + ULID_BYTES;
+    if (found)
+        memcpy(out->b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
+    walk_end(&w);
+    return found;
+}
+
+static enum store_status take_turn(struct step *p)
+{
+    static const struct ulid none = {{0}};
+    struct follower *f = p->f;
+    struct store_agent agent;
+    enum store_status status = store_snapshot(f->s, &p->txn);
+    if (status != STORE_OK)
+        return fail_store(f, status);
+    if (!first_agent(f, p->txn, &f->turn, &p->name.agent) &&
+        !first_agent(f, p->txn, &none, &p->name.agent))
+        return STORE_NOT_FOUND;
+    f->turn = p->name.agent;
+    memcpy(p->name.store_id, f->store_id, STORE_ID_BYTES);
+    status = answers_read(f->s, p->txn, &p->name.agent, &p->state);
+    if (status != STORE_OK)
+        return fail_store(f, status == STORE_NOT_FOUND ? STORE_CORRUPT : status);
+    p->name.generation = p->state.generation;
+    if (agent_read(f->s, p->txn, &p->name.agent, &agent) == STORE_OK)
+        p->language = agent_language(&agent);
+    if (p->language.n > sizeof(p->language_bytes))
+        p->language.n = 0;
+    if (p->language.n > 0)
+        memcpy(p->language_bytes, p->language.p, p->language.n);
+    p->language.p = p->language_bytes;
+    return STORE_OK;
+}
+
+static enum store_status work(struct step *p)
+{
+    switch (p->state.state) {
+    case ANSWERS_TO_BUILD:
+        return build(p);
+    case ANSWERS_BUILT:
+        return follow_or_lose(p);
+    default:
+        return delete_file(p);
+    }
+}
+
+enum follower_result follower_step(struct follower *f)
+{
+    struct step p = {.f = f, .until_ms = clock_ms() + FOLLOWER_STEP_MS};
+    if (!f->swept) {
+        f->swept = sweep(f) == STORE_OK;
+        return f->swept ? FOLLOWER_MORE : FOLLOWER_FAILED;
+    }
+    enum store_status status = take_turn(&p);
+    if (status == STORE_OK)
+        status = work(&p) == STORE_OK ? STORE_OK : STORE_IO;
+    store_read_end(f->s);
+    return status == STORE_OK          ? FOLLOWER_MORE
+           : status == STORE_NOT_FOUND ? FOLLOWER_IDLE
+                                       : FOLLOWER_FAILED;
+}

@@ -1,0 +1,230 @@
+#include "question.h"
+
+#include "script.h"
+
+#include <math.h>
+
+/* What a word counts of the meaning. */
+#define MEANING_WORD 1.0
+#define MEANING_LIGHT 0.45    /* factor, of light words and numbers */
+#define MEANING_DENSE 0.6     /* a bigram, or a letter alone */
+#define MEANING_KATAKANA 0.3  /* a bigram of Katakana: its words are longer */
+#define MEANING_HIRAGANA 0.05 /* a bigram of Hiragana: mostly grammar */
+
+struct reading {
+    struct file_table *t;
+    struct question *q;
+    struct str text;
+    const struct language *asker;
+    struct wordset stops; /* of the asker's language */
+    bool skipped;         /* the word whose forms come is left out */
+};
+
+static uint64_t first_bit(struct str token)
+{
+    return UINT64_C(1) << (((uint8_t)token.p[0] * 7u + token.n) & 63);
+}
+
+static struct str form_str(const struct question_form *f)
+{
+    return (struct str){f->p, f->n};
+}
+
+unsigned question_word_of(const struct question *q, struct str token)
+{
+    if ((q->first & first_bit(token)) == 0)
+        return q->count;
+    for (unsigned i = 0; i < q->count; i++)
+        for (unsigned j = 0; j < q->words[i].form_count; j++)
+            if (str_eq(form_str(&q->words[i].forms[j]), token))
+                return i;
+    return q->count;
+}
+
+#define RELATED_BYTES 5
+#define RELATED_WHOLE 4
+#define RELATED_RATIO 2
+static void add_form(struct question *q, struct question_word *w, struct str token)
+{
+    if (w->form_count == QUESTION_FORMS || token.n > TOKENIZER_WORD_MAX)
+        return;
+    struct question_form *f = &w->forms[w->form_count++];
+    memcpy(f->p, token.p, token.n);
+    f->n = (uint8_t)token.n;
+    q->first |= first_bit(token);
+}
+
+static double meaning_of(struct str token)
+{
+    size_t n;
+    switch (script_of(token.p, token.p + token.n, &n)) {
+    case SCRIPT_SPACED:
+        return MEANING_WORD;
+    case SCRIPT_KATAKANA:
+        return MEANING_KATAKANA;
+    case SCRIPT_HIRAGANA:
+        return MEANING_HIRAGANA;
+    case SCRIPT_DENSE:
+        break;
+    }
+    return MEANING_DENSE;
+}
+
+static bool is_asker_stop(const struct reading *r, int from, int to)
+{
+    char lower[TOKENIZER_WORD_MAX];
+    size_t n = (size_t)(to - from);
+    if (n > sizeof(lower))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        char c = r->text.p[from + (int)i];
+        lower[i] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+    }
+    return wordset_has(&r->stops, (struct str){lower, n});
+}
+
+static bool is_number(struct str token)
+{
+    size_t n = 0;
+    while (n < token.n && token.p[n] >= '0' && token.p[n] <= '9')
+        n++;
+    return n == token.n;
+}
+
+static int take_token(void *arg, int flags, const char *token, int n, int from, int to)
+{
+    struct reading *r = arg;
+    struct question *q = r->q;
+    struct str s = {token, (size_t)n};
+    if ((flags & FTS5_TOKEN_COLOCATED) != 0) {
+        if (!r->skipped && question_word_of(q, s) == q->count)
+            add_form(q, &q->words[q->count - 1], s);
+        return SQLITE_OK;
+    }
+    r->skipped = q->count == QUESTION_WORDS || question_word_of(q, s) < q->count ||
+                 is_asker_stop(r, from, to);
+    if (r->skipped)
+        return SQLITE_OK;
+    struct question_word *w = &q->words[q->count++];
+    bool light = wordset_has(&r->t->light, s) || is_number(s);
+    *w = (struct question_word){.sources = {{r->text.p + from, (size_t)(to - from)}},
+                                .source_count = 1,
+                                .meaning = meaning_of(s) * (light ? MEANING_LIGHT : 1),
+                                .light = light};
+    add_form(q, w, s);
+    return SQLITE_OK;
+}
+
+static int take_light(void *arg, int flags, const char *token, int n, int from, int to)
+{
+    struct buf *stems = arg;
+    (void)flags, (void)from, (void)to;
+    buf_add(stems, token, (size_t)n);
+    buf_adds(stems, " ");
+    return SQLITE_OK;
+}
+
+static int make_light(struct file_table *t)
+{
+    struct str list = str_of(tokenizer_language(t->tokenizer)->light);
+    if (t->light.slots != NULL)
+        return SQLITE_OK;
+    int rc = tokenizer_run(t->tokenizer, FTS5_TOKENIZE_QUERY, list, take_light, &t->light_stems);
+    buf_add(&t->light_stems, "", 1);
+    if (rc != SQLITE_OK || !buf_ok(&t->light_stems))
+        return rc != SQLITE_OK ? rc : SQLITE_NOMEM;
+    return wordset_make(&t->light, t->light_stems.p) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+int question_read(struct file_table *t, struct str language, struct str text, struct question *out)
+{
+    struct reading r = {.t = t, .q = out, .text = text, .asker = language_find(language)};
+    if (r.text.n > QUESTION_BYTES)
+        r.text.n = QUESTION_BYTES;
+    *out = (struct question){.compounds = question_has_compounds(t)};
+    int rc = make_light(t);
+    if (rc == SQLITE_OK)
+        rc = synonyms_make(t);
+    if (rc == SQLITE_OK && r.asker != tokenizer_language(t->tokenizer) &&
+        !wordset_make(&r.stops, r.asker->stop))
+        rc = SQLITE_NOMEM;
+    if (rc == SQLITE_OK)
+        rc = tokenizer_run(t->tokenizer, FTS5_TOKENIZE_QUERY, r.text, take_token, &r);
+    wordset_free(&r.stops);
+    for (unsigned i = 0; i < out->count; i++)
+        synonyms_add(t, &out->words[i]);
+    question_index(out);
+    return rc;
+}
+
+/* A damaged count must not overflow sums. */
+static int64_t clamped(int64_t n)
+{
+    return n < 0 ? 0 : n < UINT32_MAX ? n : UINT32_MAX;
+}
+
+static enum store_status documents_with(struct file *f, const struct file_table *t,
+                                        struct str token, int64_t *sum)
+{
+    sqlite3_bind_int64(f->documents_with, 1, t->number);
+    bind_str(f->documents_with, 2, token);
+    int rc = sqlite3_step(f->documents_with);
+    if (rc == SQLITE_ROW)
+        *sum += clamped(sqlite3_column_int64(f->documents_with, 0));
+    enum store_status status = file_status(f, rc);
+    sqlite3_reset(f->documents_with);
+    return status;
+}
+
+enum store_status question_count_documents(struct question_word *w, struct file *f,
+                                           const struct file_table *t)
+{
+    enum store_status status = STORE_OK;
+    for (unsigned j = 0; j < w->form_count && status == STORE_OK; j++)
+        status = documents_with(f, t, form_str(&w->forms[j]), &w->documents);
+    return status;
+}
+
+void question_index(struct question *q)
+{
+    q->first = 0;
+    for (unsigned i = 0; i < q->count; i++)
+        for (unsigned j = 0; j < q->words[i].form_count; j++)
+            q->first |= first_bit(form_str(&q->words[i].forms[j]));
+}
+
+enum store_status question_weigh(struct question *q, struct file *f, struct file_table *t)
+{
+    enum store_status status = STORE_OK;
+    for (unsigned i = 0; i < q->count && status == STORE_OK; i++)
+        status = question_count_documents(&q->words[i], f, t);
+    if (status == STORE_OK)
+        question_split_compounds(q, f, t);
+    if (status == STORE_OK)
+        status = question_seek_relatives(q, f, t);
+    for (unsigned i = 0; i < q->count; i++) {
+        double n = (double)q->words[i].documents, all = (double)t->documents;
+        q->words[i].rarity = n > all ? 0 : log(1 + (all - n + 0.5) / (n + 0.5));
+    }
+    return status;
+}
+
+/* One phrase, or the start of one. */
+static void add_phrase(struct buf *out, struct str phrase, const char *end)
+{
+    buf_adds(out, out->n == 0 || out->p[out->n - 1] == '(' ? "\"" : " OR \"");
+    buf_str(out, phrase);
+    buf_adds(out, end);
+}
+
+void question_expression(const struct question *q, const unsigned *words, unsigned count,
+                         struct buf *out)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const struct question_word *w = &q->words[words[i]];
+        for (unsigned j = 0; j < w->source_count; j++)
+            add_phrase(out, w->sources[j], "\"");
+        if (w->start > 0)
+            add_phrase(out, (struct str){w->forms[0].p, w->start}, "\" *");
+    }
+}

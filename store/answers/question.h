@@ -1,0 +1,77 @@
+/*
+ * A question, as one table's tokenizer understands it. Private to store/answers.
+ */
+#ifndef ASSAY_ANSWERS_QUESTION_H
+#define ASSAY_ANSWERS_QUESTION_H
+
+#include "file.h"
+
+#define QUESTION_BYTES 2000 /* of a question; what is beyond is not read */
+#define QUESTION_WORDS 32
+#define QUESTION_FORMS 10 /* of a word: tokenizer.h, and its synonyms */
+#define QUESTION_PHRASES (QUESTION_WORDS * (QUESTION_FORMS + 1))
+
+struct question_form {
+    char p[TOKENIZER_WORD_MAX];
+    uint8_t n;
+};
+
+struct question_word {
+    struct question_form forms[QUESTION_FORMS];
+    unsigned form_count;
+    struct str sources[QUESTION_FORMS]; /* in the question, the first; of its synonyms */
+    unsigned source_count;
+    double meaning; /* what it counts of the question's meaning; by language alone */
+    bool light;
+    size_t start;  /* bytes of the first form with which its relatives start; 0: not looked for */
+    double rarity; /* in the table; for ranking alone */
+    int64_t documents; /* of the table that have it, at most */
+};
+
+struct question {
+    struct question_word words[QUESTION_WORDS];
+    unsigned count;
+    bool compounds; /* the table's language has compounds */
+    uint64_t first; /* a bit for each first byte and length of a form */
+};
+
+/* question_read(t, language, text, out): ${language}: of who asks. SQLite codes. */
+int question_read(struct file_table *t, struct str language, struct str text, struct question *out);
+
+/* question_word_of(q, token): number of the word; q->count if it is none of them. */
+unsigned question_word_of(const struct question *q, struct str token);
+
+/*
+ * Relatives (relatives.c) are other words of a word's family: "repair" of "reparation".
+ * question_relative_of(q, token): number of the word that it is a relative of; q->count if none.
+ * question_seek_relatives(q, f, t): those words that no document has, look for relatives instead.
+ */
+unsigned question_relative_of(const struct question *q, struct str token);
+enum store_status question_seek_relatives(struct question *q, struct file *f,
+                                          const struct file_table *t);
+
+/* question_weigh(q, f, t): documents and rarity of each word. */
+enum store_status question_weigh(struct question *q, struct file *f, struct file_table *t);
+
+/* Parts of question_weigh: of one word; compound.c; what question_word_of looks at first. */
+enum store_status question_count_documents(struct question_word *w, struct file *f,
+                                           const struct file_table *t);
+bool question_has_compounds(const struct file_table *t);
+void question_split_compounds(struct question *q, struct file *f, struct file_table *t);
+void question_index(struct question *q);
+
+/* synonyms.c: of the table's language; added to a word as further forms. */
+int synonyms_make(struct file_table *t);
+void synonyms_add(const struct file_table *t, struct question_word *w);
+
+/* question_phrases(w): how many phrases question_expression makes of a word. */
+static inline unsigned question_phrases(const struct question_word *w)
+{
+    return w->source_count + (w->start > 0);
+}
+
+/* question_expression(q, words, count, out): FTS5's, of the words with these numbers, by OR. */
+void question_expression(const struct question *q, const unsigned *words, unsigned count,
+                         struct buf *out);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * From a question to documents, in one table. Private to store/answers.
+ *
+ *   candidates.c  FTS5 finds the documents that have the question's rarest words, at most
+ *                 CANDIDATES rows; the FINALISTS that promise most are kept
+ *   ranking.c     their texts are read and scored by all of the question's words
+ */
+#ifndef ASSAY_ANSWERS_RANKING_H
+#define ASSAY_ANSWERS_RANKING_H
+
+#include "question.h"
+
+#define CANDIDATES 4000 /* rows that FTS5 gives to be scored */
+#define FINALISTS 40
+#define PAGE_SCORE 1.2 /* factor of pages before products: most questions are about the shop */
+#define RANKING_BYTES (256 * 1024) /* of finalists' texts that are read */
+
+struct candidate {
+    int64_t id;
+    double score;
+    uint64_t version;
+    bool page; /* not a product */
+};
+
+/* What assay_score(), the function in FTS5's queries, knows of the query that runs. */
+struct scoring {
+    const struct question *q;
+    unsigned words[QUESTION_PHRASES]; /* number of the word that each phrase is a form of */
+    unsigned count;
+};
+
+struct candidates {
+    struct file *f;
+    struct file_table *t;
+    const struct question *q;
+    struct scoring *scoring;
+    const struct answers_question *asked;
+    struct candidate best[FINALISTS]; /* best first */
+    unsigned count;
+};
+
+int candidates_register(fts5_api *api, struct scoring *scoring);
+
+/* candidates_find(c): fill ${c}->best. */
+enum store_status candidates_find(struct candidates *c);
+
+/* ranking_score(t, q, texts, hit): score and share of a document. SQLite codes. */
+int ranking_score(const struct file_table *t, const struct question *q, const struct str *texts,
+                  struct answers_hit *hit);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * Open answer files of one reader of the store, the least recently used closed first. Private to
+ * store/.
+ */
+#ifndef ASSAY_ANSWERS_READER_CACHE_H
+#define ASSAY_ANSWERS_READER_CACHE_H
+
+#include "answers.h"
+#include "path.h"
+
+#define READER_CACHE_FILES 8                   /* each has three descriptors */
+#define READER_CACHE_BYTES ((size_t)512 << 10) /* SQLite's page cache, of each */
+
+struct reader_cache;
+
+/*
+ * reader_cache_get(cache, dir, name, out, why, why_size): the file of that name, opened if
+ * necessary; ${*cache} is made by the first call. ${*out} belongs to the cache. Status codes:
+ * answers_reader_open. Other generations of the agent are closed.
+ * reader_cache_drop(cache, name): close it. reader_cache_free(cache): close all.
+ */
+enum store_status reader_cache_get(struct reader_cache **cache, const char *dir,
+                                   const struct answers_name *name, struct answers_reader **out,
+                                   char *why, size_t why_size);
+void reader_cache_drop(struct reader_cache *cache, const struct answers_name *name);
+void reader_cache_free(struct reader_cache *cache);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * Scripts written without spaces, and UTF-8 that is known to be well formed (FTS5's unicode61
+ * writes it). Private to store/answers.
+ */
+#ifndef ASSAY_ANSWERS_SCRIPT_H
+#define ASSAY_ANSWERS_SCRIPT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum script { SCRIPT_SPACED, SCRIPT_HIRAGANA, SCRIPT_KATAKANA, SCRIPT_DENSE };
+
+/* script_of(p, end, n): the script of the letter at ${p}, and its bytes. */
+enum script script_of(const char *p, const char *end, size_t *n);
+
+#endif

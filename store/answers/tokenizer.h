@@ -1,0 +1,39 @@
+/*
+ * FTS5 tokenizer "assay LANGUAGE". Private to store/answers.
+ *
+ *   unicode61 parts and folds  ->  runs of scripts without spaces become bigrams
+ *                              ->  other words: stop words go, the stemmer, accents go
+ *
+ * A word with accents has two forms where they differ: the stem without its accents, and the stem
+ * of the word without accents. The second is colocated (FTS5_TOKEN_COLOCATED), so people find
+ * "devolución" by typing "devolucion". A bigram of a document has its first letter colocated, so
+ * that a question of one letter finds it. A question's runs end where Hiragana begins or ends.
+ * With FTS5_TOKENIZE_PREFIX a word is the start of tokens: neither a stop word nor stemmed.
+ */
+#ifndef ASSAY_ANSWERS_TOKENIZER_H
+#define ASSAY_ANSWERS_TOKENIZER_H
+
+#include "language.h"
+
+#include <sqlite3.h>
+
+#define TOKENIZER_WORD_MAX 64 /* bytes of a word; what is beyond is cut */
+
+/* As xToken of FTS5: offsets are of the text. An SQLite result code. */
+typedef int token_fn(void *arg, int flags, const char *token, int n, int from, int to);
+
+struct tokenizer;
+
+/* tokenizer_register(db, api): make "assay" known to ${db}. ${api} is borrowed from ${db}. */
+int tokenizer_register(sqlite3 *db, fts5_api **api);
+
+/* tokenizer_new(api, language, out), tokenizer_free: one beside the tables. SQLite codes. */
+int tokenizer_new(fts5_api *api, const struct language *language, struct tokenizer **out);
+void tokenizer_free(struct tokenizer *t);
+
+/* tokenizer_run(t, flags, text, token, arg): ${flags} FTS5_TOKENIZE_DOCUMENT or _QUERY. */
+int tokenizer_run(struct tokenizer *t, int flags, struct str text, token_fn *token, void *arg);
+
+const struct language *tokenizer_language(const struct tokenizer *t);
+
+#endif

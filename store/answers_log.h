@@ -1,0 +1,43 @@
+/*
+ * The log of changed documents, and the state of each agent's answer file (answers/). A part of
+ * store.h, which includes it; what is said there about snapshots holds here too.
+ *
+ *   document written or deleted -> its row in the log, in the same transaction
+ *                               -> the follower (answers/follower.h) changes the answer file, and
+ *                                  writes the row's number there, in one SQLite transaction
+ *                               -> CHANGE_ANSWERS: the rows up to that number are deleted
+ *
+ * Changes of an agent's documents have numbers, from 1, without reuse. A document keeps the number
+ * of the change that gave it its texts. Invariant: a document whose number is above ${indexed} has a
+ * row in the log, and only its newest row is kept; so the log has at most one row for each document
+ * and each deleted document. A row with number 0 says that the file has to be built or deleted.
+ */
+#ifndef ASSAY_STORE_ANSWERS_LOG_H
+#define ASSAY_STORE_ANSWERS_LOG_H
+
+#include "synced.h"
+
+#define ANSWERS_FORMAT 1 /* of answer files: PRAGMA user_version */
+
+enum answers_state {
+    ANSWERS_TO_BUILD, /* the file is not complete: nobody reads it */
+    ANSWERS_BUILT,
+    ANSWERS_DELETED, /* the agent is deleted: the follower deletes the file */
+    ANSWERS_STATES
+};
+
+struct store_answers {
+    uint64_t last;       /* number of the newest change; 0: the agent never had documents */
+    uint64_t indexed;    /* changes up to it are in the file and not in the log any more */
+    uint32_t generation; /* of the file: each new file of an agent has another one, in its name */
+    enum answers_state state;
+};
+
+/* store_answers_get(s, agent, out): STORE_NOT_FOUND: the agent never had documents. */
+enum store_status store_answers_get(struct store *s, const struct ulid *agent,
+                                    struct store_answers *out);
+
+/* store_answers_unindexed(s, out): how many changes the log has, of all agents. */
+enum store_status store_answers_unindexed(struct store *s, uint64_t *out);
+
+#endif
