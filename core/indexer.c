@@ -42,6 +42,8 @@ struct indexer {
 static enum store_status carry_out(void *arg, const struct store_change *change)
 {
     struct indexer *i = arg;
+    if (change->fields == ANSWERS_NOTE_LOST)
+        log_warn("an answer file is built anew: %s", follower_why(i->follower));
     pthread_mutex_lock(&i->lock);
     i->note = *change;
     i->state = NOTE_WAITS;
@@ -71,17 +73,19 @@ static bool is_ending(struct indexer *i)
     return yes;
 }
 
-static void say_failed(struct indexer *i)
+static void say_if_failed(struct indexer *i, enum follower_result result)
 {
     uint64_t now = clock_mono_ms();
+    if (result != FOLLOWER_FAILED && result != FOLLOWER_WAIT)
+        return;
     if (i->said_ms != 0 && now - i->said_ms < FAILED_SAID_MS)
         return;
     i->said_ms = now;
     log_error("answers from synced content are not up to date: %s", follower_why(i->follower));
 }
 
-/* Until it is woken, or ended, at most so long. */
-static void wait_ms(struct indexer *i, uint64_t ms)
+/* Waits for the end of a time, for the end of the thread, and where ${for_work} for work. */
+static void wait_ms(struct indexer *i, uint64_t ms, bool for_work)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -89,17 +93,18 @@ static void wait_ms(struct indexer *i, uint64_t ms)
     until.tv_nsec += (long)(ms % 1000) * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    while (!i->woken && !i->ending && pthread_cond_timedwait(&i->changed, &i->lock, &until) == 0)
+    while (!i->ending && !(for_work && i->woken) &&
+           pthread_cond_timedwait(&i->changed, &i->lock, &until) == 0)
         continue;
 }
 
 static void wait_for_work(struct indexer *i)
 {
     pthread_mutex_lock(&i->lock);
-    if (i->last == FOLLOWER_FAILED)
-        wait_ms(i, FAILED_WAIT_MS);
+    if (i->last == FOLLOWER_WAIT)
+        wait_ms(i, FAILED_WAIT_MS, false);
     else if (i->last == FOLLOWER_IDLE && !i->verified)
-        wait_ms(i, QUIET_MS);
+        wait_ms(i, QUIET_MS, true);
     while (i->last == FOLLOWER_IDLE && i->verified && !i->woken && !i->ending)
         pthread_cond_wait(&i->changed, &i->lock);
     i->quiet = i->last == FOLLOWER_IDLE && !i->woken;
@@ -111,11 +116,11 @@ static void wait_for_work(struct indexer *i)
 static void verify(struct indexer *i)
 {
     enum follower_result result = FOLLOWER_MORE;
-    while (result == FOLLOWER_MORE && !wanted(i))
+    while ((result == FOLLOWER_MORE || result == FOLLOWER_FAILED) && !wanted(i)) {
         result = follower_verify(i->follower);
-    i->verified = result != FOLLOWER_MORE;
-    if (result == FOLLOWER_FAILED)
-        say_failed(i);
+        say_if_failed(i, result);
+    }
+    i->verified = result == FOLLOWER_IDLE;
 }
 
 static void *work(void *arg)
@@ -126,8 +131,7 @@ static void *work(void *arg)
     i->last = FOLLOWER_MORE;
     while (!is_ending(i)) {
         i->last = follower_step(i->follower);
-        if (i->last == FOLLOWER_FAILED)
-            say_failed(i);
+        say_if_failed(i, i->last);
         wait_for_work(i);
         if (i->quiet && !i->verified)
             verify(i);

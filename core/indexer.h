@@ -4,7 +4,7 @@
  *
  *   commit -> EVENT_ANSWERS -> indexer_wake -> the thread steps
  *     -> a change of its own waits -> indexer_fd is readable -> indexer_take: into the batch
- *     -> commit -> indexer_noted -> the thread steps
+ *     -> commit -> indexer_noted -> the thread goes on
  *
  * The writer's process only.
  */
@@ -17,7 +17,7 @@ struct indexer;
 
 /* indexer_new(store): NULL: the thread cannot start, and the log says why. */
 struct indexer *indexer_new(struct store *store);
-/* indexer_free(i): the thread ends after the document at hand; the next one goes on from there. */
+/* indexer_free(i): the thread ends after its step; the next indexer goes on from there. */
 void indexer_free(struct indexer *i);
 
 /* indexer_wake(i): the log of changed documents has more. */

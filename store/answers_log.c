@@ -15,7 +15,11 @@ bool schema_read_answers(MDB_val value, struct store_answers *out)
     const struct answers_record *r = store_record(value, sizeof(*r));
     if (r == NULL || r->state >= ANSWERS_STATES)
         return false;
-    *out = (struct store_answers){r->last, r->indexed, r->generation, (enum answers_state)r->state};
+    *out = (struct store_answers){.last = r->last,
+                                  .indexed = r->indexed,
+                                  .generation = r->generation,
+                                  .oldest = r->oldest,
+                                  .state = (enum answers_state)r->state};
     return true;
 }
 
@@ -104,15 +108,22 @@ static void row_put(struct store_txn *t, const struct ulid *agent, uint64_t numb
                     uint64_t document)
 {
     struct key k;
+    MDB_val v;
+    struct synced_counters *counters = synced_counters(t);
     log_key(&k, agent, number);
+    if (counters != NULL && txn_get(t, SPACE_ANSWERS_LOG, &k, &v) == STORE_NOT_FOUND)
+        counters->unindexed++;
     txn_put(t, SPACE_ANSWERS_LOG, &k, &document, sizeof(document));
 }
 
 static void row_del(struct store_txn *t, const struct ulid *agent, uint64_t number)
 {
     struct key k;
+    struct synced_counters *counters = synced_counters(t);
     log_key(&k, agent, number);
     txn_del(t, SPACE_ANSWERS_LOG, &k);
+    if (counters != NULL)
+        counters->unindexed--;
 }
 
 /* ---- changes of documents ---- */
@@ -121,19 +132,16 @@ uint64_t answers_log(struct store_txn *t, const struct ulid *agent, uint64_t doc
                      uint64_t before)
 {
     struct answers_record *r = answers_open(t, agent);
-    struct synced_counters *counters = synced_counters(t);
-    if (r == NULL || counters == NULL)
+    if (r == NULL)
         return 0;
     if (r->last == 0) {
-        r->generation = 1;
+        r->generation = r->oldest = 1;
         row_put(t, agent, 0, 0);
     }
     if (before > r->indexed) {
         row_del(t, agent, before);
-        counters->unindexed--;
     }
     row_put(t, agent, ++r->last, document);
-    counters->unindexed++;
     /* a commit that can be lost would let the follower be ahead of the store */
     t->awaited = true;
     tell(t);
@@ -162,12 +170,9 @@ static size_t first_rows(struct store_txn *t, const struct ulid *agent, uint64_t
 static size_t delete_rows(struct store_txn *t, const struct ulid *agent, uint64_t last,
                           uint64_t *numbers, size_t most)
 {
-    struct synced_counters *counters = synced_counters(t);
-    size_t count = counters == NULL ? 0 : first_rows(t, agent, last, numbers, most);
+    size_t count = first_rows(t, agent, last, numbers, most);
     for (size_t i = 0; i < count; i++)
         row_del(t, agent, numbers[i]);
-    if (counters != NULL)
-        counters->unindexed -= count;
     return count;
 }
 
@@ -205,6 +210,7 @@ static void built(struct store_txn *t, const struct ulid *agent, struct answers_
                   uint64_t number)
 {
     r->state = ANSWERS_BUILT;
+    r->oldest = r->generation;
     row_del(t, agent, 0);
     indexed(t, agent, r, number);
 }
@@ -230,7 +236,7 @@ static void deleted(struct store_txn *t, const struct ulid *agent)
     row_del(t, agent, 0);
     key_of(&k, SPACE_ANSWERS, agent);
     txn_del(t, SPACE_ANSWERS, &k);
-    t->answers.known = false;
+    t->answers.known = t->answers.dirty = false;
 }
 
 enum store_status answers_note(struct store_txn *t, const struct store_change *c,
@@ -244,11 +250,13 @@ enum store_status answers_note(struct store_txn *t, const struct store_change *c
     (void)answer;
     if (r == NULL)
         return t->error;
-    if (c->fields >= sizeof(before) / sizeof(*before) || c->id > r->last)
+    if (c->fields >= sizeof(before) / sizeof(*before))
         return STORE_INVALID;
     if (r->last == 0 || r->state != before[c->fields] || r->generation != c->attempt ||
         c->code != ANSWERS_FORMAT)
         return STORE_STALE;
+    if (c->id > r->last)
+        return STORE_INVALID;
     switch (c->fields) {
     case ANSWERS_NOTE_INDEXED:
         indexed(t, &c->agent, r, c->id);

@@ -30,6 +30,7 @@ struct store_answers {
     uint64_t last;       /* number of the newest change; 0: the agent never had documents */
     uint64_t indexed;    /* changes up to it are in the file and not in the log any more */
     uint32_t generation; /* of the file: each new file of an agent has another one, in its name */
+    uint32_t oldest;     /* generation of which there may be a file still */
     enum answers_state state;
 };
 
@@ -37,7 +38,7 @@ struct store_answers {
 enum store_status store_answers_get(struct store *s, const struct ulid *agent,
                                     struct store_answers *out);
 
-/* store_answers_unindexed(s, out): how many changes the log has, of all agents. */
+/* store_answers_unindexed(s, out): rows of the log, of all agents: changes, and files to build or to delete. */
 enum store_status store_answers_unindexed(struct store *s, uint64_t *out);
 
 #endif

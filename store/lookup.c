@@ -51,21 +51,24 @@ static enum store_status take_file_error(struct looking *l, enum store_status st
     case STORE_OTHER_FORMAT:
     case STORE_STALE:
         l->found.lost = l->name.generation;
+        if (l->reader != NULL)
+            snprintf(l->s->why, sizeof(l->s->why), "%s", answers_reader_why(l->reader));
         return STORE_NOT_FOUND;
     default:
         return status;
     }
 }
 
-/* A file that is older than what the log has was put back, by a power cut or by hand. */
+/* A file that is incomplete, or older than the log, was put back: by a power cut, or by hand. */
 static enum store_status open_file(struct looking *l)
 {
     uint64_t position = 0;
+    bool whole = false;
     enum store_status status = reader_cache_get(&l->s->answers, l->s->dir, &l->name, &l->reader,
                                                 l->s->why, sizeof(l->s->why));
     if (status == STORE_OK)
-        status = answers_reader_position(l->reader, &position);
-    if (status == STORE_OK && position < l->indexed)
+        status = answers_reader_position(l->reader, &position, &whole);
+    if (status == STORE_OK && (!whole || position < l->indexed))
         status = STORE_STALE;
     return status == STORE_OK ? status : take_file_error(l, status);
 }
@@ -120,7 +123,7 @@ static enum store_status take_hit(struct looking *l, const struct answers_hit *h
         out->document.language.n > 0 ? out->document.language : l->question->language;
     status = answers_excerpt(l->reader, language, l->question->text, out->document.text,
                              l->question->excerpt_bytes, &out->excerpt);
-    return status == STORE_OK ? status : take_file_error(l, status);
+    return status;
 }
 
 static enum store_status ask(struct looking *l)
@@ -140,6 +143,8 @@ static enum store_status ask(struct looking *l)
         return l->failed;
     if (l->stopped)
         return STORE_AGAIN;
+    if (status == STORE_INVALID) /* FTS5 cannot look for it */
+        return STORE_NOT_FOUND;
     if (status != STORE_OK)
         return take_file_error(l, status);
     for (size_t i = 0; i < count && status == STORE_OK; i++)

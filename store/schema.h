@@ -294,7 +294,7 @@ struct PACKED kept_record {
 
 struct PACKED synced_counters {
     uint64_t collection, document; /* the last id given */
-    uint64_t unindexed;            /* rows of changes in SPACE_ANSWERS_LOG, of all agents */
+    uint64_t unindexed;            /* rows of SPACE_ANSWERS_LOG, of all agents */
 };
 
 struct PACKED collection_record {
@@ -340,7 +340,7 @@ struct PACKED document_record {
 
 struct PACKED answers_record {
     uint64_t last, indexed;
-    uint32_t generation;
+    uint32_t generation, oldest;
     uint8_t state; /* enum answers_state */
 };
 

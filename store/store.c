@@ -236,7 +236,8 @@ static struct store *store_new(struct shared_env *shared, const struct store_opt
     s->env = s->shared->env;
     s->maps = atomic_load(&s->shared->maps);
     s->mode = options->mode;
-    s->shared->writes = s->shared->writes || s->mode == STORE_WRITE;
+    if (s->mode == STORE_WRITE)
+        s->shared->writes = true;
     s->txn.s = s;
     s->dying_snapshot = (size_t)-1;
     s->rates = options->rates;

@@ -91,16 +91,6 @@ START_TEST(question_is_split_where_hiragana_begins_and_ends)
 }
 END_TEST
 
-START_TEST(start_of_a_word_is_neither_stemmed_nor_a_stop_word)
-{
-    struct tokens t;
-    tokenize("en", FTS5_TOKENIZE_QUERY | FTS5_TOKENIZE_PREFIX, "aboûts", &t);
-    ck_assert_str_eq(t.text, "abouts");
-    tokenize("en", FTS5_TOKENIZE_QUERY | FTS5_TOKENIZE_PREFIX, "about", &t);
-    ck_assert_str_eq(t.text, "about");
-}
-END_TEST
-
 /* Forms of one word: each pair has a token in common. */
 static const char *const forms[][3] = {
     {"en", "refund", "refunds"},
@@ -148,7 +138,6 @@ int main(void)
     tcase_add_loop_test(t, words_are_folded_and_stemmed_by_the_language_of_the_table, 0,
                         sizeof(cases) / sizeof(*cases));
     tcase_add_test(t, question_is_split_where_hiragana_begins_and_ends);
-    tcase_add_test(t, start_of_a_word_is_neither_stemmed_nor_a_stop_word);
     tcase_add_test(t, question_has_pairs_of_letters_and_a_document_single_ones_too);
     tcase_add_loop_test(t, forms_of_a_word_have_a_token_in_common, 0,
                         sizeof(forms) / sizeof(*forms));

@@ -265,6 +265,41 @@ START_TEST(a_file_from_before_is_built_anew)
 }
 END_TEST
 
+/* By one follower, which sweeps once. */
+START_TEST(no_file_of_an_agent_is_left_however_often_it_was_built)
+{
+    char why[512];
+    struct store *reader;
+    begin();
+    sync_words(1, 10, "one");
+    ck_status(store_share(kit.s, &reader, why, sizeof(why)), STORE_OK);
+    struct follower *f = follower_new(reader, note_answers, never, &kit);
+    while (follower_step(f) == FOLLOWER_MORE)
+        continue;
+    for (int i = 0; i < 3; i++) { /* another language, again, before it is built */
+        struct store_change c = {
+            .kind = CHANGE_AGENT_UPDATE, .agent = agent, .fields = AGENT_HAS_SETTINGS};
+        c.data = i % 2 ? STR("\"language_default\":\"fr\"") : STR("\"language_default\":\"de\"");
+        ck_status(kit_status(&kit, &c), STORE_OK);
+    }
+    ck_assert_uint_eq(state().generation, 4);
+    ck_assert_uint_gt(unindexed(), 0);
+    while (follower_step(f) == FOLLOWER_MORE)
+        continue;
+    ck_assert_uint_eq(unindexed(), 0);
+    expect_words(1, 10, "one", 1);
+    const struct store_change deletes = {.kind = CHANGE_AGENT_DELETE, .agent = agent};
+    ck_status(kit_status(&kit, &deletes), STORE_OK);
+    kit_purge(&kit, 100);
+    while (follower_step(f) == FOLLOWER_MORE)
+        continue;
+    ck_assert_uint_eq(files(), 0);
+    follower_free(f);
+    store_close(reader);
+    end();
+}
+END_TEST
+
 START_TEST(files_that_no_agent_has_are_deleted_and_missing_ones_are_built)
 {
     char path[ANSWERS_PATH_BYTES], other[128];
@@ -298,6 +333,7 @@ int main(void)
     tcase_add_test(tcase, a_damaged_file_is_found_by_verifying_it);
     tcase_add_test(tcase, a_hit_that_is_not_its_record_is_not_answered_with);
     tcase_add_loop_test(tcase, a_file_from_before_is_built_anew, 0, 3);
+    tcase_add_test(tcase, no_file_of_an_agent_is_left_however_often_it_was_built);
     tcase_add_test(tcase, files_that_no_agent_has_are_deleted_and_missing_ones_are_built);
     suite_add_tcase(suite, tcase);
     return kit_run(suite);

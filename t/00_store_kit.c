@@ -149,7 +149,7 @@ unsigned kit_follow(struct kit *k, unsigned most)
     ck_assert_ptr_nonnull(f);
     while (steps < most && result == FOLLOWER_MORE) {
         result = follower_step(f);
-        ck_assert_msg(result != FOLLOWER_FAILED, "%s", follower_why(f));
+        ck_assert_msg(result != FOLLOWER_FAILED && result != FOLLOWER_WAIT, "%s", follower_why(f));
         steps += result == FOLLOWER_MORE;
     }
     follower_free(f);

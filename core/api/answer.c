@@ -3,6 +3,7 @@
 #include "agent.h"
 #include "api.h"
 #include "phrases.h"
+#include "../log.h"
 #include "../query.h"
 #include "../http/json_out.h"
 
@@ -15,8 +16,10 @@ struct finding {
     struct query query;
     answer_done_fn *done;
     struct ulid agent;
+    struct store *store; /* the thread's, while it runs */
     enum store_status status;
     uint32_t lost; /* generation of an answer file that is missing or damaged; 0: none is */
+    char why[200];
     bool found;
     struct buf content, citations;
     struct str question, language;
@@ -117,6 +120,8 @@ static void take_hits(void *arg, enum store_status status, const struct store_fo
     if (status != STORE_OK)
         return;
     f->lost = found->lost;
+    if (f->lost != 0)
+        snprintf(f->why, sizeof(f->why), "%s", store_why(f->store));
     f->found = found->count > 0 && found->hits[0].answers;
     if (!f->found)
         return;
@@ -138,6 +143,7 @@ static bool run(struct query *q, struct store *s)
                                             .pause_arg = q};
     buf_reset(&f->content);
     buf_reset(&f->citations);
+    f->store = s;
     store_find(s, &question, take_hits, f);
     return f->status != STORE_AGAIN;
 }
@@ -174,6 +180,7 @@ static void have_file_built(struct request *r, const struct finding *f)
                                         .agent = f->agent,
                                         .attempt = f->lost,
                                         .code = ANSWERS_FORMAT};
+    log_warn("an answer file is missing or damaged, and is built anew: %s", f->why);
     link_send(r->worker->link, &change);
 }
 

@@ -1,6 +1,6 @@
 /*
  * Where answers to visitors come from: what bulk sync brought of the site, looked up by full text
- * (api.md §8). It never invents: what it says is a passage of a document, with where that stands,
+ * (api.md §8). An answer is a passage of a document, with where that stands,
  * and of a product its name, price and availability before it. Greetings and thanks get a reply
  * (phrases.h).
  */

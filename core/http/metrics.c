@@ -368,7 +368,7 @@ const struct metric metrics[] = {
     {"assay_writer_changes_total", "counter", "Changes that were made durable; with the commits' count, how large a batch is.", changes},
     {"assay_writer_commit_duration_seconds", "histogram", "Time of one commit, the disk's included.", commit_times},
     {"assay_writer_upkeep_records", "gauge", "Records that the writer has left to rate, purge or merge in the background.", upkeep_left},
-    {"assay_answers_unindexed_changes", "gauge", "Changes of synced documents that visitors' questions do not find yet.", unindexed},
+    {"assay_answers_unindexed_changes", "gauge", "Changes of synced documents that visitors' questions do not find yet, and answer files to build.", unindexed},
     {"assay_store_used_bytes", "gauge", "Bytes of data.mdb in use, free pages within it not counted.", map_used},
     {"assay_store_parts_bytes", "gauge", "Bytes of parts.dat.", parts_size},
     {"assay_store_map_bytes", "gauge", "Bytes that data.mdb and parts.dat may each grow to, store.map_size.", map_size},

@@ -111,8 +111,11 @@ enum store_status answers_reader_open(const char *path, const uint8_t *store_id,
 void answers_reader_close(struct answers_reader *r);
 const char *answers_reader_why(const struct answers_reader *r);
 
-/* answers_reader_position(r, out): the position of the newest commit. */
-enum store_status answers_reader_position(struct answers_reader *r, uint64_t *out);
+/*
+ * answers_reader_position(r, out, whole): the position of the newest commit; is the file's build
+ * complete?
+ */
+enum store_status answers_reader_position(struct answers_reader *r, uint64_t *out, bool *whole);
 
 struct answers_hit {
     uint64_t id, version;
@@ -147,7 +150,8 @@ enum store_status answers_ask(struct answers_reader *r, const struct answers_que
 /*
  * answers_excerpt(r, language, question, text, most_bytes, out): the passage of ${text} that has
  * most of the question's words, by whole sentences if they fit, at most ${most_bytes}. ${text} is
- * the document's text from the store, in ${language}. ${out} is a part of ${text}.
+ * the document's text from the store, in ${language}. ${out} is a part of ${text}. STORE_BUSY: out
+ * of memory.
  */
 enum store_status answers_excerpt(struct answers_reader *r, struct str language,
                                   struct str question, struct str text, size_t most_bytes,

@@ -103,7 +103,7 @@ static enum store_status run(struct candidates *c, const struct buf *expression,
         status = keep(c, (struct candidate){.id = sqlite3_column_int64(match, 0),
                                             .score = sqlite3_column_double(match, 1)});
     if (status == STORE_OK)
-        status = file_status(c->f, rc);
+        status = (rc & 0xff) == SQLITE_ERROR ? STORE_INVALID : file_status(c->f, rc);
     sqlite3_reset(match);
     return status;
 }

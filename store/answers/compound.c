@@ -22,7 +22,7 @@ static struct question_word part(struct file *f, struct file_table *t, struct st
 {
     struct question q;
     enum store_status status = file_status(f, question_read(t, (struct str){"", 0}, source, &q));
-    struct question_word w = {.sources = {source}, .source_count = 1};
+    struct question_word w = {.source = source};
     if (status != STORE_OK || q.count != 1)
         return w;
     w = q.words[0];
@@ -61,7 +61,7 @@ static void put_parts(struct question *q, unsigned at, struct question_word *fir
 
 static void split(struct question *q, unsigned at, struct file *f, struct file_table *t)
 {
-    struct str whole = q->words[at].sources[0];
+    struct str whole = q->words[at].source;
     struct question_word first = {0}, last = {0};
     bool found = false;
     for (size_t i = PART_BYTES; i + LAST_BYTES <= whole.n && first.documents == 0; i++) {
@@ -87,7 +87,7 @@ void question_split_compounds(struct question *q, struct file *f, struct file_ta
     if (!q->compounds)
         return;
     for (unsigned i = 0; i < count; i++)
-        if (q->words[i].documents == 0 && q->words[i].sources[0].n >= COMPOUND_BYTES)
+        if (q->words[i].documents == 0 && q->words[i].source.n >= COMPOUND_BYTES)
             split(q, i, f, t);
     question_index(q);
 }

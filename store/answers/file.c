@@ -1,10 +1,13 @@
 #include "file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #define LOCK_TIMEOUT_MS 5000
+#define WAL_PAGES 1000
+#define WAL_PAGES_MOST 4000
 
 static enum store_status status_of(int rc)
 {
@@ -80,6 +83,20 @@ static enum store_status number_of(struct file *f, const char *sql, int64_t *out
     return status;
 }
 
+/*
+ * After a commit. A passive checkpoint lets readers go on, but the WAL grows while there are always
+ * some; from time to time one waits for those that read, which is milliseconds.
+ */
+static int checkpoint(void *arg, sqlite3 *db, const char *name, int pages)
+{
+    (void)arg;
+    if (pages >= WAL_PAGES_MOST)
+        sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+    else if (pages >= WAL_PAGES)
+        sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return SQLITE_OK; /* what could not be written now is written by a later one */
+}
+
 static enum store_status connect(struct file *f, const char *path,
                                  const struct answers_options *options)
 {
@@ -94,9 +111,12 @@ static enum store_status connect(struct file *f, const char *path,
         rc = tokenizer_register(f->db, &f->api);
     if (rc != SQLITE_OK)
         return file_status(f, rc);
+    if (f->writes)
+        sqlite3_wal_hook(f->db, checkpoint, NULL);
     snprintf(sql, sizeof(sql),
              "PRAGMA cache_size=-%zu; PRAGMA mmap_size=0; PRAGMA synchronous=NORMAL;"
-             "PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=ON",
+             "PRAGMA journal_size_limit=0; PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY; "
+             "PRAGMA trusted_schema=ON",
              cache / 1024);
     return run(f, sql);
 }
@@ -237,18 +257,30 @@ enum store_status file_read_position(struct file *f)
 enum store_status file_create(struct file *f, const char *path, const uint8_t *store_id,
                               const struct answers_options *options)
 {
-    if (access(path, F_OK) == 0)
+    int fd =
+        open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* -wal and -shm get its mode */
+    if (fd < 0 && errno == EEXIST)
         return refuse(f, STORE_EXISTS, "The answer index exists already.");
+    if (fd < 0)
+        return refuse(f, errno == ENOSPC ? STORE_FULL : STORE_IO, strerror(errno));
+    close(fd);
     enum store_status status = connect(f, path, options);
     return status == STORE_OK ? make(f, store_id) : status;
+}
+
+static bool is_missing(const char *path)
+{
+    return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
 enum store_status file_connect(struct file *f, const char *path,
                                const struct answers_options *options)
 {
-    if (access(path, F_OK) != 0 && errno == ENOENT)
-        return refuse(f, STORE_NOT_FOUND, "The answer index does not exist.");
-    return connect(f, path, options);
+    enum store_status status = is_missing(path) ? STORE_NOT_FOUND : connect(f, path, options);
+    if (status == STORE_IO && is_missing(path)) /* since just now */
+        status = STORE_NOT_FOUND;
+    return status == STORE_NOT_FOUND ? refuse(f, status, "The answer index does not exist.")
+                                     : status;
 }
 
 enum store_status file_load(struct file *f, const uint8_t *store_id)

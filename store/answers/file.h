@@ -23,7 +23,6 @@
 #define COLUMNS 3
 
 struct synonym {
-    struct str source;
     int group; /* words of one group mean the same */
     uint8_t n;
     char form[TOKENIZER_WORD_MAX];

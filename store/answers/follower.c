@@ -15,6 +15,9 @@
 #define CACHE_BYTES ((size_t)4 << 20)
 #define COLLECTIONS_MAX (STORE_SITES_MAX * SYNCED_KINDS)
 #define LOST_AT_ONCE 64
+#define FAILING_MAX 16  /* agents whose last step failed, and that wait */
+#define FAILING_MS 1000 /* so long */
+#define VERIFY_TRIES 3  /* of a file whose verification is interrupted */
 
 struct open_writer {
     struct answers_name name;
@@ -27,8 +30,14 @@ struct follower {
     follower_note_fn *note;
     follower_wanted_fn *wanted;
     void *arg;
-    bool swept, verified;
+    bool swept_files, swept_records, verified;
+    struct ulid swept;  /* the last agent whose record was swept */
     struct ulid verify; /* the last agent whose file was verified */
+    unsigned verify_tries;
+    struct failing {
+        struct ulid agent;
+        uint64_t until_ms;
+    } failing[FAILING_MAX];
     uint8_t store_id[STORE_ID_BYTES];
     struct ulid turn; /* the agent of the last step */
     struct open_writer files[FOLLOWER_FILES];
@@ -137,15 +146,20 @@ static bool is_lost(enum store_status status)
            status == STORE_STALE;
 }
 
-/* A new file, and nothing beside it that has its name or that of the generation before. */
+static void unlink_all(struct step *p)
+{
+    struct answers_name name = p->name;
+    for (name.generation = p->state.oldest; name.generation <= p->name.generation;
+         name.generation++)
+        answers_unlink(p->f->s->dir, &name);
+}
+
+/* A new file; none of the agent's is left beside it. */
 static enum store_status create(struct step *p, const char *path, struct answers_writer **out,
                                 char *why, size_t why_size)
 {
     static const struct answers_options options = {.cache_bytes = CACHE_BYTES};
-    struct answers_name before = p->name;
-    before.generation--;
-    answers_unlink(p->f->s->dir, &before);
-    answers_unlink(p->f->s->dir, &p->name);
+    unlink_all(p);
     return answers_create(path, p->name.store_id, &options, out, why, why_size);
 }
 
@@ -225,6 +239,13 @@ static enum store_status commit(struct step *p, uint64_t position)
     return status == STORE_OK ? status : fail_file(p, status);
 }
 
+/* A snapshot of documents, newer than the state of the file: what changed in between is in the log. */
+static enum store_status snapshot(struct step *p)
+{
+    enum store_status status = store_snapshot(p->f->s, &p->txn);
+    return status == STORE_OK ? status : fail_store(p->f, status);
+}
+
 /* ---- a file that is complete: rows of the log ---- */
 
 static enum store_status follow_row(struct step *p, uint64_t document)
@@ -267,11 +288,16 @@ static enum store_status follow_rows(struct step *p, uint64_t *position)
 }
 
 /* Is the file at a place of this log? One that was put back by a power cut, or by hand, is not. */
-static bool fits(const struct step *p)
+static bool fits(struct step *p)
 {
+    char path[ANSWERS_PATH_BYTES];
     uint64_t position = answers_position(p->writer);
-    return answers_cursor(p->writer)->collection == ANSWERS_WHOLE && position >= p->state.indexed &&
-           position <= p->state.last;
+    if (answers_cursor(p->writer)->collection == ANSWERS_WHOLE && position >= p->state.indexed &&
+        position <= p->state.last)
+        return true;
+    answers_path(path, p->f->s->dir, &p->name);
+    fail(p->f, STORE_STALE, path, "The file is older or newer than the log of changed documents.");
+    return false;
 }
 
 static enum store_status follow(struct step *p)
@@ -283,7 +309,9 @@ static enum store_status follow(struct step *p)
     if (p->lost)
         return STORE_STALE;
     uint64_t position = answers_position(p->writer);
-    status = follow_rows(p, &position);
+    status = snapshot(p);
+    if (status == STORE_OK)
+        status = follow_rows(p, &position);
     if (status == STORE_OK && position != answers_position(p->writer))
         status = commit(p, position);
     store_read_end(p->f->s);
@@ -392,7 +420,9 @@ static enum store_status build_some(struct step *p)
     struct answers_cursor *cursor = answers_cursor(p->writer);
     bool fresh = cursor->collection == 0 && cursor->item == 0;
     uint64_t position = fresh ? p->state.last : answers_position(p->writer);
-    enum store_status status = cursor->collection == ANSWERS_WHOLE ? STORE_OK : put_collections(p);
+    enum store_status status = cursor->collection == ANSWERS_WHOLE ? STORE_OK : snapshot(p);
+    if (status == STORE_OK && cursor->collection != ANSWERS_WHOLE)
+        status = put_collections(p);
     if (status == STORE_OK)
         status = commit(p, position);
     store_read_end(p->f->s);
@@ -420,12 +450,8 @@ static enum store_status build(struct step *p)
 
 static enum store_status delete_file(struct step *p)
 {
-    struct answers_name before = p->name;
-    store_read_end(p->f->s);
-    before.generation--;
     close_of_agent(p->f, &p->name.agent);
-    answers_unlink(p->f->s->dir, &before);
-    answers_unlink(p->f->s->dir, &p->name);
+    unlink_all(p);
     return note(p, ANSWERS_NOTE_DELETED, 0);
 }
 
@@ -504,21 +530,20 @@ static enum store_status find_missing(struct follower *f, struct ulid *after,
     return status;
 }
 
+/* A slice of the records. */
 static enum store_status sweep_records(struct follower *f)
 {
     struct answers_name missing[LOST_AT_ONCE];
-    struct ulid after = {{0}};
     size_t count;
-    enum store_status status = STORE_OK;
-    while (status == STORE_OK) {
-        status = find_missing(f, &after, missing, &count);
-        for (size_t i = 0; i < count && (status == STORE_OK || status == STORE_NOT_FOUND); i++) {
-            enum store_status noted =
-                note(&(struct step){.f = f, .name = missing[i]}, ANSWERS_NOTE_LOST, 0);
-            status = noted == STORE_OK ? status : noted;
-        }
+    enum store_status status = find_missing(f, &f->swept, missing, &count), noted = STORE_OK;
+    for (size_t i = 0; i < count && noted == STORE_OK; i++) {
+        fail(f, STORE_NOT_FOUND, f->s->dir, "The answer file is missing.");
+        noted = note(&(struct step){.f = f, .name = missing[i]}, ANSWERS_NOTE_LOST, 0);
     }
-    return status == STORE_NOT_FOUND ? STORE_OK : status;
+    f->swept_records = status == STORE_NOT_FOUND && noted == STORE_OK;
+    if (status != STORE_OK && status != STORE_NOT_FOUND)
+        return fail_store(f, status);
+    return noted;
 }
 
 static enum store_status sweep(struct follower *f)
@@ -528,7 +553,8 @@ static enum store_status sweep(struct follower *f)
     if (status != STORE_OK)
         return fail_store(f, status);
     status = sweep_files(f);
-    return status == STORE_OK ? sweep_records(f) : status;
+    f->swept_files = status == STORE_OK;
+    return status;
 }
 
 /* ---- verifying files ---- */
@@ -576,17 +602,38 @@ enum follower_result follower_verify(struct follower *f)
     struct step p = {.f = f};
     enum store_status status = f->verified ? STORE_NOT_FOUND : next_file(&p);
     f->verified = status == STORE_NOT_FOUND;
-    if (f->verified)
-        return FOLLOWER_IDLE;
-    if (status == STORE_OK && p.state.state == ANSWERS_BUILT)
+    if (status != STORE_OK)
+        return f->verified ? FOLLOWER_IDLE : FOLLOWER_WAIT;
+    if (p.state.state == ANSWERS_BUILT)
         status = verify_file(&p);
-    if (status == STORE_BUSY && f->wanted(f->arg)) /* later, from its beginning */
-        return FOLLOWER_MORE;
+    if (status == STORE_BUSY && f->wanted(f->arg) && ++f->verify_tries < VERIFY_TRIES)
+        return FOLLOWER_MORE; /* from its beginning */
     f->verify = p.name.agent;
+    f->verify_tries = 0;
     return status == STORE_OK ? FOLLOWER_MORE : FOLLOWER_FAILED;
 }
 
-/* ---- whose turn it is ---- */
+/* ---- agents in turn ---- */
+
+static bool is_failing(const struct follower *f, const struct ulid *agent, uint64_t now)
+{
+    for (size_t i = 0; i < FAILING_MAX; i++)
+        if (f->failing[i].until_ms > now && ulid_eq(&f->failing[i].agent, agent))
+            return true;
+    return false;
+}
+
+/* False: so many fail that it is no agent's own fault. */
+static bool note_failing(struct follower *f, const struct ulid *agent)
+{
+    uint64_t now = clock_ms();
+    for (size_t i = 0; i < FAILING_MAX; i++)
+        if (f->failing[i].until_ms <= now) {
+            f->failing[i] = (struct failing){*agent, now + FAILING_MS};
+            return true;
+        }
+    return false;
+}
 
 static bool first_agent(struct follower *f, MDB_txn *txn, const struct ulid *after,
                         struct ulid *out)
@@ -595,8 +642,7 @@ static bool first_agent(struct follower *f, MDB_txn *txn, const struct ulid *aft
     struct key from;
     key_space(&w.prefix, SPACE_ANSWERS_LOG);
     key_of(&from, SPACE_ANSWERS_LOG, after);
-    key_bytes(&from, "\xff",
-              1); /* behind the agent's rows, whose numbers begin with a length of at most 8 */
+    key_bytes(&from, "\xff", 1); /* behind the agent's rows: numbers begin with a length up to 8 */
     bool found =
         walk_from(f->s, txn, &w, DB_WIDGET, &from) == STORE_OK && w.k.mv_size > 1 + ULID_BYTES;
     if (found)
@@ -605,17 +651,37 @@ static bool first_agent(struct follower *f, MDB_txn *txn, const struct ulid *aft
     return found;
 }
 
+/* The next agent that has rows and is not failing; *failing: there is one that is. */
+static bool next_agent(struct step *p, bool *failing)
+{
+    struct follower *f = p->f;
+    struct ulid after = f->turn;
+    uint64_t now = clock_ms();
+    for (int rounds = 0; rounds < 2;) {
+        if (!first_agent(f, p->txn, &after, &p->name.agent)) {
+            after = (struct ulid){{0}};
+            rounds++;
+            continue;
+        }
+        if (!is_failing(f, &p->name.agent, now))
+            return true;
+        *failing = true;
+        after = p->name.agent;
+    }
+    return false;
+}
+
+/* STORE_NOT_FOUND: nobody has rows. STORE_AGAIN: only those that are failing. */
 static enum store_status take_turn(struct step *p)
 {
-    static const struct ulid none = {{0}};
     struct follower *f = p->f;
     struct store_agent agent;
+    bool failing = false;
     enum store_status status = store_snapshot(f->s, &p->txn);
     if (status != STORE_OK)
         return fail_store(f, status);
-    if (!first_agent(f, p->txn, &f->turn, &p->name.agent) &&
-        !first_agent(f, p->txn, &none, &p->name.agent))
-        return STORE_NOT_FOUND;
+    if (!next_agent(p, &failing))
+        return failing ? STORE_AGAIN : STORE_NOT_FOUND;
     f->turn = p->name.agent;
     memcpy(p->name.store_id, f->store_id, STORE_ID_BYTES);
     status = answers_read(f->s, p->txn, &p->name.agent, &p->state);
@@ -644,18 +710,27 @@ static enum store_status work(struct step *p)
     }
 }
 
-enum follower_result follower_step(struct follower *f)
+static enum follower_result take_step(struct follower *f)
 {
     struct step p = {.f = f, .until_ms = clock_ms() + FOLLOWER_STEP_MS};
-    if (!f->swept) {
-        f->swept = sweep(f) == STORE_OK;
-        return f->swept ? FOLLOWER_MORE : FOLLOWER_FAILED;
-    }
     enum store_status status = take_turn(&p);
-    if (status == STORE_OK)
-        status = work(&p) == STORE_OK ? STORE_OK : STORE_IO;
     store_read_end(f->s);
-    return status == STORE_OK          ? FOLLOWER_MORE
-           : status == STORE_NOT_FOUND ? FOLLOWER_IDLE
-                                       : FOLLOWER_FAILED;
+    if (status == STORE_NOT_FOUND)
+        return f->swept_records ? FOLLOWER_IDLE : FOLLOWER_MORE;
+    if (status != STORE_OK)
+        return FOLLOWER_WAIT;
+    status = work(&p);
+    store_read_end(f->s);
+    if (status == STORE_OK)
+        return FOLLOWER_MORE;
+    return note_failing(f, &p.name.agent) ? FOLLOWER_FAILED : FOLLOWER_WAIT;
+}
+
+enum follower_result follower_step(struct follower *f)
+{
+    if (!f->swept_files)
+        return sweep(f) == STORE_OK ? FOLLOWER_MORE : FOLLOWER_WAIT;
+    if (!f->swept_records && sweep_records(f) != STORE_OK)
+        return FOLLOWER_WAIT;
+    return take_step(f);
 }

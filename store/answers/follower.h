@@ -37,15 +37,16 @@ void follower_free(struct follower *f);
 enum follower_result {
     FOLLOWER_IDLE,  /* nothing to do until the next EVENT_ANSWERS */
     FOLLOWER_MORE,  /* step again */
-    FOLLOWER_FAILED /* of one agent, by follower_why; step again later. Others may have more */
+    FOLLOWER_FAILED, /* of one agent, by follower_why; it is left out for a second. Step again */
+    FOLLOWER_WAIT    /* step again later: what is left is failing, by follower_why */
 };
 enum follower_result follower_step(struct follower *f);
 
 /*
  * follower_verify(f): read the next file, whole, and hold its index against its texts; one that is
  * damaged is noted as lost. To be called when nobody changes documents: it costs about what building
- * the file costs, and what ${wanted} interrupts begins anew. FOLLOWER_IDLE: each file was verified
- * once, by this follower.
+ * the file costs. A file that ${wanted} interrupts begins anew, and is left out after three times.
+ * FOLLOWER_IDLE: each file had its turn.
  */
 enum follower_result follower_verify(struct follower *f);
 

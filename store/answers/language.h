@@ -7,7 +7,10 @@
 
 #include "../bytes.h"
 
-/* Word lists are lower case, without accents, separated by single spaces. */
+/*
+ * A change of a stemmer or of stop words changes tokens of files: raise ANSWERS_FORMAT with it.
+ * Word lists are lower case, without accents, separated by single spaces.
+ */
 struct language {
     const char *tag;     /* ISO 639-1 */
     const char *stemmer; /* of Snowball; NULL: none */

@@ -77,6 +77,8 @@ static struct str grown(struct str text, size_t from, size_t n, size_t most_byte
 {
     size_t spare = most_bytes > n ? most_bytes - n : 0;
     size_t start = start_before(text, from, from > spare ? from - spare : 0);
+    while (start > 0 && is_continuation(text.p[start]))
+        start--;
     size_t end = end_within(text, start, from + n, start + most_bytes);
     return trimmed((struct str){text.p + start, end - start});
 }
@@ -203,5 +205,5 @@ enum store_status answers_excerpt(struct answers_reader *r, struct str language,
         *out = grown(text, (size_t)(found.p - text.p), found.n, most_bytes);
     else
         passage_close(p);
-    return file_status(&r->f, rc);
+    return rc == SQLITE_OK ? STORE_OK : STORE_BUSY;
 }

@@ -41,9 +41,6 @@ unsigned question_word_of(const struct question *q, struct str token)
     return q->count;
 }
 
-#define RELATED_BYTES 5
-#define RELATED_WHOLE 4
-#define RELATED_RATIO 2
 static void add_form(struct question *q, struct question_word *w, struct str token)
 {
     if (w->form_count == QUESTION_FORMS || token.n > TOKENIZER_WORD_MAX)
@@ -97,7 +94,7 @@ static int take_token(void *arg, int flags, const char *token, int n, int from, 
     struct question *q = r->q;
     struct str s = {token, (size_t)n};
     if ((flags & FTS5_TOKEN_COLOCATED) != 0) {
-        if (!r->skipped && question_word_of(q, s) == q->count)
+        if (!r->skipped && q->count > 0 && question_word_of(q, s) == q->count)
             add_form(q, &q->words[q->count - 1], s);
         return SQLITE_OK;
     }
@@ -107,8 +104,7 @@ static int take_token(void *arg, int flags, const char *token, int n, int from, 
         return SQLITE_OK;
     struct question_word *w = &q->words[q->count++];
     bool light = wordset_has(&r->t->light, s) || is_number(s);
-    *w = (struct question_word){.sources = {{r->text.p + from, (size_t)(to - from)}},
-                                .source_count = 1,
+    *w = (struct question_word){.source = {r->text.p + from, (size_t)(to - from)},
                                 .meaning = meaning_of(s) * (light ? MEANING_LIGHT : 1),
                                 .light = light};
     add_form(q, w, s);
@@ -151,8 +147,10 @@ int question_read(struct file_table *t, struct str language, struct str text, st
     if (rc == SQLITE_OK)
         rc = tokenizer_run(t->tokenizer, FTS5_TOKENIZE_QUERY, r.text, take_token, &r);
     wordset_free(&r.stops);
-    for (unsigned i = 0; i < out->count; i++)
+    for (unsigned i = 0; i < out->count; i++) {
+        out->words[i].own = out->words[i].form_count;
         synonyms_add(t, &out->words[i]);
+    }
     question_index(out);
     return rc;
 }
@@ -209,12 +207,23 @@ enum store_status question_weigh(struct question *q, struct file *f, struct file
     return status;
 }
 
-/* One phrase, or the start of one. */
-static void add_phrase(struct buf *out, struct str phrase, const char *end)
+static void begin_phrase(struct buf *out)
 {
     buf_adds(out, out->n == 0 || out->p[out->n - 1] == '(' ? "\"" : " OR \"");
-    buf_str(out, phrase);
-    buf_adds(out, end);
+    buf_adds(out, TOKENIZER_VERBATIM);
+}
+
+/* The word's own forms are at one place; each synonym is a phrase. */
+static void put_word(const struct question_word *w, struct buf *out)
+{
+    for (unsigned i = 0; i < w->form_count; i++) {
+        if (i == 0 || i >= w->own)
+            begin_phrase(out);
+        else
+            buf_adds(out, TOKENIZER_SAME);
+        buf_str(out, form_str(&w->forms[i]));
+        buf_adds(out, i + 1 < w->own ? "" : "\"");
+    }
 }
 
 void question_expression(const struct question *q, const unsigned *words, unsigned count,
@@ -222,9 +231,11 @@ void question_expression(const struct question *q, const unsigned *words, unsign
 {
     for (unsigned i = 0; i < count; i++) {
         const struct question_word *w = &q->words[words[i]];
-        for (unsigned j = 0; j < w->source_count; j++)
-            add_phrase(out, w->sources[j], "\"");
-        if (w->start > 0)
-            add_phrase(out, (struct str){w->forms[0].p, w->start}, "\" *");
+        put_word(w, out);
+        if (w->start == 0)
+            continue;
+        begin_phrase(out);
+        buf_str(out, (struct str){w->forms[0].p, w->start});
+        buf_adds(out, "\" *");
     }
 }

@@ -18,9 +18,8 @@ struct question_form {
 
 struct question_word {
     struct question_form forms[QUESTION_FORMS];
-    unsigned form_count;
-    struct str sources[QUESTION_FORMS]; /* in the question, the first; of its synonyms */
-    unsigned source_count;
+    unsigned form_count, own; /* own: the tokenizer's; synonyms are behind them */
+    struct str source;        /* in the question */
     double meaning; /* what it counts of the question's meaning; by language alone */
     bool light;
     size_t start;  /* bytes of the first form with which its relatives start; 0: not looked for */
@@ -67,7 +66,7 @@ void synonyms_add(const struct file_table *t, struct question_word *w);
 /* question_phrases(w): how many phrases question_expression makes of a word. */
 static inline unsigned question_phrases(const struct question_word *w)
 {
-    return w->source_count + (w->start > 0);
+    return 1 + w->form_count - w->own + (w->start > 0);
 }
 
 /* question_expression(q, words, count, out): FTS5's, of the words with these numbers, by OR. */

@@ -50,10 +50,11 @@ const char *answers_reader_why(const struct answers_reader *r)
     return r->f.why;
 }
 
-enum store_status answers_reader_position(struct answers_reader *r, uint64_t *out)
+enum store_status answers_reader_position(struct answers_reader *r, uint64_t *out, bool *whole)
 {
     enum store_status status = file_read_position(&r->f);
     *out = r->f.position;
+    *whole = r->f.cursor.collection == ANSWERS_WHOLE;
     return status;
 }
 
@@ -64,7 +65,7 @@ struct asking {
     const struct answers_question *asked;
     struct answers_hit *hits;
     unsigned limit, *count;
-    size_t bytes; /* of texts read */
+    size_t bytes, most_bytes; /* of texts read of a table, and to be read at most */
 };
 
 static void keep(struct asking *a, struct answers_hit hit)
@@ -121,7 +122,7 @@ static enum store_status ask_table(struct asking *a, struct file_table *t)
     if (status == STORE_OK)
         status = candidates_find(&c);
     a->bytes = 0;
-    for (unsigned i = 0; i < c.count && status == STORE_OK && a->bytes < RANKING_BYTES; i++)
+    for (unsigned i = 0; i < c.count && status == STORE_OK && a->bytes < a->most_bytes; i++)
         status = must_stop(a->r) ? STORE_BUSY : score(a, t, &q, &c.best[i]);
     return status;
 }
@@ -132,6 +133,10 @@ static enum store_status ask_all(struct asking *a)
     enum store_status status = file_read_position(f);
     if (status == STORE_OK)
         status = file_tables_load(f);
+    unsigned tables = 0;
+    for (size_t i = 0; i < f->count; i++)
+        tables += f->tables[i].documents > 0;
+    a->most_bytes = RANKING_BYTES / (tables > 0 ? tables : 1);
     for (size_t i = 0; i < f->count && status == STORE_OK; i++)
         if (f->tables[i].documents > 0)
             status = ask_table(a, &f->tables[i]);

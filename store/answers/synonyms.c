@@ -92,9 +92,7 @@ static const struct {
 
 struct reading {
     struct file_table *t;
-    struct str source;
     int group;
-    size_t room;
 };
 
 static int take_form(void *arg, int flags, const char *token, int n, int from, int to)
@@ -103,7 +101,7 @@ static int take_form(void *arg, int flags, const char *token, int n, int from, i
     (void)from, (void)to;
     if ((flags & FTS5_TOKEN_COLOCATED) != 0 || n > TOKENIZER_WORD_MAX)
         return SQLITE_OK;
-    struct synonym s = {.source = r->source, .group = r->group, .n = (uint8_t)n};
+    struct synonym s = {.group = r->group, .n = (uint8_t)n};
     memcpy(s.form, token, (size_t)n);
     buf_add(&r->t->synonyms, &s, sizeof(s));
     return buf_ok(&r->t->synonyms) ? SQLITE_OK : SQLITE_NOMEM;
@@ -114,9 +112,9 @@ static int read_groups(struct file_table *t, const char *groups)
     struct reading r = {.t = t};
     int rc = SQLITE_OK;
     while (*groups != '\0' && rc == SQLITE_OK) {
-        r.source = (struct str){groups, strcspn(groups, " ;")};
-        rc = tokenizer_run(t->tokenizer, FTS5_TOKENIZE_QUERY, r.source, take_form, &r);
-        groups += r.source.n;
+        struct str word = {groups, strcspn(groups, " ;")};
+        rc = tokenizer_run(t->tokenizer, FTS5_TOKENIZE_QUERY, word, take_form, &r);
+        groups += word.n;
         r.group += *groups == ';';
         groups += *groups != '\0';
     }
@@ -152,6 +150,5 @@ void synonyms_add(const struct file_table *t, struct question_word *w)
         struct question_form *f = &w->forms[w->form_count++];
         memcpy(f->p, all[i].form, all[i].n);
         f->n = all[i].n;
-        w->sources[w->source_count++] = all[i].source;
     }
 }

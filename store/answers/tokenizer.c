@@ -87,8 +87,6 @@ static int spaced_word(struct run *r, const char *p, size_t n, int from, int to)
     struct form word, plain, stemmed, first, second;
     form_set(&word, p, n);
     int rc = strip(r->t, &word, &plain);
-    if (rc == SQLITE_OK && (r->flags & FTS5_TOKENIZE_PREFIX) != 0)
-        return emit(r, 0, &plain, from, to);
     if (rc != SQLITE_OK || wordset_has(&r->t->stops, (struct str){plain.p, plain.n}))
         return rc;
     stem(r->t, &word, &stemmed);
@@ -98,7 +96,8 @@ static int spaced_word(struct run *r, const char *p, size_t n, int from, int to)
     if (rc != SQLITE_OK || form_eq(&word, &plain))
         return rc;
     stem(r->t, &plain, &second);
-    return form_eq(&first, &second) ? rc : emit(r, FTS5_TOKEN_COLOCATED, &second, from, to);
+    int flags = first.n > 0 ? FTS5_TOKEN_COLOCATED : 0;
+    return form_eq(&first, &second) ? rc : emit(r, flags, &second, from, to);
 }
 
 struct piece {
@@ -251,9 +250,26 @@ static void delete (Fts5Tokenizer *t)
     tokenizer_free((struct tokenizer *)t);
 }
 
+static int verbatim(struct str tokens, void *arg, token_fn *token)
+{
+    int rc = SQLITE_OK, flags = 0;
+    while (tokens.n > 0 && rc == SQLITE_OK) {
+        const char *end = memmem(tokens.p, tokens.n, TOKENIZER_SAME, 3);
+        size_t n = end == NULL ? tokens.n : (size_t)(end - tokens.p);
+        size_t step = end == NULL ? n : n + 3;
+        rc = token(arg, flags, tokens.p, (int)n, 0, (int)n);
+        tokens = (struct str){tokens.p + step, tokens.n - step};
+        flags = FTS5_TOKEN_COLOCATED;
+    }
+    return rc;
+}
+
 static int tokenize(Fts5Tokenizer *t, void *arg, int flags, const char *text, int n,
                     int (*token)(void *, int, const char *, int, int, int))
 {
+    bool query = (flags & FTS5_TOKENIZE_QUERY) != 0;
+    if (query && n > 3 && memcmp(text, TOKENIZER_VERBATIM, 3) == 0)
+        return verbatim((struct str){text + 3, (size_t)n - 3}, arg, token);
     return tokenizer_run((struct tokenizer *)t, flags, (struct str){text, (size_t)n}, token, arg);
 }
 

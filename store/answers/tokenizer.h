@@ -4,6 +4,8 @@
  *   unicode61 parts and folds  ->  runs of scripts without spaces become bigrams
  *                              ->  other words: stop words go, the stemmer, accents go
  *
+ * Queries name tokens as they are (tokenizer_verbatim), so that nothing is stemmed twice.
+ *
  * A word with accents has two forms where they differ: the stem without its accents, and the stem
  * of the word without accents. The second is colocated (FTS5_TOKEN_COLOCATED), so people find
  * "devolución" by typing "devolucion". A bigram of a document has its first letter colocated, so
@@ -23,6 +25,13 @@
 typedef int token_fn(void *arg, int flags, const char *token, int n, int from, int to);
 
 struct tokenizer;
+
+/*
+ * Text of a query that is TOKENIZER_VERBATIM and tokens with TOKENIZER_SAME between them is these
+ * tokens at one place, so FTS5 looks for any of them. Both are code points that no token has.
+ */
+#define TOKENIZER_VERBATIM "\xee\x80\x80" /* U+E000 */
+#define TOKENIZER_SAME "\xee\x80\x81"     /* U+E001 */
 
 /* tokenizer_register(db, api): make "assay" known to ${db}. ${api} is borrowed from ${db}. */
 int tokenizer_register(sqlite3 *db, fts5_api **api);

@@ -226,8 +226,10 @@ enum store_status answers_commit(struct answers_writer *w, uint64_t position)
 /* Tables that the transaction made are gone, and counts are what they were. */
 void answers_abort(struct answers_writer *w)
 {
-    if (!w->open)
+    if (!w->open) {
+        file_read_position(&w->f); /* and the cursor, which may have been moved */
         return;
+    }
     if (!sqlite3_get_autocommit(w->f.db))
         sqlite3_step(w->f.rollback);
     sqlite3_reset(w->f.rollback);
