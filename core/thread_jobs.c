@@ -6,6 +6,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define TURN_US 1000 /* for finished jobs, of a turn of the loop */
+
 struct finished {
     struct worker *worker;
     pthread_mutex_t lock;
@@ -52,21 +54,39 @@ static struct thread_job *take_all(struct finished *f)
     return all;
 }
 
+static struct thread_job *take_one(struct finished *f, bool *more)
+{
+    pthread_mutex_lock(&f->lock);
+    struct thread_job *job = job_list_take(&f->jobs);
+    *more = f->jobs.first != NULL;
+    pthread_mutex_unlock(&f->lock);
+    return job;
+}
+
+static void end_job(struct finished *f, struct thread_job *job)
+{
+    struct request *r = job->pending.request;
+    if (r != NULL)
+        request_go_on(r);
+    job->over(job, r);
+    store_read_end(f->worker->store);
+}
+
+/* Answers are compressed here, so that many at once would make the loop's turn long. */
 static void on_finished(h2o_socket_t *socket, const char *err)
 {
     struct finished *f = socket->data;
+    struct thread_job *job;
     eventfd_t count;
+    bool more = true;
     (void)err;
     worker_look_at_clock(f->worker);
     eventfd_read(f->event_fd, &count);
-    for (struct thread_job *job = take_all(f), *next; job != NULL; job = next) {
-        struct request *r = job->pending.request;
-        next = job->next;
-        if (r != NULL)
-            request_go_on(r);
-        job->over(job, r);
-        store_read_end(f->worker->store);
-    }
+    const uint64_t until_us = clock_mono_us() + TURN_US;
+    while (more && clock_mono_us() < until_us && (job = take_one(f, &more)) != NULL)
+        end_job(f, job);
+    if (more)
+        eventfd_write(f->event_fd, 1); /* in the next turn */
 }
 
 void finished_add(struct finished *f, struct thread_job *job)
