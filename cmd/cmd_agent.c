@@ -14,7 +14,7 @@
         {"--theme", "JSON", "its looks, such as {\"color\":\"#0b6e4f\",\"position\":\"left\",\"title\":\"Help\",\"greeting\":\"Hello!\"}"},  \
         {"--lead-fields", "JSON", "what its lead form asks beside the e-mail address, such as [{\"name\":\"company\"}]"},                  \
     {                                                                                                                                      \
-        "--language", "TAG", "its language where a visitor's is not known; en at first"                                                    \
+        "--language", "TAG", "the language of its own words, and of synced content that names none; en at first"                                                    \
     }
 
 const struct cmd_option cmd_agent_create_options[] = {

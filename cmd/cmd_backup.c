@@ -141,6 +141,18 @@ static int give_to_owner(const char *data_dir)
     return given ? CMD_DONE : cmd_refuse("the files in %s cannot be given to its owner: %s; use chown", data_dir, strerror(error));
 }
 
+static void say_restored(const char *from, const char *to)
+{
+    char before[4096 + 32];
+    snprintf(before, sizeof(before), "%s/data.mdb.before-restore", to);
+    if (access(before, F_OK) != 0)
+        cmd_say("%s is restored from %s.", to, from);
+    else
+        cmd_say("%s is restored from %s. What it held is kept there as data.mdb.before-restore and "
+                "parts.dat.before-restore, which belong together.",
+                to, from);
+}
+
 static int put_back(struct cmd *cmd)
 {
     const char *from = cmd->words[0], *to = cmd->conf->data_dir;
@@ -168,9 +180,7 @@ static int put_back(struct cmd *cmd)
     if (status == CMD_DONE)
         status = give_to_owner(to);
     if (status == CMD_DONE)
-        cmd_say("%s is restored from %s. What it held is kept there as data.mdb.before-restore and parts.dat.before-restore, "
-                "which belong together.",
-                to, from);
+        say_restored(from, to);
     close(lock);
     return status;
 }

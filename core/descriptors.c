@@ -9,7 +9,8 @@
 /*
  * Of a worker, beside its connections and what it inherits: those that wait in the lobby, the
  * internal listener's own, those that are let in before the ones that gave way are closed; the store,
- * the writer's channel, the event loop, threads, logs; open answer files. And in part, those that linger (linger.h).
+ * the writer's channel, the event loop, threads, logs; open answer files. And in part, those that
+ * linger (linger.h).
  */
 #define RESERVE (64 + 16 + 32 + 48)
 #define ANSWER_FILES_RESERVE 24 /* of each query thread: READER_CACHE_FILES with three each */
@@ -50,7 +51,9 @@ static rlim_t raise_to(rlim_t want, rlim_t *hard)
 
 int descriptors_fit(struct conf *conf, size_t doors)
 {
-    rlim_t hard, taken = open_now() + doors + RESERVE + ANSWER_FILES_RESERVE * (conf->query_threads + 1), want = taken + LINGERING_MOST + conf->max_connections;
+    rlim_t hard,
+        taken = open_now() + doors + RESERVE + ANSWER_FILES_RESERVE * (conf->query_threads + 1),
+        want = taken + LINGERING_MOST + conf->max_connections;
     rlim_t limit = raise_to(want, &hard), over = taken + lingering_of(limit);
     if (limit < over + PLACES_LEAST) {
         log_error("RLIMIT_NOFILE: a process may open %llu descriptors, which is too few to serve connections: set LimitNOFILE= of the "

@@ -13,10 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NICE 10              /* requests go first */
-#define FAILED_WAIT_MS 200   /* until the next step after one that failed */
-#define QUIET_MS 10000       /* without a change of documents, before files are verified */
-#define FAILED_SAID_MS 60000 /* between two lines of the log about failures */
+#define NICE 10             /* requests go first */
+#define FAILED_WAIT_MS 500  /* until the next step, where all that is left fails */
+#define QUIET_MS 10000      /* without a change of documents, before files are verified */
+#define FAILED_LOG_MS 60000 /* between two lines of the log about failures */
 
 enum note_state { NOTE_NONE, NOTE_WAITS, NOTE_TAKEN, NOTE_DONE };
 
@@ -26,7 +26,7 @@ struct indexer {
     struct follower *follower;
     enum follower_result last; /* of its steps */
     bool quiet, verified;      /* nothing happened for a while; each file was verified */
-    uint64_t said_ms;
+    uint64_t logged_ms;
     int event_fd;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -43,7 +43,7 @@ static enum store_status carry_out(void *arg, const struct store_change *change)
 {
     struct indexer *i = arg;
     if (change->fields == ANSWERS_NOTE_LOST)
-        log_warn("an answer file is built anew: %s", follower_why(i->follower));
+        log_warn("rebuilding an answer file: %s", follower_why(i->follower));
     pthread_mutex_lock(&i->lock);
     i->note = *change;
     i->state = NOTE_WAITS;
@@ -73,28 +73,22 @@ static bool is_ending(struct indexer *i)
     return yes;
 }
 
-static void say_if_failed(struct indexer *i, enum follower_result result)
+static void log_if_failed(struct indexer *i, enum follower_result result)
 {
     uint64_t now = clock_mono_ms();
     if (result != FOLLOWER_FAILED && result != FOLLOWER_WAIT)
         return;
-    if (i->said_ms != 0 && now - i->said_ms < FAILED_SAID_MS)
+    if (i->logged_ms != 0 && now - i->logged_ms < FAILED_LOG_MS)
         return;
-    i->said_ms = now;
+    i->logged_ms = now;
     log_error("answers from synced content are not up to date: %s", follower_why(i->follower));
 }
 
-/* Waits for the end of a time, for the end of the thread, and where ${for_work} for work. */
+/* Wait for a time or the end of the thread; with ${for_work}, for work too. */
 static void wait_ms(struct indexer *i, uint64_t ms, bool for_work)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    while (!i->ending && !(for_work && i->woken) &&
-           pthread_cond_timedwait(&i->changed, &i->lock, &until) == 0)
+    uint64_t until_ms = clock_mono_ms() + ms;
+    while (!i->ending && !(for_work && i->woken) && thread_wait(&i->changed, &i->lock, until_ms))
         continue;
 }
 
@@ -118,7 +112,7 @@ static void verify(struct indexer *i)
     enum follower_result result = FOLLOWER_MORE;
     while ((result == FOLLOWER_MORE || result == FOLLOWER_FAILED) && !wanted(i)) {
         result = follower_verify(i->follower);
-        say_if_failed(i, result);
+        log_if_failed(i, result);
     }
     i->verified = result == FOLLOWER_IDLE;
 }
@@ -131,7 +125,7 @@ static void *work(void *arg)
     i->last = FOLLOWER_MORE;
     while (!is_ending(i)) {
         i->last = follower_step(i->follower);
-        say_if_failed(i, i->last);
+        log_if_failed(i, i->last);
         wait_for_work(i);
         if (i->quiet && !i->verified)
             verify(i);
@@ -206,15 +200,11 @@ static void free_parts(struct indexer *i)
 struct indexer *indexer_new(struct store *store)
 {
     struct indexer *i = calloc(1, sizeof(*i));
-    pthread_condattr_t monotonic;
     if (i == NULL) {
         log_error("the indexer cannot start: %s", strerror(errno));
         return NULL;
     }
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&i->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_condition(&i->changed);
     pthread_mutex_init(&i->lock, NULL);
     if (start(i, store))
         return i;

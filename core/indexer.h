@@ -24,8 +24,8 @@ void indexer_free(struct indexer *i);
 void indexer_wake(struct indexer *i);
 
 /*
- * indexer_fd(i): readable when a change of the thread waits. indexer_take(i, out): that change; false:
- * there is none. indexer_noted(i, status): what became of it; once for each that was taken.
+ * indexer_fd(i): readable when a change of the thread waits. indexer_take(i, out): that change;
+ * false: there is none. indexer_noted(i, status): what became of it; once for each that was taken.
  */
 int indexer_fd(const struct indexer *i);
 bool indexer_take(struct indexer *i, struct store_change *out);

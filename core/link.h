@@ -33,8 +33,8 @@ void link_send(struct link *l, const struct store_change *change);
 size_t link_waiting(const struct link *l);
 
 /*
- * What a request waits for. The link and the jobs of threads (thread_jobs.h) own it; the request only
- * points at it (r->pending), and a request that ends sets pending->request to NULL.
+ * What a request waits for. The link and the jobs of threads (thread_jobs.h) own it; the request
+ * only points at it (r->pending), and a request that ends sets pending->request to NULL.
  */
 struct pending {
     struct request *request;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define TICK_MS 100
+#define IDLE_MS 10000  /* without a query, before a thread closes what is not needed any more */
 #define STUCK_MS 10000 /* beyond QUERY_RUN_MS: the query does not ask query_pause any more */
 
 /* The queries of a workspace that wait, in order. */
@@ -28,6 +29,7 @@ struct query_thread {
     struct store *store;
     struct query *running; /* under the lock, as what follows */
     bool idle, takes_searches;
+    bool tidies; /* there may be answer files open; the thread's own */
     unsigned last; /* lane: they take turns, too */
 };
 
@@ -116,6 +118,26 @@ static bool has_work(const struct queries *all, const struct query_thread *t, un
     return all->lanes[lane] != NULL && (lane == LISTS || t->takes_searches);
 }
 
+/*
+ * A thread without queries closes answer files that were deleted, so that their disk space is free.
+ */
+static void wait_for_query(struct query_thread *t)
+{
+    pthread_mutex_t *lock = &t->of->lock;
+    bool woken = true;
+    t->idle = true;
+    if (t->tidies)
+        woken = thread_wait(&t->wake, lock, clock_mono_ms() + IDLE_MS);
+    else
+        pthread_cond_wait(&t->wake, lock);
+    t->idle = false;
+    if (woken)
+        return;
+    pthread_mutex_unlock(lock);
+    t->tidies = store_tidy(t->store);
+    pthread_mutex_lock(lock);
+}
+
 static struct query *next_query(struct query_thread *t)
 {
     struct queries *all = t->of;
@@ -128,9 +150,7 @@ static struct query *next_query(struct query_thread *t)
             t->last = lane;
             return take(all, &all->lanes[lane]);
         }
-        t->idle = true;
-        pthread_cond_wait(&t->wake, &all->lock);
-        t->idle = false;
+        wait_for_query(t);
     }
 }
 
@@ -162,6 +182,7 @@ static void *work(void *arg)
         run_in(q, t->store);
         pthread_mutex_lock(&t->of->lock);
         t->running = NULL;
+        t->tidies = true;
         finished_add(t->of->finished, &q->job);
     }
     pthread_mutex_unlock(&t->of->lock);
@@ -277,7 +298,7 @@ static bool add_thread(struct queries *all, unsigned i)
         log_error("data_dir: %s", why);
         return false;
     }
-    pthread_cond_init(&t->wake, NULL);
+    thread_condition(&t->wake);
     int failed = thread_start(&t->id, work, t);
     if (failed == 0)
         return true;

@@ -1,11 +1,11 @@
 /*
  * Query threads of a worker: lists and searches, whose cost grows with the data, run here and not
- * on the event loop. Each thread has a struct store of its own. The last of several threads takes no
- * searches, so slow searches delay other searches alone. Workspaces take turns, one query each.
+ * on the event loop. Each thread has a struct store of its own. The last of several threads takes
+ * no searches, so slow searches delay other searches alone. Workspaces take turns, one query each.
  * Worker processes only.
  *
- * A query owns copies of all that its thread reads. Its thread touches neither h2o, the request, the
- * response cache nor the limiter.
+ * A query owns copies of all that its thread reads. Its thread touches neither h2o, the request,
+ * the response cache nor the limiter.
  */
 #ifndef ASSAY_QUERY_H
 #define ASSAY_QUERY_H

@@ -131,7 +131,8 @@ int writer_run(struct process *p)
     if (w.indexer == NULL)
         return EXIT_START;
     struct epoll_event noted = {.events = EPOLLIN, .data.ptr = w.indexer};
-    if (w.queue == NULL || w.epoll < 0 || epoll_ctl(w.epoll, EPOLL_CTL_ADD, p->writer_fd, &listen) != 0 ||
+    if (w.queue == NULL || w.epoll < 0 ||
+        epoll_ctl(w.epoll, EPOLL_CTL_ADD, p->writer_fd, &listen) != 0 ||
         epoll_ctl(w.epoll, EPOLL_CTL_ADD, indexer_fd(w.indexer), &noted) != 0) {
         log_error("the writer cannot start: %s", strerror(errno));
         return EXIT_START;

@@ -84,7 +84,7 @@ static struct answers_record *answers_open(struct store_txn *t, const struct uli
     answers_write_back(t);
     t->answers.agent = *agent;
     t->answers.record = (struct answers_record){0};
-    t->answers.told = false;
+    t->answers.event_sent = false;
     key_of(&k, SPACE_ANSWERS, agent);
     enum store_status status = txn_get(t, SPACE_ANSWERS, &k, &v);
     if (status == STORE_OK && v.mv_size == sizeof(t->answers.record))
@@ -95,13 +95,13 @@ static struct answers_record *answers_open(struct store_txn *t, const struct uli
     return t->answers.known ? &t->answers.record : NULL;
 }
 
-/* The follower is told once for each agent that a transaction changes. */
-static void tell(struct store_txn *t)
+/* Once for each agent that a transaction changes. */
+static void emit_event(struct store_txn *t)
 {
     t->answers.dirty = true;
-    if (!t->answers.told)
+    if (!t->answers.event_sent)
         txn_event(t, EVENT_ANSWERS, 0, 0, 0);
-    t->answers.told = true;
+    t->answers.event_sent = true;
 }
 
 static void row_put(struct store_txn *t, const struct ulid *agent, uint64_t number,
@@ -138,13 +138,12 @@ uint64_t answers_log(struct store_txn *t, const struct ulid *agent, uint64_t doc
         r->generation = r->oldest = 1;
         row_put(t, agent, 0, 0);
     }
-    if (before > r->indexed) {
+    if (before > r->indexed)
         row_del(t, agent, before);
-    }
     row_put(t, agent, ++r->last, document);
     /* a commit that can be lost would let the follower be ahead of the store */
     t->awaited = true;
-    tell(t);
+    emit_event(t);
     return r->last;
 }
 
@@ -190,10 +189,10 @@ void answers_erase(struct store_txn *t, const struct ulid *agent)
         return;
     r->state = ANSWERS_DELETED;
     row_put(t, agent, 0, 0);
-    tell(t);
+    emit_event(t);
 }
 
-/* ---- what the follower and the readers of files tell ---- */
+/* ---- changes of the state of a file ---- */
 
 static void indexed(struct store_txn *t, const struct ulid *agent, struct answers_record *r,
                     uint64_t number)
@@ -223,10 +222,10 @@ void answers_rebuild(struct store_txn *t, const struct ulid *agent)
     r->generation++;
     r->state = ANSWERS_TO_BUILD;
     row_put(t, agent, 0, 0);
-    tell(t);
+    emit_event(t);
 }
 
-/* The record goes after the rows: the follower tells it again. */
+/* The record goes after the rows: until then the follower sends the change again. */
 static void deleted(struct store_txn *t, const struct ulid *agent)
 {
     struct key k;

@@ -8,7 +8,8 @@
  *                               -> CHANGE_ANSWERS: the rows up to that number are deleted
  *
  * Changes of an agent's documents have numbers, from 1, without reuse. A document keeps the number
- * of the change that gave it its texts. Invariant: a document whose number is above ${indexed} has a
+ * of the change that gave it its texts. Invariant: a document whose number is above ${indexed} has
+ * a
  * row in the log, and only its newest row is kept; so the log has at most one row for each document
  * and each deleted document. A row with number 0 says that the file has to be built or deleted.
  */
@@ -38,7 +39,10 @@ struct store_answers {
 enum store_status store_answers_get(struct store *s, const struct ulid *agent,
                                     struct store_answers *out);
 
-/* store_answers_unindexed(s, out): rows of the log, of all agents: changes, and files to build or to delete. */
+/*
+ * store_answers_unindexed(s, out): rows of the log, of all agents: changes, and files to build or
+ * to delete.
+ */
 enum store_status store_answers_unindexed(struct store *s, uint64_t *out);
 
 #endif

@@ -66,9 +66,10 @@ enum store_change_kind {
     /* An agent's coupons as a whole. workspace, agent, text (sync_id), data: rows of coupon_pack, idem_*, code → as CHANGE_SYNC */
     CHANGE_COUPONS,
     /*
-     * What happened to an agent's answer file (answers_log.h). agent, attempt: the file's generation, fields: ANSWERS_NOTE_…, id: number of
-     * the last change in the file, code: ANSWERS_FORMAT of the sender. STORE_STALE: the file is not the agent's any more, or not in that
-     * state, or the sender is of another version
+     * What happened to an agent's answer file (answers_log.h). agent, attempt: the file's
+     * generation, fields: ANSWERS_NOTE_…, id: number of
+     * the last change in the file, code: ANSWERS_FORMAT of the sender. STORE_STALE: the file is not
+     * the agent's any more, or not in that state, or the sender is of another version
      */
     CHANGE_ANSWERS,
     CHANGE_COUPON_STAGE, /* agent, visitor, conversation, text (code), expires_at → first: the conversation. The last twenty stay */
@@ -110,7 +111,10 @@ enum {
 /* Of a CHANGE_SYNC: what was not seen since its generation began is deleted. */
 enum { SYNC_COMPLETE = 1 };
 
-/* Of a CHANGE_ANSWERS: the file has more changes; is complete; is missing or damaged; is deleted, with its agent. */
+/*
+ * Of a CHANGE_ANSWERS: the file has more changes; is complete; is missing or damaged; is deleted,
+ * with its agent.
+ */
 enum { ANSWERS_NOTE_INDEXED, ANSWERS_NOTE_BUILT, ANSWERS_NOTE_LOST, ANSWERS_NOTE_DELETED };
 
 /* What a CHANGE_RETAIN takes away. */

@@ -37,7 +37,8 @@ check_fn check_collection, check_collection_name, check_generation, check_genera
     check_sync_once, check_answers, check_answers_log;
 
 /*
- * check_document_change(c, d): its last change is in the log or was indexed. check_unindexed_count(c): the counter against the log.
+ * check_document_change(c, d): its last change is in the log or was indexed.
+ * check_unindexed_count(c): the counter against the log.
  */
 struct store_synced;
 void check_document_change(struct check *c, const struct store_synced *d);

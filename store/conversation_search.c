@@ -23,7 +23,9 @@ static bool is_hangul(int32_t c)
     return c >= 0xac00 && c <= 0xd7a3;
 }
 
-/* In lower case and without accents: how many code points; none for an accent. Hangul stays whole. */
+/*
+ * In lower case and without accents: how many code points; none for an accent. Hangul stays whole.
+ */
 static size_t fold_point(int32_t c, int32_t out[FOLDED_MAX])
 {
     static const utf8proc_option_t options =
@@ -36,7 +38,10 @@ static size_t fold_point(int32_t c, int32_t out[FOLDED_MAX])
     return n < 0 ? 0 : n < FOLDED_MAX ? (size_t)n : FOLDED_MAX;
 }
 
-/* The next code point of ${text}, folded into ${out}; how many. What is not UTF-8 is one that no needle has. */
+/*
+ * The next code point of ${text}, folded into ${out}; how many. What is not UTF-8 is one that no
+ * needle has.
+ */
 static size_t fold_next(struct str *text, int32_t out[FOLDED_MAX])
 {
     utf8proc_int32_t c;

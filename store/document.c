@@ -138,11 +138,14 @@ void store_synced_each(struct store *s, const struct ulid *agent, enum synced_ki
 
 /* ---- changing ---- */
 
-/* Prices and stock are no part of the answer file, so a document that keeps its texts keeps its number. */
+/*
+ * Prices and stock are no part of the answer file, so a document that keeps its texts keeps its
+ * number.
+ */
 static bool same_texts(const struct store_synced *a, const struct store_synced *b)
 {
-    return str_eq(a->title, b->title) && str_eq(a->taxonomy, b->taxonomy) && str_eq(a->sku, b->sku) && str_eq(a->text, b->text) &&
-           str_eq(a->language, b->language);
+    return str_eq(a->title, b->title) && str_eq(a->taxonomy, b->taxonomy) &&
+           str_eq(a->sku, b->sku) && str_eq(a->text, b->text) && str_eq(a->language, b->language);
 }
 
 /* ${was}: what is there of it, borrowed until the next write; NULL: nothing. */
@@ -156,7 +159,8 @@ static void document_put(struct store_txn *t, const struct collection_record *c,
         return;
     }
     uint64_t before = was == NULL ? 0 : was->change;
-    uint64_t change = was != NULL && same_texts(was, &now) ? before : answers_log(t, &c->agent, id, before);
+    uint64_t change =
+        was != NULL && same_texts(was, &now) ? before : answers_log(t, &c->agent, id, before);
     key_id(&k, SPACE_DOCUMENT, id);
     struct document_record *r = txn_reserve(t, SPACE_DOCUMENT, &k, row->document.n);
     if (r == NULL)
@@ -202,7 +206,8 @@ void document_remove(struct store_txn *t, uint64_t id)
     if (!document_load(t, id, &was))
         return;
     const struct ulid agent = was.agent;
-    if (agent_read(t->s, t->mdb, &agent, &a) == STORE_OK) /* else its answer file is deleted as a whole */
+    if (agent_read(t->s, t->mdb, &agent, &a) ==
+        STORE_OK) /* else its answer file is deleted as a whole */
         answers_log(t, &agent, id, was.change);
     key_id(&k, SPACE_DOCUMENT, id);
     txn_del(t, SPACE_DOCUMENT, &k);

@@ -1,7 +1,8 @@
 /*
  * Long parts of indexes lie beside data.mdb, in parts.dat, each in an extent: pages side by side. Private to store/.
  *
- *   put    an extent is written → the row of its space (SPACE_PART) says where → commit, synced before what names it
+ *   put    an extent is written → the row of its space (SPACE_PART) says where → commit, synced
+ *   before what names it
  *   get    the row → its bytes in the map of the file
  *   gone   the row is deleted → commit → no snapshot has it any more, and no power cut brings it back → it is free
  *

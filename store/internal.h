@@ -54,7 +54,7 @@ struct store_txn {
     struct { /* the agent whose documents changed last: answers_log.h */
         struct ulid agent;
         struct answers_record record;
-        bool known, dirty, told;
+        bool known, dirty, event_sent;
     } answers;
     struct cached *cache[CACHE_CHAINS];
     struct cached *spare;
@@ -302,6 +302,7 @@ void cache_free(struct store_txn *t);
 
 /* ---- room.c ---- */
 
+#define STORE_DISK_RESERVE ((uint64_t)16 << 20) /* of the disk, or of what a file may grow to: for deletes */
 /* store_bytes_ahead(s, why): what data.mdb may still grow by; *why it ends there: ENOSPC, the disk, or EFBIG, this process' limit of file sizes. */
 uint64_t store_bytes_ahead(const struct store *s, int *why);
 /* txn_is_full(t): have creates to be refused? */
@@ -440,7 +441,10 @@ void idem_purge(struct store_txn *t, uint64_t *left);
 
 /* ---- collection.c ---- */
 
-/* synced_write_back(t), answers_write_back(t): counters and records of synced documents, at the end of the transaction. */
+/*
+ * synced_write_back(t), answers_write_back(t): counters and records of synced documents, at the end
+ * of the transaction.
+ */
 void synced_write_back(struct store_txn *t);
 void answers_write_back(struct store_txn *t);
 
@@ -453,7 +457,8 @@ void answers_write_back(struct store_txn *t);
 enum store_status format_look(struct store *s, char *why, size_t why_size);
 enum store_status format_make(struct store *s, char *why, size_t why_size);
 /*
- * Each store has a random id, which its answer files carry. format_id(s, out): it. format_renew_id(dir): another one, of a store that no
+ * Each store has a random id, which its answer files carry. format_id(s, out): it.
+ * format_renew_id(dir): another one, of a store that no
  * process has open; 0, or LMDB's or the system's code.
  */
 #define STORE_ID_BYTES 16

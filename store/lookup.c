@@ -34,10 +34,10 @@ static enum store_status name_of_file(struct looking *l)
         status = STORE_NOT_FOUND;
     if (status == STORE_OK)
         status = format_id(l->s, l->name.store_id);
-    if (status == STORE_OK)
+    if (status == STORE_OK) {
         l->name.generation = a.generation;
-    if (status == STORE_OK)
         l->indexed = a.indexed;
+    }
     store_read_end(l->s); /* the file's snapshot has to be the older one: see check_document */
     return status;
 }
@@ -51,8 +51,6 @@ static enum store_status take_file_error(struct looking *l, enum store_status st
     case STORE_OTHER_FORMAT:
     case STORE_STALE:
         l->found.lost = l->name.generation;
-        if (l->reader != NULL)
-            snprintf(l->s->why, sizeof(l->s->why), "%s", answers_reader_why(l->reader));
         return STORE_NOT_FOUND;
     default:
         return status;
@@ -68,8 +66,10 @@ static enum store_status open_file(struct looking *l)
                                                 l->s->why, sizeof(l->s->why));
     if (status == STORE_OK)
         status = answers_reader_position(l->reader, &position, &whole);
-    if (status == STORE_OK && (!whole || position < l->indexed))
+    if (status == STORE_OK && (!whole || position < l->indexed)) {
+        snprintf(l->s->why, sizeof(l->s->why), "The answer file is older than the store.");
         status = STORE_STALE;
+    }
     return status == STORE_OK ? status : take_file_error(l, status);
 }
 
@@ -121,9 +121,8 @@ static enum store_status take_hit(struct looking *l, const struct answers_hit *h
     /* the language that the follower takes, too */
     const struct str language =
         out->document.language.n > 0 ? out->document.language : l->question->language;
-    status = answers_excerpt(l->reader, language, l->question->text, out->document.text,
-                             l->question->excerpt_bytes, &out->excerpt);
-    return status;
+    return answers_excerpt(l->reader, language, l->question->text, out->document.text,
+                           l->question->excerpt_bytes, &out->excerpt);
 }
 
 static enum store_status ask(struct looking *l)
@@ -145,10 +144,12 @@ static enum store_status ask(struct looking *l)
         return STORE_AGAIN;
     if (status == STORE_INVALID) /* FTS5 cannot look for it */
         return STORE_NOT_FOUND;
-    if (status != STORE_OK)
+    if (status != STORE_OK) {
+        snprintf(l->s->why, sizeof(l->s->why), "%s", answers_reader_why(l->reader));
         return take_file_error(l, status);
+    }
     for (size_t i = 0; i < count && status == STORE_OK; i++)
-        status = take_hit(l, &hits[i], &l->hits[i]);
+        status = must_stop(l) ? STORE_AGAIN : take_hit(l, &hits[i], &l->hits[i]);
     l->found.count = status == STORE_OK ? count : 0;
     return status;
 }
@@ -168,6 +169,24 @@ void store_find(struct store *s, const struct store_question *question, store_fo
         status = STORE_OK;
     l.found.hits = l.hits;
     done(arg, status, status == STORE_OK ? &l.found : NULL);
+}
+
+bool store_tidy(struct store *s)
+{
+    struct answers_name name;
+    struct store_answers a;
+    bool any = false;
+    for (size_t at = 0; reader_cache_next(s->answers, &at, &name);) {
+        enum store_status status = store_answers_get(s, &name.agent, &a);
+        bool deleted =
+            status == STORE_NOT_FOUND ||
+            (status == STORE_OK && (a.generation != name.generation || a.state != ANSWERS_BUILT));
+        if (deleted)
+            reader_cache_drop(s->answers, &name);
+        any = any || !deleted;
+    }
+    store_read_end(s);
+    return any;
 }
 
 static bool item_on_sale(struct store *s, MDB_txn *txn, uint64_t collection, uint64_t wp_id)

@@ -1,6 +1,7 @@
 /*
  * Look-ups: which of the documents that bulk sync brought answer a question, by the agent's answer
- * file (answers/). A part of store.h, which includes it; what is said there about snapshots, borrowed
+ * file (answers/). A part of store.h, which includes it; what is said there about snapshots,
+ * borrowed
  * values and callbacks holds here too. The cost of a question is that of a query (core/query.h).
  */
 #ifndef ASSAY_STORE_LOOKUP_H
@@ -33,7 +34,8 @@ struct store_found {
     const struct store_hit *hits; /* the best first */
     size_t count;
     /*
-     * Not 0: the agent's answer file of that generation is missing or damaged, and nothing was found.
+     * Not 0: the agent's answer file of that generation is missing or damaged, and nothing was
+     * found.
      * A CHANGE_ANSWERS with ANSWERS_NOTE_LOST has it built anew.
      */
     uint32_t lost;
@@ -47,6 +49,12 @@ struct store_found {
 typedef void store_found_fn(void *arg, enum store_status status, const struct store_found *found);
 void store_find(struct store *s, const struct store_question *question, store_found_fn *done,
                 void *arg);
+
+/*
+ * store_tidy(s): close answer files that ${s} has open and that were deleted; false: none is open.
+ * Between snapshots.
+ */
+bool store_tidy(struct store *s);
 
 /* store_on_sale(s, agent, wp_id): does any of the agent's sites have a product of that number that is there and on sale? */
 bool store_on_sale(struct store *s, const struct ulid *agent, uint64_t wp_id);

@@ -74,14 +74,13 @@ uint64_t store_bytes_ahead(const struct store *s, int *why)
  */
 static void look_at_disk(struct store_txn *t)
 {
-    static const uint64_t reserve_bytes = (uint64_t)16 << 20;
     MDB_stat stat;
     int why;
     uint64_t bytes = store_bytes_ahead(t->s, &why);
-    if (bytes >= reserve_bytes)
+    if (bytes >= STORE_DISK_RESERVE)
         return;
     mdb_env_stat(t->s->env, &stat);
-    uint64_t reserve = reserve_bytes / stat.ms_psize;
+    uint64_t reserve = STORE_DISK_RESERVE / stat.ms_psize;
     uint64_t room = bytes / stat.ms_psize + look_room(t->s, 0, UINT_MAX).free;
     uint64_t spare = room > reserve / 2 ? room - reserve / 2 : 0;
     if (t->full == ROOM_LEFT && room <= reserve)

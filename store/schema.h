@@ -321,7 +321,10 @@ struct PACKED item_record {
     uint8_t hash[16];
 };
 
-/* How far a purge of what was not seen is: the wp_id from which it goes on; UNSEEN_DONE: it is done. */
+/*
+ * How far a purge of what was not seen is: the wp_id from which it goes on; UNSEEN_DONE: it is
+ * done.
+ */
 struct unseen_record {
     uint64_t from;
 };

@@ -398,7 +398,10 @@ static int snapshot_try(struct store *s)
     return rc;
 }
 
-/* The size of the map changes between two write transactions alone, so the writer's thread changes it. */
+/*
+ * The size of the map changes between two write transactions alone, so the writer's thread changes
+ * it.
+ */
 static bool is_beside_writer(const struct store *s)
 {
     return s->shared->writes && s->mode == STORE_READ;

@@ -8,8 +8,8 @@
  *
  * Reads: each operation ends in exactly one call of its callback. Today it happens before the operation returns; a store on a network may
  * do it later, so callers must not rely on that. The first read after store_read_end begins a snapshot and the following reads share it.
- * Values handed to a callback are borrowed until store_read_end, which must be called before the event
- * loop or the query thread goes on to other work.
+ * Values handed to a callback are borrowed until store_read_end, which must be called before the
+ * event loop or the query thread goes on to other work.
  */
 #ifndef ASSAY_STORE_H
 #define ASSAY_STORE_H
@@ -23,7 +23,7 @@
 #ifndef STORE_FORMAT_VERSION
 #define STORE_FORMAT_VERSION 1
 #endif
-#define STORE_LAYOUT 2 /* of the records within an unreleased format: one more with each change */
+#define STORE_LAYOUT 3 /* of the records within an unreleased format: one more with each change */
 
 enum store_status {
     STORE_OK,

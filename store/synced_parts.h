@@ -26,8 +26,12 @@ void synced_mark_set(struct store_answer *answer, size_t row, enum synced_mark m
 /* ---- document.c ---- */
 
 bool schema_read_document(MDB_val value, struct store_synced *out);
-/* document_get(s, txn, id, out): a document's record, borrowed. document_read: STORE_NOT_FOUND also where its item is not there. */
-enum store_status document_get(struct store *s, MDB_txn *txn, uint64_t id, struct store_synced *out);
+/*
+ * document_get(s, txn, id, out): a document's record, borrowed. document_read: STORE_NOT_FOUND also
+ * where its item is not there.
+ */
+enum store_status document_get(struct store *s, MDB_txn *txn, uint64_t id,
+                               struct store_synced *out);
 enum store_status document_read(struct store *s, MDB_txn *txn, uint64_t id, struct store_synced *out);
 /* document_add(t, …): a new document out of ${row}; its id, 0 after an error. document_replace: another content for the one of that id. */
 uint64_t document_add(struct store_txn *t, const struct collection_record *c, const struct sync_row *row);
@@ -87,7 +91,10 @@ void generation_count(struct open_collection *o, const uint64_t *from, const uin
 /* generation_complete(o, number, sync_id): what was seen before it is there no more; how many items that were. */
 uint64_t generation_complete(struct open_collection *o, uint64_t number, struct str sync_id);
 
-/* synced_counters(t): the counters, to be changed; NULL after an error. synced_next_document(t): the next id; 0 after an error. */
+/*
+ * synced_counters(t): the counters, to be changed; NULL after an error. synced_next_document(t):
+ * the next id; 0 after an error.
+ */
 struct synced_counters *synced_counters(struct store_txn *t);
 uint64_t synced_next_document(struct store_txn *t);
 
@@ -122,17 +129,28 @@ bool synced_erase(struct store_txn *t, const struct ulid *agent, uint64_t *left)
 
 bool schema_read_answers(MDB_val value, struct store_answers *out);
 /* answers_read(s, txn, agent, out): STORE_NOT_FOUND: the agent never had documents. */
-enum store_status answers_read(struct store *s, MDB_txn *txn, const struct ulid *agent, struct store_answers *out);
-/* answers_row_number(w, out): the number of the row of the log that the walk stands on; false when it is malformed. */
+enum store_status answers_read(struct store *s, MDB_txn *txn, const struct ulid *agent,
+                               struct store_answers *out);
+/*
+ * answers_row_number(w, out): the number of the row of the log that the walk stands on; false when
+ * it is malformed.
+ */
 bool answers_row_number(const struct walk *w, uint64_t *out);
 /*
- * answers_log(t, agent, document, before): the texts of ${document} are written or deleted; the number of that change, 0 after an error.
- * ${before}: the document's number before, 0: it is new.
+ * answers_log(t, agent, document, before): the texts of ${document} are written or deleted; the
+ * number of that change, 0 after an error. ${before}: the document's number before, 0: it is new.
  */
-uint64_t answers_log(struct store_txn *t, const struct ulid *agent, uint64_t document, uint64_t before);
-/* answers_rebuild(t, agent): the answer file, if there is one, is to be built anew: the next generation. */
+uint64_t answers_log(struct store_txn *t, const struct ulid *agent, uint64_t document,
+                     uint64_t before);
+/*
+ * answers_rebuild(t, agent): the answer file, if there is one, is to be built anew: the next
+ * generation.
+ */
 void answers_rebuild(struct store_txn *t, const struct ulid *agent);
-/* answers_erase(t, agent): of an agent that is deleted: the follower deletes the file, the rows and the record. */
+/*
+ * answers_erase(t, agent): of an agent that is deleted: the follower deletes the file, the rows and
+ * the record.
+ */
 void answers_erase(struct store_txn *t, const struct ulid *agent);
 
 /* ---- staged.c, coupon.c ---- */

@@ -120,13 +120,16 @@ static void note_found(void *arg, enum store_status status, const struct store_f
 static struct store_found find_document(void)
 {
     struct store_found found;
-    const struct store_question q = {.agent = agent, .text = STR("w17 w599"), .limit = 4, .excerpt_bytes = 80};
+    const struct store_question q = {
+        .agent = agent, .text = STR("w17 w599"), .limit = 4, .excerpt_bytes = 80};
     store_find(k.s, &q, note_found, &found);
     store_read_end(k.s);
     return found;
 }
 
-/* Every report, all with one score; in order, found by their letters; and the document. The score. */
+/*
+ * Every report, all with one score; in order, found by their letters; and the document. The score.
+ */
 static int expect_whole(struct store *s)
 {
     struct store_list_query q = {.workspace = w, .sort = REPORT_BY_URL, .ascending = true, .page = 1, .per_page = REPORTS};

@@ -41,7 +41,8 @@ static uint64_t file_bytes(void)
 }
 
 /*
- * ---- parts of the tests' own: a number's, of a workspace that is not there, or, since it is no number, of one that no manifest can deny ----
+ * ---- parts of the tests' own: a number's, of a workspace that is not there, or, since it is no
+ * number, of one that no manifest can deny ----
  */
 
 static enum space part_key(struct key *key, uint64_t number)
@@ -139,7 +140,8 @@ static bool note(void *arg, const struct extent_at *at)
         number = number * 1000003 + last;
     }
     kit_assert(at->at % PAGE == 0);
-    rows->row[rows->count++] = (struct row){at->at / PAGE, (at->bytes + PAGE - 1) / PAGE, number << 1 | !even};
+    rows->row[rows->count++] =
+        (struct row){at->at / PAGE, (at->bytes + PAGE - 1) / PAGE, number << 1 | !even};
     return true;
 }
 

@@ -228,7 +228,10 @@ static void copy_to(const char *from, const char *to)
     close(out);
 }
 
-/* As after a power cut, which SQLite answers with an older state: a look-up, a change or verifying notices. */
+/*
+ * As after a power cut, which SQLite answers with an older state: a look-up, a change or verifying
+ * notices.
+ */
 START_TEST(a_file_from_before_is_built_anew)
 {
     char path[ANSWERS_PATH_BYTES], before[ANSWERS_PATH_BYTES + 8], why[512];

@@ -4,6 +4,8 @@
  */
 #include "t/00_store_lookup_kit.h"
 
+#include <unistd.h>
+
 /* ---- what is found ---- */
 
 START_TEST(what_a_sync_brought_is_found_once_it_is_indexed)
@@ -203,6 +205,39 @@ START_TEST(agents_find_their_own_and_nothing_is_left_of_one_that_is_deleted)
 }
 END_TEST
 
+/* Descriptors of answer files, deleted ones among them. */
+static size_t open_files(void)
+{
+    char link[64], to[512];
+    size_t count = 0;
+    for (int fd = 0; fd < 256; fd++) {
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(link, to, sizeof(to) - 1);
+        to[n > 0 ? n : 0] = '\0';
+        count += strstr(to, "/answers/") != NULL;
+    }
+    return count;
+}
+
+START_TEST(files_of_a_deleted_agent_are_closed_by_a_thread_without_queries)
+{
+    begin();
+    ck_assert(!store_tidy(kit.s));
+    sync_one(1, "Parcel", "mine");
+    follow();
+    ck_assert_uint_eq(look(&agent, "parcel").count, 1);
+    ck_assert(store_tidy(kit.s));
+    ck_assert_uint_gt(open_files(), 0);
+    const struct store_change deletes = {.kind = CHANGE_AGENT_DELETE, .agent = agent};
+    ck_status(kit_status(&kit, &deletes), STORE_OK);
+    kit_purge(&kit, 100);
+    follow();
+    ck_assert(!store_tidy(kit.s));
+    ck_assert_uint_eq(open_files(), 0);
+    end();
+}
+END_TEST
+
 START_TEST(an_agent_does_not_wait_for_another_with_many_documents)
 {
     struct buf rows = {0};
@@ -338,7 +373,10 @@ START_TEST(the_check_finds_a_log_that_is_not_its_documents)
 }
 END_TEST
 
-/* Columns: what is told, its generation, the change's number, what comes of it while the file is built. */
+/*
+ * Columns: what is told, its generation, the change's number, what comes of it while the file is
+ * built.
+ */
 static const struct {
     uint32_t what, generation;
     uint64_t number;
@@ -384,6 +422,7 @@ int main(void)
     tcase_add_test(tcase, a_question_that_nobody_wants_any_more_ends);
     tcase_add_loop_test(tcase, agents_find_their_own_and_nothing_is_left_of_one_that_is_deleted, 0,
                         2);
+    tcase_add_test(tcase, files_of_a_deleted_agent_are_closed_by_a_thread_without_queries);
     tcase_add_test(tcase, an_agent_does_not_wait_for_another_with_many_documents);
     tcase_add_test(tcase, another_default_language_builds_the_file_anew);
     tcase_add_loop_test(tcase, the_check_finds_a_log_that_is_not_its_documents, 0,

@@ -1,6 +1,6 @@
 /*
- * What the tests of look-ups and of the follower share: a store with one agent, syncs, questions, and
- * what is there of its answer file.
+ * What the tests of look-ups and of the follower share: a store with one agent, syncs, questions,
+ * and what is there of its answer file.
  */
 #ifndef ASSAY_T_STORE_LOOKUP_KIT_H
 #define ASSAY_T_STORE_LOOKUP_KIT_H
@@ -26,7 +26,10 @@ struct ulid new_agent(void);
 void pack_page(struct buf *rows, uint64_t wp_id, const char *title, const char *text);
 void sync_rows(const struct ulid *to, struct buf *rows, const char *sync_id, bool complete);
 void sync_one(uint64_t wp_id, const char *title, const char *text);
-/* sync_words(from, to, prefix): pages of one word, which is ${prefix} and their number; "-": delete. */
+/*
+ * sync_words(from, to, prefix): pages of one word, which is ${prefix} and their number; "-":
+ * delete.
+ */
 void sync_words(uint64_t from, uint64_t to, const char *prefix);
 
 /* follow(): a follower until it is idle. */
@@ -47,7 +50,9 @@ struct looked look_with(const struct ulid *of, const char *question, store_pause
 /* expect_words(from, to, prefix, count): so many hits for each of these words. */
 void expect_words(uint64_t from, uint64_t to, const char *prefix, size_t count);
 
-/* state(): of the agent's answer file. unindexed(): changes in the log. files(): in the directory. */
+/*
+ * state(): of the agent's answer file. unindexed(): changes in the log. files(): in the directory.
+ */
 struct store_answers state(void);
 uint64_t unindexed(void);
 void file_path(char path[ANSWERS_PATH_BYTES]);

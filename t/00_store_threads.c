@@ -165,7 +165,10 @@ START_TEST(a_store_that_is_written_is_read_by_another_thread)
     ck_assert_int_eq(store_share(s, &other, why, sizeof(why)), STORE_OK);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(store_begin(s, &t), STORE_OK);
-        store_apply(t, &(struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = str_of(i == 0 ? "a" : "b")}, NOW, &answer);
+        store_apply(t,
+                    &(struct store_change){.kind = CHANGE_WORKSPACE_CREATE,
+                                           .name = str_of(i == 0 ? "a" : "b")},
+                    NOW, &answer);
         ck_assert_int_eq(pthread_create(&id, NULL, read_workspace, other), 0);
         pthread_join(id, &found);
         ck_assert_ptr_eq(found, i == 0 ? NULL : other); /* not before the commit */

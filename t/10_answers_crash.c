@@ -1,7 +1,7 @@
 /*
  * The process that writes the store and its answer file is killed with SIGKILL at a random moment,
- * again and again, and now and then the file is damaged: the next one finds exactly the words of the
- * documents that are there.
+ * again and again, and now and then the file is damaged: the next one finds exactly the words of
+ * the documents that are there.
  */
 #include "t/00_store_kit.h"
 

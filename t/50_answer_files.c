@@ -121,7 +121,10 @@ static void overwrite_file(const char *path)
     close(fd);
 }
 
-/* Columns: what happens to the file; whether the server is stopped meanwhile, so that nobody has it open. */
+/*
+ * Columns: what happens to the file; whether the server is stopped meanwhile, so that nobody has it
+ * open.
+ */
 static const struct {
     void (*happen)(const char *path);
     bool stopped;

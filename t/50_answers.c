@@ -20,8 +20,9 @@ static bool is_indexed(void *arg)
 /* Until the chat answers from it. */
 static struct response *sync_to(const char *of, const char *path, const char *members)
 {
-    struct response *r = http(server, .method = "POST", .path = text("/v1/wp/%s", path), .key = token, .headers = {JSON},
-                              .body = text("{\"agent_id\":\"%s\"," ENVELOPE ",%s}", of, members));
+    struct response *r =
+        http(server, .method = "POST", .path = text("/v1/wp/%s", path), .key = token,
+             .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"," ENVELOPE ",%s}", of, members));
     ck_assert(wait_until(is_indexed, NULL, 10000));
     return r;
 }

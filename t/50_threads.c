@@ -1,7 +1,7 @@
 /*
  * All threads of one worker and of the writer under load at once: lists, searches, reads, visitors'
- * questions, and batches of a shop that the loop, the reader thread and the indexer take. Answers to
- * reads are the same as those of a quiet server.
+ * questions, and batches of a shop that the loop, the reader thread and the indexer take. Answers
+ * to reads are the same as those of a quiet server.
  * ThreadSanitizer sees what is shared; ASSAY_LOAD_S says for how many seconds, 3 without it.
  */
 #include "sync_kit.h"

@@ -180,7 +180,7 @@ static void have_file_built(struct request *r, const struct finding *f)
                                         .agent = f->agent,
                                         .attempt = f->lost,
                                         .code = ANSWERS_FORMAT};
-    log_warn("an answer file is missing or damaged, and is built anew: %s", f->why);
+    log_warn("requesting the rebuild of an answer file: %s", f->why);
     link_send(r->worker->link, &change);
 }
 

@@ -19,9 +19,10 @@ struct answer {
 };
 
 /*
- * answer_find(r, agent, question, done): ${r} waits for a query thread that looks for the best answer
- * to ${question}; then ${done} is called, with an answer that is borrowed until it returns. Where the
- * look-up fails, the request is replied to, and ${done} is not called.
+ * answer_find(r, agent, question, done): ${r} waits for a query thread that looks for the best
+ * answer
+ * to ${question}; then ${done} is called, with an answer that is borrowed until it returns. Where
+ * the look-up fails, the request is replied to, and ${done} is not called.
  */
 typedef void answer_done_fn(struct request *r, const struct answer *answer);
 void answer_find(struct request *r, const struct ulid *agent, struct str question,

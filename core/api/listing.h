@@ -1,5 +1,6 @@
 /*
- * The lists of reports and projects: read and rendered in a query thread (query.h), sent by the loop.
+ * The lists of reports and projects: read and rendered in a query thread (query.h), sent by the
+ * loop.
  * Worker processes only.
  */
 #ifndef ASSAY_API_LISTING_H

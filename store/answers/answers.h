@@ -65,8 +65,8 @@ void answers_close(struct answers_writer *w);
 
 /*
  * Where the build of the file goes on: documents of earlier collections, and those of that one up
- * to the item, are in it. ANSWERS_WHOLE: all are. A new file begins at 0, 0. answers_cursor(w): that of
- * the last commit; what the caller changes there is written by the next one.
+ * to the item, are in it. ANSWERS_WHOLE: all are. A new file begins at 0, 0. answers_cursor(w):
+ * that of the last commit; what the caller changes there is written by the next one.
  */
 #define ANSWERS_WHOLE UINT64_MAX
 struct answers_cursor {
@@ -125,8 +125,8 @@ struct answers_hit {
 
 /*
  * answers_stop_fn: asked often while a question is worked on; true: give up, with STORE_BUSY.
- * answers_check_fn: may the document be a hit? ${position}: of the file's snapshot. STORE_NOT_FOUND:
- * no, others may; another status but STORE_OK ends the question with it.
+ * answers_check_fn: may the document be a hit? ${position}: of the file's snapshot.
+ * STORE_NOT_FOUND: no, others may; another status but STORE_OK ends the question with it.
  */
 typedef enum store_status answers_check_fn(void *arg, uint64_t id, uint64_t version,
                                            uint64_t position);
@@ -150,7 +150,8 @@ enum store_status answers_ask(struct answers_reader *r, const struct answers_que
 /*
  * answers_excerpt(r, language, question, text, most_bytes, out): the passage of ${text} that has
  * most of the question's words, by whole sentences if they fit, at most ${most_bytes}. ${text} is
- * the document's text from the store, in ${language}. ${out} is a part of ${text}. STORE_BUSY: out
+ * the document's text from the store, in ${language}; of a language that the
+ * file has no documents of, the beginning. ${out} is a part of ${text}. STORE_BUSY: out
  * of memory.
  */
 enum store_status answers_excerpt(struct answers_reader *r, struct str language,

@@ -270,7 +270,7 @@ enum store_status file_create(struct file *f, const char *path, const uint8_t *s
 
 static bool is_missing(const char *path)
 {
-    return access(path, F_OK) != 0 && errno == ENOENT;
+    return access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
 enum store_status file_connect(struct file *f, const char *path,

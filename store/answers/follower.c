@@ -1,63 +1,13 @@
-#include "follower.h"
+#include "follower_parts.h"
 
-#include "../synced_parts.h"
-#include "answers.h"
-#include "path.h"
-
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #define CACHE_BYTES ((size_t)4 << 20)
 #define COLLECTIONS_MAX (STORE_SITES_MAX * SYNCED_KINDS)
-#define LOST_AT_ONCE 64
-#define FAILING_MAX 16  /* agents whose last step failed, and that wait */
-#define FAILING_MS 1000 /* so long */
-#define VERIFY_TRIES 3  /* of a file whose verification is interrupted */
-
-struct open_writer {
-    struct answers_name name;
-    struct answers_writer *writer; /* NULL: the place is free */
-    uint64_t used;
-};
-
-struct follower {
-    struct store *s;
-    follower_note_fn *note;
-    follower_wanted_fn *wanted;
-    void *arg;
-    bool swept_files, swept_records, verified;
-    struct ulid swept;  /* the last agent whose record was swept */
-    struct ulid verify; /* the last agent whose file was verified */
-    unsigned verify_tries;
-    struct failing {
-        struct ulid agent;
-        uint64_t until_ms;
-    } failing[FAILING_MAX];
-    uint8_t store_id[STORE_ID_BYTES];
-    struct ulid turn; /* the agent of the last step */
-    struct open_writer files[FOLLOWER_FILES];
-    uint64_t clock;
-    char why[1200];
-};
-
-/* One step, for one agent. */
-struct step {
-    struct follower *f;
-    struct answers_name name;
-    struct store_answers state;
-    struct answers_writer *writer;
-    bool lost; /* the file is not what it should be */
-    MDB_txn *txn;
-    struct str language; /* of documents without one */
-    char language_bytes[ANSWERS_LANGUAGE_MAX];
-    unsigned documents;
-    uint64_t until_ms;
-};
+#define FAILING_MS 1000                 /* so long */
+#define STEP_BYTES ((uint64_t)16 << 20) /* of the disk that a step may take */
 
 struct follower *follower_new(struct store *s, follower_note_fn *note, follower_wanted_fn *wanted,
                               void *arg)
@@ -88,20 +38,20 @@ const char *follower_why(const struct follower *f)
     return f->why;
 }
 
-static enum store_status fail(struct follower *f, enum store_status status, const char *path,
-                              const char *why)
+enum store_status follower_fail(struct follower *f, enum store_status status, const char *path,
+                                const char *why)
 {
     snprintf(f->why, sizeof(f->why), "%.600s: %.400s", path, why);
     return status;
 }
 
-static enum store_status fail_store(struct follower *f, enum store_status status)
+enum store_status follower_fail_store(struct follower *f, enum store_status status)
 {
     snprintf(f->why, sizeof(f->why), "%s", store_why(f->s));
     return status;
 }
 
-static enum store_status note(struct step *p, uint32_t what, uint64_t number)
+enum store_status follower_note(struct step *p, uint32_t what, uint64_t number)
 {
     const struct store_change change = {.kind = CHANGE_ANSWERS,
                                         .fields = what,
@@ -114,7 +64,8 @@ static enum store_status note(struct step *p, uint32_t what, uint64_t number)
         status = STORE_OK;
     return status == STORE_OK
                ? status
-               : fail(p->f, status, "An answer file's state", store_status_text(status));
+               : follower_fail(p->f, status, "Cannot record the state of an answer file",
+                               store_status_text(status));
 }
 
 /* ---- files that are open ---- */
@@ -132,15 +83,14 @@ static struct open_writer *place_for(struct follower *f, const struct ulid *agen
     return oldest;
 }
 
-static void close_of_agent(struct follower *f, const struct ulid *agent)
+void follower_close(struct follower *f, const struct ulid *agent)
 {
     struct open_writer *o = place_for(f, agent);
     if (o->writer != NULL && ulid_eq(&o->name.agent, agent))
         close_writer(o);
 }
 
-/* Else the system is the reason, or the disk is full. */
-static bool is_lost(enum store_status status)
+bool answers_is_lost(enum store_status status)
 {
     return status == STORE_NOT_FOUND || status == STORE_CORRUPT || status == STORE_OTHER_FORMAT ||
            status == STORE_STALE;
@@ -168,12 +118,12 @@ static enum store_status open_writer(struct step *p, const char *path, struct an
 {
     static const struct answers_options options = {.cache_bytes = CACHE_BYTES};
     enum store_status status = answers_open(path, p->name.store_id, &options, out, why, why_size);
-    if (is_lost(status) && p->state.state == ANSWERS_TO_BUILD)
+    if (answers_is_lost(status) && p->state.state == ANSWERS_TO_BUILD)
         status = create(p, path, out, why, why_size);
     return status;
 }
 
-static enum store_status open_file(struct step *p)
+enum store_status follower_open(struct step *p)
 {
     struct open_writer *o = place_for(p->f, &p->name.agent);
     char path[ANSWERS_PATH_BYTES], why[400] = "";
@@ -181,9 +131,9 @@ static enum store_status open_file(struct step *p)
         close_writer(o);
         answers_path(path, p->f->s->dir, &p->name);
         enum store_status status = open_writer(p, path, &o->writer, why, sizeof(why));
-        p->lost = is_lost(status);
+        p->lost = answers_is_lost(status);
         if (status != STORE_OK)
-            return fail(p->f, status, path, why);
+            return follower_fail(p->f, status, path, why);
     }
     o->name = p->name;
     o->used = ++p->f->clock;
@@ -191,12 +141,12 @@ static enum store_status open_file(struct step *p)
     return STORE_OK;
 }
 
-static enum store_status fail_file(struct step *p, enum store_status status)
+enum store_status follower_fail_file(struct step *p, enum store_status status)
 {
     char path[ANSWERS_PATH_BYTES];
-    p->lost = is_lost(status);
+    p->lost = answers_is_lost(status);
     answers_path(path, p->f->s->dir, &p->name);
-    return fail(p->f, status, path, answers_why(p->writer));
+    return follower_fail(p->f, status, path, answers_why(p->writer));
 }
 
 /* ---- documents ---- */
@@ -229,21 +179,23 @@ static enum store_status put(struct step *p, const struct store_synced *d)
                                               .text = d->text};
     enum store_status status = buf_ok(&taxonomy) ? answers_put(p->writer, &document) : STORE_BUSY;
     buf_free(&taxonomy);
-    return status == STORE_OK ? status : fail_file(p, status);
+    return status == STORE_OK ? status : follower_fail_file(p, status);
 }
 
 static enum store_status commit(struct step *p, uint64_t position)
 {
     store_read_end(p->f->s);
     enum store_status status = answers_commit(p->writer, position);
-    return status == STORE_OK ? status : fail_file(p, status);
+    return status == STORE_OK ? status : follower_fail_file(p, status);
 }
 
-/* A snapshot of documents, newer than the state of the file: what changed in between is in the log. */
+/*
+ * A snapshot of documents, newer than the state of the file: what changed in between is in the log.
+ */
 static enum store_status snapshot(struct step *p)
 {
     enum store_status status = store_snapshot(p->f->s, &p->txn);
-    return status == STORE_OK ? status : fail_store(p->f, status);
+    return status == STORE_OK ? status : follower_fail_store(p->f, status);
 }
 
 /* ---- a file that is complete: rows of the log ---- */
@@ -255,9 +207,9 @@ static enum store_status follow_row(struct step *p, uint64_t document)
     if (status == STORE_OK)
         return put(p, &d);
     if (status != STORE_NOT_FOUND)
-        return fail_store(p->f, status);
+        return follower_fail_store(p->f, status);
     status = answers_remove(p->writer, document);
-    return status == STORE_OK ? status : fail_file(p, status);
+    return status == STORE_OK ? status : follower_fail_file(p, status);
 }
 
 /* Rows above *position, which becomes the last one's number. */
@@ -273,7 +225,8 @@ static enum store_status follow_rows(struct step *p, uint64_t *position)
     for (bool over = false; status == STORE_OK && !over;) {
         uint64_t number;
         if (!answers_row_number(&w, &number)) {
-            status = fail_store(p->f, store_corrupt(p->f->s, "the log of changed documents"));
+            status =
+                follower_fail_store(p->f, store_corrupt(p->f->s, "the log of changed documents"));
             break;
         }
         memcpy(&document, w.v.mv_data, sizeof(document));
@@ -288,7 +241,7 @@ static enum store_status follow_rows(struct step *p, uint64_t *position)
 }
 
 /* Is the file at a place of this log? One that was put back by a power cut, or by hand, is not. */
-static bool fits(struct step *p)
+bool follower_fits(struct step *p)
 {
     char path[ANSWERS_PATH_BYTES];
     uint64_t position = answers_position(p->writer);
@@ -296,16 +249,17 @@ static bool fits(struct step *p)
         position <= p->state.last)
         return true;
     answers_path(path, p->f->s->dir, &p->name);
-    fail(p->f, STORE_STALE, path, "The file is older or newer than the log of changed documents.");
+    follower_fail(p->f, STORE_STALE, path,
+                  "The file is older or newer than the log of changed documents.");
     return false;
 }
 
 static enum store_status follow(struct step *p)
 {
-    enum store_status status = open_file(p);
+    enum store_status status = follower_open(p);
     if (status != STORE_OK)
         return status;
-    p->lost = !fits(p);
+    p->lost = !follower_fits(p);
     if (p->lost)
         return STORE_STALE;
     uint64_t position = answers_position(p->writer);
@@ -319,7 +273,7 @@ static enum store_status follow(struct step *p)
         answers_abort(p->writer);
         return status;
     }
-    return note(p, ANSWERS_NOTE_INDEXED, position);
+    return follower_note(p, ANSWERS_NOTE_INDEXED, position);
 }
 
 static enum store_status follow_or_lose(struct step *p)
@@ -328,8 +282,8 @@ static enum store_status follow_or_lose(struct step *p)
     store_read_end(p->f->s);
     if (!p->lost)
         return status;
-    close_of_agent(p->f, &p->name.agent);
-    return note(p, ANSWERS_NOTE_LOST, 0);
+    follower_close(p->f, &p->name.agent);
+    return follower_note(p, ANSWERS_NOTE_LOST, 0);
 }
 
 /* ---- a file that is to be built ---- */
@@ -354,7 +308,7 @@ static enum store_status collections_of(struct step *p, uint64_t *ids, size_t *c
     qsort(ids, *count, sizeof(*ids), by_number);
     return status == STORE_NOT_FOUND
                ? STORE_OK
-               : fail_store(p->f, status == STORE_OK ? STORE_CORRUPT : status);
+               : follower_fail_store(p->f, status == STORE_OK ? STORE_CORRUPT : status);
 }
 
 static enum store_status put_item(struct step *p, const struct walk *w)
@@ -362,16 +316,19 @@ static enum store_status put_item(struct step *p, const struct walk *w)
     struct item_record item;
     struct store_synced d;
     if (!schema_read_item(w->v, &item))
-        return fail_store(p->f, store_corrupt(p->f->s, "an item's record"));
+        return follower_fail_store(p->f, store_corrupt(p->f->s, "an item's record"));
     if (item.document == 0)
         return STORE_OK;
     enum store_status status = document_get(p->f->s, p->txn, item.document, &d);
     return status == STORE_OK
                ? put(p, &d)
-               : fail_store(p->f, status == STORE_NOT_FOUND ? STORE_CORRUPT : status);
+               : follower_fail_store(p->f, status == STORE_NOT_FOUND ? STORE_CORRUPT : status);
 }
 
-/* Items of one collection, behind the cursor's, which becomes the last one; at the end the next collection's. */
+/*
+ * Items of one collection, behind the cursor's, which becomes the last one; at the end the next
+ * collection's.
+ */
 static enum store_status put_items(struct step *p, struct answers_cursor *cursor, bool *over)
 {
     struct walk w = {0};
@@ -414,7 +371,9 @@ static enum store_status put_collections(struct step *p)
     return status;
 }
 
-/* The position of a new file is the last change that was there before its first document is read. */
+/*
+ * The position of a new file is the last change that was there before its first document is read.
+ */
 static enum store_status build_some(struct step *p)
 {
     struct answers_cursor *cursor = answers_cursor(p->writer);
@@ -429,19 +388,19 @@ static enum store_status build_some(struct step *p)
     if (status != STORE_OK)
         answers_abort(p->writer);
     else if (answers_cursor(p->writer)->collection == ANSWERS_WHOLE)
-        status = note(p, ANSWERS_NOTE_BUILT, position);
+        status = follower_note(p, ANSWERS_NOTE_BUILT, position);
     return status;
 }
 
 static enum store_status build(struct step *p)
 {
-    enum store_status status = open_file(p);
+    enum store_status status = follower_open(p);
     if (status == STORE_OK)
         status = build_some(p);
     store_read_end(p->f->s);
     if (!p->lost)
         return status;
-    close_of_agent(p->f, &p->name.agent);
+    follower_close(p->f, &p->name.agent);
     answers_unlink(p->f->s->dir, &p->name); /* a later step begins anew */
     return status;
 }
@@ -450,167 +409,9 @@ static enum store_status build(struct step *p)
 
 static enum store_status delete_file(struct step *p)
 {
-    close_of_agent(p->f, &p->name.agent);
+    follower_close(p->f, &p->name.agent);
     unlink_all(p);
-    return note(p, ANSWERS_NOTE_DELETED, 0);
-}
-
-/* ---- the first step: files and records that have no other ---- */
-
-static enum store_status state_of(struct follower *f, const struct ulid *agent,
-                                  struct store_answers *out)
-{
-    MDB_txn *txn;
-    enum store_status status = store_snapshot(f->s, &txn);
-    if (status == STORE_OK)
-        status = answers_read(f->s, txn, agent, out);
-    store_read_end(f->s);
-    return status;
-}
-
-static bool is_named(struct follower *f, const struct answers_name *name)
-{
-    struct store_answers state;
-    enum store_status status = memcmp(name->store_id, f->store_id, STORE_ID_BYTES) != 0
-                                   ? STORE_NOT_FOUND
-                                   : state_of(f, &name->agent, &state);
-    return status == STORE_OK ? state.generation == name->generation : status != STORE_NOT_FOUND;
-}
-
-static enum store_status sweep_files(struct follower *f)
-{
-    char path[ANSWERS_PATH_BYTES];
-    struct answers_name name;
-    struct dirent *e;
-    snprintf(path, sizeof(path), "%s/answers", f->s->dir);
-    DIR *dir = mkdir(path, 0700) != 0 && errno != EEXIST ? NULL : opendir(path);
-    if (dir == NULL)
-        return fail(f, STORE_IO, path, strerror(errno));
-    while ((e = readdir(dir)) != NULL)
-        if (answers_name_read(e->d_name, &name) && !is_named(f, &name))
-            answers_unlink(f->s->dir, &name);
-    closedir(dir);
-    return STORE_OK;
-}
-
-static bool is_missing(struct follower *f, const struct answers_name *name)
-{
-    char path[ANSWERS_PATH_BYTES];
-    answers_path(path, f->s->dir, name);
-    return access(path, F_OK) != 0 && errno == ENOENT;
-}
-
-/* Agents behind ${after} whose file is missing; ${after} becomes the last agent looked at. */
-static enum store_status find_missing(struct follower *f, struct ulid *after,
-                                      struct answers_name *missing, size_t *count)
-{
-    struct walk w = {0};
-    struct key from;
-    struct store_answers state;
-    MDB_txn *txn;
-    enum store_status status = store_snapshot(f->s, &txn);
-    *count = 0;
-    key_space(&w.prefix, SPACE_ANSWERS);
-    key_of(&from, SPACE_ANSWERS, after);
-    key_bytes(&from, "", 1);
-    if (status == STORE_OK)
-        status = walk_from(f->s, txn, &w, DB_WIDGET, &from);
-    for (unsigned looked = 0; status == STORE_OK && looked < 1000 && *count < LOST_AT_ONCE;
-         status = walk_next(&w), looked++) {
-        struct answers_name *name = &missing[*count];
-        if (w.k.mv_size != 1 + ULID_BYTES || !schema_read_answers(w.v, &state))
-            continue;
-        memcpy(after->b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
-        *name = (struct answers_name){.agent = *after, .generation = state.generation};
-        memcpy(name->store_id, f->store_id, STORE_ID_BYTES);
-        *count += state.state == ANSWERS_BUILT && is_missing(f, name);
-    }
-    walk_end(&w);
-    store_read_end(f->s);
-    return status;
-}
-
-/* A slice of the records. */
-static enum store_status sweep_records(struct follower *f)
-{
-    struct answers_name missing[LOST_AT_ONCE];
-    size_t count;
-    enum store_status status = find_missing(f, &f->swept, missing, &count), noted = STORE_OK;
-    for (size_t i = 0; i < count && noted == STORE_OK; i++) {
-        fail(f, STORE_NOT_FOUND, f->s->dir, "The answer file is missing.");
-        noted = note(&(struct step){.f = f, .name = missing[i]}, ANSWERS_NOTE_LOST, 0);
-    }
-    f->swept_records = status == STORE_NOT_FOUND && noted == STORE_OK;
-    if (status != STORE_OK && status != STORE_NOT_FOUND)
-        return fail_store(f, status);
-    return noted;
-}
-
-static enum store_status sweep(struct follower *f)
-{
-    enum store_status status = format_id(f->s, f->store_id);
-    store_read_end(f->s);
-    if (status != STORE_OK)
-        return fail_store(f, status);
-    status = sweep_files(f);
-    f->swept_files = status == STORE_OK;
-    return status;
-}
-
-/* ---- verifying files ---- */
-
-/* The next agent that has a file; STORE_NOT_FOUND: there is none. */
-static enum store_status next_file(struct step *p)
-{
-    struct walk w = {0};
-    struct key from;
-    struct follower *f = p->f;
-    enum store_status status = store_snapshot(f->s, &p->txn);
-    key_space(&w.prefix, SPACE_ANSWERS);
-    key_of(&from, SPACE_ANSWERS, &f->verify);
-    key_bytes(&from, "", 1);
-    if (status == STORE_OK)
-        status = walk_from(f->s, p->txn, &w, DB_WIDGET, &from);
-    if (status == STORE_OK &&
-        (w.k.mv_size != 1 + ULID_BYTES || !schema_read_answers(w.v, &p->state)))
-        status = store_corrupt(f->s, "the record of an answer file");
-    if (status == STORE_OK)
-        memcpy(p->name.agent.b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
-    walk_end(&w);
-    store_read_end(f->s);
-    memcpy(p->name.store_id, f->store_id, STORE_ID_BYTES);
-    p->name.generation = p->state.generation;
-    return status == STORE_OK || status == STORE_NOT_FOUND ? status : fail_store(f, status);
-}
-
-static enum store_status verify_file(struct step *p)
-{
-    enum store_status status = open_file(p);
-    if (status == STORE_OK && !fits(p))
-        status = STORE_STALE;
-    if (status == STORE_OK)
-        status = answers_verify(p->writer, p->f->wanted, p->f->arg);
-    p->lost = p->lost || is_lost(status);
-    if (!p->lost)
-        return status;
-    close_of_agent(p->f, &p->name.agent);
-    return note(p, ANSWERS_NOTE_LOST, 0);
-}
-
-enum follower_result follower_verify(struct follower *f)
-{
-    struct step p = {.f = f};
-    enum store_status status = f->verified ? STORE_NOT_FOUND : next_file(&p);
-    f->verified = status == STORE_NOT_FOUND;
-    if (status != STORE_OK)
-        return f->verified ? FOLLOWER_IDLE : FOLLOWER_WAIT;
-    if (p.state.state == ANSWERS_BUILT)
-        status = verify_file(&p);
-    if (status == STORE_BUSY && f->wanted(f->arg) && ++f->verify_tries < VERIFY_TRIES)
-        return FOLLOWER_MORE; /* from its beginning */
-    f->verify = p.name.agent;
-    f->verify_tries = 0;
-    return status == STORE_OK ? FOLLOWER_MORE : FOLLOWER_FAILED;
+    return follower_note(p, ANSWERS_NOTE_DELETED, 0);
 }
 
 /* ---- agents in turn ---- */
@@ -679,14 +480,14 @@ static enum store_status take_turn(struct step *p)
     bool failing = false;
     enum store_status status = store_snapshot(f->s, &p->txn);
     if (status != STORE_OK)
-        return fail_store(f, status);
+        return follower_fail_store(f, status);
     if (!next_agent(p, &failing))
         return failing ? STORE_AGAIN : STORE_NOT_FOUND;
     f->turn = p->name.agent;
     memcpy(p->name.store_id, f->store_id, STORE_ID_BYTES);
     status = answers_read(f->s, p->txn, &p->name.agent, &p->state);
     if (status != STORE_OK)
-        return fail_store(f, status == STORE_NOT_FOUND ? STORE_CORRUPT : status);
+        return follower_fail_store(f, status == STORE_NOT_FOUND ? STORE_CORRUPT : status);
     p->name.generation = p->state.generation;
     if (agent_read(f->s, p->txn, &p->name.agent, &agent) == STORE_OK)
         p->language = agent_language(&agent);
@@ -698,8 +499,19 @@ static enum store_status take_turn(struct step *p)
     return STORE_OK;
 }
 
+/* Files of answers leave the disk's reserve alone, as creates do. */
+static enum store_status look_for_room(struct follower *f)
+{
+    int why;
+    if (store_bytes_ahead(f->s, &why) >= STORE_DISK_RESERVE + STEP_BYTES)
+        return STORE_OK;
+    return follower_fail(f, STORE_FULL, f->s->dir, "The disk is nearly full: make room.");
+}
+
 static enum store_status work(struct step *p)
 {
+    if (p->state.state != ANSWERS_DELETED && look_for_room(p->f) != STORE_OK)
+        return STORE_FULL;
     switch (p->state.state) {
     case ANSWERS_TO_BUILD:
         return build(p);
@@ -723,14 +535,16 @@ static enum follower_result take_step(struct follower *f)
     store_read_end(f->s);
     if (status == STORE_OK)
         return FOLLOWER_MORE;
+    if (status == STORE_FULL) /* others need the same disk */
+        return FOLLOWER_WAIT;
     return note_failing(f, &p.name.agent) ? FOLLOWER_FAILED : FOLLOWER_WAIT;
 }
 
 enum follower_result follower_step(struct follower *f)
 {
     if (!f->swept_files)
-        return sweep(f) == STORE_OK ? FOLLOWER_MORE : FOLLOWER_WAIT;
-    if (!f->swept_records && sweep_records(f) != STORE_OK)
+        return follower_sweep(f) == STORE_OK ? FOLLOWER_MORE : FOLLOWER_WAIT;
+    if (!f->swept_records && follower_sweep_records(f) != STORE_OK)
         return FOLLOWER_WAIT;
     return take_step(f);
 }

@@ -4,12 +4,13 @@
  *
  *   a row of the log of an agent (answers_log.h)
  *     -> the file is complete: documents that changed since its position are put or removed
- *     -> it is to be built: documents are put, collection by collection, then what changed meanwhile
+ *     -> it is to be built: documents are put, collection by collection, then what changed
+ *     meanwhile
  *     -> the agent is deleted: the file is deleted
  *
  * Agents take turns, one step each, so an agent with many documents does not delay others. A build
- * that is interrupted goes on where it was. Files that no agent has are deleted by the first step, and
- * missing ones are noted as lost.
+ * that is interrupted goes on where it was. Files that no agent has are deleted by the first step,
+ * and missing ones are noted as lost.
  */
 #ifndef ASSAY_ANSWERS_FOLLOWER_H
 #define ASSAY_ANSWERS_FOLLOWER_H
@@ -23,7 +24,9 @@
 
 struct follower;
 
-/* Carry out a CHANGE_ANSWERS and wait until it is committed; its status. Called between snapshots. */
+/*
+ * Carry out a CHANGE_ANSWERS and wait until it is committed; its status. Called between snapshots.
+ */
 typedef enum store_status follower_note_fn(void *arg, const struct store_change *change);
 
 /* Is there an EVENT_ANSWERS to follow? Asked often while a file is verified, which then waits. */
@@ -44,7 +47,8 @@ enum follower_result follower_step(struct follower *f);
 
 /*
  * follower_verify(f): read the next file, whole, and hold its index against its texts; one that is
- * damaged is noted as lost. To be called when nobody changes documents: it costs about what building
+ * damaged is noted as lost. To be called when nobody changes documents: it costs about what
+ * building
  * the file costs. A file that ${wanted} interrupts begins anew, and is left out after three times.
  * FOLLOWER_IDLE: each file had its turn.
  */

@@ -1,14 +1,13 @@
 #include "reader.h"
 
-#include <stdlib.h>
-
 /*
- * FTS5's snippet() finds the passage, in a table in memory that has one row, the caller's text;
- * the passage then grows to whole sentences on both sides while they fit.
+ * The passage of a text that has most of a question's words: the window over the places of its
+ * words
+ * that has most of the question's meaning. Then it grows to whole sentences on both sides while
+ * they fit. FTS5's snippet() is not used: its cost is the square of the places, and one text has
+ * thousands of them.
  */
 
-#define SNIPPET_TOKENS_MAX 64 /* FTS5's own limit */
-#define TOKEN_BYTES 12        /* of text for a token, about: stop words are not tokens */
 #define PASSAGE_TEXT_MAX (256 * 1024)
 
 static bool is_space(char c)
@@ -72,7 +71,7 @@ static struct str trimmed(struct str s)
     return s;
 }
 
-/* The snippet is at ${from}, ${n} bytes long. */
+/* The window is at ${from}, ${n} bytes long. */
 static struct str grown(struct str text, size_t from, size_t n, size_t most_bytes)
 {
     size_t spare = most_bytes > n ? most_bytes - n : 0;
@@ -83,127 +82,83 @@ static struct str grown(struct str text, size_t from, size_t n, size_t most_byte
     return trimmed((struct str){text.p + start, end - start});
 }
 
-/* ---- the table in memory ---- */
+/* ---- the window ---- */
 
-void passage_close(struct passage *p)
+struct place {
+    uint32_t from, to;
+    uint32_t word; /* number in the question */
+};
+
+struct finding {
+    const struct question *q;
+    struct buf places; /* in order */
+};
+
+static int take_token(void *arg, int flags, const char *token, int n, int from, int to)
 {
-    sqlite3_finalize(p->insert);
-    sqlite3_finalize(p->find);
-    sqlite3_finalize(p->clear);
-    tokenizer_free(p->words.tokenizer);
-    wordset_free(&p->words.light);
-    buf_free(&p->words.light_stems);
-    buf_free(&p->words.synonyms);
-    sqlite3_close(p->db);
-    *p = (struct passage){0};
+    struct finding *f = arg;
+    const struct str s = {token, (size_t)n};
+    (void)flags;
+    unsigned word = question_word_of(f->q, s);
+    if (word == f->q->count)
+        word = question_relative_of(f->q, s);
+    const struct place place = {(uint32_t)from, (uint32_t)to, word};
+    if (word < f->q->count)
+        buf_add(&f->places, &place, sizeof(place));
+    return buf_ok(&f->places) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-static int create(sqlite3 *db, const struct language *language)
+/* The first of the best windows of at most ${most} bytes: *from, and its length; 0: none fits. */
+static size_t best_window(const struct finding *f, size_t most, size_t *from)
 {
-    char *sql = sqlite3_mprintf(
-        "CREATE VIRTUAL TABLE passage USING fts5(text, tokenize='assay %s')", language->tag);
-    int rc = sql == NULL ? SQLITE_NOMEM : sqlite3_exec(db, sql, NULL, NULL, NULL);
-    sqlite3_free(sql);
-    return rc;
+    const struct place *places = (const struct place *)(const void *)f->places.p;
+    size_t count = f->places.n / sizeof(*places), first = 0, length = 0;
+    unsigned there[QUESTION_WORDS] = {0};
+    double meaning = 0, best = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (there[places[i].word]++ == 0)
+            meaning += f->q->words[places[i].word].meaning;
+        for (; first <= i && places[i].to - places[first].from > most; first++)
+            if (--there[places[first].word] == 0)
+                meaning -= f->q->words[places[first].word].meaning;
+        if (first > i || meaning <= best + 1e-9)
+            continue;
+        best = meaning;
+        *from = places[first].from;
+        length = places[i].to - places[first].from;
+    }
+    return length;
 }
 
-static int prepare(struct passage *p)
+static struct file_table *table_of(struct file *f, struct str language)
 {
-    static const char find[] = "SELECT snippet(passage, 0, '', '', '', ?2) FROM passage"
-                               " WHERE passage MATCH ?1";
-    int rc = sqlite3_prepare_v2(p->db, "INSERT INTO passage VALUES(?1)", -1, &p->insert, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(p->db, find, -1, &p->find, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(p->db, "DELETE FROM passage", -1, &p->clear, NULL);
-    return rc;
-}
-
-/* The table for this language: the last one's, if that is the same. */
-static int open_table(struct passage *p, const struct language *language)
-{
-    fts5_api *api;
-    if (p->language == language)
-        return SQLITE_OK;
-    passage_close(p);
-    int rc = sqlite3_open_v2(":memory:", &p->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-    if (rc == SQLITE_OK)
-        rc = tokenizer_register(p->db, &api);
-    if (rc == SQLITE_OK)
-        rc = create(p->db, language);
-    if (rc == SQLITE_OK)
-        rc = prepare(p);
-    if (rc == SQLITE_OK)
-        rc = tokenizer_new(api, language, &p->words.tokenizer);
-    p->language = rc == SQLITE_OK ? language : NULL;
-    return rc;
-}
-
-/* The snippet is a part of the text; its place is where the text has it. */
-static struct str place_of(struct str text, struct str snippet)
-{
-    const char *at = snippet.n == 0 ? NULL : memmem(text.p, text.n, snippet.p, snippet.n);
-    return at == NULL ? (struct str){text.p, 0} : (struct str){at, snippet.n};
-}
-
-static int step(sqlite3_stmt *stmt)
-{
-    sqlite3_step(stmt);
-    return sqlite3_reset(stmt);
-}
-
-static int snippet(struct passage *p, struct str text, const struct buf *expression,
-                   size_t most_bytes, struct str *out)
-{
-    size_t tokens = most_bytes / TOKEN_BYTES;
-    tokens = tokens < 1 ? 1 : tokens < SNIPPET_TOKENS_MAX ? tokens : SNIPPET_TOKENS_MAX;
-    bind_str(p->insert, 1, text);
-    int rc = step(p->insert);
-    if (rc != SQLITE_OK)
-        return rc;
-    bind_str(p->find, 1, buf_view(expression));
-    sqlite3_bind_int(p->find, 2, (int)tokens);
-    rc = sqlite3_step(p->find);
-    if (rc == SQLITE_ROW)
-        *out = place_of(text, column_str(p->find, 0));
-    rc = sqlite3_reset(p->find);
-    return rc != SQLITE_OK ? rc : step(p->clear);
-}
-
-/* All words of the question, as this language's tokenizer reads them. */
-static int expression_of(struct passage *p, struct str question, struct buf *out)
-{
-    struct question q;
-    unsigned words[QUESTION_WORDS];
-    int rc = question_read(&p->words, str_of(p->language->tag), question, &q);
-    for (unsigned i = 0; rc == SQLITE_OK && i < q.count; i++)
-        words[i] = i;
-    if (rc == SQLITE_OK)
-        question_expression(&q, words, q.count, out);
-    return rc == SQLITE_OK && !buf_ok(out) ? SQLITE_NOMEM : rc;
+    const char *tag = language_find(language)->tag;
+    for (size_t i = 0; i < f->count; i++)
+        if (strcmp(f->tables[i].language, tag) == 0)
+            return &f->tables[i];
+    return NULL;
 }
 
 enum store_status answers_excerpt(struct answers_reader *r, struct str language,
                                   struct str question, struct str text, size_t most_bytes,
                                   struct str *out)
 {
-    struct passage *p = &r->passage;
-    struct buf expression = {0};
-    struct str found = {text.p, 0};
+    struct file_table *t = table_of(&r->f, language);
+    struct question q;
+    struct finding f = {.q = &q};
+    size_t from = 0, length = 0;
     if (text.n > PASSAGE_TEXT_MAX)
         text.n = PASSAGE_TEXT_MAX;
-    *out = found;
-    if (text.n == 0)
+    if (text.n <= most_bytes) {
+        *out = trimmed(text);
         return STORE_OK;
-    int rc = open_table(p, language_find(language));
+    }
+    int rc = t == NULL ? SQLITE_OK : question_read(t, language, question, &q);
+    if (rc == SQLITE_OK && t != NULL)
+        rc = tokenizer_run(t->tokenizer, FTS5_TOKENIZE_DOCUMENT, text, take_token, &f);
     if (rc == SQLITE_OK)
-        rc = expression_of(p, question, &expression);
-    if (rc == SQLITE_OK && expression.n > 0)
-        rc = snippet(p, text, &expression, most_bytes, &found);
-    buf_free(&expression);
-    if (rc == SQLITE_OK)
-        *out = grown(text, (size_t)(found.p - text.p), found.n, most_bytes);
-    else
-        passage_close(p);
+        length = best_window(&f, most_bytes, &from);
+    buf_free(&f.places);
+    *out = grown(text, from, length, most_bytes);
     return rc == SQLITE_OK ? STORE_OK : STORE_BUSY;
 }

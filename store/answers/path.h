@@ -18,7 +18,9 @@ struct answers_name {
 /* answers_path(out, dir, name): the file's path; ${dir}: the data directory. */
 void answers_path(char out[ANSWERS_PATH_BYTES], const char *dir, const struct answers_name *name);
 
-/* answers_name_read(text, out): the name of a file, or of its -wal or -shm; false: of another one. */
+/*
+ * answers_name_read(text, out): the name of a file, or of its -wal or -shm; false: of another one.
+ */
 bool answers_name_read(const char *text, struct answers_name *out);
 
 /* answers_unlink(dir, name): delete the file, its -wal and its -shm, if they are there. */

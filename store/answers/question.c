@@ -186,9 +186,11 @@ enum store_status question_count_documents(struct question_word *w, struct file 
 void question_index(struct question *q)
 {
     q->first = 0;
-    for (unsigned i = 0; i < q->count; i++)
+    for (unsigned i = 0; i < q->count; i++) {
+        question_stem(&q->words[i]);
         for (unsigned j = 0; j < q->words[i].form_count; j++)
             q->first |= first_bit(form_str(&q->words[i].forms[j]));
+    }
 }
 
 enum store_status question_weigh(struct question *q, struct file *f, struct file_table *t)

@@ -22,7 +22,8 @@ struct question_word {
     struct str source;        /* in the question */
     double meaning; /* what it counts of the question's meaning; by language alone */
     bool light;
-    size_t start;  /* bytes of the first form with which its relatives start; 0: not looked for */
+    size_t stem;   /* bytes of the first form that its relatives start with; 0: it has none */
+    size_t start;  /* that many are looked for in place of the word, which no document has; or 0 */
     double rarity; /* in the table; for ranking alone */
     int64_t documents; /* of the table that have it, at most */
 };
@@ -42,17 +43,20 @@ unsigned question_word_of(const struct question *q, struct str token);
 
 /*
  * Relatives (relatives.c) are other words of a word's family: "repair" of "reparation".
+ * question_stem(w): set w->stem.
  * question_relative_of(q, token): number of the word that it is a relative of; q->count if none.
  * question_seek_relatives(q, f, t): those words that no document has, look for relatives instead.
  */
 unsigned question_relative_of(const struct question *q, struct str token);
+void question_stem(struct question_word *w);
 enum store_status question_seek_relatives(struct question *q, struct file *f,
                                           const struct file_table *t);
 
 /* question_weigh(q, f, t): documents and rarity of each word. */
 enum store_status question_weigh(struct question *q, struct file *f, struct file_table *t);
 
-/* Parts of question_weigh: of one word; compound.c; what question_word_of looks at first. */
+/* Parts of question_weigh: of one word; compound.c; what question_word_of and
+ * question_relative_of look at first. */
 enum store_status question_count_documents(struct question_word *w, struct file *f,
                                            const struct file_table *t);
 bool question_has_compounds(const struct file_table *t);

@@ -40,7 +40,6 @@ void answers_reader_close(struct answers_reader *r)
 {
     if (r == NULL)
         return;
-    passage_close(&r->passage);
     file_close(&r->f);
     free(r);
 }

@@ -74,3 +74,15 @@ void reader_cache_free(struct reader_cache *cache)
         close_reader(&cache->files[i]);
     free(cache);
 }
+
+bool reader_cache_next(const struct reader_cache *cache, size_t *at, struct answers_name *out)
+{
+    while (cache != NULL && *at < READER_CACHE_FILES) {
+        const struct open_reader *o = &cache->files[(*at)++];
+        if (o->reader == NULL)
+            continue;
+        *out = o->name;
+        return true;
+    }
+    return false;
+}

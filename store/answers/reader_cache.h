@@ -18,11 +18,14 @@ struct reader_cache;
  * necessary; ${*cache} is made by the first call. ${*out} belongs to the cache. Status codes:
  * answers_reader_open. Other generations of the agent are closed.
  * reader_cache_drop(cache, name): close it. reader_cache_free(cache): close all.
+ * reader_cache_next(cache, at, out): the name of an open file, from place *at on, which becomes the
+ * place behind it; false: there is none.
  */
 enum store_status reader_cache_get(struct reader_cache **cache, const char *dir,
                                    const struct answers_name *name, struct answers_reader **out,
                                    char *why, size_t why_size);
 void reader_cache_drop(struct reader_cache *cache, const struct answers_name *name);
 void reader_cache_free(struct reader_cache *cache);
+bool reader_cache_next(const struct reader_cache *cache, size_t *at, struct answers_name *out);
 
 #endif

@@ -76,12 +76,17 @@ static struct str first_form(const struct question_word *w)
     return (struct str){w->forms[0].p, w->forms[0].n};
 }
 
+void question_stem(struct question_word *w)
+{
+    w->stem = w->light ? 0 : start_of(first_form(w));
+}
+
 unsigned question_relative_of(const struct question *q, struct str token)
 {
     if (has_digit(token))
         return q->count;
     for (unsigned i = 0; i < q->count; i++) {
-        size_t least = q->words[i].light ? 0 : start_of(first_form(&q->words[i]));
+        size_t least = q->words[i].stem;
         if (least > 0 && are_related(first_form(&q->words[i]), token, least, q->compounds))
             return i;
     }
@@ -117,7 +122,7 @@ enum store_status question_seek_relatives(struct question *q, struct file *f,
     enum store_status status = STORE_OK;
     for (unsigned i = 0; i < q->count && status == STORE_OK; i++) {
         struct question_word *w = &q->words[i];
-        size_t start = w->light || w->documents > 0 ? 0 : start_of(first_form(w));
+        size_t start = w->documents > 0 ? 0 : w->stem;
         if (start > 0)
             status = count_relatives(w, f, t, start);
     }

@@ -4,7 +4,8 @@
  *   run_answers DIR DOCUMENTS SET.json...
  *
  * Builds an index of generated documents in DIR, with the pages of the sets among them, and a table
- * of FTS5 with its own Porter stemmer; then asks both: the sets' questions, titles of documents, and
+ * of FTS5 with its own Porter stemmer; then asks both: the sets' questions, titles of documents,
+ * and
  * nine words of documents. Prints a line for each figure: its name, ours, FTS5's. Of each class of
  * questions the 95th percentile and the most, in µs of CPU; each question is asked three times, and
  * the least counts. FTS5, which takes a hundred times as long, is asked every fifth question once.
