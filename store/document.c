@@ -193,7 +193,7 @@ uint64_t document_add(struct store_txn *t, const struct collection_record *c, co
 
 void document_replace(struct store_txn *t, const struct collection_record *c, uint64_t id, const struct sync_row *row)
 {
-    struct store_synced was;
+    struct store_synced was = {0};
     if (document_load(t, id, &was))
         document_put(t, c, id, &was, row);
 }
@@ -206,8 +206,8 @@ void document_remove(struct store_txn *t, uint64_t id)
     if (!document_load(t, id, &was))
         return;
     const struct ulid agent = was.agent;
-    if (agent_read(t->s, t->mdb, &agent, &a) ==
-        STORE_OK) /* else its answer file is deleted as a whole */
+    /* the answer file of an agent that is gone is deleted as a whole */
+    if (agent_read(t->s, t->mdb, &agent, &a) == STORE_OK)
         answers_log(t, &agent, id, was.change);
     key_id(&k, SPACE_DOCUMENT, id);
     txn_del(t, SPACE_DOCUMENT, &k);
