@@ -11,6 +11,8 @@
 #define CONF_PATH "/etc/assay/assay.yaml"
 
 static const struct cmd_option no_options[] = {{.name = NULL}};
+static const struct cmd_option check_options[] = {
+    {"--repair", NULL, "first build all that follows from records anew; the server must be stopped"}, {.name = NULL}};
 
 /*
  * The sub-commands. Columns: name; words as help shows them, how few and how many; its own options; one sentence; the function; whether it
@@ -51,7 +53,7 @@ const struct cmd_row cmd_rows[] = {
     {"limits reset", "LIMITER KEY", 2, 2, no_options, "Forget what a key has used of the windows that go on.", cmd_limits_reset, false},
     {"backup", "DIR", 1, 1, no_options, "Copy the store into a new or empty directory, also while the server runs; missing parents are made.", cmd_backup, false},
     {"restore", "DIR", 1, 1, no_options, "Put a backup in the store's place; the server must be stopped.", cmd_restore, false},
-    {"check", "", 0, 0, no_options, "Hold every record of the store against every index, also while the server runs.", cmd_check, false},
+    {"check", "", 0, 0, check_options, "Hold every record of the store against every index, also while the server runs.", cmd_check, false},
     {"stats", "", 0, 0, cmd_stats_options, "Show what every process of the server is doing.", cmd_stats, false},
     {"config dump", "", 0, 0, no_options, "Print the whole configuration in force, as YAML.", cmd_config_dump, false},
     {"config sample", "", 0, 0, no_options, "Print a configuration with every option explained and at its default.", cmd_config_sample,

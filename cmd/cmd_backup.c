@@ -1,13 +1,17 @@
 /* backup, restore, check: the store as a whole. */
+#include "cmd_copy.h"
 #include "cmd_dir.h"
 #include "cmd_store.h"
 #include "guard.h"
 
 #include "scoreboard.h"
+#include "secrets.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/ioprio.h>
 #include <sched.h>
 #include <signal.h>
@@ -73,6 +77,32 @@ static bool copy_goes_on(void *arg, uint64_t done, uint64_t total)
     return show_progress(c->what, done, total);
 }
 
+/* The signing secrets, where there are some yet. */
+static int copy_secrets(const struct conf *conf, const char *dir)
+{
+    char from[SECRETS_PATH], to[PATH_MAX];
+    secrets_path(conf, from);
+    snprintf(to, sizeof(to), "%.4000s/secrets", dir);
+    if (cmd_copy_file(from, to) || errno == ENOENT)
+        return CMD_DONE;
+    return cmd_refuse("the signing secrets in %s cannot be copied: %s", from, strerror(errno));
+}
+
+static int write_configuration(const struct conf *conf, const char *dir)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%.4000s/assay.yaml", dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (out != NULL)
+        conf_dump(conf, out);
+    bool written = out != NULL && fflush(out) == 0 && fsync(fd) == 0;
+    int error = errno;
+    if (out != NULL)
+        fclose(out);
+    return written ? CMD_DONE : cmd_refuse("%s cannot be written: %s", path, strerror(error));
+}
+
 static int make_backup(struct cmd *cmd)
 {
     const char *dir = cmd->words[0];
@@ -97,6 +127,10 @@ static int make_backup(struct cmd *cmd)
         else if (stored != STORE_OK)
             status = interrupted != 0 ? cmd_refuse("stopped; what %s holds is no backup", dir) : cmd_store_refuse(client, stored);
     }
+    if (status == CMD_DONE)
+        status = copy_secrets(cmd->conf, dir);
+    if (status == CMD_DONE)
+        status = write_configuration(cmd->conf, dir);
     if (status == CMD_DONE)
         cmd_say("The backup is in %s; assay restore %s puts it back.", dir, dir);
     else
@@ -124,10 +158,26 @@ int cmd_backup(struct cmd *cmd)
     return guard_run(cmd, &guard, make_backup);
 }
 
+static bool give_files(int dir, const char *name, const struct stat *owner)
+{
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (d == NULL)
+        return errno == ENOENT;
+    bool given = true;
+    struct dirent *e;
+    while (given && (e = readdir(d)) != NULL)
+        given = strcmp(e->d_name, "..") == 0 || fchownat(fd, e->d_name, owner->st_uid, owner->st_gid, AT_SYMLINK_NOFOLLOW) == 0 || errno == ENOENT;
+    int error = errno;
+    closedir(d);
+    errno = error;
+    return given;
+}
+
 /* What root restored belongs to whom data_dir belongs. */
 static int give_to_owner(const char *data_dir)
 {
-    static const char *const names[] = {"data.mdb", "parts.dat", "lock.mdb", "lock"};
+    static const char *const names[] = {"data.mdb", "index", "secrets", "lock.mdb", "lock"};
     struct stat owner;
     if (getuid() != 0)
         return CMD_DONE;
@@ -135,6 +185,7 @@ static int give_to_owner(const char *data_dir)
     bool given = dir >= 0 && fstat(dir, &owner) == 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && given; i++)
         given = fchownat(dir, names[i], owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) == 0 || errno == ENOENT;
+    given = given && give_files(dir, "index", &owner);
     int error = errno;
     if (dir >= 0)
         close(dir);
@@ -148,9 +199,25 @@ static void say_restored(const char *from, const char *to)
     if (access(before, F_OK) != 0)
         cmd_say("%s is restored from %s.", to, from);
     else
-        cmd_say("%s is restored from %s. What it held is kept there as data.mdb.before-restore and "
-                "parts.dat.before-restore, which belong together.",
+        cmd_say("%s is restored from %s. What it held is kept there as "
+                "data.mdb.before-restore.",
                 to, from);
+}
+
+/* Those of the backup take the place of those that are there, which are kept. */
+static int put_secrets_back(const struct conf *conf, const char *from)
+{
+    char backup[PATH_MAX], there[SECRETS_PATH], before[SECRETS_PATH + 32];
+    snprintf(backup, sizeof(backup), "%.4000s/secrets", from);
+    if (access(backup, F_OK) != 0 && errno == ENOENT)
+        return CMD_DONE;
+    secrets_path(conf, there);
+    snprintf(before, sizeof(before), "%s.before-restore", there);
+    unlink(before);
+    if ((link(there, before) == 0 || errno == ENOENT) && cmd_copy_file(backup, there))
+        return CMD_DONE;
+    return cmd_refuse("the store is restored, but its signing secrets are not: %s: %s", there,
+                      strerror(errno));
 }
 
 static int put_back(struct cmd *cmd)
@@ -177,6 +244,8 @@ static int put_back(struct cmd *cmd)
         status = cmd_refuse("stopped; %s is as it was", to);
     else if (stored != STORE_OK)
         status = cmd_refuse("%s was not restored: %s", to, why[0] == '\0' ? store_status_text(stored) : why);
+    if (status == CMD_DONE)
+        status = put_secrets_back(cmd->conf, from);
     if (status == CMD_DONE)
         status = give_to_owner(to);
     if (status == CMD_DONE)
@@ -226,6 +295,15 @@ static bool show_check(void *arg, uint64_t done, uint64_t total)
     return interrupted == 0;
 }
 
+/* What is derived from records is built anew from them. */
+static int repair(struct client *client)
+{
+    if (client_is_live(client))
+        return cmd_refuse("assay check --repair works on a store that no server uses: stop the server first");
+    enum store_status stored = store_rebuild(client_store(client), true);
+    return stored == STORE_OK ? CMD_DONE : cmd_store_refuse(client, stored);
+}
+
 static int check(struct cmd *cmd)
 {
     struct client *client = cmd_store_open(cmd);
@@ -235,13 +313,17 @@ static int check(struct cmd *cmd)
     uint64_t records = 0;
     catch_interrupts();
     store_tell(client_store(client), guard_at, NULL);
+    if (cmd_has(cmd, "--repair") && repair(client) != CMD_DONE) {
+        client_close(client);
+        return CMD_REFUSED;
+    }
     enum store_status stored = store_check(client_store(client), show_check, show_problem, &checking, &records);
     cmd_progress_end();
     int status = CMD_DONE;
     if (interrupted != 0)
         status = cmd_refuse("stopped after %" PRIu64 " records", records);
     else if (checking.problems > 0)
-        status = cmd_refuse("%" PRIu64 " records checked, %" PRIu64 " contradictions; restore a backup, or report this", records,
+        status = cmd_refuse("%" PRIu64 " records checked, %" PRIu64 " contradictions; stop the server and run assay check --repair, or restore a backup", records,
                             checking.problems);
     else if (stored != STORE_OK)
         status = cmd_store_refuse(client, stored);

@@ -56,7 +56,7 @@ static void show(const struct scoreboard *board, bool json)
         puts("\ndone: requests of a worker, changes of the writer, pages of an auditor; batches: the writer's commits, an auditor's failed "
              "pages;\n"
              "streams: event streams among the connections; pending: a worker's held requests, the writer's jobs, an auditor's running pages;\n"
-             "upkeep: records that the writer has left to rate, purge or merge in the background;\n"
+             "upkeep: records that the writer has left to rate or purge in the background;\n"
              "stretch: the longest turn of a worker's event loop without its wait, and the writer's\n"
              "longest transaction of background work, in microseconds: us of wall time (of a worker to\n"
              "within 1 ms), cpu_us of CPU time.");

@@ -63,15 +63,23 @@ int cmd_workspace_find(struct client *client, const char *text, uint64_t *id)
     return cmd_store_refuse(client, finding.status);
 }
 
+static bool show_purge(void *arg, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    cmd_progress("Deleting its records", done, total);
+    return true;
+}
+
 int cmd_store_purge(struct client *client)
 {
     struct store_change change = {.kind = CHANGE_PURGE, .limit = PURGE_SLICE};
     struct store_answer answer = {.status = STORE_OK};
-    for (uint64_t slices = 1; answer.status == STORE_OK; slices++) {
+    enum store_status status = store_maintain(client_store(client), show_purge, NULL);
+    while (status == STORE_OK && answer.status == STORE_OK)
         if (client_change(client, &change, &answer) != 0)
             break;
-        cmd_progress("Taking its records away", slices * PURGE_SLICE, 0);
-    }
     cmd_progress_end();
-    return answer.status == STORE_NOT_FOUND ? CMD_DONE : cmd_store_refuse(client, answer.status);
+    if (status == STORE_OK && answer.status != STORE_NOT_FOUND)
+        status = (enum store_status)answer.status;
+    return status == STORE_OK ? CMD_DONE : cmd_store_refuse(client, status);
 }

@@ -147,7 +147,7 @@ static void put_store(const struct stats_look *now, struct buf *out)
     put_name(out, "store");
     buf_adds(out, "{");
     put_count(out, "used_bytes", now->room.used_bytes);
-    put_count(out, "parts_bytes", now->room.parts_bytes);
+    put_count(out, "index_bytes", now->room.index_bytes);
     put_count(out, "map_bytes", now->room.map_bytes);
     put_count(out, "readers", now->room.readers);
     put_count(out, "readers_max", now->room.max_readers);

@@ -186,8 +186,8 @@ static void answer_batch(struct writer *w, bool together)
         if (item->peer != NULL)
             channel_put(&item->peer->channel, FRAME_ANSWER, item->sequence, 0,
                         (struct str){(const char *)&item->answer, sizeof(item->answer)});
-        else if (item->change.kind == CHANGE_ANSWERS)
-            indexer_noted(w->indexer, item->answer.status);
+        else if (item->thread != NULL)
+            writer_thread_done(item->thread, &item->answer);
         else if (item->change.kind == CHANGE_PURGE)
             w->purging = item->answer.status == STORE_OK;
         else if (item->change.kind == CHANGE_RETAIN && item->answer.status != STORE_OK)

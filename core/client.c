@@ -125,6 +125,7 @@ int client_open(const struct conf *conf, struct client **out, char *why, size_t 
     }
     struct store_options options = {.dir = conf->data_dir,
                                     .map_size = conf->store_map_size,
+                                    .mapped_bytes = conf->store_index_map_size,
                                     .max_readers = CONF_STORE_READERS,
                                     .mode = c->live ? STORE_READ : STORE_WRITE};
     if (store_open(&options, &c->store, reason, sizeof(reason)) != STORE_OK) {

@@ -50,7 +50,7 @@ struct conf {
     unsigned auditors;     /* 1–64 */
     char *data_dir, *run_dir, *user;
     struct cidr_list trusted_proxies;
-    uint64_t store_map_size; /* bytes */
+    uint64_t store_map_size, store_index_map_size; /* bytes */
     enum store_sync store_sync;
     unsigned reports_wait_ms;
     unsigned reports_good, reports_decent; /* 0–100 */

@@ -47,6 +47,8 @@ static const enum err of_store[STORE_STATUSES] = {
     [STORE_AGAIN] = ERR_INTERNAL,
     [STORE_IO] = ERR_UNAVAILABLE,
     [STORE_TOO_MANY] = ERR_CONFLICT,
+    [STORE_REBUILDING] = ERR_UNAVAILABLE,
+    [STORE_DAMAGED] = ERR_UNAVAILABLE,
 };
 
 const struct err_row *err_row(enum err err)

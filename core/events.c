@@ -21,12 +21,18 @@ static void tell_workers(struct writer *w, const struct store_event *e)
             channel_put(&w->peers[k]->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)e, sizeof(*e)});
 }
 
+static bool is_for_workers(const struct store_event *e)
+{
+    return e->kind != EVENT_JOB_ADDED && e->kind != EVENT_ANSWERS && e->kind != EVENT_MAINTENANCE &&
+           e->kind != EVENT_PURGE;
+}
+
 void events_tell(struct writer *w)
 {
     size_t count;
     const struct store_event *events = store_events(w->store, &count);
     for (size_t i = 0; i < count; i++)
-        if (events[i].kind != EVENT_JOB_ADDED && events[i].kind != EVENT_ANSWERS)
+        if (is_for_workers(&events[i]))
             tell_workers(w, &events[i]);
 }
 
@@ -50,7 +56,9 @@ void events_follow(struct writer *w, const struct item *items, size_t items_coun
         if (e->kind == EVENT_JOB_ADDED)
             writer_jobs_add(w, e, &at, items + items_count);
         else if (e->kind == EVENT_ANSWERS)
-            indexer_wake(w->indexer);
+            writer_thread_wake(indexer_thread(w->indexer));
+        else if (e->kind == EVENT_MAINTENANCE)
+            writer_thread_wake(maintainer_thread(w->maintainer));
         else if (e->kind == EVENT_PURGE)
             w->purging = true;
         else if (e->kind == EVENT_PROJECT_DELETED || e->kind == EVENT_WORKSPACE_DELETED)

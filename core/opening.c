@@ -1,5 +1,6 @@
 #include "writer.h"
 
+#include "bus_error.h"
 #include "log.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@ struct store *opening_store(struct process *p)
     struct store *store;
     struct store_options options = {.dir = p->conf->data_dir,
                                     .map_size = p->conf->store_map_size,
+                                    .mapped_bytes = p->conf->store_index_map_size,
                                     .max_readers = CONF_STORE_READERS,
                                     .mode = STORE_WRITE,
                                     .must_exist = p->store_known,
@@ -25,6 +27,7 @@ struct store *opening_store(struct process *p)
         log_error("data_dir: %s", why);
         exit(EXIT_START);
     }
+    bus_error_watch(store);
     return store;
 }
 

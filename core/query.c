@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define TICK_MS 100
-#define IDLE_MS 10000  /* without a query, before a thread closes what is not needed any more */
+#define TIDY_MS 5000   /* between two times that a thread closes files that were deleted */
 #define STUCK_MS 10000 /* beyond QUERY_RUN_MS: the query does not ask query_pause any more */
 
 /* The queries of a workspace that wait, in order. */
@@ -29,7 +29,7 @@ struct query_thread {
     struct store *store;
     struct query *running; /* under the lock, as what follows */
     bool idle, takes_searches;
-    bool tidies; /* there may be answer files open; the thread's own */
+    uint64_t tidy_at_ms; /* the thread's own; 0: no file is open */
     unsigned last; /* lane: they take turns, too */
 };
 
@@ -118,30 +118,31 @@ static bool has_work(const struct queries *all, const struct query_thread *t, un
     return all->lanes[lane] != NULL && (lane == LISTS || t->takes_searches);
 }
 
-/*
- * A thread without queries closes answer files that were deleted, so that their disk space is free.
- */
 static void wait_for_query(struct query_thread *t)
 {
-    pthread_mutex_t *lock = &t->of->lock;
-    bool woken = true;
     t->idle = true;
-    if (t->tidies)
-        woken = thread_wait(&t->wake, lock, clock_mono_ms() + IDLE_MS);
+    if (t->tidy_at_ms != 0)
+        thread_wait(&t->wake, &t->of->lock, t->tidy_at_ms);
     else
-        pthread_cond_wait(&t->wake, lock);
+        pthread_cond_wait(&t->wake, &t->of->lock);
     t->idle = false;
-    if (woken)
+}
+
+/* Deleted files that are open or mapped keep their disk space. */
+static void tidy(struct query_thread *t)
+{
+    if (t->tidy_at_ms == 0 || clock_mono_ms() < t->tidy_at_ms)
         return;
-    pthread_mutex_unlock(lock);
-    t->tidies = store_tidy(t->store);
-    pthread_mutex_lock(lock);
+    pthread_mutex_unlock(&t->of->lock);
+    t->tidy_at_ms = store_tidy(t->store) ? clock_mono_ms() + TIDY_MS : 0;
+    pthread_mutex_lock(&t->of->lock);
 }
 
 static struct query *next_query(struct query_thread *t)
 {
     struct queries *all = t->of;
     for (;;) {
+        tidy(t);
         if (all->ending)
             return NULL;
         unsigned other = t->last == LISTS ? SEARCHES : LISTS;
@@ -182,7 +183,8 @@ static void *work(void *arg)
         run_in(q, t->store);
         pthread_mutex_lock(&t->of->lock);
         t->running = NULL;
-        t->tidies = true;
+        if (t->tidy_at_ms == 0)
+            t->tidy_at_ms = clock_mono_ms() + TIDY_MS;
         finished_add(t->of->finished, &q->job);
     }
     pthread_mutex_unlock(&t->of->lock);

@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* thread_start(id, work, arg): with all signals blocked, which are the loop's; 0, or an errno. */
+/*
+ * thread_start(id, work, arg): all signals are blocked, which are the loop's, but for those that
+ * the thread itself causes; 0, or an errno.
+ */
 int thread_start(pthread_t *id, void *(*work)(void *), void *arg);
 
 /*

@@ -2,6 +2,7 @@
 
 #include "doors.h"
 #include "away.h"
+#include "bus_error.h"
 #include "credential.h"
 #include "audit/page.h"
 #include "link.h"
@@ -30,12 +31,14 @@ static void open_store(struct worker *w)
     char why[512];
     struct store_options options = {.dir = w->conf->data_dir,
                                     .map_size = w->conf->store_map_size,
+                                    .mapped_bytes = w->conf->store_index_map_size,
                                     .max_readers = CONF_STORE_READERS,
                                     .mode = STORE_READ};
     if (store_open(&options, &w->store, why, sizeof(why)) != STORE_OK) {
         log_error("data_dir: %s", why);
         exit(EXIT_START);
     }
+    bus_error_watch(w->store);
 }
 
 static void configure(struct worker *w)

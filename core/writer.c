@@ -9,7 +9,7 @@
 #include "writer.h"
 
 #include "log.h"
-#include "slice.h"
+#include "callers.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,6 +21,7 @@
 #define GATHER_MAX_US 2000
 #define TRAVEL_US 16 /* a caller's answer there and its next change back, workers and callers on the cores beside */
 #define SMALL_BATCH 4
+#define IDLE_US 250000
 
 /* what is ready within ${timeout_us}; false: nothing is */
 static bool read_ready(struct writer *w, uint64_t timeout_us)
@@ -33,8 +34,8 @@ static bool read_ready(struct writer *w, uint64_t timeout_us)
     int n = epoll_wait(w->epoll, events, 64, 0);
     for (int i = 0; i < n; i++) {
         struct peer *p = events[i].data.ptr;
-        if (events[i].data.ptr == w->indexer) {
-            w->indexer_waits = true;
+        if (events[i].data.ptr == &w->threads_wait) {
+            w->threads_wait = true;
             continue;
         }
         if (p == NULL)
@@ -50,19 +51,18 @@ static bool read_ready(struct writer *w, uint64_t timeout_us)
 /* those of the last batch, and those who came while it was committed */
 static void count_callers(struct writer *w)
 {
-    w->callers = slice_callers(w->callers, w->last_size + w->batch_count);
+    w->callers = callers_next(w->callers, w->last_size + w->batch_count);
     w->last_size = 0;
 }
 
 static void wait_and_read(struct writer *w)
 {
-    uint64_t rest_us;
     score_set(w->process->score->busy_since_ms, 0);
     read_ready(w, 0);
     if (w->last_size > 0)
         count_callers(w);
-    if (w->batch_count == 0 && !held_is_due(w) && (rest_us = upkeep_rest_us(w)) > 0)
-        read_ready(w, rest_us);
+    if (w->batch_count == 0 && !held_is_due(w) && !upkeep_is_due(w))
+        read_ready(w, IDLE_US);
     process_beat(w->process);
 }
 
@@ -100,20 +100,19 @@ static void work(struct writer *w)
         w->small_commit_us =
             w->commit_us < w->small_commit_us ? w->commit_us : w->small_commit_us + (w->commit_us - w->small_commit_us) / 8;
     w->last_size = size;
-    w->answered_us = clock_mono_us();
 }
 
-/* In a transaction of its own, after the callers' is committed and answered. */
-static void apply_indexer_note(struct writer *w)
+static bool start_threads(struct writer *w)
 {
-    struct store_change note;
-    if (!w->indexer_waits)
-        return;
-    w->indexer_waits = false;
-    if (!indexer_take(w->indexer, &note))
-        return;
-    writer_batch_add(w, NULL, 0)->change = note;
-    batch_apply(w);
+    w->indexer = indexer_new(w->store);
+    w->maintainer = w->indexer == NULL ? NULL : maintainer_new(w->store);
+    return w->maintainer != NULL;
+}
+
+static bool watch(struct writer *w, const struct writer_thread *t)
+{
+    struct epoll_event waits = {.events = EPOLLIN, .data.ptr = &w->threads_wait};
+    return epoll_ctl(w->epoll, EPOLL_CTL_ADD, t->event_fd, &waits) == 0;
 }
 
 int writer_run(struct process *p)
@@ -124,16 +123,13 @@ int writer_run(struct process *p)
                        .queue = queue_new(p->conf->auditors, p->conf->audit_concurrency),
                        .epoll = epoll_create1(EPOLL_CLOEXEC),
                        .upkeep = "",
-                       .purge_slice = SLICE_RECORDS_MAX,
                        .purging = true};
     struct epoll_event listen = {.events = EPOLLIN, .data.ptr = NULL};
-    w.indexer = indexer_new(w.store);
-    if (w.indexer == NULL)
+    if (!start_threads(&w))
         return EXIT_START;
-    struct epoll_event noted = {.events = EPOLLIN, .data.ptr = w.indexer};
     if (w.queue == NULL || w.epoll < 0 ||
         epoll_ctl(w.epoll, EPOLL_CTL_ADD, p->writer_fd, &listen) != 0 ||
-        epoll_ctl(w.epoll, EPOLL_CTL_ADD, indexer_fd(w.indexer), &noted) != 0) {
+        !watch(&w, indexer_thread(w.indexer)) || !watch(&w, maintainer_thread(w.maintainer))) {
         log_error("the writer cannot start: %s", strerror(errno));
         return EXIT_START;
     }
@@ -146,7 +142,6 @@ int writer_run(struct process *p)
         held_retry(&w);
         gather(&w);
         work(&w);
-        apply_indexer_note(&w);
         writer_jobs_hand_out(&w);
         peers_flush(&w);
         upkeep_step(&w);
@@ -155,6 +150,7 @@ int writer_run(struct process *p)
         peers_remove_gone(&w);
     }
     indexer_free(w.indexer);
+    maintainer_free(w.maintainer);
     /* not answered is not lost: senders ask the next writer */
     for (size_t i = 0; i < w.peers_count; i++)
         peer_free(w.peers[i]);

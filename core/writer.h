@@ -8,6 +8,7 @@
 
 #include "channel.h"
 #include "indexer.h"
+#include "maintainer.h"
 #include "process.h"
 #include "queue.h"
 #include "../store/store.h"
@@ -32,6 +33,7 @@ struct peer {
 
 struct item {
     struct peer *peer; /* NULL: the writer's own */
+    struct writer_thread *thread; /* which waits for the answer; or NULL */
     uint64_t sequence;
     struct store_change change;
     char *payload; /* what the strings of ${change} point at; the item's own, since a channel's buffer moves with the next read */
@@ -48,7 +50,8 @@ struct writer {
     struct store *store;
     struct queue *queue;
     struct indexer *indexer;
-    bool indexer_waits; /* for a change of its own */
+    struct maintainer *maintainer;
+    bool threads_wait; /* one of them, for a change of its own */
     int epoll;
     struct peer **peers;
     size_t peers_count, peers_room;
@@ -64,24 +67,17 @@ struct writer {
     size_t held_count, held_room, held_bytes;
     size_t held_slice; /* how many of them are tried at once */
     uint64_t held_at_ms;
-    bool purging;
-    bool retained;       /* what was done in the background last was for what is too old */
+    bool purging; /* CHANGE_PURGE may have something to do */
     struct {
-        uint64_t until_us; /* when work in the background is to pause; a transaction of it sooner where callers wait */
+        uint64_t until_us; /* when work in the background ends its transaction; where callers wait, sooner */
         size_t asked;
-    } patience;
-    size_t purge_slice;  /* records that it may delete in a transaction */
-    size_t purge_ready;  /* those of the next one that are in memory; 0: none is known to be */
-    unsigned purge_waited; /* turns in which they were not all */
-    uint64_t rest_until_us; /* no such transaction before */
-    unsigned yields;        /* how often callers went before the next one */
+    } slice;
     uint32_t retaining; /* RETAIN_… bits: what may still be too old */
     uint64_t purge_at_ms, sweep_at_ms, stale_at_ms, full_said_ms;
     uint64_t commit_us, small_commit_us; /* how long the last one took, and those of few changes do */
     size_t last_size, callers;           /* changes of the last one; who lately sent some at the same time */
     const char *upkeep; /* what goes on in the background, "" for nothing, as last told */
     uint64_t upkeep_at_ms, upkeep_said_ms;
-    uint64_t upkeep_since_us, answered_us; /* since when there is some to do, 0: there is none; the last change of others */
 };
 
 /* writer_grow(array, count, room, size): ${array} with room for one more; the writer cannot go on without memory, so it ends where there is none. */
@@ -130,14 +126,16 @@ void writer_jobs_withdraw(struct writer *w, struct queue_job *job);
 void writer_jobs_withdraw_out(struct writer *w);
 
 /*
- * upkeep_begin(w): the clock starts. upkeep_on_time(w): what is due by now. upkeep_step(w): some of the work in the background, in a
- * transaction of its own, unless it rests. upkeep_rest_us(w): for how long it does where no change comes meanwhile. upkeep_bound(w): what
- * there may be of it in w->txn ends when it took long or callers wait. upkeep_tell(w): what goes on, on the scoreboard and in the log.
+ * upkeep_begin(w): the clock starts. upkeep_on_time(w): what is due by now. upkeep_step(w): the
+ * changes that threads hand over, and some of what time brings, in a transaction of their own, after
+ * the callers' is committed and answered. upkeep_is_due(w): is there more of it? upkeep_bound(w):
+ * work in the background in w->txn ends when it took long or callers wait. upkeep_tell(w): what goes
+ * on, on the scoreboard and in the log.
  */
 void upkeep_begin(struct writer *w);
 void upkeep_on_time(struct writer *w);
 void upkeep_step(struct writer *w);
-uint64_t upkeep_rest_us(struct writer *w);
+bool upkeep_is_due(const struct writer *w);
 void upkeep_bound(struct writer *w);
 void upkeep_tell(struct writer *w);
 

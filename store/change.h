@@ -27,8 +27,8 @@ enum store_change_kind {
     CHANGE_REPORT_DIED,          /* id, attempt: an auditor died holding this job alone; the second time → failed, too_complex */
     CHANGE_PROJECT_DELETE,       /* workspace, id, match → id; reports invisible at once */
     /*
-     * limit: at most that many records of what is dying, and of idempotency rows over 24 h → id: how many; STORE_NOT_FOUND when nothing was
-     * left
+     * limit: at most that many records of what is erased or over its time, or results to be rated
+     * -> id: how many; STORE_NOT_FOUND when nothing was left
      */
     CHANGE_PURGE,
     CHANGE_AGENT_CREATE, /* workspace, name, text (origins), data (settings), fields: AGENT_HAS_PUBLISHED, …_LEAD → first, version */
@@ -72,6 +72,21 @@ enum store_change_kind {
      * the agent's any more, or not in that state, or the sender is of another version
      */
     CHANGE_ANSWERS,
+    /*
+     * Of the maintenance thread: maintenance.h. workspace, id (project; 0: the workspace), data:
+     * numbers of reports of it that are to go, 8 bytes each; none: no report is left, so what else
+     * belongs to it is to go -> id: how many records. STORE_NOT_FOUND: it is not dying
+     */
+    CHANGE_PURGE_DYING,
+    /* workspace, data: struct index_install and what follows it -> version; STORE_STALE */
+    CHANGE_INDEX_INSTALL,
+    /*
+     * workspace, id: a segment that is missing or damaged; 0: the index as a whole. It is rebuilt.
+     * STORE_STALE: the segment is not in use any more
+     */
+    CHANGE_INDEX_LOST,
+    /* workspace: records of the log that were merged go -> id: how many; 0: none was left */
+    CHANGE_INDEX_SWEEP,
     CHANGE_COUPON_STAGE, /* agent, visitor, conversation, text (code), expires_at → first: the conversation. The last twenty stay */
     CHANGE_KINDS
 };

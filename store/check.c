@@ -1,5 +1,4 @@
 #include "check_parts.h"
-#include "extent.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,8 +28,11 @@ static const struct {
     {SPACE_REPORT, check_report, "the reports"},
     {SPACE_JOB, check_job, "the jobs"},
     {SPACE_RESULT, check_result, "the results"},
-    {SPACE_LOG, check_log, "the log of changes"},
-    {SPACE_MANIFEST, check_manifest, "the manifests of indexes"},
+    {SPACE_LOG, check_log, "the logs of indexes"},
+    {SPACE_INDEX, check_index_record, "the manifests of indexes"},
+    {SPACE_SEGMENT, check_segment_row, "the segments of indexes"},
+    {SPACE_BASE, check_base, "the bases of indexes"},
+    {SPACE_INDEX_DUE, check_index_due, "the list of indexes that are due"},
     {SPACE_DYING, check_dying, "the rows of what is being deleted"},
     {SPACE_IDEM, check_idem, "the Idempotency-Keys"},
     {SPACE_IDEM_AGE, check_idem_age, "the ages of Idempotency-Keys"},
@@ -219,32 +221,22 @@ static enum store_status check_pages(struct check *c)
     return STORE_OK;
 }
 
-static void say_problem(void *arg, const char *sentence)
+static enum store_status check_all(struct store *s, bool records_only, store_progress_fn *progress,
+                                   store_problem_fn *problem, void *arg, uint64_t *records)
 {
-    check_say(arg, "%s", sentence);
-}
-
-/* What lies beside data.mdb, before what is read of it. */
-static enum store_status check_extents(struct check *c)
-{
-    enum store_status status = check_renew(c);
-    return status == STORE_OK ? extent_check(c->s, c->txn, say_problem, c) : status;
-}
-
-enum store_status store_check(struct store *s, store_progress_fn *progress, store_problem_fn *problem, void *arg, uint64_t *records)
-{
-    struct check c = {.s = s, .progress = progress, .problem = problem, .arg = arg};
+    struct check c = {.s = s,
+                      .records_only = records_only,
+                      .progress = progress,
+                      .problem = problem,
+                      .arg = arg};
     store_begins(s, "the pages of data.mdb");
     enum store_status status = check_pages(&c);
-    store_begins(s, "parts.dat");
-    if (status == STORE_OK)
-        status = check_extents(&c);
     if (status == STORE_OK)
         status = count_records(&c);
     for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && status == STORE_OK && !c.stopped; i++)
         status = run_pass(&c, i);
     store_begins(s, "the indexes of reports");
-    if (status == STORE_OK && !c.stopped)
+    if (status == STORE_OK && !c.stopped && !records_only)
         status = check_index(&c);
     if (status == STORE_OK && !c.stopped)
         status = check_unindexed_count(&c);
@@ -262,4 +254,16 @@ enum store_status store_check(struct store *s, store_progress_fn *progress, stor
         return STORE_IO;
     }
     return c.problems == 0 ? STORE_OK : STORE_CORRUPT;
+}
+
+enum store_status store_check(struct store *s, store_progress_fn *progress,
+                              store_problem_fn *problem, void *arg, uint64_t *records)
+{
+    return check_all(s, false, progress, problem, arg, records);
+}
+
+enum store_status store_check_records(struct store *s, store_progress_fn *progress,
+                                      store_problem_fn *problem, void *arg, uint64_t *records)
+{
+    return check_all(s, true, progress, problem, arg, records);
 }

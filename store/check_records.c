@@ -183,11 +183,11 @@ struct sums {
     struct project_record *of;
 };
 
-static bool sum_report(void *arg, const struct segment_row *row)
+static bool sum_report(void *arg, uint64_t id)
 {
     const struct sums *sums = arg;
     struct store_report r;
-    if (!check_report_at(sums->c, row->id, &r))
+    if (!check_report_at(sums->c, id, &r))
         return true; /* said by check_index */
     sums->of->counts.by[r.result]++;
     sums->of->pending += r.status == REPORT_PENDING;
@@ -212,7 +212,7 @@ static void check_project_living(struct check *c, const struct store_project *p,
     const struct view *view = check_view(c, p->workspace);
     if (view == NULL)
         return;
-    view_each_of_project(view, p->id, sum_report, &(struct sums){c, &sums});
+    view_each_id(view, p->id, sum_report, &(struct sums){c, &sums});
     if (sums.pending != r->pending || sums.score_total != r->score_total || memcmp(&sums.counts, &r->counts, sizeof(sums.counts)) != 0)
         check_say(c, "project %llu counts %llu reports, %llu waiting and %llu points; there are %llu, %llu and %llu", LL(p->id),
                   LL(counts_sum(&r->counts)), LL(r->pending), LL(r->score_total), LL(counts_sum(&sums.counts)), LL(sums.pending),

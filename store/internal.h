@@ -68,8 +68,8 @@ struct store_txn {
     bool background;       /* the change under way is such work */
     bool awaited, unawaited; /* there was a change in it that a caller waits for, or such work */
     uint64_t slice, spent; /* records that may go for it, by the last txn_slice, and that went since */
-    bool installed; /* a manifest was replaced: what it names lies in memory of the transaction until the commit */
-    bool upkept;    /* results were rated or an index merged in it */
+    bool rated;            /* results were rated in it */
+    bool due_told;         /* there is an EVENT_MAINTENANCE of it */
 };
 
 /*
@@ -102,6 +102,7 @@ struct shared_env {
     atomic_uint readers; /* how many struct stores share it */
     atomic_uint waiting; /* readers that wait to change the map's size; queries stop for them */
     atomic_uint maps;    /* changes of the size of the map so far */
+    struct segment_maps *segments; /* index/segment_file.h */
 };
 
 struct store {
@@ -118,7 +119,6 @@ struct store {
     size_t dying_snapshot; /* the transaction that dying was read in */
     uint64_t dying;
     uint64_t file_bytes; /* writer: data.mdb is at least that long */
-    struct extents *extents; /* parts.dat: see extent.h */
     struct packer *packer;   /* of results: see result.c */
     struct unpacked *unpacked; /* results, for the snapshot */
     store_stage_fn *stage; /* store_tell */
@@ -129,27 +129,27 @@ struct store {
     struct store_report *reports; /* the page handed out by store_report_list */
     struct store_project *projects;
     size_t report_cap, project_cap;
-    struct view *views; /* of workspaces' indexes: see view.h */
+    struct view *views; /* of workspaces' indexes: index/view.h */
+    uint64_t lost_segment; /* the number of the last one that was missing or damaged; 0: none */
+    uint64_t mapped_bytes; /* of segment files, that views may map in this process */
     size_t view_count;
     uint64_t view_clock;
     struct names *names; /* of workspaces' projects, the latest asked for first: see names.h */
-    struct found *found; /* what searches found, the latest first: see found.h */
+    struct found *found; /* what searches found, the latest first: index/found.h */
     size_t found_bytes, found_count;
     uint64_t rows_made; /* how often the rows of a view, or names, were begun anew */
     bool rates;            /* results are brought to these bounds */
     unsigned good, decent;
     bool rated;            /* all were */
-    struct tend *tend;     /* writer: the upkeep of indexes: see tend.c */
     struct ulid set_aside; /* writer: a scope whose erasure failed, for the turn; none: see erase.c */
     unsigned upkeep_turn;  /* writer: which kind of work in the background is next: see purge.c */
-    bool upkeep_failed;    /* writer: and when: see txn_upkeep_fails */
-    int64_t upkeep_failed_at;
+    bool rating_failed;    /* writer: and when: see txn_rating_fails */
+    int64_t rating_failed_at;
     struct buf scratch;
     uint64_t random[32]; /* writer: for ids, */
     size_t random_left;  /* so many of them not used yet */
-    /* a segment's most rows, a chunk's as a power of two, the log's length that is merged */
-    uint32_t segment_rows, chunk_shift, log_entries;
-    size_t part_bytes; /* of a part, from which it is in parts.dat */
+    /* a segment's most rows, a chunk's as a power of two, the log's length that is merged, rows from which there are segments */
+    uint32_t segment_rows, chunk_shift, log_entries, small_rows;
     struct reader_cache *answers; /* open answer files: answers/reader_cache.h */
     char dir[4096];
     char why[1024];
@@ -175,15 +175,13 @@ enum store_status store_snapshot(struct store *s, MDB_txn **out);
 /* store_remap(s): take the map's size from the file, where another process made it larger. No transaction may be under way. */
 int store_remap(struct store *s);
 
-/*
- * Bytes of a value that LMDB keeps on one page of the least size; what needs several side by side, it looks for through all free ones.
- * store_page_value(s): of one on a page of its own, where it never moves, whatever the size of a page is here.
- */
+/* Bytes of a value that LMDB keeps on a page of its own, of the least size. */
 #define PAGE_VALUE_BYTES ((size_t)4080)
-size_t store_page_value(const struct store *s);
 
 /* store_sync_dir(dir): so that a new name in it is there after a crash; 0, or -1 and errno. */
 int store_sync_dir(const char *dir);
+/* store_write_all(fd, p, n): all of it, also where a write is cut short; false: errno. */
+bool store_write_all(int fd, const void *p, size_t n);
 
 /* store_get(s, txn, space, key, out): one value; STORE_NOT_FOUND without one. ${key} carries its tag already. */
 enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out);
@@ -314,13 +312,12 @@ void txn_spend(struct store_txn *t, uint64_t *left);
 bool txn_paused(const struct store_txn *t);
 
 /*
- * Upkeep can wait, deletes cannot: they need what is left of a full store. txn_upkeep_fits(t, bytes): would creates still go on after that?
- * txn_upkeep_fails(t): there was no room for upkeep, or a transaction that did some came to nothing: it rests for a minute, and what else
- * there is to do has the room. txn_upkeep_rests(t): does it, or is the store full?
+ * Rating can wait, deletes cannot: they need what is left of a full store. txn_rating_fails(t): a
+ * transaction that rated came to nothing: rating rests for a minute. txn_rating_rests(t): does it,
+ * or is the store full?
  */
-bool txn_upkeep_fits(struct store_txn *t, size_t bytes);
-void txn_upkeep_fails(struct store_txn *t);
-bool txn_upkeep_rests(struct store_txn *t);
+void txn_rating_fails(struct store_txn *t);
+bool txn_rating_rests(struct store_txn *t);
 /* txn_results_fit(t, results_bytes): may a page finish, with results of that size? Deletes and revocations keep what they need. */
 bool txn_results_fit(struct store_txn *t, size_t results_bytes);
 
@@ -331,7 +328,8 @@ apply_fn workspace_create, workspace_delete;
 apply_fn key_create, key_revoke, key_rotate, key_touch;
 apply_fn report_create, report_update, report_delete, report_finish, report_died;
 apply_fn project_delete;
-apply_fn purge_slice;
+apply_fn purge_slice, purge_dying;
+apply_fn index_install, index_lost, index_sweep;
 apply_fn agent_create, agent_update, agent_delete;
 apply_fn visitor_init, visitor_erase, message_post, message_reply, note_post, conversation_set, lead_put, events_put, rating_put, retain_slice;
 apply_fn sync_put, coupons_put, coupon_stage, answers_note;
@@ -396,20 +394,15 @@ void project_write(struct store_txn *t, struct cached *c);
 void project_count(struct store_txn *t, struct cached *workspace, struct cached *project, const struct store_report *old,
                    const struct store_report *new);
 
-/* ---- index.c, tend.c ---- */
+/* ---- lookup.c ---- */
+
+/* lookup_tidy(s): store_tidy of answer files. */
+bool lookup_tidy(struct store *s);
+
+/* ---- index/ ---- */
 
 /* index_move(t, old, new): in the index ${old} becomes ${new}; NULL: it was not there before, or is no more. */
 void index_move(struct store_txn *t, const struct store_report *old, const struct store_report *new);
-
-/* tend_due(t, workspace): its log should be merged. tend_step(t): a step of the upkeep; false when there is nothing to do. */
-void tend_due(struct store_txn *t, uint64_t workspace);
-bool tend_step(struct store_txn *t);
-/* tend_drop(s, workspace): its index is being deleted. tend_aborted(s, txn): what was done in that transaction was not. */
-void tend_drop(struct store *s, uint64_t workspace);
-void tend_aborted(struct store *s, size_t txn);
-void tend_free(struct store *s);
-/* tend_progress(s, out): where the upkeep is; leaves ${out} alone when it rests. */
-void tend_progress(const struct store *s, struct store_upkeep *out);
 
 /* ---- rate.c ---- */
 

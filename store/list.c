@@ -1,4 +1,4 @@
-#include "found.h"
+#include "index/found.h"
 #include "names.h"
 #include "page.h"
 #include "search.h"

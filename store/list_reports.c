@@ -1,6 +1,6 @@
-#include "found.h"
+#include "index/found.h"
+#include "index/select.h"
 #include "page.h"
-#include "select.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -41,6 +41,13 @@ static uint32_t count_bits(const uint64_t *bits, uint32_t words)
     return n;
 }
 
+static void all_bits(uint64_t *bits, uint32_t rows)
+{
+    memset(bits, 0xff, index_words(rows) * sizeof(*bits));
+    if (rows % 64 != 0)
+        bits[rows / 64] = (1ull << rows % 64) - 1;
+}
+
 static void and_bits(uint64_t *bits, const uint64_t *other, uint32_t words)
 {
     for (uint32_t i = 0; i < words; i++)
@@ -52,6 +59,14 @@ static void and_not_bits(uint64_t *bits, const uint64_t *other, uint32_t words)
     for (uint32_t i = 0; other != NULL && i < words; i++)
         bits[i] &= ~other[i];
 }
+
+/* Columns: enum report_sort, the part of a segment that has its order. */
+static const enum segment_part part_of_sort[] = {
+    [REPORT_BY_ID] = PART_ROWS,
+    [REPORT_BY_GENERATED_AT] = PART_DATES,
+    [REPORT_BY_URL] = PART_URLS,
+    [REPORT_BY_SCORE] = PART_SCORES,
+};
 
 static const uint16_t *ranks_of(const struct segment *g, unsigned sort)
 {
@@ -71,23 +86,23 @@ static const uint16_t *ranks_of(const struct segment *g, unsigned sort)
 static uint32_t filter_segment(const struct store_list_query *q, const struct view_segment *in, uint64_t *bits)
 {
     const struct segment *g = &in->segment;
-    const uint64_t *living = q->result == RESULT_NONE ? g->live_bits : g->result_bits[q->result];
     if (q->project == 0) {
-        memcpy(bits, living, g->words * sizeof(*bits));
+        all_bits(bits, g->rows);
     } else {
         uint32_t count;
         const uint16_t *rows = segment_project(g, q->project, &count);
         memset(bits, 0, g->words * sizeof(*bits));
         for (uint32_t i = 0; i < count; i++)
             bit_set(bits, rows[i]);
-        and_bits(bits, living, g->words);
     }
+    if (q->result != RESULT_NONE)
+        and_bits(bits, g->result_bits[q->result], g->words);
     if (q->status != 0)
         and_bits(bits, g->status_bits[q->status - 1], g->words);
     and_not_bits(bits, in->masked, g->words);
     and_not_bits(bits, in->hidden, g->words);
     if (q->project == 0 && q->result == RESULT_NONE && q->status == 0 && in->hidden == NULL)
-        return g->live - in->masked_count;
+        return g->rows - in->masked_count;
     return count_bits(bits, g->words);
 }
 
@@ -98,9 +113,12 @@ static enum store_status search_chunks(struct report_list *l, const struct segme
 {
     uint32_t words = 1u << (g->chunk_shift - 6);
     for (uint32_t i = 0; i < g->chunk_count; i++) {
+        const struct chunk *c = segment_chunk(g, i);
+        if (c == NULL)
+            return segment_is_damaged(l->s, g->file);
         if (!l->search.ordered)
-            chunk_order(&g->chunks[i], &l->search);
-        if (search_stops(&l->search) || !chunk_match(&g->chunks[i], &l->search, bits + i * words))
+            chunk_order(c, &l->search);
+        if (search_stops(&l->search) || !chunk_match(c, &l->search, bits + i * words))
             return STORE_AGAIN;
     }
     return STORE_OK;
@@ -117,7 +135,7 @@ static enum store_status search_whole(struct report_list *l, const struct view_s
     *out = bits;
     if (status != STORE_OK)
         free(bits);
-    else if (!found_add(l->s, l->found, in->fixed, bits, g->words))
+    else if (!found_add(l->s, l->found, in->number, bits, g->words))
         status = store_fail(l->s, ENOMEM, "search");
     return status;
 }
@@ -128,7 +146,7 @@ static enum store_status search_few(struct report_list *l, const struct view_seg
     uint32_t n = 0;
     if (l->found == NULL)
         return STORE_OK;
-    const uint64_t *known = found_segment(l->found, in->fixed);
+    const uint64_t *known = found_segment(l->found, in->number);
     for (uint32_t i = 0; i < *count; i++) {
         if (known != NULL ? bit_test(known, rows[i])
                           : search_matches(&l->search, segment_url(&in->segment, rows[i])))
@@ -161,7 +179,7 @@ static enum store_status search_segment(struct report_list *l, const struct view
     enum store_status status = STORE_OK;
     if (l->found == NULL || *count == 0)
         return STORE_OK;
-    const uint64_t *known = found_segment(l->found, in->fixed);
+    const uint64_t *known = found_segment(l->found, in->number);
     if (known == NULL && *count <= FEW_ROWS) {
         status = search_few_bits(l, in, bits);
     } else {
@@ -187,9 +205,9 @@ static bool few_of_project(const struct store_list_query *q, const struct segmen
 static bool few_pass(const struct store_list_query *q, const struct view_segment *in, uint32_t row)
 {
     const struct segment *g = &in->segment;
-    return bit_test(q->result == RESULT_NONE ? g->live_bits : g->result_bits[q->result], row) &&
+    return (q->result == RESULT_NONE || bit_test(g->result_bits[q->result], row)) &&
            (q->status == 0 || bit_test(g->status_bits[q->status - 1], row)) &&
-           (in->masked == NULL || !bit_test(in->masked, row)) && (in->hidden == NULL || !bit_test(in->hidden, row));
+           view_lives(in, row) && (in->hidden == NULL || !bit_test(in->hidden, row));
 }
 
 static int compare_u32(const void *a, const void *b)
@@ -256,7 +274,7 @@ static enum store_status match_own(struct report_list *l, struct run *run)
     const uint64_t *bits = NULL;
     if (v->row_count == 0)
         return STORE_OK;
-    enum store_status status = view_order(l->s, v, l->q->sort, l->q, &order);
+    enum store_status status = view_order(l->s, v, l->q->sort, &order);
     if (status == STORE_OK && l->found != NULL)
         status = search_own(l, &bits);
     if (status != STORE_OK)
@@ -398,6 +416,32 @@ static enum store_status match_all(struct report_list *l, uint64_t *total)
     return status;
 }
 
+static enum store_status verify_parts(struct report_list *l)
+{
+    const struct view *v = l->view;
+    for (size_t i = 0; i < v->segment_count; i++) {
+        const struct segment *g = &v->segments[i].segment;
+        if (!segment_need(g, part_of_sort[l->q->sort]) ||
+            (l->q->search.n != 0 && !segment_need(g, PART_GRAMS)))
+            return view_verified(l->s, l->view);
+        if (search_stops(&l->search))
+            return STORE_AGAIN;
+    }
+    return STORE_OK;
+}
+
+/* The needle has three letters that come in no URL. */
+static bool is_nowhere(const struct report_list *l)
+{
+    const struct view *v = l->view;
+    if (l->q->search.n == 0)
+        return false;
+    bool lacks = search_lacks(&l->search, v->grams);
+    for (size_t i = 0; i < v->segment_count && lacks; i++)
+        lacks = search_lacks(&l->search, v->segments[i].segment.grams);
+    return lacks;
+}
+
 /* A workspace or project that is not there, or being deleted, has no reports. */
 static enum store_status owner_look(struct report_list *l)
 {
@@ -413,8 +457,10 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     enum store_status status = owner_look(l);
     if (status != STORE_OK)
         return status == STORE_NOT_FOUND ? STORE_OK : status;
-    status = view_get_some(l->s, l->txn, l->q, &l->view);
-    if (status != STORE_OK || (l->q->search.n != 0 && search_lacks(&l->search, l->view->grams)))
+    status = view_query(l->s, l->txn, l->q, &l->view);
+    if (status == STORE_OK)
+        status = verify_parts(l);
+    if (status != STORE_OK || is_nowhere(l))
         return status;
     if (l->q->search.n != 0)
         l->found = found_needle(l->s, l->q->workspace, search_key(&l->search));
@@ -425,7 +471,8 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     status = match_all(l, total);
     if (status == STORE_OK && l->page.skip < *total)
         status = take_page(l, *total);
-    return status;
+    enum store_status verified = view_verified(l->s, l->view);
+    return verified == STORE_OK ? status : verified;
 }
 
 void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg)

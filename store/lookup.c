@@ -171,7 +171,7 @@ void store_find(struct store *s, const struct store_question *question, store_fo
     done(arg, status, status == STORE_OK ? &l.found : NULL);
 }
 
-bool store_tidy(struct store *s)
+bool lookup_tidy(struct store *s)
 {
     struct answers_name name;
     struct store_answers a;

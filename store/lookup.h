@@ -50,12 +50,6 @@ typedef void store_found_fn(void *arg, enum store_status status, const struct st
 void store_find(struct store *s, const struct store_question *question, store_found_fn *done,
                 void *arg);
 
-/*
- * store_tidy(s): close answer files that ${s} has open and that were deleted; false: none is open.
- * Between snapshots.
- */
-bool store_tidy(struct store *s);
-
 /* store_on_sale(s, agent, wp_id): does any of the agent's sites have a product of that number that is there and on sale? */
 bool store_on_sale(struct store *s, const struct ulid *agent, uint64_t wp_id);
 

@@ -183,7 +183,7 @@ enum store_status project_delete(struct store_txn *t, const struct store_change 
     txn_changed(t, p);
     txn_mark_dying(t, c->workspace, c->id);
     txn_event(t, EVENT_PROJECT_DELETED, c->workspace, c->id, 0);
-    txn_event(t, EVENT_PURGE, c->workspace, c->id, 0);
+    txn_event(t, EVENT_MAINTENANCE, c->workspace, c->id, 0);
     answer->id = c->id;
     return STORE_OK;
 }

@@ -60,7 +60,7 @@ bool rate_step(struct store_txn *t)
     struct key k;
     uint64_t ids[SLICE];
     const struct store *s = t->s;
-    if (!s->rates || s->rated || t->error != STORE_OK || txn_upkeep_rests(t))
+    if (!s->rates || s->rated || t->error != STORE_OK || txn_rating_rests(t))
         return false;
     if (rating_read(t->s, t->mdb, &r) != STORE_OK) {
         txn_fail(t, 0, "the record of grading bounds");
@@ -72,7 +72,7 @@ bool rate_step(struct store_txn *t)
         t->s->rated = true;
         return false;
     }
-    t->upkept = true;
+    t->rated = true;
     size_t count = record_ids(t, SPACE_REPORT, r.after, SLICE, ids);
     size_t done = 0;
     for (bool paused = false; done < count && t->error == STORE_OK && !paused; paused = txn_paused(t))

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
-/* What room there is in the map, and who may have it: creates first go without, then results and upkeep; deletes always have some. */
+/* What room there is in the map, and who may have it: creates first go without, then results and rating; deletes always have some. */
 
 /* Pages of the map: all, those behind the end of the file, those free within it (looked up only where the others are few). */
 struct room {
@@ -156,24 +156,17 @@ bool txn_results_fit(struct store_txn *t, size_t results_bytes)
     return true;
 }
 
-bool txn_upkeep_fits(struct store_txn *t, size_t bytes)
+void txn_rating_fails(struct store_txn *t)
 {
-    MDB_stat stat;
-    mdb_env_stat(t->s->env, &stat);
-    struct room r = look_room(t->s, bytes / stat.ms_psize + 1, 1);
-    return !is_full(&r);
+    t->s->rating_failed = true;
+    t->s->rating_failed_at = t->now;
 }
 
-void txn_upkeep_fails(struct store_txn *t)
-{
-    t->s->upkeep_failed = true;
-    t->s->upkeep_failed_at = t->now;
-}
-
-bool txn_upkeep_rests(struct store_txn *t)
+bool txn_rating_rests(struct store_txn *t)
 {
     enum { REST_MS = 60000 };
     const struct store *s = t->s;
-    bool rests = s->upkeep_failed && t->now >= s->upkeep_failed_at && t->now - s->upkeep_failed_at < REST_MS;
+    int64_t since = t->now - s->rating_failed_at;
+    bool rests = s->rating_failed && since >= 0 && since < REST_MS;
     return rests || txn_is_full(t);
 }

@@ -4,11 +4,11 @@
 const char *const schema_db_names[DB_COUNT] = {DATABASES(X)};
 #undef X
 
-#define X(id, db, tag, text) [id] = db,
+#define X(id, db, tag, kind, text) [id] = db,
 const uint8_t schema_space_db[SPACE_COUNT] = {SPACES(X)};
 #undef X
 
-#define X(id, db, tag, text) [id] = tag,
+#define X(id, db, tag, kind, text) [id] = tag,
 const uint8_t schema_space_tag[SPACE_COUNT] = {SPACES(X)};
 #undef X
 

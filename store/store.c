@@ -1,5 +1,4 @@
-#include "extent.h"
-#include "found.h"
+#include "index/found.h"
 #include "names.h"
 #include "answers/reader_cache.h"
 
@@ -29,6 +28,8 @@ static const char *const status_texts[STORE_STATUSES] = {
     [STORE_INVALID] = "malformed",
     [STORE_CORRUPT] = "the store is damaged",
     [STORE_AGAIN] = "the query was stopped",
+    [STORE_REBUILDING] = "the index of reports is being rebuilt",
+    [STORE_DAMAGED] = "the index of reports is damaged",
     [STORE_TOO_MANY] = "there are as many as there may be",
     [STORE_IO] = "the disk or the system refused",
 };
@@ -174,8 +175,10 @@ static enum store_status open_all(struct store *s, const struct store_options *o
     }
     if (status == STORE_OK && o->mode == STORE_WRITE)
         status = format_make(s, why, why_size);
-    if (status == STORE_OK)
-        status = extent_open(s, why, why_size);
+    if (status == STORE_OK && o->mode == STORE_WRITE && store_sync_dir(o->dir) != 0) { /* a new file's name */
+        status = store_fail(s, errno, "sync the data directory");
+        snprintf(why, why_size, "%s: %s", o->dir, s->why);
+    }
     if (status == STORE_OK && o->mode == STORE_WRITE)
         txn_keep_file_ahead(s);
     return status;
@@ -205,8 +208,10 @@ static struct shared_env *shared_new(void)
 {
     struct shared_env *shared = calloc(1, sizeof(*shared));
     pthread_rwlockattr_t first;
-    if (shared == NULL)
+    if (shared == NULL || (shared->segments = segment_maps_new()) == NULL) {
+        free(shared);
         return NULL;
+    }
     pthread_rwlockattr_init(&first);
     pthread_rwlockattr_setkind_np(&first, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     pthread_rwlock_init(&shared->map, &first);
@@ -221,6 +226,7 @@ static void shared_leave(struct shared_env *shared)
     if (shared->env != NULL)
         mdb_env_close(shared->env);
     pthread_rwlock_destroy(&shared->map);
+    segment_maps_free(shared->segments);
     free(shared);
 }
 
@@ -246,7 +252,8 @@ static struct store *store_new(struct shared_env *shared, const struct store_opt
     s->segment_rows = options->segment_rows != 0 ? options->segment_rows : SEGMENT_ROWS;
     s->chunk_shift = options->chunk_shift != 0 ? options->chunk_shift : CHUNK_ROWS_SHIFT;
     s->log_entries = options->log_entries != 0 ? options->log_entries : LOG_ENTRIES;
-    s->part_bytes = options->part_bytes != 0 ? options->part_bytes : PAGE_VALUE_BYTES + 1;
+    s->small_rows = options->small_rows != 0 ? options->small_rows : SMALL_ROWS;
+    s->mapped_bytes = options->mapped_bytes != 0 ? options->mapped_bytes : UINT64_MAX;
     snprintf(s->dir, sizeof(s->dir), "%s", options->dir);
     return s;
 }
@@ -290,7 +297,8 @@ enum store_status store_share(struct store *s, struct store **out, char *why, si
                                        .segment_rows = s->segment_rows,
                                        .chunk_shift = s->chunk_shift,
                                        .log_entries = s->log_entries,
-                                       .part_bytes = (uint32_t)s->part_bytes};
+                                       .small_rows = s->small_rows,
+                                       .mapped_bytes = s->mapped_bytes};
     *out = NULL;
     struct store *other = store_new(s->shared, &same);
     if (other == NULL) {
@@ -298,11 +306,6 @@ enum store_status store_share(struct store *s, struct store **out, char *why, si
         return STORE_IO;
     }
     memcpy(other->dbi, s->dbi, sizeof(other->dbi));
-    enum store_status status = extent_open(other, why, why_size);
-    if (status != STORE_OK) {
-        store_close(other);
-        return status;
-    }
     take_slot(other);
     *out = other;
     return STORE_OK;
@@ -317,9 +320,7 @@ void store_close(struct store *s)
     store_read_end(s);
     if (s->read != NULL)
         mdb_txn_abort(s->read);
-    extent_close(s);
     txn_free(&s->txn);
-    tend_free(s);
     view_forget(s);
     found_forget(s);
     names_forget(s);
@@ -334,20 +335,11 @@ void store_close(struct store *s)
     free(s);
 }
 
-size_t store_page_value(const struct store *s)
-{
-    MDB_stat stat;
-    mdb_env_stat(s->env, &stat);
-    return stat.ms_psize - (4096 - PAGE_VALUE_BYTES);
-}
-
 /* What this reader remembers of the map is where it was. */
 static void forget_map(struct store *s)
 {
     memset(s->seen_keys, 0, sizeof(s->seen_keys));
     memset(s->seen_reports, 0, sizeof(s->seen_reports));
-    view_forget(s);
-    tend_free(s);
 }
 
 int store_remap(struct store *s)
@@ -556,4 +548,15 @@ unsigned store_reader_check(struct store *s)
     int dead = 0;
     mdb_reader_check(s->env, &dead);
     return (unsigned)dead;
+}
+
+bool store_tidy(struct store *s)
+{
+    bool answers = lookup_tidy(s), views = view_tidy(s);
+    return answers || views;
+}
+
+uint64_t store_lost_segment(const struct store *s)
+{
+    return s->lost_segment;
 }

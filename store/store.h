@@ -23,7 +23,7 @@
 #ifndef STORE_FORMAT_VERSION
 #define STORE_FORMAT_VERSION 1
 #endif
-#define STORE_LAYOUT 3 /* of the records within an unreleased format: one more with each change */
+#define STORE_LAYOUT 4 /* of the records within an unreleased format: one more with each change */
 
 enum store_status {
     STORE_OK,
@@ -43,6 +43,8 @@ enum store_status {
     STORE_AGAIN,        /* the query was stopped: begin it again after store_read_end */
     STORE_IO,           /* the disk or the system refused; store_why tells */
     STORE_TOO_MANY,     /* there are as many of them as there may be */
+    STORE_REBUILDING,   /* the index of the workspace's reports is being built: list them again later */
+    STORE_DAMAGED,      /* a segment of that index is missing or damaged: store_lost_segment */
     STORE_STATUSES
 };
 
@@ -148,10 +150,11 @@ struct store_options {
     bool rates;
     unsigned good, decent;
     /*
-     * for tests: how large the parts of the reports' index get, so that small stores have many, and the bytes from which one is kept in
-     * parts.dat; 0: as usual
+     * for tests: the most rows of a segment and of a chunk (a power of two), the length of a log
+     * that is merged, the rows from which a workspace has segments; 0: as usual
      */
-    uint32_t segment_rows, chunk_shift, log_entries, part_bytes;
+    uint32_t segment_rows, chunk_shift, log_entries, small_rows;
+    uint64_t mapped_bytes; /* of segment files that this process maps at most; 0: no limit */
 };
 
 struct store;
@@ -188,6 +191,12 @@ void store_read_end(struct store *s);
  */
 uint64_t store_version(struct store *s);
 uint64_t store_snapshot_version(const struct store *s);
+
+/*
+ * store_tidy(s): close answer files and unmap segment files that ${s} has open and that are not in
+ * use any more; false: it has none open. Between snapshots.
+ */
+bool store_tidy(struct store *s);
 
 typedef void store_workspace_fn(void *arg, enum store_status status, const struct store_workspace *workspace);
 typedef void store_key_fn(void *arg, enum store_status status, const struct store_key *key);
@@ -273,11 +282,12 @@ enum store_event_kind {
     EVENT_WORKSPACE_DELETED,
     EVENT_AGENT_CHANGED, /* or deleted. id, value: the halves of its ULID */
     EVENT_CONVERSATION,  /* something of it changed, a message came, it is gone. id, value: likewise */
-    EVENT_PURGE, /* something is dying: CHANGE_PURGE should be applied until it answers STORE_NOT_FOUND */
+    EVENT_PURGE, /* CHANGE_PURGE should be applied until it answers STORE_NOT_FOUND */
     /* no commit's: the writer's greeting. From here on a worker hears of every commit; what came before is in the store by now */
     EVENT_FEED_BEGINS,
     EVENT_PROJECT_DELETED,
     EVENT_ANSWERS, /* the log of changed documents has more: answers_log.h. For the writer's process */
+    EVENT_MAINTENANCE, /* something is dying, or an index of reports is due: maintenance.h. For the writer's process */
 };
 struct store_event {
     uint64_t kind; /* enum store_event_kind; travels as it is, so there is no padding */
@@ -310,24 +320,11 @@ enum store_status store_commit(struct store_txn *t) __attribute__((warn_unused_r
 void store_abort(struct store_txn *t);
 
 /*
- * store_txn_pause(t, pause, arg): CHANGE_PURGE and CHANGE_RETAIN in this transaction end where that says true: it is asked after each record of
- * theirs, and what they leave is for the next one.
+ * store_txn_pause(t, pause, arg): work in the background (CHANGE_PURGE, CHANGE_PURGE_DYING,
+ * CHANGE_INDEX_SWEEP, CHANGE_RETAIN) in this transaction ends where that says true: it is asked
+ * after each record, and what is left is for the next one.
  */
 void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
-
-/*
- * store_file_ahead(s, waited): between transactions, make data.mdb long enough for work in the background too, and sync what it names next,
- * so that its transaction need not wait for the disk to do so. ${waited}: the disk was waited for, which takes as long as a commit. After
- * STORE_IO earlier commits may not be there either, as after a commit that failed: the store is to be opened anew.
- */
-enum store_status store_file_ahead(struct store *s, bool *waited) __attribute__((warn_unused_result));
-
-/*
- * store_purge_ahead(s, limit, pause, arg): between transactions, read what the next CHANGE_PURGE takes, so that it does not wait for the disk
- * or make up for a long log while it holds one. How many records, up to ${limit}, it should be told to delete; 0: a pause
- * came before that was known, ask again first.
- */
-size_t store_purge_ahead(struct store *s, size_t limit, store_pause_fn *pause, void *arg);
 
 /* store_events(s, count): what the last commit changed; borrowed until the next store_begin. */
 const struct store_event *store_events(const struct store *s, size_t *count);
@@ -352,7 +349,7 @@ void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg);
 struct store_room {
     uint64_t map_bytes;  /* size of the map */
     uint64_t used_bytes; /* pages in use, free ones within not counted */
-    uint64_t parts_bytes; /* of parts.dat, beside the map, free ones within counted: 0 where it cannot be read */
+    uint64_t index_bytes; /* of the segment files beside the map */
     uint64_t last_transaction;
     unsigned readers, max_readers;
 };
@@ -364,6 +361,18 @@ enum store_status store_room(struct store *s, struct store_room *out);
 enum store_status store_usage(struct store *s, struct store_usage *out);
 /* store_is_full(s): would a create be refused now, for want of room in the map or on the disk? */
 bool store_is_full(struct store *s);
+
+/*
+ * store_mapped_file(s, at, path, size): the path of the segment file that the process has mapped at
+ * that address; false: none. For a handler of SIGBUS in the thread that reads there: no locks.
+ */
+bool store_mapped_file(const struct store *s, const void *at, char *path, size_t size);
+
+/*
+ * store_lost_segment(s): after STORE_DAMAGED, the number of that segment. A CHANGE_INDEX_LOST with
+ * it has the index rebuilt.
+ */
+uint64_t store_lost_segment(const struct store *s);
 
 /*
  * store_upkeep(s, out): what CHANGE_PURGE has left to do: ${what} is "" when nothing is under way, else a word for people ("purging");
@@ -391,8 +400,21 @@ void store_tell(struct store *s, store_stage_fn *stage, void *arg);
 enum store_status store_backup(struct store *s, const char *dir, store_progress_fn *progress, void *arg);
 
 /*
- * store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: checked first, then one rename; what
- * was in ${to} is kept as data.mdb.before-restore and parts.dat.before-restore.
+ * store_rebuild(s, all): build the indexes of reports that have segment files anew from the
+ * reports; with ${all} everything that follows from records. ${s} is open with STORE_WRITE, and no
+ * server runs.
+ */
+enum store_status store_rebuild(struct store *s, bool all);
+
+/*
+ * store_maintain(s, progress, arg): all that maintenance (maintenance.h) has to do. Likewise, while
+ * no server runs. ${progress}: reports of what is under way.
+ */
+enum store_status store_maintain(struct store *s, store_progress_fn *progress, void *arg);
+
+/*
+ * store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: its records are checked and its indexes of
+ * reports are built first, then one rename; what was in ${to} is kept as data.mdb.before-restore.
  * No server may run, nor another restore; both hold the lock of ${to} (core/client.h). It works in restore.part below ${to}; what one that was
  * killed left there goes.
  */
@@ -406,5 +428,8 @@ enum store_status store_restore(const char *from, const char *to, store_progress
  */
 typedef void store_problem_fn(void *arg, const char *sentence);
 enum store_status store_check(struct store *s, store_progress_fn *progress, store_problem_fn *problem, void *arg, uint64_t *records);
+/* store_check_records(…): likewise, without the indexes of reports. */
+enum store_status store_check_records(struct store *s, store_progress_fn *progress,
+                                      store_problem_fn *problem, void *arg, uint64_t *records);
 
 #endif

@@ -1,5 +1,4 @@
-#include "extent.h"
-#include "tend.h"
+#include "index/index.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -9,38 +8,48 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Columns: kind, what carries it out. */
-static apply_fn *const kinds[CHANGE_KINDS] = {
-    [CHANGE_WORKSPACE_CREATE] = workspace_create,
-    [CHANGE_WORKSPACE_DELETE] = workspace_delete,
-    [CHANGE_KEY_CREATE] = key_create,
-    [CHANGE_KEY_REVOKE] = key_revoke,
-    [CHANGE_KEY_ROTATE] = key_rotate,
-    [CHANGE_KEY_TOUCH] = key_touch,
-    [CHANGE_REPORT_CREATE] = report_create,
-    [CHANGE_REPORT_UPDATE] = report_update,
-    [CHANGE_REPORT_DELETE] = report_delete,
-    [CHANGE_REPORT_FINISH] = report_finish,
-    [CHANGE_REPORT_DIED] = report_died,
-    [CHANGE_PROJECT_DELETE] = project_delete,
-    [CHANGE_PURGE] = purge_slice,
-    [CHANGE_AGENT_CREATE] = agent_create,
-    [CHANGE_AGENT_UPDATE] = agent_update,
-    [CHANGE_AGENT_DELETE] = agent_delete,
-    [CHANGE_VISITOR_INIT] = visitor_init,
-    [CHANGE_VISITOR_ERASE] = visitor_erase,
-    [CHANGE_MESSAGE_POST] = message_post,
-    [CHANGE_MESSAGE_REPLY] = message_reply,
-    [CHANGE_NOTE] = note_post,
-    [CHANGE_CONVERSATION_SET] = conversation_set,
-    [CHANGE_LEAD] = lead_put,
-    [CHANGE_EVENTS] = events_put,
-    [CHANGE_RATING] = rating_put,
-    [CHANGE_RETAIN] = retain_slice,
-    [CHANGE_SYNC] = sync_put,
-    [CHANGE_COUPONS] = coupons_put,
-    [CHANGE_COUPON_STAGE] = coupon_stage,
-    [CHANGE_ANSWERS] = answers_note,
+/*
+ * Columns: kind, what carries it out, is it work in the background that ends where a pause is due,
+ * may a power cut undo its commit.
+ */
+static const struct {
+    apply_fn *apply;
+    bool background, lazy;
+} kinds[CHANGE_KINDS] = {
+    [CHANGE_WORKSPACE_CREATE] = {workspace_create, false, false},
+    [CHANGE_WORKSPACE_DELETE] = {workspace_delete, false, false},
+    [CHANGE_KEY_CREATE] = {key_create, false, false},
+    [CHANGE_KEY_REVOKE] = {key_revoke, false, false},
+    [CHANGE_KEY_ROTATE] = {key_rotate, false, false},
+    [CHANGE_KEY_TOUCH] = {key_touch, false, false},
+    [CHANGE_REPORT_CREATE] = {report_create, false, false},
+    [CHANGE_REPORT_UPDATE] = {report_update, false, false},
+    [CHANGE_REPORT_DELETE] = {report_delete, false, false},
+    [CHANGE_REPORT_FINISH] = {report_finish, false, false},
+    [CHANGE_REPORT_DIED] = {report_died, false, false},
+    [CHANGE_PROJECT_DELETE] = {project_delete, false, false},
+    [CHANGE_PURGE] = {purge_slice, true, true},
+    [CHANGE_AGENT_CREATE] = {agent_create, false, false},
+    [CHANGE_AGENT_UPDATE] = {agent_update, false, false},
+    [CHANGE_AGENT_DELETE] = {agent_delete, false, false},
+    [CHANGE_VISITOR_INIT] = {visitor_init, false, false},
+    [CHANGE_VISITOR_ERASE] = {visitor_erase, false, false},
+    [CHANGE_MESSAGE_POST] = {message_post, false, false},
+    [CHANGE_MESSAGE_REPLY] = {message_reply, false, false},
+    [CHANGE_NOTE] = {note_post, false, false},
+    [CHANGE_CONVERSATION_SET] = {conversation_set, false, false},
+    [CHANGE_LEAD] = {lead_put, false, false},
+    [CHANGE_EVENTS] = {events_put, false, false},
+    [CHANGE_RATING] = {rating_put, false, false},
+    [CHANGE_RETAIN] = {retain_slice, true, true},
+    [CHANGE_SYNC] = {sync_put, false, false},
+    [CHANGE_COUPONS] = {coupons_put, false, false},
+    [CHANGE_COUPON_STAGE] = {coupon_stage, false, false},
+    [CHANGE_ANSWERS] = {answers_note, false, true},
+    [CHANGE_PURGE_DYING] = {purge_dying, true, true},
+    [CHANGE_INDEX_INSTALL] = {index_install, false, false},
+    [CHANGE_INDEX_LOST] = {index_lost, false, false},
+    [CHANGE_INDEX_SWEEP] = {index_sweep, true, true},
 };
 
 void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms, struct store_answer *answer)
@@ -51,14 +60,14 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
         answer->status = t->error;
         return;
     }
-    if (change->kind >= CHANGE_KINDS || kinds[change->kind] == NULL) {
+    if (change->kind >= CHANGE_KINDS || kinds[change->kind].apply == NULL) {
         answer->status = STORE_INVALID;
         return;
     }
-    t->background = change->kind == CHANGE_PURGE || change->kind == CHANGE_RETAIN;
-    t->awaited = t->awaited || !(t->background || change->kind == CHANGE_ANSWERS);
-    t->unawaited = t->unawaited || t->background || change->kind == CHANGE_ANSWERS;
-    enum store_status status = kinds[change->kind](t, change, answer);
+    t->background = kinds[change->kind].background;
+    t->awaited = t->awaited || !kinds[change->kind].lazy;
+    t->unawaited = t->unawaited || kinds[change->kind].lazy;
+    enum store_status status = kinds[change->kind].apply(t, change, answer);
     answer->status = t->error != STORE_OK ? t->error : status;
 }
 
@@ -144,7 +153,6 @@ static int del(struct store_txn *t, enum space space, struct key *key)
 {
     MDB_val k = key_val(key);
     close_cursors(t);
-    extent_gone(t, space, key);
     return t->error != STORE_OK ? 0 : mdb_del(t->mdb, t->s->dbi[schema_space_db[space]], &k, NULL);
 }
 
@@ -292,7 +300,6 @@ void txn_free(struct store_txn *t)
  */
 #define AHEAD_BYTES ((uint64_t)4 << 20)
 #define AHEAD_LEAST (AHEAD_BYTES / 4) /* when a transaction begins */
-#define AHEAD_UPKEEP (AHEAD_BYTES / 4 * 3) /* before one of work in the background, which puts up to some two megabytes */
 #define SPARED_BYTES ((uint64_t)64 << 20) /* of the disk, which zeros leave to what is put */
 
 /* no page of it is in use: it lies behind the last that was ever committed */
@@ -311,8 +318,7 @@ static bool write_zeros(int fd, uint64_t from, uint64_t to)
     return true;
 }
 
-/* At least ${least} bytes ahead, and ${step} more; did it take to be made longer? */
-static bool keep_ahead(struct store *s, uint64_t least, uint64_t step)
+void txn_keep_file_ahead(struct store *s)
 {
     MDB_envinfo info;
     MDB_stat stat;
@@ -320,50 +326,18 @@ static bool keep_ahead(struct store *s, uint64_t least, uint64_t step)
     int fd;
     mdb_env_info(s->env, &info);
     mdb_env_stat(s->env, &stat);
-    uint64_t need = ((uint64_t)info.me_last_pgno + 1) * stat.ms_psize + least;
+    uint64_t need = ((uint64_t)info.me_last_pgno + 1) * stat.ms_psize + AHEAD_LEAST;
     if (need > info.me_mapsize)
         need = info.me_mapsize;
     if (need <= s->file_bytes || mdb_env_get_fd(s->env, &fd) != 0 || fstat(fd, &st) != 0)
-        return false;
+        return;
     s->file_bytes = (uint64_t)st.st_size;
-    uint64_t want = need + step;
+    uint64_t want = need + AHEAD_BYTES;
     if (want > info.me_mapsize)
         want = info.me_mapsize;
     /* a disk that has little room for zeros has some for what is put: a hole, then */
-    if (s->file_bytes >= need || !(write_zeros(fd, s->file_bytes, want) || ftruncate(fd, (off_t)want) == 0))
-        return false;
-    s->file_bytes = want;
-    return true;
-}
-
-void txn_keep_file_ahead(struct store *s)
-{
-    keep_ahead(s, AHEAD_LEAST, AHEAD_BYTES);
-}
-
-/* What is named next is on the disk before: the transaction that does waits for less. */
-static int settle_parts(struct store *s, bool *settled)
-{
-    *settled = s->tend != NULL && s->tend->phase == TEND_INSTALL && extent_unsettled(s);
-    int rc = *settled ? extent_settle(s) : 0;
-    if (rc != 0)
-        tend_free(s);
-    return rc;
-}
-
-/* The system tells of pages that it could not write once, and they may be those of an earlier commit. */
-enum store_status store_file_ahead(struct store *s, bool *waited)
-{
-    bool settled;
-    bool longer = keep_ahead(s, AHEAD_UPKEEP, AHEAD_BYTES / 4);
-    int rc = longer ? mdb_env_sync(s->env, 1) : 0;
-    if (rc == 0)
-        rc = settle_parts(s, &settled);
-    *waited = longer || (rc == 0 && settled);
-    if (rc == 0)
-        return STORE_OK;
-    store_fail(s, rc, "sync what work in the background put, or the file's new end");
-    return STORE_IO;
+    if (s->file_bytes < need && (write_zeros(fd, s->file_bytes, want) || ftruncate(fd, (off_t)want) == 0))
+        s->file_bytes = want;
 }
 
 static int begin_try(struct store *s)
@@ -391,7 +365,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     }
     t->error = STORE_OK;
     t->full = -1;
-    t->counters_dirty = t->installed = t->upkept = t->ulid_known = t->ulid_dirty = false;
+    t->counters_dirty = t->rated = t->due_told = t->ulid_known = t->ulid_dirty = false;
     t->synced_known = t->synced_dirty = false;
     t->answers.known = t->answers.dirty = false;
     t->awaited = t->unawaited = false;
@@ -419,23 +393,20 @@ void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg)
     t->pause_arg = arg;
 }
 
-/* What was read and done of the reports' indexes and results within a transaction that comes to nothing. */
-static void undo_index(struct store_txn *t, size_t txn)
+/* What the process remembers of a transaction that comes to nothing. */
+static void forget(struct store_txn *t)
 {
     t->batch_count = 0;
     t->s->rated = false; /* looked up again */
-    if (t->upkept)
-        txn_upkeep_fails(t);
-    tend_aborted(t->s, txn);
-    view_undo(t->s);
+    if (t->rated)
+        txn_rating_fails(t);
 }
 
 void store_abort(struct store_txn *t)
 {
     close_cursors(t);
     if (t->mdb != NULL) {
-        undo_index(t, mdb_txn_id(t->mdb));
-        extent_aborted(t);
+        forget(t);
         mdb_txn_abort(t->mdb);
     }
     t->mdb = NULL;
@@ -476,23 +447,12 @@ enum store_status store_commit(struct store_txn *t)
         return t->error;
     }
     close_cursors(t);
-    size_t txn = mdb_txn_id(t->mdb);
-    int rc = extent_sync(t);
-    if (rc != 0) {
-        tend_free(t->s); /* what it put before may be lost as well */
-        store_abort(t);
-        return store_fail(t->s, rc, "sync the parts of indexes");
-    }
-    rc = commit(t);
+    int rc = commit(t);
     t->mdb = NULL;
     cache_clear(t);
-    if (rc == 0) {
-        view_settle(t->s);
-        extent_committed(t, txn);
+    if (rc == 0)
         return STORE_OK;
-    }
-    undo_index(t, txn);
-    extent_aborted(t);
+    forget(t);
     t->s->event_count = 0;
     return store_fail(t->s, why_short(t->s, rc), "commit");
 }

@@ -1,4 +1,4 @@
-#include "extent.h"
+#include "index/index.h"
 
 #include <stdlib.h>
 
@@ -80,6 +80,20 @@ static int count_reader(const char *line, void *arg)
     return 0;
 }
 
+static enum store_status segment_bytes(struct store *s, MDB_txn *txn, uint64_t *out)
+{
+    struct walk w;
+    enum store_status status = walk_begin(s, txn, &w, SPACE_SEGMENT);
+    for (; status == STORE_OK; status = walk_next(&w)) {
+        struct segment_record r;
+        const uint8_t *dead;
+        if (index_segment_read(s, w.v, &r, &dead) == STORE_OK)
+            *out += r.bytes;
+    }
+    walk_end(&w);
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
 /* in the snapshot that is open */
 static enum store_status measure_room(struct store *s, MDB_txn *txn, struct store_room *out)
 {
@@ -94,11 +108,10 @@ static enum store_status measure_room(struct store *s, MDB_txn *txn, struct stor
     uint64_t pages = (uint64_t)info.me_last_pgno + 1;
     *out = (struct store_room){.map_bytes = info.me_mapsize,
                                .used_bytes = pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0,
-                               .parts_bytes = extent_file_bytes(s, txn),
                                .max_readers = info.me_maxreaders,
                                .last_transaction = info.me_last_txnid};
     mdb_reader_list(s->env, count_reader, &out->readers);
-    return STORE_OK;
+    return segment_bytes(s, txn, &out->index_bytes);
 }
 
 enum store_status store_room(struct store *s, struct store_room *out)

@@ -122,7 +122,7 @@ enum store_status workspace_delete(struct store_txn *t, const struct store_chang
     txn_changed(t, w);
     txn_mark_dying(t, c->id, 0);
     txn_event(t, EVENT_WORKSPACE_DELETED, c->id, c->id, 0);
-    txn_event(t, EVENT_PURGE, c->id, 0, 0);
+    txn_event(t, EVENT_MAINTENANCE, c->id, 0, 0);
     answer->id = c->id;
     return STORE_OK;
 }

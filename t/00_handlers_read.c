@@ -123,6 +123,24 @@ START_TEST(a_list_that_finds_no_place_or_no_time_is_503)
 }
 END_TEST
 
+START_TEST(a_list_whose_index_is_damaged_is_503_and_has_it_rebuilt_once)
+{
+    played.list_status = STORE_DAMAGED;
+    played_send("GET", "/api/v1/reports", NULL, "", NULL);
+    ck_assert_int_eq(played.status, 503);
+    ck_assert_str_eq(played_header("retry-after"), "2");
+    ck_assert_uint_eq(played.changes, 1);
+    ck_assert_uint_eq(played.change.kind, CHANGE_INDEX_LOST);
+    ck_assert_uint_eq(played.change.workspace, 7);
+    ck_assert_uint_eq(played.change.id, 4711);
+    played.list_status = STORE_REBUILDING;
+    played_send("GET", "/api/v1/reports", NULL, "", NULL);
+    ck_assert_int_eq(played.status, 503);
+    ck_assert_str_eq(played_header("retry-after"), "2");
+    ck_assert_uint_eq(played.changes, 1);
+}
+END_TEST
+
 START_TEST(project_filter_takes_name_or_id_and_an_unknown_one_is_an_empty_list)
 {
     static const char *const known[] = {"project=3", "project=example.com", "project=EXAMPLE.Com", "project=%65xample.com"};
@@ -282,6 +300,7 @@ int main(void)
     tcase_add_test(tc, list_passes_every_parameter_on);
     tcase_add_test(tc, a_list_that_was_stopped_in_its_thread_is_begun_again_and_answered_once);
     tcase_add_test(tc, a_list_that_finds_no_place_or_no_time_is_503);
+    tcase_add_test(tc, a_list_whose_index_is_damaged_is_503_and_has_it_rebuilt_once);
     tcase_add_test(tc, project_filter_takes_name_or_id_and_an_unknown_one_is_an_empty_list);
     tcase_add_test(tc, list_tag_tells_workspaces_apart);
     tcase_add_test(tc, list_over_1_mib_asks_for_a_smaller_page);

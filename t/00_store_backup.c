@@ -1,7 +1,10 @@
-/* A store with parts beside data.mdb is kept in data.mdb alone, beside a writer too, and put in place without losing what was there. */
+/*
+ * A backup is data.mdb alone, also of a store with segment files and beside a writer. A restore
+ * builds the segment files anew and keeps what was there.
+ */
 #include "t/00_store_kit.h"
 
-#include "../store/extent.h"
+#include "../store/index/segment_file.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -60,7 +63,6 @@ static void put_document(uint64_t number)
 static void setup(void)
 {
     struct store_answer a;
-    kit_part_bytes = 1;
     kit_segment_rows = 64;
     kit_chunk_shift = 6;
     kit_log_entries = 20;
@@ -86,7 +88,7 @@ static void teardown(void)
 {
     kit_close(&k);
     kit_remove(copy);
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = kit_part_bytes = 0;
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
 }
 
 static bool there(const char *dir, const char *name)
@@ -152,32 +154,35 @@ static int expect_whole(struct store *s)
     return score;
 }
 
-static void expect_parts(struct store *s, bool some)
+static bool count_file(void *arg, uint64_t workspace, uint64_t number)
 {
-    MDB_txn *txn;
-    uint64_t bytes;
-    store_read_end(s);
-    ck_status(store_snapshot(s, &txn), STORE_OK);
-    ck_status(extent_bytes(s, txn, &bytes), STORE_OK);
-    ck_assert(some == (bytes != 0));
-    ck_assert(some == (extent_file_bytes(s, txn) != 0));
-    store_read_end(s);
+    (void)workspace;
+    (void)number;
+    ++*(size_t *)arg;
+    return true;
 }
 
-/* The copy by itself: read, written to, and merged on. */
+static size_t segment_files(const char *dir)
+{
+    size_t count = 0;
+    ck_assert_int_eq(segment_file_each(dir, count_file, &count), 0);
+    return count;
+}
+
+/* The copy as a store by itself: read, written to, and merged on, once its indexes are built. */
 static int expect_copy(int round)
 {
-    ck_assert(there(copy, "data.mdb") && !there(copy, "parts.dat") && !there(copy, "data.mdb.part"));
-    struct store *s = kit_store(copy, STORE_READ, 0), *ours = k.s;
-    int score = expect_whole(s);
-    expect_parts(s, false);
-    store_close(s);
+    ck_assert(there(copy, "data.mdb") && !there(copy, "index") && !there(copy, "data.mdb.part"));
+    struct store *ours = k.s;
     k.s = kit_store(copy, STORE_WRITE, MAP_BYTES);
-    ck_assert_int_eq(expect_whole(k.s), score);
+    ck_assert_uint_eq(kit_problems(k.s), 1);
+    ck_assert_msg(strstr(kit_problem, "is missing") != NULL, "%s", kit_problem);
+    kit_purge(&k, 50);
+    int score = expect_whole(k.s);
+    ck_assert_uint_gt(segment_files(copy), 0);
     grade_all((unsigned)round + 1);
     kit_purge(&k, 50);
     ck_assert_int_eq(expect_whole(k.s), round + 1);
-    expect_parts(k.s, true); /* new ones */
     store_close(k.s);
     k.s = ours;
     return score;
@@ -195,12 +200,12 @@ static bool progress(void *arg, uint64_t done, uint64_t total)
     return true;
 }
 
-START_TEST(a_backup_has_all_parts_in_data_mdb_and_is_a_store_by_itself)
+START_TEST(a_backup_is_data_mdb_alone_and_is_a_store_by_itself)
 {
     struct seen seen = {0};
     grade_all(1);
     kit_purge(&k, 50);
-    expect_parts(k.s, true);
+    ck_assert_uint_gt(segment_files(k.dir), 0);
     ck_status(store_backup(k.s, copy, progress, &seen), STORE_OK);
     ck_assert_uint_gt(seen.calls, 1);
     ck_assert_int_eq(expect_copy(1), 1);
@@ -221,7 +226,7 @@ START_TEST(a_backup_that_is_stopped_anywhere_leaves_nothing)
     enum store_status status = store_backup(k.s, copy, until, &left);
     if (left > 0) {
         ck_status(status, STORE_OK);
-        ck_assert_int_ge(_i, 2); /* it was told more than once, of data.mdb and of parts */
+        ck_assert_int_ge(_i, 1); /* it was told more than once */
         return;
     }
     ck_status(status, STORE_IO);
@@ -245,8 +250,7 @@ START_TEST(a_backup_beside_a_writer_that_merges_is_one_moments_store)
         k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
         for (unsigned round = 1; *stop == 0; round++) {
             grade_all(round);
-            while (*stop == 0 && kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}) == STORE_OK)
-                ;
+            kit_maintain(&k, 10, 20);
             if (round == 2)
                 kit_assert(write(up[1], "r", 1) == 1);
         }
@@ -263,7 +267,8 @@ START_TEST(a_backup_beside_a_writer_that_merges_is_one_moments_store)
         store_read_end(k.s);
         ck_status(store_backup(k.s, copy, NULL, NULL), STORE_OK);
         store_close(k.s);
-        struct store *s = kit_store(copy, STORE_READ, 0);
+        struct store *s = kit_store(copy, STORE_WRITE, MAP_BYTES);
+        ck_status(store_rebuild(s, false), STORE_OK);
         l = kit_reports(s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = REPORTS});
         ck_assert_uint_eq(l.count, REPORTS);
         last = (int)l.reports[0].attempt;
@@ -272,17 +277,14 @@ START_TEST(a_backup_beside_a_writer_that_merges_is_one_moments_store)
             kit_assert((int)l.reports[j].attempt == last);
         expect_whole(s);
         store_close(s);
-        ck_assert(!there(copy, "parts.dat"));
-        if (i < 4) {
-            kit_remove(copy);
-            kit_dir(copy);
-        }
+        kit_remove(copy);
+        kit_dir(copy);
     }
     k.s = NULL;
     *stop = 1;
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(status, 0);
-    expect_copy(last - 1);
+    ck_assert_int_gt(last, 2);
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
     expect_whole(k.s);
 }
@@ -298,7 +300,7 @@ static void back_up_and_go_on(void)
     ck_status(store_backup(k.s, copy, NULL, NULL), STORE_OK);
     grade_all(2);
     kit_purge(&k, 50);
-    expect_parts(k.s, true);
+    ck_assert_uint_gt(segment_files(k.dir), 0);
     store_close(k.s);
     k.s = NULL;
 }
@@ -324,58 +326,42 @@ static void open_and_go_on(int score)
     grade_all((unsigned)score + 1);
     kit_purge(&k, 50);
     ck_assert_int_eq(expect_whole(k.s), score + 1);
-    expect_parts(k.s, true);
+    ck_assert_uint_gt(segment_files(k.dir), 0);
     store_close(k.s);
     k.s = NULL;
 }
 
-START_TEST(a_restore_keeps_both_files_of_before_and_they_work_when_both_are_put_back)
+/* Another workspace, with so many reports that it has segment files. */
+static void make_large(void)
 {
-    back_up_and_go_on();
-    restore();
-    ck_assert(!there(k.dir, "parts.dat"));
-    ck_assert(there(k.dir, "data.mdb.before-restore") && there(k.dir, "parts.dat.before-restore"));
-    open_and_go_on(1);
-    move(k.dir, "data.mdb.before-restore", k.dir, "data.mdb");
-    move(k.dir, "parts.dat.before-restore", k.dir, "parts.dat");
-    open_and_go_on(2);
-    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    enum { LARGE = 5000 };
+    struct store_answer a;
+    uint64_t large = kit_workspace(&k, "large");
+    struct store_txn *t = begin();
+    for (unsigned i = 0; i < LARGE; i++) {
+        struct store_change c = kit_create_change(large, "https://large.example/", "large.example");
+        store_apply(t, &c, k.now, &a);
+        ck_status(a.status, STORE_OK);
+    }
+    ck_status(store_commit(t), STORE_OK);
 }
-END_TEST
 
-START_TEST(of_what_was_before_one_file_alone_is_refused)
+START_TEST(a_restore_builds_the_segment_files_and_keeps_what_was_there)
 {
-    struct store *s;
-    const struct store_options o = {.dir = k.dir, .map_size = MAP_BYTES, .mode = STORE_WRITE};
+    make_large();
     back_up_and_go_on();
+    size_t before = segment_files(k.dir);
     restore();
-    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
-    store_close(k.s);
-    move(k.dir, "data.mdb.before-restore", k.dir, "data.mdb");
-    ck_status(store_open(&o, &s, why, sizeof(why)), STORE_CORRUPT);
-    ck_assert_msg(strstr(why, "parts.dat belongs to another data.mdb: put both files back") != NULL, "%s", why);
-    move(k.dir, "parts.dat.before-restore", k.dir, "parts.dat");
-    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
-    ck_assert_int_eq(expect_whole(k.s), 2);
-}
-END_TEST
-
-/* What it left when it was cut: data.mdb is the backup's, parts.dat that of before, which has a second name or not. */
-START_TEST(a_restore_that_was_cut_before_its_last_step_opens_and_spares_what_is_kept)
-{
-    char before[128], parts[128];
-    back_up_and_go_on();
-    snprintf(parts, sizeof(parts), "%s/parts.dat", k.dir);
-    snprintf(before, sizeof(before), "%s/parts.dat.before-restore", k.dir);
-    ck_assert_int_eq(link(parts, before), 0);
-    move(k.dir, "data.mdb", k.dir, "data.mdb.before-restore");
-    move(copy, "data.mdb", k.dir, "data.mdb");
-    struct store *s = kit_store(k.dir, STORE_READ, 0); /* who only reads does not mind it */
+    ck_assert(there(k.dir, "data.mdb.before-restore") && !there(k.dir, "restore.part"));
+    ck_assert_uint_eq(segment_files(k.dir), before + 1); /* of the large workspace, by the usual sizes */
+    struct store *s = kit_store(k.dir, STORE_READ, 0); /* nothing is left to be built */
     ck_assert_int_eq(expect_whole(s), 1);
     store_close(s);
     open_and_go_on(1);
     move(k.dir, "data.mdb.before-restore", k.dir, "data.mdb");
-    move(k.dir, "parts.dat.before-restore", k.dir, "parts.dat");
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    kit_purge(&k, 50); /* its segment files were deleted, and are built anew */
+    store_close(k.s);
     open_and_go_on(2);
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
 }
@@ -385,14 +371,15 @@ START_TEST(a_second_restore_keeps_what_the_first_one_put_in_place)
 {
     back_up_and_go_on();
     restore();
-    restore(); /* nothing beside data.mdb was there */
-    ck_assert(there(k.dir, "data.mdb.before-restore") && !there(k.dir, "parts.dat.before-restore"));
+    restore();
+    ck_assert(there(k.dir, "data.mdb.before-restore"));
     open_and_go_on(1);
     restore();
-    ck_assert(there(k.dir, "parts.dat.before-restore"));
     open_and_go_on(1);
     move(k.dir, "data.mdb.before-restore", k.dir, "data.mdb");
-    move(k.dir, "parts.dat.before-restore", k.dir, "parts.dat");
+    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
+    ck_status(store_rebuild(k.s, false), STORE_OK);
+    store_close(k.s);
     open_and_go_on(2);
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
 }
@@ -419,16 +406,13 @@ START_TEST(what_a_killed_restore_left_goes_with_the_next)
 }
 END_TEST
 
-START_TEST(data_mdb_of_a_stopped_store_is_no_backup_without_its_parts)
+START_TEST(data_mdb_of_a_stopped_store_is_a_backup)
 {
     back_up_and_go_on();
     kit_remove(copy);
     kit_dir(copy);
     move(k.dir, "data.mdb", copy, "data.mdb");
-    ck_status(store_restore(copy, k.dir, NULL, NULL, why, sizeof(why)), STORE_CORRUPT);
-    ck_assert_msg(strstr(why, "parts.dat is not there") != NULL, "%s", why);
-    ck_assert(!there(k.dir, "data.mdb") && there(k.dir, "parts.dat"));
-    move(copy, "data.mdb", k.dir, "data.mdb");
+    restore();
     open_and_go_on(2);
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
 }
@@ -450,40 +434,20 @@ START_TEST(answer_files_are_no_part_of_a_backup_and_are_built_anew)
 }
 END_TEST
 
-START_TEST(nor_is_that_of_one_that_has_none_yet)
-{
-    struct kit fresh = {0};
-    kit_open(&fresh);
-    kit_workspace(&fresh, "acme");
-    store_close(fresh.s);
-    move(fresh.dir, "data.mdb", copy, "data.mdb");
-    kit_remove(fresh.dir);
-    store_close(k.s);
-    k.s = NULL;
-    ck_status(store_restore(copy, k.dir, NULL, NULL, why, sizeof(why)), STORE_CORRUPT);
-    ck_assert_msg(strstr(why, "parts.dat is not there") != NULL, "%s", why);
-    k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
-    expect_whole(k.s);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("store backup");
     TCase *tc = tcase_create("backup");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, a_backup_has_all_parts_in_data_mdb_and_is_a_store_by_itself);
+    tcase_add_test(tc, a_backup_is_data_mdb_alone_and_is_a_store_by_itself);
     tcase_add_loop_test(tc, a_backup_that_is_stopped_anywhere_leaves_nothing, 0, 5);
     tcase_add_test(tc, a_backup_beside_a_writer_that_merges_is_one_moments_store);
-    tcase_add_test(tc, a_restore_keeps_both_files_of_before_and_they_work_when_both_are_put_back);
-    tcase_add_test(tc, of_what_was_before_one_file_alone_is_refused);
-    tcase_add_test(tc, a_restore_that_was_cut_before_its_last_step_opens_and_spares_what_is_kept);
+    tcase_add_test(tc, a_restore_builds_the_segment_files_and_keeps_what_was_there);
     tcase_add_test(tc, a_second_restore_keeps_what_the_first_one_put_in_place);
     tcase_add_test(tc, what_a_killed_restore_left_goes_with_the_next);
-    tcase_add_test(tc, data_mdb_of_a_stopped_store_is_no_backup_without_its_parts);
+    tcase_add_test(tc, data_mdb_of_a_stopped_store_is_a_backup);
     tcase_add_test(tc, answer_files_are_no_part_of_a_backup_and_are_built_anew);
-    tcase_add_test(tc, nor_is_that_of_one_that_has_none_yet);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -1,8 +1,10 @@
 #include "t/00_store_kit.h"
 
 #include "store/answers/follower.h"
+#include "store/maintenance.h"
 
 #include <ftw.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -58,7 +60,7 @@ void kit_remove(const char *dir)
     nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries, kit_part_bytes;
+uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries, kit_small_rows;
 unsigned kit_good, kit_decent;
 
 struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size)
@@ -72,7 +74,7 @@ struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size
                                     .segment_rows = kit_segment_rows,
                                     .chunk_shift = kit_chunk_shift,
                                     .log_entries = kit_log_entries,
-                                    .part_bytes = kit_part_bytes,
+                                    .small_rows = kit_small_rows != 0 ? kit_small_rows : kit_segment_rows != 0,
                                     .rates = kit_good != 0 || kit_decent != 0,
                                     .good = kit_good,
                                     .decent = kit_decent};
@@ -103,15 +105,9 @@ void kit_close(struct kit *k)
 
 struct store_answer kit_apply(struct kit *k, const struct store_change *c)
 {
-    static unsigned purges;
     struct store_txn *t;
     struct store_answer answer;
-    bool longer;
     store_read_end(k->s);
-    if (c->kind == CHANGE_PURGE && purges++ % 2 == 0) { /* the writer does always; without, it is all done in the transaction */
-        ck_status(store_file_ahead(k->s, &longer), STORE_OK);
-        store_purge_ahead(k->s, c->limit, NULL, NULL);
-    }
     ck_status(store_begin(k->s, &t), STORE_OK);
     store_apply(t, c, k->now, &answer);
     if (store_txn_error(t) != STORE_OK) {
@@ -330,6 +326,41 @@ size_t kit_jobs(struct store *s)
     return count;
 }
 
+struct maintained {
+    struct kit *k;
+    uint64_t limit;
+    unsigned changes;
+};
+
+static struct store_answer carry_out(void *arg, const struct store_change *change)
+{
+    struct maintained *m = arg;
+    struct store_change limited = *change;
+    limited.limit = m->limit;
+    m->changes++;
+    return kit_apply(m->k, &limited);
+}
+
+unsigned kit_maintain(struct kit *k, uint64_t limit, unsigned most)
+{
+    char why[512] = "";
+    struct store *reader;
+    struct maintained maintained = {k, limit, 0};
+    enum maintenance_result result = MAINTENANCE_MORE;
+    store_read_end(k->s);
+    ck_status(store_share(k->s, &reader, why, sizeof(why)), STORE_OK);
+    struct maintenance *m = maintenance_new(reader, carry_out, never, &maintained);
+    kit_assert(m != NULL);
+    for (unsigned steps = 0; steps < most && result == MAINTENANCE_MORE; steps++) {
+        result = maintenance_step(m, false);
+        if (result == MAINTENANCE_FAILED)
+            kit_fail(__FILE__, __LINE__, "maintenance_step", maintenance_why(m));
+    }
+    maintenance_free(m);
+    store_close(reader);
+    return maintained.changes;
+}
+
 unsigned kit_purge(struct kit *k, uint64_t limit)
 {
     const struct store_change c = {.kind = CHANGE_PURGE, .limit = limit};
@@ -338,7 +369,7 @@ unsigned kit_purge(struct kit *k, uint64_t limit)
     while ((status = kit_status(k, &c)) == STORE_OK)
         slices++;
     ck_status(status, STORE_NOT_FOUND);
-    return slices;
+    return slices + kit_maintain(k, limit, UINT_MAX);
 }
 
 static void got_problem(void *arg, const char *sentence)

@@ -22,10 +22,11 @@ struct kit {
 };
 
 /*
- * How large parts of the reports' index get in the stores that kit_store opens, and from how many bytes one is in parts.dat (1: each, UINT32_MAX:
- * none); 0: as usual.
+ * Of the stores that kit_store opens: the most rows of a segment and of a chunk (a power of two), the
+ * length of a log that is merged, the rows from which there are segments; 0: as usual, but for
+ * ${kit_small_rows}, which is 1 where ${kit_segment_rows} is set.
  */
-extern uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries, kit_part_bytes;
+extern uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries, kit_small_rows;
 extern unsigned kit_good, kit_decent; /* the bounds of results; both 0: none */
 
 /* A directory of its own, removed by kit_close with all that is in it. */
@@ -76,8 +77,12 @@ struct kit_stop {
 };
 bool kit_stop(void *stop);
 
-/* Purge until nothing is left, ${limit} a slice; how many slices. */
+/*
+ * Purge and maintain until nothing is left, ${limit} records a change; how many changes.
+ * kit_maintain(k, limit, most): up to ${most} steps of maintenance, with a maintenance of its own.
+ */
 unsigned kit_purge(struct kit *k, uint64_t limit);
+unsigned kit_maintain(struct kit *k, uint64_t limit, unsigned most);
 
 /* Step a new follower of answer files up to ${most} times, until it is idle; how many steps. */
 unsigned kit_follow(struct kit *k, unsigned most);

@@ -224,7 +224,6 @@ START_TEST(a_needle_of_any_length_up_to_200_is_found_wherever_it_lies)
     enum { URLS = 130, MOST = 200 };
     static char urls[URLS][300];
     kit_segment_rows = 64; /* some in segments, some in the log */
-    kit_part_bytes = 1;
     kit_chunk_shift = 6;
     kit_log_entries = 8;
     kit_reopen(&k);
@@ -253,7 +252,7 @@ START_TEST(a_needle_of_any_length_up_to_200_is_found_wherever_it_lies)
         ck_assert_uint_eq(kit_reports(k.s, &q).total, 0);
         store_read_end(k.s);
     }
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = kit_part_bytes = 0;
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
 }
 END_TEST
 
@@ -594,7 +593,6 @@ START_TEST(a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_beg
     struct kit_stop stop = {0};
     struct kit_list l;
     kit_segment_rows = 512;
-    kit_part_bytes = (uint32_t)_i % 2; /* as usual, or each in parts.dat */
     kit_chunk_shift = 6;
     kit_log_entries = 8;
     kit_reopen(&k);
@@ -613,8 +611,8 @@ START_TEST(a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_beg
                                  .pause = kit_stop,
                                  .pause_arg = &stop};
     unsigned asks = asks_of(&q, &l);
-    /* a chunk, a step of an order, or eight items are the most between two questions */
-    ck_assert_uint_ge(asks, merged / 64 + tail / 512 + l.count / 8);
+    /* a segment to be verified or looked at, or eight items are the most between two questions */
+    ck_assert_uint_ge(asks, 2 * (merged / 512) + l.count / 8);
     store_read_end(k.s);
     kit_reopen(&k);
     unsigned turns = list_in_turns(&q, stopped[_i].every, &reports, stopped[_i].meanwhile,
@@ -627,7 +625,7 @@ START_TEST(a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_beg
         ids[i] = l.reports[i].id;
     store_read_end(k.s);
     if (!stopped[_i].merging) /* what was found is kept */
-        ck_assert_uint_le(asks_of(&q, &l), merged / 512 + 1 + l.count / 8);
+        ck_assert_uint_le(asks_of(&q, &l), 2 * (merged / 512 + 1) + l.count / 8);
     store_read_end(k.s);
     kit_reopen(&k);
     q.pause = NULL;
@@ -638,7 +636,7 @@ START_TEST(a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_beg
         ck_assert_uint_eq(l.reports[i].id, ids[i]);
     store_read_end(k.s);
     kit_check_clean(k.s);
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = kit_part_bytes = 0;
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
 }
 END_TEST
 

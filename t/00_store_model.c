@@ -153,12 +153,6 @@ static void model_delete_project(struct store_txn *t)
         reports[i].there = reports[i].there && (reports[i].workspace != w || reports[i].project != p);
 }
 
-static bool now_and_then(void *arg)
-{
-    (void)arg;
-    return pick(3) == 0;
-}
-
 static void model_purge(struct store_txn *t)
 {
     struct store_answer a;
@@ -203,8 +197,8 @@ static void batch(void)
     store_read_end(k.s);
     if (pick(5) == 0)
         undone();
-    if (pick(2)) /* what it prepares is put by this batch, or a later one */
-        store_purge_ahead(k.s, 20, now_and_then, NULL);
+    if (pick(2))
+        kit_maintain(&k, 1 + pick(30), pick(6));
     ck_status(store_begin(k.s, &t), STORE_OK);
     for (int i = 0; i < PER_BATCH; i++) {
         uint32_t dice = pick(100);
@@ -390,7 +384,7 @@ START_TEST(random_changes_leave_a_clean_store_that_answers_as_the_model_does)
     kit_segment_rows = sizes[_i % 4].rows;
     kit_chunk_shift = sizes[_i % 4].shift;
     kit_log_entries = sizes[_i % 4].entries;
-    kit_part_bytes = _i / 4 % 2; /* as usual, and each part in parts.dat */
+    kit_small_rows = _i / 4 % 2 ? 60 : 0; /* small workspaces, and none */
     count = 0;
     memset(projects, 0, sizeof(projects));
     reports = calloc(REPORTS, sizeof(*reports));

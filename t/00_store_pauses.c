@@ -3,14 +3,14 @@
  * wherever they lie a list asks between some of them whether to stop. Begun again after a stop, it
  * has the same answer.
  */
-#include "store/found.h"
+#include "store/index/found.h"
 #include "t/00_store_kit.h"
 
 /*
  * How many rows with so many letters may be looked at in one go: of a chunk or the log, and of
- * those that are looked at one by one. Between segments it asks as well.
+ * those that are looked at one by one. Of each segment it asks when it is verified and before a look.
  */
-enum { LETTERS = 80, ROWS = 100, OTHERS = 600, AT_ONCE = 4, FEW_AT_ONCE = 16, SEGMENTS = 1 };
+enum { LETTERS = 80, ROWS = 100, OTHERS = 600, AT_ONCE = 4, FEW_AT_ONCE = 16, SEGMENTS = 2 };
 
 static struct kit k;
 static uint64_t w;
@@ -258,43 +258,6 @@ START_TEST(a_log_that_one_transaction_made_long_is_read_in_parts)
 }
 END_TEST
 
-static uint64_t log_from(void)
-{
-    MDB_txn *txn;
-    struct manifest m;
-    ck_status(store_snapshot(k.s, &txn), STORE_OK);
-    ck_status(index_manifest(k.s, txn, w, &m), STORE_OK);
-    store_read_end(k.s);
-    return m.head.log_from;
-}
-
-/* A step of a merge may write nothing, and what it looked at is no newer than what was there. */
-START_TEST(a_purge_lays_the_log_over_the_segments_anew_for_each_merge_alone)
-{
-    enum { REPORTS = 1500 };
-    struct store_project p;
-    kit_segment_rows = 256;
-    kit_chunk_shift = 6;
-    kit_log_entries = 64;
-    kit_reopen(&k);
-    for (unsigned i = 0; i < REPORTS; i++)
-        kit_create(&k, w, "https://a.test/", i % 2 ? "a.test" : "b.test");
-    kit_purge(&k, 1000);
-    ck_status(kit_project(k.s, w, "a.test", &p), STORE_OK);
-    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = p.id}), STORE_OK);
-    uint64_t made = k.s->rows_made, merges = 0, from = log_from();
-    const struct store_change step = {.kind = CHANGE_PURGE, .limit = 10};
-    do {
-        store_purge_ahead(k.s, step.limit, NULL, NULL);
-        merges += log_from() != from;
-        from = log_from();
-    } while (kit_status(&k, &step) == STORE_OK);
-    ck_assert_uint_gt(merges, 2);
-    ck_assert_uint_le(k.s->rows_made - made, merges + 1);
-    kit_check_clean(k.s);
-}
-END_TEST
-
 START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_there)
 {
     enum { NEEDLES = 700, MOST = 512, ROUNDS = 40, AT_ONCE_CREATED = 300 };
@@ -344,7 +307,6 @@ int main(void)
     tcase_add_test(tc, a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found);
     tcase_add_test(tc, a_search_of_projects_stops_among_long_names);
     tcase_add_test(tc, a_log_that_one_transaction_made_long_is_read_in_parts);
-    tcase_add_test(tc, a_purge_lays_the_log_over_the_segments_anew_for_each_merge_alone);
     tcase_add_test(tc, what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_there);
     suite_add_tcase(suite, tc);
     return kit_run(suite);

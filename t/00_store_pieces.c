@@ -17,7 +17,7 @@ static void setup(void)
 static void teardown(void)
 {
     kit_close(&k);
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = kit_part_bytes = 0;
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
 }
 
 static char json[64 << 10];
@@ -344,6 +344,10 @@ START_TEST(the_log_of_many_long_urls_lies_in_records_of_a_page_and_lists_have_th
 {
     struct store_txn *t;
     size_t longer;
+    kit_segment_rows = 200;
+    kit_chunk_shift = 6;
+    kit_log_entries = 20;
+    kit_reopen(&k);
     ck_status(store_begin(k.s, &t), STORE_OK);
     for (unsigned i = 0; i < LONG; i++)
         create(t, i, LONG_BYTES);
@@ -352,9 +356,6 @@ START_TEST(the_log_of_many_long_urls_lies_in_records_of_a_page_and_lists_have_th
     ck_assert_uint_ge(log_records(&longer), LONG / 2);
     ck_assert_uint_eq(longer, 1); /* that one URL's */
     expect_lists(LONG + 1);
-    kit_segment_rows = 200;
-    kit_chunk_shift = 6;
-    kit_log_entries = 20;
     kit_reopen(&k);
     expect_lists(LONG + 1);
     kit_purge(&k, 100);

@@ -103,7 +103,7 @@ START_TEST(a_deleted_workspace_is_gone_at_once_and_its_name_free)
     ck_assert_uint_eq(count, 2);
     ck_assert_uint_eq(e[0].kind, EVENT_WORKSPACE_DELETED);
     ck_assert_uint_eq(e[0].workspace, id);
-    ck_assert_uint_eq(e[1].kind, EVENT_PURGE);
+    ck_assert_uint_eq(e[1].kind, EVENT_MAINTENANCE);
     ck_status(kit_get_workspace(k.s, id, NULL), STORE_NOT_FOUND);
     ck_status(kit_find_key(k.s, 1, NULL), STORE_NOT_FOUND);
     ck_status(kit_report(k.s, id, report, NULL), STORE_NOT_FOUND);
@@ -398,13 +398,17 @@ START_TEST(a_purge_goes_on_after_a_reopen_from_what_is_left)
     for (int i = 0; i < 30; i++)
         kit_create(&k, w, "https://a.com/", "a.com");
     change((struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = w});
-    struct store_answer a = change((struct store_change){.kind = CHANGE_PURGE, .limit = 10});
-    ck_status(a.status, STORE_OK);
-    ck_assert_uint_eq(a.id, 10);
+    struct store_usage u;
+    unsigned steps = 0;
+    do {
+        ck_assert_uint_lt(steps++, 10);
+        kit_maintain(&k, 10, steps);
+        ck_status(store_usage(k.s, &u), STORE_OK);
+    } while (u.reports == 30);
+    ck_assert_uint_eq(u.reports, 20);
     kit_reopen(&k);
     kit_check_clean(k.s);
     kit_purge(&k, 0);
-    struct store_usage u;
     ck_status(store_usage(k.s, &u), STORE_OK);
     ck_assert_uint_eq(u.reports + u.workspaces, 0);
 }
@@ -423,7 +427,15 @@ START_TEST(one_transaction_may_make_delete_purge_and_make_again)
         ck_status(a.status, STORE_OK);
         store_apply(t, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project}, k.now, &a);
         ck_status(a.status, STORE_OK);
-        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE}, k.now, &a);
+        const uint64_t report = project;
+        const struct store_change purge = {.kind = CHANGE_PURGE_DYING,
+                                           .workspace = w,
+                                           .id = project,
+                                           .data = {(const char *)&report, sizeof(report)}};
+        store_apply(t, &purge, k.now, &a);
+        ck_status(a.status, STORE_OK);
+        ck_assert_uint_eq(a.id, 1);
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE_DYING, .workspace = w, .id = project}, k.now, &a);
         ck_status(a.status, STORE_OK);
         store_apply(t, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project}, k.now, &a);
         ck_status(a.status, STORE_NOT_FOUND);

@@ -146,7 +146,10 @@ START_TEST(what_waits_in_a_deleted_project_counts_until_it_is_purged)
         STORE_OK);
     kit_check_clean(k.s);
     ck_status(kit_status(&k, &c), STORE_QUEUE_FULL);
-    struct store_change purge = {.kind = CHANGE_PURGE, .limit = 1};
+    const struct store_change purge = {.kind = CHANGE_PURGE_DYING,
+                                       .workspace = w,
+                                       .id = project,
+                                       .data = {(const char *)&id, sizeof(id)}};
     size_t count, told = 0;
     while (kit_status(&k, &c) == STORE_QUEUE_FULL) {
         ck_status(kit_status(&k, &purge), STORE_OK);

@@ -1,7 +1,7 @@
 /* Pages out of several sorted runs, made here without a store, beside all of their elements sorted in one array. */
 #include "t/00_store_kit.h"
 
-#include "../store/select.h"
+#include "../store/index/select.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
 
@@ -16,6 +16,9 @@ struct element {
 /* A segment with what select.c reads of one, and which of its rows match. */
 struct made {
     struct segment segment;
+    struct segment_file file; /* its data: the offsets of the URLs, and these */
+    atomic_uchar verified[(ROWS_MAX + 1) * (URL_BYTES + sizeof(uint32_t)) / SEGMENT_BLOCK_BYTES + 1];
+    struct chunk_head chunk_head;
     struct chunk chunk;
     uint32_t rows;
     bool *matches;
@@ -53,7 +56,7 @@ static void forget_segments(void)
 {
     for (int i = 0; i < RUNS_MAX; i++) {
         const struct segment *g = &made[i].segment;
-        const void *all[] = {g->ids, g->dates, g->scores, g->url.row, g->date.row, g->score.row, made[i].chunk.offset, made[i].chunk.text};
+        const void *all[] = {g->ids, g->dates, g->scores, g->url.row, g->date.row, g->score.row, made[i].chunk.offset};
         for (int j = 0; j < COUNT(all); j++)
             free((void *)(uintptr_t)all[j]);
         free(made[i].matches);
@@ -165,8 +168,8 @@ static void make_segment(const struct shape *shape, size_t run, uint32_t rows, u
     uint64_t *ids = room(rows, sizeof(*ids));
     int64_t *dates = room(rows, sizeof(*dates));
     int8_t *scores = room(rows, 1);
-    uint32_t *offset = room(rows, sizeof(*offset));
-    char *text = room(rows, URL_BYTES);
+    uint32_t *offset = room(rows, sizeof(*offset) + URL_BYTES);
+    char *text = (char *)(offset + rows + 1);
     *m = (struct made){.rows = rows, .matches = room(rows, sizeof(bool)), .all = room(rows, sizeof(struct element))};
     for (uint32_t i = 0; i < rows; i++) {
         struct element e = m->all[i] = element_of(shape, run, i, seed);
@@ -177,8 +180,14 @@ static void make_segment(const struct shape *shape, size_t run, uint32_t rows, u
         offset[i + 1] = offset[i] + (uint32_t)strlen(e.url) + 1;
         strcpy(text + offset[i], e.url);
     }
-    m->chunk = (struct chunk){.offset = offset, .text = (const uint8_t *)text};
-    m->segment = (struct segment){.rows = rows,
+    memset(m->verified, 1, sizeof(m->verified));
+    m->file = (struct segment_file){.data = (const uint8_t *)offset,
+                                    .data_bytes = (size_t)(text - (char *)offset) + offset[rows],
+                                    .verified = m->verified};
+    m->chunk = (struct chunk){
+        .head = &m->chunk_head, .offset = offset, .text = (const uint8_t *)text};
+    m->segment = (struct segment){.file = &m->file,
+                                  .rows = rows,
                                   .words = (rows + 63) / 64,
                                   .chunk_shift = CHUNK_ROWS_SHIFT,
                                   .ids = ids,

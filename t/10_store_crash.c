@@ -9,11 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Columns: from how many bytes a part of an index is in parts.dat, rounds. */
+/* Columns: the most rows of a segment, the length of a log that is merged, rounds. */
 static const struct {
-    uint32_t part_bytes;
+    uint32_t rows, entries;
     int rounds;
-} ways[] = {{0, 30}, {1, 30}};
+} ways[] = {{0, 0, 20}, {64, 16, 40}};
 #define CHANNEL 77
 
 /* Shared with the writer: what it has promised. */
@@ -51,8 +51,6 @@ static void one_commit(struct writer *w)
         ck_status(a.status, STORE_OK);
         w->sequence++;
     }
-    if (kit_random(&w->seed) % 4 != 0) /* a step of merging the index */
-        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}, NOW, &a);
     uint64_t answers[2] = {w->created, w->finished};
     store_channel_note(t, CHANNEL, w->sequence, (struct str){(char *)answers, sizeof(answers)});
     ck_status(store_commit(t), STORE_OK);
@@ -72,8 +70,12 @@ static void writer_run(const char *dir, uint64_t seed)
         memcpy(&w.finished, answers.p + sizeof(w.created), sizeof(w.finished));
     }
     store_abort(t);
-    for (;;)
+    struct kit k = {.s = w.s, .now = NOW};
+    for (;;) {
         one_commit(&w);
+        if (kit_random(&w.seed) % 4 == 0)
+            kit_maintain(&k, 10, 1 + (unsigned)(kit_random(&w.seed) % 8));
+    }
 }
 
 /* Everything the writer promised, and nothing that its note does not know. */
@@ -112,7 +114,9 @@ static void look(const char *dir)
 START_TEST(a_killed_writer_loses_nothing_it_answered_and_needs_no_repair)
 {
     struct kit k;
-    kit_part_bytes = ways[_i].part_bytes;
+    kit_segment_rows = ways[_i].rows;
+    kit_chunk_shift = 6;
+    kit_log_entries = ways[_i].entries;
     promises = kit_shared(sizeof(*promises));
     kit_open(&k);
     ck_assert_uint_eq(kit_workspace(&k, "acme"), 1);
@@ -126,7 +130,9 @@ START_TEST(a_killed_purge_goes_on)
 {
     struct kit k;
     uint64_t seed = 99;
-    kit_part_bytes = ways[_i].part_bytes;
+    kit_segment_rows = ways[_i].rows;
+    kit_chunk_shift = 6;
+    kit_log_entries = ways[_i].entries;
     kit_open(&k);
     uint64_t w = kit_workspace(&k, "acme");
     struct store_txn *t;
@@ -146,7 +152,7 @@ START_TEST(a_killed_purge_goes_on)
         if (pid == 0) {
             kit_child();
             k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
-            kit_purge(&k, 7);
+            kit_purge(&k, 20);
             _exit(0);
         }
         const struct timespec more = {.tv_nsec = (long)(2000000 + kit_random(&seed) % 6000000)};

@@ -1,6 +1,7 @@
 /* The operators' command line, while the server runs and while it does not. operating.md. */
 #include "../store/schema.h"
 #include "harness.h"
+#include "harness_internal.h"
 
 #include <pwd.h>
 #include <signal.h>
@@ -426,33 +427,33 @@ static void put_back(const char *name)
     ck_assert_int_eq(rename(text("%s/%s.before-restore", server->data, name), text("%s/%s", server->data, name)), 0);
 }
 
-static void expect_no_store(const char *why)
-{
-    struct run run = assay(server, "check", NULL);
-    ck_assert_msg(run.status != 0 && strstr(run.err, why) != NULL, "%d: %s%s", run.status, run.out, run.err);
-}
 
-START_TEST(a_restore_keeps_both_files_of_the_store_and_they_go_back_together)
+START_TEST(a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back)
 {
     char *dir = text("%s/backup", server->dir);
     server_start(server);
     use_workspace();
     report_new(server, origin_url(origin, "/good"));
     assay_ok(server, "backup", dir, NULL);
-    ck_assert_msg(access(text("%s/data.mdb", dir), F_OK) == 0 && access(text("%s/parts.dat", dir), F_OK) != 0, "a backup is one file");
+    ck_assert_msg(access(text("%s/data.mdb", dir), F_OK) == 0 && access(text("%s/index", dir), F_OK) != 0, "a backup is one file");
+    char *secrets = text("%s/secrets", server->data), *kept = text("%s.before-restore", secrets);
+    ck_assert_str_eq(file_text(text("%s/secrets", dir)), file_text(secrets));
+    ck_assert_ptr_nonnull(strstr(file_text(text("%s/assay.yaml", dir)), "data_dir:"));
     report_new(server, origin_url(origin, "/bad"));
     server_stop(server);
+    char *original = file_text(secrets);
+    ck_assert_int_eq(unlink(secrets), 0);
+    server_start(server); /* which makes new ones */
+    server_stop(server);
     struct run run = assay(server, "restore", dir, NULL);
-    ck_assert_msg(run.status == 0 && strstr(run.err, "data.mdb.before-restore and parts.dat.before-restore") != NULL, "%d: %s%s", run.status,
+    ck_assert_str_eq(file_text(secrets), original);
+    ck_assert_str_ne(file_text(kept), original);
+    ck_assert_msg(run.status == 0 && strstr(run.err, "kept there as data.mdb.before-restore.") != NULL, "%d: %s%s", run.status,
                   run.out, run.err);
     server_start(server);
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 1);
     server_stop(server);
     put_back("data.mdb");
-    expect_no_store("parts.dat belongs to another data.mdb");
-    ck_assert_int_eq(unlink(text("%s/parts.dat", server->data)), 0);
-    expect_no_store("parts.dat is not there");
-    put_back("parts.dat");
     server_start(server);
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 2);
     server_stop(server);
@@ -476,10 +477,9 @@ START_TEST(what_root_restores_belongs_to_the_owner_of_the_store)
         assay_ok(server, "restore", dir, NULL);
         run = run_program("/usr/bin/find", server->data, "!", "-user", "nobody", NULL);
         ck_assert_msg(run.status == 0 && *run.out == '\0', "%s%s", run.out, run.err);
-        ck_assert_int_eq(access(text("%s/parts.dat.before-restore", server->data), F_OK), 0);
         assay_ok(server, "workspace", "create", "other", NULL);
         struct stat st;
-        ck_assert_int_eq(stat(text("%s/parts.dat", server->data), &st), 0);
+        ck_assert_int_eq(stat(text("%s/index", server->data), &st), 0);
         ck_assert_uint_eq(st.st_uid, nobody->pw_uid);
     }
 }
@@ -686,7 +686,7 @@ int main(void)
     tcase_add_test(tcase, a_restore_of_rubbish_leaves_the_store_alone);
     tcase_add_loop_test(tcase, a_damaged_backup_is_named_with_its_damage_and_another_is_advised, 0, COUNT(damages));
     tcase_add_loop_test(tcase, a_backup_makes_its_directory_with_its_parents, 0, COUNT(new_dirs));
-    tcase_add_test(tcase, a_restore_keeps_both_files_of_the_store_and_they_go_back_together);
+    tcase_add_test(tcase, a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back);
     tcase_add_test(tcase, what_root_restores_belongs_to_the_owner_of_the_store);
     tcase_add_loop_test(tcase, check_walks_the_store, 0, 2);
     tcase_add_loop_test(tcase, check_finds_what_is_missing, 0, COUNT(tampered));

@@ -8,8 +8,8 @@
 enum { PAGE = 4096, DAMAGES = 60 };
 
 static struct server *server;
-static char *good, *parts, *backup;
-static size_t good_size, parts_size, backup_size;
+static char *good, *backup;
+static size_t good_size, backup_size;
 static uint64_t state;
 
 /* xorshift: the same damages in each run, as far as the stores are the same */
@@ -122,7 +122,6 @@ static void setup(void)
     assay_ok(server, "backup", dir, NULL);
     backup = read_file(text("%s/data.mdb", dir), &backup_size);
     good = read_file(text("%s/data.mdb", server->data), &good_size);
-    parts = read_file(text("%s/parts.dat", server->data), &parts_size);
     /* damage must not be mistaken for what a sanitizer reports of us */
     setenv("ASAN_OPTIONS",
            text("handle_segv=0:handle_sigbus=0:handle_abort=0:allocator_may_return_null=1:"
@@ -135,7 +134,6 @@ static void teardown(void)
 {
     server_discard(server);
     free(good);
-    free(parts);
     free(backup);
 }
 
@@ -160,12 +158,10 @@ START_TEST(commands_on_damaged_stores_end_with_a_sentence)
         const char *what = text("seed %d, damage %d", _i, i);
         char *store = damaged(good, good_size), *copy = damaged(backup, backup_size);
         write_file(data, store, good_size);
-        write_file(text("%s/parts.dat", server->data), parts, parts_size);
         expect_an_end(assay(server, "backup", made, NULL), what);
         ck_assert_msg(access(text("%s/data.mdb.part", made), F_OK) != 0, "%s: a piece of a backup is left", what);
         run_program("/bin/rm", "-rf", made, NULL);
         write_file(data, store, good_size);
-        write_file(text("%s/parts.dat", server->data), parts, parts_size);
         expect_an_end(assay(server, "check", NULL), what);
         write_file(text("%s/data.mdb", from), copy, backup_size);
         expect_an_end(assay(server, "restore", from, NULL), what);

@@ -633,6 +633,7 @@ static const struct probe {
      {"trusted_proxies=127.0.0.1"},
      "the header's"},
     {"store.map_size", .after = {"store.map_size=1GiB"}},
+    {"store.index_map_size", .after = {"store.index_map_size=1GiB"}},
     {"store.sync", .seen = "sync: full", .sees = "sync: none"},
     {"reports.wait", see_wait, {NULL}, "waits", {"reports.wait=0s"}, "answers"},
     {"reports.good",

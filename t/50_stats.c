@@ -212,14 +212,6 @@ END_TEST
 
 /* ---- where there is no terminal ---- */
 
-#define PARTS_BYTES (3 << 20)
-
-/* parts.dat is longer than what rows name whenever something in it is free. */
-static void lengthen_parts(void)
-{
-    ck_assert_int_eq(truncate(text("%s/parts.dat", server->data), PARTS_BYTES), 0);
-}
-
 static bool has_two_turns(const struct watched *w, const char *text)
 {
     const char *first = strstr(w->said, text);
@@ -229,10 +221,9 @@ static bool has_two_turns(const struct watched *w, const char *text)
 START_TEST(a_pipe_gets_plain_text_until_its_reader_leaves)
 {
     ask(3);
-    lengthen_parts();
     watch(BY_PIPE, "stats", "--watch", "--interval", "100ms");
     ck_assert_msg(watch_until(watcher, has_two_turns, "GET /api/v1/reports\n"), "%s", watcher->said);
-    ck_assert_msg(strstr(watcher->said, "  parts.dat 3.0 MiB  ") != NULL, "%s", watcher->said);
+    ck_assert_msg(strstr(watcher->said, "  index 0 B  ") != NULL, "%s", watcher->said);
     ck_assert_ptr_null(strchr(watcher->said, '\033'));
     watch_close(watcher);
     ck_assert_int_eq(watch_wait(watcher), 0);
@@ -274,7 +265,6 @@ static struct json_object *part(struct json_object *from, const char *name)
 START_TEST(json_is_an_object_a_turn_that_adds_up)
 {
     ask(30);
-    lengthen_parts();
     watch(BY_PIPE, "--json", "stats", "--watch", "--interval", "300ms");
     struct json_object *o = turn(), *list = part(o, "processes"), *routes = part(o, "routes");
     double by_worker = 0, by_route = 0;
@@ -289,7 +279,7 @@ START_TEST(json_is_an_object_a_turn_that_adds_up)
         by_route += number_in(json_object_array_get_idx(routes, i), "total");
     ck_assert(by_worker == by_route && by_route >= 30);
     ck_assert(number_in(part(o, "store"), "map_bytes") > number_in(part(o, "store"), "used_bytes"));
-    ck_assert(number_in(part(o, "store"), "parts_bytes") == PARTS_BYTES);
+    ck_assert(number_in(part(o, "store"), "index_bytes") == 0);
     ck_assert(number_in(part(o, "auditors"), "queue") == 0);
     ck_assert(number_in(part(o, "writer"), "changes_per_s") >= 0);
     ck_assert_uint_gt(json_object_array_length(part(o, "limiters")), 5);

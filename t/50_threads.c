@@ -1,9 +1,11 @@
 /*
  * All threads of one worker and of the writer under load at once: lists, searches, reads, visitors'
- * questions, and batches of a shop that the loop, the reader thread and the indexer take. Answers
- * to reads are the same as those of a quiet server.
+ * questions, batches of a shop that the loop, the reader thread and the indexer take, and creates
+ * and deletes in a workspace whose index the maintainer merges. Answers to reads are the same as
+ * those of a quiet server.
  * ThreadSanitizer sees what is shared; ASSAY_LOAD_S says for how many seconds, 3 without it.
  */
+#include "index_kit.h"
 #include "sync_kit.h"
 
 #include <pthread.h>
@@ -31,7 +33,7 @@ static void ask(struct raw *raw, const struct caller *c)
 {
     const char *body = c->other != NULL && c->done % 2 == 1 ? c->other : c->body;
     if (c->body == NULL)
-        raw_get(raw, key, c->path);
+        raw_get(raw, c->credential != NULL ? c->credential : key, c->path);
     else
         raw_text(raw,
                  "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
@@ -60,6 +62,51 @@ static void *call_on(void *arg)
     }
     raw_close(raw);
     return NULL;
+}
+
+/* ---- a workspace whose index is merged ---- */
+
+enum { BUSY_REPORTS = 4200, CREATES_A_DELETE = 400 };
+
+static const char *busy_key;
+static char *busy_failure;
+static unsigned busy_creates;
+
+static bool busy_send(struct raw *raw, const char *request)
+{
+    raw_text(raw, "%s", request);
+    struct response *r = raw_response(raw, false, 20000);
+    bool good = r->status / 100 == 2 || r->status == 404 || r->status == 503;
+    if (!good)
+        busy_failure = text("%s: %s", request, response_text(r));
+    response_free(r);
+    return good;
+}
+
+static const char *busy_create(unsigned number)
+{
+    const char *body = text("url=http://site-%u.invalid/%u", number % 40, number);
+    return text("POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+                "Prefer: respond-async\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+                "Content-Length: %zu\r\n\r\n%s",
+                busy_key, strlen(body), body);
+}
+
+/* The log grows until it is merged, again and again; now and then a project is purged. */
+static void *be_busy(void *arg)
+{
+    struct raw *raw = raw_open(server);
+    unsigned deletes = 0;
+    bool good = true;
+    while (!load_ends && good) {
+        good = busy_send(raw, busy_create(busy_creates++));
+        if (good && busy_creates % CREATES_A_DELETE == 0)
+            good = busy_send(raw, text("DELETE /api/v1/projects/%u HTTP/1.1\r\nHost: x\r\n"
+                                       "Authorization: Bearer %s\r\n\r\n",
+                                       1 + deletes++ % 60, busy_key));
+    }
+    raw_close(raw);
+    return arg;
 }
 
 static const char *coupons(const char *zone, unsigned count, unsigned products)
@@ -97,7 +144,7 @@ static const char *const reads[] = {
     "/api/v1/reports?per_page=50&sort_by=score", "/api/v1/reports?search=a&sort_by=url&per_page=25",
     "/api/v1/reports?search=%C3%A9&per_page=10", "/api/v1/reports?search=%C3%9F&per_page=10&page=2",
     "/api/v1/projects?search=1&per_page=10",     "/api/v1/reports?include=results&per_page=10",
-    "/api/v1/conversations?search=xylophone",    "/api/v1/reports/1",
+    "/api/v1/conversations?search=xylophone",    "/api/v1/reports/4201", /* behind the busy ones */
 };
 
 static unsigned load_seconds(void)
@@ -108,7 +155,7 @@ static unsigned load_seconds(void)
 
 START_TEST(all_threads_of_a_worker_at_once_answer_as_a_quiet_one)
 {
-    enum { READS = COUNT(reads), POSTS = 5, ALL = READS + POSTS };
+    enum { READS = COUNT(reads), POSTS = 7, ALL = READS + POSTS };
     static const char *const pages[] = {"/good", "/decent", "/bad"};
     struct caller callers[ALL] = {{0}};
     int64_t ids[REPORTS];
@@ -141,12 +188,19 @@ START_TEST(all_threads_of_a_worker_at_once_answer_as_a_quiet_one)
          .body = "{\"message\":\"Have you got kettle 77?\"}",
          .other = "{\"message\":\"the teapot 42\"}",
          .credential = visitor_of(shop)},
+        {.path = "/api/v1/reports?sort_by=url&per_page=25", .credential = busy_key},
+        {.path = "/api/v1/reports?search=page-4&per_page=25", .credential = busy_key},
     };
+    pthread_t busy;
     memcpy(&callers[READS], posts, sizeof(posts));
     for (size_t i = 0; i < ALL; i++)
         ck_assert_int_eq(pthread_create(&callers[i].thread, NULL, call_on, &callers[i]), 0);
+    ck_assert_int_eq(pthread_create(&busy, NULL, be_busy, NULL), 0);
     sleep(load_seconds());
     load_ends = true;
+    pthread_join(busy, NULL);
+    ck_assert_msg(busy_failure == NULL, "%s", busy_failure);
+    ck_assert_uint_ge(busy_creates, 100);
     for (size_t i = 0; i < ALL; i++)
         pthread_join(callers[i].thread, NULL);
     for (size_t i = 0; i < ALL; i++)
@@ -167,6 +221,11 @@ static void setup(void)
                 " widget-session: { windows: [ { limit: 8000000, seconds: 60, key: jwt } ] } } }\n"
                 "query_threads: 4\n"});
     server_start(server);
+    assay_ok(server, "workspace", "create", "busy", NULL);
+    server_stop(server);
+    index_fill(server, "busy", 0, BUSY_REPORTS);
+    server_start(server);
+    busy_key = assay_ok(server, "key", "create", "--workspace", "busy", "--name", "busy", NULL);
     sync_make();
     key =
         assay_ok(server, "key", "create", "--workspace", "main", "--name", "reader", "--scope",

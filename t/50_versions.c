@@ -18,7 +18,7 @@ static const struct {
 } others[] = {
     {"./t/manifest_assayd", "these two versions cannot work side by side: restart instead"},
     {"./t/channel_assayd", "these two versions cannot work side by side: restart instead"},
-    {"./t/format_assayd", "data.mdb has format 1.3, but this version of Assay reads only format 99.3"},
+    {"./t/format_assayd", "data.mdb has format 1.4, but this version of Assay reads only format 99.4"},
 };
 
 static void point_at(const char *target)

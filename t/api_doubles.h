@@ -35,6 +35,7 @@ struct played {
     size_t headers_count;
     unsigned changes, awaits, hashes, lists, list_turns, laters;
     bool queries_full, query_late;
+    enum store_status list_status; /* of a list that comes to its end */
     struct store_change change;     /* the last; its strings live as long as the request */
     struct store_list_query query;  /* the last */
     uint64_t awaited;

@@ -1,5 +1,8 @@
 #include "listing.h"
 
+#include "../link.h"
+#include "../log.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +26,10 @@ static void workspace_found(void *arg, enum store_status status,
         return;
     l->version = api_version(workspace->id, workspace->version);
     l->find(l, l->store);
+    if (l->status != STORE_DAMAGED)
+        return;
+    l->lost = store_lost_segment(l->store);
+    snprintf(l->why, sizeof(l->why), "%s", store_why(l->store));
 }
 
 static bool run(struct query *q, struct store *s)
@@ -33,10 +40,29 @@ static bool run(struct query *q, struct store *s)
     return l->status != STORE_AGAIN;
 }
 
+static void have_index_rebuilt(struct request *r, const struct listing *l)
+{
+    const struct store_change change = {
+        .kind = CHANGE_INDEX_LOST, .workspace = l->list.workspace, .id = l->lost};
+    log_error("requesting the rebuild of the index of reports of workspace %llu: %s",
+              (unsigned long long)l->list.workspace, l->why);
+    link_send(r->worker->link, &change);
+}
+
+static void reply_rebuilding(struct request *r)
+{
+    reply_header(r, "retry-after", STR("2"));
+    reply_error(r, ERR_UNAVAILABLE,
+                "The index of this workspace's reports is being rebuilt: send this again in some "
+                "seconds.");
+}
+
 static void reply(struct request *r, struct listing *l)
 {
     if (!l->query.done)
         query_late(r);
+    else if (l->status == STORE_REBUILDING || l->status == STORE_DAMAGED)
+        reply_rebuilding(r);
     else if (l->status != STORE_OK)
         reply_store_error(r, l->status);
     else if (!reply_etag(r, l->version))
@@ -46,6 +72,8 @@ static void reply(struct request *r, struct listing *l)
 static void over(struct query *q, struct request *r)
 {
     struct listing *l = (struct listing *)q;
+    if (r != NULL && l->status == STORE_DAMAGED)
+        have_index_rebuilt(r, l);
     if (r != NULL)
         reply(r, l);
     buf_free(&l->body);

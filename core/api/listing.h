@@ -28,6 +28,8 @@ struct listing {
     uint64_t version, total;
     size_t count;
     struct buf body;
+    uint64_t lost; /* STORE_DAMAGED: store_lost_segment */
+    char why[512];
     char text[]; /* copies of what the query reads */
 };
 

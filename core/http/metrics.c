@@ -299,9 +299,9 @@ static void map_used(struct worker *w, const struct metric *m, struct buf *out)
     metrics_sample(out, m, NULL, NULL, room(w).used_bytes);
 }
 
-static void parts_size(struct worker *w, const struct metric *m, struct buf *out)
+static void index_size(struct worker *w, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(w).parts_bytes);
+    metrics_sample(out, m, NULL, NULL, room(w).index_bytes);
 }
 
 static void map_size(struct worker *w, const struct metric *m, struct buf *out)
@@ -385,16 +385,16 @@ const struct metric metrics[] = {
     {"assay_writer_commit_duration_seconds", "histogram",
      "Time of one commit, the disk's included.", commit_times},
     {"assay_writer_upkeep_records", "gauge",
-     "Records that the writer has left to rate, purge or merge in the background.", upkeep_left},
+     "Records that the writer has left to rate or purge in the background.", upkeep_left},
     {"assay_answers_unindexed_changes", "gauge",
      "Changes of synced documents that visitors' questions do not find yet, and answer files to "
      "build.",
      unindexed},
     {"assay_store_used_bytes", "gauge",
      "Bytes of data.mdb in use, free pages within it not counted.", map_used},
-    {"assay_store_parts_bytes", "gauge", "Bytes of parts.dat.", parts_size},
+    {"assay_store_index_bytes", "gauge", "Bytes of the segment files of indexes of reports.", index_size},
     {"assay_store_map_bytes", "gauge",
-     "Bytes that data.mdb and parts.dat may each grow to, store.map_size.", map_size},
+     "Bytes that data.mdb may grow to, store.map_size.", map_size},
     {"assay_store_readers", "gauge", "Slots of the store's readers' table in use.", readers},
     {"assay_store_readers_max", "gauge", "Slots of the store's readers' table.", readers_max},
     {"assay_audit_jobs_queued", "gauge", "Pages that wait for an auditor or are with one.", queued},

@@ -156,20 +156,19 @@ static void batch(int workspace, unsigned count)
         store_apply(t, &c, now, &a);
         must((enum store_status)a.status, "finish");
     }
-    store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 100}, now, &a);
     must(store_commit(t), "commit");
     free(waiting);
 }
 
+static bool go_on(void *arg, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    return done <= total;
+}
+
 static void merge(void)
 {
-    struct store_answer a = {0};
-    while (a.status == STORE_OK) {
-        struct store_txn *t;
-        must(store_begin(s, &t), "begin");
-        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 100}, now, &a);
-        must(store_commit(t), "commit");
-    }
+    must(store_maintain(s, go_on, NULL), "merge");
 }
 
 static void fill(int workspace, unsigned reports)
@@ -183,8 +182,10 @@ static void fill(int workspace, unsigned reports)
     must(store_commit(t), "make a workspace");
     for (unsigned done = 0; done < reports; done += BATCH) {
         batch(workspace, reports - done < BATCH ? reports - done : BATCH);
-        if ((done + BATCH) % 50000 == 0)
-            fprintf(stderr, "\rworkspace %d: %u of %u reports", workspace, done + BATCH, reports);
+        if ((done + BATCH) % 50000 != 0)
+            continue;
+        merge();
+        fprintf(stderr, "\rworkspace %d: %u of %u reports", workspace, done + BATCH, reports);
     }
     fprintf(stderr, "\n");
 }
@@ -234,7 +235,7 @@ int main(int argc, char **argv)
     merge();
     struct store_usage u;
     must(store_usage(s, &u), "usage");
-    printf("%llu reports, %llu bytes each\n", (unsigned long long)u.reports, (unsigned long long)((u.room.used_bytes + u.room.parts_bytes) / (u.reports + !u.reports)));
+    printf("%llu reports, %llu bytes each\n", (unsigned long long)u.reports, (unsigned long long)((u.room.used_bytes + u.room.index_bytes) / (u.reports + !u.reports)));
     store_close(s);
     buf_free(&found);
     return fclose(rows) == 0 ? 0 : 1;

@@ -9,6 +9,7 @@
 #include "bench.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,14 +81,26 @@ static void open_store(const char *dir, enum store_mode mode)
 }
 
 /* what was written and nobody has mapped leaves the memory */
-static void forget_file(const char *dir, const char *name)
+static void forget_file(const char *path)
 {
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fsync(fd) != 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
         die(path);
     close(fd);
+}
+
+static void forget_all(const char *dir)
+{
+    char path[4096];
+    glob_t found;
+    snprintf(path, sizeof(path), "%s/data.mdb", dir);
+    forget_file(path);
+    snprintf(path, sizeof(path), "%s/index/*.seg", dir);
+    if (glob(path, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        forget_file(found.gl_pathv[i]);
+    globfree(&found);
 }
 
 static void ask(size_t at, uint64_t pages)
@@ -114,6 +127,12 @@ static void ask(size_t at, uint64_t pages)
            m.all[1]);
 }
 
+static bool go_on(void *arg, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    return done <= total;
+}
+
 static void make(const char *dir, unsigned count)
 {
     static const char *const words[] = {"shop", "kitchen", "garden", "news", "media"};
@@ -134,9 +153,9 @@ static void make(const char *dir, unsigned count)
             store_apply(t, &c, 1000 + i / 3, &a);
             must((enum store_status)a.status, "create");
         }
-        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 100}, 1000, &a);
         must(store_commit(t), "commit");
     }
+    must(store_maintain(s, go_on, NULL), "merge");
     store_close(s);
     s = NULL;
 }
@@ -153,10 +172,8 @@ int main(int argc, char **argv)
         open_store(argv[1], STORE_READ);
         must(store_usage(s, &u), "usage");
         store_close(s);
-        if (cold) {
-            forget_file(argv[1], "data.mdb");
-            forget_file(argv[1], "parts.dat");
-        }
+        if (cold)
+            forget_all(argv[1]);
         open_store(argv[1], STORE_READ);
         ask(i, (lists[i].projects ? u.projects : u.reports) / (lists[i].per_page * 2));
         store_close(s);

@@ -95,15 +95,17 @@ static void create(uint64_t workspace, const char *url, const char *project)
         .kind = CHANGE_REPORT_CREATE, .workspace = workspace, .url = str_of(url), .name = str_of(project), .code = 201});
 }
 
+static bool go_on(void *arg, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    return done <= total;
+}
+
 static void merge(void)
 {
-    struct store_answer a;
-    do {
-        must(store_commit(t));
-        must(store_begin(s, &t));
-        const struct store_change c = {.kind = CHANGE_PURGE, .limit = 100};
-        store_apply(t, &c, 1000, &a);
-    } while (a.status == STORE_OK);
+    must(store_commit(t));
+    must(store_maintain(s, go_on, NULL));
+    must(store_begin(s, &t));
 }
 
 static void repeat(char *to, const char *first, const char *what, size_t n)

@@ -1,0 +1,48 @@
+#include "cmd_copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool pour(int from, int to)
+{
+    char bytes[4096];
+    ssize_t got;
+    while ((got = read(from, bytes, sizeof(bytes))) > 0)
+        if (write(to, bytes, (size_t)got) != got)
+            return false;
+    return got == 0 && fsync(to) == 0;
+}
+
+static bool sync_dir_of(const char *path)
+{
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof(copy), "%s", path);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool synced = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return synced;
+}
+
+bool cmd_copy_file(const char *from, const char *to)
+{
+    char part[PATH_MAX];
+    snprintf(part, sizeof(part), "%.4000s.part", to);
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int out = in < 0 ? -1 : open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool done = out >= 0 && pour(in, out) && rename(part, to) == 0 && sync_dir_of(to);
+    int error = errno;
+    if (out >= 0)
+        close(out);
+    if (in >= 0)
+        close(in);
+    if (out >= 0 && !done)
+        unlink(part);
+    errno = error;
+    return done;
+}

@@ -1,0 +1,30 @@
+#include "bus_error.h"
+
+#include "log.h"
+
+#include <signal.h>
+
+static struct store *watched;
+
+/*
+ * The log may be written to here: the address is in a segment file, and nothing reads one while it
+ * holds a lock of the C library. The signal's own action follows.
+ */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    char path[4096 + 64];
+    (void)context;
+    if (store_mapped_file(watched, info->si_addr, path, sizeof(path)))
+        log_error("%s cannot be read: it was cut short, or its disk fails; this process ends",
+                  path);
+    raise(number);
+}
+
+void bus_error_watch(struct store *store)
+{
+    struct sigaction action = {.sa_sigaction = on_bus_error,
+                               .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND)};
+    watched = store;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, NULL);
+}

@@ -1,0 +1,147 @@
+#include "writer_thread.h"
+
+#include "log.h"
+#include "scoreboard.h"
+#include "thread.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- in the thread ---- */
+
+void writer_thread_name(const char *name, int nice)
+{
+    pthread_setname_np(pthread_self(), name);
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice); /* of this thread alone */
+}
+
+struct store_answer writer_thread_carry(struct writer_thread *t, const struct store_change *change)
+{
+    struct store_answer answer = {.status = STORE_BUSY};
+    pthread_mutex_lock(&t->lock);
+    t->change = *change;
+    t->state = CARRY_WAITS;
+    eventfd_write(t->event_fd, 1);
+    while (t->state != CARRY_DONE && !(t->ending && t->state == CARRY_WAITS))
+        pthread_cond_wait(&t->changed, &t->lock);
+    if (t->state == CARRY_DONE)
+        answer = t->answer;
+    t->state = CARRY_NONE;
+    pthread_mutex_unlock(&t->lock);
+    return answer;
+}
+
+bool writer_thread_wait(struct writer_thread *t, uint64_t ms)
+{
+    uint64_t until_ms = ms == UINT64_MAX ? ms : clock_mono_ms() + ms;
+    bool in_time = true;
+    pthread_mutex_lock(&t->lock);
+    while (!t->ending && !t->woken && in_time) {
+        if (ms == UINT64_MAX)
+            pthread_cond_wait(&t->changed, &t->lock);
+        else
+            in_time = thread_wait(&t->changed, &t->lock, until_ms);
+    }
+    bool woken = t->woken;
+    t->woken = false;
+    pthread_mutex_unlock(&t->lock);
+    return woken;
+}
+
+bool writer_thread_ends(struct writer_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool yes = t->ending;
+    pthread_mutex_unlock(&t->lock);
+    return yes;
+}
+
+bool writer_thread_wanted(struct writer_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool yes = t->woken || t->ending;
+    pthread_mutex_unlock(&t->lock);
+    return yes;
+}
+
+/* ---- in the loop ---- */
+
+void writer_thread_wake(struct writer_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->woken = true;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+}
+
+bool writer_thread_take(struct writer_thread *t, struct store_change *out)
+{
+    eventfd_t count;
+    eventfd_read(t->event_fd, &count);
+    pthread_mutex_lock(&t->lock);
+    bool waits = t->state == CARRY_WAITS;
+    if (waits) {
+        t->state = CARRY_TAKEN;
+        *out = t->change;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return waits;
+}
+
+void writer_thread_done(struct writer_thread *t, const struct store_answer *answer)
+{
+    pthread_mutex_lock(&t->lock);
+    t->answer = *answer;
+    t->state = CARRY_DONE;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- life ---- */
+
+bool writer_thread_open(struct writer_thread *t, struct store *store, const char *what)
+{
+    char why[512];
+    thread_condition(&t->changed);
+    pthread_mutex_init(&t->lock, NULL);
+    t->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    snprintf(why, sizeof(why), "%s", strerror(errno));
+    if (t->event_fd >= 0 && store_share(store, &t->store, why, sizeof(why)) == STORE_OK)
+        return true;
+    log_error("%s cannot start: %s", what, why);
+    return false;
+}
+
+bool writer_thread_start(struct writer_thread *t, const char *what, void *(*work)(void *),
+                         void *arg)
+{
+    int failed = thread_start(&t->id, work, arg);
+    t->running = failed == 0;
+    if (failed != 0)
+        log_error("%s cannot start: %s", what, strerror(failed));
+    return t->running;
+}
+
+void writer_thread_end(struct writer_thread *t)
+{
+    if (!t->running)
+        return;
+    pthread_mutex_lock(&t->lock);
+    t->ending = true;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    pthread_join(t->id, NULL);
+}
+
+void writer_thread_free(struct writer_thread *t)
+{
+    store_close(t->store);
+    if (t->event_fd >= 0)
+        close(t->event_fd);
+    pthread_cond_destroy(&t->changed);
+    pthread_mutex_destroy(&t->lock);
+}

@@ -1,0 +1,39 @@
+/*
+ * What the maintenance thread does for indexes of reports. Private to store/.
+ */
+#ifndef ASSAY_STORE_MERGE_H
+#define ASSAY_STORE_MERGE_H
+
+#include "builder.h"
+
+/*
+ * merge_make(b, out): the log of b->workspace and, of its segments, those of a like size become new
+ * segments; ${out} is for CHANGE_INDEX_INSTALL. The snapshot lasts as long as the log is read.
+ * STORE_NOT_FOUND: nothing is due. STORE_REBUILDING: it is to be rebuilt.
+ */
+enum store_status merge_make(struct builder *b, struct buf *out);
+
+/*
+ * rebuild_all(s, install, stop, arg): build the indexes of all workspaces that are
+ * INDEX_REBUILDING from the heads, which are read once, in snapshots of some thousands.
+ * ${install} is called for each, with its builder and what CHANGE_INDEX_INSTALL takes. STORE_AGAIN:
+ * ${stop} said true.
+ */
+typedef enum store_status rebuild_fn(void *arg, struct builder *b, struct str install);
+enum store_status rebuild_all(struct store *s, rebuild_fn *install, store_pause_fn *stop,
+                              void *arg);
+
+/*
+ * sweep_files(s, pending): delete segment files that no manifest names and no reader can need.
+ * ${pending}: what it saw before; an empty buffer at first. *more: some are not to be deleted yet.
+ * No file may be written meanwhile.
+ */
+enum store_status sweep_files(struct store *s, struct buf *pending, bool *more);
+
+/*
+ * missing_files(s, each, arg): ${each} of every segment that a manifest names and that has no file.
+ */
+typedef void missing_file_fn(void *arg, uint64_t workspace, uint64_t number);
+enum store_status missing_files(struct store *s, missing_file_fn *each, void *arg);
+
+#endif

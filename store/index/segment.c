@@ -1,0 +1,201 @@
+#include "segment.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- reading ---- */
+
+static void read_rows(struct part_reader *r, struct segment *g)
+{
+    for (int i = 0; i < CLASSES; i++)
+        g->result_bits[i] = part_take(r, g->words * sizeof(uint64_t));
+    for (int i = 0; i < STATUSES; i++)
+        g->status_bits[i] = part_take(r, g->words * sizeof(uint64_t));
+    g->ids = part_take(r, g->rows * sizeof(*g->ids));
+    g->project = part_take(r, g->projects * sizeof(*g->project));
+    g->project_at = part_take(r, ((size_t)g->projects + 1) * sizeof(*g->project_at));
+    g->project_row = part_take(r, g->rows * sizeof(*g->project_row));
+    g->row_project = part_take(r, g->rows * sizeof(*g->row_project));
+}
+
+static void read_order(struct part_reader *r, const struct segment *g, struct order *out)
+{
+    out->row = part_take(r, g->rows * sizeof(*out->row));
+    out->rank = part_take(r, g->rows * sizeof(*out->rank));
+}
+
+static void read_parts(struct part_reader *r, struct segment *g)
+{
+    g->part_at[PART_ROWS] = r->at;
+    read_rows(r, g);
+    g->part_at[PART_SCORES] = r->at;
+    g->scores = part_take(r, g->rows);
+    read_order(r, g, &g->score);
+    g->part_at[PART_DATES] = r->at;
+    g->dates = part_take(r, g->rows * sizeof(*g->dates));
+    read_order(r, g, &g->date);
+    g->part_at[PART_GRAMS] = r->at;
+    g->grams = part_take(r, GRAM_CODES / 8);
+    g->part_at[PART_URLS] = r->at;
+    read_order(r, g, &g->url);
+    g->part_at[SEGMENT_PARTS] = r->at;
+}
+
+static bool read_head(struct part_reader *r, struct segment *g)
+{
+    const struct segment_head *head = part_take(r, sizeof(*head));
+    if (head == NULL || !segment_file_verified(g->file, head, sizeof(*head)) || head->rows == 0 ||
+        head->rows > SEGMENT_ROWS || head->chunk_shift < 6 ||
+        head->chunk_shift > CHUNK_ROWS_SHIFT ||
+        head->chunks != ((head->rows - 1) >> head->chunk_shift) + 1)
+        return false;
+    g->rows = head->rows;
+    g->words = index_words(g->rows);
+    g->projects = head->projects;
+    g->chunk_count = head->chunks;
+    g->chunk_shift = head->chunk_shift;
+    size_t bytes = ((size_t)g->chunk_count + 1) * sizeof(*g->chunk_at);
+    g->chunk_at = part_take(r, bytes);
+    return g->chunk_at != NULL && segment_file_verified(g->file, g->chunk_at, bytes);
+}
+
+static bool read_all(struct segment *g)
+{
+    struct part_reader r = {g->file->data, g->file->data + g->file->data_bytes, false};
+    if (!read_head(&r, g))
+        return false;
+    read_parts(&r, g);
+    return !r.bad && segment_need(g, PART_ROWS);
+}
+
+enum store_status segment_open(struct store *s, uint64_t workspace, uint64_t number, uint64_t bytes,
+                               struct segment *out)
+{
+    *out = (struct segment){0};
+    enum store_status status = segment_file_open(s, workspace, number, bytes, &out->file);
+    if (status == STORE_OK && !read_all(out))
+        status = segment_is_damaged(s, out->file);
+    if (status == STORE_OK &&
+        (out->chunks = calloc(out->chunk_count, sizeof(*out->chunks))) == NULL)
+        status = store_fail(s, ENOMEM, "hold a segment");
+    if (status != STORE_OK)
+        segment_close(s, out);
+    return status;
+}
+
+void segment_close(struct store *s, struct segment *g)
+{
+    segment_file_close(s, g->file);
+    free(g->chunks);
+    *g = (struct segment){0};
+}
+
+bool segment_need(const struct segment *g, enum segment_part part)
+{
+    const uint8_t *at = g->part_at[part];
+    return segment_file_verified(g->file, at, (size_t)(g->part_at[part + 1] - at));
+}
+
+/* ---- chunks ---- */
+
+static struct part_reader chunk_reader(const struct segment *g, uint32_t i)
+{
+    const uint8_t *data = g->file->data;
+    uint64_t from = g->chunk_at[i], to = g->chunk_at[i + 1];
+    bool inside = from <= to && to <= g->file->data_bytes;
+    return (struct part_reader){data + (inside ? from : 0), data + (inside ? to : 0), false};
+}
+
+/* Its head is verified, and nothing else of it. */
+static const struct chunk *chunk_at(const struct segment *g, uint32_t i)
+{
+    struct chunk *c = &g->chunks[i];
+    if (c->head != NULL)
+        return c;
+    struct part_reader r = chunk_reader(g, i);
+    uint32_t rows = g->rows - (i << g->chunk_shift), most = 1u << g->chunk_shift;
+    struct chunk read;
+    if (!segment_file_verified(g->file, r.at, sizeof(struct chunk_head)))
+        return NULL;
+    if (!chunk_read(&r, &read) || read.head->rows != (rows < most ? rows : most)) {
+        atomic_store(&g->file->damaged, true);
+        return NULL;
+    }
+    *c = read;
+    return c;
+}
+
+const struct chunk *segment_chunk(const struct segment *g, uint32_t i)
+{
+    struct part_reader r = chunk_reader(g, i);
+    if (!segment_file_verified(g->file, r.at, (size_t)(r.end - r.at)))
+        return NULL;
+    return chunk_at(g, i);
+}
+
+struct str segment_url(const struct segment *g, uint32_t row)
+{
+    const struct chunk *c = chunk_at(g, row >> g->chunk_shift);
+    uint32_t at = row & ((1u << g->chunk_shift) - 1);
+    if (c == NULL || !segment_file_verified(g->file, c->offset + at, 2 * sizeof(*c->offset)))
+        return STR("");
+    uint32_t from = c->offset[at], n = c->offset[at + 1] - from;
+    if (!segment_file_verified(g->file, c->text + from, n))
+        return STR("");
+    return (struct str){(const char *)c->text + from, n - 1};
+}
+
+/* ---- rows ---- */
+
+uint32_t segment_find(const struct segment *g, uint64_t id)
+{
+    uint32_t low = 0, high = g->rows;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (g->ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < g->rows && g->ids[low] == id ? low : g->rows;
+}
+
+/* The bitmap that has the row; ${count}: none of them. */
+static unsigned bitmap_of(const uint64_t *const *bits, unsigned count, uint32_t row)
+{
+    unsigned at = 0;
+    while (at < count && !bit_test(bits[at], row))
+        at++;
+    return at;
+}
+
+uint8_t segment_class(const struct segment *g, uint32_t row)
+{
+    unsigned result = bitmap_of(g->result_bits, CLASSES, row);
+    unsigned status = bitmap_of(g->status_bits, STATUSES, row);
+    return result == CLASSES || status == STATUSES ? CLASS_GONE : class_of(result, status);
+}
+
+struct segment_row segment_row(const struct segment *g, uint32_t row)
+{
+    if (!segment_need(g, PART_SCORES) || !segment_need(g, PART_DATES))
+        return (struct segment_row){.class = CLASS_GONE, .url = STR("")};
+    return (struct segment_row){g->ids[row],           g->project[g->row_project[row]],
+                                g->dates[row],         g->scores[row],
+                                segment_class(g, row), segment_url(g, row)};
+}
+
+const uint16_t *segment_project(const struct segment *g, uint64_t project, uint32_t *count)
+{
+    uint32_t low = 0, high = g->projects;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (g->project[middle] < project)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < g->projects && g->project[low] == project;
+    *count = found ? g->project_at[low + 1] - g->project_at[low] : 0;
+    return found ? g->project_row + g->project_at[low] : NULL;
+}

@@ -1,0 +1,164 @@
+#include "merge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A segment file that no manifest names, since a snapshot of that number at the latest. */
+struct unnamed {
+    uint64_t workspace, number;
+    size_t snapshot;
+};
+
+struct sweep {
+    struct store *s;
+    MDB_txn *txn;
+    size_t snapshot;
+    const struct buf *before;
+    struct buf found; /* struct unnamed */
+    enum store_status status;
+};
+
+static enum store_status is_named(struct store *s, MDB_txn *txn, uint64_t workspace,
+                                  uint64_t number)
+{
+    struct key k;
+    MDB_val v;
+    key_id(&k, SPACE_SEGMENT, workspace);
+    key_u64(&k, number);
+    return store_get(s, txn, SPACE_SEGMENT, &k, &v);
+}
+
+static size_t unnamed_since(const struct sweep *w, uint64_t workspace, uint64_t number)
+{
+    const struct unnamed *u = (const struct unnamed *)(const void *)w->before->p;
+    for (size_t i = 0; i < w->before->n / sizeof(*u); i++)
+        if (u[i].number == number && u[i].workspace == workspace)
+            return u[i].snapshot;
+    return w->snapshot;
+}
+
+static bool take_file(void *arg, uint64_t workspace, uint64_t number)
+{
+    struct sweep *w = arg;
+    enum store_status status = is_named(w->s, w->txn, workspace, number);
+    if (status == STORE_NOT_FOUND) {
+        struct unnamed u = {workspace, number, unnamed_since(w, workspace, number)};
+        buf_add(&w->found, &u, sizeof(u));
+    } else if (status != STORE_OK) {
+        w->status = status;
+    }
+    return w->status == STORE_OK && buf_ok(&w->found);
+}
+
+/* No number is used again: a file that has no name in a snapshot has none in later ones. */
+static enum store_status take_files(struct sweep *w)
+{
+    w->status = store_snapshot(w->s, &w->txn);
+    if (w->status == STORE_OK) {
+        w->snapshot = mdb_txn_id(w->txn);
+        int rc = segment_file_each(w->s->dir, take_file, w);
+        if (rc != 0)
+            w->status = store_fail(w->s, rc, "list the segment files");
+    }
+    store_read_end(w->s);
+    if (w->status == STORE_OK && !buf_ok(&w->found))
+        w->status = store_fail(w->s, ENOMEM, "list the segment files");
+    return w->status;
+}
+
+/* The commit that dropped them is on the disk then: no power cut brings their names back. */
+static enum store_status sync_commits(struct store *s)
+{
+    int rc = mdb_env_sync(s->env, 1);
+    return rc == 0 ? STORE_OK : store_fail(s, rc, "sync the store");
+}
+
+static enum store_status delete_files(struct sweep *w, struct buf *pending)
+{
+    enum store_status status = sync_commits(w->s);
+    size_t oldest = store_oldest_snapshot(w->s);
+    const struct unnamed *u = (const struct unnamed *)(const void *)w->found.p;
+    for (size_t i = 0; i < w->found.n / sizeof(*u); i++) {
+        int rc = 0;
+        if (status != STORE_OK || oldest < u[i].snapshot)
+            buf_add(pending, &u[i], sizeof(u[i]));
+        else
+            rc = segment_file_delete(w->s->dir, u[i].workspace, u[i].number);
+        if (rc != 0)
+            status = store_fail(w->s, rc, "delete a segment file");
+    }
+    return status == STORE_OK && !buf_ok(pending)
+               ? store_fail(w->s, ENOMEM, "list the segment files")
+               : status;
+}
+
+enum store_status sweep_files(struct store *s, struct buf *pending, bool *more)
+{
+    struct sweep w = {.s = s, .before = pending};
+    struct buf left = {0};
+    enum store_status status = take_files(&w);
+    if (status == STORE_OK && w.found.n != 0)
+        status = delete_files(&w, &left);
+    *more = status != STORE_OK || left.n != 0;
+    buf_free(&w.found);
+    buf_free(pending);
+    *pending = left;
+    return status;
+}
+
+/* ---- the other way round ---- */
+
+struct named {
+    uint64_t workspace, number;
+};
+
+static int compare_named(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    if (x->workspace != y->workspace)
+        return x->workspace < y->workspace ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static bool note_file(void *arg, uint64_t workspace, uint64_t number)
+{
+    struct named n = {workspace, number};
+    buf_add(arg, &n, sizeof(n));
+    return buf_ok(arg);
+}
+
+static enum store_status files_there(struct store *s, struct buf *out)
+{
+    int rc = segment_file_each(s->dir, note_file, out);
+    if (rc == 0 && !buf_ok(out))
+        rc = ENOMEM;
+    if (rc != 0)
+        return store_fail(s, rc, "list the segment files");
+    if (out->n != 0)
+        qsort(out->p, out->n / sizeof(struct named), sizeof(struct named), compare_named);
+    return STORE_OK;
+}
+
+/* In one snapshot, so that no file it names is deleted meanwhile. */
+enum store_status missing_files(struct store *s, missing_file_fn *each, void *arg)
+{
+    MDB_txn *txn;
+    struct walk w = {0};
+    struct buf files = {0};
+    enum store_status status = store_snapshot(s, &txn);
+    if (status == STORE_OK)
+        status = files_there(s, &files);
+    if (status == STORE_OK)
+        status = walk_begin(s, txn, &w, SPACE_SEGMENT);
+    for (; status == STORE_OK; status = walk_next(&w)) {
+        struct named n;
+        if (walk_u64(&w, 0, &n.workspace) && walk_u64(&w, 1, &n.number) &&
+            (files.n == 0 ||
+             bsearch(&n, files.p, files.n / sizeof(n), sizeof(n), compare_named) == NULL))
+            each(arg, n.workspace, n.number);
+    }
+    walk_end(&w);
+    store_read_end(s);
+    buf_free(&files);
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}

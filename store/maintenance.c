@@ -1,0 +1,370 @@
+#include "maintenance.h"
+
+#include "index/merge.h"
+#include "index/view.h"
+#include "purge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BATCH 256 /* reports of a change; the loop deletes as many as its time allows */
+#define IDS_MAX ((size_t)1 << 20) /* that are remembered of what is dying */
+
+/* Reports that are to be deleted. */
+struct purge {
+    struct dying dying;
+    struct buf ids; /* of uint64_t */
+    size_t at;      /* before it they are deleted */
+};
+
+struct maintenance {
+    struct store *s;
+    maintenance_carry_fn *carry;
+    store_pause_fn *ends;
+    void *arg;
+    bool started;
+    struct purge purge;
+    uint64_t due;       /* the workspace that was looked at last */
+    bool sweeping;      /* its log is being swept */
+    bool due_failed;    /* some of those that were looked at since the first one */
+    unsigned turn;      /* which kind of work is next */
+    unsigned failed;    /* bits of the kinds of work that failed, and rest */
+    char why[1024];     /* the last failure */
+    bool files_due;     /* there may be files without a name */
+    struct buf pending; /* sweep_files */
+    bool files_later;
+    pthread_mutex_t lock;
+    struct store_upkeep progress; /* under the lock */
+};
+
+/* ---- progress ---- */
+
+static void tell(struct maintenance *m, const char *what, uint64_t left)
+{
+    pthread_mutex_lock(&m->lock);
+    struct store_upkeep *p = &m->progress;
+    if (strcmp(p->what, what) != 0 || left > p->total)
+        *p = (struct store_upkeep){.what = what, .total = left};
+    p->done = p->total - left;
+    pthread_mutex_unlock(&m->lock);
+}
+
+void maintenance_progress(struct maintenance *m, struct store_upkeep *out)
+{
+    pthread_mutex_lock(&m->lock);
+    *out = m->progress;
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* ---- what is dying ---- */
+
+static bool take_id(void *arg, uint64_t id)
+{
+    struct buf *ids = arg;
+    buf_add(ids, &id, sizeof(id));
+    return buf_ok(ids) && ids->n < IDS_MAX * sizeof(id);
+}
+
+/* What a step could not do; STORE_OK, and the step goes on with what is next, where it is mended. */
+static enum store_status mend(struct maintenance *m, uint64_t workspace, enum store_status status)
+{
+    if (status != STORE_DAMAGED)
+        return status == STORE_REBUILDING || status == STORE_STALE ? STORE_OK : status;
+    const struct store_change lost = {
+        .kind = CHANGE_INDEX_LOST, .workspace = workspace, .id = store_lost_segment(m->s)};
+    status = m->carry(m->arg, &lost).status;
+    return status == STORE_STALE ? STORE_OK : status;
+}
+
+static enum store_status find_reports(struct maintenance *m, MDB_txn *txn)
+{
+    struct purge *p = &m->purge;
+    struct view *v;
+    enum store_status status = view_get(m->s, txn, p->dying.workspace, &v);
+    buf_reset(&p->ids);
+    p->at = 0;
+    if (status != STORE_OK)
+        return status;
+    view_each_id(v, p->dying.project, take_id, &p->ids);
+    return buf_ok(&p->ids) ? STORE_OK : store_fail(m->s, ENOMEM, "find reports to delete");
+}
+
+/* Pages that are not in memory are waited for here, and not in the transaction. */
+static void read_records(struct maintenance *m, const uint64_t *ids, size_t count)
+{
+    MDB_txn *txn;
+    struct key k;
+    MDB_val v;
+    if (store_snapshot(m->s, &txn) != STORE_OK)
+        return; /* the transaction says what is wrong */
+    for (size_t i = 0; i < count; i++) {
+        key_id(&k, SPACE_REPORT, ids[i]);
+        if (store_get(m->s, txn, SPACE_REPORT, &k, &v) == STORE_OK && v.mv_size > 0)
+            (void)*(const volatile char *)v.mv_data;
+        (void)result_look(m->s, txn, ids[i]);
+    }
+    store_read_end(m->s);
+}
+
+static enum store_status purge_some(struct maintenance *m)
+{
+    struct purge *p = &m->purge;
+    const uint64_t *ids = (const uint64_t *)(const void *)p->ids.p;
+    size_t left = p->ids.n / sizeof(*ids) - p->at, count = left < BATCH ? left : BATCH;
+    struct store_change change = {
+        .kind = CHANGE_PURGE_DYING, .workspace = p->dying.workspace, .id = p->dying.project};
+    tell(m, "purging", left);
+    if (count != 0) {
+        read_records(m, ids + p->at, count);
+        change.data = (struct str){(const char *)(ids + p->at), count * sizeof(*ids)};
+    }
+    struct store_answer answer = m->carry(m->arg, &change);
+    if (count == 0)
+        m->files_due = true; /* its segments go with a workspace */
+    if (answer.status == STORE_OK && count != 0)
+        p->at += answer.id < count ? (size_t)answer.id : count;
+    return answer.status == STORE_NOT_FOUND ? STORE_OK : answer.status;
+}
+
+/* STORE_NOT_FOUND: nothing is dying. */
+static enum store_status purge_step(struct maintenance *m)
+{
+    struct purge *p = &m->purge;
+    MDB_txn *txn;
+    if (p->at < p->ids.n / sizeof(uint64_t))
+        return purge_some(m);
+    enum store_status status = store_snapshot(m->s, &txn);
+    if (status == STORE_OK && !(store_any_dying(m->s, txn) && dying_first(m->s, txn, &p->dying)))
+        status = STORE_NOT_FOUND;
+    if (status == STORE_OK)
+        status = find_reports(m, txn);
+    store_read_end(m->s);
+    if (status == STORE_REBUILDING)
+        return STORE_NOT_FOUND;
+    if (status != STORE_OK)
+        return status == STORE_NOT_FOUND ? status : mend(m, p->dying.workspace, status);
+    return purge_some(m);
+}
+
+/* ---- indexes that are due ---- */
+
+/* The first workspace above ${after} that is; 0: none. */
+static enum store_status next_due(struct maintenance *m, uint64_t after, uint64_t *out)
+{
+    MDB_txn *txn;
+    struct walk w = {0};
+    struct key from;
+    *out = 0;
+    enum store_status status = store_snapshot(m->s, &txn);
+    key_id(&from, SPACE_INDEX_DUE, after + 1);
+    key_space(&w.prefix, SPACE_INDEX_DUE);
+    if (status == STORE_OK)
+        status = walk_from(m->s, txn, &w, DB_LIST, &from);
+    if (status == STORE_OK && !walk_u64(&w, 0, out))
+        status = store_corrupt(m->s, "the list of indexes that are due");
+    walk_end(&w);
+    store_read_end(m->s);
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
+static enum store_status sweep_log(struct maintenance *m)
+{
+    const struct store_change change = {.kind = CHANGE_INDEX_SWEEP, .workspace = m->due};
+    struct store_answer answer = m->carry(m->arg, &change);
+    m->sweeping = answer.status == STORE_OK && answer.id != 0;
+    return answer.status;
+}
+
+static enum store_status install(void *arg, struct builder *b, struct str install)
+{
+    struct maintenance *m = arg;
+    const struct store_change change = {
+        .kind = CHANGE_INDEX_INSTALL, .workspace = b->workspace, .data = install};
+    struct store_answer answer = m->carry(m->arg, &change);
+    m->files_due = true;
+    if (answer.status == STORE_OK)
+        buf_reset(&b->made);
+    return answer.status == STORE_STALE ? STORE_OK : answer.status;
+}
+
+static bool must_end(void *arg)
+{
+    const struct maintenance *m = arg;
+    return m->ends(m->arg);
+}
+
+static enum store_status rebuild(struct maintenance *m)
+{
+    tell(m, "rebuilding", 0);
+    enum store_status status = rebuild_all(m->s, install, must_end, m);
+    return status == STORE_AGAIN ? STORE_OK : status;
+}
+
+static enum store_status merge(struct maintenance *m)
+{
+    struct builder b;
+    struct buf out = {0};
+    builder_init(&b, m->s, m->due);
+    tell(m, "merging", 0);
+    enum store_status status = merge_make(&b, &out);
+    if (status == STORE_OK)
+        status = install(m, &b, buf_view(&out));
+    builder_undo(&b);
+    builder_free(&b);
+    buf_free(&out);
+    if (status == STORE_REBUILDING)
+        return rebuild(m);
+    return status == STORE_NOT_FOUND ? STORE_OK : mend(m, m->due, status);
+}
+
+static void note_failure(struct maintenance *m)
+{
+    snprintf(m->why, sizeof(m->why), "%s", store_why(m->s));
+}
+
+/* All of them were looked at. */
+static enum store_status end_of_due(struct maintenance *m)
+{
+    uint64_t first;
+    bool failed = m->due_failed;
+    m->due_failed = false;
+    if (failed)
+        return STORE_CORRUPT;
+    enum store_status status = next_due(m, 0, &first);
+    return status == STORE_OK && first == 0 ? STORE_NOT_FOUND : status;
+}
+
+/* STORE_NOT_FOUND: none is due. */
+static enum store_status index_step(struct maintenance *m)
+{
+    if (m->sweeping)
+        return sweep_log(m);
+    enum store_status status = next_due(m, m->due, &m->due);
+    if (status != STORE_OK)
+        return status;
+    if (m->due == 0)
+        return end_of_due(m);
+    status = merge(m);
+    m->sweeping = status == STORE_OK;
+    if (status == STORE_OK || status == STORE_FULL || status == STORE_IO)
+        return status;
+    note_failure(m); /* of this workspace alone */
+    m->due_failed = true;
+    return STORE_OK;
+}
+
+/* ---- files ---- */
+
+static enum store_status files_step(struct maintenance *m)
+{
+    if (!m->files_due)
+        return STORE_NOT_FOUND;
+    m->files_due = false;
+    view_tidy(m->s); /* whose maps would keep the disk space of deleted files */
+    return sweep_files(m->s, &m->pending, &m->files_later);
+}
+
+static void take_missing(void *arg, uint64_t workspace, uint64_t number)
+{
+    struct buf *out = arg;
+    buf_add(out, &workspace, sizeof(workspace));
+    buf_add(out, &number, sizeof(number));
+}
+
+/* Files that a backup left out, or that were lost, are known before a list needs them. */
+static enum store_status start(struct maintenance *m)
+{
+    struct buf missing = {0};
+    enum store_status status = missing_files(m->s, take_missing, &missing);
+    if (status == STORE_OK && !buf_ok(&missing))
+        status = store_fail(m->s, ENOMEM, "look for segment files");
+    const uint64_t *at = (const uint64_t *)(const void *)missing.p;
+    for (size_t i = 0; status == STORE_OK && i < missing.n / sizeof(*at); i += 2) {
+        const struct store_change lost = {
+            .kind = CHANGE_INDEX_LOST, .workspace = at[i], .id = at[i + 1]};
+        status = m->carry(m->arg, &lost).status;
+        if (status == STORE_STALE) /* by another segment of the same workspace */
+            status = STORE_OK;
+    }
+    buf_free(&missing);
+    m->started = status == STORE_OK;
+    m->files_due = true;
+    return status;
+}
+
+/* ---- steps ---- */
+
+/* Each in its turn, so that none waits for the end of another. */
+static enum store_status (*const kinds[])(struct maintenance *m) = {purge_step, index_step,
+                                                                    files_step};
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
+
+/* True: it did something. */
+static bool work(struct maintenance *m)
+{
+    m->turn = (m->turn + 1) % KINDS;
+    if ((m->failed & 1U << m->turn) != 0)
+        return false;
+    bool noted = m->due_failed;
+    enum store_status status = kinds[m->turn](m);
+    if (status == STORE_OK || status == STORE_NOT_FOUND)
+        return status == STORE_OK;
+    if (!noted)
+        note_failure(m);
+    m->failed |= 1U << m->turn;
+    return false;
+}
+
+enum maintenance_result maintenance_step(struct maintenance *m, bool again)
+{
+    if (again)
+        m->failed = 0;
+    if (!m->started && start(m) == STORE_OK)
+        return MAINTENANCE_MORE;
+    if (!m->started) {
+        note_failure(m);
+        return MAINTENANCE_FAILED;
+    }
+    for (unsigned i = 0; i < KINDS && !m->ends(m->arg); i++)
+        if (work(m))
+            return MAINTENANCE_MORE;
+    tell(m, "", 0);
+    m->files_due = m->files_later;
+    return m->failed != 0   ? MAINTENANCE_FAILED
+           : m->files_later ? MAINTENANCE_LATER
+                            : MAINTENANCE_IDLE;
+}
+
+const char *maintenance_why(const struct maintenance *m)
+{
+    return m->why;
+}
+
+/* ---- life ---- */
+
+struct maintenance *maintenance_new(struct store *s, maintenance_carry_fn *carry,
+                                    store_pause_fn *ends, void *arg)
+{
+    struct maintenance *m = calloc(1, sizeof(*m));
+    if (m == NULL)
+        return NULL;
+    *m = (struct maintenance){.s = s,
+                              .carry = carry,
+                              .ends = ends,
+                              .arg = arg,
+                              .turn = KINDS - 1,
+                              .progress = {.what = ""}};
+    pthread_mutex_init(&m->lock, NULL);
+    return m;
+}
+
+void maintenance_free(struct maintenance *m)
+{
+    if (m == NULL)
+        return;
+    buf_free(&m->purge.ids);
+    buf_free(&m->pending);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}

@@ -1,0 +1,135 @@
+#include "derived.h"
+#include "index/merge.h"
+#include "maintenance.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* What the server's maintenance thread does otherwise, while no server runs. */
+
+struct offline {
+    struct store *s, *reader;
+};
+
+static struct store_answer carry_out(void *arg, const struct store_change *c)
+{
+    struct offline *r = arg;
+    struct store_txn *t;
+    struct store_answer answer = {0};
+    answer.status = store_begin(r->s, &t);
+    if (answer.status != STORE_OK)
+        return answer;
+    store_apply(t, c, 0, &answer);
+    enum store_status status = store_commit(t);
+    if (status != STORE_OK)
+        answer.status = status;
+    return answer;
+}
+
+static enum store_status apply(struct offline *r, const struct store_change *c)
+{
+    return (enum store_status)carry_out(r, c).status;
+}
+
+/* The workspace of the first key of a space that is above ${after}; 0: there is none. */
+static enum store_status next_workspace(struct offline *r, enum space space, uint64_t after,
+                                        uint64_t *out)
+{
+    MDB_txn *txn;
+    struct walk w = {0};
+    struct key from;
+    *out = 0;
+    enum store_status status = store_snapshot(r->reader, &txn);
+    key_id(&from, space, after + 1);
+    key_space(&w.prefix, space);
+    if (status == STORE_OK)
+        status = walk_from(r->reader, txn, &w, (enum db)schema_space_db[space], &from);
+    if (status == STORE_OK && !walk_u64(&w, 0, out))
+        status = store_corrupt(r->reader, "a list of workspaces");
+    walk_end(&w);
+    store_read_end(r->reader);
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
+static enum store_status mark(struct offline *r, enum space space)
+{
+    enum store_status status = STORE_OK;
+    for (uint64_t workspace = 0; status == STORE_OK;) {
+        status = next_workspace(r, space, workspace, &workspace);
+        if (status != STORE_OK || workspace == 0)
+            break;
+        status =
+            apply(r, &(struct store_change){.kind = CHANGE_INDEX_LOST, .workspace = workspace});
+    }
+    return status;
+}
+
+static enum store_status install(void *arg, struct builder *b, struct str data)
+{
+    struct offline *r = arg;
+    const struct store_change c = {
+        .kind = CHANGE_INDEX_INSTALL, .workspace = b->workspace, .data = data};
+    enum store_status status = apply(r, &c);
+    if (status == STORE_OK)
+        buf_reset(&b->made);
+    return status;
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* Of both, who could not go on says why. */
+static enum store_status end(struct offline *r, enum store_status status)
+{
+    if (status != STORE_OK && store_why(r->reader)[0] != '\0')
+        memcpy(r->s->why, r->reader->why, sizeof(r->s->why));
+    store_close(r->reader);
+    return status;
+}
+
+enum store_status store_rebuild(struct store *s, bool all)
+{
+    struct offline r = {.s = s};
+    enum store_status status = store_share(s, &r.reader, s->why, sizeof(s->why));
+    if (status != STORE_OK)
+        return status;
+    if (all) {
+        store_begins(s, "what follows from records");
+        status = derived_rebuild(s, r.reader);
+    }
+    store_begins(s, "the indexes of reports");
+    if (status == STORE_OK)
+        status = mark(&r, all ? SPACE_WORKSPACE : SPACE_SEGMENT);
+    if (status == STORE_OK)
+        status = rebuild_all(r.reader, install, never, &r);
+    return end(&r, status);
+}
+
+static enum store_status maintain(struct offline *r, store_progress_fn *progress, void *arg)
+{
+    struct store_upkeep now;
+    struct maintenance *m = maintenance_new(r->reader, carry_out, never, r);
+    if (m == NULL)
+        return store_fail(r->reader, ENOMEM, "maintain the store");
+    enum maintenance_result result = MAINTENANCE_MORE;
+    while (result == MAINTENANCE_MORE) {
+        result = maintenance_step(m, false);
+        maintenance_progress(m, &now);
+        if (!progress(arg, now.done, now.total))
+            break;
+    }
+    if (result == MAINTENANCE_FAILED)
+        snprintf(r->reader->why, sizeof(r->reader->why), "%s", maintenance_why(m));
+    maintenance_free(m);
+    return result == MAINTENANCE_FAILED ? STORE_IO : STORE_OK;
+}
+
+enum store_status store_maintain(struct store *s, store_progress_fn *progress, void *arg)
+{
+    struct offline r = {.s = s};
+    enum store_status status = store_share(s, &r.reader, s->why, sizeof(s->why));
+    return status == STORE_OK ? end(&r, maintain(&r, progress, arg)) : status;
+}

@@ -1,0 +1,35 @@
+/* How many callers the writer waits for. */
+#include "core/callers.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+/* a lone caller would wait for them at every change */
+START_TEST(callers_who_left_are_forgotten_to_the_last)
+{
+    size_t callers = callers_next(0, 1000);
+    ck_assert_uint_eq(callers, 1000);
+    for (int turn = 0; turn < 100; turn++) {
+        size_t next = callers_next(callers, 1);
+        ck_assert(next < callers || callers == 1);
+        ck_assert_uint_ge(next, callers - callers / 16 - 1);
+        callers = next;
+    }
+    ck_assert_uint_eq(callers, 1);
+    ck_assert_uint_eq(callers_next(callers, 0), 0);
+    ck_assert_uint_eq(callers_next(0, 0), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("callers");
+    TCase *tc = tcase_create("callers");
+    tcase_add_test(tc, callers_who_left_are_forgotten_to_the_last);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
