@@ -106,7 +106,7 @@ static int write_configuration(const struct conf *conf, const char *dir)
 static int make_backup(struct cmd *cmd)
 {
     const char *dir = cmd->words[0];
-    struct client *client = cmd_store_open(cmd);
+    struct client *client = cmd_store_there(cmd) ? cmd_store_open(cmd) : NULL;
     if (client == NULL)
         return CMD_REFUSED;
     /* Reaching the store made root its owner, who need not be able to write where root wants the backup. */
@@ -207,17 +207,16 @@ static void say_restored(const char *from, const char *to)
 /* Those of the backup take the place of those that are there, which are kept. */
 static int put_secrets_back(const struct conf *conf, const char *from)
 {
-    char backup[PATH_MAX], there[SECRETS_PATH], before[SECRETS_PATH + 32];
+    char backup[PATH_MAX], there[SECRETS_PATH];
     snprintf(backup, sizeof(backup), "%.4000s/secrets", from);
-    if (access(backup, F_OK) != 0 && errno == ENOENT)
-        return CMD_DONE;
     secrets_path(conf, there);
-    snprintf(before, sizeof(before), "%s.before-restore", there);
-    unlink(before);
-    if ((link(there, before) == 0 || errno == ENOENT) && cmd_copy_file(backup, there))
+    if ((access(backup, F_OK) != 0 && errno == ENOENT) || cmd_same_file(backup, there))
         return CMD_DONE;
-    return cmd_refuse("the store is restored, but its signing secrets are not: %s: %s", there,
-                      strerror(errno));
+    int rc = store_keep_before(there);
+    if (rc == 0 && cmd_copy_file(backup, there))
+        return CMD_DONE;
+    return cmd_refuse("the store is restored, but its signing secrets are not: %s: %s; copy %s there",
+                      there, strerror(rc == 0 ? errno : rc), backup);
 }
 
 static int put_back(struct cmd *cmd)
@@ -245,9 +244,9 @@ static int put_back(struct cmd *cmd)
     else if (stored != STORE_OK)
         status = cmd_refuse("%s was not restored: %s", to, why[0] == '\0' ? store_status_text(stored) : why);
     if (status == CMD_DONE)
-        status = put_secrets_back(cmd->conf, from);
-    if (status == CMD_DONE)
         status = give_to_owner(to);
+    if (status == CMD_DONE)
+        status = put_secrets_back(cmd->conf, from);
     if (status == CMD_DONE)
         say_restored(from, to);
     close(lock);
@@ -295,18 +294,28 @@ static bool show_check(void *arg, uint64_t done, uint64_t total)
     return interrupted == 0;
 }
 
+static bool show_repair(void *arg, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    cmd_progress("Rebuilding, step", done, total);
+    return interrupted == 0;
+}
+
 /* What is derived from records is built anew from them. */
 static int repair(struct client *client)
 {
     if (client_is_live(client))
         return cmd_refuse("assay check --repair works on a store that no server uses: stop the server first");
-    enum store_status stored = store_rebuild(client_store(client), true);
+    enum store_status stored = store_rebuild(client_store(client), true, show_repair, NULL);
+    cmd_progress_end();
+    if (interrupted != 0)
+        return cmd_refuse("stopped: the server rebuilds the rest of the indexes when it starts");
     return stored == STORE_OK ? CMD_DONE : cmd_store_refuse(client, stored);
 }
 
 static int check(struct cmd *cmd)
 {
-    struct client *client = cmd_store_open(cmd);
+    struct client *client = cmd_store_there(cmd) ? cmd_store_open(cmd) : NULL;
     if (client == NULL)
         return CMD_REFUSED;
     struct checking checking = {.json = cmd->json};
@@ -323,7 +332,7 @@ static int check(struct cmd *cmd)
     if (interrupted != 0)
         status = cmd_refuse("stopped after %" PRIu64 " records", records);
     else if (checking.problems > 0)
-        status = cmd_refuse("%" PRIu64 " records checked, %" PRIu64 " contradictions; stop the server and run assay check --repair, or restore a backup", records,
+        status = cmd_refuse("%" PRIu64 " records checked, %" PRIu64 " contradictions; stop the server and run assay check --repair; if some remain, restore a backup", records,
                             checking.problems);
     else if (stored != STORE_OK)
         status = cmd_store_refuse(client, stored);

@@ -6,8 +6,11 @@
 
 /*
  * cmd_copy_file(from, to): a copy with mode 0600, on the disk under its name when this returns;
- * what was at ${to} is replaced as a whole. False: errno says why, and ${to} is as it was.
+ * what was at ${to} is replaced as a whole. Root's copy belongs to the owner of its directory. False: errno says why, and ${to} is as it was.
  */
 bool cmd_copy_file(const char *from, const char *to);
+
+/* cmd_same_file(a, b): are both there, with the same bytes? */
+bool cmd_same_file(const char *a, const char *b);
 
 #endif

@@ -2,7 +2,22 @@
 
 #include "conf_value.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 #define PURGE_SLICE 1000
+
+/* Opening a store makes it where there is none, and nobody backs up or checks an empty one. */
+bool cmd_store_there(struct cmd *cmd)
+{
+    char path[4096 + 16];
+    snprintf(path, sizeof(path), "%.4096s/data.mdb", cmd->conf->data_dir);
+    if (access(path, F_OK) == 0 || errno != ENOENT)
+        return true;
+    cmd_refuse("there is no store in %s: name the server's configuration with -c FILE",
+               cmd->conf->data_dir);
+    return false;
+}
 
 struct client *cmd_store_open(struct cmd *cmd)
 {

@@ -5,6 +5,9 @@
 #include "client.h"
 #include "cmd.h"
 
+/* cmd_store_there(cmd): is there a store in data_dir? False: told. */
+bool cmd_store_there(struct cmd *cmd);
+
 /* cmd_store_open(cmd): the store of the configuration; NULL when it has been told why not. To be closed with client_close. */
 struct client *cmd_store_open(struct cmd *cmd);
 

@@ -150,8 +150,8 @@ const struct conf_option conf_options[] = {
      .max = MIB(64) << 20,
      .initial = "16GiB",
      .reload = RESTART,
-     .help = "Segment files of lists that a process maps at most, in bytes. When reached, the "
-             "workspace whose lists were asked for longest ago is unmapped."},
+     .help = "Bytes of segment files that a process keeps mapped. Past it, a thread unmaps what it "
+             "used longest ago, but not the index that it reads."},
     {.key = "store.sync",
      .type = &conf_type_choice,
      .offset = MEMBER(store_sync),

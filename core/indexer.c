@@ -67,7 +67,7 @@ static void wait_after(struct indexer *i, enum follower_result last)
         verify(i);
 }
 
-static void *work(void *arg)
+static void work(void *arg)
 {
     struct indexer *i = arg;
     writer_thread_name("indexer", NICE);
@@ -76,7 +76,6 @@ static void *work(void *arg)
         log_if_failed(i, last);
         wait_after(i, last);
     }
-    return NULL;
 }
 
 struct writer_thread *indexer_thread(struct indexer *i)
@@ -100,11 +99,15 @@ struct indexer *indexer_new(struct store *store)
     return NULL;
 }
 
+bool indexer_end(struct indexer *i)
+{
+    return writer_thread_end(&i->thread);
+}
+
 void indexer_free(struct indexer *i)
 {
     if (i == NULL)
         return;
-    writer_thread_end(&i->thread);
     follower_free(i->follower);
     writer_thread_free(&i->thread);
     free(i);

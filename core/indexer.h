@@ -13,7 +13,8 @@ struct indexer;
 
 /* indexer_new(store): NULL: the thread cannot start, and the log says why. */
 struct indexer *indexer_new(struct store *store);
-/* indexer_free(i): the thread ends after its step; the next indexer goes on from there. */
+/* indexer_end(i): as writer_thread_end; the next indexer goes on. indexer_free(i): after the end. */
+bool indexer_end(struct indexer *i);
 void indexer_free(struct indexer *i);
 struct writer_thread *indexer_thread(struct indexer *i);
 

@@ -9,8 +9,9 @@
 #include <string.h>
 
 #define NICE 19
-#define LATER_MS 1000  /* until readers may be gone that need a file */
-#define RETRY_MS 60000 /* until what failed is tried again */
+#define LATER_MS 1000   /* until readers may be gone that need a file */
+#define RETRY_MS 10000  /* until what failed is tried again */
+#define LOGGED_MS 60000 /* between two lines of the log about failures */
 
 struct maintainer {
     struct writer_thread thread;
@@ -21,11 +22,19 @@ struct maintainer {
 static struct store_answer carry_out(void *arg, const struct store_change *change)
 {
     struct maintainer *m = arg;
-    if (change->kind == CHANGE_INDEX_LOST)
-        log_warn("rebuilding the index of reports of workspace %llu: a segment is missing or "
-                 "damaged",
-                 (unsigned long long)change->workspace);
-    return writer_thread_carry(&m->thread, change);
+    const unsigned long long workspace = change->workspace;
+    if (change->kind == CHANGE_INDEX_LOST && change->id != 0)
+        log_warn("index/%016llx-%016llx.seg is missing or damaged: rebuilding the index of reports "
+                 "of workspace %llu",
+                 workspace, (unsigned long long)change->id, workspace);
+    else if (change->kind == CHANGE_INDEX_LOST)
+        log_warn("the index of reports of workspace %llu contradicts its reports: rebuilding it",
+                 workspace);
+    struct store_answer answer = writer_thread_carry(&m->thread, change);
+    if (change->kind == CHANGE_INDEX_INSTALL && answer.status == STORE_OK && answer.id != 0)
+        log_info("rebuilt the index of reports of workspace %llu: %llu reports", workspace,
+                 (unsigned long long)answer.id);
+    return answer;
 }
 
 static bool ends(void *arg)
@@ -44,17 +53,23 @@ static bool is_retry_due(struct maintainer *m)
     return true;
 }
 
+static uint64_t until_retry_ms(const struct maintainer *m)
+{
+    uint64_t now = clock_mono_ms();
+    return now < m->retry_at_ms ? m->retry_at_ms - now : 0;
+}
+
 static void log_failure(struct maintainer *m)
 {
     uint64_t now = clock_mono_ms();
-    if (ends(m) || (m->logged_ms != 0 && now - m->logged_ms < RETRY_MS))
+    if (ends(m) || (m->logged_ms != 0 && now - m->logged_ms < LOGGED_MS))
         return;
     m->logged_ms = now;
-    log_error("maintenance of the store failed, it is tried again every minute: %s",
+    log_error("maintenance of the store failed, it is tried again every 10 s: %s",
               maintenance_why(m->maintenance));
 }
 
-static void *work(void *arg)
+static void work(void *arg)
 {
     struct maintainer *m = arg;
     writer_thread_name("maintainer", NICE);
@@ -70,11 +85,10 @@ static void *work(void *arg)
             break;
         case MAINTENANCE_FAILED:
             log_failure(m);
-            writer_thread_wait(&m->thread, RETRY_MS);
+            writer_thread_wait(&m->thread, until_retry_ms(m));
             break;
         }
     }
-    return NULL;
 }
 
 struct writer_thread *maintainer_thread(struct maintainer *m)
@@ -103,11 +117,15 @@ struct maintainer *maintainer_new(struct store *store)
     return NULL;
 }
 
+bool maintainer_end(struct maintainer *m)
+{
+    return writer_thread_end(&m->thread);
+}
+
 void maintainer_free(struct maintainer *m)
 {
     if (m == NULL)
         return;
-    writer_thread_end(&m->thread);
     maintenance_free(m->maintenance);
     writer_thread_free(&m->thread);
     free(m);

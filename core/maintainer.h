@@ -14,7 +14,11 @@ struct maintainer;
 
 /* maintainer_new(store): NULL: the thread cannot start, and the log says why. */
 struct maintainer *maintainer_new(struct store *store);
-/* maintainer_free(m): the thread ends after its step; the next maintainer begins it anew. */
+/*
+ * maintainer_end(m): as writer_thread_end. The files of a step that is left have no name, so the
+ * next maintainer deletes them. maintainer_free(m): after the end.
+ */
+bool maintainer_end(struct maintainer *m);
 void maintainer_free(struct maintainer *m);
 struct writer_thread *maintainer_thread(struct maintainer *m);
 

@@ -266,8 +266,13 @@ static void stop_unwanted(struct query *q)
 void queries_tick(struct queries *all)
 {
     const uint64_t now = all->worker->now_ms;
-    if (all->count == 0 || now < all->tick_at_ms)
+    if (now < all->tick_at_ms)
         return;
+    if (all->count == 0) {
+        all->tick_at_ms = now + TIDY_MS;
+        store_tidy(all->worker->store);
+        return;
+    }
     all->tick_at_ms = now + TICK_MS;
     all->stuck = false;
     pthread_mutex_lock(&all->lock);

@@ -178,7 +178,10 @@ static void tell(struct writer *w)
         log_info("%s reports: done", w->upkeep);
     if (now.what[0] != '\0' && (other || at >= w->upkeep_said_ms + UPKEEP_SAID_MS)) {
         w->upkeep_said_ms = at;
-        log_info("%s reports: %llu of %llu", now.what, (unsigned long long)now.done, (unsigned long long)now.total);
+        if (now.total == 0)
+            log_info("%s reports", now.what);
+        else
+            log_info("%s reports: %llu of %llu", now.what, (unsigned long long)now.done, (unsigned long long)now.total);
     }
     w->upkeep = now.what;
 }

@@ -149,6 +149,8 @@ int writer_run(struct process *p)
         peers_flush(&w);
         peers_remove_gone(&w);
     }
+    if (!indexer_end(w.indexer) || !maintainer_end(w.maintainer))
+        _exit(EXIT_STOPPED); /* what they were making has no name yet */
     indexer_free(w.indexer);
     maintainer_free(w.maintainer);
     /* not answered is not lost: senders ask the next writer */

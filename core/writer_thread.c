@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define END_MS 2000 /* for the end of a step */
+
 /* ---- in the thread ---- */
 
 void writer_thread_name(const char *name, int nice)
@@ -116,25 +118,44 @@ bool writer_thread_open(struct writer_thread *t, struct store *store, const char
     return false;
 }
 
-bool writer_thread_start(struct writer_thread *t, const char *what, void *(*work)(void *),
-                         void *arg)
+static void *run(void *arg)
 {
-    int failed = thread_start(&t->id, work, arg);
+    struct writer_thread *t = arg;
+    t->work(t->arg);
+    pthread_mutex_lock(&t->lock);
+    t->ended = true;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
+}
+
+bool writer_thread_start(struct writer_thread *t, const char *what, void (*work)(void *), void *arg)
+{
+    t->work = work;
+    t->arg = arg;
+    int failed = thread_start(&t->id, run, t);
     t->running = failed == 0;
     if (failed != 0)
         log_error("%s cannot start: %s", what, strerror(failed));
     return t->running;
 }
 
-void writer_thread_end(struct writer_thread *t)
+bool writer_thread_end(struct writer_thread *t)
 {
+    uint64_t until_ms = clock_mono_ms() + END_MS;
     if (!t->running)
-        return;
+        return true;
     pthread_mutex_lock(&t->lock);
     t->ending = true;
     pthread_cond_signal(&t->changed);
+    while (!t->ended && thread_wait(&t->changed, &t->lock, until_ms))
+        continue;
+    bool ended = t->ended;
     pthread_mutex_unlock(&t->lock);
-    pthread_join(t->id, NULL);
+    if (ended)
+        pthread_join(t->id, NULL);
+    t->running = !ended;
+    return ended;
 }
 
 void writer_thread_free(struct writer_thread *t)

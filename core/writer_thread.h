@@ -21,10 +21,12 @@ struct writer_thread {
     pthread_t id;
     int event_fd;
     bool running;
+    void (*work)(void *);
+    void *arg;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* under the lock */
-    bool woken, ending;
+    bool woken, ending, ended;
     enum carry_state state;
     struct store_change change; /* what it borrows is the thread's */
     struct store_answer answer;
@@ -33,13 +35,15 @@ struct writer_thread {
 /*
  * writer_thread_open(t, store, what): ${t} is zeroed; t->store is there then.
  * writer_thread_start(t, what, work, arg): after it. False: it cannot start, and the log says why,
- * of ${what}. writer_thread_end(t): the thread ends after its step. writer_thread_free(t): after
- * that; t->store is closed. Also after either failed.
+ * of ${what}. writer_thread_end(t): the thread ends after its step. False: not
+ * within 2 s, and the process is to end without it, with _exit: a thread of low priority may find no
+ * core for long. writer_thread_free(t): after it has
+ * ended; t->store is closed. Also after either failed.
  */
 bool writer_thread_open(struct writer_thread *t, struct store *store, const char *what);
-bool writer_thread_start(struct writer_thread *t, const char *what, void *(*work)(void *),
+bool writer_thread_start(struct writer_thread *t, const char *what, void (*work)(void *),
                          void *arg);
-void writer_thread_end(struct writer_thread *t);
+bool writer_thread_end(struct writer_thread *t);
 void writer_thread_free(struct writer_thread *t);
 
 /*

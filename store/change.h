@@ -78,7 +78,10 @@ enum store_change_kind {
      * belongs to it is to go -> id: how many records. STORE_NOT_FOUND: it is not dying
      */
     CHANGE_PURGE_DYING,
-    /* workspace, data: struct index_install and what follows it -> version; STORE_STALE */
+    /*
+     * workspace, data: struct index_install and what follows it -> version, id: how many reports,
+     * where the index was rebuilt; STORE_STALE
+     */
     CHANGE_INDEX_INSTALL,
     /*
      * workspace, id: a segment that is missing or damaged; 0: the index as a whole. It is rebuilt.

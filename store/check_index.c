@@ -166,7 +166,7 @@ static bool rows_good(const struct segment *g)
     }
     for (uint32_t i = 0; i < g->projects; i++)
         for (uint32_t at = g->project_at[i]; at < g->project_at[i + 1]; at++)
-            if (at >= g->rows || g->row_project[g->project_row[at]] != i ||
+            if (at >= g->rows || g->project_row[at] >= g->rows || g->row_project[g->project_row[at]] != i ||
                 (at != g->project_at[i] && g->project_row[at] <= g->project_row[at - 1]))
                 return false;
     return g->project_at[0] == 0 && g->project_at[g->projects] == g->rows;

@@ -3,10 +3,6 @@
 #include "synced_parts.h"
 #include "widget_parts.h"
 
-#include <stdlib.h>
-
-#define SLICE 4096 /* rows of a transaction */
-
 #define X(id, db, tag, kind, text) kind,
 const uint8_t derived_kinds[SPACE_COUNT] = {SPACES(X)};
 #undef X
@@ -240,92 +236,59 @@ bool derived_rows(enum space space, const struct walk *w, derived_fn *put, void 
 
 /* ---- rebuilding ---- */
 
-struct rebuild {
-    struct store *s, *reader;
-    struct store_txn *t;
-    size_t rows; /* of the transaction */
-};
-
 static void put_in_store(void *arg, enum space space, struct key *key, const void *value, size_t n)
 {
-    struct rebuild *r = arg;
-    txn_put(r->t, space, key, value, n);
-    r->rows++;
+    txn_put(arg, space, key, value, n);
 }
 
-/* A slice of the records of ${space} from ${from} on, which moves. STORE_NOT_FOUND at the end. */
-static enum store_status put_slice(struct rebuild *r, enum space space, struct key *from)
+static enum store_status put_all(struct store_txn *t, struct store *reader, enum space space)
 {
     MDB_txn *txn;
     struct walk w = {0};
-    key_space(&w.prefix, space);
-    enum store_status status = store_snapshot(r->reader, &txn);
+    enum store_status status = store_snapshot(reader, &txn);
     if (status == STORE_OK)
-        status = walk_from(r->reader, txn, &w, (enum db)schema_space_db[space], from);
-    while (status == STORE_OK && r->rows < SLICE) {
-        if (!derived_rows(space, &w, put_in_store, r))
-            status = store_corrupt(r->reader, "a record");
-        else
-            status = walk_next(&w);
-    }
-    if (status == STORE_OK) {
-        from->n = 0;
-        key_bytes(from, w.k.mv_data, w.k.mv_size);
-    }
+        status = walk_begin(reader, txn, &w, space);
+    for (; status == STORE_OK; status = walk_next(&w))
+        if (!derived_rows(space, &w, put_in_store, t)) {
+            status = store_corrupt(reader, "a record from which others are derived");
+            break;
+        }
     walk_end(&w);
-    store_read_end(r->reader);
-    return status;
+    store_read_end(reader);
+    return status == STORE_NOT_FOUND ? store_txn_error(t) : status;
 }
 
-/* Up to ${SLICE} rows of a derived space. STORE_NOT_FOUND: none is left. */
-static enum store_status delete_slice(struct rebuild *r, enum space space, struct key *from)
+static enum store_status delete_all(struct store_txn *t, enum space space)
 {
-    struct walk w = {0};
     enum store_status status = STORE_OK;
-    (void)from;
-    while (status == STORE_OK && r->rows < SLICE) {
+    while (status == STORE_OK && t->error == STORE_OK) {
+        struct walk w = {0};
         struct key k = {.n = 0};
         key_space(&w.prefix, space);
-        status = walk_prefix(r->s, r->t->mdb, &w, (enum db)schema_space_db[space], false);
+        status = walk_prefix(t->s, t->mdb, &w, (enum db)schema_space_db[space], false);
         if (status == STORE_OK)
             key_bytes(&k, w.k.mv_data, w.k.mv_size);
         walk_end(&w);
         if (status == STORE_OK)
-            txn_del(r->t, space, &k);
-        r->rows++;
-    }
-    return status;
-}
-
-typedef enum store_status slice_fn(struct rebuild *r, enum space space, struct key *from);
-
-static enum store_status in_slices(struct rebuild *r, enum space space, slice_fn *slice)
-{
-    struct key from;
-    enum store_status status = STORE_OK;
-    key_space(&from, space);
-    while (status == STORE_OK) {
-        status = store_begin(r->s, &r->t);
-        if (status != STORE_OK)
-            return status;
-        r->rows = 0;
-        status = slice(r, space, &from);
-        enum store_status committed = store_commit(r->t);
-        if (committed != STORE_OK)
-            return committed;
+            txn_del(t, space, &k);
     }
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
 enum store_status derived_rebuild(struct store *s, struct store *reader)
 {
-    struct rebuild r = {.s = s, .reader = reader};
-    enum store_status status = STORE_OK;
+    struct store_txn *t;
+    enum store_status status = store_begin(s, &t);
+    if (status != STORE_OK)
+        return status;
     for (unsigned space = 0; space < SPACE_COUNT && status == STORE_OK; space++)
         if (derived_kinds[space] == SPACE_IS_DERIVED)
-            status = in_slices(&r, (enum space)space, delete_slice);
+            status = delete_all(t, (enum space)space);
     for (unsigned space = 0; space < SPACE_COUNT && status == STORE_OK; space++)
         if (derived_has_rows((enum space)space))
-            status = in_slices(&r, (enum space)space, put_slice);
+            status = put_all(t, reader, (enum space)space);
+    if (status == STORE_OK)
+        return store_commit(t);
+    store_abort(t);
     return status;
 }

@@ -24,8 +24,8 @@ bool derived_rows(enum space space, const struct walk *w, derived_fn *put, void 
 bool derived_has_rows(enum space space);
 
 /*
- * derived_rebuild(s, reader): delete all rows of DERIVED spaces and put them anew, some thousands
- * in each transaction. No server runs. One that was cut off is to be begun anew.
+ * derived_rebuild(s, reader): delete all rows of DERIVED spaces and put them anew, in one
+ * transaction, so that a malformed record, a full store or a kill changes nothing. No server runs.
  */
 enum store_status derived_rebuild(struct store *s, struct store *reader);
 

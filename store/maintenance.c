@@ -14,8 +14,9 @@
 /* Reports that are to be deleted. */
 struct purge {
     struct dying dying;
-    struct buf ids; /* of uint64_t */
-    size_t at;      /* before it they are deleted */
+    struct buf ids;  /* of uint64_t */
+    size_t at;       /* before it they are deleted */
+    uint64_t mended; /* the workspace whose index contradicted the reports */
 };
 
 struct maintenance {
@@ -25,9 +26,12 @@ struct maintenance {
     void *arg;
     bool started;
     struct purge purge;
-    uint64_t due;       /* the workspace that was looked at last */
-    bool sweeping;      /* its log is being swept */
-    bool due_failed;    /* some of those that were looked at since the first one */
+    uint64_t due;            /* the workspace that was looked at last */
+    bool sweeping;           /* its log is being swept */
+    bool due_failed;         /* some of those that were looked at since the first one */
+    bool due_moved;          /* and others were merged */
+    struct rebuild *rebuild; /* that goes on */
+    bool rebuild_due;
     unsigned turn;      /* which kind of work is next */
     unsigned failed;    /* bits of the kinds of work that failed, and rest */
     char why[1024];     /* the last failure */
@@ -74,6 +78,7 @@ static enum store_status mend(struct maintenance *m, uint64_t workspace, enum st
     const struct store_change lost = {
         .kind = CHANGE_INDEX_LOST, .workspace = workspace, .id = store_lost_segment(m->s)};
     status = m->carry(m->arg, &lost).status;
+    m->files_due = true; /* those of its segments */
     return status == STORE_STALE ? STORE_OK : status;
 }
 
@@ -107,6 +112,19 @@ static void read_records(struct maintenance *m, const uint64_t *ids, size_t coun
     store_read_end(m->s);
 }
 
+/* An index that is built anew is of the reports that are there. Once: else it is not the index. */
+static enum store_status contradicted(struct maintenance *m)
+{
+    struct purge *p = &m->purge;
+    const struct store_change lost = {.kind = CHANGE_INDEX_LOST, .workspace = p->dying.workspace};
+    buf_reset(&p->ids);
+    p->at = 0;
+    if (p->mended == p->dying.workspace)
+        return STORE_CORRUPT;
+    p->mended = p->dying.workspace;
+    return m->carry(m->arg, &lost).status;
+}
+
 static enum store_status purge_some(struct maintenance *m)
 {
     struct purge *p = &m->purge;
@@ -122,6 +140,8 @@ static enum store_status purge_some(struct maintenance *m)
     struct store_answer answer = m->carry(m->arg, &change);
     if (count == 0)
         m->files_due = true; /* its segments go with a workspace */
+    if (answer.status == STORE_CORRUPT)
+        return contradicted(m);
     if (answer.status == STORE_OK && count != 0)
         p->at += answer.id < count ? (size_t)answer.id : count;
     return answer.status == STORE_NOT_FOUND ? STORE_OK : answer.status;
@@ -188,19 +208,6 @@ static enum store_status install(void *arg, struct builder *b, struct str instal
     return answer.status == STORE_STALE ? STORE_OK : answer.status;
 }
 
-static bool must_end(void *arg)
-{
-    const struct maintenance *m = arg;
-    return m->ends(m->arg);
-}
-
-static enum store_status rebuild(struct maintenance *m)
-{
-    tell(m, "rebuilding", 0);
-    enum store_status status = rebuild_all(m->s, install, must_end, m);
-    return status == STORE_AGAIN ? STORE_OK : status;
-}
-
 static enum store_status merge(struct maintenance *m)
 {
     struct builder b;
@@ -214,7 +221,9 @@ static enum store_status merge(struct maintenance *m)
     builder_free(&b);
     buf_free(&out);
     if (status == STORE_REBUILDING)
-        return rebuild(m);
+        m->rebuild_due = true;
+    else
+        m->due_moved = true;
     return status == STORE_NOT_FOUND ? STORE_OK : mend(m, m->due, status);
 }
 
@@ -223,16 +232,12 @@ static void note_failure(struct maintenance *m)
     snprintf(m->why, sizeof(m->why), "%s", store_why(m->s));
 }
 
-/* All of them were looked at. */
+/* All of them were looked at. Those that are due again, or still, are looked at once more. */
 static enum store_status end_of_due(struct maintenance *m)
 {
-    uint64_t first;
-    bool failed = m->due_failed;
-    m->due_failed = false;
-    if (failed)
-        return STORE_CORRUPT;
-    enum store_status status = next_due(m, 0, &first);
-    return status == STORE_OK && first == 0 ? STORE_NOT_FOUND : status;
+    bool failed = m->due_failed, moved = m->due_moved;
+    m->due_failed = m->due_moved = false;
+    return failed ? STORE_CORRUPT : moved ? STORE_OK : STORE_NOT_FOUND;
 }
 
 /* STORE_NOT_FOUND: none is due. */
@@ -256,13 +261,17 @@ static enum store_status index_step(struct maintenance *m)
 
 /* ---- files ---- */
 
-static enum store_status files_step(struct maintenance *m)
+static enum store_status sweep(struct maintenance *m)
 {
-    if (!m->files_due)
-        return STORE_NOT_FOUND;
     m->files_due = false;
     view_tidy(m->s); /* whose maps would keep the disk space of deleted files */
     return sweep_files(m->s, &m->pending, &m->files_later);
+}
+
+/* The files of a rebuild have no name before its end. */
+static enum store_status files_step(struct maintenance *m)
+{
+    return !m->files_due || m->rebuild != NULL ? STORE_NOT_FOUND : sweep(m);
 }
 
 static void take_missing(void *arg, uint64_t workspace, uint64_t number)
@@ -293,11 +302,38 @@ static enum store_status start(struct maintenance *m)
     return status;
 }
 
+/* ---- indexes that are rebuilt ---- */
+
+/* The files that it takes the place of may hold the disk space that it needs. */
+static enum store_status rebuild_begin(struct maintenance *m)
+{
+    enum store_status status = sweep(m);
+    m->rebuild_due = false;
+    if (status != STORE_OK)
+        return status;
+    m->rebuild = rebuild_new(m->s);
+    return m->rebuild == NULL ? store_fail(m->s, ENOMEM, "rebuild indexes of reports") : STORE_OK;
+}
+
+static enum store_status rebuild_some(struct maintenance *m)
+{
+    if (m->rebuild == NULL)
+        return m->rebuild_due ? rebuild_begin(m) : STORE_NOT_FOUND;
+    tell(m, "rebuilding", 0);
+    enum store_status status = rebuild_step(m->rebuild, install, m);
+    if (status == STORE_OK)
+        return status;
+    rebuild_free(m->rebuild);
+    m->rebuild = NULL;
+    m->files_due = true;
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
 /* ---- steps ---- */
 
 /* Each in its turn, so that none waits for the end of another. */
 static enum store_status (*const kinds[])(struct maintenance *m) = {purge_step, index_step,
-                                                                    files_step};
+                                                                    rebuild_some, files_step};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
 /* True: it did something. */
@@ -363,6 +399,7 @@ void maintenance_free(struct maintenance *m)
 {
     if (m == NULL)
         return;
+    rebuild_free(m->rebuild);
     buf_free(&m->purge.ids);
     buf_free(&m->pending);
     pthread_mutex_destroy(&m->lock);

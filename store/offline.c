@@ -7,28 +7,44 @@
 
 /* What the server's maintenance thread does otherwise, while no server runs. */
 
+#define BATCH 256 /* changes of a transaction */
+
 struct offline {
     struct store *s, *reader;
+    struct store_txn *t; /* NULL: none is begun */
+    unsigned count;      /* of its changes */
+    store_progress_fn *progress;
+    void *arg;
 };
+
+static enum store_status commit(struct offline *r)
+{
+    enum store_status status = r->t == NULL ? STORE_OK : store_commit(r->t);
+    r->t = NULL;
+    r->count = 0;
+    return status;
+}
+
+static enum store_status apply(struct offline *r, const struct store_change *c,
+                               struct store_answer *answer)
+{
+    enum store_status status = r->t == NULL ? store_begin(r->s, &r->t) : STORE_OK;
+    if (status != STORE_OK)
+        return status;
+    store_apply(r->t, c, 0, answer);
+    status = (enum store_status)answer->status;
+    if (status != STORE_OK || ++r->count < BATCH)
+        return status;
+    return commit(r);
+}
 
 static struct store_answer carry_out(void *arg, const struct store_change *c)
 {
-    struct offline *r = arg;
-    struct store_txn *t;
     struct store_answer answer = {0};
-    answer.status = store_begin(r->s, &t);
-    if (answer.status != STORE_OK)
-        return answer;
-    store_apply(t, c, 0, &answer);
-    enum store_status status = store_commit(t);
-    if (status != STORE_OK)
-        answer.status = status;
+    enum store_status status = apply(arg, c, &answer);
+    enum store_status committed = commit(arg);
+    answer.status = status != STORE_OK ? status : committed;
     return answer;
-}
-
-static enum store_status apply(struct offline *r, const struct store_change *c)
-{
-    return (enum store_status)carry_out(r, c).status;
 }
 
 /* The workspace of the first key of a space that is above ${after}; 0: there is none. */
@@ -53,25 +69,50 @@ static enum store_status next_workspace(struct offline *r, enum space space, uin
 
 static enum store_status mark(struct offline *r, enum space space)
 {
+    struct store_answer answer;
     enum store_status status = STORE_OK;
     for (uint64_t workspace = 0; status == STORE_OK;) {
         status = next_workspace(r, space, workspace, &workspace);
         if (status != STORE_OK || workspace == 0)
             break;
-        status =
-            apply(r, &(struct store_change){.kind = CHANGE_INDEX_LOST, .workspace = workspace});
+        const struct store_change lost = {.kind = CHANGE_INDEX_LOST, .workspace = workspace};
+        status = apply(r, &lost, &answer);
     }
+    return status == STORE_OK ? commit(r) : status;
+}
+
+/* A file whose installing is not committed has no name, and the server deletes it. */
+static enum store_status install(void *arg, struct builder *b, struct str data)
+{
+    struct store_answer answer;
+    const struct store_change c = {
+        .kind = CHANGE_INDEX_INSTALL, .workspace = b->workspace, .data = data};
+    enum store_status status = apply(arg, &c, &answer);
+    if (status == STORE_OK)
+        buf_reset(&b->made);
     return status;
 }
 
-static enum store_status install(void *arg, struct builder *b, struct str data)
+static enum store_status rebuild_indexes(struct offline *r)
 {
-    struct offline *r = arg;
-    const struct store_change c = {
-        .kind = CHANGE_INDEX_INSTALL, .workspace = b->workspace, .data = data};
-    enum store_status status = apply(r, &c);
-    if (status == STORE_OK)
-        buf_reset(&b->made);
+    struct rebuild *build = rebuild_new(r->reader);
+    enum store_status status =
+        build == NULL ? store_fail(r->reader, ENOMEM, "rebuild indexes of reports") : STORE_OK;
+    for (uint64_t steps = 0; status == STORE_OK; steps++)
+        status = r->progress == NULL || r->progress(r->arg, steps, 0)
+                     ? rebuild_step(build, install, r)
+                     : STORE_AGAIN;
+    rebuild_free(build);
+    return status == STORE_NOT_FOUND ? commit(r) : status;
+}
+
+/* Files of segments that were lost. */
+static enum store_status sweep(struct offline *r)
+{
+    struct buf pending = {0};
+    bool more;
+    enum store_status status = sweep_files(r->reader, &pending, &more);
+    buf_free(&pending);
     return status;
 }
 
@@ -84,15 +125,17 @@ static bool never(void *arg)
 /* Of both, who could not go on says why. */
 static enum store_status end(struct offline *r, enum store_status status)
 {
+    if (r->t != NULL)
+        store_abort(r->t);
     if (status != STORE_OK && store_why(r->reader)[0] != '\0')
         memcpy(r->s->why, r->reader->why, sizeof(r->s->why));
     store_close(r->reader);
     return status;
 }
 
-enum store_status store_rebuild(struct store *s, bool all)
+enum store_status store_rebuild(struct store *s, bool all, store_progress_fn *progress, void *arg)
 {
-    struct offline r = {.s = s};
+    struct offline r = {.s = s, .progress = progress, .arg = arg};
     enum store_status status = store_share(s, &r.reader, s->why, sizeof(s->why));
     if (status != STORE_OK)
         return status;
@@ -104,11 +147,13 @@ enum store_status store_rebuild(struct store *s, bool all)
     if (status == STORE_OK)
         status = mark(&r, all ? SPACE_WORKSPACE : SPACE_SEGMENT);
     if (status == STORE_OK)
-        status = rebuild_all(r.reader, install, never, &r);
+        status = rebuild_indexes(&r);
+    if (status == STORE_OK)
+        status = sweep(&r);
     return end(&r, status);
 }
 
-static enum store_status maintain(struct offline *r, store_progress_fn *progress, void *arg)
+static enum store_status maintain(struct offline *r)
 {
     struct store_upkeep now;
     struct maintenance *m = maintenance_new(r->reader, carry_out, never, r);
@@ -118,7 +163,7 @@ static enum store_status maintain(struct offline *r, store_progress_fn *progress
     while (result == MAINTENANCE_MORE) {
         result = maintenance_step(m, false);
         maintenance_progress(m, &now);
-        if (!progress(arg, now.done, now.total))
+        if (!r->progress(r->arg, now.done, now.total))
             break;
     }
     if (result == MAINTENANCE_FAILED)
@@ -129,7 +174,7 @@ static enum store_status maintain(struct offline *r, store_progress_fn *progress
 
 enum store_status store_maintain(struct store *s, store_progress_fn *progress, void *arg)
 {
-    struct offline r = {.s = s};
+    struct offline r = {.s = s, .progress = progress, .arg = arg};
     enum store_status status = store_share(s, &r.reader, s->why, sizeof(s->why));
-    return status == STORE_OK ? end(&r, maintain(&r, progress, arg)) : status;
+    return status == STORE_OK ? end(&r, maintain(&r)) : status;
 }

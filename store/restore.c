@@ -121,7 +121,7 @@ static enum store_status build_indexes(struct restore *r)
     enum store_status status = store_open(&options, &s, r->why, r->why_size);
     if (status != STORE_OK)
         return status;
-    status = store_rebuild(s, false);
+    status = store_rebuild(s, false, pass_progress, r);
     if (status != STORE_OK)
         snprintf(r->why, r->why_size, "%s", store_why(s));
     store_close(s);
@@ -167,14 +167,26 @@ static enum store_status renew_id(struct restore *r)
     return rc == 0 ? STORE_OK : refuse(r, STORE_IO, mdb_strerror(rc), r->tmp);
 }
 
-/* ${name} of the directory that is restored to gets a second name, if it is there. */
-static enum store_status keep_before(struct restore *r, const char *name)
+/* A name that is taken, by what an earlier restore replaced, is that of another file from now on. */
+static int free_name(const char *name)
 {
-    char there[PATH_BYTES], before[PATH_BYTES];
-    snprintf(there, sizeof(there), "%s/%s", r->to, name);
-    snprintf(before, sizeof(before), "%s/%s.before-restore", r->to, name);
-    unlink(before);
-    return link(there, before) == 0 || errno == ENOENT ? STORE_OK : refuse(r, STORE_IO, strerror(errno), before);
+    char older[PATH_BYTES + 32];
+    int rc = EEXIST;
+    for (unsigned n = 1; rc == EEXIST; n++) {
+        snprintf(older, sizeof(older), "%s-%u", name, n);
+        rc = link(name, older) == 0 ? 0 : errno;
+    }
+    return rc == 0 && unlink(name) != 0 ? errno : rc;
+}
+
+int store_keep_before(const char *path)
+{
+    char before[PATH_BYTES + 16];
+    snprintf(before, sizeof(before), "%s.before-restore", path);
+    int rc = link(path, before) == 0 ? 0 : errno;
+    if (rc == EEXIST && (rc = free_name(before)) == 0)
+        rc = link(path, before) == 0 ? 0 : errno;
+    return rc == ENOENT ? 0 : rc;
 }
 
 /* What was there gets a second name first, so at every moment data.mdb is one of the two. */
@@ -185,10 +197,11 @@ static enum store_status put_in_place(struct restore *r)
     snprintf(there, sizeof(there), "%s/data.mdb", r->to);
     snprintf(lock, sizeof(lock), "%s/lock.mdb", r->to);
     enum store_status status = move_segments(r);
-    if (status == STORE_OK)
-        status = keep_before(r, "data.mdb");
     if (status != STORE_OK)
         return status;
+    int rc = store_keep_before(there);
+    if (rc != 0)
+        return refuse(r, STORE_IO, strerror(rc), there);
     if (rename(made, there) != 0 || store_sync_dir(r->to) != 0)
         return refuse(r, STORE_IO, strerror(errno), there);
     unlink(lock);

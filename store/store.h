@@ -402,9 +402,10 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
 /*
  * store_rebuild(s, all): build the indexes of reports that have segment files anew from the
  * reports; with ${all} everything that follows from records. ${s} is open with STORE_WRITE, and no
- * server runs.
+ * server runs. ${progress}, where not NULL, is asked between two steps, of unknown number; STORE_AGAIN: it said false.
+ * What is left then, or after a kill, the server rebuilds.
  */
-enum store_status store_rebuild(struct store *s, bool all);
+enum store_status store_rebuild(struct store *s, bool all, store_progress_fn *progress, void *arg);
 
 /*
  * store_maintain(s, progress, arg): all that maintenance (maintenance.h) has to do. Likewise, while
@@ -414,10 +415,15 @@ enum store_status store_maintain(struct store *s, store_progress_fn *progress, v
 
 /*
  * store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: its records are checked and its indexes of
- * reports are built first, then one rename; what was in ${to} is kept as data.mdb.before-restore.
+ * reports are built first, then one rename; what was in ${to} is kept, see store_keep_before.
  * No server may run, nor another restore; both hold the lock of ${to} (core/client.h). It works in restore.part below ${to}; what one that was
  * killed left there goes.
  */
+/*
+ * store_keep_before(path): the file gets a second name, PATH.before-restore; the file that had the
+ * name is PATH.before-restore-1, or the next number that is free. 0, also when there is none, or errno.
+ */
+int store_keep_before(const char *path);
 void store_restore_clear(const char *to); /* restore.part of one that was killed */
 enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress, void *arg, char *why, size_t why_size);
 

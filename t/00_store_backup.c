@@ -268,7 +268,7 @@ START_TEST(a_backup_beside_a_writer_that_merges_is_one_moments_store)
         ck_status(store_backup(k.s, copy, NULL, NULL), STORE_OK);
         store_close(k.s);
         struct store *s = kit_store(copy, STORE_WRITE, MAP_BYTES);
-        ck_status(store_rebuild(s, false), STORE_OK);
+        ck_status(store_rebuild(s, false, NULL, NULL), STORE_OK);
         l = kit_reports(s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = REPORTS});
         ck_assert_uint_eq(l.count, REPORTS);
         last = (int)l.reports[0].attempt;
@@ -376,9 +376,10 @@ START_TEST(a_second_restore_keeps_what_the_first_one_put_in_place)
     open_and_go_on(1);
     restore();
     open_and_go_on(1);
+    ck_assert(there(k.dir, "data.mdb.before-restore-1") && there(k.dir, "data.mdb.before-restore-2"));
     move(k.dir, "data.mdb.before-restore", k.dir, "data.mdb");
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
-    ck_status(store_rebuild(k.s, false), STORE_OK);
+    ck_status(store_rebuild(k.s, false, NULL, NULL), STORE_OK);
     store_close(k.s);
     open_and_go_on(2);
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);

@@ -69,7 +69,7 @@ static void expect_rebuilt(void)
     struct buf derived = take_kind(SPACE_IS_DERIVED), records = take_kind(SPACE_IS_RECORD);
     struct buf lists = take_lists();
     kit_check_clean(kit.s);
-    ck_status(store_rebuild(kit.s, true), STORE_OK);
+    ck_status(store_rebuild(kit.s, true, NULL, NULL), STORE_OK);
     kit_check_clean(kit.s);
     ck_assert(is_as_before(&derived, SPACE_IS_DERIVED));
     struct buf now = take_lists();
@@ -323,9 +323,80 @@ START_TEST(rows_that_were_lost_or_are_wrong_are_mended)
     }
     ck_status(store_commit(t), STORE_OK);
     ck_assert_uint_gt(kit_problems(kit.s), 5);
-    ck_status(store_rebuild(kit.s, true), STORE_OK);
+    ck_status(store_rebuild(kit.s, true, NULL, NULL), STORE_OK);
     kit_check_clean(kit.s);
     ck_assert(is_as_before(&derived, SPACE_IS_DERIVED));
+    buf_free(&derived);
+}
+END_TEST
+
+/* The last row of a space. */
+static void last_row(enum space space, struct key *k, struct buf *value)
+{
+    MDB_txn *txn;
+    struct walk w = {0};
+    ck_status(store_snapshot(kit.s, &txn), STORE_OK);
+    enum store_status status = walk_begin(kit.s, txn, &w, space);
+    for (; status == STORE_OK; status = walk_next(&w)) {
+        k->n = 0;
+        key_bytes(k, w.k.mv_data, w.k.mv_size);
+        buf_reset(value);
+        buf_add(value, w.v.mv_data, w.v.mv_size);
+    }
+    walk_end(&w);
+    store_read_end(kit.s);
+    ck_assert_uint_gt(value->n, 4);
+}
+
+static void set_row(enum space space, struct key *k, const char *value, size_t n)
+{
+    struct store_txn *t;
+    ck_status(store_begin(kit.s, &t), STORE_OK);
+    txn_put(t, space, k, value, n);
+    ck_status(store_commit(t), STORE_OK);
+}
+
+START_TEST(a_malformed_record_has_no_row_deleted)
+{
+    static const enum space spaces[] = {SPACE_WORKSPACE, SPACE_VISITOR, SPACE_KEY};
+    for (int i = 0; i < 200; i++)
+        act();
+    struct buf derived = take_kind(SPACE_IS_DERIVED), value = {0};
+    struct key k = {.n = 0};
+    last_row(spaces[_i], &k, &value);
+    set_row(spaces[_i], &k, value.p, 4);
+    ck_status(store_rebuild(kit.s, true, NULL, NULL), STORE_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(store_why(kit.s), "a record from which others are derived"));
+    ck_assert(is_as_before(&derived, SPACE_IS_DERIVED));
+    set_row(spaces[_i], &k, value.p, value.n);
+    buf_free(&value);
+    buf_free(&derived);
+}
+END_TEST
+
+static bool stop(void *arg, uint64_t done, uint64_t total)
+{
+    (void)total;
+    return done < *(uint64_t *)arg;
+}
+
+/* More workspaces than one pass over the reports takes. */
+START_TEST(many_small_workspaces_are_rebuilt_also_after_an_interruption)
+{
+    enum { WORKSPACES = 4500 };
+    uint64_t steps = 100;
+    for (unsigned i = 0; i < WORKSPACES; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "many-%u", i);
+        uint64_t w = kit_workspace(&kit, name);
+        struct store_change c = kit_create_change(w, "https://a.com/", "a.com");
+        ck_status(kit_status(&kit, &c), STORE_OK);
+    }
+    struct buf derived = take_kind(SPACE_IS_DERIVED);
+    ck_status(store_rebuild(kit.s, true, stop, &steps), STORE_AGAIN);
+    ck_status(store_rebuild(kit.s, true, NULL, NULL), STORE_OK);
+    ck_assert(is_as_before(&derived, SPACE_IS_DERIVED));
+    kit_check_clean(kit.s);
     buf_free(&derived);
 }
 END_TEST
@@ -339,6 +410,8 @@ int main(void)
     tcase_add_test(tc, spaces_of_every_kind_are_there_and_what_follows_has_a_record_to_follow_from);
     tcase_add_loop_test(tc, what_follows_from_records_is_rebuilt_equal_whatever_was_done, 0, 6);
     tcase_add_test(tc, rows_that_were_lost_or_are_wrong_are_mended);
+    tcase_add_loop_test(tc, a_malformed_record_has_no_row_deleted, 0, 3);
+    tcase_add_test(tc, many_small_workspaces_are_rebuilt_also_after_an_interruption);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -460,6 +460,25 @@ START_TEST(a_damaged_segment_is_named_and_rebuilt_from_the_reports)
 }
 END_TEST
 
+START_TEST(a_malformed_head_costs_a_rebuild_its_own_report_alone)
+{
+    uint64_t ids[4000];
+    struct store_txn *t;
+    struct key key;
+    create(200);
+    kit_purge(&k, 100);
+    key_id(&key, SPACE_REPORT, 9);
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    txn_put(t, SPACE_REPORT, &key, "no head", 7);
+    ck_status(store_commit(t), STORE_OK);
+    struct store_change lost = {.kind = CHANGE_INDEX_LOST, .workspace = w};
+    ck_status(kit_status(&k, &lost), STORE_OK);
+    kit_purge(&k, 100);
+    ck_assert_uint_eq(list_all(k.s, ids, 4000), 4 * (200 - 1));
+    ck_assert_uint_gt(kit_problems(k.s), 0);
+}
+END_TEST
+
 START_TEST(files_that_are_missing_at_the_start_are_known_before_a_list_needs_them)
 {
     uint64_t ids[4000];
@@ -545,6 +564,7 @@ int main(void)
     tcase_add_test(tc, any_changed_bit_is_found_and_changes_no_list);
     tcase_add_loop_test(tc, a_damaged_segment_is_named_and_rebuilt_from_the_reports, 0,
                         (int)(sizeof(damages) / sizeof(*damages)));
+    tcase_add_test(tc, a_malformed_head_costs_a_rebuild_its_own_report_alone);
     tcase_add_test(tc, files_that_are_missing_at_the_start_are_known_before_a_list_needs_them);
     tcase_add_test(tc, a_project_is_purged_after_its_index_is_rebuilt);
     tcase_add_test(tc, a_file_that_cannot_be_written_leaves_nothing_and_lists_go_on);

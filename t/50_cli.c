@@ -428,6 +428,19 @@ static void put_back(const char *name)
 }
 
 
+START_TEST(what_is_no_store_is_neither_backed_up_nor_checked_nor_made)
+{
+    char *none = text("%s/none", server->dir), *dir = text("%s/backup", server->dir);
+    const char *set = text("data_dir=%s", none);
+    struct run backup = assay(server, "--set", set, "backup", dir, NULL);
+    struct run check = assay(server, "--set", set, "check", "--repair", NULL);
+    const char *why = text("there is no store in %s", none);
+    ck_assert_msg(backup.status == 1 && strstr(backup.err, why), "%d %s", backup.status, backup.err);
+    ck_assert_msg(check.status == 1 && strstr(check.err, why), "%d %s", check.status, check.err);
+    ck_assert(access(none, F_OK) != 0 && access(dir, F_OK) != 0);
+}
+END_TEST
+
 START_TEST(a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back)
 {
     char *dir = text("%s/backup", server->dir);
@@ -686,6 +699,7 @@ int main(void)
     tcase_add_test(tcase, a_restore_of_rubbish_leaves_the_store_alone);
     tcase_add_loop_test(tcase, a_damaged_backup_is_named_with_its_damage_and_another_is_advised, 0, COUNT(damages));
     tcase_add_loop_test(tcase, a_backup_makes_its_directory_with_its_parents, 0, COUNT(new_dirs));
+    tcase_add_test(tcase, what_is_no_store_is_neither_backed_up_nor_checked_nor_made);
     tcase_add_test(tcase, a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back);
     tcase_add_test(tcase, what_root_restores_belongs_to_the_owner_of_the_store);
     tcase_add_loop_test(tcase, check_walks_the_store, 0, 2);

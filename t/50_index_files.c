@@ -167,15 +167,26 @@ static void change_bits(const char *path)
     close(fd);
 }
 
+static void make_pipe(const char *path)
+{
+    delete_file(path);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+}
+
+static void make_directory(const char *path)
+{
+    delete_file(path);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+}
+
 /* Columns: what happens to the file; whether the server is stopped meanwhile. */
 static const struct {
     void (*happen)(const char *path);
     bool stopped;
-} damages[] = {{delete_file, true},
-               {truncate_file, true},
-               {change_bits, true},
-               {truncate_file, false}, /* it ends the processes that read it: SIGBUS */
-               {delete_file, false}};
+} damages[] = {
+    {delete_file, true},    {truncate_file, true},  {change_bits, true}, {make_pipe, true},
+    {make_directory, true}, {truncate_file, false}, /* it ends the processes that read it: SIGBUS */
+    {delete_file, false}};
 
 START_TEST(lists_come_back_after_damage_to_a_segment_file)
 {
@@ -200,6 +211,7 @@ START_TEST(lists_come_back_after_damage_to_a_segment_file)
     }
     if (damages[_i].happen == truncate_file && !damages[_i].stopped) {
         ck_assert(server_says(server, text("%s cannot be read", path), 0, SOON_MS));
+        ck_assert_int_ne(access(path, F_OK), 0);
         server_discard(server);
         return;
     }

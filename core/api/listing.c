@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LOGGED_MS 10000 /* between two lines of the log about damage */
+
 bool listing_found(struct listing *l, enum store_status status, uint64_t total, size_t count)
 {
     l->status = status;
@@ -44,8 +46,12 @@ static void have_index_rebuilt(struct request *r, const struct listing *l)
 {
     const struct store_change change = {
         .kind = CHANGE_INDEX_LOST, .workspace = l->list.workspace, .id = l->lost};
-    log_error("requesting the rebuild of the index of reports of workspace %llu: %s",
-              (unsigned long long)l->list.workspace, l->why);
+    static uint64_t logged_ms; /* each list asks again until the writer has heard of it */
+    if (logged_ms == 0 || r->worker->now_ms - logged_ms >= LOGGED_MS) {
+        logged_ms = r->worker->now_ms;
+        log_error("requesting the rebuild of the index of reports of workspace %llu: %s",
+                  (unsigned long long)l->list.workspace, l->why);
+    }
     link_send(r->worker->link, &change);
 }
 

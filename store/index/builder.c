@@ -34,7 +34,7 @@ void builder_undo(struct builder *b)
 
 static bool grow(struct builder *b)
 {
-    size_t cap = b->cap == 0 ? 256 : b->cap * 2;
+    size_t cap = b->cap == 0 ? 16 : b->cap * 2;
     struct segment_row *more = realloc(b->rows, cap * sizeof(*more));
     if (more == NULL)
         return false;
@@ -57,7 +57,7 @@ void builder_add(struct builder *b, const struct segment_row *row)
 
 size_t builder_bytes(const struct builder *b)
 {
-    return b->count * sizeof(*b->rows) + b->text.n;
+    return b->cap * sizeof(*b->rows) + b->text.cap;
 }
 
 static int by_id(const void *a, const void *b)
@@ -151,8 +151,10 @@ enum store_status builder_write(struct builder *b)
         status = write_segment(b, b->rows + from, count);
         from += count;
     }
-    b->count = 0;
-    buf_reset(&b->text);
+    free(b->rows);
+    b->rows = NULL;
+    b->count = b->cap = 0;
+    buf_free(&b->text);
     return status;
 }
 

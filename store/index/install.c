@@ -120,6 +120,7 @@ enum store_status index_install(struct store_txn *t, const struct store_change *
         return txn_fail(t, 0, "the manifest of an index of reports");
     if (record.version != head.version || txn_workspace(t, c->workspace) == NULL)
         return STORE_STALE;
+    answer->id = record.state == INDEX_REBUILDING ? head.rows : 0;
     remove_segments(t, c->workspace, head.removed, &at);
     put_segments(t, c->workspace, head.put, &at);
     put_base(t, c->workspace, head.pieces, &at);

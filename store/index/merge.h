@@ -14,14 +14,18 @@
 enum store_status merge_make(struct builder *b, struct buf *out);
 
 /*
- * rebuild_all(s, install, stop, arg): build the indexes of all workspaces that are
- * INDEX_REBUILDING from the heads, which are read once, in snapshots of some thousands.
- * ${install} is called for each, with its builder and what CHANGE_INDEX_INSTALL takes. STORE_AGAIN:
- * ${stop} said true.
+ * The building of all indexes that are INDEX_REBUILDING, from the heads of the reports: a pass over
+ * the heads for each 4,096 workspaces.
+ *
+ * rebuild_new(s): NULL: memory is short. rebuild_step(r, install, arg): some thousand heads, or the
+ * installing of one index, with its builder and what CHANGE_INDEX_INSTALL takes. STORE_NOT_FOUND:
+ * all are built. After any other failure, rebuild_free(r), which deletes the files that were not
+ * installed.
  */
 typedef enum store_status rebuild_fn(void *arg, struct builder *b, struct str install);
-enum store_status rebuild_all(struct store *s, rebuild_fn *install, store_pause_fn *stop,
-                              void *arg);
+struct rebuild *rebuild_new(struct store *s);
+enum store_status rebuild_step(struct rebuild *r, rebuild_fn *install, void *arg);
+void rebuild_free(struct rebuild *r);
 
 /*
  * sweep_files(s, pending): delete segment files that no manifest names and no reader can need.
@@ -31,7 +35,8 @@ enum store_status rebuild_all(struct store *s, rebuild_fn *install, store_pause_
 enum store_status sweep_files(struct store *s, struct buf *pending, bool *more);
 
 /*
- * missing_files(s, each, arg): ${each} of every segment that a manifest names and that has no file.
+ * missing_files(s, each, arg): ${each} of every segment that a manifest names and that has no file of
+ * its size.
  */
 typedef void missing_file_fn(void *arg, uint64_t workspace, uint64_t number);
 enum store_status missing_files(struct store *s, missing_file_fn *each, void *arg);

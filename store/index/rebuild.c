@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #define SLICE 4096                         /* heads of a snapshot */
+#define PASS_WORKSPACES 4096               /* of a pass over the heads */
 #define ROWS_BYTES_MAX ((size_t)256 << 20) /* of rows that are not written yet */
+#define EVICTED_ROWS 512                   /* an index with fewer is not written early */
 
 /* An index that is being built. */
 struct rebuilt {
@@ -15,10 +17,13 @@ struct rebuilt {
 
 struct rebuild {
     struct store *s;
-    struct rebuilt *all; /* ascending by workspace */
-    size_t count;
-    size_t bytes; /* of rows that are not written yet */
-    uint64_t after;
+    struct rebuilt *all; /* of a pass over the heads, ascending by workspace; NULL: none is begun */
+    size_t count, at;    /* those before it are installed */
+    struct builder *full;
+    size_t bytes, bytes_max; /* of rows that are not written yet */
+    uint64_t after;          /* the report that was read last */
+    uint64_t done;           /* the last workspace of the passes so far */
+    bool read;               /* all heads were */
 };
 
 /* ---- which ---- */
@@ -45,18 +50,30 @@ static enum store_status take_workspaces(struct rebuild *r)
 {
     MDB_txn *txn;
     struct walk w = {0};
+    struct key from;
     struct buf found = {0};
     enum store_status status = store_snapshot(r->s, &txn);
+    key_id(&from, SPACE_INDEX, r->done + 1);
+    key_space(&w.prefix, SPACE_INDEX);
     if (status == STORE_OK)
-        status = walk_begin(r->s, txn, &w, SPACE_INDEX);
-    for (; status == STORE_OK; status = walk_next(&w))
-        if ((status = take_workspace(r, &w, &found)) != STORE_OK)
-            break;
+        status = walk_from(r->s, txn, &w, (enum db)schema_space_db[SPACE_INDEX], &from);
+    while (status == STORE_OK && found.n < PASS_WORKSPACES * sizeof(*r->all)) {
+        status = take_workspace(r, &w, &found);
+        if (status == STORE_OK)
+            status = walk_next(&w);
+    }
     walk_end(&w);
     store_read_end(r->s);
     r->all = (struct rebuilt *)(void *)found.p;
     r->count = found.n / sizeof(*r->all);
-    return status == STORE_NOT_FOUND ? STORE_OK : status;
+    if (status == STORE_OK || (status == STORE_NOT_FOUND && r->count != 0))
+        r->done = r->all[r->count - 1].workspace;
+    else
+        return status;
+    r->bytes = r->after = r->at = 0;
+    r->bytes_max = ROWS_BYTES_MAX;
+    r->read = false;
+    return STORE_OK;
 }
 
 static struct rebuilt *find(const struct rebuild *r, uint64_t workspace)
@@ -80,24 +97,26 @@ static enum store_status write_rows(struct rebuild *r, struct builder *b)
     return builder_write(b);
 }
 
-static struct builder *largest(const struct rebuild *r)
+/* What is left is of many small indexes, and may be as much again. */
+static enum store_status write_large(struct rebuild *r)
 {
-    struct builder *found = &r->all[0].builder;
-    for (size_t i = 1; i < r->count; i++)
-        if (builder_bytes(&r->all[i].builder) > builder_bytes(found))
-            found = &r->all[i].builder;
-    return found;
+    enum store_status status = STORE_OK;
+    for (size_t i = 0; i < r->count && status == STORE_OK; i++)
+        if (r->all[i].builder.count >= EVICTED_ROWS)
+            status = write_rows(r, &r->all[i].builder);
+    r->bytes_max = r->bytes + ROWS_BYTES_MAX;
+    return status;
 }
 
-static enum store_status take_head(struct rebuild *r, MDB_val v)
+/* A malformed head costs its own report alone: it is in no list, and assay check names it. */
+static void take_head(struct rebuild *r, const struct walk *w)
 {
     struct store_report report;
-    if (!schema_read_report(v, &report))
-        return store_corrupt(r->s, "the record of a report");
-    r->after = report.id;
+    if (!walk_u64(w, 0, &r->after) || !schema_read_report(w->v, &report))
+        return;
     struct rebuilt *one = find(r, report.workspace);
     if (one == NULL || report.id > one->rebuild_to)
-        return STORE_OK;
+        return;
     struct builder *b = &one->builder;
     struct segment_row row = {report.id,
                               report.project,
@@ -109,62 +128,84 @@ static enum store_status take_head(struct rebuild *r, MDB_val v)
     builder_add(b, &row);
     r->bytes += builder_bytes(b);
     if (b->count >= r->s->segment_rows || b->text.n >= SEGMENT_TEXT_BYTES)
-        return write_rows(r, b);
-    return r->bytes > ROWS_BYTES_MAX ? write_rows(r, largest(r)) : STORE_OK;
+        r->full = b;
 }
 
-/* STORE_NOT_FOUND: there are no more. */
+/* What is to be written is written after the snapshot. */
 static enum store_status take_slice(struct rebuild *r)
 {
     MDB_txn *txn;
     struct walk w = {0};
     struct key from;
     enum store_status status = store_snapshot(r->s, &txn);
+    r->full = NULL;
     key_id(&from, SPACE_REPORT, r->after + 1);
     key_space(&w.prefix, SPACE_REPORT);
     if (status == STORE_OK)
         status = walk_from(r->s, txn, &w, DB_RECORD, &from);
-    for (unsigned n = 0; status == STORE_OK && n < SLICE; n++) {
-        status = take_head(r, w.v);
-        if (status == STORE_OK)
-            status = walk_next(&w);
+    for (unsigned n = 0; status == STORE_OK && n < SLICE && r->full == NULL; n++) {
+        take_head(r, &w);
+        status = walk_next(&w);
     }
     walk_end(&w);
     store_read_end(r->s);
-    return status;
+    r->read = status == STORE_NOT_FOUND;
+    if (r->read)
+        status = STORE_OK;
+    if (status == STORE_OK && r->full != NULL)
+        status = write_rows(r, r->full);
+    return status == STORE_OK && r->bytes > r->bytes_max ? write_large(r) : status;
 }
 
 /* ---- all of it ---- */
 
-static enum store_status build(struct rebuild *r, rebuild_fn *install, store_pause_fn *stop,
-                               void *arg)
+static enum store_status install_next(struct rebuild *r, rebuild_fn *install, void *arg)
 {
-    enum store_status status = STORE_OK;
-    while (status == STORE_OK)
-        status = stop(arg) ? STORE_AGAIN : take_slice(r);
-    if (status == STORE_NOT_FOUND)
-        status = STORE_OK;
-    for (size_t i = 0; i < r->count && status == STORE_OK; i++) {
-        struct buf out = {0};
-        struct rebuilt *one = &r->all[i];
-        status = builder_end(&one->builder, one->head, 0, &out);
-        if (status == STORE_OK)
-            status = install(arg, &one->builder, buf_view(&out));
-        buf_free(&out);
-    }
+    struct buf out = {0};
+    struct rebuilt *one = &r->all[r->at];
+    enum store_status status = builder_end(&one->builder, one->head, 0, &out);
+    if (status == STORE_OK)
+        status = install(arg, &one->builder, buf_view(&out));
+    buf_free(&out);
+    r->at++;
     return status;
 }
 
-enum store_status rebuild_all(struct store *s, rebuild_fn *install, store_pause_fn *stop, void *arg)
+static void end_pass(struct rebuild *r)
 {
-    struct rebuild r = {.s = s};
-    enum store_status status = take_workspaces(&r);
-    if (status == STORE_OK && r.count != 0)
-        status = build(&r, install, stop, arg);
-    for (size_t i = 0; i < r.count; i++) {
-        builder_undo(&r.all[i].builder); /* of those that were not installed */
-        builder_free(&r.all[i].builder);
+    for (size_t i = 0; i < r->count; i++) {
+        builder_undo(&r->all[i].builder); /* of those that were not installed */
+        builder_free(&r->all[i].builder);
     }
-    free(r.all);
-    return status;
+    free(r->all);
+    r->all = NULL;
+    r->count = 0;
+}
+
+enum store_status rebuild_step(struct rebuild *r, rebuild_fn *install, void *arg)
+{
+    if (r->all == NULL)
+        return take_workspaces(r);
+    if (!r->read)
+        return take_slice(r);
+    if (r->at < r->count)
+        return install_next(r, install, arg);
+    end_pass(r);
+    return STORE_OK;
+}
+
+struct rebuild *rebuild_new(struct store *s)
+{
+    struct rebuild *r = calloc(1, sizeof(*r));
+    if (r != NULL)
+        r->s = s;
+    return r;
+}
+
+void rebuild_free(struct rebuild *r)
+{
+    if (r == NULL)
+        return;
+    end_pass(r);
+    free(r);
 }

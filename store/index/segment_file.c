@@ -149,15 +149,18 @@ enum store_status segment_is_damaged(struct store *s, const struct segment_file 
 static enum store_status map_file(struct store *s, const char *path, struct segment_file *f)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW); /* no pipe is waited for */
     if (fd < 0 && errno == ENOENT)
         return is_damaged(s, f, "is missing");
+    if (fd < 0 && (errno == EACCES || errno == ELOOP || errno == ENXIO))
+        return is_damaged(s, f, "cannot be opened by the server's user, or is no file");
     if (fd < 0)
         return store_fail(s, errno, "open a segment file");
     enum store_status status = STORE_OK;
     if (fstat(fd, &st) != 0)
         status = store_fail(s, errno, "read the size of a segment file");
-    else if ((uint64_t)st.st_size != f->bytes || f->bytes < SEGMENT_HEAD_BYTES)
+    else if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->bytes ||
+             f->bytes < SEGMENT_HEAD_BYTES)
         status = is_damaged(s, f, "has the wrong size");
     void *map = MAP_FAILED;
     if (status == STORE_OK) {
@@ -359,5 +362,14 @@ int segment_file_delete(const char *dir, uint64_t workspace, uint64_t number)
 {
     char path[SEGMENT_PATH_BYTES];
     segment_file_path(dir, workspace, number, path);
-    return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
+    return remove(path) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+uint64_t segment_file_bytes(const char *dir, uint64_t workspace, uint64_t number)
+{
+    char path[SEGMENT_PATH_BYTES];
+    struct stat st;
+    segment_file_path(dir, workspace, number, path);
+    bool is_file = lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+    return is_file ? (uint64_t)st.st_size : 0;
 }

@@ -53,10 +53,12 @@ bool segment_file_verified(struct segment_file *f, const void *p, size_t n);
  * segment_file_write(s, workspace, data, out, bytes): a new file of ${data}, synced with its
  * directory; *out: its number, *bytes: its size. On failure nothing is left of it.
  * segment_file_delete(s, workspace, number): 0, or an errno; a missing file is no error.
+ * segment_file_bytes(dir, workspace, number): its size; 0: it is missing, or is no file.
  */
 enum store_status segment_file_write(struct store *s, uint64_t workspace, struct str data,
                                      uint64_t *out, uint64_t *bytes);
 int segment_file_delete(const char *dir, uint64_t workspace, uint64_t number);
+uint64_t segment_file_bytes(const char *dir, uint64_t workspace, uint64_t number);
 
 /*
  * segment_file_each(dir, each, arg): every segment file in ${dir}/index until ${each} says false;

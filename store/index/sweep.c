@@ -76,11 +76,12 @@ static enum store_status sync_commits(struct store *s)
 static enum store_status delete_files(struct sweep *w, struct buf *pending)
 {
     enum store_status status = sync_commits(w->s);
+    const bool synced = status == STORE_OK;
     size_t oldest = store_oldest_snapshot(w->s);
     const struct unnamed *u = (const struct unnamed *)(const void *)w->found.p;
     for (size_t i = 0; i < w->found.n / sizeof(*u); i++) {
         int rc = 0;
-        if (status != STORE_OK || oldest < u[i].snapshot)
+        if (!synced || oldest < u[i].snapshot)
             buf_add(pending, &u[i], sizeof(u[i]));
         else
             rc = segment_file_delete(w->s->dir, u[i].workspace, u[i].number);
@@ -108,57 +109,25 @@ enum store_status sweep_files(struct store *s, struct buf *pending, bool *more)
 
 /* ---- the other way round ---- */
 
-struct named {
-    uint64_t workspace, number;
-};
-
-static int compare_named(const void *a, const void *b)
-{
-    const struct named *x = a, *y = b;
-    if (x->workspace != y->workspace)
-        return x->workspace < y->workspace ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static bool note_file(void *arg, uint64_t workspace, uint64_t number)
-{
-    struct named n = {workspace, number};
-    buf_add(arg, &n, sizeof(n));
-    return buf_ok(arg);
-}
-
-static enum store_status files_there(struct store *s, struct buf *out)
-{
-    int rc = segment_file_each(s->dir, note_file, out);
-    if (rc == 0 && !buf_ok(out))
-        rc = ENOMEM;
-    if (rc != 0)
-        return store_fail(s, rc, "list the segment files");
-    if (out->n != 0)
-        qsort(out->p, out->n / sizeof(struct named), sizeof(struct named), compare_named);
-    return STORE_OK;
-}
-
 /* In one snapshot, so that no file it names is deleted meanwhile. */
 enum store_status missing_files(struct store *s, missing_file_fn *each, void *arg)
 {
     MDB_txn *txn;
     struct walk w = {0};
-    struct buf files = {0};
     enum store_status status = store_snapshot(s, &txn);
-    if (status == STORE_OK)
-        status = files_there(s, &files);
     if (status == STORE_OK)
         status = walk_begin(s, txn, &w, SPACE_SEGMENT);
     for (; status == STORE_OK; status = walk_next(&w)) {
-        struct named n;
-        if (walk_u64(&w, 0, &n.workspace) && walk_u64(&w, 1, &n.number) &&
-            (files.n == 0 ||
-             bsearch(&n, files.p, files.n / sizeof(n), sizeof(n), compare_named) == NULL))
-            each(arg, n.workspace, n.number);
+        uint64_t workspace, number;
+        struct segment_record record;
+        const void *p = store_record(w.v, sizeof(record));
+        if (p == NULL || !walk_u64(&w, 0, &workspace) || !walk_u64(&w, 1, &number))
+            continue; /* who reads it says so */
+        memcpy(&record, p, sizeof(record));
+        if (segment_file_bytes(s->dir, workspace, number) != record.bytes)
+            each(arg, workspace, number);
     }
     walk_end(&w);
     store_read_end(s);
-    buf_free(&files);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }

@@ -485,9 +485,14 @@ static struct view *find(struct store *s, uint64_t workspace)
 }
 
 /* All threads share the maps, and each gives up its own views that it used longest ago. */
+static bool too_much_mapped(const struct store *s)
+{
+    return segment_maps_bytes(s->shared->segments) > s->mapped_bytes;
+}
+
 static void keep_bound(struct store *s, const struct view *used)
 {
-    while (segment_maps_bytes(s->shared->segments) > s->mapped_bytes && oldest(s) != used)
+    while (too_much_mapped(s) && oldest(s) != used)
         drop(s, oldest(s));
 }
 
@@ -546,7 +551,7 @@ bool view_tidy(struct store *s)
     for (struct view *v = s->views, *next; v != NULL; v = next) {
         next = v->next;
         if (index_read(s, txn, v->workspace, &record) != STORE_OK ||
-            record.version != v->record.version)
+            record.version != v->record.version || too_much_mapped(s))
             drop(s, v);
     }
     store_read_end(s);
