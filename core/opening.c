@@ -27,6 +27,7 @@ struct store *opening_store(struct process *p)
         log_error("data_dir: %s", why);
         exit(EXIT_START);
     }
+    store_restore_clear(p->conf->data_dir); /* its lock is the server's: no restore runs */
     bus_error_watch(store);
     return store;
 }

@@ -44,7 +44,7 @@ static bool has_segment(void *arg)
     struct store *s = index_store(server, STORE_READ);
     ck_assert_int_eq(store_room(s, &room), STORE_OK);
     store_close(s);
-    return segment_files(arg, &bytes) == 1 && bytes == room.index_bytes;
+    return segment_files(arg, &bytes) == 1 && bytes != 0 && bytes == room.index_bytes;
 }
 
 static char *segment_file(void)
@@ -296,6 +296,69 @@ START_TEST(a_writer_killed_while_it_merges_or_purges_leaves_nothing_to_mend)
 }
 END_TEST
 
+static void kill_all(void)
+{
+    pid_t children[16];
+    size_t count = server_children(server, children, COUNT(children));
+    for (size_t i = 0; i < count; i++)
+        kill(children[i], SIGKILL);
+    server_signal(server, SIGKILL);
+    ck_assert_int_eq(server_wait(server, SOON_MS), 128 + SIGKILL);
+}
+
+START_TEST(all_killed_while_an_index_is_rebuilt_lists_come_back_with_the_next_start)
+{
+    begin();
+    for (useconds_t i = 0; i < 4; i++) {
+        delete_file(segment_file());
+        list("search=page-77");
+        usleep(i * 15000);
+        kill_all();
+        ck_assert_int_le(assay(server, "check", NULL).status, 1);
+        server_start(server);
+        expect_lists(REPORTS);
+        if (i % 2 == 0)
+            kill_writer();
+    }
+    expect_lists(REPORTS);
+    ck_assert(wait_until(nothing_is_left_to_do, NULL, SOON_MS));
+    server_free(server);
+}
+END_TEST
+
+/* The command's own processes are killed with it, by PR_SET_PDEATHSIG: very soon, not at once. */
+static void run_killed(const char *after, const char *command, const char *word)
+{
+    struct run run = {.err = "is in use by"};
+    for (int tries = 0; tries < 100 && strstr(run.err, "is in use by") != NULL; tries++)
+        run = run_program("/usr/bin/timeout", "-s", "KILL", after, assay_path(), "-c", server->conf,
+                          command, word, NULL);
+    ck_assert_msg(run.status == 0 || run.status == 128 + SIGKILL, "%s %d %s", command, run.status,
+                  run.err);
+}
+
+START_TEST(a_repair_a_backup_or_a_restore_that_is_killed_changes_no_list)
+{
+    static const char *const after[] = {"0.01", "0.03", "0.05", "0.08", "0.12"};
+    char *backup;
+    begin();
+    backup = text("%s/backup", server->dir);
+    for (size_t i = 0; i < COUNT(after); i++)
+        run_killed(after[i], "backup", text("%s/killed-%zu", server->dir, i));
+    assay_ok(server, "backup", backup, NULL);
+    server_stop(server);
+    for (size_t i = 0; i < COUNT(after); i++) {
+        run_killed(after[i], "check", "--repair");
+        run_killed(after[i], "restore", backup);
+    }
+    server_start(server);
+    expect_lists(REPORTS);
+    ck_assert(wait_until(nothing_is_left_to_do, NULL, SOON_MS));
+    ck_assert_int_ne(access(text("%s/restore.part", server->data), F_OK), 0);
+    server_free(server);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("index_files");
@@ -307,5 +370,9 @@ int main(void)
                    check_repair_builds_damaged_indexes_anew_and_wants_the_server_stopped);
     tcase_add_test(harness_case(suite, "writer"),
                    a_writer_killed_while_it_merges_or_purges_leaves_nothing_to_mend);
+    tcase_add_test(harness_case(suite, "all"),
+                   all_killed_while_an_index_is_rebuilt_lists_come_back_with_the_next_start);
+    tcase_add_test(harness_case(suite, "commands"),
+                   a_repair_a_backup_or_a_restore_that_is_killed_changes_no_list);
     return harness_main_at_once(suite);
 }

@@ -93,10 +93,25 @@ static enum store_status delete_files(struct sweep *w, struct buf *pending)
                : status;
 }
 
+/* Does a reader, such as a backup, still need all of them, and so all that lost their name since? */
+static bool all_are_needed(struct store *s, const struct buf *pending)
+{
+    const struct unnamed *u = (const struct unnamed *)(const void *)pending->p;
+    size_t count = pending->n / sizeof(*u), oldest = count == 0 ? 0 : store_oldest_snapshot(s),
+           i = 0;
+    while (i < count && oldest < u[i].snapshot)
+        i++;
+    return count != 0 && i == count;
+}
+
 enum store_status sweep_files(struct store *s, struct buf *pending, bool *more)
 {
     struct sweep w = {.s = s, .before = pending};
     struct buf left = {0};
+    if (all_are_needed(s, pending)) {
+        *more = true;
+        return STORE_OK;
+    }
     enum store_status status = take_files(&w);
     if (status == STORE_OK && w.found.n != 0)
         status = delete_files(&w, &left);
