@@ -23,14 +23,17 @@ static bool pour(int from, int to)
     return got == 0 && fsync(to) == 0;
 }
 
-/* What root copies belongs to whom the directory belongs. */
-static bool give(int fd, const char *path)
+/* Root's copy has owner and mode of what it replaces, else the owner of the directory. */
+static bool give(int fd, const char *to)
 {
     char copy[PATH_MAX];
-    struct stat dir;
-    snprintf(copy, sizeof(copy), "%s", path);
-    return geteuid() != 0 ||
-           (stat(dirname(copy), &dir) == 0 && fchown(fd, dir.st_uid, dir.st_gid) == 0);
+    struct stat st;
+    if (geteuid() != 0)
+        return true;
+    if (stat(to, &st) == 0)
+        return fchown(fd, st.st_uid, st.st_gid) == 0 && fchmod(fd, st.st_mode & 0777) == 0;
+    snprintf(copy, sizeof(copy), "%s", to);
+    return stat(dirname(copy), &st) == 0 && fchown(fd, st.st_uid, st.st_gid) == 0;
 }
 
 static bool sync_dir_of(const char *path)
@@ -65,7 +68,8 @@ bool cmd_copy_file(const char *from, const char *to)
     snprintf(part, sizeof(part), "%.4000s.part", to);
     int in = open(from, O_RDONLY | O_CLOEXEC);
     int out = in < 0 ? -1 : open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool done = out >= 0 && give(out, part) && pour(in, out) && rename(part, to) == 0 && sync_dir_of(to);
+    bool done =
+        out >= 0 && give(out, to) && pour(in, out) && rename(part, to) == 0 && sync_dir_of(to);
     int error = errno;
     if (out >= 0)
         close(out);

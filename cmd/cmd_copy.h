@@ -6,7 +6,8 @@
 
 /*
  * cmd_copy_file(from, to): a copy with mode 0600, on the disk under its name when this returns;
- * what was at ${to} is replaced as a whole. Root's copy belongs to the owner of its directory. False: errno says why, and ${to} is as it was.
+ * what was at ${to} is replaced as a whole. Root's copy has owner and mode of what it replaces, else
+ * the owner of its directory. False: errno says why, and ${to} is as it was.
  */
 bool cmd_copy_file(const char *from, const char *to);
 

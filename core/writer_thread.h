@@ -35,10 +35,9 @@ struct writer_thread {
 /*
  * writer_thread_open(t, store, what): ${t} is zeroed; t->store is there then.
  * writer_thread_start(t, what, work, arg): after it. False: it cannot start, and the log says why,
- * of ${what}. writer_thread_end(t): the thread ends after its step. False: not
- * within 2 s, and the process is to end without it, with _exit: a thread of low priority may find no
- * core for long. writer_thread_free(t): after it has
- * ended; t->store is closed. Also after either failed.
+ * of ${what}. writer_thread_end(t): the thread ends after its step. False: not within 2 s, since a
+ * thread of low priority may find no core for long; the process is to end without it, with _exit.
+ * writer_thread_free(t): after it has ended; t->store is closed. Also after either failed.
  */
 bool writer_thread_open(struct writer_thread *t, struct store *store, const char *what);
 bool writer_thread_start(struct writer_thread *t, const char *what, void (*work)(void *),

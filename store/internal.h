@@ -198,8 +198,8 @@ static inline const void *store_record(MDB_val value, size_t size)
 
 /*
  * store_pauses(s, pause, arg): should the work stop here, for the caller or for a change of the
- * size of the map? A reader's query then ends with STORE_AGAIN; what the writer reads ahead goes on
- * later. store_paused(s, q): likewise of a query, which may be NULL.
+ * size of the map? A reader's query then ends with STORE_AGAIN. store_paused(s, q): likewise of a
+ * query, which may be NULL.
  */
 static inline bool store_pauses(const struct store *s, store_pause_fn *pause, void *arg)
 {

@@ -304,13 +304,14 @@ static enum store_status start(struct maintenance *m)
 
 /* ---- indexes that are rebuilt ---- */
 
-/* The files that it takes the place of may hold the disk space that it needs. */
+/*
+ * The files that it takes the place of may hold the disk space that it needs. Where they cannot be
+ * deleted, files_step says so.
+ */
 static enum store_status rebuild_begin(struct maintenance *m)
 {
-    enum store_status status = sweep(m);
+    m->files_due = sweep(m) != STORE_OK;
     m->rebuild_due = false;
-    if (status != STORE_OK)
-        return status;
     m->rebuild = rebuild_new(m->s);
     return m->rebuild == NULL ? store_fail(m->s, ENOMEM, "rebuild indexes of reports") : STORE_OK;
 }
