@@ -29,6 +29,7 @@ struct restore {
     char tmp[PATH_BYTES]; /* a directory below ${to} where the copy is checked */
     store_progress_fn *progress;
     void *arg;
+    uint64_t done, total; /* of the check */
     char *why;
     size_t why_size;
     uint64_t problems;
@@ -92,7 +93,18 @@ static void name_the_backup(struct restore *r, enum store_status status)
 static bool pass_progress(void *arg, uint64_t done, uint64_t total)
 {
     struct restore *r = arg;
+    r->done = done;
+    r->total = total;
     return r->progress == NULL || r->progress(r->arg, done, total);
+}
+
+/* While indexes are built, in an unknown number of steps, progress stands at the end of the check. */
+static bool goes_on(void *arg, uint64_t steps, uint64_t total)
+{
+    struct restore *r = arg;
+    (void)steps;
+    (void)total;
+    return pass_progress(arg, r->done, r->total);
 }
 
 static enum store_status check_copy(struct restore *r)
@@ -121,7 +133,7 @@ static enum store_status build_indexes(struct restore *r)
     enum store_status status = store_open(&options, &s, r->why, r->why_size);
     if (status != STORE_OK)
         return status;
-    status = store_rebuild(s, false, pass_progress, r);
+    status = store_rebuild(s, false, goes_on, r);
     if (status != STORE_OK)
         snprintf(r->why, r->why_size, "%s", store_why(s));
     store_close(s);
