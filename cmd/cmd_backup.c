@@ -63,12 +63,13 @@ struct copying {
 };
 
 /*
- * A piece of the copy is quickly made; what wakes while it is, waits for that. So whoever pours it out rests twice as long as a piece took,
- * and at most 20 ms, so that a slow disk does not hold the snapshot for ever; LMDB's threads make what fits into their buffers meanwhile.
+ * A process that wakes while a piece of the copy is made may wait for its end. So the copy rests
+ * eight times as long as a piece took, and at most 20 ms, so that a slow disk does not hold the
+ * snapshot for ever.
  */
 static bool copy_goes_on(void *arg, uint64_t done, uint64_t total)
 {
-    enum { RESTS = 2, REST_MOST_US = 20000 };
+    enum { RESTS = 8, REST_MOST_US = 20000 };
     struct copying *c = arg;
     uint64_t rest_us = (clock_mono_us() - c->since_us) * RESTS;
     if (c->beside_server)

@@ -250,6 +250,13 @@ void walk_end(struct walk *w);
 /* walk_u64(w, skip, out): the number that lies ${skip} numbers after the tag of the present key. */
 bool walk_u64(const struct walk *w, unsigned skip, uint64_t *out);
 
+/*
+ * walk_next_workspace(s, space, after, out): the workspace of the first key of ${space} above
+ * ${after}, in a snapshot of its own; 0: there is none.
+ */
+enum store_status walk_next_workspace(struct store *s, enum space space, uint64_t after,
+                                      uint64_t *out);
+
 /* record_ids(t, space, after, most, ids): up to ${most} ids above ${after} of the records of ${space}, dying ones too; how many. */
 size_t record_ids(struct store_txn *t, enum space space, uint64_t after, size_t most, uint64_t *ids);
 

@@ -169,25 +169,6 @@ static enum store_status purge_step(struct maintenance *m)
 
 /* ---- indexes that are due ---- */
 
-/* The first workspace above ${after} that is; 0: none. */
-static enum store_status next_due(struct maintenance *m, uint64_t after, uint64_t *out)
-{
-    MDB_txn *txn;
-    struct walk w = {0};
-    struct key from;
-    *out = 0;
-    enum store_status status = store_snapshot(m->s, &txn);
-    key_id(&from, SPACE_INDEX_DUE, after + 1);
-    key_space(&w.prefix, SPACE_INDEX_DUE);
-    if (status == STORE_OK)
-        status = walk_from(m->s, txn, &w, DB_LIST, &from);
-    if (status == STORE_OK && !walk_u64(&w, 0, out))
-        status = store_corrupt(m->s, "the list of indexes that are due");
-    walk_end(&w);
-    store_read_end(m->s);
-    return status == STORE_NOT_FOUND ? STORE_OK : status;
-}
-
 static enum store_status sweep_log(struct maintenance *m)
 {
     const struct store_change change = {.kind = CHANGE_INDEX_SWEEP, .workspace = m->due};
@@ -245,7 +226,7 @@ static enum store_status index_step(struct maintenance *m)
 {
     if (m->sweeping)
         return sweep_log(m);
-    enum store_status status = next_due(m, m->due, &m->due);
+    enum store_status status = walk_next_workspace(m->s, SPACE_INDEX_DUE, m->due, &m->due);
     if (status != STORE_OK)
         return status;
     if (m->due == 0)

@@ -47,32 +47,12 @@ static struct store_answer carry_out(void *arg, const struct store_change *c)
     return answer;
 }
 
-/* The workspace of the first key of a space that is above ${after}; 0: there is none. */
-static enum store_status next_workspace(struct offline *r, enum space space, uint64_t after,
-                                        uint64_t *out)
-{
-    MDB_txn *txn;
-    struct walk w = {0};
-    struct key from;
-    *out = 0;
-    enum store_status status = store_snapshot(r->reader, &txn);
-    key_id(&from, space, after + 1);
-    key_space(&w.prefix, space);
-    if (status == STORE_OK)
-        status = walk_from(r->reader, txn, &w, (enum db)schema_space_db[space], &from);
-    if (status == STORE_OK && !walk_u64(&w, 0, out))
-        status = store_corrupt(r->reader, "a list of workspaces");
-    walk_end(&w);
-    store_read_end(r->reader);
-    return status == STORE_NOT_FOUND ? STORE_OK : status;
-}
-
 static enum store_status mark(struct offline *r, enum space space)
 {
     struct store_answer answer;
     enum store_status status = STORE_OK;
     for (uint64_t workspace = 0; status == STORE_OK;) {
-        status = next_workspace(r, space, workspace, &workspace);
+        status = walk_next_workspace(r->reader, space, workspace, &workspace);
         if (status != STORE_OK || workspace == 0)
             break;
         const struct store_change lost = {.kind = CHANGE_INDEX_LOST, .workspace = workspace};

@@ -108,6 +108,25 @@ bool walk_u64(const struct walk *w, unsigned skip, uint64_t *out)
     return true;
 }
 
+enum store_status walk_next_workspace(struct store *s, enum space space, uint64_t after,
+                                      uint64_t *out)
+{
+    MDB_txn *txn;
+    struct walk w = {0};
+    struct key from;
+    *out = 0;
+    enum store_status status = store_snapshot(s, &txn);
+    key_id(&from, space, after + 1);
+    key_space(&w.prefix, space);
+    if (status == STORE_OK)
+        status = walk_from(s, txn, &w, (enum db)schema_space_db[space], &from);
+    if (status == STORE_OK && !walk_u64(&w, 0, out))
+        status = store_corrupt(s, "a list of workspaces");
+    walk_end(&w);
+    store_read_end(s);
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
+}
+
 size_t record_ids(struct store_txn *t, enum space space, uint64_t after, size_t most, uint64_t *ids)
 {
     size_t count = 0;

@@ -211,12 +211,25 @@ static enum store_status file_new(struct store *s, uint64_t workspace, uint64_t 
         (struct segment_file){.workspace = workspace, .number = number, .bytes = bytes, .users = 1};
     segment_file_path(s->dir, workspace, number, path);
     enum store_status status = map_file(s, path, f);
-    if (f->map != NULL)
-        status = read_head(s, f);
     if (status == STORE_OK)
         *out = f;
     else
         file_free(f);
+    return status;
+}
+
+/* It is among the maps before its head is read, so that store_mapped_file finds it. */
+static enum store_status add_file(struct store *s, struct segment_file **at, struct segment_file *f)
+{
+    struct segment_maps *m = s->shared->segments;
+    *at = f;
+    m->bytes += f->bytes;
+    enum store_status status = read_head(s, f);
+    if (status == STORE_OK)
+        return STORE_OK;
+    *at = NULL;
+    m->bytes -= f->bytes;
+    file_free(f);
     return status;
 }
 
@@ -225,15 +238,15 @@ enum store_status segment_file_open(struct store *s, uint64_t workspace, uint64_
 {
     struct segment_maps *m = s->shared->segments;
     enum store_status status = STORE_OK;
+    struct segment_file *f;
     pthread_mutex_lock(&m->lock);
     struct segment_file **at = place_of(m, workspace, number);
-    if (*at != NULL) {
+    if (*at != NULL)
+        (*at)->users++;
+    else if ((status = file_new(s, workspace, number, bytes, &f)) == STORE_OK)
+        status = add_file(s, at, f);
+    if (status == STORE_OK)
         *out = *at;
-        (*out)->users++;
-    } else if ((status = file_new(s, workspace, number, bytes, out)) == STORE_OK) {
-        *at = *out;
-        m->bytes += bytes;
-    }
     pthread_mutex_unlock(&m->lock);
     return status;
 }
