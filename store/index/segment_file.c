@@ -211,10 +211,10 @@ static enum store_status file_new(struct store *s, uint64_t workspace, uint64_t 
         (struct segment_file){.workspace = workspace, .number = number, .bytes = bytes, .users = 1};
     segment_file_path(s->dir, workspace, number, path);
     enum store_status status = map_file(s, path, f);
-    if (status == STORE_OK)
-        *out = f;
-    else
+    if (f->map == NULL)
         file_free(f);
+    else
+        *out = f;
     return status;
 }
 
@@ -238,12 +238,14 @@ enum store_status segment_file_open(struct store *s, uint64_t workspace, uint64_
 {
     struct segment_maps *m = s->shared->segments;
     enum store_status status = STORE_OK;
-    struct segment_file *f;
+    struct segment_file *f = NULL;
     pthread_mutex_lock(&m->lock);
     struct segment_file **at = place_of(m, workspace, number);
-    if (*at != NULL)
+    if (*at == NULL)
+        status = file_new(s, workspace, number, bytes, &f);
+    else
         (*at)->users++;
-    else if ((status = file_new(s, workspace, number, bytes, &f)) == STORE_OK)
+    if (f != NULL)
         status = add_file(s, at, f);
     if (status == STORE_OK)
         *out = *at;
