@@ -1,7 +1,7 @@
 /* assay: argv → a row of the table → run. */
-#include "cmd_help.h"
+#include "cmd/cmd_help.h"
 #include "config.h"
-#include "http/route.h"
+#include "core/http/route.h"
 
 #include <locale.h>
 #include <signal.h>

@@ -1,11 +1,11 @@
 /* assayd: argv → configuration → run. */
-#include "conf.h"
-#include "log.h"
-#include "master.h"
-#include "process.h"
-#include "tls.h"
-#include "try_file.h"
-#include "http/route.h"
+#include "core/conf.h"
+#include "core/log.h"
+#include "core/master.h"
+#include "core/process.h"
+#include "core/tls.h"
+#include "core/try_file.h"
+#include "core/http/route.h"
 #include "config.h"
 
 #include <getopt.h>

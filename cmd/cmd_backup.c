@@ -1,11 +1,11 @@
 /* backup, restore, check: the store as a whole. */
-#include "cmd_copy.h"
-#include "cmd_dir.h"
-#include "cmd_store.h"
-#include "guard.h"
+#include "cmd/cmd_copy.h"
+#include "cmd/cmd_dir.h"
+#include "cmd/cmd_store.h"
+#include "cmd/guard.h"
 
-#include "scoreboard.h"
-#include "secrets.h"
+#include "core/scoreboard.h"
+#include "core/secrets.h"
 
 #include <dirent.h>
 #include <errno.h>

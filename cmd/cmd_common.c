@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "cmd.h"
-#include "printable.h"
+#include "cmd/cmd.h"
+#include "core/printable.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,10 +1,10 @@
 /* agent embed: the element that brings an agent's chat to a page, its script pinned by version and digest. */
-#include "cmd_embed.h"
-#include "cmd_store.h"
+#include "cmd/cmd_embed.h"
+#include "cmd/cmd_store.h"
 
-#include "api/script.h"
-#include "api/agent.h"
-#include "http/json_scan.h"
+#include "core/api/script.h"
+#include "core/api/agent.h"
+#include "core/http/json_scan.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-#include "cmd_help.h"
-#include "nearest.h"
+#include "cmd/cmd_help.h"
+#include "core/nearest.h"
 
 #include <limits.h>
 #include <string.h>

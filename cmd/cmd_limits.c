@@ -1,8 +1,8 @@
 /* assay limits: the limiters in force and the live table of counts, by mapping the server's files; they outlive it. */
-#include "cmd.h"
-#include "limiters_board.h"
-#include "scoreboard.h"
-#include "../ratelimit/ratelimit.h"
+#include "cmd/cmd.h"
+#include "core/limiters_board.h"
+#include "core/scoreboard.h"
+#include "ratelimit/ratelimit.h"
 
 #include <errno.h>
 #include <inttypes.h>

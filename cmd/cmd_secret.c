@@ -1,8 +1,8 @@
-#include "cmd_store.h"
+#include "cmd/cmd_store.h"
 
-#include "jwt.h"
-#include "scoreboard.h"
-#include "secrets.h"
+#include "core/jwt.h"
+#include "core/scoreboard.h"
+#include "core/secrets.h"
 
 int cmd_secret_rotate(struct cmd *cmd)
 {

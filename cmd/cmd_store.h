@@ -2,8 +2,8 @@
 #ifndef ASSAY_CMD_STORE_H
 #define ASSAY_CMD_STORE_H
 
-#include "client.h"
-#include "cmd.h"
+#include "core/client.h"
+#include "cmd/cmd.h"
 
 /* cmd_store_there(cmd): is there a store in data_dir? False: told. */
 bool cmd_store_there(struct cmd *cmd);

@@ -4,9 +4,9 @@
 #ifndef ASSAY_DEMO_H
 #define ASSAY_DEMO_H
 
-#include "client.h"
-#include "conf.h"
-#include "json_in.h"
+#include "core/client.h"
+#include "core/conf.h"
+#include "core/json_in.h"
 
 #include <sys/types.h>
 

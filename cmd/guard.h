@@ -5,7 +5,7 @@
 #ifndef ASSAY_GUARD_H
 #define ASSAY_GUARD_H
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 /* What a guarded command says and does when its work died. */
 struct guard {

@@ -6,12 +6,12 @@
 #ifndef ASSAY_STATS_H
 #define ASSAY_STATS_H
 
-#include "cmd.h"
-#include "limiters_board.h"
-#include "scoreboard.h"
-#include "traffic.h"
-#include "http/route.h"
-#include "../store/store.h"
+#include "cmd/cmd.h"
+#include "core/limiters_board.h"
+#include "core/scoreboard.h"
+#include "core/traffic.h"
+#include "core/http/route.h"
+#include "store/store.h"
 
 /* ---- a look ---- */
 

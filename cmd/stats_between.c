@@ -1,4 +1,4 @@
-#include "stats.h"
+#include "cmd/stats.h"
 
 /* a counter that went back is another server's */
 static uint64_t grown(uint64_t before, uint64_t now)

@@ -1,9 +1,9 @@
-#include "doors_parts.h"
+#include "core/doors_parts.h"
 
-#include "crowd.h"
-#include "log.h"
-#include "room.h"
-#include "http/pipeline.h"
+#include "core/crowd.h"
+#include "core/log.h"
+#include "core/room.h"
+#include "core/http/pipeline.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,8 +1,8 @@
-#include "announce.h"
+#include "core/announce.h"
 
-#include "log.h"
-#include "traffic.h"
-#include "../store/bytes.h"
+#include "core/log.h"
+#include "core/traffic.h"
+#include "store/bytes.h"
 #include "config.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_ANNOUNCE_H
 #define ASSAY_ANNOUNCE_H
 
-#include "seats.h"
+#include "core/seats.h"
 
 /* announce_start(m): version, configuration, processes and listeners; when the listeners are bound. */
 void announce_start(const struct master *m);

@@ -3,12 +3,12 @@
  * making of Unix sockets included: so it lives as long as its connection to the writer, and when that ends the next auditor gets the jobs
  * from the next writer.
  */
-#include "channel.h"
-#include "log.h"
-#include "process.h"
-#include "audit/audit.h"
-#include "audit/last_words.h"
-#include "../store/change.h"
+#include "core/channel.h"
+#include "core/log.h"
+#include "core/process.h"
+#include "core/audit/audit.h"
+#include "core/audit/last_words.h"
+#include "store/change.h"
 
 #include <errno.h>
 #include <ifaddrs.h>

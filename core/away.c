@@ -1,7 +1,7 @@
-#include "away.h"
+#include "core/away.h"
 
-#include "credential.h"
-#include "http/request.h"
+#include "core/credential.h"
+#include "core/http/request.h"
 
 #include <stdlib.h>
 

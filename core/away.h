@@ -5,7 +5,7 @@
 #ifndef ASSAY_AWAY_H
 #define ASSAY_AWAY_H
 
-#include "thread_jobs.h"
+#include "core/thread_jobs.h"
 
 struct away;
 

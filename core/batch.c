@@ -1,7 +1,7 @@
-#include "writer.h"
+#include "core/writer.h"
 
-#include "log.h"
-#include "traffic.h"
+#include "core/log.h"
+#include "core/traffic.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-#include "bus_error.h"
+#include "core/bus_error.h"
 
-#include "log.h"
+#include "core/log.h"
 
 #include <signal.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_BUS_ERROR_H
 #define ASSAY_BUS_ERROR_H
 
-#include "../store/store.h"
+#include "store/store.h"
 
 /* bus_error_watch(store): from now on, for the files that ${store}'s environment has mapped. */
 void bus_error_watch(struct store *store);

@@ -1,4 +1,4 @@
-#include "callers.h"
+#include "core/callers.h"
 
 size_t callers_next(size_t callers, size_t now)
 {

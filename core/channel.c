@@ -1,4 +1,4 @@
-#include "channel.h"
+#include "core/channel.h"
 
 #include <errno.h>
 #include <fcntl.h>

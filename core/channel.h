@@ -16,7 +16,7 @@
 #ifndef ASSAY_CHANNEL_H
 #define ASSAY_CHANNEL_H
 
-#include "../store/bytes.h"
+#include "store/bytes.h"
 
 /*
  * Of the frames and what they carry. Workers of the version before speak with the writer of the next one while a binary upgrade goes on, so

@@ -1,7 +1,7 @@
-#include "client.h"
+#include "core/client.h"
 
-#include "channel.h"
-#include "process.h"
+#include "core/channel.h"
+#include "core/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

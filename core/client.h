@@ -5,9 +5,9 @@
 #ifndef ASSAY_CLIENT_H
 #define ASSAY_CLIENT_H
 
-#include "conf.h"
-#include "holder.h"
-#include "../store/store.h"
+#include "core/conf.h"
+#include "core/holder.h"
+#include "store/store.h"
 
 struct client;
 

@@ -1,5 +1,5 @@
-#include "conf_table.h"
-#include "nearest.h"
+#include "core/conf_table.h"
+#include "core/nearest.h"
 
 #include <errno.h>
 #include <stdarg.h>

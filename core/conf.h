@@ -8,8 +8,8 @@
 #ifndef ASSAY_CONF_H
 #define ASSAY_CONF_H
 
-#include "cidr.h"
-#include "limiters.h"
+#include "core/cidr.h"
+#include "core/limiters.h"
 
 #include <stdbool.h>
 #include <stddef.h>

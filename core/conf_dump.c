@@ -1,4 +1,4 @@
-#include "conf_table.h"
+#include "core/conf_table.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
  *     dry_run: true
  *     overrides: [ { key: "203.0.113.7", limit: N, seconds: S } ]
  */
-#include "conf_yaml.h"
-#include "conf_value.h"
-#include "../ratelimit/ratelimit.h"
+#include "core/conf_yaml.h"
+#include "core/conf_value.h"
+#include "ratelimit/ratelimit.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-#include "conf_table.h"
-#include "conf_value.h"
+#include "core/conf_table.h"
+#include "core/conf_value.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef ASSAY_CONF_TABLE_H
 #define ASSAY_CONF_TABLE_H
 
-#include "conf.h"
+#include "core/conf.h"
 
 #define CONF_WHY_SIZE 256
 #define CONF_KEY_SIZE 128

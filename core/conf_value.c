@@ -1,4 +1,4 @@
-#include "conf_value.h"
+#include "core/conf_value.h"
 
 #include <inttypes.h>
 #include <stdio.h>

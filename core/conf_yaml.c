@@ -1,4 +1,4 @@
-#include "conf_yaml.h"
+#include "core/conf_yaml.h"
 
 #include <stdlib.h>
 #include <string.h>

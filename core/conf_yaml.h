@@ -2,7 +2,7 @@
 #ifndef ASSAY_CONF_YAML_H
 #define ASSAY_CONF_YAML_H
 
-#include "conf_table.h"
+#include "core/conf_table.h"
 
 #include <yaml.h>
 

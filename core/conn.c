@@ -1,8 +1,8 @@
-#include "doors_parts.h"
+#include "core/doors_parts.h"
 
-#include "crowd.h"
-#include "linger.h"
-#include "room.h"
+#include "core/crowd.h"
+#include "core/linger.h"
+#include "core/room.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "credential.h"
+#include "core/credential.h"
 
 #include <openssl/evp.h>
 #include <sys/random.h>

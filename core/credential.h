@@ -6,7 +6,7 @@
 #ifndef ASSAY_CREDENTIAL_H
 #define ASSAY_CREDENTIAL_H
 
-#include "../store/store.h"
+#include "store/store.h"
 
 #define CREDENTIAL_RANDOM 30
 #define CREDENTIAL_CHECK 6

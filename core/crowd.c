@@ -1,4 +1,4 @@
-#include "crowd.h"
+#include "core/crowd.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
-#include "descriptors.h"
+#include "core/descriptors.h"
 
-#include "log.h"
+#include "core/log.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_DESCRIPTORS_H
 #define ASSAY_DESCRIPTORS_H
 
-#include "conf.h"
+#include "core/conf.h"
 
 /*
  * descriptors_fit(conf, doors): raise the limit as far as it may be, as far as ${conf} needs it; set

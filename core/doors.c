@@ -1,9 +1,9 @@
-#include "doors_parts.h"
+#include "core/doors_parts.h"
 
-#include "linger.h"
-#include "plain_http.h"
-#include "room.h"
-#include "tls.h"
+#include "core/linger.h"
+#include "core/plain_http.h"
+#include "core/room.h"
+#include "core/tls.h"
 
 #include <stdlib.h>
 #include <unistd.h>

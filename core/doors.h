@@ -16,8 +16,8 @@
 #ifndef ASSAY_DOORS_H
 #define ASSAY_DOORS_H
 
-#include "worker.h"
-#include "cidr.h"
+#include "core/worker.h"
+#include "core/cidr.h"
 
 struct door;
 struct request;

@@ -5,7 +5,7 @@
 #ifndef ASSAY_DOORS_PARTS_H
 #define ASSAY_DOORS_PARTS_H
 
-#include "doors.h"
+#include "core/doors.h"
 
 struct room;
 struct lingering;

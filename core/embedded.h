@@ -2,7 +2,7 @@
 #ifndef ASSAY_EMBEDDED_H
 #define ASSAY_EMBEDDED_H
 
-#include "../store/bytes.h"
+#include "store/bytes.h"
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "err.h"
+#include "core/err.h"
 
 /* Columns: HTTP status, its reason phrase, the code programs read, the message people read unless a handler has a better one. */
 static const struct err_row rows[ERRS] = {

@@ -4,7 +4,7 @@
 #ifndef ASSAY_ERR_H
 #define ASSAY_ERR_H
 
-#include "../store/store.h"
+#include "store/store.h"
 
 enum err {
     ERR_BAD_REQUEST,

@@ -1,6 +1,6 @@
-#include "writer.h"
+#include "core/writer.h"
 
-#include "traffic.h"
+#include "core/traffic.h"
 
 /* findings that were kept; an auditor that died over a page left none */
 static void note_graded(struct writer *w, const struct store_event *e, const struct item *items, size_t items_count)

@@ -1,7 +1,7 @@
-#include "doors_parts.h"
+#include "core/doors_parts.h"
 
-#include "log.h"
-#include "proxy_protocol.h"
+#include "core/log.h"
+#include "core/proxy_protocol.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
-#include "hasher.h"
+#include "core/hasher.h"
 
-#include "http/password.h"
-#include "http/request.h"
+#include "core/http/password.h"
+#include "core/http/request.h"
 
 #include <stdlib.h>
 #include <string.h>

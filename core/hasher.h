@@ -4,7 +4,7 @@
 #ifndef ASSAY_HASHER_H
 #define ASSAY_HASHER_H
 
-#include "away.h"
+#include "core/away.h"
 
 #define HASHER_QUEUE 16
 

@@ -1,6 +1,6 @@
-#include "holder.h"
+#include "core/holder.h"
 
-#include "cidr.h"
+#include "core/cidr.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -1,8 +1,8 @@
-#include "indexer.h"
+#include "core/indexer.h"
 
-#include "log.h"
-#include "scoreboard.h"
-#include "../store/answers/follower.h"
+#include "core/log.h"
+#include "core/scoreboard.h"
+#include "store/answers/follower.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef ASSAY_INDEXER_H
 #define ASSAY_INDEXER_H
 
-#include "writer_thread.h"
+#include "core/writer_thread.h"
 
 struct indexer;
 

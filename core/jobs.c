@@ -1,6 +1,6 @@
-#include "writer.h"
+#include "core/writer.h"
 
-#include "log.h"
+#include "core/log.h"
 
 #define UNWANTED_MAX 256 /* jobs of deleted projects and workspaces dropped in one turn */
 

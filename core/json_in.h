@@ -5,7 +5,7 @@
 #ifndef ASSAY_JSON_IN_H
 #define ASSAY_JSON_IN_H
 
-#include "../store/bytes.h"
+#include "store/bytes.h"
 
 struct json;
 enum json_kind { JSON_NULL, JSON_BOOLEAN, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };

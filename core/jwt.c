@@ -1,6 +1,6 @@
-#include "jwt.h"
+#include "core/jwt.h"
 
-#include "http/json_scan.h"
+#include "core/http/json_scan.h"
 
 #include <inttypes.h>
 #include <json-c/json.h>

@@ -5,8 +5,8 @@
 #ifndef ASSAY_JWT_H
 #define ASSAY_JWT_H
 
-#include "secrets.h"
-#include "../store/ulid.h"
+#include "core/secrets.h"
+#include "store/ulid.h"
 
 #define JWT_MAX 1024 /* bytes of a token, ours have under 400; longer ones are not looked at */
 #define JWT_SIZE 512

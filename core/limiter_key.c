@@ -1,5 +1,5 @@
 /* Keys of limiters: from a caller to bits, from and to what people write. */
-#include "limiters.h"
+#include "core/limiters.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>

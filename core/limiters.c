@@ -1,4 +1,4 @@
-#include "limiters.h"
+#include "core/limiters.h"
 
 #include <stdlib.h>
 

@@ -16,8 +16,8 @@
 #ifndef ASSAY_LIMITERS_H
 #define ASSAY_LIMITERS_H
 
-#include "cidr.h"
-#include "../store/bytes.h"
+#include "core/cidr.h"
+#include "store/bytes.h"
 
 /* The built-in limiters; a row of the route table names one. Those that the configuration adds have the numbers after these. */
 enum limiter {

@@ -1,6 +1,6 @@
-#include "limiters_board.h"
+#include "core/limiters_board.h"
 
-#include "../ratelimit/ratelimit.h"
+#include "ratelimit/ratelimit.h"
 
 #include <errno.h>
 #include <fcntl.h>

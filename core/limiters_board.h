@@ -9,7 +9,7 @@
 #ifndef ASSAY_LIMITERS_BOARD_H
 #define ASSAY_LIMITERS_BOARD_H
 
-#include "limiters.h"
+#include "core/limiters.h"
 
 #include <stdatomic.h>
 

@@ -1,4 +1,4 @@
-#include "linger.h"
+#include "core/linger.h"
 
 #include <h2o/memory.h>
 #include <h2o/socket.h>

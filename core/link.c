@@ -1,10 +1,10 @@
-#include "link.h"
+#include "core/link.h"
 
-#include "channel.h"
-#include "doors.h"
-#include "log.h"
-#include "http/request.h"
-#include "http/stream.h"
+#include "core/channel.h"
+#include "core/doors.h"
+#include "core/log.h"
+#include "core/http/request.h"
+#include "core/http/stream.h"
 
 #include <errno.h>
 #include <stdlib.h>

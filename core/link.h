@@ -6,7 +6,7 @@
 #ifndef ASSAY_LINK_H
 #define ASSAY_LINK_H
 
-#include "worker.h"
+#include "core/worker.h"
 
 /* a change nobody waits on for longer than this is answered 503; it may still happen */
 #define LINK_ANSWER_MS 30000

@@ -1,6 +1,6 @@
-#include "listen.h"
+#include "core/listen.h"
 
-#include "holder.h"
+#include "core/holder.h"
 
 #include <errno.h>
 #include <linux/filter.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_LISTEN_H
 #define ASSAY_LISTEN_H
 
-#include "process.h"
+#include "core/process.h"
 
 /*
  * Sockets made before us: a listener of the master that we succeed (upgrade.h), or a socket of the service manager's (systemd.h). It is the

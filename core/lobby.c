@@ -1,8 +1,8 @@
-#include "doors_parts.h"
+#include "core/doors_parts.h"
 
-#include "crowd.h"
-#include "log.h"
-#include "room.h"
+#include "core/crowd.h"
+#include "core/log.h"
+#include "core/room.h"
 
 #include <netinet/in.h>
 #include <poll.h>

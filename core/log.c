@@ -1,6 +1,6 @@
-#include "log.h"
+#include "core/log.h"
 
-#include "printable.h"
+#include "core/printable.h"
 
 #include <stdarg.h>
 #include <string.h>

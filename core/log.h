@@ -6,7 +6,7 @@
 #ifndef ASSAY_LOG_H
 #define ASSAY_LOG_H
 
-#include "conf.h"
+#include "core/conf.h"
 
 void log_open(const char *process, enum log_level level, enum log_format format);
 

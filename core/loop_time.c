@@ -1,4 +1,4 @@
-#include "loop_time.h"
+#include "core/loop_time.h"
 
 void loop_time_start(struct loop_time *t)
 {

@@ -14,7 +14,7 @@
 #ifndef ASSAY_LOOP_TIME_H
 #define ASSAY_LOOP_TIME_H
 
-#include "scoreboard.h"
+#include "core/scoreboard.h"
 
 #define LOOP_TIME_US 200
 

@@ -1,8 +1,8 @@
-#include "maintainer.h"
+#include "core/maintainer.h"
 
-#include "log.h"
-#include "scoreboard.h"
-#include "../store/maintenance.h"
+#include "core/log.h"
+#include "core/scoreboard.h"
+#include "store/maintenance.h"
 
 #include <errno.h>
 #include <stdlib.h>

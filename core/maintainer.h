@@ -8,7 +8,7 @@
 #ifndef ASSAY_MAINTAINER_H
 #define ASSAY_MAINTAINER_H
 
-#include "writer_thread.h"
+#include "core/writer_thread.h"
 
 struct maintainer;
 

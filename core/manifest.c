@@ -1,7 +1,7 @@
-#include "manifest.h"
+#include "core/manifest.h"
 
-#include "channel.h"
-#include "log.h"
+#include "core/channel.h"
+#include "core/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_MANIFEST_H
 #define ASSAY_MANIFEST_H
 
-#include "seats.h"
+#include "core/seats.h"
 
 /* manifest_write(m, out): the first of *out is the text's; the others are open as long as ${m} has them. 0, or -1 with errno. */
 int manifest_write(const struct master *m, struct passed *out);

@@ -1,14 +1,14 @@
-#include "seats.h"
+#include "core/seats.h"
 
-#include "announce.h"
-#include "channel.h"
-#include "client.h"
-#include "descriptors.h"
-#include "log.h"
-#include "secrets.h"
-#include "slots.h"
-#include "systemd.h"
-#include "traffic.h"
+#include "core/announce.h"
+#include "core/channel.h"
+#include "core/client.h"
+#include "core/descriptors.h"
+#include "core/log.h"
+#include "core/secrets.h"
+#include "core/slots.h"
+#include "core/systemd.h"
+#include "core/traffic.h"
 
 #include <errno.h>
 #include <fcntl.h>

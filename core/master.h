@@ -4,7 +4,7 @@
 #ifndef ASSAY_MASTER_H
 #define ASSAY_MASTER_H
 
-#include "conf.h"
+#include "core/conf.h"
 
 struct master_options {
     const char *program;   /* for an upgrade: the path of what runs, absolute */

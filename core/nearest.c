@@ -1,4 +1,4 @@
-#include "nearest.h"
+#include "core/nearest.h"
 
 static char lower(char c)
 {

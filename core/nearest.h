@@ -4,7 +4,7 @@
 #ifndef ASSAY_NEAREST_H
 #define ASSAY_NEAREST_H
 
-#include "../store/bytes.h"
+#include "store/bytes.h"
 
 #define NEAREST_NAME_MAX 31 /* bytes; a longer name is far from every other */
 

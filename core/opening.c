@@ -1,7 +1,7 @@
-#include "writer.h"
+#include "core/writer.h"
 
-#include "bus_error.h"
-#include "log.h"
+#include "core/bus_error.h"
+#include "core/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

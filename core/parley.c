@@ -1,4 +1,4 @@
-#include "parley.h"
+#include "core/parley.h"
 
 #include <errno.h>
 #include <stdlib.h>

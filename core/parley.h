@@ -10,7 +10,7 @@
 #ifndef ASSAY_PARLEY_H
 #define ASSAY_PARLEY_H
 
-#include "scoreboard.h"
+#include "core/scoreboard.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
-#include "writer.h"
+#include "core/writer.h"
 
-#include "log.h"
-#include "audit/audit.h"
+#include "core/log.h"
+#include "core/audit/audit.h"
 
 #include <stdlib.h>
 #include <string.h>

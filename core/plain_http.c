@@ -1,6 +1,6 @@
-#include "plain_http.h"
+#include "core/plain_http.h"
 
-#include "doors.h"
+#include "core/doors.h"
 
 #include <string.h>
 #include <sys/socket.h>

@@ -10,7 +10,7 @@
 #ifndef ASSAY_PRINTABLE_H
 #define ASSAY_PRINTABLE_H
 
-#include "../store/bytes.h"
+#include "store/bytes.h"
 
 /* One character of a text, and the bytes that are printed for it. */
 struct printable {

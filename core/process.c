@@ -1,7 +1,7 @@
-#include "process.h"
+#include "core/process.h"
 
-#include "log.h"
-#include "audit/sandbox.h"
+#include "core/log.h"
+#include "core/audit/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 #ifndef ASSAY_PROCESS_H
 #define ASSAY_PROCESS_H
 
-#include "conf.h"
-#include "scoreboard.h"
+#include "core/conf.h"
+#include "core/scoreboard.h"
 
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-#include "proxy_protocol.h"
+#include "core/proxy_protocol.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

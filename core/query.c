@@ -1,8 +1,8 @@
-#include "query.h"
+#include "core/query.h"
 
-#include "doors.h"
-#include "log.h"
-#include "http/request.h"
+#include "core/doors.h"
+#include "core/log.h"
+#include "core/http/request.h"
 
 #include <errno.h>
 #include <stdlib.h>

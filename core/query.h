@@ -10,7 +10,7 @@
 #ifndef ASSAY_QUERY_H
 #define ASSAY_QUERY_H
 
-#include "thread_jobs.h"
+#include "core/thread_jobs.h"
 
 #include <stdatomic.h>
 

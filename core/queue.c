@@ -1,4 +1,4 @@
-#include "queue.h"
+#include "core/queue.h"
 
 #include <stdlib.h>
 #include <sys/random.h>

@@ -19,7 +19,7 @@
 #ifndef ASSAY_QUEUE_H
 #define ASSAY_QUEUE_H
 
-#include "../store/bytes.h"
+#include "store/bytes.h"
 
 #define QUEUE_AUDITORS 64
 #define QUEUE_PER_HOST 2

@@ -1,6 +1,6 @@
-#include "room.h"
+#include "core/room.h"
 
-#include "crowd.h"
+#include "core/crowd.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>

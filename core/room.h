@@ -14,7 +14,7 @@
 #ifndef ASSAY_ROOM_H
 #define ASSAY_ROOM_H
 
-#include "doors.h"
+#include "core/doors.h"
 
 struct room;
 

@@ -1,4 +1,4 @@
-#include "scoreboard.h"
+#include "core/scoreboard.h"
 
 #include <errno.h>
 #include <fcntl.h>

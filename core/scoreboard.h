@@ -8,7 +8,7 @@
 #ifndef ASSAY_SCOREBOARD_H
 #define ASSAY_SCOREBOARD_H
 
-#include "audit/places.h"
+#include "core/audit/places.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

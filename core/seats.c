@@ -1,8 +1,8 @@
-#include "seats.h"
+#include "core/seats.h"
 
-#include "log.h"
-#include "systemd.h"
-#include "traffic.h"
+#include "core/log.h"
+#include "core/systemd.h"
+#include "core/traffic.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,15 +5,15 @@
 #ifndef ASSAY_SEATS_H
 #define ASSAY_SEATS_H
 
-#include "crowd.h"
-#include "limiters_board.h"
-#include "listen.h"
-#include "master.h"
-#include "process.h"
-#include "tls.h"
-#include "typing.h"
-#include "upgrade.h"
-#include "../ratelimit/ratelimit.h"
+#include "core/crowd.h"
+#include "core/limiters_board.h"
+#include "core/listen.h"
+#include "core/master.h"
+#include "core/process.h"
+#include "core/tls.h"
+#include "core/typing.h"
+#include "core/upgrade.h"
+#include "ratelimit/ratelimit.h"
 
 /*
  * A seat is a place that must be filled: writer, auditor i, worker i. Who sits there may be of an older generation until the newer is

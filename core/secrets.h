@@ -7,8 +7,8 @@
 #ifndef ASSAY_SECRETS_H
 #define ASSAY_SECRETS_H
 
-#include "conf.h"
-#include "../store/bytes.h"
+#include "core/conf.h"
+#include "store/bytes.h"
 
 #define SECRETS_MAX 8
 #define SECRET_BYTES 32

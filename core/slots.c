@@ -1,6 +1,6 @@
-#include "slots.h"
+#include "core/slots.h"
 
-#include "log.h"
+#include "core/log.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #ifndef ASSAY_SLOTS_H
 #define ASSAY_SLOTS_H
 
-#include "seats.h"
+#include "core/seats.h"
 
 /* slots_bind(m, workers): what a reload may fail at: 0 or -1 with errno. slots_unbind(m): undo it, since the reload is refused. */
 int slots_bind(struct master *m, unsigned workers);

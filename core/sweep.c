@@ -1,10 +1,10 @@
-#include "doors_parts.h"
+#include "core/doors_parts.h"
 
-#include "crowd.h"
-#include "linger.h"
-#include "room.h"
-#include "http/pipeline.h"
-#include "http/stream.h"
+#include "core/crowd.h"
+#include "core/linger.h"
+#include "core/room.h"
+#include "core/http/pipeline.h"
+#include "core/http/stream.h"
 
 #include <poll.h>
 #include <stdio.h>

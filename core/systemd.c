@@ -1,7 +1,7 @@
-#include "systemd.h"
+#include "core/systemd.h"
 
-#include "listen.h"
-#include "log.h"
+#include "core/listen.h"
+#include "core/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

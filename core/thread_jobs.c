@@ -1,6 +1,6 @@
-#include "thread_jobs.h"
+#include "core/thread_jobs.h"
 
-#include "http/request.h"
+#include "core/http/request.h"
 
 #include <stdlib.h>
 #include <sys/eventfd.h>

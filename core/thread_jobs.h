@@ -5,9 +5,9 @@
 #ifndef ASSAY_THREAD_JOBS_H
 #define ASSAY_THREAD_JOBS_H
 
-#include "link.h"
-#include "thread.h"
-#include "worker.h"
+#include "core/link.h"
+#include "core/thread.h"
+#include "core/worker.h"
 
 /* A job owns all that its thread touches: the request may be gone before. */
 struct thread_job {

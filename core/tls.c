@@ -1,6 +1,6 @@
-#include "tls.h"
+#include "core/tls.h"
 
-#include "tls_file.h"
+#include "core/tls_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

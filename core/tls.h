@@ -6,7 +6,7 @@
 #ifndef ASSAY_TLS_H
 #define ASSAY_TLS_H
 
-#include "conf.h"
+#include "core/conf.h"
 
 #include <openssl/ssl.h>
 

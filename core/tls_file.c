@@ -1,4 +1,4 @@
-#include "tls_file.h"
+#include "core/tls_file.h"
 
 #include <stdbool.h>
 #include <string.h>

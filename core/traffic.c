@@ -1,4 +1,4 @@
-#include "traffic.h"
+#include "core/traffic.h"
 
 #include <errno.h>
 #include <fcntl.h>

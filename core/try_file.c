@@ -1,6 +1,6 @@
-#include "try_file.h"
+#include "core/try_file.h"
 
-#include "secrets.h"
+#include "core/secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>

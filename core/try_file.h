@@ -5,7 +5,7 @@
 #ifndef ASSAY_TRY_FILE_H
 #define ASSAY_TRY_FILE_H
 
-#include "conf.h"
+#include "core/conf.h"
 
 /*
  * try_file(conf, path, use, why, size): ${use} FILE_APPENDED: it can be appended to, or made;

@@ -1,7 +1,7 @@
-#include "turns.h"
+#include "core/turns.h"
 
-#include "doors.h"
-#include "link.h"
+#include "core/doors.h"
+#include "core/link.h"
 
 bool turn_take(struct turn_place *turn, struct request *r, request_fn *go)
 {

@@ -4,7 +4,7 @@
 #ifndef ASSAY_TURNS_H
 #define ASSAY_TURNS_H
 
-#include "http/request.h"
+#include "core/http/request.h"
 
 #define TURNS_WAITING 16
 

@@ -1,4 +1,4 @@
-#include "typing.h"
+#include "core/typing.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>

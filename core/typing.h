@@ -7,7 +7,7 @@
 #ifndef ASSAY_TYPING_H
 #define ASSAY_TYPING_H
 
-#include "../store/ulid.h"
+#include "store/ulid.h"
 
 #define TYPING_MS 5000 /* how long a ping lasts */
 

@@ -1,10 +1,10 @@
-#include "seats.h"
+#include "core/seats.h"
 
-#include "log.h"
-#include "manifest.h"
-#include "parley.h"
-#include "slots.h"
-#include "systemd.h"
+#include "core/log.h"
+#include "core/manifest.h"
+#include "core/parley.h"
+#include "core/slots.h"
+#include "core/systemd.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,7 +18,7 @@
 #ifndef ASSAY_UPGRADE_H
 #define ASSAY_UPGRADE_H
 
-#include "listen.h"
+#include "core/listen.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-#include "writer.h"
+#include "core/writer.h"
 
-#include "log.h"
+#include "core/log.h"
 
 #include <poll.h>
 #include <string.h>

@@ -6,9 +6,9 @@
 #ifndef ASSAY_WORKER_H
 #define ASSAY_WORKER_H
 
-#include "loop_time.h"
-#include "process.h"
-#include "../store/store.h"
+#include "core/loop_time.h"
+#include "core/process.h"
+#include "store/store.h"
 
 #include <h2o.h>
 #include <zlib.h>

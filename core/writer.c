@@ -6,10 +6,10 @@
  * While it syncs, the next batch gathers in the sockets. A batch that fails half-way is undone and applied again one change at a time, so
  * that a change that fails undoes only itself.
  */
-#include "writer.h"
+#include "core/writer.h"
 
-#include "log.h"
-#include "callers.h"
+#include "core/log.h"
+#include "core/callers.h"
 
 #include <errno.h>
 #include <poll.h>

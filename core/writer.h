@@ -6,12 +6,12 @@
 #ifndef ASSAY_WRITER_H
 #define ASSAY_WRITER_H
 
-#include "channel.h"
-#include "indexer.h"
-#include "maintainer.h"
-#include "process.h"
-#include "queue.h"
-#include "../store/store.h"
+#include "core/channel.h"
+#include "core/indexer.h"
+#include "core/maintainer.h"
+#include "core/process.h"
+#include "core/queue.h"
+#include "store/store.h"
 
 /* an answer the sender has not confirmed yet */
 struct kept {

@@ -1,8 +1,8 @@
-#include "writer_thread.h"
+#include "core/writer_thread.h"
 
-#include "log.h"
-#include "scoreboard.h"
-#include "thread.h"
+#include "core/log.h"
+#include "core/scoreboard.h"
+#include "core/thread.h"
 
 #include <errno.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #ifndef ASSAY_WRITER_THREAD_H
 #define ASSAY_WRITER_THREAD_H
 
-#include "../store/store.h"
+#include "store/store.h"
 
 #include <pthread.h>
 

@@ -7,7 +7,7 @@
 #ifndef ASSAY_STORE_LOOKUP_H
 #define ASSAY_STORE_LOOKUP_H
 
-#include "synced.h"
+#include "store/synced.h"
 
 #define STORE_HITS_MAX 8
 

@@ -14,8 +14,8 @@
 #ifndef ASSAY_STORE_H
 #define ASSAY_STORE_H
 
-#include "bytes.h"
-#include "change.h"
+#include "store/bytes.h"
+#include "store/change.h"
 
 #define STORE_RESULTS_MAX 65536 /* bytes of a report's results: an object of JSON */
 
@@ -51,8 +51,8 @@ enum store_status {
 /* store_status_text(status): a short English phrase, static. */
 const char *store_status_text(enum store_status status);
 
-#include "synced.h"
-#include "answers_log.h"
+#include "store/synced.h"
+#include "store/answers_log.h"
 
 /*
  * store_pause_fn(arg): should the work stop here? Asked between parts of it, each of well under a
@@ -60,8 +60,8 @@ const char *store_status_text(enum store_status status);
  */
 typedef bool store_pause_fn(void *arg);
 
-#include "lookup.h"
-#include "widget.h"
+#include "store/lookup.h"
+#include "store/widget.h"
 
 enum report_status { REPORT_PENDING, REPORT_DONE, REPORT_FAILED };
 enum report_result { RESULT_NONE, RESULT_GOOD, RESULT_DECENT, RESULT_BAD };

@@ -1,4 +1,4 @@
-#include "credential.h"
+#include "core/credential.h"
 
 #include <check.h>
 #include <stdio.h>

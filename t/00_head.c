@@ -1,4 +1,4 @@
-#include "http/head.h"
+#include "core/http/head.h"
 
 #include <check.h>
 #include <stdlib.h>

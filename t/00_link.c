@@ -1,10 +1,10 @@
 /* A worker's link to a writer that does not answer: what its requests are told, and when, and those that wait for their turn there. Time is the worker's, and the test's to set. */
-#include "channel.h"
-#include "doors.h"
-#include "link.h"
-#include "turns.h"
-#include "http/request.h"
-#include "http/stream.h"
+#include "core/channel.h"
+#include "core/doors.h"
+#include "core/link.h"
+#include "core/turns.h"
+#include "core/http/request.h"
+#include "core/http/stream.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Query threads: turns, refusals, stops. Queries of these tests wait at a gate. */
-#include "00_store_kit.h"
+#include "t/00_store_kit.h"
 
 #include "core/doors.h"
 #include "core/http/request.h"

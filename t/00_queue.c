@@ -1,4 +1,4 @@
-#include "queue.h"
+#include "core/queue.h"
 
 #include <check.h>
 #include <stdio.h>

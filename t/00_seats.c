@@ -1,7 +1,7 @@
 /* The master's seats, with children that are made up here. */
-#include "../core/seats.h"
+#include "core/seats.h"
 
-#include "../core/scoreboard.h"
+#include "core/scoreboard.h"
 
 #include <check.h>
 #include <signal.h>

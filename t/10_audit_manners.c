@@ -1,8 +1,8 @@
 /* How grading behaves towards hosts: who it says it is, how many connections it opens, how it waits, and when it ends. */
-#include "audit/audit.h"
-#include "audit/places.h"
-#include "audit_origin.h"
-#include "scoreboard.h"
+#include "core/audit/audit.h"
+#include "core/audit/places.h"
+#include "t/audit_origin.h"
+#include "core/scoreboard.h"
 
 #include <check.h>
 #include <poll.h>

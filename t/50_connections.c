@@ -1,5 +1,5 @@
 /* More connections than max_connections or max_connections_per_ip: who gives way, who waits, and who is counted. operating.md. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

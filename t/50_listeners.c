@@ -1,6 +1,6 @@
 /* Listeners other than one plain port, and who the client is taken for. operating.md, api.md §1. */
-#include "harness.h"
-#include "tls_kit.h"
+#include "t/harness.h"
+#include "t/tls_kit.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>

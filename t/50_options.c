@@ -3,8 +3,8 @@
  * probe, which sees from outside what the server does. operating.md, "Configuration"; design.md §2.
  */
 #include "core/conf.h"
-#include "harness.h"
-#include "tls_kit.h"
+#include "t/harness.h"
+#include "t/tls_kit.h"
 
 #include <dirent.h>
 #include <arpa/inet.h>

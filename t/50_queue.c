@@ -1,5 +1,5 @@
 /* The queue of pages to grade: its limit per workspace, its fairness between them, and its end. design.md §2. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>

@@ -2,7 +2,7 @@
  * New bounds of results, by a reload, while the writer is killed over them: each report has its result by
  * the old or by the new ones, and its list knows. How far it is shows in the log and in `assay stats`.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include "store/store.h"
 

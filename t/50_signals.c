@@ -3,7 +3,7 @@
  * runners do in part: it obeys HUP, USR1, USR2, TERM, QUIT and INT and sees its children end, as
  * nginx and PostgreSQL do under nohup.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <signal.h>
 #include <sys/wait.h>

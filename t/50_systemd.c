@@ -2,7 +2,7 @@
  * What the service manager is told: ready, reloading, stopping, who is the main process, and that all is well, sd_notify(3); and the
  * sockets that it gives, sd_listen_fds(3). packaging/assay.service and assay.socket rest on it.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* USR2: another binary takes over under load, or the old one goes on, whatever happens to either. design.md §2, core/upgrade.h. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <errno.h>
 #include <poll.h>

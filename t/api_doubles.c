@@ -1,4 +1,4 @@
-#include "api_doubles.h"
+#include "t/api_doubles.h"
 #include "core/api/render.h"
 #include "core/api/widget.h"
 #include "core/api/wp.h"

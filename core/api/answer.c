@@ -1,11 +1,11 @@
-#include "answer.h"
+#include "core/api/answer.h"
 
-#include "agent.h"
-#include "api.h"
-#include "phrases.h"
-#include "../log.h"
-#include "../query.h"
-#include "../http/json_out.h"
+#include "core/api/agent.h"
+#include "core/api/api.h"
+#include "core/api/phrases.h"
+#include "core/log.h"
+#include "core/query.h"
+#include "core/http/json_out.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-#include "api.h"
-#include "../http/form.h"
-#include "../http/pagination.h"
-#include "../worker.h"
+#include "core/api/api.h"
+#include "core/http/form.h"
+#include "core/http/pagination.h"
+#include "core/worker.h"
 
 #include <endian.h>
 

@@ -1,7 +1,7 @@
-#include "listing.h"
+#include "core/api/listing.h"
 
-#include "../link.h"
-#include "../log.h"
+#include "core/link.h"
+#include "core/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #ifndef ASSAY_API_LISTING_H
 #define ASSAY_API_LISTING_H
 
-#include "api.h"
-#include "../query.h"
+#include "core/api/api.h"
+#include "core/query.h"
 
 struct listing;
 

@@ -1,10 +1,10 @@
 /* Reading reports. Writing them: reports_change.c. */
-#include "api.h"
-#include "listing.h"
-#include "render.h"
-#include "../http/form.h"
-#include "../http/memo.h"
-#include "../worker.h"
+#include "core/api/api.h"
+#include "core/api/listing.h"
+#include "core/api/render.h"
+#include "core/http/form.h"
+#include "core/http/memo.h"
+#include "core/worker.h"
 
 static struct buf *report_body(struct request *r, const struct store_report *report, int status)
 {

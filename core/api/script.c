@@ -2,9 +2,9 @@
  * GET /widget.js, the newest, looked for again after five minutes; and GET /widget/{version}/widget.js, the same bytes for ever or 404, for
  * pages that pin them with integrity="…".
  */
-#include "script.h"
+#include "core/api/script.h"
 
-#include "api.h"
+#include "core/api/api.h"
 
 #include <inttypes.h>
 #include <openssl/evp.h>

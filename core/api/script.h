@@ -5,7 +5,7 @@
 #ifndef ASSAY_API_SCRIPT_H
 #define ASSAY_API_SCRIPT_H
 
-#include "../embedded.h"
+#include "core/embedded.h"
 
 #include <stdbool.h>
 

@@ -1,10 +1,10 @@
-#include "widget.h"
+#include "core/api/widget.h"
 
-#include "render_widget.h"
-#include "../process.h"
-#include "../typing.h"
-#include "../worker.h"
-#include "../http/json_out.h"
+#include "core/api/render_widget.h"
+#include "core/process.h"
+#include "core/typing.h"
+#include "core/worker.h"
+#include "core/http/json_out.h"
 
 #include <stdlib.h>
 

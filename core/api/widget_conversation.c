@@ -1,12 +1,12 @@
 /* What a visitor does in the conversation: ask, look, mark, leave. */
-#include "widget.h"
+#include "core/api/widget.h"
 
-#include "answer.h"
-#include "render_widget.h"
-#include "../typing.h"
-#include "../http/json_scan.h"
-#include "../http/json_out.h"
-#include "../http/stream.h"
+#include "core/api/answer.h"
+#include "core/api/render_widget.h"
+#include "core/typing.h"
+#include "core/http/json_scan.h"
+#include "core/http/json_out.h"
+#include "core/http/stream.h"
 
 #include <json-c/json.h>
 

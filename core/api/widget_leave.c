@@ -1,11 +1,11 @@
 /* What a visitor leaves: events, an address, a rating, a ping that they are typing, a coupon's code. */
-#include "widget.h"
+#include "core/api/widget.h"
 
-#include "coupon.h"
-#include "../credential.h"
-#include "../typing.h"
-#include "../http/json_out.h"
-#include "../http/time_in.h"
+#include "core/api/coupon.h"
+#include "core/credential.h"
+#include "core/typing.h"
+#include "core/http/json_out.h"
+#include "core/http/time_in.h"
 
 #include <inttypes.h>
 #include <json-c/json.h>

@@ -3,14 +3,14 @@
  * in the reader's thread, since HTML can take long. What can be taken goes to the writer as one change, and its answer tells what became of
  * each.
  */
-#include "wp.h"
+#include "core/api/wp.h"
 
-#include "widget.h"
-#include "zone.h"
-#include "../away.h"
-#include "../turns.h"
-#include "../http/json_out.h"
-#include "../http/json_span.h"
+#include "core/api/widget.h"
+#include "core/api/zone.h"
+#include "core/away.h"
+#include "core/turns.h"
+#include "core/http/json_out.h"
+#include "core/http/json_span.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-#include "job.h"
-#include "stall.h"
+#include "core/audit/job.h"
+#include "core/audit/stall.h"
 
 #include <libxml/parser.h>
 #include <locale.h>

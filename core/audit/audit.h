@@ -5,8 +5,8 @@
 #ifndef ASSAY_AUDIT_H
 #define ASSAY_AUDIT_H
 
-#include "conf.h"
-#include "../../store/bytes.h"
+#include "core/conf.h"
+#include "store/bytes.h"
 
 #include <curl/curl.h>
 

@@ -1,8 +1,8 @@
 #include "config.h"
 
-#include "fetch.h"
-#include "stall.h"
-#include "text.h"
+#include "core/audit/fetch.h"
+#include "core/audit/stall.h"
+#include "core/audit/text.h"
 
 #include <errno.h>
 #include <linux/tcp.h>

@@ -5,9 +5,9 @@
 #ifndef ASSAY_JOB_H
 #define ASSAY_JOB_H
 
-#include "audit.h"
-#include "fetch.h"
-#include "places.h"
+#include "core/audit/audit.h"
+#include "core/audit/fetch.h"
+#include "core/audit/places.h"
 
 /* The requests a page is made of. */
 enum part { PART_PAGE, PART_ROBOTS, PART_MISSING, PART_FAVICON, PART_HTTP_FORM, PARTS };

@@ -1,4 +1,4 @@
-#include "places.h"
+#include "core/audit/places.h"
 
 #include <sys/random.h>
 #include <time.h>

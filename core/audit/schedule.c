@@ -1,5 +1,5 @@
-#include "job.h"
-#include "robots.h"
+#include "core/audit/job.h"
+#include "core/audit/robots.h"
 
 #include <string.h>
 

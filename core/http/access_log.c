@@ -1,11 +1,11 @@
-#include "access_log.h"
+#include "core/http/access_log.h"
 
-#include "json_out.h"
-#include "limit.h"
-#include "redact.h"
-#include "../log.h"
-#include "../printable.h"
-#include "../scoreboard.h"
+#include "core/http/json_out.h"
+#include "core/http/limit.h"
+#include "core/http/redact.h"
+#include "core/log.h"
+#include "core/printable.h"
+#include "core/scoreboard.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-#include "fields.h"
-#include "json_scan.h"
-#include "reading.h"
+#include "core/http/fields.h"
+#include "core/http/json_scan.h"
+#include "core/http/reading.h"
 
 #include <json-c/json.h>
 

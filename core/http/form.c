@@ -1,4 +1,4 @@
-#include "form.h"
+#include "core/http/form.h"
 
 /*
  * The bytes that may follow a lead byte, by RFC 3629's table: how many, and the range of the first (which is what rules out overlong forms

@@ -6,7 +6,7 @@
 #ifndef ASSAY_HTTP_FORM_H
 #define ASSAY_HTTP_FORM_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 /*
  * utf8_valid(s): well-formed UTF-8 by RFC 3629 (no surrogates, no overlong forms), and no NUL.

@@ -1,4 +1,4 @@
-#include "head.h"
+#include "core/http/head.h"
 
 /* headers that may stand once */
 enum once { ONCE_HOST, ONCE_CONTENT_LENGTH, ONCE_TRANSFER_ENCODING, ONCE_AUTHORIZATION, ONCE_CONTENT_TYPE, ONCE_COUNT };

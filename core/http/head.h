@@ -5,7 +5,7 @@
 #ifndef ASSAY_HTTP_HEAD_H
 #define ASSAY_HTTP_HEAD_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 #define HEAD_MAX_BYTES (32u << 10)
 

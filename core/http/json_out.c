@@ -1,5 +1,5 @@
-#include "json_out.h"
-#include "form.h"
+#include "core/http/json_out.h"
+#include "core/http/form.h"
 
 /* What stands for a byte inside a string: 0 itself, 'u' a \u00XX, otherwise the letter after the backslash. */
 static const char escapes[256] = {

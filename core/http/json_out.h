@@ -5,7 +5,7 @@
 #ifndef ASSAY_HTTP_JSON_OUT_H
 #define ASSAY_HTTP_JSON_OUT_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 /*
  * json_string(b, s): append ${s} as a quoted JSON string. What is not UTF-8 becomes U+FFFD, a bad

@@ -1,6 +1,6 @@
-#include "json_scan.h"
+#include "core/http/json_scan.h"
 
-#include "form.h"
+#include "core/http/form.h"
 
 #include <errno.h>
 #include <limits.h>

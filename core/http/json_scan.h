@@ -6,7 +6,7 @@
 #ifndef ASSAY_HTTP_JSON_SCAN_H
 #define ASSAY_HTTP_JSON_SCAN_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 struct json_object;
 

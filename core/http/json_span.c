@@ -1,4 +1,4 @@
-#include "json_span.h"
+#include "core/http/json_span.h"
 
 static struct str from(struct str s, size_t at)
 {

@@ -6,7 +6,7 @@
 #ifndef ASSAY_HTTP_JSON_SPAN_H
 #define ASSAY_HTTP_JSON_SPAN_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 /*
  * json_span_inside(value): what is between the brackets of an array or object; p NULL for other

@@ -1,11 +1,11 @@
-#include "steps.h"
+#include "core/http/steps.h"
 
-#include "access_log.h"
-#include "cors_request.h"
-#include "limit.h"
-#include "pipeline.h"
-#include "reply.h"
-#include "../doors.h"
+#include "core/http/access_log.h"
+#include "core/http/cors_request.h"
+#include "core/http/limit.h"
+#include "core/http/pipeline.h"
+#include "core/http/reply.h"
+#include "core/doors.h"
 
 struct library_filter {
     h2o_filter_t super;

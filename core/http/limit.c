@@ -1,11 +1,11 @@
-#include "limit.h"
+#include "core/http/limit.h"
 
-#include "reply.h"
-#include "route.h"
-#include "../doors.h"
-#include "../limiters_board.h"
-#include "../log.h"
-#include "../worker.h"
+#include "core/http/reply.h"
+#include "core/http/route.h"
+#include "core/doors.h"
+#include "core/limiters_board.h"
+#include "core/log.h"
+#include "core/worker.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "memo.h"
+#include "core/http/memo.h"
 
 #include <stdlib.h>
 

@@ -7,8 +7,8 @@
 #ifndef ASSAY_HTTP_MEMO_H
 #define ASSAY_HTTP_MEMO_H
 
-#include "request.h"
-#include "../credential.h"
+#include "core/http/request.h"
+#include "core/credential.h"
 
 struct memo;
 

@@ -1,12 +1,12 @@
-#include "metrics.h"
+#include "core/http/metrics.h"
 
-#include "limit.h"
-#include "route.h"
-#include "../crowd.h"
-#include "../limiters_board.h"
-#include "../traffic.h"
+#include "core/http/limit.h"
+#include "core/http/route.h"
+#include "core/crowd.h"
+#include "core/limiters_board.h"
+#include "core/traffic.h"
 #include "config.h"
-#include "../../ratelimit/ratelimit.h"
+#include "ratelimit/ratelimit.h"
 
 /* ---- limits ---- */
 

@@ -1,4 +1,4 @@
-#include "password.h"
+#include "core/http/password.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

@@ -8,7 +8,7 @@
 #ifndef ASSAY_HTTP_PASSWORD_H
 #define ASSAY_HTTP_PASSWORD_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 #define PASSWORD_HASH_SIZE 96 /* the text and its NUL */
 #define PASSWORD_MAX 255      /* bytes */

@@ -1,7 +1,7 @@
 /* Answers that are made while their clients take them. See request.h. */
-#include "reply.h"
+#include "core/http/reply.h"
 
-#include "../doors.h"
+#include "core/doors.h"
 
 struct pieces {
     h2o_generator_t generator;

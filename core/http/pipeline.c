@@ -1,14 +1,14 @@
-#include "pipeline.h"
+#include "core/http/pipeline.h"
 
-#include "limit.h"
-#include "memo.h"
-#include "session.h"
-#include "steps.h"
-#include "stream.h"
-#include "access_log.h"
-#include "../doors.h"
-#include "../link.h"
-#include "../traffic.h"
+#include "core/http/limit.h"
+#include "core/http/memo.h"
+#include "core/http/session.h"
+#include "core/http/steps.h"
+#include "core/http/stream.h"
+#include "core/http/access_log.h"
+#include "core/doors.h"
+#include "core/link.h"
+#include "core/traffic.h"
 
 #include <sys/random.h>
 

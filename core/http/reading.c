@@ -1,7 +1,7 @@
-#include "reading.h"
+#include "core/http/reading.h"
 
-#include "fields.h"
-#include "pipeline.h"
+#include "core/http/fields.h"
+#include "core/http/pipeline.h"
 
 #include <json-c/json.h>
 

@@ -6,11 +6,11 @@
 #ifndef ASSAY_HTTP_READING_H
 #define ASSAY_HTTP_READING_H
 
-#include "../away.h"
-#include "inflate.h"
-#include "json_scan.h"
-#include "request.h"
-#include "signature.h"
+#include "core/away.h"
+#include "core/http/inflate.h"
+#include "core/http/json_scan.h"
+#include "core/http/request.h"
+#include "core/http/signature.h"
 
 struct reading {
     struct away_job away;

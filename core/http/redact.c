@@ -1,4 +1,4 @@
-#include "redact.h"
+#include "core/http/redact.h"
 
 #include <ctype.h>
 #include <strings.h>

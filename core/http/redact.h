@@ -5,7 +5,7 @@
 #ifndef ASSAY_HTTP_REDACT_H
 #define ASSAY_HTTP_REDACT_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 /*
  * redact(text, room): ${text} as it may be logged. Values of parameters whose names speak of a

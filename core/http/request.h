@@ -12,11 +12,11 @@
 #ifndef ASSAY_HTTP_REQUEST_H
 #define ASSAY_HTTP_REQUEST_H
 
-#include "../conf.h"
-#include "../err.h"
-#include "../limiters.h"
-#include "../../ratelimit/ratelimit.h"
-#include "../../store/store.h"
+#include "core/conf.h"
+#include "core/err.h"
+#include "core/limiters.h"
+#include "ratelimit/ratelimit.h"
+#include "store/store.h"
 
 #include <h2o.h>
 #include <time.h>

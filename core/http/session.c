@@ -1,9 +1,9 @@
-#include "session.h"
+#include "core/http/session.h"
 
-#include "cors.h"
-#include "cors_request.h"
-#include "../jwt.h"
-#include "../worker.h"
+#include "core/http/cors.h"
+#include "core/http/cors_request.h"
+#include "core/jwt.h"
+#include "core/worker.h"
 
 #include <stdlib.h>
 

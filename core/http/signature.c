@@ -1,4 +1,4 @@
-#include "signature.h"
+#include "core/http/signature.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

@@ -6,7 +6,7 @@
 #ifndef ASSAY_HTTP_SIGNATURE_H
 #define ASSAY_HTTP_SIGNATURE_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 #define SIGNATURE_SKEW_S 300 /* how far the signer's clock may be from ours */
 

@@ -1,11 +1,11 @@
-#include "steps.h"
+#include "core/http/steps.h"
 
-#include "fields.h"
-#include "form.h"
-#include "inflate.h"
-#include "reading.h"
-#include "session.h"
-#include "signature.h"
+#include "core/http/fields.h"
+#include "core/http/form.h"
+#include "core/http/inflate.h"
+#include "core/http/reading.h"
+#include "core/http/session.h"
+#include "core/http/signature.h"
 
 #include <strings.h>
 

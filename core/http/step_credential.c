@@ -1,10 +1,10 @@
-#include "steps.h"
+#include "core/http/steps.h"
 
-#include "memo.h"
-#include "pipeline.h"
-#include "session.h"
-#include "../credential.h"
-#include "../link.h"
+#include "core/http/memo.h"
+#include "core/http/pipeline.h"
+#include "core/http/session.h"
+#include "core/credential.h"
+#include "core/link.h"
 
 #include <stdio.h>
 #include <strings.h>

@@ -5,9 +5,9 @@
 #ifndef ASSAY_HTTP_STEPS_H
 #define ASSAY_HTTP_STEPS_H
 
-#include "reply.h"
-#include "request.h"
-#include "route.h"
+#include "core/http/reply.h"
+#include "core/http/request.h"
+#include "core/http/route.h"
 
 enum step {
     STEP_NEXT,

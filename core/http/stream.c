@@ -1,14 +1,14 @@
-#include "stream.h"
-#include "../api/render_widget.h"
+#include "core/http/stream.h"
+#include "core/api/render_widget.h"
 
-#include "reply.h"
-#include "session.h"
-#include "../doors.h"
-#include "../process.h"
-#include "../secrets.h"
-#include "../typing.h"
-#include "../worker.h"
-#include "json_out.h"
+#include "core/http/reply.h"
+#include "core/http/session.h"
+#include "core/doors.h"
+#include "core/process.h"
+#include "core/secrets.h"
+#include "core/typing.h"
+#include "core/worker.h"
+#include "core/http/json_out.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #ifndef ASSAY_HTTP_STREAM_H
 #define ASSAY_HTTP_STREAM_H
 
-#include "request.h"
+#include "core/http/request.h"
 
 struct streams;
 struct worker;

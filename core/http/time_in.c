@@ -1,4 +1,4 @@
-#include "time_in.h"
+#include "core/http/time_in.h"
 
 #include <time.h>
 

@@ -4,7 +4,7 @@
 #ifndef ASSAY_HTTP_TIME_IN_H
 #define ASSAY_HTTP_TIME_IN_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 /* time_read(text): RFC 3339 as milliseconds since the epoch; 0 for anything else. */
 int64_t time_read(struct str text);
