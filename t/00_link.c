@@ -1,10 +1,10 @@
 /* A worker's link to a writer that does not answer: what its requests are told, and when, and those that wait for their turn there. Time is the worker's, and the test's to set. */
 #include "core/ipc/channel.h"
 #include "core/conn/acceptor.h"
-#include "core/loop/writer_client.h"
+#include "core/async/writer_client.h"
 #include "core/http/admission_queue.h"
 #include "core/http/request.h"
-#include "core/http/event_stream.h"
+#include "core/api/event_stream.h"
 
 #include <check.h>
 #include <stdlib.h>

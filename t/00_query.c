@@ -3,7 +3,7 @@
 
 #include "core/conn/acceptor.h"
 #include "core/http/request.h"
-#include "core/loop/query_threads.h"
+#include "core/async/query_threads.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,10 +1,11 @@
 #include "core/api/answer.h"
 
+#include "core/http/http.h"
 #include "core/api/agent.h"
 #include "core/api/api.h"
 #include "core/api/phrases.h"
 #include "core/base/log.h"
-#include "core/loop/query_threads.h"
+#include "core/async/query_threads.h"
 #include "core/text/json_out.h"
 
 #include <inttypes.h>
@@ -181,11 +182,12 @@ static void have_file_built(struct request *r, const struct finding *f)
                                         .attempt = f->lost,
                                         .code = ANSWERS_FORMAT};
     log_warn("requesting the rebuild of an answer file: %s", f->why);
-    writer_client_send(r->worker->writer, &change);
+    writer_client_send(r->http->writer, &change);
 }
 
-static void over(struct query *q, struct request *r)
+static void over(struct query *q, struct waiter *w)
 {
+    struct request *r = request_of(w);
     struct finding *f = (struct finding *)q;
     if (r != NULL && f->lost != 0)
         have_file_built(r, f);

@@ -1,7 +1,7 @@
 #include "core/api/api.h"
 #include "core/text/form.h"
 #include "core/http/pagination.h"
-#include "core/worker/worker.h"
+#include "core/http/http.h"
 
 #include <endian.h>
 
@@ -67,7 +67,7 @@ struct str api_ignored(struct request *r)
 
 struct buf *api_body(struct request *r)
 {
-    struct buf *body = &r->worker->body;
+    struct buf *body = &r->http->body;
     if (body->cap > API_LIST_MAX)
         buf_free(body);
     buf_reset(body);

@@ -2,7 +2,7 @@
 #include "core/api/widget.h"
 
 #include "core/api/render_widget.h"
-#include "core/loop/query_threads.h"
+#include "core/async/query_threads.h"
 #include "core/shm/typing_table.h"
 #include "core/text/json_out.h"
 #include "core/text/time_in.h"
@@ -146,8 +146,9 @@ static bool search_run(struct query *q, struct store *store)
     return s->rows.status != STORE_AGAIN;
 }
 
-static void search_over(struct query *q, struct request *r)
+static void search_over(struct query *q, struct waiter *w)
 {
+    struct request *r = request_of(w);
     struct searching *s = (struct searching *)q;
     if (r != NULL && !q->done)
         query_late(r);

@@ -240,7 +240,7 @@ void coupon_apply(struct request *r, struct str code, struct json_object *cart)
 
 /* ---- what is staged, for the shop ---- */
 
-struct pending {
+struct pending_rows {
     struct request *r;
     struct ulid agent;
     enum store_status status;
@@ -252,7 +252,7 @@ struct pending {
 /* What became of it meanwhile is told by the coupon as it is now. */
 static void add_pending(void *arg, enum store_status status, const struct store_coupon *coupon)
 {
-    struct pending *p = arg;
+    struct pending_rows *p = arg;
     if (status != STORE_OK || coupon_usable(coupon, p->r->now_ms) != DISCOUNT_APPLIES) {
         p->status = status == STORE_OK || status == STORE_NOT_FOUND ? p->status : status;
         return;
@@ -267,7 +267,7 @@ static void add_pending(void *arg, enum store_status status, const struct store_
 
 static void look_at_staged(void *arg, enum store_status status, const struct store_staged *row)
 {
-    struct pending *p = arg;
+    struct pending_rows *p = arg;
     if (row == NULL) {
         p->status = status == STORE_NOT_FOUND ? p->status : status;
         return;
@@ -278,7 +278,7 @@ static void look_at_staged(void *arg, enum store_status status, const struct sto
 
 static void look_at_conversation(void *arg, enum store_status status, const struct store_conversation *c)
 {
-    struct pending *p = arg;
+    struct pending_rows *p = arg;
     p->status = status;
     if (status != STORE_OK)
         return;
@@ -292,7 +292,7 @@ static void look_at_conversation(void *arg, enum store_status status, const stru
 
 void wp_coupons_pending(struct request *r)
 {
-    struct pending p = {.r = r};
+    struct pending_rows p = {.r = r};
     struct ulid id;
     const struct value *sent = &r->values[WP_PENDING_CONVERSATION];
     if (!sent->sent) {

@@ -7,7 +7,7 @@
 #define ASSAY_API_LISTING_H
 
 #include "core/api/api.h"
-#include "core/loop/query_threads.h"
+#include "core/async/query_threads.h"
 
 struct listing;
 

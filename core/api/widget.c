@@ -3,7 +3,7 @@
 #include "core/api/render_widget.h"
 #include "core/process/process.h"
 #include "core/shm/typing_table.h"
-#include "core/worker/worker.h"
+#include "core/http/http.h"
 #include "core/text/json_out.h"
 
 #include <stdlib.h>
@@ -356,14 +356,14 @@ uint64_t widget_tag(const struct store_conversation *c, uint64_t extra)
 
 bool widget_is_typing(struct request *r, const struct ulid *conversation, unsigned who)
 {
-    return typing_table_now(r->worker->process->typing, conversation, (enum typist)who, r->worker->now_ms);
+    return typing_table_now(r->http->loop->process->typing, conversation, (enum typist)who, r->http->loop->now_ms);
 }
 
 void widget_typing_reply(struct request *r, const struct ulid *conversation, unsigned who, bool on)
 {
     char text[96];
     struct buf body = {.p = text, .cap = sizeof(text)}; /* never grows beyond: both texts are shorter */
-    typing_table_set(r->worker->process->typing, conversation, (enum typist)who, on ? r->worker->now_ms + TYPING_MS : 0, r->worker->now_ms);
+    typing_table_set(r->http->loop->process->typing, conversation, (enum typist)who, on ? r->http->loop->now_ms + TYPING_MS : 0, r->http->loop->now_ms);
     buf_adds(&body, on ? "{\"typing\":true,\"expires_at\":" : "{\"typing\":false,\"expires_at\":");
     json_time(&body, on ? r->now_ms + TYPING_MS : 0);
     buf_adds(&body, "}");

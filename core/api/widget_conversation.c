@@ -6,7 +6,7 @@
 #include "core/shm/typing_table.h"
 #include "core/text/json_scan.h"
 #include "core/text/json_out.h"
-#include "core/http/event_stream.h"
+#include "core/api/event_stream.h"
 
 #include <json-c/json.h>
 

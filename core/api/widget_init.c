@@ -7,7 +7,7 @@
 
 #include "core/auth/credential.h"
 #include "core/auth/jwt.h"
-#include "core/worker/worker.h"
+#include "core/http/http.h"
 #include "core/http/cors.h"
 #include "core/http/cors_request.h"
 #include "core/text/json_out.h"
@@ -64,7 +64,7 @@ static bool show_token(struct request *r, const struct opening *o, struct buf *o
     int64_t ttl_s = r->conf->jwt_ttl_ms / 1000, now_s = r->now_ms / 1000;
     const struct jwt claims = {
         .agent = o->agent, .visitor = o->visitor, .conversation = o->conversation, .iat = now_s, .exp = now_s + ttl_s};
-    size_t n = jwt_sign(r->worker->secrets, r->now_ms, &claims, token);
+    size_t n = jwt_sign(r->http->keys, r->now_ms, &claims, token);
     buf_adds(out, ",\"jwt\":\"");
     buf_add(out, token, n);
     buf_adds(out, "\",\"expires_at\":");

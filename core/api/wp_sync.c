@@ -7,7 +7,7 @@
 
 #include "core/api/widget.h"
 #include "core/api/zone.h"
-#include "core/loop/thread_pool.h"
+#include "core/async/thread_pool.h"
 #include "core/http/admission_queue.h"
 #include "core/text/json_out.h"
 #include "core/text/json_span.h"
@@ -440,8 +440,9 @@ static bool add_some(struct pool_job *job)
     return b->at < b->count;
 }
 
-static void rest_added(struct pool_job *job, struct request *r)
+static void rest_added(struct pool_job *job, struct waiter *w)
 {
+    struct request *r = request_of(w);
     struct batch *b = batch_of(job);
     if (r != NULL)
         batch_send(b);

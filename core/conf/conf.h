@@ -9,6 +9,7 @@
 #define ASSAY_CONF_CONF_H
 
 #include "core/base/cidr.h"
+#include "core/base/log.h"
 #include "core/conf/limiters.h"
 
 #include <stdbool.h>
@@ -34,8 +35,6 @@ struct conf_listen {
     uint64_t tls_hsts_ms; /* for so long browsers are told to come by TLS alone; 0: they are not */
 };
 
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
-enum log_format { LOG_FORMAT_JSON, LOG_FORMAT_COMBINED };
 
 /* when a change is answered; answering before the commit would need readers that see what is not committed */
 enum store_sync { STORE_SYNC_FULL };

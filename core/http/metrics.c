@@ -10,58 +10,58 @@
 
 /* ---- limits ---- */
 
-static void limiter_counts(struct worker *w, const struct metric *m, struct buf *out, enum limiter_count what)
+static void limiter_counts(struct http *h, const struct metric *m, struct buf *out, enum limiter_count what)
 {
-    const struct limiters *limits = limiting_limits(w->limiting);
+    const struct limiters *limits = limiting_limits(h->limiting);
     for (unsigned i = 1; i < limits->count; i++)
-        metrics_sample(out, m, "limiter", limits->rows[i].name, limiter_stats_total(w->process->limiters, limits->rows[i].counter, what));
+        metrics_sample(out, m, "limiter", limits->rows[i].name, limiter_stats_total(h->loop->process->limiters, limits->rows[i].counter, what));
 }
 
-static void admitted(struct worker *w, const struct metric *m, struct buf *out)
+static void admitted(struct http *h, const struct metric *m, struct buf *out)
 {
-    limiter_counts(w, m, out, COUNT_ADMITTED);
+    limiter_counts(h, m, out, COUNT_ADMITTED);
 }
 
-static void refused(struct worker *w, const struct metric *m, struct buf *out)
+static void refused(struct http *h, const struct metric *m, struct buf *out)
 {
-    limiter_counts(w, m, out, COUNT_REFUSED);
+    limiter_counts(h, m, out, COUNT_REFUSED);
 }
 
-static void dry_run_refused(struct worker *w, const struct metric *m, struct buf *out)
+static void dry_run_refused(struct http *h, const struct metric *m, struct buf *out)
 {
-    limiter_counts(w, m, out, COUNT_DRY_RUN_REFUSED);
+    limiter_counts(h, m, out, COUNT_DRY_RUN_REFUSED);
 }
 
 /* the table tells limiters apart by the numbers of their counters */
-static void limiter_tags(struct worker *w, const struct metric *m, struct buf *out, const uint64_t by_tag[RATELIMIT_TAGS])
+static void limiter_tags(struct http *h, const struct metric *m, struct buf *out, const uint64_t by_tag[RATELIMIT_TAGS])
 {
-    const struct limiters *limits = limiting_limits(w->limiting);
+    const struct limiters *limits = limiting_limits(h->limiting);
     for (unsigned i = 1; i < limits->count; i++)
         metrics_sample(out, m, "limiter", limits->rows[i].name, by_tag[limits->rows[i].counter]);
 }
 
-static struct ratelimit_usage usage(struct worker *w)
+static struct ratelimit_usage usage(struct http *h)
 {
     struct ratelimit_usage usage;
-    ratelimit_usage(w->process->ratelimit, clock_wall_ms() / 1000, &usage);
+    ratelimit_usage(h->loop->process->ratelimit, clock_wall_ms() / 1000, &usage);
     return usage;
 }
 
-static void slots(struct worker *w, const struct metric *m, struct buf *out)
+static void slots(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, usage(w).slots);
+    metrics_sample(out, m, NULL, NULL, usage(h).slots);
 }
 
-static void slots_used(struct worker *w, const struct metric *m, struct buf *out)
+static void slots_used(struct http *h, const struct metric *m, struct buf *out)
 {
-    struct ratelimit_usage all = usage(w);
-    limiter_tags(w, m, out, all.used_by);
+    struct ratelimit_usage all = usage(h);
+    limiter_tags(h, m, out, all.used_by);
 }
 
-static void evicted_alive(struct worker *w, const struct metric *m, struct buf *out)
+static void evicted_alive(struct http *h, const struct metric *m, struct buf *out)
 {
-    struct ratelimit_usage all = usage(w);
-    limiter_tags(w, m, out, all.evicted_by);
+    struct ratelimit_usage all = usage(h);
+    limiter_tags(h, m, out, all.evicted_by);
 }
 
 /* ---- answers ---- */
@@ -75,12 +75,12 @@ static void route_labels(size_t route, char labels[LABELS_MAX])
     snprintf(labels, LABELS_MAX, "method=\"%s\",route=\"%s\"", none ? "" : routes[route].method, none ? "" : routes[route].path);
 }
 
-static void answers(struct worker *w, const struct metric *m, struct buf *out)
+static void answers(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t route = 0; route <= routes_count; route++)
         for (size_t i = 0; request_stats_status(i) >= 0; i++) {
             char labels[LABELS_MAX], status[16] = "other";
-            uint64_t count = request_stats_answers(w->process->request_stats, route, i);
+            uint64_t count = request_stats_answers(h->loop->process->request_stats, route, i);
             if (count == 0)
                 continue;
             route_labels(route, labels);
@@ -112,11 +112,11 @@ static void times(const struct metric *m, struct buf *out, const char *labels, c
     buf_printf(out, "\n%s_count%s%s%s %llu\n", m->name, open, labels, close, (unsigned long long)count);
 }
 
-static void answer_times(struct worker *w, const struct metric *m, struct buf *out)
+static void answer_times(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t route = 0; route <= routes_count; route++) {
         char labels[LABELS_MAX];
-        struct request_stats_times t = request_stats_route_times(w->process->request_stats, route);
+        struct request_stats_times t = request_stats_route_times(h->loop->process->request_stats, route);
         bool any = t.sum > 0;
         for (size_t i = 0; i <= REQUEST_STATS_BOUNDS; i++)
             any = any || t.count[i] > 0;
@@ -129,11 +129,11 @@ static void answer_times(struct worker *w, const struct metric *m, struct buf *o
 /* ---- processes ---- */
 
 /* the sum, or the largest, of a member over a role's processes */
-static uint64_t over_role(struct worker *w, enum role role, bool largest, uint64_t (*member)(const struct score *s))
+static uint64_t over_role(struct http *h, enum role role, bool largest, uint64_t (*member)(const struct score *s))
 {
     uint64_t result = 0, value;
     const struct score *s;
-    for (size_t i = 0; (s = scoreboard_at(w->process->scoreboard, i)) != NULL; i++)
+    for (size_t i = 0; (s = scoreboard_at(h->loop->process->scoreboard, i)) != NULL; i++)
         if (score_get(s->pid) != 0 && score_get(s->role) == role && ((value = member(s)) > result || !largest))
             result = largest ? value : result + value;
     return result;
@@ -178,167 +178,167 @@ static uint64_t stretch_us(const struct score *s)
 
 static const enum role roles[] = {ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR};
 
-static void processes(struct worker *w, const struct metric *m, struct buf *out)
+static void processes(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
-        metrics_sample(out, m, "role", role_name(roles[i]), over_role(w, roles[i], false, one));
+        metrics_sample(out, m, "role", role_name(roles[i]), over_role(h, roles[i], false, one));
 }
 
-static void heartbeats(struct worker *w, const struct metric *m, struct buf *out)
+static void heartbeats(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
         buf_printf(out, "%s{role=\"%s\"} ", m->name, role_name(roles[i]));
-        seconds(out, over_role(w, roles[i], true, heartbeat_age_ms) * 1000);
+        seconds(out, over_role(h, roles[i], true, heartbeat_age_ms) * 1000);
         buf_adds(out, "\n");
     }
 }
 
-static void stretches(struct worker *w, const struct metric *m, struct buf *out)
+static void stretches(struct http *h, const struct metric *m, struct buf *out)
 {
     static const enum role loops[] = {ROLE_WORKER, ROLE_WRITER};
     for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
         buf_printf(out, "%s{role=\"%s\"} ", m->name, role_name(loops[i]));
-        seconds(out, over_role(w, loops[i], true, stretch_us));
+        seconds(out, over_role(h, loops[i], true, stretch_us));
         buf_adds(out, "\n");
     }
 }
 
-static void restarts(struct worker *w, const struct metric *m, struct buf *out)
+static void restarts(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, score_get(w->process->scoreboard->restarts));
+    metrics_sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->restarts));
 }
 
-static void generation(struct worker *w, const struct metric *m, struct buf *out)
+static void generation(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, score_get(w->process->scoreboard->generation));
+    metrics_sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->generation));
 }
 
-static void started(struct worker *w, const struct metric *m, struct buf *out)
+static void started(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, score_get(w->process->scoreboard->started_at_s));
+    metrics_sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->started_at_s));
 }
 
-static void build(struct worker *w, const struct metric *m, struct buf *out)
+static void build(struct http *h, const struct metric *m, struct buf *out)
 {
-    (void)w;
+    (void)h;
     metrics_sample(out, m, "version", PACKAGE_VERSION, 1);
 }
 
-static void connections(struct worker *w, const struct metric *m, struct buf *out)
+static void connections(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WORKER, false, open_connections));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_connections));
 }
 
-static void connections_max(struct worker *w, const struct metric *m, struct buf *out)
+static void connections_max(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, w->conf->max_connections);
+    metrics_sample(out, m, NULL, NULL, h->loop->conf->max_connections);
 }
 
-static void streams(struct worker *w, const struct metric *m, struct buf *out)
+static void streams(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WORKER, false, open_streams));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_streams));
 }
 
-static void gave_way(struct worker *w, const struct metric *m, struct buf *out)
+static void gave_way(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, connection_table_told(w->process->connection_table, CROWD_GAVE_WAY));
+    metrics_sample(out, m, NULL, NULL, connection_table_told(h->loop->process->connection_table, CROWD_GAVE_WAY));
 }
 
-static void turned_away(struct worker *w, const struct metric *m, struct buf *out)
+static void turned_away(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, connection_table_told(w->process->connection_table, CROWD_TURNED_AWAY));
+    metrics_sample(out, m, NULL, NULL, connection_table_told(h->loop->process->connection_table, CROWD_TURNED_AWAY));
 }
 
-static void cut_off(struct worker *w, const struct metric *m, struct buf *out)
+static void cut_off(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, "what", "answer", connection_table_told(w->process->connection_table, CROWD_ANSWER_CUT));
-    metrics_sample(out, m, "what", "upload", connection_table_told(w->process->connection_table, CROWD_UPLOAD_CUT));
+    metrics_sample(out, m, "what", "answer", connection_table_told(h->loop->process->connection_table, CROWD_ANSWER_CUT));
+    metrics_sample(out, m, "what", "upload", connection_table_told(h->loop->process->connection_table, CROWD_UPLOAD_CUT));
 }
 
-static void held(struct worker *w, const struct metric *m, struct buf *out)
+static void held(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WORKER, false, pending));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, pending));
 }
 
 /* ---- writer, store, auditors ---- */
 
-static void changes(struct worker *w, const struct metric *m, struct buf *out)
+static void changes(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, request_stats_work(w->process->request_stats).changes);
+    metrics_sample(out, m, NULL, NULL, request_stats_work(h->loop->process->request_stats).changes);
 }
 
-static void commit_times(struct worker *w, const struct metric *m, struct buf *out)
+static void commit_times(struct http *h, const struct metric *m, struct buf *out)
 {
-    struct request_stats_work work = request_stats_work(w->process->request_stats);
+    struct request_stats_work work = request_stats_work(h->loop->process->request_stats);
     times(m, out, "", &work.commits);
 }
 
-static void maintenance_left(struct worker *w, const struct metric *m, struct buf *out)
+static void maintenance_left(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WRITER, false, upkeep));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, upkeep));
 }
 
-static void unindexed(struct worker *w, const struct metric *m, struct buf *out)
+static void unindexed(struct http *h, const struct metric *m, struct buf *out)
 {
     uint64_t count;
-    if (store_answers_unindexed(w->store, &count) != STORE_OK)
+    if (store_answers_unindexed(h->loop->store, &count) != STORE_OK)
         count = 0;
     metrics_sample(out, m, NULL, NULL, count);
 }
 
-static struct store_room room(struct worker *w)
+static struct store_room room(struct http *h)
 {
     struct store_room room;
-    if (store_room(w->store, &room) != STORE_OK)
+    if (store_room(h->loop->store, &room) != STORE_OK)
         room = (struct store_room){0};
     return room;
 }
 
-static void map_used(struct worker *w, const struct metric *m, struct buf *out)
+static void map_used(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(w).used_bytes);
+    metrics_sample(out, m, NULL, NULL, room(h).used_bytes);
 }
 
-static void index_size(struct worker *w, const struct metric *m, struct buf *out)
+static void index_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(w).index_bytes);
+    metrics_sample(out, m, NULL, NULL, room(h).index_bytes);
 }
 
-static void map_size(struct worker *w, const struct metric *m, struct buf *out)
+static void map_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(w).map_bytes);
+    metrics_sample(out, m, NULL, NULL, room(h).map_bytes);
 }
 
-static void readers(struct worker *w, const struct metric *m, struct buf *out)
+static void readers(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(w).readers);
+    metrics_sample(out, m, NULL, NULL, room(h).readers);
 }
 
-static void readers_max(struct worker *w, const struct metric *m, struct buf *out)
+static void readers_max(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(w).max_readers);
+    metrics_sample(out, m, NULL, NULL, room(h).max_readers);
 }
 
-static void queued(struct worker *w, const struct metric *m, struct buf *out)
+static void queued(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WRITER, false, pending));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, pending));
 }
 
-static void grading(struct worker *w, const struct metric *m, struct buf *out)
+static void grading(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_AUDITOR, false, pending));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_AUDITOR, false, pending));
 }
 
-static void graded(struct worker *w, const struct metric *m, struct buf *out)
+static void graded(struct http *h, const struct metric *m, struct buf *out)
 {
-    struct request_stats_work work = request_stats_work(w->process->request_stats);
+    struct request_stats_work work = request_stats_work(h->loop->process->request_stats);
     metrics_sample(out, m, "outcome", "done", work.done);
     metrics_sample(out, m, "outcome", "failed", work.failed);
 }
 
-static void page_times(struct worker *w, const struct metric *m, struct buf *out)
+static void page_times(struct http *h, const struct metric *m, struct buf *out)
 {
-    struct request_stats_work work = request_stats_work(w->process->request_stats);
+    struct request_stats_work work = request_stats_work(h->loop->process->request_stats);
     times(m, out, "", &work.pages);
 }
 
@@ -428,10 +428,10 @@ void metrics_sample(struct buf *out, const struct metric *m, const char *label, 
     buf_adds(out, "\n");
 }
 
-void metrics_write(struct worker *w, struct buf *out)
+void metrics_write(struct http *h, struct buf *out)
 {
     for (size_t i = 0; i < metrics_count; i++) {
         buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", metrics[i].name, metrics[i].help, metrics[i].name, metrics[i].type);
-        metrics[i].write(w, &metrics[i], out);
+        metrics[i].write(h, &metrics[i], out);
     }
 }

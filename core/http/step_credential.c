@@ -4,7 +4,7 @@
 #include "core/http/pipeline.h"
 #include "core/http/session.h"
 #include "core/auth/credential.h"
-#include "core/loop/writer_client.h"
+#include "core/async/writer_client.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -34,13 +34,13 @@ bool step_bearer(struct request *r, struct str *token)
 /* say, now and then, that a key is in use */
 static void touch(struct request *r)
 {
-    uint64_t *slot = &r->worker->touched[r->key % (sizeof(r->worker->touched) / sizeof(r->worker->touched[0]))];
+    uint64_t *slot = &r->http->touched[r->key % (sizeof(r->http->touched) / sizeof(r->http->touched[0]))];
     uint64_t mark = r->key << 20 | ((uint64_t)(r->now_ms / TOUCH_EVERY_MS) & 0xfffff);
     if (r->now_ms - r->credential.last_used_at < TOUCH_EVERY_MS || *slot == mark)
         return;
     *slot = mark;
     struct store_change change = {.kind = CHANGE_KEY_TOUCH, .id = r->key};
-    writer_client_send(r->worker->writer, &change);
+    writer_client_send(r->http->writer, &change);
 }
 
 static void key_found(void *arg, enum store_status status, const struct store_key *key)
@@ -49,7 +49,7 @@ static void key_found(void *arg, enum store_status status, const struct store_ke
     r->credential_status = status;
     if (status == STORE_OK) {
         r->credential = *key;
-        cached_key_learn(r->worker->cache, key, store_snapshot_version(r->store));
+        cached_key_learn(r->http->cache, key, store_snapshot_version(r->store));
     }
     r->looked_up = true;
     if (r->waits_for_key)
@@ -107,7 +107,7 @@ static enum step find_session(struct request *r, struct str token)
 static enum step look_up(struct request *r, struct str token, enum credential_kind kind)
 {
     const struct cached_key *known;
-    int there = cached_key(r->worker->cache, token, kind, &known);
+    int there = cached_key(r->http->cache, token, kind, &known);
     r->credential_status = there == 0 ? STORE_NOT_FOUND : there < 0 ? STORE_IO : STORE_OK;
     if (there != 1)
         return STEP_NEXT;

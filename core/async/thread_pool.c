@@ -1,7 +1,6 @@
-#include "core/loop/thread_pool.h"
+#include "core/async/thread_pool.h"
 
 #include "core/auth/credential.h"
-#include "core/http/request.h"
 
 #include <stdlib.h>
 
@@ -41,23 +40,18 @@ static void *work(void *arg)
     return NULL;
 }
 
-void request_run_in_pool(struct request *r, struct pool_job *job)
-{
-    thread_pool_send(r->worker->body_pool, job, r);
-}
-
-static void over(struct thread_job *job, struct request *r)
+static void over(struct thread_job *job, struct waiter *w)
 {
     struct pool_job *done = (struct pool_job *)job;
     done->of->waiting--;
-    done->over(done, r);
+    done->over(done, w);
 }
 
-void thread_pool_send(struct thread_pool *a, struct pool_job *job, struct request *r)
+void thread_pool_send(struct thread_pool *a, struct pool_job *job, struct waiter *w)
 {
-    job->job = (struct thread_job){.pending = {r}, .over = over};
+    job->job = (struct thread_job){.pending = {w}, .over = over};
     job->of = a;
-    request_wait(r, &job->job.pending);
+    waiter_begin(w, &job->job.pending);
     a->waiting++;
     pthread_mutex_lock(&a->lock);
     job_list_add(&a->todo, &job->job);
@@ -70,10 +64,10 @@ size_t thread_pool_waiting(const struct thread_pool *a)
     return a->waiting;
 }
 
-struct thread_pool *thread_pool_new(struct worker *w)
+struct thread_pool *thread_pool_new(struct loop *loop)
 {
     struct thread_pool *a = calloc(1, sizeof(*a));
-    if (a == NULL || (a->finished = finished_new(w)) == NULL) {
+    if (a == NULL || (a->finished = finished_new(loop)) == NULL) {
         free(a);
         return NULL;
     }

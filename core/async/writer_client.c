@@ -1,10 +1,7 @@
-#include "core/loop/writer_client.h"
+#include "core/async/writer_client.h"
 
 #include "core/ipc/channel.h"
-#include "core/conn/acceptor.h"
 #include "core/base/log.h"
-#include "core/http/request.h"
-#include "core/http/event_stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +20,7 @@ struct op {
     struct pending pending;
     struct op *next;
     uint64_t sequence, given_up_at_ms;
-    request_change_fn *done;
+    change_done_fn *done;
     size_t size;
     char wire[];
 };
@@ -32,12 +29,14 @@ struct op {
 struct wait {
     struct pending pending;
     struct wait *next;
-    uint64_t report, until_ms;
-    request_fn *done;
+    uint64_t workspace, report, until_ms;
+    await_done_fn *done;
 };
 
 struct writer_client {
-    struct worker *worker;
+    struct loop *loop;
+    writer_event_fn *on_event;
+    void *arg;
     struct channel channel;
     /*
      * What the loop watches, NULL: not connected. An epoll of the channel's own stands between the two: the wake-up of a socket tells the
@@ -57,16 +56,16 @@ struct writer_client {
 
 static void on_readable(h2o_socket_t *socket, const char *err);
 
-static void hold(struct request *r, struct pending *pending)
+static void hold(struct waiter *w, struct pending *pending)
 {
-    request_wait(r, pending);
-    conn_watch(r->conn);
+    waiter_begin(w, pending);
+    conn_watch(w->conn);
 }
 
-static void resume(struct request *r)
+static void resume(struct waiter *w)
 {
-    request_go_on(r);
-    conn_unwatch(r->conn);
+    waiter_end(w);
+    conn_unwatch(w->conn);
 }
 
 static void disconnect(struct writer_client *l)
@@ -76,7 +75,7 @@ static void disconnect(struct writer_client *l)
     l->socket = NULL;
     l->writing = false;
     channel_close(&l->channel);
-    l->retry_at_ms = l->worker->now_ms + RECONNECT_MS;
+    l->retry_at_ms = l->loop->now_ms + RECONNECT_MS;
 }
 
 static void put_change(struct writer_client *l, const struct op *op)
@@ -95,16 +94,16 @@ static struct wait **bucket_of(struct writer_client *l, uint64_t report)
 static void release(struct writer_client *l, struct wait **at)
 {
     struct wait *wait = *at;
-    struct request *r = wait->pending.request;
-    request_fn *done = wait->done;
+    struct waiter *w = wait->pending.waiter;
+    await_done_fn *done = wait->done;
     *at = wait->next;
     l->waits_count--;
     free(wait);
-    if (r == NULL)
+    if (w == NULL)
         return;
-    resume(r);
-    done(r);
-    store_read_end(l->worker->store);
+    resume(w);
+    done(w);
+    store_read_end(l->loop->store);
 }
 
 static void release_report(struct writer_client *l, uint64_t report)
@@ -120,7 +119,7 @@ static void release_report(struct writer_client *l, uint64_t report)
 /* whoever has hung up is answered as one whose time is over: the write ends the connection, and a client that only sends no more gets it */
 static bool in_vain(const struct wait *wait)
 {
-    return wait->pending.request == NULL || wait->pending.request->conn->vanished;
+    return waiter_is_unwanted(wait->pending.waiter);
 }
 
 static void release_overdue(struct writer_client *l, uint64_t now_ms)
@@ -151,10 +150,10 @@ static void look_again(struct writer_client *l, uint64_t workspace)
 {
     for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
         for (struct wait *wait = l->waits[i]; wait != NULL; wait = wait->next)
-            if (wait->pending.request != NULL && wait->pending.request->workspace == workspace)
-                store_report_get(l->worker->store, workspace, wait->report, false, note_ended,
+            if (wait->pending.waiter != NULL && wait->workspace == workspace)
+                store_report_get(l->loop->store, workspace, wait->report, false, note_ended,
                                  wait);
-    store_read_end(l->worker->store);
+    store_read_end(l->loop->store);
 }
 
 /* after a time without events: whatever ended meanwhile is found in the store, and the new writer hears who is waited for */
@@ -162,28 +161,32 @@ static void ask_again(struct writer_client *l)
 {
     for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
         for (struct wait *wait = l->waits[i]; wait != NULL; wait = wait->next)
-            if (wait->pending.request != NULL) {
-                store_report_get(l->worker->store, wait->pending.request->workspace, wait->report, false, note_ended, wait);
+            if (wait->pending.waiter != NULL) {
+                store_report_get(l->loop->store, wait->workspace, wait->report, false, note_ended, wait);
                 channel_put(&l->channel, FRAME_WAIT, wait->report, 0, (struct str){0});
             }
-    store_read_end(l->worker->store);
+    store_read_end(l->loop->store);
 }
 
-void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done)
+bool writer_client_await(struct writer_client *l, uint64_t workspace, uint64_t report,
+                         unsigned timeout_ms, struct waiter *w, await_done_fn *done)
 {
-    struct writer_client *l = r->worker->writer;
-    struct wait *wait = r->worker->draining ? NULL : malloc(sizeof(*wait));
-    if (wait == NULL) {
-        done(r);
-        return;
-    }
+    struct wait *wait = l->loop->draining ? NULL : malloc(sizeof(*wait));
+    if (wait == NULL)
+        return false;
     struct wait **bucket = bucket_of(l, report);
-    *wait = (struct wait){{r}, *bucket, report, l->worker->now_ms + timeout_ms, done};
+    *wait = (struct wait){.pending = {w},
+                          .next = *bucket,
+                          .workspace = workspace,
+                          .report = report,
+                          .until_ms = l->loop->now_ms + timeout_ms,
+                          .done = done};
     *bucket = wait;
-    hold(r, &wait->pending);
+    hold(w, &wait->pending);
     l->waits_count++;
     if (l->socket != NULL)
         channel_put(&l->channel, FRAME_WAIT, report, 0, (struct str){0});
+    return true;
 }
 
 /* ---- changes ---- */
@@ -226,20 +229,19 @@ static struct op *new_op(struct writer_client *l, const struct store_change *cha
     return op;
 }
 
-void request_change(struct request *r, const struct store_change *change, request_change_fn *done)
+bool writer_client_change(struct writer_client *l, const struct store_change *change,
+                          struct waiter *w, change_done_fn *done)
 {
-    struct writer_client *l = r->worker->writer;
     struct op *op = new_op(l, change);
-    if (op == NULL) {
-        reply_error(r, ERR_UNAVAILABLE, NULL);
-        return;
-    }
-    op->pending.request = r;
+    if (op == NULL)
+        return false;
+    op->pending.waiter = w;
     op->done = done;
-    op->given_up_at_ms = l->worker->now_ms + WRITER_ANSWER_MS;
-    hold(r, &op->pending);
+    op->given_up_at_ms = l->loop->now_ms + WRITER_ANSWER_MS;
+    hold(w, &op->pending);
     if (l->socket != NULL)
         put_change(l, op);
+    return true;
 }
 
 void writer_client_send(struct writer_client *l, const struct store_change *change)
@@ -260,16 +262,16 @@ static void on_answer(struct writer_client *l, const struct frame *f)
     l->first = op->next;
     if (l->first == NULL)
         l->last = NULL;
-    struct request *r = op->pending.request;
-    request_change_fn *done = op->done;
+    struct waiter *w = op->pending.waiter;
+    change_done_fn *done = op->done;
     give_op(l, op);
-    if (r == NULL)
+    if (w == NULL)
         return;
-    resume(r);
-    done(r, &answer);
+    resume(w);
+    done(w, CHANGE_ANSWERED, &answer);
 }
 
-static void on_event(struct writer_client *l, const struct frame *f)
+static void take_event(struct writer_client *l, const struct frame *f)
 {
     struct store_event e;
     if (f->payload.n != sizeof(e))
@@ -280,7 +282,7 @@ static void on_event(struct writer_client *l, const struct frame *f)
     if (e.kind == EVENT_REPORT_FINISHED || e.kind == EVENT_REPORT_DELETED)
         release_report(l, e.id);
     else
-        streams_event(l->worker, &e);
+        l->on_event(l->arg, &e);
 }
 
 /* ---- the connection ---- */
@@ -305,14 +307,14 @@ static void on_readable(h2o_socket_t *socket, const char *err)
 {
     struct writer_client *l = socket->data;
     struct frame f;
-    worker_look_at_clock(l->worker);
+    loop_look_at_clock(l->loop);
     int got = err != NULL ? -1 : channel_read(&l->channel), next;
     while ((next = channel_next(&l->channel, &f)) == 1)
         if (f.head.type == FRAME_ANSWER)
             on_answer(l, &f);
         else if (f.head.type == FRAME_EVENT)
-            on_event(l, &f);
-    store_read_end(l->worker->store); /* what came together shares a snapshot: all of it was committed before */
+            take_event(l, &f);
+    store_read_end(l->loop->store); /* what came together shares a snapshot: all of it was committed before */
     if (got < 0 || next < 0 || (l->writing && !watch(l, EPOLL_CTL_MOD, false)))
         disconnect(l);
     else
@@ -321,9 +323,9 @@ static void on_readable(h2o_socket_t *socket, const char *err)
 
 static void reconnect(struct writer_client *l)
 {
-    int fd = channel_connect(l->worker->process->writer_path);
+    int fd = channel_connect(l->loop->process->writer_path);
     if (fd < 0) {
-        l->retry_at_ms = l->worker->now_ms + RECONNECT_MS;
+        l->retry_at_ms = l->loop->now_ms + RECONNECT_MS;
         return;
     }
     channel_init(&l->channel, fd);
@@ -334,7 +336,7 @@ static void reconnect(struct writer_client *l)
         disconnect(l);
         return;
     }
-    l->socket = h2o_evloop_socket_create(l->worker->ctx.loop, l->epoll, H2O_SOCKET_FLAG_DONT_READ);
+    l->socket = h2o_evloop_socket_create(l->loop->ctx.loop, l->epoll, H2O_SOCKET_FLAG_DONT_READ);
     l->socket->data = l;
     channel_put(&l->channel, FRAME_HELLO, l->id, 0, (struct str){0});
     for (const struct op *op = l->first; op != NULL; op = op->next)
@@ -359,27 +361,23 @@ static bool repeats_earlier(const struct writer_client *l, const struct op *op)
     return false;
 }
 
-/* it stays in line: it may have been committed, and the numbers must have no gap */
+/* It stays in line: it may have been committed, and the numbers must have no gap. */
 static void give_up(const struct writer_client *l, struct op *op)
 {
-    struct request *r = op->pending.request;
-    op->pending.request = NULL;
-    resume(r);
-    if (repeats_earlier(l, op))
-        reply_error(r, ERR_CONFLICT, "The first request under this Idempotency-Key has not ended yet: try again later.");
-    else
-        reply_error(r, ERR_UNAVAILABLE,
-                    "The change could not be confirmed in time; it may still happen. Ask for the record before sending it again.");
+    struct waiter *w = op->pending.waiter;
+    op->pending.waiter = NULL;
+    resume(w);
+    op->done(w, repeats_earlier(l, op) ? CHANGE_REPEATED : CHANGE_UNCONFIRMED, NULL);
 }
 
 void writer_client_tick(struct writer_client *l)
 {
-    uint64_t now = l->worker->now_ms;
+    uint64_t now = l->loop->now_ms;
     if (l->socket == NULL && now >= l->retry_at_ms)
         reconnect(l);
     release_overdue(l, now);
     for (struct op *op = l->first; op != NULL; op = op->next)
-        if (op->pending.request != NULL && op->given_up_at_ms <= now)
+        if (op->pending.waiter != NULL && op->given_up_at_ms <= now)
             give_up(l, op);
 }
 
@@ -397,11 +395,11 @@ size_t writer_client_waiting(const struct writer_client *l)
 {
     size_t count = l->waits_count;
     for (const struct op *op = l->first; op != NULL; op = op->next)
-        count += op->pending.request != NULL;
+        count += op->pending.waiter != NULL;
     return count;
 }
 
-struct writer_client *writer_client_new(struct worker *w)
+struct writer_client *writer_client_new(struct loop *loop, writer_event_fn *on_event, void *arg)
 {
     struct writer_client *l = calloc(1, sizeof(*l));
     if (l == NULL || getrandom(&l->id, sizeof(l->id), 0) != sizeof(l->id)) {
@@ -409,7 +407,9 @@ struct writer_client *writer_client_new(struct worker *w)
         return NULL;
     }
     l->id |= 1; /* 0 is no channel */
-    l->worker = w;
+    l->loop = loop;
+    l->on_event = on_event;
+    l->arg = arg;
     l->channel.fd = -1;
     reconnect(l);
     return l;

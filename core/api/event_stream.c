@@ -1,4 +1,4 @@
-#include "core/http/event_stream.h"
+#include "core/api/event_stream.h"
 #include "core/api/render_widget.h"
 
 #include "core/http/reply.h"
@@ -7,7 +7,7 @@
 #include "core/process/process.h"
 #include "core/auth/signing_keys.h"
 #include "core/shm/typing_table.h"
-#include "core/worker/worker.h"
+#include "core/http/http.h"
 #include "core/text/json_out.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 struct stream {
     h2o_generator_t generator;
     struct request *r;
-    struct worker *worker;
+    struct http *http;
     struct stream *prev, *next; /* of its bucket */
     struct ulid last;           /* message told last */
     struct buf out;             /* on its way; empty while nothing is */
@@ -74,7 +74,7 @@ static void stream_dispose(void *arg)
     if (st->open) {
         st->prev->next = st->next;
         st->next->prev = st->prev;
-        st->worker->streams->count--;
+        st->http->streams->count--;
     }
     buf_free(&st->out);
 }
@@ -108,7 +108,7 @@ static void put_state(struct stream *st, const struct store_conversation *c)
 {
     bool closed = c->closed_at != 0;
     uint64_t claim = claim_of(c);
-    bool typing = typing_table_now(st->r->worker->process->typing, &c->id, TYPIST_OPERATOR, st->r->worker->now_ms);
+    bool typing = typing_table_now(st->r->http->loop->process->typing, &c->id, TYPIST_OPERATOR, st->r->http->loop->now_ms);
     if (closed != st->closed)
         buf_adds(&st->out, closed ? "event: closed\ndata: {}\n\n" : "event: reopened\ndata: {}\n\n");
     if (claim != 0 && claim != st->claim)
@@ -162,9 +162,9 @@ static void send_part(struct stream *st)
 {
     h2o_iovec_t part = {st->out.p, st->out.n};
     st->sending = true;
-    st->beat_at_ms = st->r->worker->now_ms + STREAM_BEAT_MS;
+    st->beat_at_ms = st->r->http->loop->now_ms + CONN_BEAT_MS;
     st->r->sent_bytes += part.len;
-    conn_hold(st->r->conn, st->out.cap);
+    conn_hold(st->r->wait.conn, st->out.cap);
     reply_send(st->r, &part, part.len > 0 ? 1 : 0, st->ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }
 
@@ -214,10 +214,10 @@ static void on_proceed(h2o_generator_t *generator, h2o_req_t *req)
     (void)req;
     st->sending = false;
     buf_free(&st->out);
-    conn_hold(st->r->conn, 0);
+    conn_hold(st->r->wait.conn, 0);
     if (st->over && !st->ended)
         end_one(st);
-    else if (st->worker->draining)
+    else if (st->http->loop->draining)
         drain_one(st);
     else if (st->again && !st->ended) {
         pump(st);
@@ -233,22 +233,22 @@ static void on_stop(h2o_generator_t *generator, h2o_req_t *req)
 
 void stream_open(struct request *r, const struct ulid *last)
 {
-    struct worker *w = r->worker;
+    struct http *h = r->http;
     struct stream *st = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*st), stream_dispose);
-    *st = (struct stream){.generator = {on_proceed, on_stop}, .r = r, .worker = w, .last = *last, .secrets = signing_keys_generation(w->secrets)};
+    *st = (struct stream){.generator = {on_proceed, on_stop}, .r = r, .http = h, .last = *last, .secrets = signing_keys_generation(h->keys)};
     reply_header(r, "cache-control", STR("no-store"));
     reply_header(r, "x-accel-buffering", STR("no")); /* proxies hold back no part */
-    if (r->is_head || w->draining) {
+    if (r->is_head || h->loop->draining) {
         reply_parts(r, 200, "text/event-stream", &STR("event: reconnect\ndata: {}\n\n"), 1);
         return;
     }
-    struct stream *head = head_of(w->streams, &r->session.conversation);
+    struct stream *head = head_of(h->streams, &r->session.conversation);
     st->prev = head->prev;
     st->next = head;
     st->prev->next = st->next->prev = st;
     st->open = true;
-    w->streams->count++;
-    r->conn->streaming = true;
+    h->streams->count++;
+    r->wait.conn->streaming = true;
     reply_begin(r, 200, "text/event-stream", SIZE_MAX, &st->generator);
     buf_adds(&st->out, ": here\n\n"); /* so that the client has the head, whatever is between */
     pump(st);
@@ -258,58 +258,58 @@ void stream_open(struct request *r, const struct ulid *last)
 
 typedef void each_fn(struct stream *st);
 
-static void each_of(struct worker *w, each_fn *fn)
+static void each_of(struct http *h, each_fn *fn)
 {
-    for (size_t i = 0; w->streams->count > 0 && i < BUCKETS; i++)
-        for (struct stream *st = w->streams->bucket[i].next, *next; st != &w->streams->bucket[i]; st = next) {
+    for (size_t i = 0; h->streams->count > 0 && i < BUCKETS; i++)
+        for (struct stream *st = h->streams->bucket[i].next, *next; st != &h->streams->bucket[i]; st = next) {
             next = st->next;
             fn(st);
         }
-    store_read_end(w->store);
+    store_read_end(h->loop->store);
 }
 
-static void wake(struct worker *w, const struct ulid *conversation)
+static void wake(struct http *h, const struct ulid *conversation)
 {
-    struct stream *head = head_of(w->streams, conversation);
+    struct stream *head = head_of(h->streams, conversation);
     for (struct stream *st = head->next, *next; st != head; st = next) {
         next = st->next;
         if (ulid_eq(&st->r->session.conversation, conversation))
             pump(st);
     }
-    store_read_end(w->store);
+    store_read_end(h->loop->store);
 }
 
-void streams_event(struct worker *w, const struct store_event *e)
+void streams_event(struct http *h, const struct store_event *e)
 {
     const struct ulid id = ulid_of_halves(e->id, e->value);
-    if (w->streams->count == 0)
+    if (h->streams->count == 0)
         return;
     if (e->kind == EVENT_CONVERSATION)
-        wake(w, &id);
+        wake(h, &id);
     else if (e->kind == EVENT_AGENT_CHANGED || e->kind == EVENT_WORKSPACE_DELETED || e->kind == EVENT_FEED_BEGINS)
-        each_of(w, pump);
+        each_of(h, pump);
 }
 
 static void tick_one(struct stream *st)
 {
-    struct worker *w = st->r->worker;
+    struct http *h = st->r->http;
     const struct session *session = &st->r->session;
     if (st->ended)
         return;
-    st->over = st->over || session->expires_at <= (int64_t)h2o_now(w->ctx.loop);
+    st->over = st->over || session->expires_at <= (int64_t)h2o_now(h->loop->ctx.loop);
     if (st->over)
         end_one(st);
-    else if (typing_table_now(w->process->typing, &session->conversation, TYPIST_OPERATOR, w->now_ms) != st->typing)
+    else if (typing_table_now(h->loop->process->typing, &session->conversation, TYPIST_OPERATOR, h->loop->now_ms) != st->typing)
         pump(st);
-    else if (w->now_ms >= st->beat_at_ms)
+    else if (h->loop->now_ms >= st->beat_at_ms)
         say(st, ":\n\n");
 }
 
 /* a secret that is gone takes the tokens with it that it signed */
 static void judge_one(struct stream *st)
 {
-    st->secrets = st->worker->streams->secrets;
-    st->over = st->over || !session_signed(st->r, (int64_t)h2o_now(st->worker->ctx.loop));
+    st->secrets = st->http->streams->secrets;
+    st->over = st->over || !session_signed(st->r, (int64_t)h2o_now(st->http->loop->ctx.loop));
     if (st->over && !st->ended)
         end_one(st);
 }
@@ -321,7 +321,7 @@ static bool judge_bucket(struct streams *s, struct stream *head, uint64_t until_
         next = st->next;
         if (st->secrets == s->secrets)
             continue;
-        if (request_clock_us() >= until_us)
+        if (clock_mono_us() >= until_us)
             return false;
         judge_one(st);
     }
@@ -329,34 +329,34 @@ static bool judge_bucket(struct streams *s, struct stream *head, uint64_t until_
 }
 
 /* as many as a turn of the loop may take; the others in those that follow at once */
-static void judge_some(struct worker *w)
+static void judge_some(struct http *h)
 {
-    struct streams *s = w->streams;
-    uint64_t until_us = request_clock_us() + JUDGE_US;
-    if (s->secrets != signing_keys_generation(w->secrets)) {
-        s->secrets = signing_keys_generation(w->secrets);
+    struct streams *s = h->streams;
+    uint64_t until_us = clock_mono_us() + JUDGE_US;
+    if (s->secrets != signing_keys_generation(h->keys)) {
+        s->secrets = signing_keys_generation(h->keys);
         s->judged = 0;
     }
     while (s->judged < BUCKETS && judge_bucket(s, &s->bucket[s->judged], until_us))
         s->judged++;
 }
 
-int streams_wait_ms(const struct worker *w, int most)
+int streams_wait_ms(const struct http *h, int most)
 {
-    return w->streams->count > 0 && w->streams->judged < BUCKETS ? 0 : most;
+    return h->streams->count > 0 && h->streams->judged < BUCKETS ? 0 : most;
 }
 
-void streams_tick(struct worker *w)
+void streams_tick(struct http *h)
 {
-    if (w->streams->count > 0)
-        judge_some(w);
-    if (w->streams->count == 0 || w->now_ms < w->streams->tick_at_ms)
+    if (h->streams->count > 0)
+        judge_some(h);
+    if (h->streams->count == 0 || h->loop->now_ms < h->streams->tick_at_ms)
         return;
-    w->streams->tick_at_ms = w->now_ms + TICK_MS;
-    each_of(w, tick_one);
+    h->streams->tick_at_ms = h->loop->now_ms + TICK_MS;
+    each_of(h, tick_one);
 }
 
-void streams_drain(struct worker *w)
+void streams_drain(struct http *h)
 {
-    each_of(w, drain_one);
+    each_of(h, drain_one);
 }

@@ -1,8 +1,6 @@
-#include "core/loop/query_threads.h"
+#include "core/async/query_threads.h"
 
-#include "core/conn/acceptor.h"
 #include "core/base/log.h"
-#include "core/http/request.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +32,7 @@ struct query_thread {
 };
 
 struct queries {
-    struct worker *worker;
+    struct loop *loop;
     struct query_thread threads[CONF_QUERY_THREADS_MAX];
     unsigned count;
     struct finished *finished;
@@ -206,10 +204,10 @@ static void wake_one(struct queries *all, bool search)
     }
 }
 
-static void over(struct thread_job *job, struct request *r)
+static void over(struct thread_job *job, struct waiter *w)
 {
     struct query *q = (struct query *)job;
-    q->over(q, r);
+    q->over(q, w);
 }
 
 static bool send_to_threads(struct queries *all, struct query *q)
@@ -223,54 +221,38 @@ static bool send_to_threads(struct queries *all, struct query *q)
     return there;
 }
 
-static void refuse(struct request *r)
+bool queries_send(struct queries *all, struct query *q, struct waiter *w)
 {
-    reply_header(r, "retry-after", STR("1"));
-    reply_error(r, ERR_UNAVAILABLE,
-                "Too many lists and searches wait already: send this one again in a second.");
-}
-
-void request_query(struct request *r, struct query *q)
-{
-    struct queries *all = r->worker->queries;
     if (all->count == 0) {
         q->until_ms = clock_mono_ms() + QUERY_RUN_MS;
-        run_in(q, r->store);
-        q->over(q, r);
-        return;
+        run_in(q, all->loop->store);
+        q->over(q, w);
+        return true;
     }
-    q->job = (struct thread_job){.pending = {r}, .over = over};
+    q->job = (struct thread_job){.pending = {w}, .over = over};
     if (send_to_threads(all, q)) {
-        request_wait(r, &q->job.pending);
-        return;
+        waiter_begin(w, &q->job.pending);
+        return true;
     }
     q->over(q, NULL);
-    refuse(r);
-}
-
-void query_late(struct request *r)
-{
-    reply_header(r, "retry-after", STR("1"));
-    reply_error(
-        r, ERR_UNAVAILABLE,
-        "This list or search took too long and was stopped: narrow it, or send it again later.");
+    return false;
 }
 
 /* The loop knows when a client hung up. The thread sees it when the query next asks query_pause. */
 static void stop_unwanted(struct query *q)
 {
-    if (q != NULL && (q->job.pending.request == NULL || q->job.pending.request->conn->vanished))
+    if (q != NULL && waiter_is_unwanted(q->job.pending.waiter))
         atomic_store_explicit(&q->stopped, true, memory_order_relaxed);
 }
 
 void queries_tick(struct queries *all)
 {
-    const uint64_t now = all->worker->now_ms;
+    const uint64_t now = all->loop->now_ms;
     if (now < all->tick_at_ms)
         return;
     if (all->count == 0) {
         all->tick_at_ms = now + TIDY_MS;
-        store_tidy(all->worker->store);
+        store_tidy(all->loop->store);
         return;
     }
     all->tick_at_ms = now + TICK_MS;
@@ -300,8 +282,8 @@ static bool add_thread(struct queries *all, unsigned i)
     struct query_thread *t = &all->threads[i];
     char why[512];
     t->of = all;
-    t->takes_searches = i == 0 || i + 1 < all->worker->conf->query_threads;
-    if (store_share(all->worker->store, &t->store, why, sizeof(why)) != STORE_OK) {
+    t->takes_searches = i == 0 || i + 1 < all->loop->conf->query_threads;
+    if (store_share(all->loop->store, &t->store, why, sizeof(why)) != STORE_OK) {
         log_error("data_dir: %s", why);
         return false;
     }
@@ -315,19 +297,19 @@ static bool add_thread(struct queries *all, unsigned i)
     return false;
 }
 
-struct queries *queries_new(struct worker *w)
+struct queries *queries_new(struct loop *loop)
 {
     struct queries *all = calloc(1, sizeof(*all));
-    if (all == NULL || (all->finished = finished_new(w)) == NULL) {
+    if (all == NULL || (all->finished = finished_new(loop)) == NULL) {
         log_error("query threads cannot start: %s", strerror(errno));
         free(all);
         return NULL;
     }
-    all->worker = w;
+    all->loop = loop;
     pthread_mutex_init(&all->lock, NULL);
-    while (all->count < w->conf->query_threads && add_thread(all, all->count))
+    while (all->count < loop->conf->query_threads && add_thread(all, all->count))
         all->count++;
-    if (all->count == w->conf->query_threads)
+    if (all->count == loop->conf->query_threads)
         return all;
     queries_free(all);
     return NULL;

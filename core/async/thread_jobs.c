@@ -1,6 +1,4 @@
-#include "core/loop/thread_jobs.h"
-
-#include "core/http/request.h"
+#include "core/async/thread_jobs.h"
 
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -9,7 +7,7 @@
 #define TURN_US 1000 /* for finished jobs, of a turn of the loop */
 
 struct finished {
-    struct worker *worker;
+    struct loop *loop;
     pthread_mutex_t lock;
     struct job_list jobs; /* under the lock */
     int event_fd;
@@ -65,11 +63,11 @@ static struct thread_job *take_one(struct finished *f, bool *more)
 
 static void end_job(struct finished *f, struct thread_job *job)
 {
-    struct request *r = job->pending.request;
-    if (r != NULL)
-        request_go_on(r);
-    job->over(job, r);
-    store_read_end(f->worker->store);
+    struct waiter *w = job->pending.waiter;
+    if (w != NULL)
+        waiter_end(w);
+    job->over(job, w);
+    store_read_end(f->loop->store);
 }
 
 /* Answers are compressed here, so that many at once would make the loop's turn long. */
@@ -80,7 +78,7 @@ static void on_finished(h2o_socket_t *socket, const char *err)
     eventfd_t count;
     bool more = true;
     (void)err;
-    worker_look_at_clock(f->worker);
+    loop_look_at_clock(f->loop);
     eventfd_read(f->event_fd, &count);
     const uint64_t until_us = clock_mono_us() + TURN_US;
     while (more && clock_mono_us() < until_us && (job = take_one(f, &more)) != NULL)
@@ -99,17 +97,17 @@ void finished_add(struct finished *f, struct thread_job *job)
         eventfd_write(f->event_fd, 1);
 }
 
-struct finished *finished_new(struct worker *w)
+struct finished *finished_new(struct loop *loop)
 {
     struct finished *f = calloc(1, sizeof(*f));
     if (f == NULL || (f->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) {
         free(f);
         return NULL;
     }
-    f->worker = w;
+    f->loop = loop;
     job_list_init(&f->jobs);
     pthread_mutex_init(&f->lock, NULL);
-    f->socket = h2o_evloop_socket_create(w->ctx.loop, f->event_fd, H2O_SOCKET_FLAG_DONT_READ);
+    f->socket = h2o_evloop_socket_create(loop->ctx.loop, f->event_fd, H2O_SOCKET_FLAG_DONT_READ);
     f->socket->data = f;
     h2o_socket_read_start(f->socket, on_finished);
     return f;
@@ -117,8 +115,8 @@ struct finished *finished_new(struct worker *w)
 
 void thread_job_drop(struct thread_job *job)
 {
-    if (job->pending.request != NULL)
-        job->pending.request->pending = NULL;
+    if (job->pending.waiter != NULL)
+        job->pending.waiter->pending = NULL;
     job->over(job, NULL);
 }
 

@@ -5,15 +5,12 @@
  * misses nothing, and a stream that comes back with Last-Event-ID goes on without a gap. Worker
  * processes only.
  */
-#ifndef ASSAY_HTTP_EVENT_STREAM_H
-#define ASSAY_HTTP_EVENT_STREAM_H
+#ifndef ASSAY_API_EVENT_STREAM_H
+#define ASSAY_API_EVENT_STREAM_H
 
 #include "core/http/request.h"
 
 struct streams;
-struct worker;
-
-#define STREAM_BEAT_MS 15000 /* a comment, so that both sides notice when the other is gone */
 
 struct streams *streams_new(void);
 void streams_free(struct streams *s);
@@ -28,18 +25,18 @@ uint32_t streams_open(const struct streams *s);
 void stream_open(struct request *r, const struct ulid *last);
 
 /*
- * streams_event(w, e): the change feed's; wakes the streams it is about: all of them when the feed
+ * streams_event(h, e): the change feed's; wakes the streams it is about: all of them when the feed
  * begins anew.
  */
-void streams_event(struct worker *w, const struct store_event *e);
+void streams_event(struct http *h, const struct store_event *e);
 
 /*
- * streams_tick(w): heartbeats, typing, tokens that end; once a turn of the loop. streams_wait_ms(w,
+ * streams_tick(h): heartbeats, typing, tokens that end; once a turn of the loop. streams_wait_ms(h,
  * most): how long the loop may sleep.
- * streams_drain(w): tell all to come again, and end.
+ * streams_drain(h): tell all to come again, and end.
  */
-void streams_tick(struct worker *w);
-int streams_wait_ms(const struct worker *w, int most);
-void streams_drain(struct worker *w);
+void streams_tick(struct http *h);
+int streams_wait_ms(const struct http *h, int most);
+void streams_drain(struct http *h);
 
 #endif

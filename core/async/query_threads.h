@@ -7,10 +7,10 @@
  * A query owns copies of all that its thread reads. Its thread touches neither h2o, the request,
  * the response cache nor the limiter.
  */
-#ifndef ASSAY_LOOP_QUERY_THREADS_H
-#define ASSAY_LOOP_QUERY_THREADS_H
+#ifndef ASSAY_ASYNC_QUERY_THREADS_H
+#define ASSAY_ASYNC_QUERY_THREADS_H
 
-#include "core/loop/thread_jobs.h"
+#include "core/async/thread_jobs.h"
 
 #include <stdatomic.h>
 
@@ -29,10 +29,10 @@ struct query {
      */
     bool (*run)(struct query *q, struct store *s);
     /*
-     * On the loop, once in any case. ${r} NULL: the request is gone or refused, or the worker ends.
-     * It frees the query.
+     * On the loop, once in any case. ${w} NULL: it is gone or refused, or the worker ends. It frees
+     * the query.
      */
-    void (*over)(struct query *q, struct request *r);
+    void (*over)(struct query *q, struct waiter *w);
     bool done; /* ${run} came to its end; false: it was stopped for good */
     /* of query_threads.c */
     uint64_t until_ms;   /* CLOCK_MONOTONIC; of the wait, then of the run */
@@ -48,10 +48,10 @@ store_pause_fn query_pause;
 struct queries;
 
 /*
- * queries_new(w): with conf->query_threads threads. With none, queries run on the loop. NULL: it
+ * queries_new(loop): with conf->query_threads threads. With none, queries run on the loop. NULL: it
  * cannot start, and the log says why.
  */
-struct queries *queries_new(struct worker *w);
+struct queries *queries_new(struct loop *loop);
 /* queries_free(q): stop what runs, wait for the threads; all queries are over. */
 void queries_free(struct queries *q);
 
@@ -64,11 +64,9 @@ void queries_tick(struct queries *q);
 bool queries_stuck(const struct queries *q);
 
 /*
- * request_query(r, query): ${r} waits for it, and ${query}->over replies. Where too many wait: 503
- * with Retry-After, and ${query}->over is called with NULL.
- * query_late(r): reply 503 with Retry-After, for a query that is not done.
+ * queries_send(all, q, w): ${w} waits for ${q}, and ${q}->over is called. False: too many wait, and
+ * ${q}->over was called with NULL.
  */
-void request_query(struct request *r, struct query *query);
-void query_late(struct request *r);
+bool queries_send(struct queries *all, struct query *q, struct waiter *w);
 
 #endif
