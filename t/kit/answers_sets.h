@@ -1,5 +1,5 @@
 /*
- * Question sets of t/kit/answers_sets: shops with pages, questions, and the pages that answer them.
+ * Question sets of t/kit/questions: shops with pages, questions, and the pages that answer them.
  *
  *   {"language": "en", "documents": [{"id", "kind", "title", "taxonomy", "text"}],
  *    "questions": [{"q", "right": [ids, none: nothing answers], "use": "tune" | "held"}]}
