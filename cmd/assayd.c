@@ -1,10 +1,10 @@
 /* assayd: argv → configuration → run. */
-#include "core/conf.h"
-#include "core/log.h"
-#include "core/master.h"
-#include "core/process.h"
-#include "core/tls.h"
-#include "core/try_file.h"
+#include "core/conf/conf.h"
+#include "core/base/log.h"
+#include "core/master/master.h"
+#include "core/process/process.h"
+#include "core/conn/tls.h"
+#include "core/conf/try_file.h"
 #include "core/http/route.h"
 #include "config.h"
 

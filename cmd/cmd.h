@@ -8,7 +8,7 @@
 #ifndef ASSAY_CMD_H
 #define ASSAY_CMD_H
 
-#include "core/conf.h"
+#include "core/conf/conf.h"
 #include "store/bytes.h"
 
 #include <stdio.h>

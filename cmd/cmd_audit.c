@@ -1,6 +1,6 @@
 #include "core/audit/audit.h"
 #include "cmd/cmd.h"
-#include "core/http/json_out.h"
+#include "core/text/json_out.h"
 #include "cmd/report_print.h"
 #include "store/store.h"
 

@@ -4,8 +4,8 @@
 #include "cmd/cmd_store.h"
 #include "cmd/guard.h"
 
-#include "core/scoreboard.h"
-#include "core/secrets.h"
+#include "core/shm/scoreboard.h"
+#include "core/auth/signing_keys.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -82,7 +82,7 @@ static bool copy_goes_on(void *arg, uint64_t done, uint64_t total)
 static int copy_secrets(const struct conf *conf, const char *dir)
 {
     char from[SECRETS_PATH], to[PATH_MAX];
-    secrets_path(conf, from);
+    signing_keys_path(conf, from);
     snprintf(to, sizeof(to), "%.4000s/secrets", dir);
     if (cmd_copy_file(from, to) || errno == ENOENT)
         return CMD_DONE;
@@ -210,7 +210,7 @@ static int put_secrets_back(const struct conf *conf, const char *from)
 {
     char backup[PATH_MAX], there[SECRETS_PATH];
     snprintf(backup, sizeof(backup), "%.4000s/secrets", from);
-    secrets_path(conf, there);
+    signing_keys_path(conf, there);
     if ((access(backup, F_OK) != 0 && errno == ENOENT) || cmd_same_file(backup, there))
         return CMD_DONE;
     int rc = store_keep_before(there);

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "cmd/cmd.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -3,9 +3,9 @@
  * none, one page graded through the API, and what to try next.
  */
 #include "cmd/cmd_store.h"
-#include "core/credential.h"
+#include "core/auth/credential.h"
 #include "cmd/demo.h"
-#include "core/holder.h"
+#include "core/base/holder.h"
 #include "cmd/report_print.h"
 
 #include <errno.h>

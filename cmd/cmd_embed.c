@@ -2,9 +2,9 @@
 #include "cmd/cmd_embed.h"
 #include "cmd/cmd_store.h"
 
-#include "core/api/script.h"
+#include "core/widget/script.h"
 #include "core/api/agent.h"
-#include "core/http/json_scan.h"
+#include "core/text/json_scan.h"
 
 #include <string.h>
 

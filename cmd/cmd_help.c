@@ -1,5 +1,5 @@
 #include "cmd/cmd_help.h"
-#include "core/nearest.h"
+#include "core/text/nearest.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "cmd/cmd_key.h"
-#include "core/conf_value.h"
-#include "core/scoreboard.h"
+#include "core/conf/values.h"
+#include "core/shm/scoreboard.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define ASSAY_CMD_KEY_H
 
 #include "cmd/cmd_store.h"
-#include "core/credential.h"
+#include "core/auth/credential.h"
 
 /* Each is the whole command for a credential of ${kind}, by the options and words of ${cmd}; ${scopes} are enum scope bits. */
 int cmd_credential_create(struct cmd *cmd, enum credential_kind kind, uint32_t scopes);

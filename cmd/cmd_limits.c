@@ -1,7 +1,7 @@
 /* assay limits: the limiters in force and the live table of counts, by mapping the server's files; they outlive it. */
 #include "cmd/cmd.h"
-#include "core/limiters_board.h"
-#include "core/scoreboard.h"
+#include "core/shm/limiter_stats.h"
+#include "core/shm/scoreboard.h"
 #include "ratelimit/ratelimit.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 /* What the commands look at. */
 struct view {
     struct limiters limits;             /* in force; the configuration's where no server runs */
-    const struct limiters_board *board; /* NULL: no server has run on run_dir */
+    const struct limiter_stats *board; /* NULL: no server has run on run_dir */
     struct ratelimit *table;
     int64_t now; /* seconds */
 };
@@ -39,15 +39,15 @@ static int open_view(const struct conf *conf, bool write, struct view *v)
     char path[4200];
     uint64_t version;
     snprintf(path, sizeof(path), "%s/limiters", conf->run_dir);
-    *v = (struct view){.board = limiters_board_open(path), .now = clock_wall_ms() / 1000};
+    *v = (struct view){.board = limiter_stats_open(path), .now = clock_wall_ms() / 1000};
     v->limits = *conf->limits;
     for (int tries = 0; v->board != NULL && server_runs(conf) && tries < 100; tries++)
-        if (limiters_board_read(v->board, &v->limits, &version))
+        if (limiter_stats_read(v->board, &v->limits, &version))
             break;
     int error = ratelimit_attach(conf->run_dir, write, &v->table);
     if (error == 0)
         return CMD_DONE;
-    limiters_board_close(v->board);
+    limiter_stats_close(v->board);
     if (error == ENOENT)
         return cmd_refuse("nothing has been counted in run_dir %s: has the server run?", conf->run_dir);
     return cmd_refuse("the counts in run_dir %s cannot be read: %s", conf->run_dir,
@@ -57,15 +57,15 @@ static int open_view(const struct conf *conf, bool write, struct view *v)
 static void close_view(struct view *v)
 {
     ratelimit_close(v->table);
-    limiters_board_close(v->board);
+    limiter_stats_close(v->board);
 }
 
 /* ---- list ---- */
 
 static uint64_t counted(const struct view *v, const char *name, enum limiter_count what)
 {
-    int counter = v->board == NULL ? -1 : limiters_board_counter(v->board, name);
-    return counter < 0 ? 0 : limiters_board_total(v->board, (unsigned)counter, what);
+    int counter = v->board == NULL ? -1 : limiter_stats_counter(v->board, name);
+    return counter < 0 ? 0 : limiter_stats_total(v->board, (unsigned)counter, what);
 }
 
 static void list_window(struct records *records, const struct view *v, const struct limiter_row *row, unsigned w)

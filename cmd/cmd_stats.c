@@ -1,6 +1,6 @@
 #include "cmd/stats.h"
 
-#include "core/conf_value.h"
+#include "core/conf/values.h"
 
 #include <errno.h>
 #include <stdlib.h>

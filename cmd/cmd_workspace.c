@@ -1,5 +1,5 @@
 #include "cmd/cmd_store.h"
-#include "core/conf_value.h"
+#include "core/conf/values.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 #include "cmd/guard.h"
 
-#include "core/process.h"
+#include "core/process/process.h"
 #include "core/audit/sandbox.h"
 
 #include <errno.h>

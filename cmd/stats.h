@@ -7,9 +7,9 @@
 #define ASSAY_STATS_H
 
 #include "cmd/cmd.h"
-#include "core/limiters_board.h"
-#include "core/scoreboard.h"
-#include "core/traffic.h"
+#include "core/shm/limiter_stats.h"
+#include "core/shm/scoreboard.h"
+#include "core/shm/request_stats.h"
 #include "core/http/route.h"
 #include "store/store.h"
 
@@ -39,9 +39,9 @@ struct stats_look {
     uint64_t started_at_s;
     struct stats_process processes[SCOREBOARD_SLOTS + SCOREBOARD_AUDITORS];
     size_t process_count;
-    bool traffic_known, room_known;
-    struct traffic_answered workers[TRAFFIC_WORKERS], routes[ROUTES_MAX + 1];
-    struct traffic_work work;
+    bool request_stats_known, room_known;
+    struct request_stats_answered workers[REQUEST_STATS_WORKERS], routes[ROUTES_MAX + 1];
+    struct request_stats_work work;
     struct store_room room;
     struct stats_limiter limiters[LIMITERS_MAX];
     size_t limiter_count;
@@ -97,7 +97,7 @@ uint64_t stats_over(const struct stats_look *l, enum role role, size_t member);
 #define STATS_OVER(l, role, member) stats_over((l), (role), offsetof(struct stats_process, member))
 
 /* stats_quantile(times, q): the time in microseconds that a share of ${q} did not exceed, as Prometheus reckons it from buckets; -1: none was timed. */
-double stats_quantile(const struct traffic_times *times, double q);
+double stats_quantile(const struct request_stats_times *times, double q);
 
 /*
  * stats_text(before, now, order, rows, columns, out): lines for people, each ending in a newline; no more than ${rows}, none longer than

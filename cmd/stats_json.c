@@ -1,6 +1,6 @@
 #include "cmd/stats.h"
 
-#include "core/http/json_out.h"
+#include "core/text/json_out.h"
 
 #include <inttypes.h>
 

@@ -15,7 +15,7 @@ struct seen {
 
 struct stats {
     const struct conf *conf;
-    struct seen board, traffic, limiters;
+    struct seen board, request_stats, limiters;
     struct limiters limits; /* in force when they were last looked at */
     uint64_t limits_version;
 };
@@ -27,7 +27,7 @@ struct stats *stats_new(const struct conf *conf)
         return NULL;
     s->conf = conf;
     s->board.name = "scoreboard";
-    s->traffic.name = "traffic";
+    s->request_stats.name = "traffic";
     s->limiters.name = "limiters";
     return s;
 }
@@ -36,10 +36,10 @@ static void unmap(struct stats *s, struct seen *seen)
 {
     if (seen == &s->board)
         scoreboard_close(seen->map);
-    else if (seen == &s->traffic)
-        traffic_close(seen->map);
+    else if (seen == &s->request_stats)
+        request_stats_close(seen->map);
     else
-        limiters_board_close(seen->map);
+        limiter_stats_close(seen->map);
     seen->map = NULL;
 }
 
@@ -48,7 +48,7 @@ void stats_free(struct stats *s)
     if (s == NULL)
         return;
     unmap(s, &s->board);
-    unmap(s, &s->traffic);
+    unmap(s, &s->request_stats);
     unmap(s, &s->limiters);
     free(s);
 }
@@ -57,9 +57,9 @@ static const void *map(struct stats *s, const struct seen *seen, const char *pat
 {
     if (seen == &s->board)
         return scoreboard_open(path);
-    if (seen == &s->traffic)
-        return traffic_open(path);
-    return limiters_board_open(path);
+    if (seen == &s->request_stats)
+        return request_stats_open(path);
+    return limiter_stats_open(path);
 }
 
 /* A server that starts makes its files anew: other inodes. One that is mapped keeps its inode's number from being used again. */
@@ -122,21 +122,21 @@ static void look_at_processes(const struct scoreboard *board, struct stats_look 
             };
 }
 
-static void look_at_traffic(const struct traffic *traffic, struct stats_look *out)
+static void look_at_traffic(const struct request_stats *request_stats, struct stats_look *out)
 {
-    for (unsigned i = 0; i < TRAFFIC_WORKERS; i++)
-        out->workers[i] = traffic_worker(traffic, i);
+    for (unsigned i = 0; i < REQUEST_STATS_WORKERS; i++)
+        out->workers[i] = request_stats_worker(request_stats, i);
     for (size_t i = 0; i <= routes_count; i++)
-        out->routes[i] = traffic_route(traffic, i);
-    out->work = traffic_work(traffic);
-    out->traffic_known = true;
+        out->routes[i] = request_stats_route(request_stats, i);
+    out->work = request_stats_work(request_stats);
+    out->request_stats_known = true;
 }
 
-static void look_at_limiters(struct stats *s, const struct limiters_board *board, struct stats_look *out)
+static void look_at_limiters(struct stats *s, const struct limiter_stats *board, struct stats_look *out)
 {
     static struct limiters limits;
     uint64_t version;
-    if (s->limits_version != limiters_board_version(board) && limiters_board_read(board, &limits, &version)) {
+    if (s->limits_version != limiter_stats_version(board) && limiter_stats_read(board, &limits, &version)) {
         s->limits = limits;
         s->limits_version = version;
     }
@@ -144,7 +144,7 @@ static void look_at_limiters(struct stats *s, const struct limiters_board *board
         struct stats_limiter *l = &out->limiters[out->limiter_count++];
         snprintf(l->name, sizeof(l->name), "%s", s->limits.rows[i].name);
         for (unsigned k = 0; k < LIMITER_COUNTS; k++)
-            l->of[k] = limiters_board_total(board, s->limits.rows[i].counter, (enum limiter_count)k);
+            l->of[k] = limiter_stats_total(board, s->limits.rows[i].counter, (enum limiter_count)k);
     }
 }
 
@@ -183,14 +183,14 @@ void stats_look(struct stats *s, struct stats_look *out)
     out->running = true;
     out->life = score_get(board->started_at_s) ^ (uint64_t)s->board.inode << 32;
     look_at_processes(board, out);
-    const struct traffic *traffic = see(s, &s->traffic);
-    const struct limiters_board *limiters = see(s, &s->limiters);
+    const struct request_stats *request_stats = see(s, &s->request_stats);
+    const struct limiter_stats *limiters = see(s, &s->limiters);
     look_at_store(s, board, out);
     if (limiters != NULL)
         look_at_limiters(s, limiters, out);
-    if (traffic != NULL)
-        look_at_traffic(traffic, out);
+    if (request_stats != NULL)
+        look_at_traffic(request_stats, out);
     else
-        snprintf(out->why, sizeof(out->why), "%s/%s cannot be read: %s", s->conf->run_dir, s->traffic.name,
-                 s->traffic.error == EPROTO ? "it is another version's" : strerror(s->traffic.error));
+        snprintf(out->why, sizeof(out->why), "%s/%s cannot be read: %s", s->conf->run_dir, s->request_stats.name,
+                 s->request_stats.error == EPROTO ? "it is another version's" : strerror(s->request_stats.error));
 }

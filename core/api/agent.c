@@ -1,7 +1,7 @@
 #include "core/api/agent.h"
-#include "core/http/json_span.h"
-#include "core/http/json_scan.h"
-#include "core/nearest.h"
+#include "core/text/json_span.h"
+#include "core/text/json_scan.h"
+#include "core/text/nearest.h"
 
 #include <json-c/json.h>
 #include <limits.h>

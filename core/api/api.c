@@ -1,7 +1,7 @@
 #include "core/api/api.h"
-#include "core/http/form.h"
+#include "core/text/form.h"
 #include "core/http/pagination.h"
-#include "core/worker.h"
+#include "core/worker/worker.h"
 
 #include <endian.h>
 

@@ -2,10 +2,10 @@
 #include "core/api/widget.h"
 
 #include "core/api/render_widget.h"
-#include "core/query.h"
-#include "core/typing.h"
-#include "core/http/json_out.h"
-#include "core/http/time_in.h"
+#include "core/loop/query_threads.h"
+#include "core/shm/typing_table.h"
+#include "core/text/json_out.h"
+#include "core/text/time_in.h"
 
 #include <stdlib.h>
 #include <string.h>

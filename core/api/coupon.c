@@ -4,7 +4,7 @@
 #include "core/api/money.h"
 #include "core/api/widget.h"
 #include "core/api/wp.h"
-#include "core/http/json_out.h"
+#include "core/text/json_out.h"
 
 #include <inttypes.h>
 #include <json-c/json.h>

@@ -1,5 +1,5 @@
 /*
- * The lists of reports and projects: read and rendered in a query thread (query.h), sent by the
+ * The lists of reports and projects: read and rendered in a query thread (query_threads.h), sent by the
  * loop.
  * Worker processes only.
  */
@@ -7,7 +7,7 @@
 #define ASSAY_API_LISTING_H
 
 #include "core/api/api.h"
-#include "core/query.h"
+#include "core/loop/query_threads.h"
 
 struct listing;
 

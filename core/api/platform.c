@@ -2,7 +2,7 @@
 #include "core/api/api.h"
 #include "core/api/openapi.h"
 #include "core/http/metrics.h"
-#include "core/worker.h"
+#include "core/worker/worker.h"
 
 void platform_openapi(struct request *r)
 {

@@ -1,5 +1,5 @@
 #include "core/api/render.h"
-#include "core/http/json_out.h"
+#include "core/text/json_out.h"
 
 #include <assert.h>
 

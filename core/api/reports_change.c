@@ -4,7 +4,7 @@
  */
 #include "core/api/api.h"
 #include "core/audit/audit.h"
-#include "core/http/password.h"
+#include "core/auth/password.h"
 
 #include <inttypes.h>
 

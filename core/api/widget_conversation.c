@@ -3,10 +3,10 @@
 
 #include "core/api/answer.h"
 #include "core/api/render_widget.h"
-#include "core/typing.h"
-#include "core/http/json_scan.h"
-#include "core/http/json_out.h"
-#include "core/http/stream.h"
+#include "core/shm/typing_table.h"
+#include "core/text/json_scan.h"
+#include "core/text/json_out.h"
+#include "core/http/event_stream.h"
 
 #include <json-c/json.h>
 

@@ -5,12 +5,12 @@
 #include "core/api/widget.h"
 #include "core/api/render_widget.h"
 
-#include "core/credential.h"
-#include "core/jwt.h"
-#include "core/worker.h"
+#include "core/auth/credential.h"
+#include "core/auth/jwt.h"
+#include "core/worker/worker.h"
 #include "core/http/cors.h"
 #include "core/http/cors_request.h"
-#include "core/http/json_out.h"
+#include "core/text/json_out.h"
 
 #include <inttypes.h>
 

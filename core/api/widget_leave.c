@@ -2,10 +2,10 @@
 #include "core/api/widget.h"
 
 #include "core/api/coupon.h"
-#include "core/credential.h"
-#include "core/typing.h"
-#include "core/http/json_out.h"
-#include "core/http/time_in.h"
+#include "core/auth/credential.h"
+#include "core/shm/typing_table.h"
+#include "core/text/json_out.h"
+#include "core/text/time_in.h"
 
 #include <inttypes.h>
 #include <json-c/json.h>

@@ -3,7 +3,7 @@
 #include "core/api/render_widget.h"
 
 #include "core/audit/url.h"
-#include "core/http/json_out.h"
+#include "core/text/json_out.h"
 
 #include <inttypes.h>
 

@@ -3,12 +3,12 @@
 
 #include "core/api/money.h"
 #include "core/api/zone.h"
-#include "core/credential.h"
+#include "core/auth/credential.h"
 #include "core/audit/plain.h"
 #include "core/http/fields.h"
-#include "core/http/form.h"
-#include "core/http/json_scan.h"
-#include "core/http/json_span.h"
+#include "core/text/form.h"
+#include "core/text/json_scan.h"
+#include "core/text/json_span.h"
 
 #include <json-c/json.h>
 #include <stdarg.h>

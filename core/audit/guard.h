@@ -6,7 +6,7 @@
 #ifndef ASSAY_GUARD_H
 #define ASSAY_GUARD_H
 
-#include "core/conf.h"
+#include "core/conf/conf.h"
 #include "store/bytes.h"
 
 /* guard_ip_denied(ip): the deny lists alone: true for addresses that are never public. */

@@ -4,7 +4,7 @@
 #ifndef ASSAY_URL_H
 #define ASSAY_URL_H
 
-#include "core/conf.h"
+#include "core/conf/conf.h"
 #include "store/bytes.h"
 
 #define URL_MAX_BYTES 2048

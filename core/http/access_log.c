@@ -1,11 +1,11 @@
 #include "core/http/access_log.h"
 
-#include "core/http/json_out.h"
+#include "core/text/json_out.h"
 #include "core/http/limit.h"
-#include "core/http/redact.h"
-#include "core/log.h"
-#include "core/printable.h"
-#include "core/scoreboard.h"
+#include "core/text/redact.h"
+#include "core/base/log.h"
+#include "core/text/printable.h"
+#include "core/shm/scoreboard.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_HTTP_CLIENT_IP_H
 #define ASSAY_HTTP_CLIENT_IP_H
 
-#include "core/cidr.h"
+#include "core/base/cidr.h"
 #include "store/bytes.h"
 
 /*

@@ -2,7 +2,7 @@
 #include "config.h"
 #endif
 #include "core/http/etag.h"
-#include "core/http/form.h"
+#include "core/text/form.h"
 
 _Static_assert(sizeof(PACKAGE_VERSION) <= ETAG_SIZE - sizeof("\"18446744073709551615--gz\""),
                "a tag has no room for the program's version");

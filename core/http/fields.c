@@ -1,7 +1,7 @@
 #include "core/http/fields.h"
-#include "core/http/form.h"
-#include "core/http/json_out.h"
-#include "core/nearest.h"
+#include "core/text/form.h"
+#include "core/text/json_out.h"
+#include "core/text/nearest.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #ifndef ASSAY_HTTP_FIELDS_H
 #define ASSAY_HTTP_FIELDS_H
 
-#include "core/http/json_scan.h"
+#include "core/text/json_scan.h"
 #include "core/http/request.h"
 
 enum fields_status {

@@ -1,6 +1,6 @@
 #include "core/http/pagination.h"
-#include "core/http/form.h"
-#include "core/http/json_out.h"
+#include "core/text/form.h"
+#include "core/text/json_out.h"
 
 /* An address of the list, cut where the page number goes. */
 struct address {

@@ -6,7 +6,7 @@
 #ifndef ASSAY_HTTP_PIPELINE_H
 #define ASSAY_HTTP_PIPELINE_H
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 #include "core/http/request.h"
 
 /*

@@ -1,5 +1,5 @@
 #include "core/http/prefer.h"
-#include "core/http/form.h"
+#include "core/text/form.h"
 
 #include <stdio.h>
 #include <strings.h>

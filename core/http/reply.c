@@ -4,10 +4,10 @@
 #include "core/http/cors_request.h"
 #include "core/http/etag.h"
 #include "core/http/fields.h"
-#include "core/http/json_out.h"
+#include "core/text/json_out.h"
 #include "core/http/limit.h"
-#include "core/doors.h"
-#include "core/log.h"
+#include "core/conn/acceptor.h"
+#include "core/base/log.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -3,9 +3,9 @@
 #include "core/http/accept.h"
 #include "core/http/client_ip.h"
 #include "core/http/cors_request.h"
-#include "core/http/form.h"
-#include "core/http/head.h"
-#include "core/doors.h"
+#include "core/text/form.h"
+#include "core/http/head_checks.h"
+#include "core/conn/acceptor.h"
 
 /* ---- head checks ---- */
 

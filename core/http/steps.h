@@ -29,7 +29,7 @@ size_t step_max_body(const struct route *route, const struct conf *conf);
 
 /*
  * library_answers_register(w, host): the contract's errors on what the library answers by itself
- * (library_answers.c).
+ * (library_errors.c).
  */
 void library_answers_register(struct worker *w, h2o_hostconf_t *host);
 

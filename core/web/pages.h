@@ -6,7 +6,7 @@
 #ifndef ASSAY_WEB_PAGES_H
 #define ASSAY_WEB_PAGES_H
 
-#include "core/embedded.h"
+#include "core/base/embedded.h"
 #include "core/http/request.h"
 
 extern const struct embedded web_home, web_docs, web_stylesheet;

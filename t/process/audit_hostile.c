@@ -5,7 +5,7 @@
  */
 #include "core/audit/audit.h"
 #include "t/kit/audit_origin.h"
-#include "core/scoreboard.h"
+#include "core/shm/scoreboard.h"
 
 #include <check.h>
 #include <poll.h>

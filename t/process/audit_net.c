@@ -6,7 +6,7 @@
 #include "core/audit/audit.h"
 #include "t/kit/audit_net.h"
 #include "t/kit/audit_origin.h"
-#include "core/scoreboard.h"
+#include "core/shm/scoreboard.h"
 
 #include <arpa/inet.h>
 #include <check.h>

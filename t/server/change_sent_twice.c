@@ -4,7 +4,7 @@
  */
 #include "t/kit/harness.h"
 
-#include "core/channel.h"
+#include "core/ipc/channel.h"
 #include "store/change.h"
 #include "store/store.h"
 

@@ -2,7 +2,7 @@
  * Every option of the table takes effect on HUP, or the reload is refused with its name. Each has a
  * probe, which sees from outside what the server does. operating.md, "Configuration"; design.md §2.
  */
-#include "core/conf.h"
+#include "core/conf/conf.h"
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
 

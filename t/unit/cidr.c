@@ -1,4 +1,4 @@
-#include "core/cidr.h"
+#include "core/base/cidr.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #include "t/kit/conf.h"
-#include "core/conf_value.h"
+#include "core/conf/values.h"
 
 #include <check.h>
 #include <stdlib.h>

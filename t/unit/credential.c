@@ -1,4 +1,4 @@
-#include "core/credential.h"
+#include "core/auth/credential.h"
 
 #include <check.h>
 #include <stdio.h>

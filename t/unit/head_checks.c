@@ -1,4 +1,4 @@
-#include "core/http/head.h"
+#include "core/http/head_checks.h"
 
 #include <check.h>
 #include <stdlib.h>
