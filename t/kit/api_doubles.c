@@ -6,8 +6,8 @@
 #include "core/async/thread_pool.h"
 #include "core/async/query_threads.h"
 #include "core/http/fields.h"
+#include "core/http/http.h"
 #include "core/http/response_cache.h"
-#include "core/worker/worker.h"
 
 #include <check.h>
 #include <stdarg.h>
@@ -16,7 +16,8 @@
 struct played played;
 
 static h2o_req_t h2o;
-static struct worker worker; /* its cache is all a handler uses */
+static struct loop loop;
+static struct http http = {.loop = &loop}; /* its cache is all a handler uses */
 static struct conf conf;
 
 void played_begin(void)
@@ -27,13 +28,13 @@ void played_begin(void)
     conf = (struct conf){.reports_wait_ms = 10000};
     played.workspace = (struct store_workspace){.id = 7, .version = 21};
     played.answer = (struct store_answer){.status = STORE_OK};
-    worker.cache = response_cache_new();
+    http.cache = response_cache_new();
 }
 
 void played_end(void)
 {
     h2o_mem_clear_pool(&h2o.pool);
-    response_cache_free(worker.cache);
+    response_cache_free(http.cache);
     buf_free(&played.body);
 }
 
@@ -64,7 +65,7 @@ void played_send(const char *method, const char *path, const char *const *args, 
         h2o_add_header_by_str(&h2o.pool, &h2o.headers, headers[0], strlen(headers[0]), 1, NULL, headers[1], strlen(headers[1]));
     h2o.path_normalized = h2o_iovec_init(path, strlen(path));
     h2o.entity = h2o_iovec_init(input, strlen(input));
-    *r = (struct request){.h2o = &h2o, .conf = &conf, .route = route_find(method, path), .worker = &worker, .key = 3, .workspace = 7};
+    *r = (struct request){.h2o = &h2o, .conf = &conf, .route = route_find(method, path), .http = &http, .key = 3, .workspace = 7};
     for (int i = 0; args != NULL && i < PATH_ARGS_MAX; ++i)
         r->args[i] = str_of(args[i]);
     if (r->route->body == BODY_NONE)
@@ -235,7 +236,7 @@ void request_run_in_pool(struct request *r, struct pool_job *job)
 {
     while (job->work(job))
         continue;
-    job->over(job, r);
+    job->over(job, &r->wait);
 }
 
 void request_query(struct request *r, struct query *q)
@@ -247,7 +248,7 @@ void request_query(struct request *r, struct query *q)
     }
     while (!played.query_late && !(q->done = q->run(q, NULL)))
         played.laters++;
-    q->over(q, r);
+    q->over(q, &r->wait);
 }
 
 bool query_pause(void *q)
@@ -285,9 +286,9 @@ void request_hash(struct request *r, struct str password, request_hash_fn *done)
     done(r, played.hash_queue_full ? (struct str){NULL, 0} : request_printf(r, "hash of %.*s", (int)password.n, password.p));
 }
 
-bool worker_ready(const struct worker *w)
+bool http_ready(const struct http *h)
 {
-    ck_assert_ptr_eq(w, &worker);
+    ck_assert_ptr_eq(h, &http);
     return !played.not_ready;
 }
 
