@@ -4,6 +4,7 @@
 #include "cmd/cmd_store.h"
 #include "cmd/guard.h"
 
+#include "core/base/data_lock.h"
 #include "core/shm/scoreboard.h"
 #include "core/auth/signing_keys.h"
 

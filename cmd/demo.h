@@ -4,7 +4,7 @@
 #ifndef ASSAY_DEMO_H
 #define ASSAY_DEMO_H
 
-#include "core/ipc/command_client.h"
+#include "cmd/store_client.h"
 #include "core/conf/conf.h"
 #include "core/text/json_in.h"
 

@@ -81,7 +81,7 @@ static bool is_line(struct json_object *value)
     return is_text(value, 200);
 }
 
-/* What the script knows of a theme (script/widget.js). Columns: key, what may stand there, in words. */
+/* What the script knows of a theme (core/widget/widget.js). Columns: key, what may stand there, in words. */
 static const struct {
     const char *name;
     bool (*valid)(struct json_object *value);

@@ -41,7 +41,6 @@ extern const unsigned api_per_page[];
 request_fn projects_list, projects_get, projects_delete;
 request_fn reports_list, reports_get, reports_create, reports_update, reports_delete;
 request_fn platform_openapi, platform_healthz, platform_readyz, platform_metrics;
-request_fn script_newest, script_pinned;
 
 /*
  * api_report_reply(r, status, report): send the whole record: {"data":…,"status":…}; 200, 201 or

@@ -3,6 +3,7 @@
 #include "core/api/wp.h"
 #include "core/http/pagination.h"
 #include "core/web/pages.h"
+#include "core/widget/script.h"
 
 static const char *const by_project[] = {"project", NULL};
 static const char *const by_url[] = {"url", NULL};

@@ -4,7 +4,6 @@
 #include "core/http/response_cache.h"
 #include "core/http/session.h"
 #include "core/http/steps.h"
-#include "core/api/event_stream.h"
 #include "core/http/access_log.h"
 #include "core/conn/acceptor.h"
 #include "core/async/writer_client.h"

@@ -1,6 +1,9 @@
 #include "core/master/master_internal.h"
 
+#include "core/audit/auditor.h"
 #include "core/base/log.h"
+#include "core/worker/worker.h"
+#include "core/writer/writer.h"
 #include "core/master/systemd.h"
 #include "core/shm/request_stats.h"
 

@@ -6,8 +6,10 @@
 #define ASSAY_WIDGET_SCRIPT_H
 
 #include "core/base/embedded.h"
+#include "core/http/request.h"
 
-#include <stdbool.h>
+/* Handlers of /widget.js and /widget/{version}/widget.js. */
+request_fn script_newest, script_pinned;
 
 extern const struct embedded script_file;
 

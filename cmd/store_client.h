@@ -2,11 +2,10 @@
  * The command line's way to the store: a client of the running writer, or, where no server runs, the writer itself. Commands only;
  * single-threaded; stop signals are held back while a change is under way.
  */
-#ifndef ASSAY_IPC_COMMAND_CLIENT_H
-#define ASSAY_IPC_COMMAND_CLIENT_H
+#ifndef ASSAY_CMD_STORE_CLIENT_H
+#define ASSAY_CMD_STORE_CLIENT_H
 
 #include "core/conf/conf.h"
-#include "core/base/holder.h"
 #include "store/store.h"
 
 struct client;
@@ -26,11 +25,5 @@ struct store *client_store(struct client *c);
 bool client_is_live(const struct client *c);
 
 void client_close(struct client *c);
-
-/* data_lock(dir): hold data_dir for this process until it ends: a descriptor, or -1 with errno EWOULDBLOCK when another Assay has it. */
-int data_lock(const char *dir);
-
-/* data_holder(dir, out): who holds it, in words. */
-void data_holder(const char *dir, char out[HOLDER_TEXT]);
 
 #endif

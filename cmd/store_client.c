@@ -1,15 +1,14 @@
-#include "core/ipc/command_client.h"
+#include "cmd/store_client.h"
 
 #include "core/ipc/channel.h"
+#include "core/base/data_lock.h"
 #include "core/process/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,27 +25,6 @@ struct client {
     uint64_t id, sequence;
     int lock;
 };
-
-int data_lock(const char *dir)
-{
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/lock", dir);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        int kept = errno;
-        close(fd);
-        errno = kept;
-        return -1;
-    }
-    return fd;
-}
-
-void data_holder(const char *dir, char out[HOLDER_TEXT])
-{
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/lock", dir);
-    holder_text(holder_of_lock(path), out);
-}
 
 static int refuse(char *why, size_t size, const char *format, const char *a, const char *b)
 {

@@ -2,8 +2,8 @@
  * Whether the processes of the server may use a file that an option names: tried as the user they
  * become (conf->user), in a child where that is another than we are. A conf_file_fn.
  */
-#ifndef ASSAY_CONF_TRY_FILE_H
-#define ASSAY_CONF_TRY_FILE_H
+#ifndef ASSAY_PROCESS_TRY_FILE_H
+#define ASSAY_PROCESS_TRY_FILE_H
 
 #include "core/conf/conf.h"
 

@@ -1,4 +1,4 @@
-#include "core/conf/try_file.h"
+#include "core/process/try_file.h"
 
 #include "core/auth/signing_keys.h"
 
