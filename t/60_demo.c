@@ -2,7 +2,7 @@
  * The demo's shop in a browser (t/60_demo.mjs): its questions, citations and basket. Skipped
  * with exit status 77 where Chromium or playwright-core is missing.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 static struct server *server;
 
