@@ -6,38 +6,13 @@
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
 import {createServer} from 'node:http';
-import {createRequire} from 'node:module';
 import {connect, createServer as createWire} from 'node:net';
-import {resolve} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
+import {launch} from './browser.mjs';
 
-const {API, AGENT, KEY, MASTER, ASSAY_PROGRAM, CONF, ASSAY_NPM, ASSAY_CHROMIUM} = process.env;
+const {API, AGENT, KEY, MASTER, ASSAY_PROGRAM, CONF} = process.env;
 const wanted = process.argv.slice(2);
 const HOSTILE = '<img src=x onerror="window.broken=1"><script>window.broken=2</script> javascript:alert(1) https://example.com/a?b=1.';
-
-function chromiumPath() {
-    for (const name of ASSAY_CHROMIUM ? [ASSAY_CHROMIUM] : ['chromium', 'chromium-browser'])
-        try {
-            return execFileSync('/bin/sh', ['-c', 'command -v "$0"', name]).toString().trim();
-        } catch { /* the next */ }
-    return null;
-}
-
-function findPlaywright() {
-    try {
-        return createRequire(ASSAY_NPM ? `${resolve(ASSAY_NPM)}/` : import.meta.url)('playwright-core');
-    } catch {
-        return null;
-    }
-}
-
-const playwright = findPlaywright(), executablePath = chromiumPath();
-if (playwright === null || executablePath === null) {
-    console.error('skipped: Chromium or npm\'s playwright-core is not installed: ./bootstrap --all-tests');
-    process.exit(1);
-}
-if (wanted[0] === 'probe')
-    process.exit(0);
 
 /* ---- the way to the server, which can be cut ---- */
 
@@ -118,8 +93,8 @@ await new Promise((done) => site.listen(0, '127.0.0.1', done));
 const port = site.address().port, ORIGIN = `http://127.0.0.1:${port}`, FOREIGN = `http://localhost:${port}`;
 assay('agent', 'update', AGENT, '--origin', ORIGIN);
 
-const browser = await playwright.chromium.launch({executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
-    '--disable-features=LocalNetworkAccessChecks'] /* a page of https may use the server on loopback */});
+/* a page of https may use the server on loopback */
+const browser = await launch('--disable-features=LocalNetworkAccessChecks');
 
 /* What may have gone wrong in any page: refused by its policy, thrown, or said by the browser of our script. */
 const troubles = [], heard = [];
