@@ -1,5 +1,5 @@
 /*
- * From <script src=…/widget.js data-agent=…> to a chat on the page, and window.AssayWidget for pages that want more. README.md, "Chat
+ * From <script src=…/widget.js data-agent=…> to a chat on the page, and window.AssayWidget for pages that want more. packaging/OPERATING.md, "Chat
  * widget", has every attribute, method and event.
  */
 const FEATURES = 'human lead rating end erase';
