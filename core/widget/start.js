@@ -1,6 +1,7 @@
 /*
- * From <script src=…/widget.js data-agent=…> to a chat on the page, and window.AssayWidget for pages that want more. README.md, "Chat
- * widget", has every attribute, method and event.
+ * From <script src=…/widget.js data-agent=…> to a chat on the page, and window.AssayWidget for
+ * pages that want more. packaging/OPERATING.md, "The chat widget", lists every attribute, method
+ * and event.
  */
 const FEATURES = 'human lead rating end erase';
 const FROM_SERVER = /\/widget(\/[0-9a-f]{16}\/widget)?\.js(\?.*)?$/;
