@@ -126,7 +126,7 @@ START_TEST(body_of_the_refusal_has_the_contracts_shape)
     ck_assert_int_eq(decode(STR("page=0")), FIELDS_INVALID);
     fields_error(&errors, "x", "says \"%s\"", "no");
     fields_error_body(&errors, &body);
-    const char want[] = "{\"error\":{\"code\":\"validation_failed\",\"message\":\"Some values are not valid: see errors for what to change.\",\"errors\":{"
+    const char want[] = "{\"error\":{\"code\":\"validation_failed\",\"message\":\"Some values are invalid. Correct the fields listed in errors.\",\"errors\":{"
                         "\"page\":[\"must be a whole number from 1 to 1000\"],\"x\":[\"says \\\"no\\\"\"]}}}";
     ck_assert(str_eq(buf_view(&body), str_of(want)));
     buf_free(&body);
