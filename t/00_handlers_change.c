@@ -135,7 +135,7 @@ static const struct {
     {"url=https://EXAMPLE.com&privacy=2&password=", "\"errors\":{\"password\":[\"is required with privacy 2\"]}"},
     {"url=https://EXAMPLE.com&privacy=2&password=a" LONG_255, "\"errors\":{\"password\":[\"must be at most 255 bytes long\"]}"},
     {"privacy=2", "\"errors\":{\"url\":[\"is required: send the address of the page, http:// or https://\"],\"password\":[\"is required with privacy 2\"]}"},
-    {"url=https://EXAMPLE.com&url=https://EXAMPLE.com", "\"errors\":{\"url\":[\"must be sent once only\"]}"},
+    {"url=https://EXAMPLE.com&url=https://EXAMPLE.com", "\"errors\":{\"url\":[\"must be sent only once\"]}"},
 };
 
 START_TEST(form_that_is_wrong_creates_nothing)
