@@ -25,7 +25,7 @@ static struct str text_of(struct json_object *value)
     return (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)};
 }
 
-/* a text of at least one and at most ${max} characters */
+/* a text of 1 to ${max} characters */
 static bool is_text(struct json_object *value, size_t max)
 {
     if (!json_object_is_type(value, json_type_string))
@@ -46,7 +46,7 @@ static bool is_word(struct json_object *value, size_t max, const char *also)
     return true;
 }
 
-/* Note what is wrong, once; always false. */
+/* Sets the mistake if none is set. Always false. */
 static bool __attribute__((format(printf, 2, 3))) wrong(struct agent_mistake *mistake,
                                                         const char *format, ...)
 {
@@ -81,7 +81,10 @@ static bool is_line(struct json_object *value)
     return is_text(value, 200);
 }
 
-/* What the script knows of a theme (script/widget.js). Columns: key, what may stand there, in words. */
+/*
+ * The keys of a theme that the script reads (script/widget.js). Columns: key, check, allowed values
+ * in words.
+ */
 static const struct {
     const char *name;
     bool (*valid)(struct json_object *value);
@@ -129,7 +132,7 @@ static bool theme_valid(struct json_object *theme, struct agent_mistake *mistake
     return true;
 }
 
-/* ---- the others ---- */
+/* ---- other settings ---- */
 
 static bool prompts_valid(struct json_object *prompts, struct agent_mistake *mistake)
 {
@@ -160,7 +163,7 @@ static bool is_boolean(struct json_object *value)
     return json_object_is_type(value, json_type_boolean);
 }
 
-/* Columns as of theme_rows. */
+/* Columns as in theme_rows. */
 static const struct {
     const char *name;
     bool (*valid)(struct json_object *value);
@@ -210,7 +213,7 @@ static bool language_valid(struct json_object *language, struct agent_mistake *m
     return is_word(language, 35, "-") || wrong(mistake, "must be a language tag such as en or pt-BR");
 }
 
-/* Columns: name, what may stand there, its default. */
+/* Columns: name, check, default. */
 static const struct {
     const char *name;
     bool (*valid)(struct json_object *value, struct agent_mistake *mistake);
@@ -240,7 +243,7 @@ static bool settings_put(struct json_object *settings, struct buf *out, struct a
     return wrong(mistake, "the settings of an agent are larger than 32 KiB in all");
 }
 
-/* ${text} takes the place of the member, unless it is NULL. */
+/* Replaces the member by ${text}, unless it is NULL. */
 static bool wish_json(struct json_object *settings, const char *name, const char *text,
                       struct agent_mistake *mistake)
 {
@@ -283,7 +286,7 @@ static struct json_object *settings_read(struct str members)
 bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out, struct agent_mistake *mistake)
 {
     struct json_object *settings = settings_read(present);
-    *mistake = (struct agent_mistake){.text = "the present settings cannot be read"};
+    *mistake = (struct agent_mistake){.text = "the current settings cannot be read"};
     bool good = settings != NULL && wish_json(settings, "theme", wishes->theme, mistake) &&
                 wish_json(settings, "lead_form_fields", wishes->lead_form_fields, mistake);
     if (good) {

@@ -27,7 +27,7 @@ bool money_read(struct str text, int64_t *out)
     value *= MONEY_SCALE;
     for (size_t i = 0; i < decimals; i++) {
         int64_t digit = text.p[whole + 1 + i] - '0';
-        if (scale == 1) { /* the first that does not count */
+        if (scale == 1) { /* the first decimal below the scale */
             value += digit >= 5;
             break;
         }
@@ -48,7 +48,7 @@ bool currency_known(struct str code)
     return true;
 }
 
-/* ISO 4217: those whose minor unit is no hundredth. Columns: code, decimals. */
+/* ISO 4217 currencies without two decimals. Columns: code, decimals. */
 static const struct {
     char code[4];
     unsigned exponent;

@@ -1,4 +1,4 @@
-/* What the service says about itself. */
+/* The OpenAPI document, health checks and metrics. */
 #include "core/api/api.h"
 #include "core/api/openapi.h"
 #include "core/http/metrics.h"

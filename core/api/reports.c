@@ -1,4 +1,4 @@
-/* Reading reports. Writing them: reports_change.c. */
+/* Reads reports. Changes: reports_change.c. */
 #include "core/api/api.h"
 #include "core/api/listing.h"
 #include "core/api/render.h"
@@ -43,7 +43,7 @@ static void report_found(void *arg, enum store_status status, const struct store
         reply_error(r, ERR_UNAVAILABLE, NULL);
 }
 
-/* the store has moved on: is it still this version of the record? */
+/* the store has changed: is this still the current version of the record? */
 static void version_found(void *arg, enum store_status status, const struct store_report *report)
 {
     struct request *r = arg;

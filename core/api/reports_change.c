@@ -1,6 +1,7 @@
 /*
- * Creating, updating and deleting reports. A change goes: judge → hash (where there is a password) → writer → read the record back → hold
- * (where the caller waits for its grade) → read again → answer. Between the steps r->state is a struct asked.
+ * Creates, updates and deletes reports. Steps of a change: check → hash a password → writer → read
+ * the record → wait for its grade, if the caller wants to → read again → respond. Between the steps
+ * r->state is a struct asked.
  */
 #include "core/api/api.h"
 #include "core/audit/audit.h"
@@ -8,13 +9,13 @@
 
 #include <inttypes.h>
 
-/* Pages of one workspace that may wait for their grade. */
+/* Maximum number of a workspace's pages that wait for their grade. */
 #define PENDING_MAX 10000
 
 struct asked {
     struct store_change change;
-    int code;         /* of the answer, if all goes well */
-    unsigned hold_ms; /* how long the answer may still wait for the grade */
+    int code;         /* status of a successful response */
+    unsigned hold_ms; /* how long the response may still wait for the grade */
     struct str applied;
 };
 
@@ -31,13 +32,13 @@ static struct str location_of(struct request *r, uint64_t id)
     return buf_view(&text);
 }
 
-/* The change was made, so it is no 404: nothing is wrong with the request. */
+/* The request was valid and the change was made, so this is not 404. */
 static void reply_gone(struct request *r, uint64_t id)
 {
     reply_error(
         r, ERR_GONE,
         "Report %" PRIu64
-        " has been deleted since this request was accepted. Create a new report to grade its page.",
+        " was deleted after this request was accepted. Create a new report to grade its page.",
         id);
 }
 
@@ -59,7 +60,7 @@ static void record_found(void *arg, enum store_status status, const struct store
         request_await(r, asked->change.id, hold_ms, record_show);
         return;
     }
-    /* a replay answers as the first did, whatever this one prefers */
+    /* a repeat gets the status of the first response, whatever its Prefer says */
     bool async = str_eq(asked->applied, STR("respond-async"));
     if (asked->applied.p != NULL && async == (asked->code == 202))
         reply_header(r, "preference-applied", asked->applied);
@@ -68,7 +69,7 @@ static void record_found(void *arg, enum store_status status, const struct store
     api_report_reply(r, asked->code, report);
 }
 
-/* Read the record anew: it is what the answer shows, and it may have been graded, or deleted, meanwhile. */
+/* Reads the record again: it may have been graded or deleted since. */
 static void record_show(struct request *r)
 {
     const struct asked *asked = r->state;
@@ -82,10 +83,10 @@ static void refused(struct request *r, enum store_status status)
         reply_invalid(r, "password", "is required with privacy 2, unless one is set already");
         break;
     case STORE_NOT_PROTECTED:
-        reply_invalid(r, "password", "is taken only where privacy is 2; send privacy=2 with it");
+        reply_invalid(r, "password", "is accepted only if privacy is 2; send privacy=2 with it");
         break;
     case STORE_QUEUE_FULL:
-        reply_error(r, ERR_UNAVAILABLE, "This workspace has %d pages waiting for their grade: try again when some are done.", PENDING_MAX);
+        reply_error(r, ERR_UNAVAILABLE, "This workspace has %d pages waiting for their grade. Try again when some are done.", PENDING_MAX);
         break;
     default:
         reply_store_error(r, status);
@@ -154,7 +155,7 @@ static void create_hashed(struct request *r, struct str hash)
 {
     struct asked *asked = r->state;
     if (hash.p == NULL) {
-        reply_error(r, ERR_UNAVAILABLE, "Too many passwords are being set at the moment: try again shortly.");
+        reply_error(r, ERR_UNAVAILABLE, "Too many passwords are being set at the moment. Try again shortly.");
         return;
     }
     asked->change.hash = hash;
@@ -203,14 +204,14 @@ static void update_hashed(struct request *r, struct str hash)
 {
     struct asked *asked = r->state;
     if (hash.p == NULL) {
-        reply_error(r, ERR_UNAVAILABLE, "Too many passwords are being set at the moment: try again shortly.");
+        reply_error(r, ERR_UNAVAILABLE, "Too many passwords are being set at the moment. Try again shortly.");
         return;
     }
     asked->change.hash = hash;
     request_change(r, &asked->change, updated);
 }
 
-/* Only a new grade can be waited for, and without a wish to wait the answer is at once. */
+/* Only a new grade can be waited for. Without Prefer: wait, the response is sent at once. */
 static void update_prefer(struct request *r, struct asked *asked)
 {
     unsigned wait_ms = 0;

@@ -10,13 +10,16 @@ static const char *const projects_sorts[] = {"created_at", "project", NULL};    
 static const char *const reports_sorts[] = {"id", "generated_at", "url", "score", NULL}; /* enum report_sort */
 static const char *const directions[] = {"desc", "asc", NULL};
 static const char *const page_sizes[] = {"10", "25", "50", "100", NULL}; /* api_per_page */
-static const char *const results[] = {"good", "decent", "bad", NULL};    /* enum report_result, less one */
+static const char *const results[] = {"good", "decent", "bad", NULL};    /* enum report_result, minus one */
 static const char *const statuses[] = {"pending", "done", "failed", NULL}; /* enum report_status */
 static const char *const privacies[] = {"0", "1", "2", NULL};            /* enum report_privacy */
 static const char *const yes_no[] = {"0", "1", NULL};
 static const char *const includes[] = {"results", NULL};
 
-/* Columns: name, type, choices, least, most (length or number), initial value. The order is that of the enums in api.h. */
+/*
+ * Columns: name, type, choices, minimum, maximum (length or number), default. In the order of the
+ * enums in api.h.
+ */
 static const struct field projects_list_fields[] = {
     [PROJECTS_SEARCH] = {"search", FIELD_TEXT, NULL, 0, 0, NULL},
     [PROJECTS_SEARCH_BY] = {"search_by", FIELD_CHOICE, by_project, 0, 0, "project"},
@@ -39,7 +42,7 @@ static const struct field reports_list_fields[] = {
     [REPORTS_INCLUDE] = {"include", FIELD_CHOICE, includes, 0, 0, NULL},
     {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
 };
-/* A password beside another privacy than 2 is ignored whatever it is, so its length is the handler's to judge. */
+/* Without privacy 2 a password is ignored, so the handler checks its length. */
 static const struct field reports_create_fields[] = {
     [CREATE_URL] = {"url", FIELD_TEXT, NULL, 1, 2048, NULL},
     [CREATE_PRIVACY] = {"privacy", FIELD_CHOICE, privacies, 0, 0, "0"},
@@ -63,7 +66,7 @@ static const char *const conversation_statuses[] = {"open", "waiting", "claimed"
 static const char *const by_text_or_visitor[] = {"text", "visitor", NULL}; /* enum store_search_by */
 
 static const struct field init_fields[] = {
-    [INIT_AGENT] = {"agent_id", FIELD_TEXT, NULL, 1, 64, NULL}, /* the first: session_agent_of_body */
+    [INIT_AGENT] = {"agent_id", FIELD_TEXT, NULL, 1, 64, NULL}, /* must be first: session_agent_of_body */
     [INIT_PAGE_URL] = {"page_url", FIELD_TEXT, NULL, 0, 0, NULL},
     [INIT_ANON] = {"anon_id", FIELD_TEXT, NULL, 0, 128, NULL},
     [INIT_LOCALE] = {"locale", FIELD_TEXT, NULL, 0, 64, NULL},
@@ -170,7 +173,7 @@ static const struct field pending_fields[] = {
 #define FORM_MAX 16384
 #define WIDGET_MAX 65536
 
-/* One route of bulk sync, by both of its paths. */
+/* One route of bulk sync, under both of its paths. */
 #define WP_POST(path, flags, fields, handler)                                                                                              \
     {"POST", "/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_SYNC, 0, flags, fields, handler},             \
         {"POST", "/api/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_SYNC, 0, flags, fields, handler}
@@ -178,7 +181,10 @@ static const struct field pending_fields[] = {
     {"GET", "/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_NONE, 0, 0, fields, handler},                            \
         {"GET", "/api/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_NONE, 0, 0, fields, handler}
 
-/* Columns: method, path, credential, scope, limiter, body, its most bytes, flags, fields of the query or form, handler. */
+/*
+ * Columns: method, path, credential, scope, limiter, kind of body, its maximum size, flags, fields
+ * of the query or body, handler.
+ */
 const struct route routes[] = {
     {"GET", "/api/v1/projects", AUTH_API_KEY, SCOPE_PROJECTS_READ, LIMITER_API, BODY_NONE, 0, 0, projects_list_fields, projects_list},
     {"GET", "/api/v1/projects/{project}", AUTH_API_KEY, SCOPE_PROJECTS_READ, LIMITER_API, BODY_NONE, 0, 0, NULL, projects_get},

@@ -44,9 +44,9 @@ void widget_refuse(struct request *r, enum store_status status)
 {
     if (status == STORE_NOT_FOUND && r->route->auth == AUTH_JWT) {
         reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\", error=\"invalid_token\""));
-        reply_error(r, ERR_UNAUTHORIZED, "This visitor or its agent is gone: begin again by POST /api/v1/widget/init.");
+        reply_error(r, ERR_UNAUTHORIZED, "This visitor or its agent was deleted. Begin again with POST /api/v1/widget/init.");
     } else if (status == STORE_EXISTS)
-        reply_error(r, ERR_CONFLICT, "Another operator has claimed this conversation: wait until it is released.");
+        reply_error(r, ERR_CONFLICT, "Another operator has claimed this conversation. Wait until it is released.");
     else
         reply_store_error(r, status);
 }
@@ -108,31 +108,31 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
 {
     const struct value *v = &r->values[field];
     *out = (struct ulid){{0}};
-    if (!v->sent || (ulid_parse(v->text, out) && !ulid_none(out))) /* none is all zeros, which stands for no id within */
+    if (!v->sent || (ulid_parse(v->text, out) && !ulid_none(out))) /* all zeros means no id internally */
         return true;
-    reply_invalid(r, r->route->fields[field].name, "must be an id, as earlier answers gave them");
+    reply_invalid(r, r->route->fields[field].name, "must be an id from an earlier response");
     return false;
 }
 
 /* ---- pages of messages ---- */
 
-#define WHOLE_MAX (64u << 10) /* bytes: what is larger is sent in pieces */
-#define FRAME 3               /* parts before and behind the messages */
+#define WHOLE_MAX (64u << 10) /* larger bodies, in bytes, are sent in chunks */
+#define FRAME 3               /* parts before and after the messages */
 
 struct item {
     struct ulid id;
-    size_t at, n; /* its JSON, in the page's texts, unless they are too large to be kept */
+    size_t at, n; /* place of its JSON in the page's texts, if those are kept */
     bool note;
 };
 
 struct page {
-    struct buf *texts; /* of the items; good until the reply begins */
-    bool large;        /* they are not kept: the pieces of the body are rendered as they are taken */
+    struct buf *texts; /* JSON of the items; valid until the reply begins */
+    bool large;        /* texts are not kept: each chunk of the body is rendered when it is sent */
     struct ulid conversation;
     struct item items[2 * WIDGET_MESSAGES_MAX];
-    size_t count, next; /* next: the first that no piece has had yet */
+    size_t count, next; /* next: the first item that is not sent yet */
     enum store_status status;
-    struct str before, behind; /* of a body in pieces: what no piece has had yet */
+    struct str before, behind; /* for a chunked body: the rest that is not sent yet */
 };
 
 static struct item *add_item(struct page *page, const struct ulid *id, size_t from)
@@ -176,7 +176,7 @@ static int by_id(const void *a, const void *b)
     return memcmp(((const struct item *)a)->id.b, ((const struct item *)b)->id.b, ULID_BYTES);
 }
 
-/* In order, and no more of them than were asked for, at the end that the cursor is at. */
+/* Sorts the page and keeps the requested number of items, next to the cursor. */
 static void page_order(struct page *page, const struct store_messages_query *q)
 {
     qsort(page->items, page->count, sizeof(page->items[0]), by_id);
@@ -188,14 +188,14 @@ static void page_order(struct page *page, const struct store_messages_query *q)
     page->status = STORE_OK;
 }
 
-/* Zeros are below all ids: who knows no message yet asks so for the first ones. */
+/* Zeros come before all ids: a client without messages sends them to get the first ones. */
 static bool after_given(struct request *r, struct ulid *out)
 {
     const struct value *v = &r->values[PAGE_AFTER];
     return (v->sent && ulid_parse(v->text, out) && ulid_none(out)) || widget_ulid(r, PAGE_AFTER, out);
 }
 
-/* The messages, oldest first; false: 422 or 503 was replied. */
+/* Reads the messages, oldest first. False: 422 or 503 was sent. */
 static bool page_gather(struct request *r, const struct ulid *seen_after, const struct value *values, bool notes, struct page *page)
 {
     struct store_messages_query q = {.conversation = page->conversation,
@@ -258,7 +258,7 @@ static void put_item(struct request *r, const struct page *page, const struct it
         store_message_get(r->store, &page->conversation, &item->id, put_message, piece);
 }
 
-/* A message is never another one, but may be erased before its reader takes it. */
+/* A message never changes, but can be erased before it is sent. */
 static bool page_more(struct request *r, struct buf *out)
 {
     struct page *page = r->state;
@@ -276,7 +276,7 @@ static bool page_more(struct request *r, struct buf *out)
     return piece.good;
 }
 
-/* ${parts}: the whole body, as page_reply puts it together. */
+/* ${parts}: the whole body, as page_reply builds it. */
 static void page_send(struct request *r, struct page *page, const struct str *parts, size_t count)
 {
     size_t bytes = 0;
@@ -349,7 +349,7 @@ uint64_t widget_tag(const struct store_conversation *c, uint64_t extra)
     parts[3] = extra;
     for (size_t i = 0; i < sizeof(parts); i++)
         tag = (tag ^ ((const uint8_t *)parts)[i]) * UINT64_C(0x100000001b3);
-    return tag >> 1; /* one value is nobody's: etag.h */
+    return tag >> 1; /* etag.h reserves one value */
 }
 
 /* ---- typing ---- */
@@ -362,7 +362,7 @@ bool widget_is_typing(struct request *r, const struct ulid *conversation, unsign
 void widget_typing_reply(struct request *r, const struct ulid *conversation, unsigned who, bool on)
 {
     char text[96];
-    struct buf body = {.p = text, .cap = sizeof(text)}; /* never grows beyond: both texts are shorter */
+    struct buf body = {.p = text, .cap = sizeof(text)}; /* never grows: both texts fit */
     typing_table_set(r->worker->process->typing, conversation, (enum typist)who, on ? r->worker->now_ms + TYPING_MS : 0, r->worker->now_ms);
     buf_adds(&body, on ? "{\"typing\":true,\"expires_at\":" : "{\"typing\":false,\"expires_at\":");
     json_time(&body, on ? r->now_ms + TYPING_MS : 0);

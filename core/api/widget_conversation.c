@@ -1,4 +1,4 @@
-/* What a visitor does in the conversation: ask, look, mark, leave. */
+/* A visitor's requests in a conversation: messages, reading, streaming, state. */
 #include "core/api/widget.h"
 
 #include "core/api/answer.h"
@@ -12,7 +12,7 @@
 
 /* ---- a message ---- */
 
-/* The object that tells what became of the message. ${reply}: NULL where a human has the conversation. */
+/* The result of a message. ${reply}: NULL if an operator has claimed the conversation. */
 static void result_put(struct buf *body, const struct store_change *change, const struct store_answer *answer,
                        const struct store_message *reply)
 {
@@ -29,7 +29,7 @@ static void result_put(struct buf *body, const struct store_change *change, cons
     buf_adds(body, reply == NULL ? ",\"human_takeover\":true}" : ",\"human_takeover\":false}");
 }
 
-/* An answer word by word, as pages that show it while it comes take it. */
+/* Sends an answer word by word, for pages that show it as it arrives. */
 static void tokens_put(struct buf *body, struct str content)
 {
     for (size_t from = 0, to; from < content.n; from = to) {
@@ -52,7 +52,9 @@ static void answer_events(struct buf *body, const struct store_message *reply)
     buf_adds(body, "\n\n");
 }
 
-/* Committed and whole when it starts, so nothing can go wrong on the way: it ends with done. */
+/*
+ * The answer is committed before the stream starts, so the stream cannot fail and ends with done.
+ */
 static void events_reply(struct request *r, const struct store_answer *answer,
                          const struct store_message *reply, struct buf *body)
 {
@@ -136,7 +138,7 @@ void widget_message(struct request *r)
         answer_find(r, &change->agent, change->text, answer_found);
 }
 
-/* ---- a look ---- */
+/* ---- reading ---- */
 
 static void look(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
 {
@@ -162,7 +164,7 @@ void widget_messages(struct request *r)
     store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, look, r);
 }
 
-/* ---- a stream ---- */
+/* ---- streaming ---- */
 
 static void stream(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
 {
@@ -176,9 +178,11 @@ static void stream(void *arg, enum store_status status, const struct store_agent
     }
     last = c->last;
     if (request_header(r, "last-event-id", &sent) && sent.n > 0 && !ulid_parse(sent, &last))
-        reply_error(r, ERR_BAD_REQUEST, "Last-Event-ID must be the id of a message, as the stream gave it.");
+        reply_error(r, ERR_BAD_REQUEST, "Last-Event-ID must be the id of a message event of the stream.");
     else {
-        /* an id from beyond the end (made up, or of a store that was restored since) would hide what comes */
+        /*
+         * an id after the last message (invented, or from before a restore) would hide new messages
+         */
         if (memcmp(last.b, c->last.b, ULID_BYTES) > 0)
             last = c->last;
         stream_open(r, &last);
@@ -190,7 +194,7 @@ void widget_stream(struct request *r)
     store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, stream, r);
 }
 
-/* ---- marks ---- */
+/* ---- state ---- */
 
 static void show_state(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
 {
@@ -245,7 +249,7 @@ void widget_request_human(struct request *r)
     mark(r, CONVERSATION_SET_HUMAN);
 }
 
-/* ---- the end ---- */
+/* ---- erasing ---- */
 
 static void show_erased(struct request *r)
 {

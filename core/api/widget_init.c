@@ -1,6 +1,6 @@
 /*
- * POST /widget/init: the page opens the chat. A visitor who is known and whose conversation goes on costs a look; everybody else is written
- * down first. The visitor's secret is kept as SHA-256 only.
+ * POST /widget/init: the page opens the chat. A known visitor's conversation is only read; a new
+ * visitor or conversation is stored first. Of the visitor's secret only the SHA-256 is stored.
  */
 #include "core/api/widget.h"
 #include "core/api/render_widget.h"
@@ -14,14 +14,14 @@
 
 #include <inttypes.h>
 
-/* what the request waits with for its conversation */
+/* state of a request that waits for its conversation */
 struct opening {
     struct store_change *change;
-    struct str anonymous_id; /* that the answer tells */
+    struct str anonymous_id; /* in the response */
     char made[CREDENTIAL_SIZE];
     uint8_t sent_hash[CREDENTIAL_HASH], made_hash[CREDENTIAL_HASH];
     struct ulid agent, visitor, conversation;
-    enum err refused; /* ERRS: not */
+    enum err refused; /* ERRS: not refused */
 };
 
 static void judge_agent(void *arg, enum store_status status, const struct store_agent *agent)
@@ -36,11 +36,11 @@ static void judge_agent(void *arg, enum store_status status, const struct store_
         o->refused = ERR_ORIGIN_FORBIDDEN;
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 struct shown {
     struct request *r;
-    struct buf body, state; /* state: what stands behind the messages */
+    struct buf body, state; /* state: the part after the messages */
     enum store_status status;
     struct ulid cleared;
 };
@@ -122,7 +122,7 @@ static void resumed(void *arg, enum store_status status, const struct store_conv
     o->anonymous_id = r->values[INIT_ANON].text;
 }
 
-/* What is known of the page, as JSON; kept with a new visitor. */
+/* What is known about the page, as JSON; stored with a new visitor. */
 static struct str about(struct request *r)
 {
     static const struct {
@@ -168,7 +168,7 @@ void widget_init(struct request *r)
     *o = (struct opening){.refused = ERRS};
     r->state = o;
     if (!r->values[INIT_AGENT].sent) {
-        reply_invalid(r, "agent_id", "is required: the id of the agent to show");
+        reply_invalid(r, "agent_id", "is required: the agent's id");
         return;
     }
     if (!ulid_parse(r->values[INIT_AGENT].text, &o->agent)) {

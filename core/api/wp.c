@@ -1,4 +1,4 @@
-/* Handshake and status of bulk sync, and what its handlers share. */
+/* Handshake and status of bulk sync, and functions that its handlers share. */
 #include "core/api/wp.h"
 #include "core/api/render_widget.h"
 
@@ -19,7 +19,7 @@ bool wp_site(struct request *r, struct str text, struct str *out)
 {
     struct url url;
     const char *why;
-    bool good = url_judge(text, NULL, r->conf, &url, &why) || url.forbidden; /* a shop in an intranet is one, too: nothing is fetched */
+    bool good = url_judge(text, NULL, r->conf, &url, &why) || url.forbidden; /* intranet addresses are allowed: nothing is fetched */
     struct str host = good && url.host != NULL ? str_of(url.host) : (struct str){"", 0};
     if (host.n > 4 && memcmp(host.p, "www.", 4) == 0)
         host = (struct str){host.p + 4, host.n - 4};
@@ -102,10 +102,10 @@ void wp_handshake(struct request *r)
         buf_adds(&h.body, "},\"agents\":[");
         store_agent_each(r->store, r->workspace, add_agent, &h);
     }
-    if (h.status == STORE_NOT_FOUND) /* the end of the agents */
+    if (h.status == STORE_NOT_FOUND) /* end of the agents */
         store_key_get(r->store, r->key, add_token, &h);
     if (h.status == STORE_NOT_FOUND)
-        h.status = STORE_BUSY; /* revoked and purged this moment */
+        h.status = STORE_BUSY; /* the token was just revoked and purged */
     buf_printf(&h.body, ",\"abilities\":[\"wp:sync\"]},\"limits\":{\"batch_items\":%d,\"batch_bytes\":%" PRIu64 "}}", STORE_BATCH_MAX,
                r->conf->sync_max_bytes);
     end(r, h.status, &h.body);
@@ -117,10 +117,10 @@ static const char *const kind_names[SYNCED_KINDS] = {[SYNCED_POST] = "posts", [S
 
 struct overview {
     struct request *r;
-    struct ulid only; /* none: all agents of the workspace */
+    struct ulid only; /* no id: all agents of the workspace */
     bool found, unindexed;
     enum store_status status;
-    struct buf collections, last_id[SYNCED_KINDS]; /* last_id: the sync_id of what was complete last */
+    struct buf collections, last_id[SYNCED_KINDS]; /* last_id: sync_id of the last complete sync */
     uint64_t counts[SYNCED_KINDS];
     int64_t completed_at[SYNCED_KINDS];
 };
@@ -209,7 +209,7 @@ uint64_t wp_version(struct str s)
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < s.n; i++)
         hash = (hash ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
-    return hash >> 1; /* one value is nobody's: etag.h */
+    return hash >> 1; /* etag.h reserves one value */
 }
 
 void wp_status(struct request *r)

@@ -1,4 +1,4 @@
-/* A coupon as a shop sends it, simple or as WooCommerce keeps it, brought to one form. */
+/* Converts a coupon in the simple form or in WooCommerce's form. */
 #include "core/api/wp.h"
 
 #include "core/api/money.h"
@@ -56,12 +56,12 @@ static void discount(struct json_object *item, struct store_coupon *out, struct 
     else if (type.n > 0 && !money_read(amount, &out->amount))
         wp_wrong(mistake, "amount", "must be a decimal string, such as \"10\"");
     else if (type.n == 0 && !simple_discount(simple, out))
-        wp_wrong(mistake, "discount", "must be such as \"10%%\" or \"5\"");
+        wp_wrong(mistake, "discount", "must be a percentage or an amount, such as \"10%%\" or \"5\"");
     else if (out->type == COUPON_PERCENT && out->amount > PERCENT_MAX)
         wp_wrong(mistake, type.n > 0 ? "amount" : "discount", "must be at most 100 for a percentage");
 }
 
-/* A bound on the cart's sum; nothing and zero are none. */
+/* A limit of the cart's total; absent and zero mean none. */
 static void bound(struct json_object *item, const char *name, int64_t *out, struct wp_mistake *mistake)
 {
     struct str text;
@@ -103,16 +103,19 @@ static void products(struct json_object *item, const char *name, struct buf *tex
         wp_wrong(mistake, name, "must be an array of at most %d product ids", STORE_COUPON_LIST_MAX);
 }
 
-/* date_expires_gmt is in UTC; a date without a zone elsewhere is the shop's. A day alone ends a coupon as it begins, as in WooCommerce. */
+/*
+ * date_expires_gmt is UTC. Other times without a zone are in the shop's zone. With a date alone,
+ * the coupon expires when that day begins, as in WooCommerce.
+ */
 static void expiry(struct json_object *item, struct str zone, struct store_coupon *out, struct wp_mistake *mistake)
 {
     struct str local, utc;
     optional_text(item, "expires_at", &local, mistake);
     optional_text(item, "date_expires_gmt", &utc, mistake);
     if (local.n > 0 && !zone_date(local, zone, &out->expires_at))
-        wp_wrong(mistake, "expires_at", "must be a time as RFC 3339 writes it, or a date: 2026-05-07");
+        wp_wrong(mistake, "expires_at", "must be an RFC 3339 time, or a date such as 2026-05-07");
     else if (local.n == 0 && utc.n > 0 && !zone_date(utc, (struct str){NULL, 0}, &out->expires_at))
-        wp_wrong(mistake, "date_expires_gmt", "must be a time: 2026-05-07T13:00:00");
+        wp_wrong(mistake, "date_expires_gmt", "must be a time, such as 2026-05-07T13:00:00");
 }
 
 static void sale_items(struct json_object *item, struct store_coupon *out, struct wp_mistake *mistake)
@@ -123,7 +126,7 @@ static void sale_items(struct json_object *item, struct store_coupon *out, struc
     out->exclude_sale_items = value != NULL && json_object_get_boolean(value);
 }
 
-/* A label is a line, and it is read on the event loop. */
+/* A label is one line, and is parsed on the event loop. */
 #define LABEL_HTML_MAX ((size_t)2048)
 #define LABEL_BUDGET_US 20000
 
@@ -151,7 +154,7 @@ bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts, str
     if (out->usage_limit == 0)
         out->usage_limit = UINT64_MAX;
     if (plain_text(plain_cut(label, LABEL_HTML_MAX), STORE_SYNCED_SHORT_MAX, &left_us, texts) != PLAIN_OK || !buf_ok(texts)) {
-        wp_wrong(mistake, "label", "cannot be read: send it without markup");
+        wp_wrong(mistake, "label", "is too complex; send it without markup");
         return false;
     }
     const char *p = texts->p + at;

@@ -1,4 +1,4 @@
-/* A post or product as a shop sends it, judged and reduced to a document: plain texts, exact prices. */
+/* Checks a post or product and converts it into a document: plain texts, exact prices. */
 #include "core/api/wp.h"
 
 #include "core/api/money.h"
@@ -64,14 +64,14 @@ bool wp_text(struct json_object *item, const char *name, struct str *out)
     return is_text;
 }
 
-/* ---- an item, before it is parsed ---- */
+/* ---- items, before parsing ---- */
 
 static bool id_read(struct str digits, uint64_t *out)
 {
     return number_parse(digits, INT64_MAX, out) && *out > 0 && digits.p[0] != '0';
 }
 
-/* What is in a tree, where the text alone does not tell: names or values with escapes. */
+/* Reads the parsed item, if the text has names or values with escapes. */
 static void read_tree(struct wp_item *item)
 {
     struct json_object *json = wp_item_json(item), *id = json == NULL ? NULL : wp_member(json, "wp_id");
@@ -84,7 +84,7 @@ static void read_tree(struct wp_item *item)
     item->action_wrong = wp_member(json, "action") != NULL && !wp_text(json, "action", &item->action);
 }
 
-/* A string as it stands; false where it has to be decoded. */
+/* Reads a string without escapes. False: it must be decoded. */
 static bool text_read(struct str value, struct str *out, bool *wrong)
 {
     if (str_eq(value, STR("null")))
@@ -148,7 +148,7 @@ bool wp_item_hash(const struct wp_item *item, uint8_t out[16])
     char few[256];
     struct buf named = {.p = few, .cap = sizeof(few)};
     struct str text = item->raw;
-    if (item->content_hash.n > 0 && item->content_hash.n < sizeof(few) - 8) { /* told apart from a whole item, which begins with a brace */
+    if (item->content_hash.n > 0 && item->content_hash.n < sizeof(few) - 8) { /* differs from a whole item, which begins with a brace */
         buf_adds(&named, "hash:");
         buf_str(&named, item->content_hash);
         text = buf_view(&named);
@@ -168,11 +168,11 @@ bool wp_item_modified(const struct wp_item *item, int64_t *out, struct wp_mistak
         return true;
     if (!item->modified_wrong && zone_date(item->modified_at, (struct str){NULL, 0}, out))
         return true;
-    wp_wrong(mistake, "modified_at", "must be a time as RFC 3339 writes it: 2026-05-07T13:00:00Z");
+    wp_wrong(mistake, "modified_at", "must be an RFC 3339 time, such as 2026-05-07T13:00:00Z");
     return false;
 }
 
-/* ---- the texts of one document: they end up side by side, so they are places first ---- */
+/* ---- texts of a document: they are appended to one buffer, so offsets are kept first ---- */
 
 struct piece {
     size_t at, n;
@@ -181,7 +181,7 @@ struct draft {
     struct json_object *item;
     struct buf *texts;
     struct wp_mistake *mistake;
-    uint64_t left_us; /* for reading its HTML */
+    uint64_t left_us; /* time left for parsing HTML */
     struct piece title, taxonomy, text, url, language, type, image_url, sku;
 };
 
@@ -203,7 +203,7 @@ static struct piece keep(struct draft *d, struct str s)
     return piece;
 }
 
-/* A text that is kept as it is. */
+/* A text that is stored unchanged. */
 static bool exact(struct draft *d, const char *name, bool required, size_t max, struct piece *out)
 {
     struct str text;
@@ -228,7 +228,7 @@ static bool address_valid(struct str url)
     return true;
 }
 
-/* A link: nothing but http and https ever becomes one. */
+/* A link. Only http and https are accepted. */
 static bool address(struct draft *d, const char *name, bool required, struct piece *out)
 {
     if (!exact(d, name, required, STORE_SYNCED_SHORT_MAX, out))
@@ -239,7 +239,7 @@ static bool address(struct draft *d, const char *name, bool required, struct pie
     return wp_goes_on(d->mistake);
 }
 
-/* Where all mistakes are collected no HTML is read: an item with one is not taken anyway. */
+/* If all mistakes are collected, the item is refused anyway and HTML is not parsed. */
 static bool reduce(struct draft *d, struct str html, size_t max)
 {
     if (d->mistake->collects)
@@ -252,7 +252,7 @@ static bool reduce(struct draft *d, struct str html, size_t max)
     return wp_goes_on(d->mistake);
 }
 
-/* One line: a break is a space. */
+/* Joins lines with spaces. */
 static void join_lines(struct draft *d, size_t from)
 {
     for (size_t i = from; buf_ok(d->texts) && i < d->texts->n; i++)
@@ -260,7 +260,7 @@ static void join_lines(struct draft *d, size_t from)
             d->texts->p[i] = ' ';
 }
 
-#define NAME_HTML_MAX ((size_t)2048) /* of a name that is read in any case: a name of tags alone is an empty one */
+#define NAME_HTML_MAX ((size_t)2048) /* a name is always parsed: one of tags alone is empty */
 
 static bool plain(struct draft *d, const char *name, bool required, size_t max, struct piece *out)
 {
@@ -276,7 +276,7 @@ static bool plain(struct draft *d, const char *name, bool required, size_t max, 
     return wp_goes_on(d->mistake);
 }
 
-/* The short text, a line, then the long one. */
+/* The short text on one line, then the long one. */
 static bool body(struct draft *d, const char *summary, const char *content, bool required)
 {
     struct piece first, second;
@@ -293,7 +293,7 @@ static bool body(struct draft *d, const char *summary, const char *content, bool
     return true;
 }
 
-/* ---- terms: strings, or objects with a name and perhaps values ---- */
+/* ---- terms: strings, or objects with a name and optional values ---- */
 
 static void add_line(struct draft *d, struct str html, const char *before)
 {
@@ -377,7 +377,7 @@ static bool post(struct draft *d)
 
 /* ---- products ---- */
 
-/* An empty price is as good as none: a product that has only variations has no price of its own. */
+/* An empty price means none: a product with only variations has no own price. */
 static bool price(struct draft *d, const char *name, bool required, int64_t *out)
 {
     struct str text;
@@ -440,7 +440,7 @@ static struct str text_at(const struct buf *texts, struct piece piece)
 
 static bool no_memory(struct wp_mistake *mistake)
 {
-    wp_wrong(mistake, NULL, "there is no memory for it at the moment: send it again");
+    wp_wrong(mistake, NULL, "the server has no memory for the item; send it again");
     mistake->code = "unavailable";
     return false;
 }
@@ -464,11 +464,11 @@ static bool document(enum synced_kind kind, struct json_object *item, struct buf
     return true;
 }
 
-/* Most items are good: only of others all fields are looked at, a second time. */
+/* Most items are valid. Only for the others all fields are checked, in a second pass. */
 bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake)
 {
     struct wp_mistake first = {.code = NULL};
-    buf_reserve(texts, 1); /* so that there are bytes for empty texts to point at */
+    buf_reserve(texts, 1); /* empty texts need an address */
     if (item == NULL)
         return no_memory(mistake);
     if (mistake->code == NULL && document(kind, item, texts, out, &first))
@@ -476,7 +476,7 @@ bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *te
     mistake->collects = true;
     document(kind, item, texts, out, mistake);
     mistake->collects = false;
-    if (mistake->code == NULL) { /* only its HTML told */
+    if (mistake->code == NULL) { /* only parsing its HTML failed */
         *mistake = first;
         first.errors = (struct buf){0};
     }

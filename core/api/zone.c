@@ -9,7 +9,7 @@
 
 #define ZONES "/usr/share/zoneinfo/"
 
-/* Nothing that leads out of the directory of zones. */
+/* Refuses names that leave the directory of zones. */
 static bool name_valid(struct str name)
 {
     for (size_t i = 0; i < name.n; i++) {
@@ -36,7 +36,10 @@ bool zone_known(struct str name)
     return known;
 }
 
-/* The process' zone; its place in the environment is made once, so that nobody else's look at that is disturbed. */
+/*
+ * Sets the zone of the process. Its environment variable is created once, so that other threads can
+ * read the environment.
+ */
 static void zone_set(struct str name)
 {
     static char entry[4 + ZONE_NAME_MAX + 1] = "TZ=UTC0";
@@ -48,7 +51,7 @@ static void zone_set(struct str name)
     tzset();
 }
 
-/* ${ms}, which reads as the local time does, in UTC's place. */
+/* ${ms}: the local time, as if it were UTC. */
 static bool local_to_utc(int64_t ms, struct str name, int64_t *out)
 {
     time_t seconds = ms / 1000;

@@ -1,6 +1,6 @@
 /*
- * GET /widget.js, the newest, looked for again after five minutes; and GET /widget/{version}/widget.js, the same bytes for ever or 404, for
- * pages that pin them with integrity="…".
+ * GET /widget.js, the newest version, cached for five minutes; and GET /widget/{version}/widget.js,
+ * which never changes, for pages that pin it with integrity="…". Other versions are 404.
  */
 #include "core/widget/script.h"
 
@@ -49,5 +49,5 @@ void script_pinned(struct request *r)
         return;
     }
     reply_header(r, "cache-control", STR("no-store"));
-    reply_error(r, ERR_NOT_FOUND, "This server has version %s of the widget: see what `assay agent embed` prints.", version);
+    reply_error(r, ERR_NOT_FOUND, "This server has version %s of the widget. Use the address that `assay agent embed` prints.", version);
 }
