@@ -89,8 +89,8 @@ void api_list_begin(struct buf *out)
     buf_adds(out, "{\"data\":[");
 }
 
-void api_list_reply(struct request *r, struct buf *out, struct str path, const struct store_list_query *query,
-                    uint64_t total, size_t count)
+void api_list_reply(struct request *r, struct buf *out, struct str path,
+                    const struct store_list_query *query, uint64_t total, size_t count)
 {
     struct buf link = {0};
     struct pagination p = {

@@ -69,7 +69,8 @@ static bool time_given(struct request *r, unsigned field, int64_t *out)
     *out = v->sent ? time_read(v->text) : 0;
     if (!v->sent || *out > 0)
         return true;
-    reply_invalid(r, r->route->fields[field].name, "must be an RFC 3339 time, such as 2026-05-07T13:00:00Z");
+    reply_invalid(r, r->route->fields[field].name,
+                  "must be an RFC 3339 time, such as 2026-05-07T13:00:00Z");
     return false;
 }
 
@@ -90,7 +91,8 @@ static void list_reply(struct request *r, struct rows *l, const char *more)
         reply_store_error(r, l->status);
         return;
     }
-    buf_adds(l->out, l->status == STORE_OK ? "],\"meta\":{\"has_more\":true" : "],\"meta\":{\"has_more\":false");
+    buf_adds(l->out, l->status == STORE_OK ? "],\"meta\":{\"has_more\":true"
+                                           : "],\"meta\":{\"has_more\":false");
     widget_id(l->out, ",\"next_after\":", l->status == STORE_OK ? &l->last : &none);
     buf_adds(l->out, more);
     buf_str(l->out, ignored.n == 0 ? STR("") : STR(",\"ignored\":"));
@@ -105,10 +107,10 @@ static void list_reply(struct request *r, struct rows *l, const char *more)
 /* Reads the query. False: 422 was sent. */
 static bool query_given(struct request *r, struct store_rows_query *q)
 {
-    *q = (struct store_rows_query){
-        .workspace = r->workspace, .limit = api_per_page[r->values[ROWS_PER_PAGE].number]};
-    return widget_ulid(r, ROWS_AGENT, &q->agent) && widget_ulid(r, ROWS_AFTER, &q->after) && time_given(r, ROWS_SINCE, &q->since) &&
-           time_given(r, ROWS_UNTIL, &q->until);
+    *q = (struct store_rows_query){.workspace = r->workspace,
+                                   .limit = api_per_page[r->values[ROWS_PER_PAGE].number]};
+    return widget_ulid(r, ROWS_AGENT, &q->agent) && widget_ulid(r, ROWS_AFTER, &q->after) &&
+           time_given(r, ROWS_SINCE, &q->since) && time_given(r, ROWS_UNTIL, &q->until);
 }
 
 static void list_send(struct request *r, enum store_rows rows, const struct store_rows_query *q)
@@ -226,7 +228,8 @@ static void note_mark(void *arg, enum store_status status, const struct store_no
 
 static uint64_t notes_mark(struct request *r, const struct ulid *conversation)
 {
-    const struct store_messages_query newest = {.conversation = *conversation, .newest = true, .limit = 1};
+    const struct store_messages_query newest = {
+        .conversation = *conversation, .newest = true, .limit = 1};
     uint64_t mark = 0;
     store_note_each(r->store, &newest, note_mark, &mark);
     return mark;
@@ -240,12 +243,15 @@ static void show(void *arg, enum store_status status, const struct store_convers
         reply_store_error(r, status);
         return;
     }
-    bool visitor = widget_is_typing(r, &c->id, TYPIST_VISITOR), operated = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
+    bool visitor = widget_is_typing(r, &c->id, TYPIST_VISITOR),
+         operated = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
     const struct ulid id = c->id;
-    if (reply_etag(r, widget_tag(c, (visitor ? 1u : 0u) | (operated ? 2u : 0u) | notes_mark(r, &id) << 2)))
+    if (reply_etag(
+            r, widget_tag(c, (visitor ? 1u : 0u) | (operated ? 2u : 0u) | notes_mark(r, &id) << 2)))
         return;
     render_conversation_members(c, &before);
-    buf_printf(&before, ",\"visitor_typing\":%s,\"operator_typing\":%s,", visitor ? "true" : "false", operated ? "true" : "false");
+    buf_printf(&before, ",\"visitor_typing\":%s,\"operator_typing\":%s,",
+               visitor ? "true" : "false", operated ? "true" : "false");
     conversation_page_reply(r, &id, &before);
     buf_free(&before);
 }
@@ -277,7 +283,8 @@ static struct store_change *change_new(struct request *r, enum store_change_kind
     return change;
 }
 
-static void show_message(struct request *r, const struct store_answer *answer, const struct store_message *m)
+static void show_message(struct request *r, const struct store_answer *answer,
+                         const struct store_message *m)
 {
     struct buf *body = api_body(r);
     (void)answer;

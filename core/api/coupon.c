@@ -25,7 +25,8 @@ static bool is_money(struct json_object *value)
 
 static bool is_count(struct json_object *value, int64_t most)
 {
-    return json_object_is_type(value, json_type_int) && json_object_get_int64(value) > 0 && json_object_get_int64(value) <= most;
+    return json_object_is_type(value, json_type_int) && json_object_get_int64(value) > 0 &&
+           json_object_get_int64(value) <= most;
 }
 
 static bool item_valid(struct json_object *item)
@@ -78,14 +79,17 @@ const char *coupon_cart_mistake(struct json_object *cart)
     json_object_object_get_ex(cart, "items", &items);
     if (!is_currency(currency))
         return "must have a currency of three capital letters, such as USD";
-    if (!json_object_is_type(items, json_type_array) || json_object_array_length(items) > CART_ITEMS_MAX)
+    if (!json_object_is_type(items, json_type_array) ||
+        json_object_array_length(items) > CART_ITEMS_MAX)
         return "must have items: an array of at most 200";
     for (size_t i = 0; i < json_object_array_length(items); i++)
         if (!item_valid(json_object_array_get_idx(items, i)))
-            return "must have a wp_id, a quantity (whole numbers from 1) and a price (a decimal string) in each item";
+            return "must have a wp_id, a quantity (whole numbers from 1) and a price (a decimal "
+                   "string) in each item";
     struct cart read;
     read_cart(cart, &read);
-    return cart_subtotal(&read) < 0 ? "has too large a total; check its prices and quantities" : NULL;
+    return cart_subtotal(&read) < 0 ? "has too large a total; check its prices and quantities"
+                                    : NULL;
 }
 
 /* Items without on_sale get the value of the synced product. */
@@ -102,17 +106,21 @@ static void look_for_sales(struct request *r, struct json_object *sent, struct c
 
 /* ---- responses ---- */
 
-static const char *const types[] = {
-    [COUPON_PERCENT] = "percent", [COUPON_FIXED_CART] = "fixed_cart", [COUPON_FIXED_PRODUCT] = "fixed_product"};
+static const char *const types[] = {[COUPON_PERCENT] = "percent",
+                                    [COUPON_FIXED_CART] = "fixed_cart",
+                                    [COUPON_FIXED_PRODUCT] = "fixed_product"};
 
 static const char *const refusals[DISCOUNT_REFUSALS] = {
     [DISCOUNT_EXPIRED] = "This coupon has expired.",
     [DISCOUNT_USED_UP] = "This coupon has reached its usage limit.",
-    [DISCOUNT_BELOW_MINIMUM] = "The cart is below the minimum of this coupon. Add items and try again.",
+    [DISCOUNT_BELOW_MINIMUM] =
+        "The cart is below the minimum of this coupon. Add items and try again.",
     [DISCOUNT_ABOVE_MAXIMUM] = "The cart is above the maximum of this coupon.",
     [DISCOUNT_OTHER_GOODS] = "This coupon is not valid for these products.",
-    [DISCOUNT_EXCLUDED] = "This coupon is not valid for some of these products. Remove them and try again.",
-    [DISCOUNT_ON_SALE] = "This coupon is not valid for products on sale. Remove them and try again.",
+    [DISCOUNT_EXCLUDED] =
+        "This coupon is not valid for some of these products. Remove them and try again.",
+    [DISCOUNT_ON_SALE] =
+        "This coupon is not valid for products on sale. Remove them and try again.",
 };
 
 /* without trailing zeros: "12.5" */
@@ -178,16 +186,18 @@ static void stage(struct request *r, const struct store_coupon *c)
     request_change(r, change, staged);
 }
 
-static void reply_totals(struct request *r, const struct store_coupon *c, struct str currency, unsigned exponent,
-                         const struct discount_totals *totals)
+static void reply_totals(struct request *r, const struct store_coupon *c, struct str currency,
+                         unsigned exponent, const struct discount_totals *totals)
 {
     struct buf body = {0};
     buf_adds(&body, "{\"applied\":true,\"pending\":false,");
     put_coupon(&body, c);
     buf_adds(&body, ",\"message\":\"The coupon is applied.\",\"totals\":{\"currency_code\":");
     json_string(&body, currency);
-    buf_printf(&body, ",\"currency_minor_unit\":%u,\"total_discount\":\"%" PRId64 "\",\"total_price\":\"%" PRId64 "\"}}", exponent,
-               totals->discount, totals->price);
+    buf_printf(&body,
+               ",\"currency_minor_unit\":%u,\"total_discount\":\"%" PRId64
+               "\",\"total_price\":\"%" PRId64 "\"}}",
+               exponent, totals->discount, totals->price);
     end(r, &body);
 }
 
@@ -196,7 +206,8 @@ struct applying {
     struct json_object *cart; /* NULL: not sent */
 };
 
-static void apply_to_cart(struct request *r, const struct store_coupon *coupon, struct json_object *sent)
+static void apply_to_cart(struct request *r, const struct store_coupon *coupon,
+                          struct json_object *sent)
 {
     struct cart *cart = request_alloc(r, sizeof(*cart));
     struct discount_totals *totals = request_alloc(r, sizeof(*totals));
@@ -276,7 +287,8 @@ static void look_at_staged(void *arg, enum store_status status, const struct sto
     store_coupon_get(p->r->store, &p->agent, row->code, add_pending, p);
 }
 
-static void look_at_conversation(void *arg, enum store_status status, const struct store_conversation *c)
+static void look_at_conversation(void *arg, enum store_status status,
+                                 const struct store_conversation *c)
 {
     struct pending *p = arg;
     p->status = status;

@@ -50,15 +50,16 @@ static bool is_for(const struct store_coupon *coupon, const struct cart_item *it
 {
     if (coupon->type == COUPON_FIXED_CART)
         return true;
-    return (coupon->products.n == 0 || names(coupon->products, item->wp_id)) && !names(coupon->excluded, item->wp_id) &&
-           !(coupon->exclude_sale_items && item->on_sale);
+    return (coupon->products.n == 0 || names(coupon->products, item->wp_id)) &&
+           !names(coupon->excluded, item->wp_id) && !(coupon->exclude_sale_items && item->on_sale);
 }
 
 enum discount_refusal coupon_usable(const struct store_coupon *coupon, int64_t now_ms)
 {
     if (coupon->usage_limit != UINT64_MAX && coupon->usage_count >= coupon->usage_limit)
         return DISCOUNT_USED_UP;
-    return coupon->expires_at != 0 && now_ms >= coupon->expires_at ? DISCOUNT_EXPIRED : DISCOUNT_APPLIES;
+    return coupon->expires_at != 0 && now_ms >= coupon->expires_at ? DISCOUNT_EXPIRED
+                                                                   : DISCOUNT_APPLIES;
 }
 
 static enum discount_refusal judge_goods(const struct store_coupon *coupon, const struct cart *cart)
@@ -79,7 +80,8 @@ static enum discount_refusal judge_goods(const struct store_coupon *coupon, cons
 }
 
 /* Exact amounts are compared, not rounded ones: 50.00 is below a minimum of 50.005. */
-static enum discount_refusal judge(const struct store_coupon *coupon, const struct cart *cart, int64_t now_ms, int64_t subtotal)
+static enum discount_refusal judge(const struct store_coupon *coupon, const struct cart *cart,
+                                   int64_t now_ms, int64_t subtotal)
 {
     wide sum = (wide)subtotal * MONEY_SCALE;
     for (unsigned i = 0; i < cart->exponent; i++)
@@ -105,14 +107,16 @@ static int dearest_first(const void *a, const void *b)
     return x->item < y->item ? -1 : x->item > y->item;
 }
 
-static void take_lines(const struct store_coupon *coupon, const struct cart *cart, struct lines *out)
+static void take_lines(const struct store_coupon *coupon, const struct cart *cart,
+                       struct lines *out)
 {
     out->count = 0;
     for (size_t i = 0; i < cart->count; i++) {
         const struct cart_item *item = &cart->items[i];
         int64_t price = line_price(item, cart->exponent);
         if (price > 0 && item->quantity > 0 && is_for(coupon, item))
-            out->of[out->count++] = (struct line){.item = i, .quantity = (int64_t)item->quantity, .price = price};
+            out->of[out->count++] =
+                (struct line){.item = i, .quantity = (int64_t)item->quantity, .price = price};
     }
     qsort(out->of, out->count, sizeof(*out->of), dearest_first);
 }
@@ -130,7 +134,8 @@ static int64_t take(struct line *line, wide amount)
 static void give_rest(struct lines *lines, int64_t amount)
 {
     for (size_t i = 0; i < lines->count && amount > 0; i++)
-        amount -= take(&lines->of[i], lines->of[i].quantity < amount ? lines->of[i].quantity : amount);
+        amount -=
+            take(&lines->of[i], lines->of[i].quantity < amount ? lines->of[i].quantity : amount);
 }
 
 static void percent(struct lines *lines, int64_t amount)
@@ -180,8 +185,8 @@ static int64_t minor_units(int64_t money, unsigned exponent)
     return line_price(&one, exponent);
 }
 
-enum discount_refusal discount_apply(const struct store_coupon *coupon, const struct cart *cart, int64_t now_ms,
-                                     struct discount_totals *out)
+enum discount_refusal discount_apply(const struct store_coupon *coupon, const struct cart *cart,
+                                     int64_t now_ms, struct discount_totals *out)
 {
     struct lines lines;
     int64_t subtotal = cart_subtotal(cart);

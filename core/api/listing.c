@@ -58,8 +58,9 @@ static void have_index_rebuilt(struct request *r, const struct listing *l)
 static void reply_rebuilding(struct request *r)
 {
     reply_header(r, "retry-after", STR("2"));
-    reply_error(r, ERR_UNAVAILABLE,
-                "The index of this workspace's reports is being rebuilt. Try again in a few seconds.");
+    reply_error(
+        r, ERR_UNAVAILABLE,
+        "The index of this workspace's reports is being rebuilt. Try again in a few seconds.");
 }
 
 static void reply(struct request *r, struct listing *l)

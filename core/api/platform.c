@@ -24,7 +24,8 @@ void platform_readyz(struct request *r)
     if (worker_ready(r->worker))
         reply_json(r, 200, &STR("{\"status\":\"ready\"}"), 1);
     else
-        reply_error(r, ERR_UNAVAILABLE, "Not ready: the store is not open, or the server is stopping.");
+        reply_error(r, ERR_UNAVAILABLE,
+                    "Not ready: the store is not open, or the server is stopping.");
 }
 
 void platform_metrics(struct request *r)

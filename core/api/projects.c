@@ -6,7 +6,8 @@
 
 /* ---- list ---- */
 
-static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_project *items, size_t count)
+static void list_found(void *arg, enum store_status status, uint64_t total,
+                       const struct store_project *items, size_t count)
 {
     struct listing *l = arg;
     if (!listing_found(l, status, total, count))
@@ -87,8 +88,11 @@ static void deleted(struct request *r, const struct store_answer *answer)
         return;
     }
     /* a host name has no characters that JSON escapes */
-    struct str body = request_printf(r, "{\"id\":%" PRIu64 ",\"object\":\"project\",\"project\":\"%.*s\",\"deleted\":true,\"status\":200}", doomed->change.id,
-                                     (int)doomed->name.n, doomed->name.p);
+    struct str body = request_printf(
+        r,
+        "{\"id\":%" PRIu64
+        ",\"object\":\"project\",\"project\":\"%.*s\",\"deleted\":true,\"status\":200}",
+        doomed->change.id, (int)doomed->name.n, doomed->name.p);
     reply_json(r, 200, &body, 1);
 }
 

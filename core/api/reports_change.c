@@ -86,7 +86,10 @@ static void refused(struct request *r, enum store_status status)
         reply_invalid(r, "password", "is accepted only if privacy is 2; send privacy=2 with it");
         break;
     case STORE_QUEUE_FULL:
-        reply_error(r, ERR_UNAVAILABLE, "This workspace has %d pages waiting for their grade. Try again when some are done.", PENDING_MAX);
+        reply_error(
+            r, ERR_UNAVAILABLE,
+            "This workspace has %d pages waiting for their grade. Try again when some are done.",
+            PENDING_MAX);
         break;
     default:
         reply_store_error(r, status);
@@ -96,7 +99,8 @@ static void refused(struct request *r, enum store_status status)
 static struct asked *asked_new(struct request *r, enum store_change_kind kind)
 {
     struct asked *asked = request_alloc(r, sizeof(*asked));
-    *asked = (struct asked){.change = {.kind = kind, .workspace = r->workspace, .limit = PENDING_MAX}};
+    *asked =
+        (struct asked){.change = {.kind = kind, .workspace = r->workspace, .limit = PENDING_MAX}};
     r->state = asked;
     return asked;
 }
@@ -109,7 +113,8 @@ static void url_judge(struct request *r, struct store_change *change, struct buf
     struct buf url = {0}, host = {0};
     const char *why = NULL;
     if (sent.p == NULL) {
-        fields_error(errors, "url", "is required: send the address of the page, http:// or https://");
+        fields_error(errors, "url",
+                     "is required: send the address of the page, http:// or https://");
     } else if (audit_url_plain(sent, r->conf, &change->name)) {
         change->url = sent;
     } else if (!audit_url_normalise(sent, r->conf, &url, &host, &why)) {
@@ -155,7 +160,8 @@ static void create_hashed(struct request *r, struct str hash)
 {
     struct asked *asked = r->state;
     if (hash.p == NULL) {
-        reply_error(r, ERR_UNAVAILABLE, "Too many passwords are being set at the moment. Try again shortly.");
+        reply_error(r, ERR_UNAVAILABLE,
+                    "Too many passwords are being set at the moment. Try again shortly.");
         return;
     }
     asked->change.hash = hash;
@@ -204,7 +210,8 @@ static void update_hashed(struct request *r, struct str hash)
 {
     struct asked *asked = r->state;
     if (hash.p == NULL) {
-        reply_error(r, ERR_UNAVAILABLE, "Too many passwords are being set at the moment. Try again shortly.");
+        reply_error(r, ERR_UNAVAILABLE,
+                    "Too many passwords are being set at the moment. Try again shortly.");
         return;
     }
     asked->change.hash = hash;
@@ -227,7 +234,8 @@ void reports_update(struct request *r)
 {
     struct asked *asked = asked_new(r, CHANGE_REPORT_UPDATE);
     struct store_change *change = &asked->change;
-    const struct value *privacy = &r->values[UPDATE_PRIVACY], *password = &r->values[UPDATE_PASSWORD];
+    const struct value *privacy = &r->values[UPDATE_PRIVACY],
+                       *password = &r->values[UPDATE_PASSWORD];
     asked->code = 200;
     if (!api_id(r->args[0], &change->id)) {
         reply_error(r, ERR_NOT_FOUND, NULL);
@@ -238,7 +246,8 @@ void reports_update(struct request *r)
         return;
     }
     change->privacy = (uint32_t)privacy->number;
-    change->fields = (privacy->sent ? CHANGE_HAS_PRIVACY : 0u) | (password->sent ? CHANGE_HAS_PASSWORD : 0u) |
+    change->fields = (privacy->sent ? CHANGE_HAS_PRIVACY : 0u) |
+                     (password->sent ? CHANGE_HAS_PASSWORD : 0u) |
                      (r->values[UPDATE_UPDATE].number == 1 ? CHANGE_REGENERATE : 0u);
     update_prefer(r, asked);
     request_if_match(r, change);
@@ -257,7 +266,9 @@ static void deleted(struct request *r, const struct store_answer *answer)
         reply_store_error(r, answer->status);
         return;
     }
-    struct str body = request_printf(r, "{\"id\":%" PRIu64 ",\"object\":\"report\",\"deleted\":true,\"status\":200}", asked->change.id);
+    struct str body = request_printf(
+        r, "{\"id\":%" PRIu64 ",\"object\":\"report\",\"deleted\":true,\"status\":200}",
+        asked->change.id);
     reply_json(r, 200, &body, 1);
 }
 

@@ -44,9 +44,12 @@ void widget_refuse(struct request *r, enum store_status status)
 {
     if (status == STORE_NOT_FOUND && r->route->auth == AUTH_JWT) {
         reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\", error=\"invalid_token\""));
-        reply_error(r, ERR_UNAUTHORIZED, "This visitor or its agent was deleted. Begin again with POST /api/v1/widget/init.");
+        reply_error(
+            r, ERR_UNAUTHORIZED,
+            "This visitor or its agent was deleted. Begin again with POST /api/v1/widget/init.");
     } else if (status == STORE_EXISTS)
-        reply_error(r, ERR_CONFLICT, "Another operator has claimed this conversation. Wait until it is released.");
+        reply_error(r, ERR_CONFLICT,
+                    "Another operator has claimed this conversation. Wait until it is released.");
     else
         reply_store_error(r, status);
 }
@@ -74,7 +77,8 @@ static void message_read(void *arg, enum store_status status, const struct store
     k->done(k->r, k->answer, m);
 }
 
-void widget_kept(struct request *r, const struct store_answer *answer, const struct ulid *id, widget_kept_fn *done)
+void widget_kept(struct request *r, const struct store_answer *answer, const struct ulid *id,
+                 widget_kept_fn *done)
 {
     const struct store_change *change = r->state;
     struct keeping k = {r, answer, done};
@@ -108,7 +112,8 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
 {
     const struct value *v = &r->values[field];
     *out = (struct ulid){{0}};
-    if (!v->sent || (ulid_parse(v->text, out) && !ulid_none(out))) /* all zeros means no id internally */
+    if (!v->sent ||
+        (ulid_parse(v->text, out) && !ulid_none(out))) /* all zeros means no id internally */
         return true;
     reply_invalid(r, r->route->fields[field].name, "must be an id from an earlier response");
     return false;
@@ -183,7 +188,8 @@ static void page_order(struct page *page, const struct store_messages_query *q)
     if (page->count <= q->limit)
         return;
     if (q->newest)
-        memmove(page->items, page->items + (page->count - q->limit), q->limit * sizeof(page->items[0]));
+        memmove(page->items, page->items + (page->count - q->limit),
+                q->limit * sizeof(page->items[0]));
     page->count = q->limit;
     page->status = STORE_OK;
 }
@@ -192,14 +198,17 @@ static void page_order(struct page *page, const struct store_messages_query *q)
 static bool after_given(struct request *r, struct ulid *out)
 {
     const struct value *v = &r->values[PAGE_AFTER];
-    return (v->sent && ulid_parse(v->text, out) && ulid_none(out)) || widget_ulid(r, PAGE_AFTER, out);
+    return (v->sent && ulid_parse(v->text, out) && ulid_none(out)) ||
+           widget_ulid(r, PAGE_AFTER, out);
 }
 
 /* Reads the messages, oldest first. False: 422 or 503 was sent. */
-static bool page_gather(struct request *r, const struct ulid *seen_after, const struct value *values, bool notes, struct page *page)
+static bool page_gather(struct request *r, const struct ulid *seen_after,
+                        const struct value *values, bool notes, struct page *page)
 {
     struct store_messages_query q = {.conversation = page->conversation,
-                                     .limit = values == NULL ? WIDGET_MESSAGES_INIT : (unsigned)values[PAGE_LIMIT].number};
+                                     .limit = values == NULL ? WIDGET_MESSAGES_INIT
+                                                             : (unsigned)values[PAGE_LIMIT].number};
     if (values != NULL && (!after_given(r, &q.after) || !widget_ulid(r, PAGE_BEFORE, &q.before)))
         return false;
     q.newest = values == NULL || !values[PAGE_AFTER].sent;
@@ -250,7 +259,8 @@ static void put_note(void *arg, enum store_status status, const struct store_not
         render_note(n, piece->out);
 }
 
-static void put_item(struct request *r, const struct page *page, const struct item *item, struct piece *piece)
+static void put_item(struct request *r, const struct page *page, const struct item *item,
+                     struct piece *piece)
 {
     if (item->note)
         store_note_get(r->store, &page->conversation, &item->id, put_note, piece);
@@ -292,8 +302,9 @@ static void page_send(struct request *r, struct page *page, const struct str *pa
     reply_chunked(r, 200, bytes, page_more);
 }
 
-static void page_reply(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
-                       bool notes, const struct buf *before, const struct buf *behind)
+static void page_reply(struct request *r, const struct ulid *conversation,
+                       const struct ulid *seen_after, const struct value *values, bool notes,
+                       const struct buf *before, const struct buf *behind)
 {
     struct str parts[2 * WIDGET_MESSAGES_MAX + 2 * FRAME];
     size_t count = 0;
@@ -314,9 +325,11 @@ static void page_reply(struct request *r, const struct ulid *conversation, const
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
             parts[count++] = STR(",");
-        parts[count++] = (struct str){page->large ? NULL : page->texts->p + page->items[i].at, page->items[i].n};
+        parts[count++] =
+            (struct str){page->large ? NULL : page->texts->p + page->items[i].at, page->items[i].n};
     }
-    parts[count++] = page->status == STORE_OK ? STR("],\"has_more\":true") : STR("],\"has_more\":false");
+    parts[count++] =
+        page->status == STORE_OK ? STR("],\"has_more\":true") : STR("],\"has_more\":false");
     parts[count++] = buf_view(behind);
     parts[count++] = STR("}}");
     if (r->etag.p == NULL)
@@ -324,13 +337,15 @@ static void page_reply(struct request *r, const struct ulid *conversation, const
     page_send(r, page, parts, count);
 }
 
-void widget_page_reply(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
+void widget_page_reply(struct request *r, const struct ulid *conversation,
+                       const struct ulid *seen_after, const struct value *values,
                        const struct buf *before, const struct buf *behind)
 {
     page_reply(r, conversation, seen_after, values, false, before, behind);
 }
 
-void conversation_page_reply(struct request *r, const struct ulid *conversation, const struct buf *before)
+void conversation_page_reply(struct request *r, const struct ulid *conversation,
+                             const struct buf *before)
 {
     static const struct ulid all;
     const struct buf behind = {0};
@@ -356,14 +371,16 @@ uint64_t widget_tag(const struct store_conversation *c, uint64_t extra)
 
 bool widget_is_typing(struct request *r, const struct ulid *conversation, unsigned who)
 {
-    return typing_table_now(r->worker->process->typing, conversation, (enum typist)who, r->worker->now_ms);
+    return typing_table_now(r->worker->process->typing, conversation, (enum typist)who,
+                            r->worker->now_ms);
 }
 
 void widget_typing_reply(struct request *r, const struct ulid *conversation, unsigned who, bool on)
 {
     char text[96];
     struct buf body = {.p = text, .cap = sizeof(text)}; /* never grows: both texts fit */
-    typing_table_set(r->worker->process->typing, conversation, (enum typist)who, on ? r->worker->now_ms + TYPING_MS : 0, r->worker->now_ms);
+    typing_table_set(r->worker->process->typing, conversation, (enum typist)who,
+                     on ? r->worker->now_ms + TYPING_MS : 0, r->worker->now_ms);
     buf_adds(&body, on ? "{\"typing\":true,\"expires_at\":" : "{\"typing\":false,\"expires_at\":");
     json_time(&body, on ? r->now_ms + TYPING_MS : 0);
     buf_adds(&body, "}");

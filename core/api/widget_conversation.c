@@ -13,8 +13,8 @@
 /* ---- a message ---- */
 
 /* The result of a message. ${reply}: NULL if an operator has claimed the conversation. */
-static void result_put(struct buf *body, const struct store_change *change, const struct store_answer *answer,
-                       const struct store_message *reply)
+static void result_put(struct buf *body, const struct store_change *change,
+                       const struct store_answer *answer, const struct store_message *reply)
 {
     widget_id(body, "{\"message_id\":", &answer->first);
     widget_id(body, ",\"answer_id\":", &answer->second);
@@ -91,7 +91,8 @@ static void message_body(struct request *r, const struct store_answer *answer,
     buf_free(&body);
 }
 
-static void answered(struct request *r, const struct store_answer *answer, const struct store_message *m)
+static void answered(struct request *r, const struct store_answer *answer,
+                     const struct store_message *m)
 {
     message_body(r, answer, m);
 }
@@ -140,7 +141,8 @@ void widget_message(struct request *r)
 
 /* ---- reading ---- */
 
-static void look(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+static void look(void *arg, enum store_status status, const struct store_agent *agent,
+                 const struct store_conversation *c)
 {
     struct request *r = arg;
     struct buf before = {0}, behind = {0};
@@ -161,12 +163,14 @@ static void look(void *arg, enum store_status status, const struct store_agent *
 
 void widget_messages(struct request *r)
 {
-    store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, look, r);
+    store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation,
+                      look, r);
 }
 
 /* ---- streaming ---- */
 
-static void stream(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+static void stream(void *arg, enum store_status status, const struct store_agent *agent,
+                   const struct store_conversation *c)
 {
     struct request *r = arg;
     (void)agent;
@@ -178,7 +182,8 @@ static void stream(void *arg, enum store_status status, const struct store_agent
     }
     last = c->last;
     if (request_header(r, "last-event-id", &sent) && sent.n > 0 && !ulid_parse(sent, &last))
-        reply_error(r, ERR_BAD_REQUEST, "Last-Event-ID must be the id of a message event of the stream.");
+        reply_error(r, ERR_BAD_REQUEST,
+                    "Last-Event-ID must be the id of a message event of the stream.");
     else {
         /*
          * an id after the last message (invented, or from before a restore) would hide new messages
@@ -191,12 +196,14 @@ static void stream(void *arg, enum store_status status, const struct store_agent
 
 void widget_stream(struct request *r)
 {
-    store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, stream, r);
+    store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation,
+                      stream, r);
 }
 
 /* ---- state ---- */
 
-static void show_state(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+static void show_state(void *arg, enum store_status status, const struct store_agent *agent,
+                       const struct store_conversation *c)
 {
     struct request *r = arg;
     struct buf body = {0};
@@ -206,7 +213,8 @@ static void show_state(void *arg, enum store_status status, const struct store_a
         return;
     }
     widget_id(&body, "{\"conversation_id\":", &c->id);
-    buf_printf(&body, ",\"status\":\"%s\",\"is_claimed\":%s", conversation_status_name(conversation_status(c)),
+    buf_printf(&body, ",\"status\":\"%s\",\"is_claimed\":%s",
+               conversation_status_name(conversation_status(c)),
                c->claimed_by != 0 ? "true" : "false");
     widget_id(&body, ",\"read_up_to\":", &c->read);
     buf_adds(&body, "}");
@@ -219,7 +227,8 @@ static void marked(struct request *r, const struct store_answer *answer)
     if (answer->status != STORE_OK)
         widget_refuse(r, answer->status);
     else
-        store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, show_state, r);
+        store_session_get(r->store, &r->session.agent, &r->session.visitor,
+                          &r->session.conversation, show_state, r);
 }
 
 static void mark(struct request *r, uint32_t fields)

@@ -30,12 +30,14 @@ static bool kind_valid(struct str kind)
 static struct str text_of(struct json_object *value)
 {
     return json_object_is_type(value, json_type_string)
-               ? (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)}
+               ? (struct str){json_object_get_string(value),
+                              (size_t)json_object_get_string_len(value)}
                : (struct str){"", 0};
 }
 
 /* Appends an event to ${out}. Returns what is wrong, or NULL. */
-static const char *event_add(struct buf *out, struct str kind, struct str payload, struct json_object *at)
+static const char *event_add(struct buf *out, struct str kind, struct str payload,
+                             struct json_object *at)
 {
     int64_t at_ms = at == NULL ? 0 : time_read(text_of(at));
     if (!kind_valid(kind))
@@ -58,7 +60,8 @@ static const char *event_member_add(struct buf *out, struct json_object *event)
     json_object_object_get_ex(event, "at", &at);
     struct str text = {NULL, 0};
     if (payload != NULL)
-        text = str_of(json_object_to_json_string_ext(payload, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+        text = str_of(json_object_to_json_string_ext(payload, JSON_C_TO_STRING_PLAIN |
+                                                                  JSON_C_TO_STRING_NOSLASHESCAPE));
     return event_add(out, text_of(kind), text, at);
 }
 
@@ -85,7 +88,8 @@ static void events_kept(struct request *r, const struct store_answer *answer)
 
 void widget_events(struct request *r)
 {
-    const struct value *batch = &r->values[EVENTS_BATCH], *one = &r->values[EVENTS_ONE], *metadata = &r->values[EVENTS_METADATA];
+    const struct value *batch = &r->values[EVENTS_BATCH], *one = &r->values[EVENTS_ONE],
+                       *metadata = &r->values[EVENTS_METADATA];
     struct buf rows = {0};
     const char *why = NULL;
     if (batch->sent == one->sent)
@@ -93,7 +97,8 @@ void widget_events(struct request *r)
     else if (batch->sent)
         why = batch_add(&rows, batch->json);
     else
-        why = event_add(&rows, one->text, metadata->sent ? metadata->text : (struct str){NULL, 0}, NULL);
+        why = event_add(&rows, one->text, metadata->sent ? metadata->text : (struct str){NULL, 0},
+                        NULL);
     if (why != NULL)
         reply_invalid(r, one->sent && !batch->sent ? "event" : "events", why);
     else if (!buf_ok(&rows))
@@ -119,9 +124,11 @@ static bool email_valid(struct str email)
         return false;
     struct str host = {at + 1, email.n - (size_t)(at + 1 - email.p)};
     for (size_t i = 0; i < email.n; i++)
-        if ((unsigned char)email.p[i] <= ' ' || email.p[i] == 0x7f || strchr("<>()[],;:\\\"", email.p[i]) != NULL)
+        if ((unsigned char)email.p[i] <= ' ' || email.p[i] == 0x7f ||
+            strchr("<>()[],;:\\\"", email.p[i]) != NULL)
             return false;
-    return host.n > 0 && memchr(host.p, '@', host.n) == NULL && host.p[0] != '.' && host.p[0] != '-' && host.p[host.n - 1] != '.';
+    return host.n > 0 && memchr(host.p, '@', host.n) == NULL && host.p[0] != '.' &&
+           host.p[0] != '-' && host.p[host.n - 1] != '.';
 }
 
 static void lead_kept(struct request *r, const struct store_answer *answer)
@@ -184,7 +191,8 @@ void widget_lead(struct request *r)
 
 void widget_typing(struct request *r)
 {
-    widget_typing_reply(r, &r->session.conversation, TYPIST_VISITOR, r->values[TYPING_STATUS].number == 0);
+    widget_typing_reply(r, &r->session.conversation, TYPIST_VISITOR,
+                        r->values[TYPING_STATUS].number == 0);
 }
 
 /* ---- rating ---- */
@@ -205,7 +213,8 @@ static void rating_kept(struct request *r, const struct store_answer *answer)
 
 void widget_rating(struct request *r)
 {
-    static const int32_t scores[] = {1, 2, 3, 4, 5, 5, 1}; /* by choice in the route's table: 1 to 5, positive, negative */
+    static const int32_t scores[] = {
+        1, 2, 3, 4, 5, 5, 1}; /* by choice in the route's table: 1 to 5, positive, negative */
     if (!r->values[RATING_VALUE].sent) {
         reply_invalid(r, "rating", "is required: 1 to 5, positive or negative");
         return;

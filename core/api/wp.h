@@ -63,12 +63,12 @@ bool wp_goes_on(const struct wp_mistake *mistake);
  */
 struct wp_item {
     struct str raw;
-    uint64_t wp_id;                   /* 0: none */
-    struct str content_hash;          /* empty: none */
-    struct str modified_at, action;   /* empty: none */
+    uint64_t wp_id;                    /* 0: none */
+    struct str content_hash;           /* empty: none */
+    struct str modified_at, action;    /* empty: none */
     bool modified_wrong, action_wrong; /* sent, but not a string */
-    struct json_object *json;         /* NULL: not parsed yet */
-    bool decoded;                     /* the texts above point into json */
+    struct json_object *json;          /* NULL: not parsed yet */
+    bool decoded;                      /* the texts above point into json */
 };
 /*
  * wp_item_read(raw, out): ${raw} is well-formed JSON of any type.

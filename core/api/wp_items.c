@@ -33,7 +33,8 @@ void wp_wrong(struct wp_mistake *mistake, const char *field, const char *format,
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     if (mistake->count++ == 0)
-        snprintf(mistake->message, sizeof(mistake->message), "%s%s%s", field == NULL ? "" : field, field == NULL ? "" : " ", text);
+        snprintf(mistake->message, sizeof(mistake->message), "%s%s%s", field == NULL ? "" : field,
+                 field == NULL ? "" : " ", text);
     if (field != NULL)
         fields_error(&mistake->errors, field, "%s", text);
     mistake->field = field;
@@ -74,14 +75,19 @@ static bool id_read(struct str digits, uint64_t *out)
 /* Reads the parsed item, if the text has names or values with escapes. */
 static void read_tree(struct wp_item *item)
 {
-    struct json_object *json = wp_item_json(item), *id = json == NULL ? NULL : wp_member(json, "wp_id");
-    item->wp_id = json_object_is_type(id, json_type_int) && json_object_get_int64(id) > 0 ? (uint64_t)json_object_get_int64(id) : 0;
+    struct json_object *json = wp_item_json(item),
+                       *id = json == NULL ? NULL : wp_member(json, "wp_id");
+    item->wp_id = json_object_is_type(id, json_type_int) && json_object_get_int64(id) > 0
+                      ? (uint64_t)json_object_get_int64(id)
+                      : 0;
     item->decoded = true;
     if (json == NULL)
         return;
     wp_text(json, "content_hash", &item->content_hash);
-    item->modified_wrong = wp_member(json, "modified_at") != NULL && !wp_text(json, "modified_at", &item->modified_at);
-    item->action_wrong = wp_member(json, "action") != NULL && !wp_text(json, "action", &item->action);
+    item->modified_wrong =
+        wp_member(json, "modified_at") != NULL && !wp_text(json, "modified_at", &item->modified_at);
+    item->action_wrong =
+        wp_member(json, "action") != NULL && !wp_text(json, "action", &item->action);
 }
 
 /* Reads a string without escapes. False: it must be decoded. */
@@ -115,7 +121,8 @@ static bool read_member(struct wp_item *item, struct str name, struct str value)
 
 void wp_item_read(struct str raw, struct wp_item *out)
 {
-    struct str rest = raw.n > 0 && raw.p[0] == '{' ? json_span_inside(raw) : (struct str){NULL, 0}, name, value;
+    struct str rest = raw.n > 0 && raw.p[0] == '{' ? json_span_inside(raw) : (struct str){NULL, 0},
+               name, value;
     *out = (struct wp_item){.raw = raw};
     while (rest.n > 0 && json_span_member(&rest, &name, &value))
         if (!read_member(out, name, value)) {
@@ -148,7 +155,9 @@ bool wp_item_hash(const struct wp_item *item, uint8_t out[16])
     char few[256];
     struct buf named = {.p = few, .cap = sizeof(few)};
     struct str text = item->raw;
-    if (item->content_hash.n > 0 && item->content_hash.n < sizeof(few) - 8) { /* differs from a whole item, which begins with a brace */
+    if (item->content_hash.n > 0 &&
+        item->content_hash.n <
+            sizeof(few) - 8) { /* differs from a whole item, which begins with a brace */
         buf_adds(&named, "hash:");
         buf_str(&named, item->content_hash);
         text = buf_view(&named);
@@ -219,11 +228,14 @@ static bool exact(struct draft *d, const char *name, bool required, size_t max, 
 
 static bool address_valid(struct str url)
 {
-    size_t scheme = url.n > 8 && strncasecmp(url.p, "https://", 8) == 0 ? 8 : url.n > 7 && strncasecmp(url.p, "http://", 7) == 0 ? 7 : 0;
+    size_t scheme = url.n > 8 && strncasecmp(url.p, "https://", 8) == 0  ? 8
+                    : url.n > 7 && strncasecmp(url.p, "http://", 7) == 0 ? 7
+                                                                         : 0;
     if (scheme == 0 || memchr("/?#:@", url.p[scheme], 5) != NULL)
         return false;
     for (size_t i = 0; i < url.n; i++)
-        if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f || memchr("\"<>\\^`{|}", url.p[i], 9) != NULL)
+        if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f ||
+            memchr("\"<>\\^`{|}", url.p[i], 9) != NULL)
             return false;
     return true;
 }
@@ -233,7 +245,8 @@ static bool address(struct draft *d, const char *name, bool required, struct pie
 {
     if (!exact(d, name, required, STORE_SYNCED_SHORT_MAX, out))
         return false;
-    if (out->n == 0 || (buf_ok(d->texts) && address_valid((struct str){d->texts->p + out->at, out->n})))
+    if (out->n == 0 ||
+        (buf_ok(d->texts) && address_valid((struct str){d->texts->p + out->at, out->n})))
         return true;
     wp_wrong(d->mistake, name, "must be an http or https address");
     return wp_goes_on(d->mistake);
@@ -268,7 +281,8 @@ static bool plain(struct draft *d, const char *name, bool required, size_t max, 
     size_t at = d->texts->n;
     if (!wanted(d, name, required, &html) || !reduce(d, html, max))
         return false;
-    if (d->mistake->collects && required && html.n <= NAME_HTML_MAX && plain_text(html, max, &d->left_us, d->texts) != PLAIN_OK)
+    if (d->mistake->collects && required && html.n <= NAME_HTML_MAX &&
+        plain_text(html, max, &d->left_us, d->texts) != PLAIN_OK)
         return true;
     *out = (struct piece){at, d->texts->n - at};
     if (required && out->n == 0 && (html.n <= NAME_HTML_MAX || !d->mistake->collects))
@@ -310,7 +324,9 @@ static void add_values(struct draft *d, struct json_object *values)
 {
     if (json_object_is_type(values, json_type_string))
         add_line(d, string_of(values), ": ");
-    for (size_t i = 0; json_object_is_type(values, json_type_array) && i < json_object_array_length(values) && i < TERMS_MAX; i++) {
+    for (size_t i = 0; json_object_is_type(values, json_type_array) &&
+                       i < json_object_array_length(values) && i < TERMS_MAX;
+         i++) {
         struct json_object *value = json_object_array_get_idx(values, i);
         if (json_object_is_type(value, json_type_string))
             add_line(d, string_of(value), i == 0 ? ": " : ", ");
@@ -371,7 +387,8 @@ static bool post(struct draft *d)
         return false;
     end_terms(d);
     return title(d, "title") && exact(d, "post_type", true, 64, &d->type) &&
-           address(d, "permalink", true, &d->url) && exact(d, "language", false, 64, &d->language) &&
+           address(d, "permalink", true, &d->url) &&
+           exact(d, "language", false, 64, &d->language) &&
            body(d, "excerpt", "content_html", true);
 }
 
@@ -392,7 +409,8 @@ static bool price(struct draft *d, const char *name, bool required, int64_t *out
 static bool prices(struct draft *d, struct store_synced *out)
 {
     struct str currency;
-    if (!price(d, "price", true, &out->price) || !price(d, "regular_price", false, &out->regular_price) ||
+    if (!price(d, "price", true, &out->price) ||
+        !price(d, "regular_price", false, &out->regular_price) ||
         !price(d, "sale_price", false, &out->sale_price) || !wanted(d, "currency", true, &currency))
         return false;
     if (!currency_known(currency)) {
@@ -406,7 +424,8 @@ static bool prices(struct draft *d, struct store_synced *out)
 
 static bool stock(struct draft *d, struct store_synced *out)
 {
-    static const char *const names[] = {[STOCK_IN] = "instock", [STOCK_OUT] = "outofstock", [STOCK_BACKORDER] = "onbackorder"};
+    static const char *const names[] = {
+        [STOCK_IN] = "instock", [STOCK_OUT] = "outofstock", [STOCK_BACKORDER] = "onbackorder"};
     struct str text;
     struct json_object *on_sale = wp_member(d->item, "on_sale");
     if (!wanted(d, "stock_status", true, &text))
@@ -429,7 +448,8 @@ static bool product(struct draft *d, struct store_synced *out)
         return false;
     end_terms(d);
     return title(d, "name") && exact(d, "sku", false, 256, &d->sku) &&
-           address(d, "permalink", true, &d->url) && address(d, "image_url", false, &d->image_url) && prices(d, out) && stock(d, out) &&
+           address(d, "permalink", true, &d->url) &&
+           address(d, "image_url", false, &d->image_url) && prices(d, out) && stock(d, out) &&
            body(d, "short_description", "description", false);
 }
 
@@ -445,10 +465,12 @@ static bool no_memory(struct wp_mistake *mistake)
     return false;
 }
 
-static bool document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake)
+static bool document(enum synced_kind kind, struct json_object *item, struct buf *texts,
+                     struct store_synced *out, struct wp_mistake *mistake)
 {
     struct draft d = {.item = item, .texts = texts, .mistake = mistake, .left_us = PLAIN_BUDGET_US};
-    *out = (struct store_synced){.kind = kind, .price = MONEY_NONE, .regular_price = MONEY_NONE, .sale_price = MONEY_NONE};
+    *out = (struct store_synced){
+        .kind = kind, .price = MONEY_NONE, .regular_price = MONEY_NONE, .sale_price = MONEY_NONE};
     if (!(kind == SYNCED_POST ? post(&d) : product(&d, out)) || mistake->code != NULL)
         return false;
     if (!buf_ok(texts))
@@ -465,7 +487,8 @@ static bool document(enum synced_kind kind, struct json_object *item, struct buf
 }
 
 /* Most items are valid. Only for the others all fields are checked, in a second pass. */
-bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake)
+bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts,
+                 struct store_synced *out, struct wp_mistake *mistake)
 {
     struct wp_mistake first = {.code = NULL};
     buf_reserve(texts, 1); /* empty texts need an address */

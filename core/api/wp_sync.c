@@ -84,7 +84,8 @@ static bool batch_room(struct batch *b)
 
 /* ---- the envelope ---- */
 
-static const char *const items_names[] = {[SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
+static const char *const items_names[] = {
+    [SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
 
 /* Finds the items, up to one more than allowed. */
 static void find_items(struct batch *b, struct str list)
@@ -96,10 +97,12 @@ static void find_items(struct batch *b, struct str list)
 
 static const char *items_mistake(struct batch *b, bool single)
 {
-    static const char array[] = "must be an array of at most 100 items", one[] = "must be one item: an object, or an array of one";
+    static const char array[] = "must be an array of at most 100 items",
+                      one[] = "must be one item: an object, or an array of one";
     const struct value *v = &b->r->values[WP_ITEMS];
     if (!v->sent)
-        return single ? "is required: the item, with an action" : "is required: an array of at most 100 items";
+        return single ? "is required: the item, with an action"
+                      : "is required: an array of at most 100 items";
     if (v->text.p[0] != '[' && (!single || v->text.p[0] != '{'))
         return single ? one : array;
     find_items(b, (struct str){b->list, v->text.n});
@@ -112,7 +115,8 @@ static const char *items_mistake(struct batch *b, bool single)
 static bool same_item(const struct result *a, const struct result *b)
 {
     return a->item.wp_id != 0 ? a->item.wp_id == b->item.wp_id
-                              : a->code.n > 0 && a->code.n == b->code.n && strncasecmp(a->code.p, b->code.p, a->code.n) == 0;
+                              : a->code.n > 0 && a->code.n == b->code.n &&
+                                    strncasecmp(a->code.p, b->code.p, a->code.n) == 0;
 }
 
 static void read_one(const struct batch *b, struct result *one)
@@ -131,7 +135,8 @@ static const char *read_items(struct batch *b)
         read_one(b, &b->results[i]);
         for (size_t before = 0; before < i; before++)
             if (same_item(&b->results[i], &b->results[before]))
-                return b->kind == SYNCED_COUPON ? "must not have a code twice" : "must not have a wp_id twice";
+                return b->kind == SYNCED_COUPON ? "must not have a code twice"
+                                                : "must not have a wp_id twice";
     }
     return NULL;
 }
@@ -139,7 +144,8 @@ static const char *read_items(struct batch *b)
 static const char *action_mistake(struct batch *b)
 {
     const struct wp_item *item = &b->results[0].item;
-    struct str action = item->action.n > 0 || item->action_wrong ? item->action : b->r->values[WP_ACTION].text;
+    struct str action =
+        item->action.n > 0 || item->action_wrong ? item->action : b->r->values[WP_ACTION].text;
     b->deletes = str_eq(action, STR("delete"));
     return b->deletes || str_eq(action, STR("upsert")) ? NULL : "is required: upsert or delete";
 }
@@ -152,7 +158,8 @@ static bool envelope_judge(struct batch *b, bool single)
     if (!v[WP_AGENT].sent)
         fields_error(&errors, "agent_id", "is required");
     if (!v[WP_SITE].sent || !wp_site(b->r, v[WP_SITE].text, &b->site))
-        fields_error(&errors, "site_url", v[WP_SITE].sent ? "must be an http or https address" : "is required");
+        fields_error(&errors, "site_url",
+                     v[WP_SITE].sent ? "must be an http or https address" : "is required");
     if (!v[WP_PLUGIN].sent)
         fields_error(&errors, "plugin_version", "is required");
     if (v[WP_ZONE].sent && !zone_known(v[WP_ZONE].text))
@@ -207,28 +214,34 @@ static void look_at_known(struct batch *b)
 
 enum told { TOLD_QUEUED, TOLD_UNCHANGED, TOLD_STALE, TOLD_DELETED, TOLD_FAILED, TOLDS };
 
-static const char *const told_names[TOLDS] = {"queued", "skipped_unchanged", "skipped_stale", "deleted", "failed"};
+static const char *const told_names[TOLDS] = {"queued", "skipped_unchanged", "skipped_stale",
+                                              "deleted", "failed"};
 
 /*
  * Failures are read from the store: parsing HTML takes a different time at each attempt, but a
  * repeat must get the same response.
  */
-static enum told told_of(const struct batch *b, const struct result *one, const struct store_answer *answer)
+static enum told told_of(const struct batch *b, const struct result *one,
+                         const struct store_answer *answer)
 {
     if (!one->sent || (b->deletes && one->mistake.code != NULL))
         return TOLD_FAILED;
     enum synced_mark mark = synced_mark(answer, one->row);
-    return mark == SYNCED_FAILED && !b->deletes ? TOLD_FAILED : (enum told)mark; /* same order as enum synced_mark */
+    return mark == SYNCED_FAILED && !b->deletes
+               ? TOLD_FAILED
+               : (enum told)mark; /* same order as enum synced_mark */
 }
 
-static const struct wp_mistake took_too_long = {.code = "too_complex", .message = WP_TOO_COMPLEX, .count = 1};
+static const struct wp_mistake took_too_long = {
+    .code = "too_complex", .message = WP_TOO_COMPLEX, .count = 1};
 
 static void add_mistake(struct buf *out, const struct wp_mistake *mistake)
 {
     char message[sizeof(mistake->message) + 40];
     snprintf(message, sizeof(message), "%s", mistake->message);
     if (mistake->count > 1)
-        snprintf(message, sizeof(message), "%s (and %u more: see errors)", mistake->message, mistake->count - 1);
+        snprintf(message, sizeof(message), "%s (and %u more: see errors)", mistake->message,
+                 mistake->count - 1);
     buf_printf(out, ",\"error\":{\"code\":\"%s\",\"message\":", mistake->code);
     json_string(out, str_of(message));
     if (mistake->errors.n > 0) {
@@ -240,7 +253,8 @@ static void add_mistake(struct buf *out, const struct wp_mistake *mistake)
     out->failed = out->failed || !buf_ok(&mistake->errors);
 }
 
-static void add_result(struct buf *out, const struct batch *b, const struct result *one, enum told told)
+static void add_result(struct buf *out, const struct batch *b, const struct result *one,
+                       enum told told)
 {
     if (b->kind == SYNCED_COUPON) {
         buf_adds(out, "{\"code\":");
@@ -311,7 +325,10 @@ static void batch_done(struct request *r, const struct store_answer *answer)
         batch_begin(b);
         return;
     case STORE_STALE:
-        reply_error(r, ERR_CONFLICT, "A later full sync is complete, or %d syncs were begun since. Begin a new one with a new sync_id.", STORE_SYNCS_OPEN);
+        reply_error(r, ERR_CONFLICT,
+                    "A later full sync is complete, or %d syncs were begun since. Begin a new one "
+                    "with a new sync_id.",
+                    STORE_SYNCS_OPEN);
         return;
     case STORE_TOO_MANY:
         reply_invalid(r, "site_url", "exceeds the limit of 100 sites per agent");
@@ -365,7 +382,8 @@ static void coupon_add(struct batch *b, struct result *one)
     buf_free(&texts);
 }
 
-static void content_add(struct batch *b, struct result *one, const uint8_t hash[16], int64_t modified_at)
+static void content_add(struct batch *b, struct result *one, const uint8_t hash[16],
+                        int64_t modified_at)
 {
     struct buf texts = {0};
     struct store_synced document;
@@ -381,7 +399,9 @@ static void content_add(struct batch *b, struct result *one, const uint8_t hash[
 }
 
 #define HASHED_HERE ((size_t)64 * 1024) /* maximum size of an item without content_hash */
-#define READ_HERE ((size_t)4 * 1024)    /* maximum size of an item parsed on the loop; a typical product is smaller */
+#define READ_HERE                                                                                  \
+    ((size_t)4 *                                                                                   \
+     1024) /* maximum size of an item parsed on the loop; a typical product is smaller */
 
 /* False: it would hold the loop for too long, and nothing was done. */
 static bool document_add(struct batch *b, struct result *one, bool here)
