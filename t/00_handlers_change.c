@@ -298,8 +298,8 @@ static const struct {
     {"password=", "password\":[\"must not be empty"},
     {"password=" LONG_255 "x", "password\":[\"must be at most 255 bytes long"},
     {"privacy=2&password=", "password\":[\"must not be empty"},
-    {"privacy=1&password=x", "password is taken only where privacy is 2"},
-    {"privacy=0&password=x", "password is taken only where privacy is 2"},
+    {"privacy=1&password=x", "password is accepted only if privacy is 2"},
+    {"privacy=0&password=x", "password is accepted only if privacy is 2"},
     {"update=2", "update\":[\"must be one of 0, 1"},
     {"update=yes&privacy=9", "update\":[\"must be one of 0, 1\"],\"privacy\":[\"must be one of 0, 1, 2"},
 };

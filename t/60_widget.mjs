@@ -302,7 +302,7 @@ const scenes = {
         await choose(page, 'Enter a coupon code');
         await page.getByRole('textbox', {name: 'Coupon code'}).fill('SPRING');
         await page.keyboard.press('Enter');
-        await page.getByRole('alert').filter({hasText: 'This code is not known'}).waitFor();
+        await page.getByRole('alert').filter({hasText: 'This code is unknown'}).waitFor();
         await page.getByRole('button', {name: 'Back'}).click();
 
         await choose(page, 'Talk to a person');
