@@ -282,7 +282,7 @@ const scenes = {
         await choose(page, 'Rate this chat');
         await page.keyboard.press('ArrowRight'); /* as in every group of radio buttons */
         await page.getByRole('radio', {name: '4 of 5'}).check();
-        await page.getByRole('textbox', {name: /What should we know/}).fill('good');
+        await page.getByRole('textbox', {name: /Your comment/}).fill('good');
         await page.getByRole('button', {name: 'Send'}).click();
         await page.getByRole('status').filter({hasText: 'Thank you for your rating'}).waitFor();
         assert.deepEqual((await operate('GET', 'ratings')).map((r) => [r.rating, r.comment]), [[4, 'good']]);
@@ -295,7 +295,7 @@ const scenes = {
         await choose(page, 'Enter a coupon code');
         await page.getByRole('textbox', {name: 'Coupon code'}).fill('harbour10');
         await page.keyboard.press('Enter');
-        await page.getByRole('status').filter({hasText: 'The code Harbour10 is good and waits in your basket.'}).waitFor();
+        await page.getByRole('status').filter({hasText: 'The code Harbour10 is valid and will be applied in your basket.'}).waitFor();
         assert.deepEqual(await staged(), ['Harbour10'], 'the shop is told');
         await page.getByRole('button', {name: 'Back'}).click();
 
