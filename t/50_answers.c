@@ -275,7 +275,7 @@ static const struct {
 } refusals[] = {
     {"unknown", NULL, "is unknown"},
     {"gone", NULL, "expired"},
-    {"used", NULL, "used"},
+    {"used", NULL, "usage limit"},
     {"gone", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\"}", "expired"},
     {"five", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\"}", "minimum"},
     {"nosale", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\",\"on_sale\":true}", "not valid for these products"},
