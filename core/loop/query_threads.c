@@ -227,7 +227,7 @@ static void refuse(struct request *r)
 {
     reply_header(r, "retry-after", STR("1"));
     reply_error(r, ERR_UNAVAILABLE,
-                "Too many lists and searches wait already: send this one again in a second.");
+                "Too many lists and searches are waiting. Retry in a second.");
 }
 
 void request_query(struct request *r, struct query *q)
@@ -253,7 +253,7 @@ void query_late(struct request *r)
     reply_header(r, "retry-after", STR("1"));
     reply_error(
         r, ERR_UNAVAILABLE,
-        "This list or search took too long and was stopped: narrow it, or send it again later.");
+        "This list or search took too long and was stopped. Narrow it or retry later.");
 }
 
 /* The loop knows when a client hung up. The thread sees it when the query next asks query_pause. */

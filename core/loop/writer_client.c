@@ -366,10 +366,10 @@ static void give_up(const struct writer_client *l, struct op *op)
     op->pending.request = NULL;
     resume(r);
     if (repeats_earlier(l, op))
-        reply_error(r, ERR_CONFLICT, "The first request under this Idempotency-Key has not ended yet: try again later.");
+        reply_error(r, ERR_CONFLICT, "The first request with this Idempotency-Key has not ended. Retry later.");
     else
         reply_error(r, ERR_UNAVAILABLE,
-                    "The change could not be confirmed in time; it may still happen. Ask for the record before sending it again.");
+                    "The change was not confirmed in time and may still happen. Read the record before sending it again.");
 }
 
 void writer_client_tick(struct writer_client *l)
