@@ -317,7 +317,7 @@ const scenes = {
 
         await choose(page, 'Delete my data');
         await page.getByRole('button', {name: 'Delete my data'}).click();
-        await page.getByRole('status').filter({hasText: 'is deleted'}).waitFor();
+        await page.getByRole('status').filter({hasText: 'has been deleted'}).waitFor();
         assert.equal((await conversations()).length + (await operate('GET', 'leads')).length + (await operate('GET', 'ratings')).length, 0);
         await assert.rejects(staged(), /: 404 /);
         assert.equal(await page.evaluate(() => localStorage.length), 0);
