@@ -7,12 +7,12 @@
 static const char *const by_project[] = {"project", NULL};
 static const char *const by_url[] = {"url", NULL};
 static const char *const projects_sorts[] = {"created_at", "project", NULL}; /* enum project_sort */
-static const char *const reports_sorts[] = {"id", "generated_at", "url", "score",
-                                            NULL}; /* enum report_sort */
+/* enum report_sort */
+static const char *const reports_sorts[] = {"id", "generated_at", "url", "score", NULL};
 static const char *const directions[] = {"desc", "asc", NULL};
 static const char *const page_sizes[] = {"10", "25", "50", "100", NULL}; /* api_per_page */
-static const char *const results[] = {"good", "decent", "bad",
-                                      NULL}; /* enum report_result, minus one */
+/* enum report_result, minus one */
+static const char *const results[] = {"good", "decent", "bad", NULL};
 static const char *const statuses[] = {"pending", "done", "failed", NULL}; /* enum report_status */
 static const char *const privacies[] = {"0", "1", "2", NULL};              /* enum report_privacy */
 static const char *const yes_no[] = {"0", "1", NULL};
@@ -61,13 +61,13 @@ static const struct field reports_update_fields[] = {
 /* ---- the widget ---- */
 
 static const char *const typing_statuses[] = {"on", "off", NULL};
-static const char *const ratings[] = {"1", "2",        "3",        "4",
-                                      "5", "positive", "negative", NULL}; /* widget_leave.c */
-static const char *const conversation_statuses[] = {"open", "waiting", "claimed", "closed",
-                                                    NULL}; /* enum conversation_status */
+/* widget_leave.c */
+static const char *const ratings[] = {"1", "2", "3", "4", "5", "positive", "negative", NULL};
+/* enum conversation_status */
+static const char *const conversation_statuses[] = {"open", "waiting", "claimed", "closed", NULL};
 
-static const char *const by_text_or_visitor[] = {"text", "visitor",
-                                                 NULL}; /* enum store_search_by */
+/* enum store_search_by */
+static const char *const by_text_or_visitor[] = {"text", "visitor", NULL};
 
 static const struct field init_fields[] = {
     [INIT_AGENT] = {"agent_id", FIELD_TEXT, NULL, 1, 64,

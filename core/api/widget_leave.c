@@ -213,8 +213,8 @@ static void rating_kept(struct request *r, const struct store_answer *answer)
 
 void widget_rating(struct request *r)
 {
-    static const int32_t scores[] = {
-        1, 2, 3, 4, 5, 5, 1}; /* by choice in the route's table: 1 to 5, positive, negative */
+    /* by choice in the route's table: 1 to 5, positive, negative */
+    static const int32_t scores[] = {1, 2, 3, 4, 5, 5, 1};
     if (!r->values[RATING_VALUE].sent) {
         reply_invalid(r, "rating", "is required: 1 to 5, positive or negative");
         return;

@@ -227,9 +227,8 @@ static enum told told_of(const struct batch *b, const struct result *one,
     if (!one->sent || (b->deletes && one->mistake.code != NULL))
         return TOLD_FAILED;
     enum synced_mark mark = synced_mark(answer, one->row);
-    return mark == SYNCED_FAILED && !b->deletes
-               ? TOLD_FAILED
-               : (enum told)mark; /* same order as enum synced_mark */
+    /* enum told has the order of enum synced_mark */
+    return mark == SYNCED_FAILED && !b->deletes ? TOLD_FAILED : (enum told)mark;
 }
 
 static const struct wp_mistake took_too_long = {
@@ -398,10 +397,9 @@ static void content_add(struct batch *b, struct result *one, const uint8_t hash[
     buf_free(&texts);
 }
 
-#define HASHED_HERE ((size_t)64 * 1024) /* maximum size of an item without content_hash */
-#define READ_HERE                                                                                  \
-    ((size_t)4 *                                                                                   \
-     1024) /* maximum size of an item parsed on the loop; a typical product is smaller */
+/* Largest items without content_hash, and largest parsed items, that the event loop handles. */
+#define HASHED_HERE ((size_t)64 * 1024)
+#define READ_HERE ((size_t)4 * 1024)
 
 /* False: it would hold the loop for too long, and nothing was done. */
 static bool document_add(struct batch *b, struct result *one, bool here)
