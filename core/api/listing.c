@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOGGED_MS 10000 /* between two lines of the log about damage */
+#define LOGGED_MS 10000 /* minimum time between two log lines about damage */
 
 bool listing_found(struct listing *l, enum store_status status, uint64_t total, size_t count)
 {
@@ -47,7 +47,7 @@ static void have_index_rebuilt(struct request *r, const struct listing *l)
 {
     const struct store_change change = {
         .kind = CHANGE_INDEX_LOST, .workspace = l->list.workspace, .id = l->lost};
-    static uint64_t logged_ms; /* each list asks again until the writer has heard of it */
+    static uint64_t logged_ms; /* every list requests the rebuild until the writer has started it */
     if (logged_ms == 0 || r->http->loop->now_ms - logged_ms >= LOGGED_MS) {
         logged_ms = r->http->loop->now_ms;
         log_error("requesting the rebuild of the index of reports of workspace %llu: %s",
@@ -59,9 +59,9 @@ static void have_index_rebuilt(struct request *r, const struct listing *l)
 static void reply_rebuilding(struct request *r)
 {
     reply_header(r, "retry-after", STR("2"));
-    reply_error(r, ERR_UNAVAILABLE,
-                "The index of this workspace's reports is being rebuilt: send this again in some "
-                "seconds.");
+    reply_error(
+        r, ERR_UNAVAILABLE,
+        "The index of this workspace's reports is being rebuilt. Try again in a few seconds.");
 }
 
 static void reply(struct request *r, struct listing *l)
@@ -127,7 +127,7 @@ struct known {
     bool replied;
 };
 
-/* A caller that has the list already is answered at once. */
+/* If the caller has the current version, 304 is sent at once. */
 static void look_at_version(void *arg, enum store_status status,
                             const struct store_workspace *workspace)
 {

@@ -1,4 +1,4 @@
-/* What the service says about itself. */
+/* The OpenAPI document, health checks and metrics. */
 #include "core/api/api.h"
 #include "core/api/openapi.h"
 #include "core/http/metrics.h"
@@ -24,7 +24,8 @@ void platform_readyz(struct request *r)
     if (http_ready(r->http))
         reply_json(r, 200, &STR("{\"status\":\"ready\"}"), 1);
     else
-        reply_error(r, ERR_UNAVAILABLE, "Not ready: the store is not open, or the server is stopping.");
+        reply_error(r, ERR_UNAVAILABLE,
+                    "Not ready: the store is not open, or the server is stopping.");
 }
 
 void platform_metrics(struct request *r)

@@ -42,7 +42,7 @@ static void warn_of_many(struct acceptor *d, const struct ip *ip)
 /* a client of TLS would not understand it */
 void conn_turn_away(struct conn *c, bool tls)
 {
-    static const char body[] = "{\"error\":{\"code\":\"unavailable\",\"message\":\"There are too many connections from your address: close some.\"}}";
+    static const char body[] = "{\"error\":{\"code\":\"unavailable\",\"message\":\"There are too many connections from your address. Close some.\"}}";
     char answer[512];
     int n = snprintf(answer, sizeof(answer),
                      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %.*s\r\n"

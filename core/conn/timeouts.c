@@ -26,7 +26,7 @@
 /* the library has nothing to send on this connection before the head is whole, so we may */
 static void refuse_head(const struct conn *c)
 {
-    static const char body[] = "{\"error\":{\"code\":\"bad_request\",\"message\":\"The head of the request is larger than 32 KiB.\"}}";
+    static const char body[] = "{\"error\":{\"code\":\"bad_request\",\"message\":\"The request head is larger than 32 KiB.\"}}";
     char answer[512];
     int n = snprintf(answer, sizeof(answer),
                      "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n"

@@ -172,7 +172,7 @@ void access_log_flush(struct access_log *log, bool all)
         return;
     log->flushed_ms = now;
     if (!write_all(log))
-        log_error("log.access %s: lines were lost: %s", log->conf->log_access, strerror(errno));
+        log_error("log.access %s: cannot write, lines were lost: %s", log->conf->log_access, strerror(errno));
     buf_reset(&log->out);
 }
 

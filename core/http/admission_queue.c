@@ -16,7 +16,7 @@ bool admission_take(struct admission *turn, struct request *r, request_fn *go)
     for (; *end != NULL; end = &(*end)->next)
         waiting++;
     if (waiting >= ADMISSIONS_WAITING) {
-        reply_error(r, ERR_UNAVAILABLE, "Too many large changes wait already, and nothing of this one was done: send it again later.");
+        reply_error(r, ERR_UNAVAILABLE, "Too many large changes are waiting. This one was not processed. Retry later.");
         return false;
     }
     turn->waits = true;
@@ -56,6 +56,6 @@ void admission_queue_tick(struct admission_queue *all, uint64_t now_ms)
         if (turn->given_up_at_ms > now_ms && !turn->request->wait.conn->vanished)
             continue;
         leave(turn);
-        reply_error(turn->request, ERR_UNAVAILABLE, "Its turn did not come in time, and nothing of it was done: send it again later.");
+        reply_error(turn->request, ERR_UNAVAILABLE, "The request timed out in the queue and was not processed. Retry later.");
     }
 }

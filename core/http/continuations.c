@@ -10,12 +10,11 @@ static void on_change(struct waiter *w, enum change_outcome outcome,
         r->change_done(r, answer);
     else if (outcome == CHANGE_REPEATED)
         reply_error(r, ERR_CONFLICT,
-                    "The first request under this Idempotency-Key has not ended yet: try again "
-                    "later.");
+                    "The first request with this Idempotency-Key has not ended. Retry later.");
     else
         reply_error(r, ERR_UNAVAILABLE,
-                    "The change could not be confirmed in time; it may still happen. Ask for the "
-                    "record before sending it again.");
+                    "The change was not confirmed in time and may still happen. Read the record "
+                    "before sending it again.");
 }
 
 void request_change(struct request *r, const struct store_change *change, request_change_fn *done)
@@ -49,14 +48,12 @@ void request_query(struct request *r, struct query *query)
     if (queries_send(r->http->queries, query, &r->wait))
         return;
     reply_header(r, "retry-after", STR("1"));
-    reply_error(r, ERR_UNAVAILABLE,
-                "Too many lists and searches wait already: send this one again in a second.");
+    reply_error(r, ERR_UNAVAILABLE, "Too many lists and searches are waiting. Retry in a second.");
 }
 
 void query_late(struct request *r)
 {
     reply_header(r, "retry-after", STR("1"));
-    reply_error(
-        r, ERR_UNAVAILABLE,
-        "This list or search took too long and was stopped: narrow it, or send it again later.");
+    reply_error(r, ERR_UNAVAILABLE,
+                "This list or search took too long and was stopped. Narrow it or retry later.");
 }

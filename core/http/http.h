@@ -43,7 +43,7 @@ struct http {
     struct str base_url;
     struct buf body; /* of the answer that is being rendered: until the reply begins */
     z_stream gzip;
-    bool replying;   /* a reply of ours begins: the filter for the library's own errors skips it */
+    bool replying; /* a reply of ours begins: the filter for the library's own errors skips it */
     uint64_t touched[TOUCHED]; /* ids of keys whose last use was told lately, with the minute */
 };
 

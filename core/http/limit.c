@@ -91,7 +91,7 @@ void limiting_tick(struct limiting *l, int64_t now_ms)
     for (unsigned i = 1; i < l->limits.count; i++) {
         uint64_t count = limiter_stats_left_out(l->board, l->limits.rows[i].counter, now_ms / 1000);
         if (count > 0)
-            log_info("limiter %s: %llu more refusals were not logged one by one", l->limits.rows[i].name, (unsigned long long)count);
+            log_info("limiter %s: %llu further refusals were not logged individually", l->limits.rows[i].name, (unsigned long long)count);
     }
 }
 
@@ -134,7 +134,7 @@ static void log_refusal(struct limiting *l, unsigned limiter, const struct reque
         return;
     make_windows(l, limiter, r, keys, windows);
     limiter_key_text(&keys[state->window], l->limits.ipv6_prefix, text);
-    log_info("limiter %s %s %s: over %u in %u s, for %lld s more", row->name, row->dry_run ? "would refuse" : "refuses", text, state->limit,
+    log_info("limiter %s %s %s: over %u in %u s, resets in %lld s", row->name, row->dry_run ? "would refuse" : "refuses", text, state->limit,
              windows[state->window].seconds, (long long)(state->reset - r->now_ms / 1000));
 }
 

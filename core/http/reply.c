@@ -283,7 +283,7 @@ static void tell_trouble(const struct request *r, enum store_status status)
         (told_ms != 0 && now - told_ms < TROUBLE_EVERY_MS))
         return;
     told_ms = now;
-    log_error("requests cannot be answered from the store: %s", store_why(r->store));
+    log_error("cannot answer requests from the store: %s", store_why(r->store));
 }
 
 void reply_store_error(struct request *r, enum store_status status)

@@ -60,13 +60,13 @@ static void key_found(void *arg, enum store_status status, const struct store_ke
 static const struct {
     const char *name, *send, *unknown, *revoked, *expired;
 } credential_words[] = {
-    [AUTH_API_KEY] = {"an API key", "Send an API key: Authorization: Bearer asy_key_….", "This API key is not known; check that it was copied whole.",
-                      "This API key was revoked.", "This API key has expired."},
-    [AUTH_JWT] = {"a visitor's token", "Send the visitor's token of POST /api/v1/widget/init: Authorization: Bearer ….",
-                  "This visitor's token is not good, or has expired: get another one by POST /api/v1/widget/init.", NULL, NULL},
+    [AUTH_API_KEY] = {"an API key", "Send an API key: Authorization: Bearer asy_key_….", "This API key is unknown. Check that it is complete.",
+                      "This API key was revoked. Ask for another one.", "This API key has expired. Ask for another one."},
+    [AUTH_JWT] = {"a visitor's token", "Send the visitor's token from POST /api/v1/widget/init: Authorization: Bearer ….",
+                  "This visitor's token is invalid or has expired. Get another one with POST /api/v1/widget/init.", NULL, NULL},
     [AUTH_WP_TOKEN] = {"a workspace token", "Send a workspace token: Authorization: Bearer asy_wp_….",
-                       "This workspace token is not known; check that it was copied whole.", "This workspace token was revoked.",
-                       "This workspace token has expired."},
+                       "This workspace token is unknown. Check that it is complete.", "This workspace token was revoked. Ask for another one.",
+                       "This workspace token has expired. Ask for another one."},
 };
 
 /* A good credential of another kind is as little known here as a bad one: what is told of it is what its first characters say. */
@@ -77,7 +77,7 @@ static enum step refuse_unknown(struct request *r, struct str token)
     const char *sent = credential_looks_like(token);
     if (sent == NULL || strcmp(sent, credential_words[auth].name) == 0)
         return refuse_credential(r, true, credential_words[auth].unknown);
-    snprintf(message, sizeof(message), "This operation takes %s, and what was sent looks like %s. %s", credential_words[auth].name, sent,
+    snprintf(message, sizeof(message), "This operation needs %s, but the request has %s. %s", credential_words[auth].name, sent,
              credential_words[auth].send);
     return refuse_credential(r, true, message);
 }
@@ -161,7 +161,7 @@ static enum step refuse_scope(struct request *r)
     char *asked = request_alloc(r, ROOM);
     int n = snprintf(asked, ROOM, "Bearer realm=\"assay\", error=\"insufficient_scope\", scope=\"%s\"", scope->name);
     reply_header(r, "www-authenticate", (struct str){asked, (size_t)n});
-    reply_error(r, ERR_INSUFFICIENT_SCOPE, "This credential does not have the scope %s, which the operation needs: use one that has it.",
+    reply_error(r, ERR_INSUFFICIENT_SCOPE, "The credential does not have the scope %s, which the operation needs. Use one that has it.",
                 scope->name);
     return STEP_DONE;
 }

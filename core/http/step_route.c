@@ -61,7 +61,7 @@ enum step step_find_route(struct request *r)
     r->is_head = str_eq(method, STR("HEAD"));
     if (!path_valid(r, path)) {
         reply_error(r, ERR_BAD_REQUEST,
-                    "The path is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
+                    "The path is malformed. Each %% needs two hexadecimal digits; decoded, the path must be UTF-8 without NUL.");
         return STEP_DONE;
     }
     r->route = route_find(method, path, r->wait.conn->internal, r->args, &r->other);

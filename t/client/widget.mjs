@@ -257,7 +257,7 @@ const scenes = {
         await choose(page, 'Rate this chat');
         await page.keyboard.press('ArrowRight'); /* as in every group of radio buttons */
         await page.getByRole('radio', {name: '4 of 5'}).check();
-        await page.getByRole('textbox', {name: /What should we know/}).fill('good');
+        await page.getByRole('textbox', {name: /Your comment/}).fill('good');
         await page.getByRole('button', {name: 'Send'}).click();
         await page.getByRole('status').filter({hasText: 'Thank you for your rating'}).waitFor();
         assert.deepEqual((await operate('GET', 'ratings')).map((r) => [r.rating, r.comment]), [[4, 'good']]);
@@ -270,14 +270,14 @@ const scenes = {
         await choose(page, 'Enter a coupon code');
         await page.getByRole('textbox', {name: 'Coupon code'}).fill('harbour10');
         await page.keyboard.press('Enter');
-        await page.getByRole('status').filter({hasText: 'The code Harbour10 is good and waits in your basket.'}).waitFor();
+        await page.getByRole('status').filter({hasText: 'The code Harbour10 is valid and will be applied in your basket.'}).waitFor();
         assert.deepEqual(await staged(), ['Harbour10'], 'the shop is told');
         await page.getByRole('button', {name: 'Back'}).click();
 
         await choose(page, 'Enter a coupon code');
         await page.getByRole('textbox', {name: 'Coupon code'}).fill('SPRING');
         await page.keyboard.press('Enter');
-        await page.getByRole('alert').filter({hasText: 'This code is not known'}).waitFor();
+        await page.getByRole('alert').filter({hasText: 'This code is unknown'}).waitFor();
         await page.getByRole('button', {name: 'Back'}).click();
 
         await choose(page, 'Talk to a person');
@@ -292,7 +292,7 @@ const scenes = {
 
         await choose(page, 'Delete my data');
         await page.getByRole('button', {name: 'Delete my data'}).click();
-        await page.getByRole('status').filter({hasText: 'is deleted'}).waitFor();
+        await page.getByRole('status').filter({hasText: 'has been deleted'}).waitFor();
         assert.equal((await conversations()).length + (await operate('GET', 'leads')).length + (await operate('GET', 'ratings')).length, 0);
         await assert.rejects(staged(), /: 404 /);
         assert.equal(await page.evaluate(() => localStorage.length), 0);

@@ -259,7 +259,7 @@ START_TEST(refusals_do_not_fill_the_log)
     ask(100, NULL);
     ck_assert_uint_le(times(server_log(server), "limiter api refuses 1: over 1 in 2678400 s"), 10); /* five in each of two intervals */
     ck_assert_uint_ge(times(server_log(server), "limiter api refuses 1"), 1);
-    ck_assert(server_says(server, " more refusals were not logged one by one", 0, 25000));
+    ck_assert(server_says(server, " further refusals were not logged individually", 0, 25000));
     server_stop(server);
 }
 END_TEST
