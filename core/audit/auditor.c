@@ -53,7 +53,8 @@ static void send_findings(struct auditor *a, const struct running *r,
                                   .issues_passed = f->issues.passed,
                                   .results = f->results,
                                   .error_code = str_of(f->error_code),
-                                  .error_message = str_of(f->error_code == NULL ? NULL : f->error_message)};
+                                  .error_message =
+                                      str_of(f->error_code == NULL ? NULL : f->error_message)};
     change_encode(&change, &wire);
     channel_put(&a->channel, FRAME_FINDINGS, r->report, r->attempt, buf_view(&wire));
     buf_free(&wire);
@@ -132,8 +133,10 @@ static bool exchange(struct auditor *a)
 /* until something happened; false when the writer is gone */
 static bool serve(struct auditor *a)
 {
-    struct curl_waitfd fd = {.fd = a->channel.fd,
-                             .events = (short)(CURL_WAIT_POLLIN | (channel_pending(&a->channel) > 0 ? CURL_WAIT_POLLOUT : 0))};
+    struct curl_waitfd fd = {
+        .fd = a->channel.fd,
+        .events =
+            (short)(CURL_WAIT_POLLIN | (channel_pending(&a->channel) > 0 ? CURL_WAIT_POLLOUT : 0))};
     if (audit_wait(a->audit, &fd, 1, 250) != 0) {
         log_error("libcurl failed: the auditor starts again");
         exit(EXIT_START);
@@ -166,7 +169,8 @@ static void look_at_host(void)
     if (getifaddrs(&all) == 0)
         freeifaddrs(all);
     else
-        log_error("the host's own addresses cannot be learnt, so no page is graded: %s", strerror(errno));
+        log_error("the host's own addresses cannot be learnt, so no page is graded: %s",
+                  strerror(errno));
 }
 
 int auditor_run(struct process *p)

@@ -75,7 +75,8 @@ int channel_listen(const char *path)
     return -1;
 }
 
-void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b, struct str payload)
+void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b,
+                 struct str payload)
 {
     struct frame_head head = {(uint32_t)payload.n, type, a, b};
     buf_add(&c->out, &head, sizeof(head));
@@ -85,7 +86,8 @@ void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b
 void channel_last_word(const struct channel *c, enum frame_type type, uint64_t a)
 {
     struct frame_head head = {0, type, a, 0};
-    if (c->fd >= 0 && c->out_at == 0 && send(c->fd, &head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+    if (c->fd >= 0 && c->out_at == 0 &&
+        send(c->fd, &head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return; /* it is not known then who is to blame, and all are suspected */
 }
 
@@ -149,7 +151,8 @@ int channel_next(struct channel *c, struct frame *out)
     if (have < sizeof(out->head))
         return 0;
     memcpy(&out->head, c->in.p + c->in_at, sizeof(out->head));
-    if (out->head.payload > FRAME_MAX_PAYLOAD || out->head.type == 0 || out->head.type >= FRAME_TYPES)
+    if (out->head.payload > FRAME_MAX_PAYLOAD || out->head.type == 0 ||
+        out->head.type >= FRAME_TYPES)
         return -1;
     if (have - sizeof(out->head) < out->head.payload)
         return 0;

@@ -72,7 +72,8 @@ int channel_connect(const char *path);
 int channel_listen(const char *path);
 
 /* channel_put(c, type, a, b, payload): queue a frame; nothing is sent before channel_flush. */
-void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b, struct str payload);
+void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b,
+                 struct str payload);
 
 /*
  * channel_last_word(c, type, a): send a frame at once, past what is queued, from a signal's handler of a process that dies; nothing where the

@@ -81,7 +81,9 @@ bool process_user(const struct conf *conf, uid_t *uid, gid_t *gid)
     errno = 0;
     const struct passwd *pw = getpwnam(conf->user);
     if (pw == NULL) {
-        log_error("user: there is no user \"%s\" to run as; make it, or set user to one that exists (or to \"\" to stay root)", conf->user);
+        log_error("user: there is no user \"%s\" to run as; make it, or set user to one that "
+                  "exists (or to \"\" to stay root)",
+                  conf->user);
         exit(EXIT_START);
     }
     if (pw->pw_uid == 0)
@@ -97,7 +99,8 @@ static void drop_privileges(const struct conf *conf)
     gid_t gid;
     if (!process_user(conf, &uid, &gid))
         return;
-    if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0 || setuid(0) == 0) {
+    if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0 ||
+        setuid(0) == 0) {
         log_error("cannot become user \"%s\": %s", conf->user, strerror(errno));
         exit(EXIT_START);
     }
@@ -139,7 +142,8 @@ static void on_signal(int number)
 static void set_signals(void)
 {
     static const int caught[] = {SIGTERM, SIGQUIT, SIGUSR1};
-    static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGINT, SIGHUP, SIGUSR2}; /* Ctrl-C reaches the whole group; the master decides */
+    static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGINT, SIGHUP,
+                                  SIGUSR2}; /* Ctrl-C reaches the whole group; the master decides */
     sigset_t none;
     for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
         sigaction(caught[i], &(struct sigaction){.sa_handler = on_signal}, NULL);
@@ -165,14 +169,22 @@ static void share_processor(enum role role)
         [ROLE_WRITER] = {SCHED_OTHER, 0, 100000},
         [ROLE_AUDITOR] = {SCHED_BATCH, 10, 0},
     };
-    int nice = getpriority(PRIO_PROCESS, 0) + shares[role].nice; /* beside what whoever started us has set */
-    struct { /* struct sched_attr, of which glibc knows nothing yet */
+    int nice = getpriority(PRIO_PROCESS, 0) +
+               shares[role].nice; /* beside what whoever started us has set */
+    struct {                      /* struct sched_attr, of which glibc knows nothing yet */
         uint32_t size, policy;
         uint64_t flags;
         int32_t nice;
         uint32_t priority;
         uint64_t runtime, deadline, period;
-    } attr = {sizeof(attr), shares[role].policy, 0, nice < 19 ? nice : 19, 0, shares[role].slice_ns, 0, 0};
+    } attr = {sizeof(attr),
+              shares[role].policy,
+              0,
+              nice < 19 ? nice : 19,
+              0,
+              shares[role].slice_ns,
+              0,
+              0};
     if (syscall(SYS_sched_setattr, 0, &attr, 0) != 0)
         log_warn("its share of the processor cannot be set: %s", strerror(errno));
 }
@@ -203,7 +215,8 @@ void process_phase(struct process *p, enum phase phase)
     score_set(p->score->phase, phase);
     uint64_t one = 1;
     if (write(p->notify_fd, &one, sizeof(one)) != sizeof(one))
-        log_debug("the master was not told of phase %s: %s", phase_name(phase), strerror(errno)); /* it looks every 250 ms anyway */
+        log_debug("the master was not told of phase %s: %s", phase_name(phase),
+                  strerror(errno)); /* it looks every 250 ms anyway */
 }
 
 void process_beat(struct process *p)

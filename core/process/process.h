@@ -25,7 +25,7 @@ struct listener {
     bool tls;
     bool bound;     /* a Unix socket: its path is ours to remove */
     bool inherited; /* made before us: by the master that we succeed, or by the service manager */
-    char url[160]; /* "http://127.0.0.1:41873", "unix:/run/assay/http.sock" */
+    char url[160];  /* "http://127.0.0.1:41873", "unix:/run/assay/http.sock" */
     size_t conf_index;
 };
 #define LISTENERS_MAX (CONF_LISTEN_MAX + 1)
@@ -46,15 +46,16 @@ struct process {
     const struct listener *listeners;
     size_t listeners_count;
     bool store_known; /* a store was served before: the writer must not make one */
-    int writer_fd; /* listening socket of the writer; its path: */
+    int writer_fd;    /* listening socket of the writer; its path: */
     char writer_path[108];
-    struct limiter_stats *limiters; /* workers' */
-    struct ratelimit *ratelimit;     /* workers' */
-    struct typing_table *typing;           /* workers' */
-    struct connection_table *connection_table;             /* workers' */
-    unsigned place;                  /* of this process in it */
-    struct request_stats *request_stats;         /* workers' and the writer's */
-    const pid_t *old_workers; /* workers of the master that we succeeded, which the writer serves on while they drain */
+    struct limiter_stats *limiters;            /* workers' */
+    struct ratelimit *ratelimit;               /* workers' */
+    struct typing_table *typing;               /* workers' */
+    struct connection_table *connection_table; /* workers' */
+    unsigned place;                            /* of this process in it */
+    struct request_stats *request_stats;       /* workers' and the writer's */
+    const pid_t *
+        old_workers; /* workers of the master that we succeeded, which the writer serves on while they drain */
     size_t old_workers_count;
     int notify_fd; /* eventfd: tells the master that a phase changed */
     pid_t master;

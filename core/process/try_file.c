@@ -24,7 +24,8 @@ static int try_append(const char *path)
         return errno;
     char dir[4096];
     const char *slash = strrchr(path, '/');
-    snprintf(dir, sizeof(dir), "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1, slash == NULL ? "." : path);
+    snprintf(dir, sizeof(dir), "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
+             slash == NULL ? "." : path);
     return faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
@@ -57,7 +58,8 @@ static int try_as(const struct passwd *user, const char *path, enum conf_file_us
     return child < 0 ? errno : WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 }
 
-bool try_file(const struct conf *conf, const char *path, enum conf_file_use use, char *why, size_t size)
+bool try_file(const struct conf *conf, const char *path, enum conf_file_use use, char *why,
+              size_t size)
 {
     const char *user = geteuid() != 0 || conf->user == NULL ? "" : conf->user;
     const struct passwd *who = user[0] == '\0' ? NULL : getpwnam(user);
@@ -65,8 +67,11 @@ bool try_file(const struct conf *conf, const char *path, enum conf_file_use use,
         return true; /* the start says that there is no such user */
     int error = who == NULL ? try_here(path, use) : try_as(who, path, use);
     if (error != 0) {
-        snprintf(why, size, "cannot be opened for %s%s%s: %s; give the server's user access to it, or name another file",
-                 use == FILE_APPENDED ? "appending" : "reading", who == NULL ? "" : " by user ", user, strerror(error));
+        snprintf(why, size,
+                 "cannot be opened for %s%s%s: %s; give the server's user access to it, or name "
+                 "another file",
+                 use == FILE_APPENDED ? "appending" : "reading", who == NULL ? "" : " by user ",
+                 user, strerror(error));
         return false;
     }
     if (use == FILE_APPENDED)

@@ -12,6 +12,7 @@
  * FILE_OF_SECRETS: it can be read, and is a file of signing secrets. False, and what hinders that.
  * Nothing is made or changed.
  */
-bool try_file(const struct conf *conf, const char *path, enum conf_file_use use, char *why, size_t size);
+bool try_file(const struct conf *conf, const char *path, enum conf_file_use use, char *why,
+              size_t size);
 
 #endif

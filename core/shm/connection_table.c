@@ -7,10 +7,13 @@
 #include <sys/random.h>
 
 #define PLACE_BITS 11
-#define CLAIMING (UINT32_C(1) << 31) /* of an owner: the share is being made, and counts nothing yet */
+#define CLAIMING                                                                                   \
+    (UINT32_C(1) << 31) /* of an owner: the share is being made, and counts nothing yet */
 #define BIRTHS ((CLAIMING >> PLACE_BITS) - 1)
-#define SPARE 4 /* shares for each connection: so the shares near an address' own place are hardly ever all taken */
-#define NEAR 64 /* shares that are looked at for an address, and four more for each worker: one for each of its generations */
+#define SPARE                                                                                      \
+    4 /* shares for each connection: so the shares near an address' own place are hardly ever all taken */
+#define NEAR                                                                                       \
+    64 /* shares that are looked at for an address, and four more for each worker: one for each of its generations */
 _Static_assert(CROWD_PLACES <= 1 << PLACE_BITS, "a place must fit into an owner");
 
 /* what one process has of one address */
@@ -24,12 +27,13 @@ struct connection_table {
     size_t size, shares; /* bytes; and a power of two */
     _Atomic size_t near; /* a reload may raise it */
     uint64_t seed[2];
-    uint32_t births; /* the master's */
-    _Atomic uint32_t top; /* places up to here were in use */
+    uint32_t births;        /* the master's */
+    _Atomic uint32_t top;   /* places up to here were in use */
     _Atomic uint32_t asked; /* by whom: its place and one; 0: by nobody */
     _Atomic uint64_t told[CROWD_EVENTS];
-    _Atomic uint32_t owner[CROWD_PLACES]; /* who is there: a number that nobody had before; 0: nobody */
-    _Atomic uint32_t open[CROWD_PLACES];  /* its connections */
+    _Atomic uint32_t
+        owner[CROWD_PLACES]; /* who is there: a number that nobody had before; 0: nobody */
+    _Atomic uint32_t open[CROWD_PLACES]; /* its connections */
     struct share share[];
 };
 
@@ -46,7 +50,8 @@ struct connection_table *connection_table_new(size_t connections, unsigned worke
     while (shares < SPARE * connections || shares < 2 * near)
         shares *= 2;
     size_t size = sizeof(struct connection_table) + shares * sizeof(struct share);
-    struct connection_table *c = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct connection_table *c =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (c == MAP_FAILED)
         return NULL;
     if (getrandom(c->seed, sizeof(c->seed), 0) != sizeof(c->seed)) {
@@ -129,7 +134,8 @@ static uint64_t hash(const struct connection_table *c, const void *address, size
     uint64_t h = c->seed[0] ^ size;
     for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
         uint64_t part = 0;
-        memcpy(&part, (const char *)address + at, size - at < sizeof(part) ? size - at : sizeof(part));
+        memcpy(&part, (const char *)address + at,
+               size - at < sizeof(part) ? size - at : sizeof(part));
         h = mix(h ^ part) + c->seed[1];
     }
     return h;
@@ -157,7 +163,8 @@ static struct share *own_share(struct connection_table *c, uint32_t me, uint64_t
     for (size_t i = 0; i < c->near; i++) {
         struct share *s = near(c, address, i);
         uint32_t was = atomic_load(&s->owner);
-        if (is_there(c, was & ~CLAIMING) || !atomic_compare_exchange_strong(&s->owner, &was, me | CLAIMING))
+        if (is_there(c, was & ~CLAIMING) ||
+            !atomic_compare_exchange_strong(&s->owner, &was, me | CLAIMING))
             continue;
         atomic_store(&s->count, 0);
         atomic_store(&s->address, address);
@@ -176,13 +183,15 @@ static size_t all_shares(struct connection_table *c, uint64_t address)
             continue;
         uint32_t owner = atomic_load(&s->owner), count = atomic_load(&s->count);
         /* it may have become another's meanwhile */
-        if (is_there(c, owner) && atomic_load(&s->address) == address && atomic_load(&s->owner) == owner)
+        if (is_there(c, owner) && atomic_load(&s->address) == address &&
+            atomic_load(&s->owner) == owner)
             sum += count;
     }
     return sum;
 }
 
-bool connection_table_arrive(struct connection_table *c, unsigned place, const void *address, size_t size, size_t most, uint32_t *share)
+bool connection_table_arrive(struct connection_table *c, unsigned place, const void *address,
+                             size_t size, size_t most, uint32_t *share)
 {
     uint64_t h = hash(c, address, size);
     struct share *own = own_share(c, atomic_load(&c->owner[place]), h);

@@ -29,8 +29,8 @@ struct connection_table *connection_table_new(size_t connections, unsigned worke
  * connection_table_fit(crowd, connections, workers): the master's call, at a reload: make it do for so many. False,
  * and nothing is changed: connection_table_new made it too small for them.
  */
-bool connection_table_fit(struct connection_table *connection_table, size_t connections, unsigned workers)
-    __attribute__((warn_unused_result));
+bool connection_table_fit(struct connection_table *connection_table, size_t connections,
+                          unsigned workers) __attribute__((warn_unused_result));
 void connection_table_free(struct connection_table *connection_table);
 
 /* connection_table_enter(crowd, place), connection_table_leave(crowd, place): the master's, before it forks a process and when it has reaped it. */
@@ -40,7 +40,8 @@ void connection_table_leave(struct connection_table *connection_table, unsigned 
 /* ---- a process', of its own place ---- */
 
 /* connection_table_claim(crowd, place, most): one more connection, if then there are ${most} or fewer. connection_table_unclaim: it is over. connection_table_count: all there are. */
-bool connection_table_claim(struct connection_table *connection_table, unsigned place, size_t most) __attribute__((warn_unused_result));
+bool connection_table_claim(struct connection_table *connection_table, unsigned place, size_t most)
+    __attribute__((warn_unused_result));
 void connection_table_unclaim(struct connection_table *connection_table, unsigned place);
 size_t connection_table_count(const struct connection_table *connection_table);
 
@@ -49,7 +50,8 @@ size_t connection_table_count(const struct connection_table *connection_table);
  * than ${most} (0: no limit). *share is for connection_table_depart, when it is over, and for connection_table_share: how many of them are this process'. Where
  * there is no room to count, which takes four times as many addresses as connection_table_new was told of, *share is 0 and the connection is let in.
  */
-bool connection_table_arrive(struct connection_table *connection_table, unsigned place, const void *address, size_t size, size_t most, uint32_t *share)
+bool connection_table_arrive(struct connection_table *connection_table, unsigned place,
+                             const void *address, size_t size, size_t most, uint32_t *share)
     __attribute__((warn_unused_result));
 void connection_table_depart(struct connection_table *connection_table, uint32_t share);
 size_t connection_table_share(const struct connection_table *connection_table, uint32_t share);
@@ -66,14 +68,23 @@ void connection_table_ask(struct connection_table *connection_table, unsigned pl
 void connection_table_unask(struct connection_table *connection_table, unsigned place);
 bool connection_table_asks(const struct connection_table *connection_table, unsigned place);
 bool connection_table_answer(struct connection_table *connection_table);
-int connection_table_part(const struct connection_table *connection_table, unsigned place, size_t most);
+int connection_table_part(const struct connection_table *connection_table, unsigned place,
+                          size_t most);
 
 /*
  * What happened to connections, for the metrics: closed so that another gets in; not let in, since their address has its number, or most
  * of those that wait; ended for what a worker held of them, past its bound of answers, or of uploads.
  */
-enum connection_table_event { CROWD_GAVE_WAY, CROWD_TURNED_AWAY, CROWD_ANSWER_CUT, CROWD_UPLOAD_CUT, CROWD_EVENTS };
-void connection_table_tell(struct connection_table *connection_table, enum connection_table_event event);
-uint64_t connection_table_told(const struct connection_table *connection_table, enum connection_table_event event);
+enum connection_table_event {
+    CROWD_GAVE_WAY,
+    CROWD_TURNED_AWAY,
+    CROWD_ANSWER_CUT,
+    CROWD_UPLOAD_CUT,
+    CROWD_EVENTS
+};
+void connection_table_tell(struct connection_table *connection_table,
+                           enum connection_table_event event);
+uint64_t connection_table_told(const struct connection_table *connection_table,
+                               enum connection_table_event event);
 
 #endif

@@ -6,7 +6,8 @@
 void host_slots_init(struct host_slots *places)
 {
     struct timespec now;
-    if (getrandom(&places->seed, sizeof(places->seed), GRND_NONBLOCK) == (ssize_t)sizeof(places->seed))
+    if (getrandom(&places->seed, sizeof(places->seed), GRND_NONBLOCK) ==
+        (ssize_t)sizeof(places->seed))
         return;
     clock_gettime(CLOCK_REALTIME, &now); /* early at boot */
     places->seed = (uint64_t)now.tv_nsec * 0x9E3779B97F4A7C15u ^ (uint64_t)now.tv_sec;

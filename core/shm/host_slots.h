@@ -20,8 +20,10 @@
 #define PLACES_PER_HOST 2
 
 struct host_slots {
-    uint64_t seed;                                         /* of the hash, so that nobody can choose whom to share a cell with */
-    _Atomic int32_t holder[PLACES_CELLS][PLACES_PER_HOST]; /* 0: free. Hosts of one cell share its places: they wait, no more */
+    uint64_t seed; /* of the hash, so that nobody can choose whom to share a cell with */
+    _Atomic int32_t holder
+        [PLACES_CELLS]
+        [PLACES_PER_HOST]; /* 0: free. Hosts of one cell share its places: they wait, no more */
 };
 
 /* host_slots_init(places): ${places}, which is all zero, gets its seed. By whoever makes the table, before anybody else has it. */

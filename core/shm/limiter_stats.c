@@ -13,7 +13,8 @@
 #ifndef LIMITERS_BOARD_VERSION
 #define LIMITERS_BOARD_VERSION 1u
 #endif
-_Static_assert(LIMITERS_COUNTERS <= RATELIMIT_TAGS, "the table tells every counter's limiter apart");
+_Static_assert(LIMITERS_COUNTERS <= RATELIMIT_TAGS,
+               "the table tells every counter's limiter apart");
 
 #define WORKERS 64 /* rows of counters; workers beyond share them */
 
@@ -76,7 +77,8 @@ const struct limiter_stats *limiter_stats_open(const char *path)
     bool whole = fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct limiter_stats);
     struct limiter_stats *board = whole ? map(fd, PROT_READ) : NULL;
     close(fd);
-    if (board != NULL && atomic_load(&board->magic) == MAGIC && atomic_load(&board->format) == LIMITERS_BOARD_VERSION)
+    if (board != NULL && atomic_load(&board->magic) == MAGIC &&
+        atomic_load(&board->format) == LIMITERS_BOARD_VERSION)
         return board;
     limiter_stats_close(board);
     errno = EPROTO;
@@ -111,7 +113,8 @@ static unsigned reuse_counter(struct limiter_stats *board, const struct limiters
     return i;
 }
 
-static unsigned counter_for(struct limiter_stats *board, const struct limiters *limits, const char *name)
+static unsigned counter_for(struct limiter_stats *board, const struct limiters *limits,
+                            const char *name)
 {
     int there = limiter_stats_counter(board, name);
     if (there < 0)
@@ -156,12 +159,15 @@ bool limiter_stats_read(const struct limiter_stats *board, struct limiters *out,
 
 /* ---- counting ---- */
 
-void limiter_stats_count(struct limiter_stats *board, unsigned worker, unsigned counter, enum limiter_count what)
+void limiter_stats_count(struct limiter_stats *board, unsigned worker, unsigned counter,
+                         enum limiter_count what)
 {
-    atomic_fetch_add_explicit(&board->counters[worker % WORKERS][counter].of[what], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&board->counters[worker % WORKERS][counter].of[what], 1,
+                              memory_order_relaxed);
 }
 
-uint64_t limiter_stats_total(const struct limiter_stats *board, unsigned counter, enum limiter_count what)
+uint64_t limiter_stats_total(const struct limiter_stats *board, unsigned counter,
+                             enum limiter_count what)
 {
     uint64_t total = 0;
     for (unsigned w = 0; w < WORKERS; w++)
@@ -172,12 +178,14 @@ uint64_t limiter_stats_total(const struct limiter_stats *board, unsigned counter
 bool limiter_stats_may_log(struct limiter_stats *board, unsigned counter, int64_t now)
 {
     struct logged *logged = &board->logged[counter];
-    uint64_t interval = (uint64_t)(now / LIMITER_LOG_SECONDS) << 16, seen = atomic_load_explicit(&logged->interval, memory_order_relaxed);
+    uint64_t interval = (uint64_t)(now / LIMITER_LOG_SECONDS) << 16,
+             seen = atomic_load_explicit(&logged->interval, memory_order_relaxed);
     for (;;) {
         uint64_t next = seen >> 16 == interval >> 16 ? seen + 1 : interval + 1;
         if ((next & 0xffff) > LIMITER_LOG_LINES)
             break;
-        if (atomic_compare_exchange_weak_explicit(&logged->interval, &seen, next, memory_order_relaxed, memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&logged->interval, &seen, next,
+                                                  memory_order_relaxed, memory_order_relaxed))
             return true;
     }
     atomic_fetch_add_explicit(&logged->left_out, 1, memory_order_relaxed);

@@ -13,7 +13,8 @@
 
 #include <stdatomic.h>
 
-#define LIMITERS_COUNTERS 64 /* names that can be counted; more than limiters, so that those of the last reload keep theirs */
+#define LIMITERS_COUNTERS                                                                          \
+    64 /* names that can be counted; more than limiters, so that those of the last reload keep theirs */
 
 enum limiter_count { COUNT_ADMITTED, COUNT_REFUSED, COUNT_DRY_RUN_REFUSED, LIMITER_COUNTS };
 
@@ -37,11 +38,14 @@ uint64_t limiter_stats_version(const struct limiter_stats *board);
  * limiter_stats_read(board, out, version): the limits in force, and their version. False: they are just being published; what was there
  * before is good until the next look.
  */
-bool limiter_stats_read(const struct limiter_stats *board, struct limiters *out, uint64_t *version) __attribute__((warn_unused_result));
+bool limiter_stats_read(const struct limiter_stats *board, struct limiters *out, uint64_t *version)
+    __attribute__((warn_unused_result));
 
 /* limiter_stats_count(board, worker, counter, what): one more; ${counter} is the row's. limiter_stats_total: of all workers. */
-void limiter_stats_count(struct limiter_stats *board, unsigned worker, unsigned counter, enum limiter_count what);
-uint64_t limiter_stats_total(const struct limiter_stats *board, unsigned counter, enum limiter_count what);
+void limiter_stats_count(struct limiter_stats *board, unsigned worker, unsigned counter,
+                         enum limiter_count what);
+uint64_t limiter_stats_total(const struct limiter_stats *board, unsigned counter,
+                             enum limiter_count what);
 
 /* limiter_stats_counter(board, name): the counter of a limiter of that name; -1: there was none. For who has no limits from the board. */
 int limiter_stats_counter(const struct limiter_stats *board, const char *name);

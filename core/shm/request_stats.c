@@ -12,15 +12,16 @@
 #define REQUEST_STATS_VERSION 1u
 #endif
 #define WORKERS REQUEST_STATS_WORKERS /* rows of counters; workers beyond share them */
-#define ROUTES 128 /* ROUTES_MAX and what met none */
+#define ROUTES 128                    /* ROUTES_MAX and what met none */
 
-static const int statuses[] = {0,   200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 406, 408,
-                               409, 412, 413, 415, 417, 422, 429, 431, 500, 503, 507};
+static const int statuses[] = {0,   200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 406,
+                               408, 409, 412, 413, 415, 417, 422, 429, 431, 500, 503, 507};
 #define STATUSES (sizeof(statuses) / sizeof(statuses[0]))
 _Static_assert(STATUSES == REQUEST_STATS_STATUSES, "the header's number");
 
-const uint64_t request_stats_bounds[REQUEST_STATS_BOUNDS] = {100,   250,    500,    1000,   2500,    5000,    10000,   25000,
-                                                 50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000};
+const uint64_t request_stats_bounds[REQUEST_STATS_BOUNDS] = {
+    100,   250,    500,    1000,   2500,    5000,    10000,   25000,
+    50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000};
 
 struct times {
     _Atomic uint64_t count[REQUEST_STATS_BOUNDS + 1], sum;
@@ -79,7 +80,8 @@ const struct request_stats *request_stats_open(const char *path)
     bool whole = fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct request_stats);
     struct request_stats *t = whole ? map(fd, PROT_READ) : NULL;
     close(fd);
-    if (t != NULL && atomic_load(&t->magic) == MAGIC && atomic_load(&t->version) == REQUEST_STATS_VERSION)
+    if (t != NULL && atomic_load(&t->magic) == MAGIC &&
+        atomic_load(&t->version) == REQUEST_STATS_VERSION)
         return t;
     request_stats_close(t);
     errno = EPROTO;
@@ -116,7 +118,8 @@ static size_t place_of(int status)
     return 0;
 }
 
-void request_stats_answered(struct request_stats *t, unsigned worker, size_t route, int status, uint64_t took)
+void request_stats_answered(struct request_stats *t, unsigned worker, size_t route, int status,
+                            uint64_t took)
 {
     struct route_row *row = &t->rows[worker % WORKERS][route < ROUTES ? route : ROUTES - 1];
     add(&row->answers[place_of(status)], 1);
@@ -194,7 +197,8 @@ struct request_stats_answered request_stats_worker(const struct request_stats *t
 
 struct request_stats_work request_stats_work(const struct request_stats *t)
 {
-    struct request_stats_work work = {.changes = get(&t->changes), .done = get(&t->done), .failed = get(&t->failed)};
+    struct request_stats_work work = {
+        .changes = get(&t->changes), .done = get(&t->done), .failed = get(&t->failed)};
     sum_times(&work.commits, &t->commits);
     sum_times(&work.pages, &t->pages);
     return work;

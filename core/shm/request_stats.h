@@ -23,7 +23,8 @@ void request_stats_close(const struct request_stats *t);
 
 /* request_stats_answered(t, worker, route, status, took): a request was answered. ${took} REQUEST_STATS_UNTIMED: a stream, whose length says nothing of us. */
 #define REQUEST_STATS_UNTIMED UINT64_MAX
-void request_stats_answered(struct request_stats *t, unsigned worker, size_t route, int status, uint64_t took);
+void request_stats_answered(struct request_stats *t, unsigned worker, size_t route, int status,
+                            uint64_t took);
 
 /* request_stats_committed(t, changes, took): the writer's transaction of so many changes is durable. request_stats_graded(t, done, took): a page ended, graded or failed. */
 void request_stats_committed(struct request_stats *t, uint64_t changes, uint64_t took);

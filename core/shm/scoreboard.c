@@ -55,7 +55,8 @@ const struct scoreboard *scoreboard_open(const char *path)
     else
         errno = EPROTO;
     close(fd);
-    if (sb != NULL && (atomic_load(&sb->magic) != MAGIC || score_get(sb->version) != SCOREBOARD_VERSION)) {
+    if (sb != NULL &&
+        (atomic_load(&sb->magic) != MAGIC || score_get(sb->version) != SCOREBOARD_VERSION)) {
         munmap(sb, sizeof(*sb));
         errno = EPROTO;
         return NULL;
@@ -69,7 +70,8 @@ void scoreboard_close(const struct scoreboard *sb)
         munmap((void *)(uintptr_t)sb, sizeof(*sb));
 }
 
-struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned index, unsigned generation, uint64_t now_ms)
+struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned index,
+                               unsigned generation, uint64_t now_ms)
 {
     struct score *from = role == ROLE_AUDITOR ? sb->auditor_slot : sb->slot;
     size_t count = role == ROLE_AUDITOR ? SCOREBOARD_AUDITORS : SCOREBOARD_SLOTS;
@@ -102,7 +104,8 @@ void scoreboard_release(struct scoreboard *sb, struct score *slot)
 {
     if (slot >= sb->auditor_slot) {
         /* not the pid in its slot, into which it may have written another's */
-        host_slots_forget(&sb->places, atomic_exchange(&sb->auditor_pid[slot - sb->auditor_slot], 0));
+        host_slots_forget(&sb->places,
+                          atomic_exchange(&sb->auditor_pid[slot - sb->auditor_slot], 0));
     }
     score_set(slot->pid, 0);
     score_set(slot->role, ROLE_NONE);
@@ -112,7 +115,8 @@ const struct score *scoreboard_at(const struct scoreboard *sb, size_t i)
 {
     if (i < SCOREBOARD_SLOTS)
         return &sb->slot[i];
-    return i - SCOREBOARD_SLOTS < SCOREBOARD_AUDITORS ? &sb->auditor_slot[i - SCOREBOARD_SLOTS] : NULL;
+    return i - SCOREBOARD_SLOTS < SCOREBOARD_AUDITORS ? &sb->auditor_slot[i - SCOREBOARD_SLOTS]
+                                                      : NULL;
 }
 
 void scoreboard_narrow(struct scoreboard *sb)
@@ -134,7 +138,8 @@ enum role scoreboard_role_of(const struct scoreboard *sb, pid_t pid)
 bool scoreboard_writer_there(const struct scoreboard *sb)
 {
     for (size_t i = 0; i < SCOREBOARD_SLOTS; i++)
-        if (score_get(sb->slot[i].role) == ROLE_WRITER && score_get(sb->slot[i].phase) != PHASE_STARTING)
+        if (score_get(sb->slot[i].role) == ROLE_WRITER &&
+            score_get(sb->slot[i].phase) != PHASE_STARTING)
             return true;
     return false;
 }

@@ -32,17 +32,18 @@ struct score {
     _Atomic uint64_t started_ms, heartbeat_ms;
     _Atomic uint64_t busy_since_ms; /* 0: waiting for something to do */
     _Atomic uint64_t connections;   /* open now */
-    _Atomic uint64_t requests;      /* worker: answered; writer: changes applied; auditor: pages ended */
-    _Atomic uint64_t batches;       /* writer: commits; auditor: pages that failed */
-    _Atomic uint64_t pending;       /* worker: held requests; writer: queued jobs; auditor: pages running */
-    _Atomic uint64_t upkeep;        /* writer: records left of what it does in the background */
+    _Atomic uint64_t requests; /* worker: answered; writer: changes applied; auditor: pages ended */
+    _Atomic uint64_t batches;  /* writer: commits; auditor: pages that failed */
+    _Atomic uint64_t
+        pending; /* worker: held requests; writer: queued jobs; auditor: pages running */
+    _Atomic uint64_t upkeep; /* writer: records left of what it does in the background */
     /*
      * Wall time and CPU time. worker: the longest turn of its loop (loop_time.h); writer: the
      * longest transaction of background work.
      */
     _Atomic uint64_t stretch_us, stretch_cpu_us;
-    _Atomic uint32_t slots;         /* worker slots whose sockets it has a copy of: the first */
-    _Atomic uint32_t streams;       /* worker: event streams that are open */
+    _Atomic uint32_t slots;   /* worker slots whose sockets it has a copy of: the first */
+    _Atomic uint32_t streams; /* worker: event streams that are open */
 } __attribute__((aligned(128)));
 
 struct scoreboard {
@@ -52,8 +53,10 @@ struct scoreboard {
     _Atomic uint32_t workers, auditors;
     _Atomic uint32_t restarts;     /* children replaced after an unexpected death */
     _Atomic uint64_t started_at_s; /* wall clock, seconds since the epoch */
-    _Atomic uint32_t listener_slots; /* worker slots whose sockets are in use: a worker lets go of the others' */
-    _Atomic uint32_t shut; /* workers have come up and wait, until the server that they succeed hands over */
+    _Atomic uint32_t
+        listener_slots; /* worker slots whose sockets are in use: a worker lets go of the others' */
+    _Atomic uint32_t
+        shut; /* workers have come up and wait, until the server that they succeed hands over */
     /* which worker serves listener slot i: its pid, or 0, and since when nobody does */
     struct {
         _Atomic int32_t pid;
@@ -78,7 +81,8 @@ const struct scoreboard *scoreboard_open(const char *path);
 void scoreboard_close(const struct scoreboard *sb);
 
 /* scoreboard_claim(sb, role, index, generation): a free slot, prepared; NULL when all are taken. The master's call, before the fork. */
-struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned index, unsigned generation, uint64_t now_ms);
+struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned index,
+                               unsigned generation, uint64_t now_ms);
 void scoreboard_release(struct scoreboard *sb, struct score *slot);
 
 /* scoreboard_at(sb, i): the i-th slot of all, auditors' included; NULL past the end. */

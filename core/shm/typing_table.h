@@ -20,10 +20,12 @@ struct typing_table *typing_table_new(void);
 void typing_table_free(struct typing_table *t);
 
 /* typing_table_set(t, conversation, who, until_ms, now_ms): ${who} types until then; 0: no more. */
-void typing_table_set(struct typing_table *t, const struct ulid *conversation, enum typist who, uint64_t until_ms, uint64_t now_ms);
+void typing_table_set(struct typing_table *t, const struct ulid *conversation, enum typist who,
+                      uint64_t until_ms, uint64_t now_ms);
 
 /* typing_table_now(t, conversation, who, now_ms): whether they are typing. */
-bool typing_table_now(const struct typing_table *t, const struct ulid *conversation, enum typist who, uint64_t now_ms);
+bool typing_table_now(const struct typing_table *t, const struct ulid *conversation,
+                      enum typist who, uint64_t now_ms);
 
 /* typing_table_changes(t): grows with every typing_table_set. */
 uint64_t typing_table_changes(const struct typing_table *t);

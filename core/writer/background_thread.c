@@ -22,7 +22,8 @@ void background_thread_name(const char *name, int nice)
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice); /* of this thread alone */
 }
 
-struct store_answer background_thread_carry(struct background_thread *t, const struct store_change *change)
+struct store_answer background_thread_carry(struct background_thread *t,
+                                            const struct store_change *change)
 {
     struct store_answer answer = {.status = STORE_BUSY};
     pthread_mutex_lock(&t->lock);
@@ -130,7 +131,8 @@ static void *run(void *arg)
     return NULL;
 }
 
-bool background_thread_start(struct background_thread *t, const char *what, void (*work)(void *), void *arg)
+bool background_thread_start(struct background_thread *t, const char *what, void (*work)(void *),
+                             void *arg)
 {
     t->work = work;
     t->arg = arg;

@@ -41,7 +41,7 @@ struct background_thread {
  */
 bool background_thread_open(struct background_thread *t, struct store *store, const char *what);
 bool background_thread_start(struct background_thread *t, const char *what, void (*work)(void *),
-                         void *arg);
+                             void *arg);
 bool background_thread_end(struct background_thread *t);
 void background_thread_free(struct background_thread *t);
 
@@ -52,7 +52,8 @@ void background_thread_free(struct background_thread *t);
  * Was it woken? background_thread_ends(t), background_thread_wanted(t): is it to end; or woken?
  */
 void background_thread_name(const char *name, int nice);
-struct store_answer background_thread_carry(struct background_thread *t, const struct store_change *change);
+struct store_answer background_thread_carry(struct background_thread *t,
+                                            const struct store_change *change);
 bool background_thread_wait(struct background_thread *t, uint64_t ms);
 bool background_thread_ends(struct background_thread *t);
 bool background_thread_wanted(struct background_thread *t);

@@ -31,7 +31,8 @@ static void load_channel(struct writer *w, struct store_txn *t, struct client *p
         earlier->kept = (struct buf){0};
         earlier->kept_committed = 0;
         earlier->id = 0;
-        earlier->sequence = earlier->sequence_committed = UINT64_MAX; /* nothing of it is applied or noted any more */
+        earlier->sequence = earlier->sequence_committed =
+            UINT64_MAX; /* nothing of it is applied or noted any more */
     } else if (store_channel_get(t, p->id, &p->sequence, &answers) == STORE_OK) {
         buf_str(&p->kept, answers);
         p->kept_committed = p->kept.n / sizeof(struct kept);
@@ -43,7 +44,8 @@ static void load_channel(struct writer *w, struct store_txn *t, struct client *p
 static void answer_again(struct item *item)
 {
     const struct kept *kept = (const struct kept *)(const void *)item->client->kept.p;
-    item->answer = (struct store_answer){.status = STORE_INVALID}; /* confirmed, then: nobody waits for it */
+    item->answer =
+        (struct store_answer){.status = STORE_INVALID}; /* confirmed, then: nobody waits for it */
     for (size_t i = 0; i < item->client->kept.n / sizeof(*kept); i++)
         if (kept[i].sequence == item->sequence)
             item->answer = kept[i].answer;
@@ -107,7 +109,8 @@ static enum store_status commit(struct writer *w, struct store_txn *t)
     score_set(w->process->score->phase, PHASE_SYNCING);
     uint64_t began = clock_mono_us();
     enum store_status status = store_commit(t);
-    request_stats_committed(w->process->request_stats, w->applied > 0 ? w->applied : 1, clock_mono_us() - began);
+    request_stats_committed(w->process->request_stats, w->applied > 0 ? w->applied : 1,
+                            clock_mono_us() - began);
     writer_synced(w);
     score_add(w->process->score->batches, 1);
     return status;
@@ -127,9 +130,11 @@ void batch_apply_arrived(struct writer *w)
     if (w->txn == NULL && w->status == STORE_OK)
         begin(w);
     int64_t now_ms = clock_wall_ms();
-    for (; w->txn != NULL && w->applied < w->batch_count && store_txn_error(w->txn) == STORE_OK; w->applied++) {
+    for (; w->txn != NULL && w->applied < w->batch_count && store_txn_error(w->txn) == STORE_OK;
+         w->applied++) {
         apply(w, w->txn, &w->batch[w->applied], now_ms);
-        process_beat(w->process); /* a hundred large documents take a second, and many such may wait */
+        process_beat(
+            w->process); /* a hundred large documents take a second, and many such may wait */
     }
 }
 
@@ -159,7 +164,8 @@ static void report_full(struct writer *w)
     for (size_t i = 0; i < w->batch_count; i++)
         if (w->batch[i].answer.status == STORE_FULL && now >= w->full_said_ms + FULL_EVERY_MS) {
             w->full_said_ms = now;
-            log_error("the store is full, creates are refused while reads and deletes go on: %s", store_why(w->store));
+            log_error("the store is full, creates are refused while reads and deletes go on: %s",
+                      store_why(w->store));
         }
 }
 
@@ -228,7 +234,8 @@ static void end_items(struct writer *w)
     bool full = false;
     for (size_t i = 0; i < w->batch_count; i++) {
         struct item *item = &w->batch[i];
-        bool homeless = item->change.kind == CHANGE_REPORT_FINISH && item->answer.status == STORE_FULL;
+        bool homeless =
+            item->change.kind == CHANGE_REPORT_FINISH && item->answer.status == STORE_FULL;
         bool held = homeless && deferred_add(w, item);
         if (homeless && !held)
             w->sweep_at_ms = clock_mono_ms();

@@ -3,13 +3,15 @@
 #include "core/shm/request_stats.h"
 
 /* findings that were kept; an auditor that died over a page left none */
-static void note_graded(struct writer *w, const struct store_event *e, const struct item *items, size_t items_count)
+static void note_graded(struct writer *w, const struct store_event *e, const struct item *items,
+                        size_t items_count)
 {
     const struct item *at = items, *end = items + items_count;
     while (at < end && (at->change.kind != CHANGE_REPORT_FINISH || at->change.id != e->id))
         at++;
     if (at < end)
-        request_stats_graded(w->process->request_stats, at->change.status == REPORT_DONE, clock_mono_us() - at->handed_us);
+        request_stats_graded(w->process->request_stats, at->change.status == REPORT_DONE,
+                             clock_mono_us() - at->handed_us);
     else
         request_stats_graded(w->process->request_stats, false, REQUEST_STATS_UNTIMED);
 }
@@ -18,7 +20,8 @@ static void tell_workers(struct writer *w, const struct store_event *e)
 {
     for (size_t k = 0; k < w->clients_count; k++)
         if (w->clients[k]->role == ROLE_WORKER && !w->clients[k]->gone)
-            channel_put(&w->clients[k]->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)e, sizeof(*e)});
+            channel_put(&w->clients[k]->channel, FRAME_EVENT, 0, 0,
+                        (struct str){(const char *)e, sizeof(*e)});
 }
 
 static bool is_for_workers(const struct store_event *e)
@@ -36,7 +39,8 @@ void events_tell(struct writer *w)
             tell_workers(w, &events[i]);
 }
 
-static void end_job(struct writer *w, const struct store_event *e, const struct item *items, size_t items_count)
+static void end_job(struct writer *w, const struct store_event *e, const struct item *items,
+                    size_t items_count)
 {
     struct queue_job *job = queue_find(w->queue, e->id);
     if (e->kind == EVENT_REPORT_FINISHED)

@@ -47,7 +47,8 @@ bool item_decode(struct item *item, struct str payload)
 
 static void watch(struct writer *w, struct client *p, int op)
 {
-    struct epoll_event ev = {.events = (p->full ? 0 : EPOLLIN) | (p->blocked ? EPOLLOUT : 0), .data.ptr = p};
+    struct epoll_event ev = {.events = (p->full ? 0 : EPOLLIN) | (p->blocked ? EPOLLOUT : 0),
+                             .data.ptr = p};
     epoll_ctl(w->epoll, op, p->channel.fd, &ev);
 }
 
@@ -68,7 +69,8 @@ void clients_accept(struct writer *w)
             return;
         struct ucred who = {0};
         socklen_t size = sizeof(who);
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || (who.uid != geteuid() && who.uid != 0)) {
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 ||
+            (who.uid != geteuid() && who.uid != 0)) {
             close(fd);
             continue;
         }
@@ -79,7 +81,8 @@ void clients_accept(struct writer *w)
         }
         channel_init(&p->channel, fd);
         p->role = role_of(w->process, who.pid);
-        w->clients = writer_grow(w->clients, w->clients_count, &w->clients_room, sizeof(*w->clients));
+        w->clients =
+            writer_grow(w->clients, w->clients_count, &w->clients_room, sizeof(*w->clients));
         w->clients[w->clients_count++] = p;
         watch(w, p, EPOLL_CTL_ADD);
     }
@@ -125,14 +128,17 @@ static void auditor_leaves(struct writer *w, struct client *p)
     p->greeted = false;
     if (guilty == NULL)
         return;
-    log_warn("an auditor died on report %llu while it held nothing else", (unsigned long long)guilty->report);
+    log_warn("an auditor died on report %llu while it held nothing else",
+             (unsigned long long)guilty->report);
     struct item *item = writer_batch_add(w, NULL, 0);
-    item->change = (struct store_change){.kind = CHANGE_REPORT_DIED, .id = guilty->report, .attempt = guilty->attempt};
+    item->change = (struct store_change){
+        .kind = CHANGE_REPORT_DIED, .id = guilty->report, .attempt = guilty->attempt};
 }
 
 void clients_remove_gone(struct writer *w)
 {
-    bool readers = false; /* one that read the store may have died over it, and pages that it saw would stay */
+    bool readers =
+        false; /* one that read the store may have died over it, and pages that it saw would stay */
     for (size_t i = 0; i < w->clients_count;) {
         struct client *p = w->clients[i];
         if (!p->gone) {
@@ -192,7 +198,8 @@ static void end_auditor_before(struct writer *w, const struct client *p)
 {
     for (size_t i = 0; i < w->clients_count; i++) {
         struct client *before = w->clients[i];
-        if (before == p || before->role != ROLE_AUDITOR || !before->greeted || before->index != p->index)
+        if (before == p || before->role != ROLE_AUDITOR || !before->greeted ||
+            before->index != p->index)
             continue;
         end_peer(w, before);
         auditor_leaves(w, before);
@@ -208,7 +215,8 @@ static void on_hello(struct writer *w, struct client *p, const struct frame *f)
         if (p->id != 0)
             end_earlier(w, p);
         if (p->role == ROLE_WORKER)
-            channel_put(&p->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)&begins, sizeof(begins)});
+            channel_put(&p->channel, FRAME_EVENT, 0, 0,
+                        (struct str){(const char *)&begins, sizeof(begins)});
         return;
     }
     p->index = (unsigned)f->head.b % w->process->conf->auditors;
@@ -219,7 +227,8 @@ static void on_hello(struct writer *w, struct client *p, const struct frame *f)
 static void on_change(struct writer *w, struct client *p, const struct frame *f)
 {
     struct item *item = writer_batch_add(w, p, f->head.a);
-    if (!item_decode(item, f->payload) || item->change.kind == CHANGE_REPORT_FINISH || item->change.kind == CHANGE_REPORT_DIED)
+    if (!item_decode(item, f->payload) || item->change.kind == CHANGE_REPORT_FINISH ||
+        item->change.kind == CHANGE_REPORT_DIED)
         item->change.kind = 0; /* store_apply answers STORE_INVALID */
     /* what the sender has read needs no keeping */
     struct kept *kept = (struct kept *)(void *)p->kept.p;
@@ -248,12 +257,16 @@ static void on_findings(struct writer *w, struct client *p, const struct frame *
         return;
     }
     struct item *item = writer_batch_add(w, NULL, 0);
-    struct store_change change = item_decode(item, f->payload) ? item->change : (struct store_change){.error_code = STR("too_complex")};
+    struct store_change change = item_decode(item, f->payload)
+                                     ? item->change
+                                     : (struct store_change){.error_code = STR("too_complex")};
     change.kind = CHANGE_REPORT_FINISH;
     change.id = job->report;
     change.attempt = job->attempt;
     change.status = change.error_code.n > 0 ? REPORT_FAILED : REPORT_DONE;
-    change.result = change.status == REPORT_DONE ? (uint32_t)audit_result(change.score, w->process->conf) : RESULT_NONE;
+    change.result = change.status == REPORT_DONE
+                        ? (uint32_t)audit_result(change.score, w->process->conf)
+                        : RESULT_NONE;
     item->change = change;
     item->handed_us = job->handed_us;
     queue_remove(w->queue, job);
@@ -273,7 +286,8 @@ static void on_wait(struct writer *w, struct client *p, const struct frame *f)
     if (queue_find(w->queue, f->head.a) != NULL)
         queue_hurry(w->queue, f->head.a);
     else /* it ended before this was heard of */
-        channel_put(&p->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)&over, sizeof(over)});
+        channel_put(&p->channel, FRAME_EVENT, 0, 0,
+                    (struct str){(const char *)&over, sizeof(over)});
 }
 
 /* who may send what: everything else ends the connection */

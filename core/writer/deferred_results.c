@@ -18,7 +18,8 @@ static size_t bytes_of(const struct item *item)
 
 bool deferred_add(struct writer *w, const struct item *item)
 {
-    if (w->deferred_count >= DEFERRED_MAX || w->deferred_bytes + bytes_of(item) > DEFERRED_MAX_BYTES)
+    if (w->deferred_count >= DEFERRED_MAX ||
+        w->deferred_bytes + bytes_of(item) > DEFERRED_MAX_BYTES)
         return false;
     if (w->deferred_count == 0)
         log_warn("findings find no room in the store: they are kept in memory until there is some");

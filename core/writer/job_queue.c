@@ -47,8 +47,10 @@ struct queue {
     struct queue_host *host[HOST_BUCKETS];
     struct queue_lane *lane[LANE_BUCKETS];
     struct queue_lane *turn; /* the lane before the one whose turn it is */
-    bool stuck;              /* none may go, until one comes in, leaves or is added that may, or an auditor comes */
-    uint64_t highest;        /* report that was ever added: what is created is above it, and need not be looked for */
+    bool
+        stuck; /* none may go, until one comes in, leaves or is added that may, or an auditor comes */
+    uint64_t
+        highest; /* report that was ever added: what is created is above it, and need not be looked for */
     size_t size;
 };
 
@@ -316,7 +318,8 @@ static struct queue_job *job_new(struct queue *q, uint64_t workspace, uint64_t r
     return NULL;
 }
 
-bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t attempt, struct str url)
+bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t attempt,
+               struct str url)
 {
     struct queue_job *job = report > q->highest ? NULL : queue_find(q, report);
     if (job != NULL && job->attempt >= attempt)
@@ -458,7 +461,8 @@ struct queue_job *queue_auditor_went(struct queue *q, unsigned index, bool blame
 static struct queue_job *first_of(struct queue *q, const struct queue_list *list)
 {
     unsigned looked = 0;
-    for (struct queue_job *job = list->first; job != NULL && looked < LOOK_AHEAD; job = job->next, looked++)
+    for (struct queue_job *job = list->first; job != NULL && looked < LOOK_AHEAD;
+         job = job->next, looked++)
         if (may_go(q, job))
             return job;
     return NULL;

@@ -28,9 +28,10 @@
 struct queue_job {
     uint64_t workspace, report;
     uint32_t attempt;
-    int auditor;   /* index, or -1 while it waits */
-    bool hurried;  /* somebody waits for it */
-    uint64_t handed_us; /* the caller's note of when its auditor got it, of CLOCK_MONOTONIC; 0: not yet */
+    int auditor;  /* index, or -1 while it waits */
+    bool hurried; /* somebody waits for it */
+    uint64_t
+        handed_us; /* the caller's note of when its auditor got it, of CLOCK_MONOTONIC; 0: not yet */
     bool alone;    /* an auditor died while it held this and others */
     bool named;    /* its auditor said that it dies of this one */
     bool shaken;   /* an auditor died of another while it held this */
@@ -52,7 +53,8 @@ void queue_free(struct queue *q);
  * queue_add: a job; one of the same report already there is replaced when its attempt is older, and otherwise kept as it is. False when
  * memory is short.
  */
-bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t attempt, struct str url);
+bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t attempt,
+               struct str url);
 void queue_hurry(struct queue *q, uint64_t report);
 /* queue_find: the report's job, unless it is withdrawn; NULL when there is none. */
 struct queue_job *queue_find(struct queue *q, uint64_t report);

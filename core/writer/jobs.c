@@ -5,20 +5,24 @@
 #define UNWANTED_MAX 256 /* jobs of deleted projects and workspaces dropped in one turn */
 
 /* a created report's URL is still in the change that made it; events come in the order of their changes */
-static const struct store_change *change_behind(const struct store_event *e, const struct item **at, const struct item *end)
+static const struct store_change *change_behind(const struct store_event *e, const struct item **at,
+                                                const struct item *end)
 {
     for (; *at < end; ++*at)
-        if ((*at)->change.kind == CHANGE_REPORT_CREATE && (*at)->answer.id == e->id && (*at)->answer.status == STORE_OK)
+        if ((*at)->change.kind == CHANGE_REPORT_CREATE && (*at)->answer.id == e->id &&
+            (*at)->answer.status == STORE_OK)
             return &(*at)->change;
     return NULL;
 }
 
-void writer_jobs_add(struct writer *w, const struct store_event *e, const struct item **at, const struct item *end)
+void writer_jobs_add(struct writer *w, const struct store_event *e, const struct item **at,
+                     const struct item *end)
 {
     const struct item *from = *at;
     const struct store_change *created = change_behind(e, at, end);
     *at = created == NULL ? from : *at;
-    struct store_job job = {.workspace = e->workspace, .report = e->id, .attempt = (uint32_t)e->value};
+    struct store_job job = {
+        .workspace = e->workspace, .report = e->id, .attempt = (uint32_t)e->value};
     if (created != NULL)
         job.url = created->url;
     else if (!store_job_get(w->store, e->id, &job))
@@ -31,8 +35,8 @@ void writer_jobs_add(struct writer *w, const struct store_event *e, const struct
 static struct client *auditor_at(struct writer *w, int index)
 {
     for (size_t i = 0; i < w->clients_count; i++)
-        if (w->clients[i]->role == ROLE_AUDITOR && w->clients[i]->greeted && !w->clients[i]->gone && !w->clients[i]->drained &&
-            (int)w->clients[i]->index == index)
+        if (w->clients[i]->role == ROLE_AUDITOR && w->clients[i]->greeted && !w->clients[i]->gone &&
+            !w->clients[i]->drained && (int)w->clients[i]->index == index)
             return w->clients[i];
     return NULL;
 }
@@ -88,7 +92,8 @@ void writer_jobs_hand_out(struct writer *w)
             continue;
         }
         job->handed_us = clock_mono_us();
-        channel_put(&p->channel, FRAME_JOB, job->report, job->attempt, (struct str){job->url, job->url_size});
+        channel_put(&p->channel, FRAME_JOB, job->report, job->attempt,
+                    (struct str){job->url, job->url_size});
     }
     score_set(w->process->score->pending, queue_size(w->queue));
 }
@@ -96,10 +101,13 @@ void writer_jobs_hand_out(struct writer *w)
 static void take_job(void *arg, const struct store_job *job)
 {
     struct writer *w = arg;
-    if (deferred_has(w, job->report)) /* or a newer attempt of it: that is found when the old findings are refused */
+    if (deferred_has(
+            w,
+            job->report)) /* or a newer attempt of it: that is found when the old findings are refused */
         return;
     if (!queue_add(w->queue, job->workspace, job->report, job->attempt, job->url))
-        log_error("out of memory: report %llu waits for the next sweep", (unsigned long long)job->report);
+        log_error("out of memory: report %llu waits for the next sweep",
+                  (unsigned long long)job->report);
 }
 
 void writer_jobs_sweep(struct writer *w)

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #define SLICE_US 1500 /* of work in the background in a transaction, before its commit */
-#define SLICE_RECORDS 100 /* at most: where they are scattered, the commit writes two pages for each */
-#define SLICE_RECORDS_LEAST 25 /* before it ends because callers wait: it ends one day, however many come */
+#define SLICE_RECORDS                                                                              \
+    100 /* at most: where they are scattered, the commit writes two pages for each */
+#define SLICE_RECORDS_LEAST                                                                        \
+    25 /* before it ends because callers wait: it ends one day, however many come */
 #define UPKEEP_SAID_MS 5000
 #define UPKEEP_EVERY_MS 1000
 #define PURGE_EVERY_MS 60000
@@ -78,13 +80,17 @@ static void retain(struct writer *w)
     const struct {
         uint32_t what;
         uint64_t age_ms;
-    } rows[] = {{RETAIN_EVENTS, conf->retention_events_ms}, {RETAIN_CONVERSATIONS, conf->retention_conversations_ms}};
+    } rows[] = {{RETAIN_EVENTS, conf->retention_events_ms},
+                {RETAIN_CONVERSATIONS, conf->retention_conversations_ms}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].age_ms == 0)
             w->retaining &= ~rows[i].what;
         if ((w->retaining & rows[i].what) != 0)
-            writer_batch_add(w, NULL, 0)->change = (struct store_change){
-                .kind = CHANGE_RETAIN, .fields = rows[i].what, .expires_at = clock_wall_ms() - (int64_t)rows[i].age_ms, .limit = SLICE_RECORDS};
+            writer_batch_add(w, NULL, 0)->change =
+                (struct store_change){.kind = CHANGE_RETAIN,
+                                      .fields = rows[i].what,
+                                      .expires_at = clock_wall_ms() - (int64_t)rows[i].age_ms,
+                                      .limit = SLICE_RECORDS};
     }
 }
 
@@ -181,7 +187,8 @@ static void tell(struct writer *w)
         if (now.total == 0)
             log_info("%s reports", now.what);
         else
-            log_info("%s reports: %llu of %llu", now.what, (unsigned long long)now.done, (unsigned long long)now.total);
+            log_info("%s reports: %llu of %llu", now.what, (unsigned long long)now.done,
+                     (unsigned long long)now.total);
     }
     w->upkeep = now.what;
 }

@@ -44,7 +44,8 @@ void startup_wait(struct process *p)
         poll(NULL, 0, 2);
     }
     if (got != 0) {
-        log_error("data_dir %s cannot be locked for its writer: %s", p->conf->data_dir, strerror(errno));
+        log_error("data_dir %s cannot be locked for its writer: %s", p->conf->data_dir,
+                  strerror(errno));
         exit(EXIT_START);
     }
 }

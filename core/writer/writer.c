@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 #define GATHER_MAX_US 2000
-#define TRAVEL_US 16 /* a caller's answer there and its next change back, workers and callers on the cores beside */
+#define TRAVEL_US                                                                                  \
+    16 /* a caller's answer there and its next change back, workers and callers on the cores beside */
 #define SMALL_BATCH 4
 #define IDLE_US 250000
 
@@ -29,7 +30,8 @@ static bool read_ready(struct writer *w, uint64_t timeout_us)
     struct epoll_event events[64];
     struct timespec most = {(time_t)(timeout_us / 1000000), (long)(timeout_us % 1000000) * 1000};
     struct pollfd ready = {w->epoll, POLLIN, 0};
-    if (timeout_us > 0 && ppoll(&ready, 1, &most, NULL) <= 0) /* epoll_wait knows milliseconds only */
+    if (timeout_us > 0 &&
+        ppoll(&ready, 1, &most, NULL) <= 0) /* epoll_wait knows milliseconds only */
         return false;
     int n = epoll_wait(w->epoll, events, 64, 0);
     for (int i = 0; i < n; i++) {
@@ -80,7 +82,9 @@ static size_t batch_wanted(const struct writer *w)
 static void gather(struct writer *w)
 {
     size_t wanted = batch_wanted(w);
-    uint64_t until = clock_mono_us() + (w->commit_us < GATHER_MAX_US ? w->commit_us : GATHER_MAX_US), now;
+    uint64_t until =
+                 clock_mono_us() + (w->commit_us < GATHER_MAX_US ? w->commit_us : GATHER_MAX_US),
+             now;
     while (w->batch_count > 0 && w->batch_count < wanted && (now = clock_mono_us()) < until) {
         batch_apply_arrived(w);
         if (!read_ready(w, until - now))
@@ -97,8 +101,9 @@ static void work(struct writer *w)
         return;
     w->commit_us = clock_mono_us() - began;
     if (size <= SMALL_BATCH) /* one that had to wait for a core or a busy disk says little */
-        w->small_commit_us =
-            w->commit_us < w->small_commit_us ? w->commit_us : w->small_commit_us + (w->commit_us - w->small_commit_us) / 8;
+        w->small_commit_us = w->commit_us < w->small_commit_us
+                                 ? w->commit_us
+                                 : w->small_commit_us + (w->commit_us - w->small_commit_us) / 8;
     w->last_size = size;
 }
 
@@ -129,7 +134,8 @@ int writer_run(struct process *p)
         return EXIT_START;
     if (w.queue == NULL || w.epoll < 0 ||
         epoll_ctl(w.epoll, EPOLL_CTL_ADD, p->writer_fd, &listen) != 0 ||
-        !watch(&w, answers_thread_loop(w.answers_thread)) || !watch(&w, merge_thread_loop(w.merge_thread))) {
+        !watch(&w, answers_thread_loop(w.answers_thread)) ||
+        !watch(&w, merge_thread_loop(w.merge_thread))) {
         log_error("the writer cannot start: %s", strerror(errno));
         return EXIT_START;
     }

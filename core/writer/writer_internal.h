@@ -26,18 +26,20 @@ struct client {
     unsigned index; /* of an auditor */
     uint64_t id;    /* channel id; 0: cannot send changes */
     bool greeted, loaded, gone, drained;
-    bool blocked, full; /* its socket takes no more now; so much waits that nothing more is read from it */
+    bool blocked,
+        full; /* its socket takes no more now; so much waits that nothing more is read from it */
     uint64_t sequence, sequence_committed;
     struct buf kept; /* struct kept, oldest first */
     size_t kept_committed;
 };
 
 struct item {
-    struct client *client; /* NULL: the writer's own */
+    struct client *client;            /* NULL: the writer's own */
     struct background_thread *thread; /* which waits for the answer; or NULL */
     uint64_t sequence;
     struct store_change change;
-    char *payload; /* what the strings of ${change} point at; the item's own, since a channel's buffer moves with the next read */
+    char *
+        payload; /* what the strings of ${change} point at; the item's own, since a channel's buffer moves with the next read */
     struct store_answer answer;
     uint64_t handed_us; /* findings: when their auditor got the page */
 };
@@ -58,9 +60,11 @@ struct writer {
     size_t clients_count, clients_room;
     struct item *batch;
     size_t batch_count, batch_room, applied; /* the first ${applied} of them are in ${txn} */
-    struct store_txn *txn;                   /* of the batch, from its first change on; NULL: not begun, or it failed */
-    enum store_status status;                /* of that */
-    struct left *left; /* channels whose senders are gone, and may come back for a while; the earliest first */
+    struct store_txn
+        *txn; /* of the batch, from its first change on; NULL: not begun, or it failed */
+    enum store_status status; /* of that */
+    struct left *
+        left; /* channels whose senders are gone, and may come back for a while; the earliest first */
     size_t left_count, left_room;
     uint64_t *dropped; /* those that did not */
     size_t dropped_count, dropped_room;
@@ -70,14 +74,16 @@ struct writer {
     uint64_t deferred_at_ms;
     bool purging; /* CHANGE_PURGE may have something to do */
     struct {
-        uint64_t until_us; /* when work in the background ends its transaction; where callers wait, sooner */
+        uint64_t
+            until_us; /* when work in the background ends its transaction; where callers wait, sooner */
         size_t asked;
     } slice;
     uint32_t retaining; /* RETAIN_… bits: what may still be too old */
     uint64_t purge_at_ms, sweep_at_ms, stale_at_ms, full_said_ms;
-    uint64_t commit_us, small_commit_us; /* how long the last one took, and those of few changes do */
-    size_t last_size, callers;           /* changes of the last one; who lately sent some at the same time */
-    const char *upkeep; /* what goes on in the background, "" for nothing, as last told */
+    uint64_t commit_us,
+        small_commit_us;       /* how long the last one took, and those of few changes do */
+    size_t last_size, callers; /* changes of the last one; who lately sent some at the same time */
+    const char *upkeep;        /* what goes on in the background, "" for nothing, as last told */
     uint64_t maintenance_at_ms, maintenance_said_ms;
 };
 
@@ -115,7 +121,8 @@ void events_follow(struct writer *w, const struct item *items, size_t items_coun
  * there. writer_jobs_sweep(w): jobs are rows of the store, and whatever a crash left there is found here. writer_jobs_hand_out(w): to the
  * auditors.
  */
-void writer_jobs_add(struct writer *w, const struct store_event *e, const struct item **at, const struct item *end);
+void writer_jobs_add(struct writer *w, const struct store_event *e, const struct item **at,
+                     const struct item *end);
 void writer_jobs_sweep(struct writer *w);
 void writer_jobs_hand_out(struct writer *w);
 /*
