@@ -171,7 +171,7 @@ static struct child *fork_child(struct master *m, const struct child_slot *slot)
                                   .ratelimit = m->ratelimit,
                                   .typing = m->typing,
                                   .connection_table = m->connection_table,
-                                  .place = (unsigned)(c->score - m->scoreboard->slot),
+                                  .connection_slot = (unsigned)(c->score - m->scoreboard->slot),
                                   .request_stats = m->request_stats,
                                   .listeners = m->listeners,
                                   .listeners_count = m->listeners_count,
@@ -185,7 +185,7 @@ static struct child *fork_child(struct master *m, const struct child_slot *slot)
     m->children = c;
     fflush(NULL);
     if (slot->role == ROLE_WORKER)
-        connection_table_enter(m->connection_table, c->process.place);
+        connection_table_open_slot(m->connection_table, c->process.connection_slot);
     if (slot->role == ROLE_WORKER && !tls_lend(&m->generation->tls, true))
         log_error("keys cannot be lent to a worker: %s", strerror(errno));
     c->pid = fork();
@@ -195,7 +195,7 @@ static struct child *fork_child(struct master *m, const struct child_slot *slot)
         log_error("fork: %s", strerror(errno));
         m->children = c->next;
         if (slot->role == ROLE_WORKER)
-            connection_table_leave(m->connection_table, c->process.place);
+            connection_table_close_slot(m->connection_table, c->process.connection_slot);
         scoreboard_release(m->scoreboard, c->score);
         free(c);
         return NULL;
@@ -363,7 +363,7 @@ static void bury(struct master *m, struct child *c, int status)
         if (g->number == c->process.generation)
             g->children--;
     if (c->process.role == ROLE_WORKER)
-        connection_table_leave(m->connection_table, c->process.place);
+        connection_table_close_slot(m->connection_table, c->process.connection_slot);
     scoreboard_release(m->scoreboard, c->score);
     struct child **at = &m->children;
     while (*at != c)

@@ -26,7 +26,7 @@
 
 #define LOOK_EVERY_MS 250
 #define DRAINING_GENERATIONS 3
-#define CROWD_LEAST                                                                                \
+#define CONNECTIONS_MIN                                                                                \
     65536 /* so far a reload may raise max_connections; its table takes 4 MiB at most */
 #define TELL_TIME_MS                                                                               \
     5000 /* between two words to the service manager that a start, or a stop, takes its time */
@@ -193,7 +193,7 @@ static int make_run_files(struct master *m)
         return refuse("run_dir", path, strerror(errno));
     m->typing = typing_table_new();
     m->connection_table = connection_table_new(
-        conf->max_connections > CROWD_LEAST ? conf->max_connections : CROWD_LEAST, conf->workers);
+        conf->max_connections > CONNECTIONS_MIN ? conf->max_connections : CONNECTIONS_MIN, conf->workers);
     if (m->typing == NULL || m->connection_table == NULL)
         return refuse("cannot start", "shared memory", strerror(errno));
     return make_limits(m);
@@ -376,7 +376,7 @@ static struct conf *read_again(struct master *m)
     if (wrong == 0)
         wrong = conf_reload_refusals(master_conf(m), conf, mistakes);
     if (wrong == 0 &&
-        !connection_table_fit(m->connection_table, conf->max_connections, conf->workers)) {
+        !connection_table_resize(m->connection_table, conf->max_connections, conf->workers)) {
         fprintf(mistakes, "max_connections: raising it from %u to %u needs a restart\n",
                 master_conf(m)->max_connections, conf->max_connections);
         wrong = 1;

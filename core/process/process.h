@@ -52,7 +52,7 @@ struct process {
     struct ratelimit *ratelimit;               /* workers' */
     struct typing_table *typing;               /* workers' */
     struct connection_table *connection_table; /* workers' */
-    unsigned place;                            /* of this process in it */
+    unsigned connection_slot;                            /* of this process in it */
     struct request_stats *request_stats;       /* workers' and the writer's */
     const pid_t *
         old_workers; /* workers of the master that we succeeded, which the writer serves on while they drain */

@@ -14,7 +14,7 @@
     4 /* shares for each connection: so the shares near an address' own place are hardly ever all taken */
 #define NEAR                                                                                       \
     64 /* shares that are looked at for an address, and four more for each worker: one for each of its generations */
-_Static_assert(CROWD_PLACES <= 1 << PLACE_BITS, "a place must fit into an owner");
+_Static_assert(CONNECTION_TABLE_SLOTS <= 1 << PLACE_BITS, "a place must fit into an owner");
 
 /* what one process has of one address */
 struct share {
@@ -30,10 +30,10 @@ struct connection_table {
     uint32_t births;        /* the master's */
     _Atomic uint32_t top;   /* places up to here were in use */
     _Atomic uint32_t asked; /* by whom: its place and one; 0: by nobody */
-    _Atomic uint64_t told[CROWD_EVENTS];
+    _Atomic uint64_t told[CONNECTION_TABLE_EVENTS];
     _Atomic uint32_t
-        owner[CROWD_PLACES]; /* who is there: a number that nobody had before; 0: nobody */
-    _Atomic uint32_t open[CROWD_PLACES]; /* its connections */
+        owner[CONNECTION_TABLE_SLOTS]; /* who is there: a number that nobody had before; 0: nobody */
+    _Atomic uint32_t open[CONNECTION_TABLE_SLOTS]; /* its connections */
     struct share share[];
 };
 
@@ -64,7 +64,7 @@ struct connection_table *connection_table_new(size_t connections, unsigned worke
     return c;
 }
 
-bool connection_table_fit(struct connection_table *c, size_t connections, unsigned workers)
+bool connection_table_resize(struct connection_table *c, size_t connections, unsigned workers)
 {
     size_t near = near_of(workers);
     if (SPARE * connections > c->shares || 2 * near > c->shares)
@@ -80,7 +80,7 @@ void connection_table_free(struct connection_table *c)
         munmap(c, c->size);
 }
 
-void connection_table_enter(struct connection_table *c, unsigned place)
+void connection_table_open_slot(struct connection_table *c, unsigned place)
 {
     c->births = c->births % BIRTHS + 1;
     atomic_store(&c->open[place], 0);
@@ -89,11 +89,11 @@ void connection_table_enter(struct connection_table *c, unsigned place)
         c->top = place + 1;
 }
 
-void connection_table_leave(struct connection_table *c, unsigned place)
+void connection_table_close_slot(struct connection_table *c, unsigned place)
 {
     atomic_store(&c->owner[place], 0);
     atomic_store(&c->open[place], 0);
-    connection_table_unask(c, place);
+    connection_table_cancel_eviction(c, place);
 }
 
 /* ---- all connections ---- */
@@ -106,16 +106,16 @@ size_t connection_table_count(const struct connection_table *c)
     return sum;
 }
 
-bool connection_table_claim(struct connection_table *c, unsigned place, size_t most)
+bool connection_table_add(struct connection_table *c, unsigned place, size_t most)
 {
     atomic_fetch_add(&c->open[place], 1);
     if (connection_table_count(c) <= most)
         return true;
-    connection_table_unclaim(c, place);
+    connection_table_remove(c, place);
     return false;
 }
 
-void connection_table_unclaim(struct connection_table *c, unsigned place)
+void connection_table_remove(struct connection_table *c, unsigned place)
 {
     atomic_fetch_sub(&c->open[place], 1);
 }
@@ -144,7 +144,7 @@ static uint64_t hash(const struct connection_table *c, const void *address, size
 static bool is_there(const struct connection_table *c, uint32_t owner)
 {
     uint32_t place = owner & ((1u << PLACE_BITS) - 1);
-    return owner != 0 && place < CROWD_PLACES && atomic_load(&c->owner[place]) == owner;
+    return owner != 0 && place < CONNECTION_TABLE_SLOTS && atomic_load(&c->owner[place]) == owner;
 }
 
 static struct share *near(struct connection_table *c, uint64_t address, size_t i)
@@ -190,7 +190,7 @@ static size_t all_shares(struct connection_table *c, uint64_t address)
     return sum;
 }
 
-bool connection_table_arrive(struct connection_table *c, unsigned place, const void *address,
+bool connection_table_add_address(struct connection_table *c, unsigned place, const void *address,
                              size_t size, size_t most, uint32_t *share)
 {
     uint64_t h = hash(c, address, size);
@@ -202,49 +202,49 @@ bool connection_table_arrive(struct connection_table *c, unsigned place, const v
     atomic_fetch_add(&own->count, 1);
     if (most == 0 || all_shares(c, h) <= most)
         return true;
-    connection_table_depart(c, *share);
+    connection_table_remove_address(c, *share);
     *share = 0;
     return false;
 }
 
-void connection_table_depart(struct connection_table *c, uint32_t share)
+void connection_table_remove_address(struct connection_table *c, uint32_t share)
 {
     if (share != 0 && atomic_fetch_sub(&c->share[share - 1].count, 1) == 1)
         atomic_store(&c->share[share - 1].owner, 0);
 }
 
-size_t connection_table_share(const struct connection_table *c, uint32_t share)
+size_t connection_table_address_count(const struct connection_table *c, uint32_t share)
 {
     return share == 0 ? 1 : atomic_load_explicit(&c->share[share - 1].count, memory_order_relaxed);
 }
 
 /* ---- who waits, and what was done ---- */
 
-void connection_table_ask(struct connection_table *c, unsigned place)
+void connection_table_request_eviction(struct connection_table *c, unsigned place)
 {
     atomic_store(&c->asked, place + 1);
 }
 
-void connection_table_unask(struct connection_table *c, unsigned place)
+void connection_table_cancel_eviction(struct connection_table *c, unsigned place)
 {
     uint32_t mine = place + 1;
     if (atomic_load_explicit(&c->asked, memory_order_relaxed) == mine)
         atomic_compare_exchange_strong(&c->asked, &mine, 0);
 }
 
-bool connection_table_asks(const struct connection_table *c, unsigned place)
+bool connection_table_eviction_requested(const struct connection_table *c, unsigned place)
 {
     uint32_t asked = atomic_load_explicit(&c->asked, memory_order_relaxed);
     return asked != 0 && asked != place + 1;
 }
 
-bool connection_table_answer(struct connection_table *c)
+bool connection_table_take_eviction(struct connection_table *c)
 {
     return atomic_exchange(&c->asked, 0) != 0;
 }
 
 /* the part is rounded up, so that while there is a free place some process has less */
-int connection_table_part(const struct connection_table *c, unsigned place, size_t most)
+int connection_table_compare_share(const struct connection_table *c, unsigned place, size_t most)
 {
     size_t there = 0, open = atomic_load(&c->open[place]);
     for (uint32_t i = 0, top = atomic_load(&c->top); i < top; i++)
@@ -253,12 +253,12 @@ int connection_table_part(const struct connection_table *c, unsigned place, size
     return open < part ? -1 : open > part;
 }
 
-void connection_table_tell(struct connection_table *c, enum connection_table_event event)
+void connection_table_count_event(struct connection_table *c, enum connection_table_event event)
 {
     atomic_fetch_add_explicit(&c->told[event], 1, memory_order_relaxed);
 }
 
-uint64_t connection_table_told(const struct connection_table *c, enum connection_table_event event)
+uint64_t connection_table_event_count(const struct connection_table *c, enum connection_table_event event)
 {
     return atomic_load_explicit(&c->told[event], memory_order_relaxed);
 }

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* processes that have a place at once; those of the scoreboard */
-#define CROWD_PLACES 1984
+#define CONNECTION_TABLE_SLOTS 1984
 
 struct connection_table;
 
@@ -26,49 +26,49 @@ struct connection_table;
  */
 struct connection_table *connection_table_new(size_t connections, unsigned workers);
 /*
- * connection_table_fit(crowd, connections, workers): the master's call, at a reload: make it do for so many. False,
+ * connection_table_resize(crowd, connections, workers): the master's call, at a reload: make it do for so many. False,
  * and nothing is changed: connection_table_new made it too small for them.
  */
-bool connection_table_fit(struct connection_table *connection_table, size_t connections,
+bool connection_table_resize(struct connection_table *connection_table, size_t connections,
                           unsigned workers) __attribute__((warn_unused_result));
 void connection_table_free(struct connection_table *connection_table);
 
-/* connection_table_enter(crowd, place), connection_table_leave(crowd, place): the master's, before it forks a process and when it has reaped it. */
-void connection_table_enter(struct connection_table *connection_table, unsigned place);
-void connection_table_leave(struct connection_table *connection_table, unsigned place);
+/* connection_table_open_slot(crowd, place), connection_table_close_slot(crowd, place): the master's, before it forks a process and when it has reaped it. */
+void connection_table_open_slot(struct connection_table *connection_table, unsigned place);
+void connection_table_close_slot(struct connection_table *connection_table, unsigned place);
 
 /* ---- a process', of its own place ---- */
 
-/* connection_table_claim(crowd, place, most): one more connection, if then there are ${most} or fewer. connection_table_unclaim: it is over. connection_table_count: all there are. */
-bool connection_table_claim(struct connection_table *connection_table, unsigned place, size_t most)
+/* connection_table_add(crowd, place, most): one more connection, if then there are ${most} or fewer. connection_table_remove: it is over. connection_table_count: all there are. */
+bool connection_table_add(struct connection_table *connection_table, unsigned place, size_t most)
     __attribute__((warn_unused_result));
-void connection_table_unclaim(struct connection_table *connection_table, unsigned place);
+void connection_table_remove(struct connection_table *connection_table, unsigned place);
 size_t connection_table_count(const struct connection_table *connection_table);
 
 /*
- * connection_table_arrive(crowd, place, address, size, most, share): one more of this address; false, and nothing is counted, where it would have more
- * than ${most} (0: no limit). *share is for connection_table_depart, when it is over, and for connection_table_share: how many of them are this process'. Where
+ * connection_table_add_address(crowd, place, address, size, most, share): one more of this address; false, and nothing is counted, where it would have more
+ * than ${most} (0: no limit). *share is for connection_table_remove_address, when it is over, and for connection_table_address_count: how many of them are this process'. Where
  * there is no room to count, which takes four times as many addresses as connection_table_new was told of, *share is 0 and the connection is let in.
  */
-bool connection_table_arrive(struct connection_table *connection_table, unsigned place,
+bool connection_table_add_address(struct connection_table *connection_table, unsigned place,
                              const void *address, size_t size, size_t most, uint32_t *share)
     __attribute__((warn_unused_result));
-void connection_table_depart(struct connection_table *connection_table, uint32_t share);
-size_t connection_table_share(const struct connection_table *connection_table, uint32_t share);
+void connection_table_remove_address(struct connection_table *connection_table, uint32_t share);
+size_t connection_table_address_count(const struct connection_table *connection_table, uint32_t share);
 
 /* ---- who waits, and what was done: of all ---- */
 
 /*
- * connection_table_ask(crowd, place): somebody waits before this process, which has no connection that may give way; connection_table_unask: nobody does any
- * more. connection_table_asks(crowd, place): whether somebody waits before another. connection_table_answer(crowd): true for one of those who then have a
- * connection to close. connection_table_part(crowd, place, most): of ${most} connections this process has less than its part (-1), its part (0), or
+ * connection_table_request_eviction(crowd, place): somebody waits before this process, which has no connection that may give way; connection_table_cancel_eviction: nobody does any
+ * more. connection_table_eviction_requested(crowd, place): whether somebody waits before another. connection_table_take_eviction(crowd): true for one of those who then have a
+ * connection to close. connection_table_compare_share(crowd, place, most): of ${most} connections this process has less than its part (-1), its part (0), or
  * more (1).
  */
-void connection_table_ask(struct connection_table *connection_table, unsigned place);
-void connection_table_unask(struct connection_table *connection_table, unsigned place);
-bool connection_table_asks(const struct connection_table *connection_table, unsigned place);
-bool connection_table_answer(struct connection_table *connection_table);
-int connection_table_part(const struct connection_table *connection_table, unsigned place,
+void connection_table_request_eviction(struct connection_table *connection_table, unsigned place);
+void connection_table_cancel_eviction(struct connection_table *connection_table, unsigned place);
+bool connection_table_eviction_requested(const struct connection_table *connection_table, unsigned place);
+bool connection_table_take_eviction(struct connection_table *connection_table);
+int connection_table_compare_share(const struct connection_table *connection_table, unsigned place,
                           size_t most);
 
 /*
@@ -76,15 +76,15 @@ int connection_table_part(const struct connection_table *connection_table, unsig
  * of those that wait; ended for what a worker held of them, past its bound of answers, or of uploads.
  */
 enum connection_table_event {
-    CROWD_GAVE_WAY,
-    CROWD_TURNED_AWAY,
-    CROWD_ANSWER_CUT,
-    CROWD_UPLOAD_CUT,
-    CROWD_EVENTS
+    CONNECTIONS_EVICTED,
+    CONNECTIONS_REFUSED,
+    CONNECTIONS_RESPONSE_CUT,
+    CONNECTIONS_UPLOAD_CUT,
+    CONNECTION_TABLE_EVENTS
 };
-void connection_table_tell(struct connection_table *connection_table,
+void connection_table_count_event(struct connection_table *connection_table,
                            enum connection_table_event event);
-uint64_t connection_table_told(const struct connection_table *connection_table,
+uint64_t connection_table_event_count(const struct connection_table *connection_table,
                                enum connection_table_event event);
 
 #endif
