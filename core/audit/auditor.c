@@ -180,7 +180,7 @@ int auditor_run(struct process *p)
     score_set(p->scoreboard->auditor_pid[p->score - p->scoreboard->auditor_slot], getpid());
     scoreboard_narrow(p->scoreboard);
     if (a.audit != NULL)
-        audit_share(a.audit, &p->scoreboard->places);
+        audit_share(a.audit, &p->scoreboard->host_slots);
     p->scoreboard = NULL;
     if (a.audit == NULL || !connect_writer(&a))
         return EXIT_START;

@@ -46,7 +46,7 @@ void transfer_stop(struct audit *audit, struct transfer *t)
 {
     fetch_cancel(t->fetch, audit->multi);
     if (t->placed)
-        host_slots_give(audit->places, t->url.host, audit->pid);
+        host_slots_release(audit->places, t->url.host, audit->pid);
     t->placed = false;
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define PER_HOST PLACES_PER_HOST /* pages of one host at once */
+#define PER_HOST HOST_SLOTS_PER_HOST /* pages of one host at once */
 #define PLACE_POLL_MS 20         /* other auditors do not say when they give a place back */
 #define PROBE_TIMEOUT_MS 5000
 
@@ -64,7 +64,7 @@ static bool same_site(const char *a, const char *b)
 static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
 {
     bool own = same_site(t->url.host, t->job->url.host);
-    t->placed = (own ? host_slots_take : host_slots_take_as_guest)(audit->places, t->url.host, audit->pid);
+    t->placed = (own ? host_slots_take : host_slots_take_redirected)(audit->places, t->url.host, audit->pid);
     if (t->placed && t->part == PART_PAGE && t->refused_at_ms != 0)
         job_waited(audit, t->job, now - t->refused_at_ms);
     if (t->placed)

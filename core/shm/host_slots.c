@@ -20,7 +20,7 @@ static _Atomic int32_t *cell_of(struct host_slots *places, const char *host)
         h = (h ^ (uint8_t)*p) * 0x9E3779B97F4A7C15u;
         h ^= h >> 32;
     }
-    return places->holder[h % PLACES_CELLS];
+    return places->holder[h % HOST_SLOTS_CELLS];
 }
 
 /* of the first ${count} places; the one that guests may take comes last */
@@ -36,23 +36,23 @@ static bool swap_one(_Atomic int32_t *cell, unsigned count, int32_t from, int32_
 
 bool host_slots_take(struct host_slots *places, const char *host, pid_t pid)
 {
-    return swap_one(cell_of(places, host), PLACES_PER_HOST, 0, pid);
+    return swap_one(cell_of(places, host), HOST_SLOTS_PER_HOST, 0, pid);
 }
 
-bool host_slots_take_as_guest(struct host_slots *places, const char *host, pid_t pid)
+bool host_slots_take_redirected(struct host_slots *places, const char *host, pid_t pid)
 {
     return swap_one(cell_of(places, host), 1, 0, pid);
 }
 
-void host_slots_give(struct host_slots *places, const char *host, pid_t pid)
+void host_slots_release(struct host_slots *places, const char *host, pid_t pid)
 {
-    swap_one(cell_of(places, host), PLACES_PER_HOST, pid, 0);
+    swap_one(cell_of(places, host), HOST_SLOTS_PER_HOST, pid, 0);
 }
 
-void host_slots_forget(struct host_slots *places, pid_t pid)
+void host_slots_release_all(struct host_slots *places, pid_t pid)
 {
-    for (unsigned i = 0; pid != 0 && i < PLACES_CELLS; i++)
-        for (unsigned k = 0; k < PLACES_PER_HOST; k++) {
+    for (unsigned i = 0; pid != 0 && i < HOST_SLOTS_CELLS; i++)
+        for (unsigned k = 0; k < HOST_SLOTS_PER_HOST; k++) {
             int32_t expected = pid;
             if (atomic_load_explicit(&places->holder[i][k], memory_order_relaxed) == pid)
                 atomic_compare_exchange_strong(&places->holder[i][k], &expected, 0);

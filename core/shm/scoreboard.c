@@ -38,7 +38,7 @@ struct scoreboard *scoreboard_create(const char *path)
     score_set(sb->version, SCOREBOARD_VERSION);
     score_set(sb->master_pid, getpid());
     score_set(sb->started_at_s, (uint64_t)(clock_wall_ms() / 1000));
-    host_slots_init(&sb->places);
+    host_slots_init(&sb->host_slots);
     atomic_store(&sb->magic, MAGIC);
     return sb;
 }
@@ -104,7 +104,7 @@ void scoreboard_release(struct scoreboard *sb, struct score *slot)
 {
     if (slot >= sb->auditor_slot) {
         /* not the pid in its slot, into which it may have written another's */
-        host_slots_forget(&sb->places,
+        host_slots_release_all(&sb->host_slots,
                           atomic_exchange(&sb->auditor_pid[slot - sb->auditor_slot], 0));
     }
     score_set(slot->pid, 0);

@@ -69,7 +69,7 @@ struct scoreboard {
     _Atomic int32_t auditor_pid[SCOREBOARD_AUDITORS];
     struct score slot[SCOREBOARD_SLOTS];
     struct score auditor_slot[SCOREBOARD_AUDITORS] __attribute__((aligned(4096)));
-    struct host_slots places; /* of all auditors; what a dead one held is freed with its slot */
+    struct host_slots host_slots; /* of all auditors; what a dead one held is freed with its slot */
 };
 
 /*
