@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #define MAGIC 0x41736c6du
-#ifndef LIMITERS_BOARD_VERSION
-#define LIMITERS_BOARD_VERSION 1u
+#ifndef LIMITER_STATS_VERSION
+#define LIMITER_STATS_VERSION 1u
 #endif
-_Static_assert(LIMITERS_COUNTERS <= RATELIMIT_TAGS,
+_Static_assert(LIMITER_STATS_COUNTERS <= RATELIMIT_TAGS,
                "the table tells every counter's limiter apart");
 
 #define WORKERS 64 /* rows of counters; workers beyond share them */
@@ -31,9 +31,9 @@ struct limiter_stats {
     _Atomic uint32_t magic, format;
     _Atomic uint64_t version; /* odd while ${limits} is being written */
     struct limiters limits;
-    char names[LIMITERS_COUNTERS][LIMITER_NAME_MAX + 1];
-    struct logged logged[LIMITERS_COUNTERS];
-    struct counters counters[WORKERS][LIMITERS_COUNTERS] __attribute__((aligned(64)));
+    char names[LIMITER_STATS_COUNTERS][LIMITER_NAME_MAX + 1];
+    struct logged logged[LIMITER_STATS_COUNTERS];
+    struct counters counters[WORKERS][LIMITER_STATS_COUNTERS] __attribute__((aligned(64)));
 };
 
 /* ---- the file ---- */
@@ -62,7 +62,7 @@ struct limiter_stats *limiter_stats_create(const char *path, const struct limite
         errno = error;
         return NULL;
     }
-    atomic_store(&board->format, LIMITERS_BOARD_VERSION);
+    atomic_store(&board->format, LIMITER_STATS_VERSION);
     limiter_stats_publish(board, limits);
     atomic_store(&board->magic, MAGIC);
     return board;
@@ -78,7 +78,7 @@ const struct limiter_stats *limiter_stats_open(const char *path)
     struct limiter_stats *board = whole ? map(fd, PROT_READ) : NULL;
     close(fd);
     if (board != NULL && atomic_load(&board->magic) == MAGIC &&
-        atomic_load(&board->format) == LIMITERS_BOARD_VERSION)
+        atomic_load(&board->format) == LIMITER_STATS_VERSION)
         return board;
     limiter_stats_close(board);
     errno = EPROTO;
@@ -95,7 +95,7 @@ void limiter_stats_close(const struct limiter_stats *board)
 
 int limiter_stats_counter(const struct limiter_stats *board, const char *name)
 {
-    for (int i = 0; i < LIMITERS_COUNTERS; i++)
+    for (int i = 0; i < LIMITER_STATS_COUNTERS; i++)
         if (strcmp(board->names[i], name) == 0)
             return i;
     return -1;
@@ -192,7 +192,7 @@ bool limiter_stats_may_log(struct limiter_stats *board, unsigned counter, int64_
     return false;
 }
 
-uint64_t limiter_stats_left_out(struct limiter_stats *board, unsigned counter, int64_t now)
+uint64_t limiter_stats_suppressed(struct limiter_stats *board, unsigned counter, int64_t now)
 {
     struct logged *logged = &board->logged[counter];
     uint64_t interval = (uint64_t)(now / LIMITER_LOG_SECONDS);

@@ -13,7 +13,7 @@
 
 #include <stdatomic.h>
 
-#define LIMITERS_COUNTERS                                                                          \
+#define LIMITER_STATS_COUNTERS                                                                          \
     64 /* names that can be counted; more than limiters, so that those of the last reload keep theirs */
 
 enum limiter_count { COUNT_ADMITTED, COUNT_REFUSED, COUNT_DRY_RUN_REFUSED, LIMITER_COUNTS };
@@ -53,11 +53,11 @@ int limiter_stats_counter(const struct limiter_stats *board, const char *name);
 /*
  * Lines about refusals, a few for each limiter and interval over all workers.
  * limiter_stats_may_log(board, counter, now): whether one more line may be written at ${now} (seconds); else it is counted as left out.
- * limiter_stats_left_out(board, counter, now): how many were left out in intervals that are over; whoever gets a number is to tell it.
+ * limiter_stats_suppressed(board, counter, now): how many were left out in intervals that are over; whoever gets a number is to tell it.
  */
 #define LIMITER_LOG_LINES 5
 #define LIMITER_LOG_SECONDS 10
 bool limiter_stats_may_log(struct limiter_stats *board, unsigned counter, int64_t now);
-uint64_t limiter_stats_left_out(struct limiter_stats *board, unsigned counter, int64_t now);
+uint64_t limiter_stats_suppressed(struct limiter_stats *board, unsigned counter, int64_t now);
 
 #endif
