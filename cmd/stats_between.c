@@ -42,7 +42,7 @@ static enum answer_class class_of(int status)
     return status == 429 ? ANSWERED_429 : status / 100 < 6 ? by_hundred[status / 100] : ANSWERED_OTHER;
 }
 
-static struct stats_answers answers_between(const struct stats_view *v, const struct request_stats_answered *before, const struct request_stats_answered *now)
+static struct stats_answers answers_between(const struct stats_view *v, const struct request_stats_totals *before, const struct request_stats_totals *now)
 {
     struct stats_answers a = {.all = 0};
     for (size_t i = 0; i < REQUEST_STATS_STATUSES; i++) {

@@ -50,7 +50,7 @@ static uint64_t requests_of(const struct request_stats *t)
 {
     uint64_t all = 0;
     for (unsigned worker = 0; t != NULL && worker < REQUEST_STATS_WORKERS; worker++) {
-        struct request_stats_answered answered = request_stats_worker(t, worker);
+        struct request_stats_totals answered = request_stats_worker(t, worker);
         for (size_t i = 0; i < REQUEST_STATS_STATUSES; i++)
             all += answered.by_status[i];
     }

@@ -118,7 +118,7 @@ static size_t place_of(int status)
     return 0;
 }
 
-void request_stats_answered(struct request_stats *t, unsigned worker, size_t route, int status,
+void request_stats_count_request(struct request_stats *t, unsigned worker, size_t route, int status,
                             uint64_t took)
 {
     struct route_row *row = &t->rows[worker % WORKERS][route < ROUTES ? route : ROUTES - 1];
@@ -127,13 +127,13 @@ void request_stats_answered(struct request_stats *t, unsigned worker, size_t rou
         add_time(&row->times, took);
 }
 
-void request_stats_committed(struct request_stats *t, uint64_t changes, uint64_t took)
+void request_stats_count_commit(struct request_stats *t, uint64_t changes, uint64_t took)
 {
     add(&t->changes, changes);
     add_time(&t->commits, took);
 }
 
-void request_stats_graded(struct request_stats *t, bool done, uint64_t took)
+void request_stats_count_page(struct request_stats *t, bool done, uint64_t took)
 {
     add(done ? &t->done : &t->failed, 1);
     if (took != REQUEST_STATS_UNTIMED)
@@ -175,17 +175,17 @@ struct request_stats_times request_stats_route_times(const struct request_stats 
     return sum;
 }
 
-struct request_stats_answered request_stats_route(const struct request_stats *t, size_t route)
+struct request_stats_totals request_stats_route(const struct request_stats *t, size_t route)
 {
-    struct request_stats_answered sum = {.times = request_stats_route_times(t, route)};
+    struct request_stats_totals sum = {.times = request_stats_route_times(t, route)};
     for (size_t i = 0; i < STATUSES; i++)
         sum.by_status[i] = request_stats_answers(t, route, i);
     return sum;
 }
 
-struct request_stats_answered request_stats_worker(const struct request_stats *t, unsigned worker)
+struct request_stats_totals request_stats_worker(const struct request_stats *t, unsigned worker)
 {
-    struct request_stats_answered sum = {.by_status = {0}};
+    struct request_stats_totals sum = {.by_status = {0}};
     for (size_t route = 0; route < ROUTES; route++) {
         const struct route_row *row = &t->rows[worker % WORKERS][route];
         for (size_t i = 0; i < STATUSES; i++)

@@ -21,14 +21,14 @@ void request_stats_close(const struct request_stats *t);
 
 /* ---- who counts ---- */
 
-/* request_stats_answered(t, worker, route, status, took): a request was answered. ${took} REQUEST_STATS_UNTIMED: a stream, whose length says nothing of us. */
+/* request_stats_count_request(t, worker, route, status, took): a request was answered. ${took} REQUEST_STATS_UNTIMED: a stream, whose length says nothing of us. */
 #define REQUEST_STATS_UNTIMED UINT64_MAX
-void request_stats_answered(struct request_stats *t, unsigned worker, size_t route, int status,
+void request_stats_count_request(struct request_stats *t, unsigned worker, size_t route, int status,
                             uint64_t took);
 
-/* request_stats_committed(t, changes, took): the writer's transaction of so many changes is durable. request_stats_graded(t, done, took): a page ended, graded or failed. */
-void request_stats_committed(struct request_stats *t, uint64_t changes, uint64_t took);
-void request_stats_graded(struct request_stats *t, bool done, uint64_t took);
+/* request_stats_count_commit(t, changes, took): the writer's transaction of so many changes is durable. request_stats_count_page(t, done, took): a page ended, graded or failed. */
+void request_stats_count_commit(struct request_stats *t, uint64_t changes, uint64_t took);
+void request_stats_count_page(struct request_stats *t, bool done, uint64_t took);
 
 /* ---- who reads ---- */
 
@@ -47,12 +47,12 @@ struct request_stats_times request_stats_route_times(const struct request_stats 
 
 /* request_stats_worker(t, worker): what it answered over all routes, by status, and how quickly. Workers REQUEST_STATS_WORKERS apart share their counters. */
 #define REQUEST_STATS_WORKERS 32
-struct request_stats_answered {
+struct request_stats_totals {
     uint64_t by_status[REQUEST_STATS_STATUSES];
     struct request_stats_times times;
 };
-struct request_stats_answered request_stats_worker(const struct request_stats *t, unsigned worker);
-struct request_stats_answered request_stats_route(const struct request_stats *t, size_t route);
+struct request_stats_totals request_stats_worker(const struct request_stats *t, unsigned worker);
+struct request_stats_totals request_stats_route(const struct request_stats *t, size_t route);
 
 struct request_stats_work {
     uint64_t changes, done, failed;

@@ -109,7 +109,7 @@ static enum store_status commit(struct writer *w, struct store_txn *t)
     score_set(w->process->score->phase, PHASE_SYNCING);
     uint64_t began = clock_mono_us();
     enum store_status status = store_commit(t);
-    request_stats_committed(w->process->request_stats, w->applied > 0 ? w->applied : 1,
+    request_stats_count_commit(w->process->request_stats, w->applied > 0 ? w->applied : 1,
                             clock_mono_us() - began);
     writer_synced(w);
     score_add(w->process->score->batches, 1);

@@ -10,10 +10,10 @@ static void note_graded(struct writer *w, const struct store_event *e, const str
     while (at < end && (at->change.kind != CHANGE_REPORT_FINISH || at->change.id != e->id))
         at++;
     if (at < end)
-        request_stats_graded(w->process->request_stats, at->change.status == REPORT_DONE,
+        request_stats_count_page(w->process->request_stats, at->change.status == REPORT_DONE,
                              clock_mono_us() - at->handed_us);
     else
-        request_stats_graded(w->process->request_stats, false, REQUEST_STATS_UNTIMED);
+        request_stats_count_page(w->process->request_stats, false, REQUEST_STATS_UNTIMED);
 }
 
 static void tell_workers(struct writer *w, const struct store_event *e)
