@@ -118,7 +118,7 @@ static void look_at_processes(const struct scoreboard *board, struct stats_look 
                 .connections = score_get(score->connections),
                 .streams = score_get(score->streams),
                 .pending = score_get(score->pending),
-                .upkeep = score_get(score->upkeep),
+                .upkeep = score_get(score->maintenance_left),
             };
 }
 
@@ -157,7 +157,7 @@ static void look_at_store(struct stats *s, const struct scoreboard *board, struc
     struct store *store;
     char why[512];
     const struct store_options options = {.dir = s->conf->data_dir, .mode = STORE_READ};
-    if (!scoreboard_writer_there(board))
+    if (!scoreboard_writer_ready(board))
         return;
     if (store_open(&options, &store, why, sizeof(why)) != STORE_OK) {
         snprintf(out->why, sizeof(out->why), "the store cannot be read: %.400s", why);

@@ -178,7 +178,7 @@ int auditor_run(struct process *p)
     struct auditor a = {.process = p, .audit = audit_new(p->conf), .channel.fd = -1};
     const char *why = NULL;
     score_set(p->scoreboard->auditor_pid[p->score - p->scoreboard->auditor_slot], getpid());
-    scoreboard_narrow(p->scoreboard);
+    scoreboard_unmap_private(p->scoreboard);
     if (a.audit != NULL)
         audit_share(a.audit, &p->scoreboard->host_slots);
     p->scoreboard = NULL;

@@ -162,7 +162,7 @@ static uint64_t pending(const struct score *s)
 
 static uint64_t upkeep(const struct score *s)
 {
-    return score_get(s->upkeep);
+    return score_get(s->maintenance_left);
 }
 
 static uint64_t heartbeat_age_ms(const struct score *s)
@@ -173,7 +173,7 @@ static uint64_t heartbeat_age_ms(const struct score *s)
 
 static uint64_t stretch_us(const struct score *s)
 {
-    return score_get(s->stretch_us);
+    return score_get(s->longest_us);
 }
 
 static const enum role roles[] = {ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR};

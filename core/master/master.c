@@ -176,7 +176,7 @@ static int make_run_files(struct master *m)
     score_set(m->scoreboard->auditors, conf->auditors);
     m->slots = conf->workers > m->old_master.slots ? conf->workers : m->old_master.slots;
     score_set(m->scoreboard->listener_slots, m->slots);
-    score_set(m->scoreboard->shut, m->old_master.state != OLD_MASTER_NONE);
+    score_set(m->scoreboard->accept_paused, m->old_master.state != OLD_MASTER_NONE);
     snprintf(path, sizeof(path), "%s/writer.sock", conf->run_dir);
     if (strlen(path) >= sizeof(m->writer_path))
         return refuse("run_dir", conf->run_dir,

@@ -400,7 +400,7 @@ static void open_doors(struct master *m)
     m->steered = m->old_master.steered;
     m->quiet_from_ms = clock_mono_ms() + listen_handshake_ms();
     reuseport_change(m);
-    score_set(m->scoreboard->shut, 0);
+    score_set(m->scoreboard->accept_paused, 0);
     m->old_master.open = true;
 }
 

@@ -90,9 +90,9 @@ struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned i
         score_set(s->requests, 0);
         score_set(s->batches, 0);
         score_set(s->pending, 0);
-        score_set(s->upkeep, 0);
-        score_set(s->stretch_us, 0);
-        score_set(s->stretch_cpu_us, 0);
+        score_set(s->maintenance_left, 0);
+        score_set(s->longest_us, 0);
+        score_set(s->longest_cpu_us, 0);
         score_set(s->slots, 0);
         score_set(s->streams, 0);
         return s;
@@ -119,7 +119,7 @@ const struct score *scoreboard_at(const struct scoreboard *sb, size_t i)
                                                       : NULL;
 }
 
-void scoreboard_narrow(struct scoreboard *sb)
+void scoreboard_unmap_private(struct scoreboard *sb)
 {
     munmap(sb, offsetof(struct scoreboard, auditor_slot));
 }
@@ -135,7 +135,7 @@ enum role scoreboard_role_of(const struct scoreboard *sb, pid_t pid)
     return ROLE_NONE;
 }
 
-bool scoreboard_writer_there(const struct scoreboard *sb)
+bool scoreboard_writer_ready(const struct scoreboard *sb)
 {
     for (size_t i = 0; i < SCOREBOARD_SLOTS; i++)
         if (score_get(sb->slot[i].role) == ROLE_WRITER &&

@@ -36,12 +36,12 @@ struct score {
     _Atomic uint64_t batches;  /* writer: commits; auditor: pages that failed */
     _Atomic uint64_t
         pending; /* worker: held requests; writer: queued jobs; auditor: pages running */
-    _Atomic uint64_t upkeep; /* writer: records left of what it does in the background */
+    _Atomic uint64_t maintenance_left; /* writer: records left of what it does in the background */
     /*
      * Wall time and CPU time. worker: the longest turn of its loop (loop_time.h); writer: the
      * longest transaction of background work.
      */
-    _Atomic uint64_t stretch_us, stretch_cpu_us;
+    _Atomic uint64_t longest_us, longest_cpu_us;
     _Atomic uint32_t slots;   /* worker slots whose sockets it has a copy of: the first */
     _Atomic uint32_t streams; /* worker: event streams that are open */
 } __attribute__((aligned(128)));
@@ -56,7 +56,7 @@ struct scoreboard {
     _Atomic uint32_t
         listener_slots; /* worker slots whose sockets are in use: a worker lets go of the others' */
     _Atomic uint32_t
-        shut; /* workers have come up and wait, until the server that they succeed hands over */
+        accept_paused; /* workers have come up and wait, until the server that they succeed hands over */
     /* which worker serves listener slot i: its pid, or 0, and since when nobody does */
     struct {
         _Atomic int32_t pid;
@@ -88,14 +88,14 @@ void scoreboard_release(struct scoreboard *sb, struct score *slot);
 /* scoreboard_at(sb, i): the i-th slot of all, auditors' included; NULL past the end. */
 const struct score *scoreboard_at(const struct scoreboard *sb, size_t i);
 
-/* scoreboard_narrow(sb): unmap everything but the auditors' slots and places; an auditor's call, before it reads a page. */
-void scoreboard_narrow(struct scoreboard *sb);
+/* scoreboard_unmap_private(sb): unmap everything but the auditors' slots and places; an auditor's call, before it reads a page. */
+void scoreboard_unmap_private(struct scoreboard *sb);
 
 /* scoreboard_role_of(sb, pid): the role of a live child; ROLE_NONE for a stranger. */
 enum role scoreboard_role_of(const struct scoreboard *sb, pid_t pid);
 
-/* scoreboard_writer_there(sb): a writer is up and has the store open. */
-bool scoreboard_writer_there(const struct scoreboard *sb);
+/* scoreboard_writer_ready(sb): a writer is up and has the store open. */
+bool scoreboard_writer_ready(const struct scoreboard *sb);
 
 const char *role_name(enum role role);
 const char *phase_name(enum phase phase);

@@ -156,7 +156,7 @@ static void finish(struct worker *w)
 static void begin_serving(struct worker *w)
 {
     struct process *p = w->loop.process;
-    if (w->open || w->loop.draining || score_get(p->scoreboard->shut) != 0)
+    if (w->open || w->loop.draining || score_get(p->scoreboard->accept_paused) != 0)
         return;
     w->open = true;
     acceptor_open(w->acceptor);

@@ -156,8 +156,8 @@ void writer_maintenance_step(struct writer *w)
         return;
     uint64_t began = clock_mono_us(), cpu = clock_thread_us();
     batch_apply(w);
-    score_raise(&score->stretch_us, clock_mono_us() - began);
-    score_raise(&score->stretch_cpu_us, clock_thread_us() - cpu);
+    score_raise(&score->longest_us, clock_mono_us() - began);
+    score_raise(&score->longest_cpu_us, clock_thread_us() - cpu);
 }
 
 static struct store_upkeep progress(struct writer *w)
@@ -177,7 +177,7 @@ static struct store_upkeep progress(struct writer *w)
 static void tell(struct writer *w)
 {
     struct store_upkeep now = progress(w);
-    score_set(w->process->score->upkeep, now.total - now.done);
+    score_set(w->process->score->maintenance_left, now.total - now.done);
     bool other = strcmp(now.what, w->upkeep) != 0;
     uint64_t at = clock_mono_ms();
     if (other && w->upkeep[0] != '\0')
