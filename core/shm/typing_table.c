@@ -77,7 +77,7 @@ void typing_table_set(struct typing_table *t, const struct ulid *conversation, e
     atomic_fetch_add_explicit(&t->changes, 1, memory_order_release);
 }
 
-bool typing_table_now(const struct typing_table *t, const struct ulid *conversation,
+bool typing_table_is_typing(const struct typing_table *t, const struct ulid *conversation,
                       enum typist who, uint64_t now_ms)
 {
     uint64_t key = key_of(conversation);

@@ -23,8 +23,8 @@ void typing_table_free(struct typing_table *t);
 void typing_table_set(struct typing_table *t, const struct ulid *conversation, enum typist who,
                       uint64_t until_ms, uint64_t now_ms);
 
-/* typing_table_now(t, conversation, who, now_ms): whether they are typing. */
-bool typing_table_now(const struct typing_table *t, const struct ulid *conversation,
+/* typing_table_is_typing(t, conversation, who, now_ms): whether they are typing. */
+bool typing_table_is_typing(const struct typing_table *t, const struct ulid *conversation,
                       enum typist who, uint64_t now_ms);
 
 /* typing_table_changes(t): grows with every typing_table_set. */
