@@ -191,10 +191,10 @@ int auditor_run(struct process *p)
         log_error("the auditor cannot give up its privileges: %s", why);
         return EXIT_START;
     }
-    process_phase(p, PHASE_READY);
+    process_set_phase(p, PHASE_READY);
     bool there = true;
     while (there && !process_stopping && !process_draining) {
-        process_beat(p);
+        process_heartbeat(p);
         there = serve(&a);
     }
     if (there)

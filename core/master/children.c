@@ -114,7 +114,7 @@ int children_make(struct master *m)
 
 static int run_child(struct process *p)
 {
-    process_enter(p);
+    process_child_init(p);
     switch (p->role) {
     case ROLE_WRITER:
         return writer_run(p);

@@ -561,7 +561,7 @@ int master_run(const struct master_options *options)
                        .data_lock = -1,
                        .run_lock = -1};
     process_title("assayd: master");
-    process_leave_no_core();
+    process_disable_core_dumps();
     log_open("master", options->conf->log_level, options->conf->log_format);
     m.new_master.fd = m.new_master.far = m.old_master.fd = -1;
     m.started_ms = clock_mono_ms();

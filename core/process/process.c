@@ -106,7 +106,7 @@ static void drop_privileges(const struct conf *conf)
     }
 }
 
-void process_leave_no_core(void)
+void process_disable_core_dumps(void)
 {
     /* the limit alone is not asked where the kernel hands cores to a program, such as systemd-coredump */
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -189,7 +189,7 @@ static void share_processor(enum role role)
         log_warn("its share of the processor cannot be set: %s", strerror(errno));
 }
 
-void process_enter(struct process *p)
+void process_child_init(struct process *p)
 {
     char name[32];
     if (p->role == ROLE_WRITER)
@@ -201,16 +201,16 @@ void process_enter(struct process *p)
     set_signals();
     share_processor(p->role);
     drop_privileges(p->conf);
-    process_leave_no_core(); /* again: changing ids sets what the system says */
+    process_disable_core_dumps(); /* again: changing ids sets what the system says */
     /* after dropping, since changing ids clears it; and the master may have died before it was set */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != p->master)
         _exit(EXIT_STOPPED);
     score_set(p->score->pid, getpid());
-    process_beat(p);
+    process_heartbeat(p);
 }
 
-void process_phase(struct process *p, enum phase phase)
+void process_set_phase(struct process *p, enum phase phase)
 {
     score_set(p->score->phase, phase);
     uint64_t one = 1;
@@ -219,7 +219,7 @@ void process_phase(struct process *p, enum phase phase)
                   strerror(errno)); /* it looks every 250 ms anyway */
 }
 
-void process_beat(struct process *p)
+void process_heartbeat(struct process *p)
 {
     score_set(p->score->heartbeat_ms, clock_mono_ms());
 }

@@ -71,25 +71,25 @@ void process_title(const char *format, ...) __attribute__((format(printf, 1, 2))
 /*
  * process_default_signals(): undo what the parent ignores; called early in assayd's main. Across
  * exec an ignored signal stays ignored, and with SIGCHLD ignored the master never learns that a
- * child ended. The mask is set by the master and by process_enter.
+ * child ended. The mask is set by the master and by process_child_init.
  */
 void process_default_signals(void);
 
 /*
- * process_enter(p): in the child, right after the fork: its title, signals, log, privileges (dropped to conf->user when root), death with
+ * process_child_init(p): in the child, right after the fork: its title, signals, log, privileges (dropped to conf->user when root), death with
  * its master. Exits EXIT_START with a sentence where it cannot.
  */
-void process_enter(struct process *p);
+void process_child_init(struct process *p);
 
 /*
- * process_leave_no_core(): whatever kills this process or its children, no core file is written: credentials, passwords and keys pass through
- * their memory. Debuggers need to be root's, too. Each process' call; process_enter does it.
+ * process_disable_core_dumps(): whatever kills this process or its children, no core file is written: credentials, passwords and keys pass through
+ * their memory. Debuggers need to be root's, too. Each process' call; process_child_init does it.
  */
-void process_leave_no_core(void);
+void process_disable_core_dumps(void);
 
-/* process_phase(p, phase): publish it and wake the master. process_beat(p): publish the heartbeat. */
-void process_phase(struct process *p, enum phase phase);
-void process_beat(struct process *p);
+/* process_set_phase(p, phase): publish it and wake the master. process_heartbeat(p): publish the heartbeat. */
+void process_set_phase(struct process *p, enum phase phase);
+void process_heartbeat(struct process *p);
 
 /*
  * process_user(conf, uid, gid): whom to become: false when nobody (not root, or user is

@@ -100,7 +100,7 @@ static void settle_channels(struct writer *w, bool committed)
 
 void writer_synced(struct writer *w)
 {
-    process_beat(w->process); /* before it counts as busy again: the disk's time is not ours */
+    process_heartbeat(w->process); /* before it counts as busy again: the disk's time is not ours */
     score_set(w->process->score->phase, PHASE_READY);
 }
 
@@ -133,7 +133,7 @@ void batch_apply_arrived(struct writer *w)
     for (; w->txn != NULL && w->applied < w->batch_count && store_txn_error(w->txn) == STORE_OK;
          w->applied++) {
         apply(w, w->txn, &w->batch[w->applied], now_ms);
-        process_beat(
+        process_heartbeat(
             w->process); /* a hundred large documents take a second, and many such may wait */
     }
 }
@@ -217,7 +217,7 @@ static enum store_status apply_singly(struct writer *w)
 {
     enum store_status status = STORE_OK;
     for (size_t i = 0; status != STORE_IO && i < w->batch_count; i++) {
-        process_beat(w->process);
+        process_heartbeat(w->process);
         status = try_one(w, &w->batch[i]);
         if (status == STORE_OK) {
             events_tell(w);

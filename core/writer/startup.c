@@ -40,7 +40,7 @@ void startup_wait(struct process *p)
     while (fd >= 0 && (got = flock(fd, LOCK_EX | LOCK_NB)) != 0 && errno == EWOULDBLOCK) {
         if (process_stopping)
             exit(EXIT_STOPPED);
-        process_beat(p);
+        process_heartbeat(p);
         poll(NULL, 0, 2);
     }
     if (got != 0) {

@@ -65,7 +65,7 @@ static void wait_and_read(struct writer *w)
         count_callers(w);
     if (w->batch_count == 0 && !deferred_is_due(w) && !writer_maintenance_is_due(w))
         read_ready(w, IDLE_US);
-    process_beat(w->process);
+    process_heartbeat(w->process);
 }
 
 /*
@@ -141,7 +141,7 @@ int writer_run(struct process *p)
     }
     writer_jobs_sweep(&w);
     writer_maintenance_begin(&w);
-    process_phase(p, PHASE_READY);
+    process_set_phase(p, PHASE_READY);
     while (!process_stopping) {
         wait_and_read(&w);
         writer_maintenance_on_time(&w);
