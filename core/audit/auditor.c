@@ -56,7 +56,7 @@ static void send_findings(struct auditor *a, const struct running *r,
                                   .error_message =
                                       str_of(f->error_code == NULL ? NULL : f->error_message)};
     change_encode(&change, &wire);
-    channel_put(&a->channel, FRAME_FINDINGS, r->report, r->attempt, buf_view(&wire));
+    channel_put(&a->channel, FRAME_RESULT, r->report, r->attempt, buf_view(&wire));
     buf_free(&wire);
     score_add(a->process->score->requests, 1);
     if (f->error_code != NULL)
@@ -68,7 +68,7 @@ static void on_done(void *arg, const struct audit_findings *f)
     struct running *r = arg;
     struct auditor *a = r->auditor;
     if (f->withdrawn)
-        channel_put(&a->channel, FRAME_BACK, r->report, r->attempt, (struct str){0});
+        channel_put(&a->channel, FRAME_RETURNED, r->report, r->attempt, (struct str){0});
     else
         send_findings(a, r, f);
     *find(a, r) = r->next;
@@ -148,9 +148,9 @@ static bool serve(struct auditor *a)
 /* what is not finished goes back to the queue, without blame */
 static void give_back(struct auditor *a)
 {
-    channel_put(&a->channel, FRAME_BACK, 0, 0, (struct str){0});
+    channel_put(&a->channel, FRAME_RETURNED, 0, 0, (struct str){0});
     for (struct running *r = a->running; r != NULL; r = r->next)
-        channel_put(&a->channel, FRAME_BACK, r->report, r->attempt, (struct str){0});
+        channel_put(&a->channel, FRAME_RETURNED, r->report, r->attempt, (struct str){0});
     for (int tries = 0; tries < 20 && channel_flush(&a->channel) == 1; tries++)
         poll(&(struct pollfd){a->channel.fd, POLLOUT, 0}, 1, 100);
 }
@@ -159,7 +159,7 @@ static struct channel *last_channel;
 
 static void name_suspect(uint64_t report)
 {
-    channel_last_word(last_channel, FRAME_SUSPECT, report);
+    channel_send_now(last_channel, FRAME_SUSPECT, report);
 }
 
 /* the guard denies the host's own addresses, and everything where it cannot learn them */

@@ -83,7 +83,7 @@ void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b
     buf_str(&c->out, payload);
 }
 
-void channel_last_word(const struct channel *c, enum frame_type type, uint64_t a)
+void channel_send_now(const struct channel *c, enum frame_type type, uint64_t a)
 {
     struct frame_head head = {0, type, a, 0};
     if (c->fd >= 0 && c->out_at == 0 &&

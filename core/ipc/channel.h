@@ -33,8 +33,8 @@ enum frame_type {
     FRAME_EVENT,
     FRAME_WAIT,
     FRAME_JOB,
-    FRAME_FINDINGS,
-    FRAME_BACK,
+    FRAME_RESULT,
+    FRAME_RETURNED,
     FRAME_SUSPECT,
     FRAME_WITHDRAW,
     FRAME_TYPES
@@ -76,10 +76,10 @@ void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b
                  struct str payload);
 
 /*
- * channel_last_word(c, type, a): send a frame at once, past what is queued, from a signal's handler of a process that dies; nothing where the
+ * channel_send_now(c, type, a): send a frame at once, past what is queued, from a signal's handler of a process that dies; nothing where the
  * socket is full or a frame is half sent.
  */
-void channel_last_word(const struct channel *c, enum frame_type type, uint64_t a);
+void channel_send_now(const struct channel *c, enum frame_type type, uint64_t a);
 
 /* channel_flush(c): send what can be sent. 0: all gone; 1: the socket is full, wait until it is writable; -1: the peer is gone. */
 int channel_flush(struct channel *c);

@@ -311,12 +311,12 @@ static bool dispatch(struct writer *w, struct client *p, const struct frame *f)
             return false;
         on_wait(w, p, f);
         return true;
-    case FRAME_FINDINGS:
+    case FRAME_RESULT:
         if (!auditor)
             return false;
         on_findings(w, p, f);
         return true;
-    case FRAME_BACK:
+    case FRAME_RETURNED:
         if (!auditor)
             return false;
         on_back(w, p, f);
