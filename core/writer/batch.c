@@ -70,7 +70,7 @@ static void apply(struct batch *b, struct item *item, int64_t now_ms)
     }
     item->answer = (struct store_answer){0};
     item->change.beside =
-        item->change.limit == 0 ? 0 : queue_withdrawn(b->queue, item->change.workspace);
+        item->change.limit == 0 ? 0 : job_queue_withdrawn(b->queue, item->change.workspace);
     store_apply(b->txn, &item->change, now_ms, &item->answer);
     if (client != NULL)
         sequence_record(client, item->sequence, &item->answer);

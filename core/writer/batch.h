@@ -26,7 +26,7 @@ struct batch {
     struct process *process;
     struct store *store;
     struct sequences *sequences;
-    struct queue *queue;
+    struct job_queue *queue;
     int epoll; /* readable: callers wait */
     struct item *items;
     size_t count, room;

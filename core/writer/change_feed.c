@@ -35,7 +35,7 @@ void change_feed_notify(struct change_feed *f)
 static void end_job(struct change_feed *f, const struct store_event *e, const struct item *items,
                     size_t count)
 {
-    struct queue_job *job = queue_find(f->jobs->queue, e->id);
+    struct grading_job *job = job_queue_find(f->jobs->queue, e->id);
     if (e->kind == EVENT_REPORT_FINISHED)
         count_page(f, e, items, count);
     if (job != NULL)

@@ -8,7 +8,8 @@
 /* its jobs wait again */
 static void auditor_left(struct frames *f, struct client *client)
 {
-    const struct queue_job *guilty = queue_auditor_went(f->queue, client->index, !client->draining);
+    const struct grading_job *guilty =
+        job_queue_auditor_lost(f->queue, client->index, !client->draining);
     client->greeted = false;
     if (guilty == NULL)
         return;
@@ -85,7 +86,7 @@ static void on_hello(struct frames *f, struct client *client, const struct frame
     if (client->role == ROLE_AUDITOR) {
         client->index = (unsigned)frame->head.b % f->process->conf->auditors;
         end_earlier_auditor(f, client);
-        queue_auditor_came(f->queue, client->index);
+        job_queue_auditor_connected(f->queue, client->index);
         return;
     }
     client->id = frame->head.a;
@@ -108,27 +109,27 @@ static void on_change(struct frames *f, struct client *client, const struct fram
 
 static void on_wait(struct frames *f, struct client *client, const struct frame *frame)
 {
-    if (queue_find(f->queue, frame->head.a) != NULL)
-        queue_hurry(f->queue, frame->head.a);
+    if (job_queue_find(f->queue, frame->head.a) != NULL)
+        job_queue_prioritize(f->queue, frame->head.a);
     else /* the job ended before this frame arrived */
         put_event(client, (struct store_event){.kind = EVENT_REPORT_FINISHED, .id = frame->head.a});
 }
 
 /* ---- frames of auditors ---- */
 
-static struct queue_job *job_of(struct frames *f, const struct client *client,
-                                const struct frame *frame)
+static struct grading_job *job_of(struct frames *f, const struct client *client,
+                                  const struct frame *frame)
 {
-    return queue_out(f->queue, client->index, frame->head.a, frame->head.b);
+    return job_queue_find_running(f->queue, client->index, frame->head.a, frame->head.b);
 }
 
 static void on_result(struct frames *f, struct client *client, const struct frame *frame)
 {
-    struct queue_job *job = job_of(f, client, frame);
+    struct grading_job *job = job_of(f, client, frame);
     if (job == NULL)
         return;
     if (job->withdrawn) { /* RESULT and WITHDRAW crossed */
-        queue_remove(f->queue, job);
+        job_queue_remove(f->queue, job);
         return;
     }
     struct item *item = batch_add(f->batch, NULL, 0);
@@ -144,20 +145,20 @@ static void on_result(struct frames *f, struct client *client, const struct fram
                         : RESULT_NONE;
     item->change = change;
     item->handed_us = job->handed_us;
-    queue_remove(f->queue, job);
+    job_queue_remove(f->queue, job);
 }
 
 static void on_returned(struct frames *f, struct client *client, const struct frame *frame)
 {
-    struct queue_job *job = job_of(f, client, frame);
+    struct grading_job *job = job_of(f, client, frame);
     client->draining = client->draining || frame->head.a == 0;
     if (job != NULL)
-        queue_back(f->queue, job);
+        job_queue_return(f->queue, job);
 }
 
 static void on_suspect(struct frames *f, struct client *client, const struct frame *frame)
 {
-    queue_suspect(f->queue, client->index, frame->head.a);
+    job_queue_suspect(f->queue, client->index, frame->head.a);
 }
 
 /* ---- all frames ---- */

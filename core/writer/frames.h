@@ -12,7 +12,7 @@ struct frames {
     struct store *store;
     struct clients *clients;
     struct sequences *sequences;
-    struct queue *queue;
+    struct job_queue *queue;
     struct batch *batch;
 };
 

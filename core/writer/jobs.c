@@ -18,7 +18,7 @@ static const struct store_change *created_by(const struct store_event *e, const 
 
 static void add(struct writer_jobs *j, const struct store_job *job)
 {
-    if (!queue_add(j->queue, job->workspace, job->report, job->attempt, job->url))
+    if (!job_queue_add(j->queue, job->workspace, job->report, job->attempt, job->url))
         log_error("out of memory: report %llu is graded after the next sweep of pending jobs",
                   (unsigned long long)job->report);
 }
@@ -40,7 +40,7 @@ void writer_jobs_add(struct writer_jobs *j, const struct store_event *e, const s
 }
 
 /* false when its project or workspace is deleted, whose reports are purged later */
-static bool is_wanted(struct writer_jobs *j, const struct queue_job *job)
+static bool is_wanted(struct writer_jobs *j, const struct grading_job *job)
 {
     struct store_job unused;
     bool wanted = store_job_get(j->store, job->report, &unused);
@@ -48,19 +48,19 @@ static bool is_wanted(struct writer_jobs *j, const struct queue_job *job)
     return wanted;
 }
 
-void writer_jobs_withdraw(struct writer_jobs *j, struct queue_job *job)
+void writer_jobs_withdraw(struct writer_jobs *j, struct grading_job *job)
 {
     unsigned index = (unsigned)job->auditor;
     uint64_t report = job->report;
     uint32_t attempt = job->attempt;
-    if (!queue_withdraw(j->queue, job))
+    if (!job_queue_withdraw(j->queue, job))
         return;
     struct client *auditor = clients_auditor(j->clients, index);
     if (auditor != NULL) /* NULL: the auditor drains or has died, which ends the job too */
         channel_put(&auditor->channel, FRAME_WITHDRAW, report, attempt, (struct str){0});
 }
 
-static void withdraw_unwanted(void *arg, struct queue_job *job)
+static void withdraw_unwanted(void *arg, struct grading_job *job)
 {
     struct writer_jobs *j = arg;
     if (!is_wanted(j, job))
@@ -69,31 +69,31 @@ static void withdraw_unwanted(void *arg, struct queue_job *job)
 
 void writer_jobs_withdraw_deleted(struct writer_jobs *j)
 {
-    queue_each_out(j->queue, withdraw_unwanted, j);
+    job_queue_each_running(j->queue, withdraw_unwanted, j);
 }
 
 void writer_jobs_dispatch(struct writer_jobs *j)
 {
-    struct queue_job *job;
+    struct grading_job *job;
     size_t dropped = 0;
-    while (dropped < DELETED_MAX && (job = queue_next(j->queue)) != NULL) {
+    while (dropped < DELETED_MAX && (job = job_queue_take(j->queue)) != NULL) {
         if (!is_wanted(j, job)) {
-            queue_remove(j->queue, job);
+            job_queue_remove(j->queue, job);
             dropped++;
             continue;
         }
         unsigned index = (unsigned)job->auditor;
         struct client *auditor = clients_auditor(j->clients, index);
         if (auditor == NULL) { /* it drains: nothing goes there until the next one connects */
-            queue_back(j->queue, job);
-            queue_auditor_went(j->queue, index, false);
+            job_queue_return(j->queue, job);
+            job_queue_auditor_lost(j->queue, index, false);
             continue;
         }
         job->handed_us = clock_mono_us();
         channel_put(&auditor->channel, FRAME_JOB, job->report, job->attempt,
                     (struct str){job->url, job->url_size});
     }
-    score_set(j->process->score->pending, queue_size(j->queue));
+    score_set(j->process->score->pending, job_queue_size(j->queue));
 }
 
 static void add_unless_deferred(void *arg, const struct store_job *job)

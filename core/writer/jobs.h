@@ -11,7 +11,7 @@ struct writer_jobs {
     struct process *process;
     struct store *store;
     struct clients *clients;
-    struct queue *queue;
+    struct job_queue *queue;
     const struct deferred_results *deferred;
 };
 
@@ -34,7 +34,7 @@ void writer_jobs_dispatch(struct writer_jobs *j);
  * writer_jobs_withdraw_deleted(j): withdraw the running jobs of deleted projects and workspaces.
  * Their waiting jobs are dropped when their turn comes or when the purge reaches their report.
  */
-void writer_jobs_withdraw(struct writer_jobs *j, struct queue_job *job);
+void writer_jobs_withdraw(struct writer_jobs *j, struct grading_job *job);
 void writer_jobs_withdraw_deleted(struct writer_jobs *j);
 
 #endif

@@ -22,7 +22,7 @@ struct writer {
     struct process *process;
     struct store *store;
     int epoll;
-    struct queue *queue;
+    struct job_queue *queue;
     struct clients clients;
     struct sequences sequences;
     struct batch batch;
@@ -157,7 +157,7 @@ static bool start(struct writer *w, struct process *p)
     startup_lock(p);
     *w = (struct writer){.process = p,
                          .store = startup_store(p),
-                         .queue = queue_new(p->conf->auditors, p->conf->audit_concurrency),
+                         .queue = job_queue_new(p->conf->auditors, p->conf->audit_concurrency),
                          .epoll = epoll_create1(EPOLL_CLOEXEC)};
     connect_parts(w);
     if (!writer_threads_start(&w->threads, w->store))
@@ -183,7 +183,7 @@ static void end(struct writer *w)
     batch_free(&w->batch);
     deferred_free(&w->deferred);
     sequences_free(&w->sequences);
-    queue_free(w->queue);
+    job_queue_free(w->queue);
     close(w->epoll);
     store_close(w->store);
 }
