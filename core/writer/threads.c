@@ -17,18 +17,18 @@ static bool watch(struct writer_threads *t, int epoll, const struct background_t
 
 bool writer_threads_watch(struct writer_threads *t, int epoll)
 {
-    return watch(t, epoll, answers_thread_loop(t->answers)) &&
-           watch(t, epoll, merge_thread_loop(t->merge));
+    return watch(t, epoll, answers_thread_base(t->answers)) &&
+           watch(t, epoll, merge_thread_base(t->merge));
 }
 
 void writer_threads_wake_answers(struct writer_threads *t)
 {
-    background_thread_wake(answers_thread_loop(t->answers));
+    background_thread_wake(answers_thread_base(t->answers));
 }
 
 void writer_threads_wake_merge(struct writer_threads *t)
 {
-    background_thread_wake(merge_thread_loop(t->merge));
+    background_thread_wake(merge_thread_base(t->merge));
 }
 
 static void on_done(void *arg, const struct item *item)
@@ -54,8 +54,8 @@ void writer_threads_take(struct writer_threads *t, struct batch *batch, uint64_t
     if (!t->change_waits)
         return;
     t->change_waits = false;
-    take(answers_thread_loop(t->answers), batch, limit);
-    take(merge_thread_loop(t->merge), batch, limit);
+    take(answers_thread_base(t->answers), batch, limit);
+    take(merge_thread_base(t->merge), batch, limit);
 }
 
 bool writer_threads_end(struct writer_threads *t)
