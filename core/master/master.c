@@ -376,7 +376,7 @@ static struct conf *read_again(struct master *m)
     if (wrong == 0)
         wrong = conf_reload_refusals(master_conf(m), conf, mistakes);
     if (wrong == 0 &&
-        !connection_table_resize(m->connection_table, conf->max_connections, conf->workers)) {
+        !connection_table_reserve(m->connection_table, conf->max_connections, conf->workers)) {
         fprintf(mistakes, "max_connections: raising it from %u to %u needs a restart\n",
                 master_conf(m)->max_connections, conf->max_connections);
         wrong = 1;

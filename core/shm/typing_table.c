@@ -7,7 +7,7 @@
 #define SLOTS 4
 
 struct slot {
-    _Atomic uint64_t key; /* of the conversation; 0: free */
+    _Atomic uint64_t key; /* hash of the conversation; 0: free */
     _Atomic uint64_t until_ms[TYPISTS];
 };
 
@@ -32,7 +32,7 @@ void typing_table_free(struct typing_table *t)
         munmap(t, sizeof(*t));
 }
 
-/* The low half of an id is random, so it spreads by itself; no caller can choose it. */
+/* The low half of an id is random: no caller can choose it. */
 static uint64_t key_of(const struct ulid *conversation)
 {
     uint64_t high, low;
@@ -48,7 +48,7 @@ static uint64_t last_of(const struct slot *s)
     return visitor > other ? visitor : other;
 }
 
-/* The conversation's slot, or the one that it may take: whose typing ended first. */
+/* The conversation's slot, or the one of its bucket whose typing ended first. */
 static struct slot *slot_for(struct typing_table *t, uint64_t key)
 {
     struct slot *bucket = t->slot[key % BUCKETS], *oldest = bucket;
@@ -78,7 +78,7 @@ void typing_table_set(struct typing_table *t, const struct ulid *conversation, e
 }
 
 bool typing_table_is_typing(const struct typing_table *t, const struct ulid *conversation,
-                      enum typist who, uint64_t now_ms)
+                            enum typist who, uint64_t now_ms)
 {
     uint64_t key = key_of(conversation);
     const struct slot *bucket = t->slot[key % BUCKETS];

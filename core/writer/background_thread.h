@@ -3,7 +3,8 @@
  * store, so the thread hands its changes over to the loop, one at a time, and waits for the answer.
  *
  *   thread: background_thread_apply -> event_fd becomes readable
- *     -> loop: background_thread_take, a transaction, background_thread_done -> the thread continues
+ *     -> loop: background_thread_take, a transaction, background_thread_done -> the thread
+ * continues
  */
 #ifndef ASSAY_WRITER_BACKGROUND_THREAD_H
 #define ASSAY_WRITER_BACKGROUND_THREAD_H
@@ -47,8 +48,8 @@ void background_thread_free(struct background_thread *t);
 /*
  * In the thread. background_thread_configure(name, nice): its name and priority.
  * background_thread_apply(t, change): STORE_BUSY: the thread is to end; nothing was changed.
- * background_thread_wait(t, ms): until it is woken or is to end, or ${ms} pass; UINT64_MAX: no limit.
- * True: it was woken. background_thread_is_ending(t): is it to end?
+ * background_thread_wait(t, ms): until it is woken or is to end, or ${ms} pass; UINT64_MAX: no
+ * limit. True: it was woken. background_thread_is_ending(t): is it to end?
  * background_thread_interrupted(t): is it to end, or woken?
  */
 void background_thread_configure(const char *name, int nice);

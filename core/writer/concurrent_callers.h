@@ -6,7 +6,8 @@
 
 /*
  * concurrent_callers_next(callers, now): the new number, when it was ${callers} and ${now} sent
- * changes to the last commit. It rises at once, and falls by a sixteenth each time, by one at least.
+ * changes to the last commit. It rises at once, and falls by a sixteenth each time, by one at
+ * least.
  */
 size_t concurrent_callers_next(size_t callers, size_t now);
 

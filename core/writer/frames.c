@@ -163,7 +163,9 @@ static void on_suspect(struct frames *f, struct client *client, const struct fra
 
 /* ---- all frames ---- */
 
-/* Columns: what to do; whether auditors send it, or everybody else; whether it needs a sender id. */
+/*
+ * Columns: what to do; whether auditors send it, or everybody else; whether it needs a sender id.
+ */
 static const struct rule {
     void (*handle)(struct frames *f, struct client *client, const struct frame *frame);
     bool from_auditor, needs_id;

@@ -1,8 +1,9 @@
 #include "core/writer/job_queue.h"
 
+#include "core/shm/host_hash.h"
+
 #include <stdlib.h>
-#include <sys/random.h>
-#include <time.h>
+#include <string.h>
 
 #define BUCKETS 65536
 #define HOST_BUCKETS 16384
@@ -59,12 +60,7 @@ struct job_queue *job_queue_new(unsigned auditors, unsigned capacity)
         return NULL;
     q->auditors = auditors;
     q->capacity = capacity;
-    if (getrandom(&q->seed, sizeof(q->seed), GRND_NONBLOCK) !=
-        (ssize_t)sizeof(q->seed)) { /* no entropy yet, early at boot */
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        q->seed = (uint64_t)now.tv_nsec * 0x9E3779B97F4A7C15u ^ (uint64_t)now.tv_sec;
-    }
+    q->seed = host_hash_seed();
     return q;
 }
 
@@ -80,22 +76,19 @@ void job_queue_free(struct job_queue *q)
 
 /* ---- hosts ---- */
 
+/* the part between "://" and the port, "/", "?" or "#"; an IPv6 address is in brackets */
 static uint64_t hash_host(const struct job_queue *q, struct str url)
 {
-    /* the part between "://" and the port, "/", "?" or "#"; an IPv6 address is in brackets */
-    uint64_t h = q->seed;
-    size_t at = 0;
-    while (at + 3 <= url.n && memcmp(url.p + at, "://", 3) != 0)
+    size_t from = 0;
+    while (from + 3 <= url.n && memcmp(url.p + from, "://", 3) != 0)
+        from++;
+    from = from + 3 <= url.n ? from + 3 : 0;
+    const char end = from < url.n && url.p[from] == '[' ? ']' : ':';
+    size_t at = from;
+    while (at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#' &&
+           url.p[at] != end)
         at++;
-    at = at + 3 <= url.n ? at + 3 : 0;
-    const char end = at < url.n && url.p[at] == '[' ? ']' : ':';
-    for (;
-         at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#' && url.p[at] != end;
-         at++) {
-        h = (h ^ (uint8_t)url.p[at]) * 0x9E3779B97F4A7C15u;
-        h ^= h >> 32;
-    }
-    return h;
+    return host_hash(q->seed, url.p + from, at - from);
 }
 
 /* find or create; NULL: out of memory */

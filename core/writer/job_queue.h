@@ -1,20 +1,21 @@
 /*
- * The queue of grading jobs, in memory. The rows in the store are the truth; the queue is built from
- * them when the writer starts.
+ * The queue of grading jobs, in memory. The rows in the store are the truth; the queue is built
+ * from them when the writer starts.
  *
  * Workspaces take turns, and jobs that a request waits for go first. A host has at most two running
  * jobs, and all jobs of a host go to the same auditor, so the limit holds over all auditors.
  *
  * A workspace's share of an auditor follows the dynamic threshold of Choudhury and Hahne (1998): it
- * gets another slot only while it holds fewer than JOB_QUEUE_SHARE times the free ones, and the last
- * free slot goes only to a workspace that holds none. One workspace alone gets three quarters, so a
- * newcomer finds a free slot; the shares shrink, as jobs end, with each workspace that competes.
+ * gets another slot only while it holds fewer than JOB_QUEUE_SHARE times the free ones, and the
+ * last free slot goes only to a workspace that holds none. One workspace alone gets three quarters,
+ * so a newcomer finds a free slot; the shares shrink, as jobs end, with each workspace that
+ * competes.
  *
- * A running job counts (for its host, auditor and workspace) until the auditor returns it, even when
- * its report is deleted meanwhile. Such a job is withdrawn: job_queue_find ignores it.
+ * A running job counts (for its host, auditor and workspace) until the auditor returns it, even
+ * when its report is deleted meanwhile. Such a job is withdrawn: job_queue_find ignores it.
  *
- * A job whose auditor died runs again alone at its auditor, so a second death is its fault. When the
- * auditor could name the page that it was reading, only that one runs alone.
+ * A job whose auditor died runs again alone at its auditor, so a second death is its fault. When
+ * the auditor could name the page that it was reading, only that one runs alone.
  */
 #ifndef ASSAY_WRITER_JOB_QUEUE_H
 #define ASSAY_WRITER_JOB_QUEUE_H
@@ -49,8 +50,8 @@ struct job_queue *job_queue_new(unsigned auditors, unsigned capacity);
 void job_queue_free(struct job_queue *q);
 
 /*
- * job_queue_add: add a job. A job of the same report with an older attempt is replaced; one with the
- * same or a newer attempt stays. False when memory is short.
+ * job_queue_add: add a job. A job of the same report with an older attempt is replaced; one with
+ * the same or a newer attempt stays. False when memory is short.
  */
 bool job_queue_add(struct job_queue *q, uint64_t workspace, uint64_t report, uint32_t attempt,
                    struct str url);
@@ -83,15 +84,15 @@ void job_queue_each_running(struct job_queue *q, job_queue_job_fn *each, void *a
 /* job_queue_auditor_connected(q, index): this auditor takes jobs. */
 void job_queue_auditor_connected(struct job_queue *q, unsigned index);
 /*
- * job_queue_auditor_lost(q, index, blame): it takes no more jobs, and its jobs wait again. ${blame}:
- * it died of one of them. Then those that ran together are marked alone; one that ran alone is
- * returned (still queued): this death counts against it. Otherwise the result is NULL.
+ * job_queue_auditor_lost(q, index, blame): it takes no more jobs, and its jobs wait again.
+ * ${blame}: it died of one of them. Then those that ran together are marked alone; one that ran
+ * alone is returned (still queued): this death counts against it. Otherwise the result is NULL.
  */
 struct grading_job *job_queue_auditor_lost(struct job_queue *q, unsigned index, bool blame);
 /*
- * job_queue_suspect(q, index, report): this auditor is about to die while it reads this report. When
- * it is lost, only this job is marked alone. A job that was spared once in this way is marked by the
- * next death, whichever job is suspected then.
+ * job_queue_suspect(q, index, report): this auditor is about to die while it reads this report.
+ * When it is lost, only this job is marked alone. A job that was spared once in this way is marked
+ * by the next death, whichever job is suspected then.
  */
 void job_queue_suspect(struct job_queue *q, unsigned index, uint64_t report);
 /* job_queue_return(q, job): its auditor returned it; it waits again, or is removed if withdrawn. */

@@ -47,8 +47,8 @@ END_TEST
 
 START_TEST(it_can_be_made_to_do_for_more_workers_and_not_for_more_than_its_room)
 {
-    ck_assert(connection_table_resize(connection_table, 1024, 400));
-    ck_assert(!connection_table_resize(connection_table, 1000000, 4));
+    ck_assert(connection_table_reserve(connection_table, 1024, 400));
+    ck_assert(!connection_table_reserve(connection_table, 1000000, 4));
     uint32_t share;
     for (unsigned place = 0; place < 600; place++) { /* one address, in more processes than four workers have */
         connection_table_open_slot(connection_table, place);
