@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define READ_CHUNK (64u << 10)
-/* a buffer that grew for one large frame is given back when it is empty */
+/* a larger buffer is freed when it is empty */
 #define KEEP_BYTES (256u << 10)
 
 void channel_init(struct channel *c, int fd)
@@ -88,10 +88,10 @@ void channel_send_now(const struct channel *c, enum frame_type type, uint64_t a)
     struct frame_head head = {0, type, a, 0};
     if (c->fd >= 0 && c->out_at == 0 &&
         send(c->fd, &head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        return; /* it is not known then who is to blame, and all are suspected */
+        return; /* the writer then suspects all jobs of this auditor */
 }
 
-/* give back the bytes before ${at} */
+/* drop the bytes before ${at} */
 static void compact(struct buf *b, size_t *at)
 {
     if (*at == b->n) {
