@@ -33,7 +33,7 @@ static size_t place(struct passed *out, int fd)
 static void write_listener(FILE *out, const struct conf *conf, const struct listener *l,
                            struct passed *passed)
 {
-    fprintf(out, "listener %d %d %d %zu ", l->internal, l->shared, l->bound, l->heard);
+    fprintf(out, "listener %d %d %d %zu ", l->internal, l->shared, l->bound, l->listening);
     for (size_t i = 0; i < l->count; i++)
         fprintf(out, "%s%zu", i == 0 ? "" : ",", place(passed, l->fds[i]));
     fprintf(out, " %s\n",
@@ -111,7 +111,7 @@ static bool read_fds(struct passed *passed, char *text, struct listen_given *g)
             return false;
         g->count++;
     }
-    return g->count > 0 && g->heard <= g->count;
+    return g->count > 0 && g->listening <= g->count;
 }
 
 static bool read_listener(struct master *m, struct passed *passed, const char *line)
@@ -124,7 +124,7 @@ static bool read_listener(struct master *m, struct passed *passed, const char *l
     m->old_master.given = given;
     struct listen_given *g = &given[m->old_master.given_count++];
     *g = (struct listen_given){0};
-    if (sscanf(line, "%d %d %d %zu %n", &internal, &shared, &bound, &g->heard, &at) != 4 || at == 0)
+    if (sscanf(line, "%d %d %d %zu %n", &internal, &shared, &bound, &g->listening, &at) != 4 || at == 0)
         return false;
     g->internal = internal != 0;
     g->shared = shared != 0;

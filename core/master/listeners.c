@@ -127,8 +127,8 @@ static int add_slot(struct listener *l, const struct sockaddr_storage *sa, sockl
 /* in the slots' order, so that the kernel numbers the sockets of a port as we do */
 int listen_hear(struct listener *l)
 {
-    for (; l->heard < l->count; l->heard++)
-        if (listen(l->fds[l->heard], BACKLOG) != 0)
+    for (; l->listening < l->count; l->listening++)
+        if (listen(l->fds[l->listening], BACKLOG) != 0)
             return -1;
     return 0;
 }
@@ -238,7 +238,7 @@ static int adopt(struct listener *l, struct listen_given *g, const char *address
     socklen_t len = sizeof(sa);
     l->fds = g->fds;
     l->count = g->count;
-    l->heard = g->heard;
+    l->listening = g->listening;
     l->shared = g->shared;
     l->bound = g->bound;
     l->inherited = true;
@@ -338,8 +338,8 @@ void listen_shrink(struct listener *l, size_t slots)
 {
     while (l->count > slots)
         close(l->fds[--l->count]);
-    if (l->heard > l->count)
-        l->heard = l->count;
+    if (l->listening > l->count)
+        l->listening = l->count;
 }
 
 /* by chance and not by the packet's hash, which some network cards do not give */
@@ -379,7 +379,7 @@ uint64_t listen_handshake_ms(void)
 
 bool listen_quiet(const struct listener *l, size_t from)
 {
-    for (size_t i = from; i < l->heard; i++) {
+    for (size_t i = from; i < l->listening; i++) {
         struct tcp_info info = {0};
         socklen_t size = sizeof(info);
         /* of a listening socket: the connections nobody has accepted yet */

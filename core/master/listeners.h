@@ -14,7 +14,7 @@
 struct listen_given {
     char address[256]; /* "": the socket's own */
     int *fds;          /* a socket for each slot, or one that is shared; NULL: it was taken */
-    size_t count, heard;
+    size_t count, listening;
     bool shared, bound, internal;
 };
 

@@ -24,7 +24,7 @@ void reuseport_unbind(struct master *m)
     int kept = errno;
     for (size_t i = 0; i < m->listeners_count; i++)
         if (split(m, i) != NULL)
-            listen_shrink(split(m, i), split(m, i)->heard);
+            listen_shrink(split(m, i), split(m, i)->listening);
     errno = kept;
 }
 
@@ -63,7 +63,7 @@ void reuseport_change(struct master *m)
         if (split(m, i) != NULL && listen_hear(split(m, i)) != 0) {
             log_error("%s: %s: some workers have no socket of their own", m->listeners[i].url,
                       strerror(errno));
-            listen_shrink(split(m, i), split(m, i)->heard);
+            listen_shrink(split(m, i), split(m, i)->listening);
         }
     m->slots = workers > most ? workers : most;
     score_set(m->scoreboard->listener_slots, m->slots);

@@ -83,7 +83,7 @@ static bool is_listening(int fd)
 static bool take(int fd, struct listen_given *out)
 {
     *out = (struct listen_given){
-        .fds = malloc(sizeof(*out->fds)), .count = 1, .heard = 1, .shared = true};
+        .fds = malloc(sizeof(*out->fds)), .count = 1, .listening = 1, .shared = true};
     if (out->fds == NULL)
         return false;
     out->fds[0] = fd;

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* 0, or an errno; a FIFO that nobody reads would keep who opens it waiting, and is refused */
+/* 0, or an errno; O_NONBLOCK refuses a FIFO without a reader instead of waiting for one */
 static int try_append(const char *path)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -64,7 +64,7 @@ bool try_file(const struct conf *conf, const char *path, enum conf_file_use use,
     const char *user = geteuid() != 0 || conf->user == NULL ? "" : conf->user;
     const struct passwd *who = user[0] == '\0' ? NULL : getpwnam(user);
     if (user[0] != '\0' && who == NULL)
-        return true; /* the start says that there is no such user */
+        return true; /* process_user reports it */
     int error = who == NULL ? try_here(path, use) : try_as(who, path, use);
     if (error != 0) {
         snprintf(why, size,
