@@ -1,7 +1,8 @@
 /*
- * The auditor: jobs in, findings out. It holds no store and no keys, and gives up what grading does not need before the first page, the
- * making of Unix sockets included: so it lives as long as its connection to the writer, and when that ends the next auditor gets the jobs
- * from the next writer.
+ * The auditor process: it gets jobs from the writer, grades pages, and sends results. It has no
+ * store and no keys, and gives up every right that grading does not need before the first page,
+ * also the right to create Unix sockets. So it ends when its connection to the writer ends, and the
+ * next auditor gets its jobs.
  */
 #include "core/audit/auditor.h"
 
@@ -23,25 +24,25 @@ struct auditor {
     struct process *process;
     struct audit *audit;
     struct channel channel;
-    struct running *running;
+    struct running_job *running;
 };
 
-struct running {
+struct running_job {
     struct auditor *auditor;
-    struct running *next;
+    struct running_job *next;
     uint64_t report, attempt;
 };
 
-static struct running **find(struct auditor *a, const struct running *r)
+static struct running_job **find(struct auditor *a, const struct running_job *r)
 {
-    struct running **at = &a->running;
+    struct running_job **at = &a->running;
     while (*at != r)
         at = &(*at)->next;
     return at;
 }
 
-static void send_findings(struct auditor *a, const struct running *r,
-                          const struct audit_findings *f)
+static void send_result(struct auditor *a, const struct running_job *r,
+                        const struct audit_findings *f)
 {
     struct buf wire = {0};
     struct store_change change = {.kind = CHANGE_REPORT_FINISH,
@@ -65,46 +66,46 @@ static void send_findings(struct auditor *a, const struct running *r,
 
 static void on_done(void *arg, const struct audit_findings *f)
 {
-    struct running *r = arg;
+    struct running_job *r = arg;
     struct auditor *a = r->auditor;
     if (f->withdrawn)
         channel_put(&a->channel, FRAME_RETURNED, r->report, r->attempt, (struct str){0});
     else
-        send_findings(a, r, f);
+        send_result(a, r, f);
     *find(a, r) = r->next;
     free(r);
 }
 
 static bool on_job(struct auditor *a, const struct frame *f)
 {
-    struct running *r = malloc(sizeof(*r));
+    struct running_job *r = malloc(sizeof(*r));
     if (r == NULL)
         return false;
-    *r = (struct running){a, a->running, f->head.a, f->head.b};
+    *r = (struct running_job){a, a->running, f->head.a, f->head.b};
     a->running = r;
     audit_add(a->audit, r->report, f->payload, on_done, r);
     return true;
 }
 
-/* a job that is not found has ended, and its findings are on their way */
+/* not found: it has ended, and its result is on the way */
 static void on_withdraw(struct auditor *a, const struct frame *f)
 {
-    for (const struct running *r = a->running; r != NULL; r = r->next)
+    for (const struct running_job *r = a->running; r != NULL; r = r->next)
         if (r->report == f->head.a && r->attempt == f->head.b)
             audit_withdraw(a->audit, r);
 }
 
-static void forget(struct auditor *a)
+static void drop_jobs(struct auditor *a)
 {
     audit_free(a->audit);
     while (a->running != NULL) {
-        struct running *r = a->running;
+        struct running_job *r = a->running;
         a->running = r->next;
         free(r);
     }
 }
 
-/* the master holds the listening socket, so a writer that is being replaced only makes us wait */
+/* the master holds the listening socket: while the writer is replaced, this only waits */
 static bool connect_writer(struct auditor *a)
 {
     int fd = channel_connect(a->process->writer_path);
@@ -117,7 +118,7 @@ static bool connect_writer(struct auditor *a)
     return channel_flush(&a->channel) >= 0;
 }
 
-static bool exchange(struct auditor *a)
+static bool read_and_send(struct auditor *a)
 {
     struct frame f;
     int got = channel_read(&a->channel), next = 0;
@@ -130,7 +131,7 @@ static bool exchange(struct auditor *a)
     return got >= 0 && next >= 0 && channel_flush(&a->channel) >= 0;
 }
 
-/* until something happened; false when the writer is gone */
+/* one turn of the loop; false: the writer is gone */
 static bool serve(struct auditor *a)
 {
     struct curl_waitfd fd = {
@@ -138,38 +139,38 @@ static bool serve(struct auditor *a)
         .events =
             (short)(CURL_WAIT_POLLIN | (channel_pending(&a->channel) > 0 ? CURL_WAIT_POLLOUT : 0))};
     if (audit_wait(a->audit, &fd, 1, 250) != 0) {
-        log_error("libcurl failed: the auditor starts again");
+        log_error("libcurl failed: restarting the auditor");
         exit(EXIT_START);
     }
     score_set(a->process->score->pending, audit_pending(a->audit));
-    return exchange(a);
+    return read_and_send(a);
 }
 
-/* what is not finished goes back to the queue, without blame */
-static void give_back(struct auditor *a)
+/* unfinished jobs go back to the queue */
+static void return_jobs(struct auditor *a)
 {
     channel_put(&a->channel, FRAME_RETURNED, 0, 0, (struct str){0});
-    for (struct running *r = a->running; r != NULL; r = r->next)
+    for (struct running_job *r = a->running; r != NULL; r = r->next)
         channel_put(&a->channel, FRAME_RETURNED, r->report, r->attempt, (struct str){0});
     for (int tries = 0; tries < 20 && channel_flush(&a->channel) == 1; tries++)
         poll(&(struct pollfd){a->channel.fd, POLLOUT, 0}, 1, 100);
 }
 
-static struct channel *last_channel;
+static struct channel *suspect_channel; /* for the signal handler */
 
-static void name_suspect(uint64_t report)
+static void send_suspect(uint64_t report)
 {
-    channel_send_now(last_channel, FRAME_SUSPECT, report);
+    channel_send_now(suspect_channel, FRAME_SUSPECT, report);
 }
 
-/* the guard denies the host's own addresses, and everything where it cannot learn them */
-static void look_at_host(void)
+/* The guard refuses the host's own addresses, and every address while it cannot list them. */
+static void check_own_addresses(void)
 {
     struct ifaddrs *all;
     if (getifaddrs(&all) == 0)
         freeifaddrs(all);
     else
-        log_error("the host's own addresses cannot be learnt, so no page is graded: %s",
+        log_error("cannot list the addresses of this host, so no page is graded: %s",
                   strerror(errno));
 }
 
@@ -184,22 +185,22 @@ int auditor_run(struct process *p)
     p->scoreboard = NULL;
     if (a.audit == NULL || !connect_writer(&a))
         return EXIT_START;
-    last_channel = &a.channel;
-    last_words_hear(name_suspect);
-    look_at_host();
+    suspect_channel = &a.channel;
+    last_words_hear(send_suspect);
+    check_own_addresses();
     if (audit_sandbox(p->conf, &why) != 0) {
         log_error("the auditor cannot give up its privileges: %s", why);
         return EXIT_START;
     }
     process_set_phase(p, PHASE_READY);
-    bool there = true;
-    while (there && !process_stopping && !process_draining) {
+    bool connected = true;
+    while (connected && !process_stopping && !process_draining) {
         process_heartbeat(p);
-        there = serve(&a);
+        connected = serve(&a);
     }
-    if (there)
-        give_back(&a);
+    if (connected)
+        return_jobs(&a);
     channel_close(&a.channel);
-    forget(&a);
+    drop_jobs(&a);
     return EXIT_STOPPED;
 }
