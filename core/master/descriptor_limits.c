@@ -8,9 +8,9 @@
 
 /*
  * Of a worker, beside its connections and what it inherits: those that wait in the lobby, the
- * internal listener's own, those that are let in before the ones that gave way are closed; the store,
- * the writer's channel, the event loop, threads, logs; open answer files. And in part, those that
- * linger (lingering_close.h).
+ * internal listener's own, those that are let in before the ones that gave way are closed; the
+ * store, the writer's channel, the event loop, threads, logs; open answer files. And in part, those
+ * that linger (lingering_close.h).
  */
 #define RESERVE (64 + 16 + 32 + 48)
 #define ANSWER_FILES_RESERVE 24 /* of each query thread: READER_CACHE_FILES with three each */

@@ -1,5 +1,6 @@
 /*
- * The master: binds, maps, forks, reaps, signals. It runs no request code and never opens the store.
+ * The master: binds, maps, forks, reaps, signals. It runs no request code and never opens the
+ * store.
  */
 #ifndef ASSAY_MASTER_MASTER_H
 #define ASSAY_MASTER_MASTER_H
@@ -16,8 +17,8 @@ struct master_options {
 };
 
 /*
- * master_run(options): the server's whole life; the exit status of assayd (operating.md). Prints the ready lines on standard output when
- * every worker serves.
+ * master_run(options): the server's whole life; the exit status of assayd (operating.md). Prints
+ * the ready lines on standard output when every worker serves.
  */
 int master_run(const struct master_options *options);
 

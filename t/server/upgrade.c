@@ -366,7 +366,7 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
                       process_alive(new_master) ? "" : " not", (int)pid_of_file(), server_log(server));
         server->pid = new_master;
         ck_assert_int_eq(pid_of_file(), new_master);
-    } else if (!server_says(server, "answers what was begun, and ends", 0, 500)) {
+    } else if (!server_says(server, "drains its workers and ends", 0, 500)) {
         expect_said("this one goes on", 0, 5000);
         ck_assert_int_eq(pid_of_file(), old);
     } else { /* it was the server already, and died as one */
