@@ -36,9 +36,9 @@ static void write_listener(FILE *out, const struct conf *conf, const struct list
     fprintf(out, "listener %d %d %d %zu ", l->internal, l->shared, l->bound, l->listening);
     for (size_t i = 0; i < l->count; i++)
         fprintf(out, "%s%zu", i == 0 ? "" : ",", pass(passed, l->fds[i]));
+    /* last, since a path may have spaces */
     fprintf(out, " %s\n",
-            l->internal ? conf->internal_listen
-                        : conf->listen[l->conf_index].address); /* last: a path may have spaces */
+            l->internal ? conf->internal_listen : conf->listen[l->conf_index].address);
 }
 
 static bool make_room(const struct master *m, struct passed_fds *out)
