@@ -2,16 +2,7 @@
 #ifndef ASSAY_MASTER_MASTER_H
 #define ASSAY_MASTER_MASTER_H
 
-#include "core/conf/conf.h"
-
-struct master_options {
-    const char *program;   /* absolute path of the binary that an upgrade starts */
-    const char *conf_path; /* read again by a reload; NULL: defaults alone */
-    bool conf_required;
-    const char *const *sets;
-    size_t set_count;
-    struct conf *conf; /* the first configuration; the master frees it */
-};
+#include "core/master/options.h"
 
 /*
  * master_run(options): the whole life of the server; the exit status of assayd (operating.md).

@@ -6,7 +6,7 @@
 #include "core/master/directories.h"
 #include "core/master/generations.h"
 #include "core/master/listeners.h"
-#include "core/master/master.h"
+#include "core/master/options.h"
 #include "core/master/reuseport.h"
 #include "core/master/shared_memory.h"
 #include "core/master/shutdown.h"

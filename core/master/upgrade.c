@@ -449,7 +449,7 @@ static bool reads_old_master(const struct master *m)
            (old->state != OLD_MASTER_NONE && !m->shutdown.stopping);
 }
 
-/* one that gives up does not wait: nobody accepts connections meanwhile */
+/* not when it gives up: nobody accepts connections until it has ended */
 bool upgrade_old_master_drains(const struct master *m)
 {
     const struct old_master *old = &m->upgrade.old_master;
@@ -499,7 +499,7 @@ void upgrade_end(struct master *m)
     struct new_master *n = &m->upgrade.new_master;
     if (n->state != NEW_MASTER_NONE && n->state != NEW_MASTER_SERVING && n->pid > 0) {
         kill(n->pid, SIGKILL);
-        /* wait, so that whoever waits for us has waited for it */
+        /* who waits for the end of this process must have waited for it too */
         int tries = LEAVE_MS / 10;
         while (tries-- > 0 && waitpid(n->pid, NULL, WNOHANG) == 0)
             poll(NULL, 0, 10);
