@@ -433,7 +433,7 @@ START_TEST(a_second_one_changes_nothing)
     pid_t old = server->pid;
     begin_slow_upgrade();
     server_signal(server, SIGUSR2);
-    expect_said("under way already", 0, 5000);
+    expect_said("one is in progress", 0, 5000);
     ck_assert(wait_until(is_succeeded, &old, 20000));
     server->pid = pid_of_file();
     expect_end(old);
