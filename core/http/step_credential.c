@@ -77,7 +77,7 @@ static enum step refuse_unknown(struct request *r, struct str token)
     const char *sent = credential_looks_like(token);
     if (sent == NULL || strcmp(sent, credential_words[auth].name) == 0)
         return refuse_credential(r, true, credential_words[auth].unknown);
-    snprintf(message, sizeof(message), "This operation needs %s, but the request has %s. %s", credential_words[auth].name, sent,
+    snprintf(message, sizeof(message), "This operation needs %s. The credential looks like %s. %s", credential_words[auth].name, sent,
              credential_words[auth].send);
     return refuse_credential(r, true, message);
 }
