@@ -1,6 +1,6 @@
 /*
- * What `make run` runs, `assay demo`: from an empty directory to a graded page in the terminal, the lines to go on with, and a server that
- * stays until Ctrl-C; again, and nothing is made twice.
+ * What `make run` runs, `assay demo`: from an empty directory to a graded page in the terminal, the
+ * lines to go on with, and a server that stays until Ctrl-C; again, and nothing is made twice.
  */
 #include "t/kit/harness.h"
 
@@ -31,11 +31,15 @@ static void run_demo(enum watch_by by, const char *url)
     demo = watch_start(by, server->dir, assay_path(), "demo", url, NULL);
 }
 
-/* What its output says behind ${before}, up to the next space or end of a line; NULL where it does not. */
+/*
+ * What its output says behind ${before}, up to the next space or end of a line; NULL where it does
+ * not.
+ */
 static char *said_behind(const char *before)
 {
     const char *at = strstr(demo->said, before);
-    return at ? text("%.*s", (int)strcspn(at + strlen(before), " \r\n"), at + strlen(before)) : NULL;
+    return at ? text("%.*s", (int)strcspn(at + strlen(before), " \r\n"), at + strlen(before))
+              : NULL;
 }
 
 /* It has shown the report and stays: where it serves, and with which key. */
@@ -82,8 +86,11 @@ static void expect_curl_lines_to_work(void)
         bool gets = !strncmp(line, "    curl -s -H ", 15) && !strstr(line, " -d ");
         if (!gets)
             continue;
-        struct run run = run_program("/bin/sh", "-c", text("cd '%s' && KEY=$(cat var/demo.key) && %s", server->dir, line), NULL);
-        ck_assert_msg(run.status == 0 && !strncmp(run.out, "{\"data\":", 8), "%s: %d %s%s", line, run.status, run.out, run.err);
+        struct run run =
+            run_program("/bin/sh", "-c",
+                        text("cd '%s' && KEY=$(cat var/demo.key) && %s", server->dir, line), NULL);
+        ck_assert_msg(run.status == 0 && !strncmp(run.out, "{\"data\":", 8), "%s: %d %s%s", line,
+                      run.status, run.out, run.err);
         lines++;
     }
     ck_assert_uint_eq(lines, 2);
@@ -92,9 +99,12 @@ static void expect_curl_lines_to_work(void)
 
 static void expect_commands_to_find_it(void)
 {
-    struct run run = run_program("/bin/sh", "-c", text("cd '%s' && '%s' -c var/assay.yaml --json key list", server->dir,
-                                                       realpath(assay_path(), NULL)), NULL);
-    ck_assert_msg(run.status == 0 && strstr(run.out, "demo") != NULL, "%d: %s%s", run.status, run.out, run.err);
+    struct run run = run_program("/bin/sh", "-c",
+                                 text("cd '%s' && '%s' -c var/assay.yaml --json key list",
+                                      server->dir, realpath(assay_path(), NULL)),
+                                 NULL);
+    ck_assert_msg(run.status == 0 && strstr(run.out, "demo") != NULL, "%d: %s%s", run.status,
+                  run.out, run.err);
 }
 
 /* What stands behind ${before} in a body, up to the next quote. */
@@ -106,7 +116,10 @@ static char *quoted(const struct response *r, const char *before)
     return text("%.*s", (int)strcspn(at, "\""), at);
 }
 
-/* The chat's page is of another origin, lets nothing in but the server's script and calls, and its agent begins a session there. */
+/*
+ * The chat's page is of another origin, lets nothing in but the server's script and calls, and its
+ * agent begins a session there.
+ */
 static void expect_chat(void)
 {
     struct server page = *server;
@@ -119,11 +132,14 @@ static void expect_chat(void)
     struct response *r = http(&page, .path = "/chat", .key = "");
     expect_status(r, 200);
     const char *policy = header(r, "Content-Security-Policy");
-    expect(r, policy != NULL && strstr(policy, "default-src 'none'") && strstr(policy, server->url) && !strstr(policy, "unsafe"));
-    char *script = quoted(r, "<script src=\""), *digest = quoted(r, "integrity=\""), *agent = quoted(r, "data-agent=\"");
+    expect(r, policy != NULL && strstr(policy, "default-src 'none'") &&
+                  strstr(policy, server->url) && !strstr(policy, "unsafe"));
+    char *script = quoted(r, "<script src=\""), *digest = quoted(r, "integrity=\""),
+         *agent = quoted(r, "data-agent=\"");
     expect(r, !strncmp(script, server->url, strlen(server->url)) && !strncmp(digest, "sha384-", 7));
     expect_status(http(server, .path = script + strlen(server->url), .key = ""), 200);
-    r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = text("{\"agent_id\":\"%s\"}", agent),
+    r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
+             .body = text("{\"agent_id\":\"%s\"}", agent),
              .headers = {"Content-Type: application/json", text("Origin: %s", page.url)});
     expect_status(r, 200);
 }
@@ -137,14 +153,16 @@ static void expect_operators_lines_to_work(void)
         if (!strncmp(line, "    ID=$(", 9) || strstr(line, "/conversations/$ID/") != NULL)
             script = text("%s\n%s", script, line);
     struct run run = run_program("/bin/sh", "-c", script, NULL);
-    ck_assert_msg(run.status == 0 && strstr(run.out, "\"claimed_name\":\"Anna\"") && strstr(run.out, "\"role\":\"operator\""),
+    ck_assert_msg(run.status == 0 && strstr(run.out, "\"claimed_name\":\"Anna\"") &&
+                      strstr(run.out, "\"role\":\"operator\""),
                   "%s: %s%s", script, run.out, run.err);
     free(said);
 }
 
 START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays_until_ctrl_c)
 {
-    static const char *const says[] = {" / 100", "to mend: ", " high", "SEO", "Performance", "Security", "Miscellaneous", "found: "};
+    static const char *const says[] = {" / 100",      "to mend: ", " high",         "SEO",
+                                       "Performance", "Security",  "Miscellaneous", "found: "};
     struct stat st;
     run_demo(BY_TERMINAL, NULL);
     expect_staying();
@@ -158,8 +176,10 @@ START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays
 
     struct response *r = http_get(server, "/api/v1/reports/1");
     expect_str(r, "data.status", "done");
-    expect(r, int_at(r, "data.score") > 0 && int_at(r, "data.score") < 80); /* with real defects, and not of them alone */
-    expect(r, int_at(r, "data.issues.high") > 0 && int_at(r, "data.issues.medium") > 0 && int_at(r, "data.issues.low") > 0);
+    /* with real defects, and not of them alone */
+    expect(r, int_at(r, "data.score") > 0 && int_at(r, "data.score") < 80);
+    expect(r, int_at(r, "data.issues.high") > 0 && int_at(r, "data.issues.medium") > 0 &&
+                  int_at(r, "data.issues.low") > 0);
     expect(r, int_at(r, "data.issues.passed") > 5);
     expect_said(text("%lld", (long long)int_at(r, "data.score")));
     if (system("curl --version >/dev/null 2>&1") == 0) {
@@ -174,12 +194,17 @@ END_TEST
 
 START_TEST(make_run_is_this_with_the_page_that_is_named)
 {
-    const char *make = "env -u MAKEFLAGS -u MAKELEVEL make -n run URL=%s 2>&1 | grep assay.demo >'%s/said' && "
-                       "sed 's|\\./assay|echo|' '%s/said' | sh";
-    struct run with = run_program("/bin/sh", "-c", text(make, "https://example.com/a?b", server->dir, server->dir), NULL);
-    ck_assert_msg(with.status == 0 && !strcmp(with.out, "demo https://example.com/a?b\n"), "%d: %s%s", with.status, with.out, with.err);
-    struct run without = run_program("/bin/sh", "-c", text(make, "", server->dir, server->dir), NULL);
-    ck_assert_msg(without.status == 0 && !strcmp(without.out, "demo\n"), "%d: %s%s", without.status, without.out, without.err);
+    const char *make =
+        "env -u MAKEFLAGS -u MAKELEVEL make -n run URL=%s 2>&1 | grep assay.demo >'%s/said' && "
+        "sed 's|\\./assay|echo|' '%s/said' | sh";
+    struct run with = run_program(
+        "/bin/sh", "-c", text(make, "https://example.com/a?b", server->dir, server->dir), NULL);
+    ck_assert_msg(with.status == 0 && !strcmp(with.out, "demo https://example.com/a?b\n"),
+                  "%d: %s%s", with.status, with.out, with.err);
+    struct run without =
+        run_program("/bin/sh", "-c", text(make, "", server->dir, server->dir), NULL);
+    ck_assert_msg(without.status == 0 && !strcmp(without.out, "demo\n"), "%d: %s%s", without.status,
+                  without.out, without.err);
 }
 END_TEST
 
@@ -198,7 +223,8 @@ START_TEST(a_second_run_is_quick_and_makes_nothing_again)
         int64_t since = now_ms();
         run_demo(BY_TERMINAL, NULL);
         expect_staying();
-        ck_assert_msg(run == 0 || now_ms() - since < 10000, "ready after %lld ms", (long long)(now_ms() - since));
+        ck_assert_msg(run == 0 || now_ms() - since < 10000, "ready after %lld ms",
+                      (long long)(now_ms() - since));
         ck_assert_msg(run == 0 || !strcmp(server->key, key), "another key");
         char *graded = said_behind("Grading ");
         /* the sample's port is another one where a stranger took it meanwhile */
@@ -243,7 +269,8 @@ START_TEST(a_url_that_is_none_ends_it_with_a_sentence)
 {
     run_demo(BY_TERMINAL, refused[_i][0]);
     ck_assert_msg(watch_wait(demo) == 1, "%s", demo->said);
-    ck_assert_msg(strstr(demo->said, refused[_i][1]) != NULL, "no %s in: %s", refused[_i][1], demo->said);
+    ck_assert_msg(strstr(demo->said, refused[_i][1]) != NULL, "no %s in: %s", refused[_i][1],
+                  demo->said);
     watch_close(demo);
     assay_ok(server, "check", NULL); /* no server holds the store */
 }
@@ -294,14 +321,17 @@ END_TEST
 
 START_TEST(a_port_in_use_is_told_with_who_has_it_and_another_is_taken)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(8080)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(8080)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     /* past the TIME_WAIT that an earlier demo's connections leave */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
-    bool ours = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0; /* or another's has it */
+    /* or another's has it */
+    bool ours = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0;
     run_demo(BY_TERMINAL, "nowhere.invalid");
     expect_staying();
-    expect_said(ours ? text("127.0.0.1:8080 is in use by pid %d (", (int)getpid()) : "127.0.0.1:8080 is in use by ");
+    expect_said(ours ? text("127.0.0.1:8080 is in use by pid %d (", (int)getpid())
+                     : "127.0.0.1:8080 is in use by ");
     stop_with_ctrl_c();
     close(fd);
 }
@@ -312,7 +342,8 @@ int main(void)
     Suite *suite = suite_create("demo");
     TCase *tcase = harness_case(suite, "a directory each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays_until_ctrl_c);
+    tcase_add_test(
+        tcase, from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays_until_ctrl_c);
     tcase_add_test(tcase, make_run_is_this_with_the_page_that_is_named);
     tcase_add_test(tcase, a_second_run_is_quick_and_makes_nothing_again);
     tcase_add_test(tcase, a_page_that_is_named_is_graded_and_one_that_cannot_be_says_why);
