@@ -1,4 +1,6 @@
-/* Many reports in the store of a server that is stopped, made by the store itself: it is quicker. */
+/*
+ * Many reports in the store of a server that is stopped, made by the store itself: it is quicker.
+ */
 #ifndef ASSAY_T_INDEX_KIT_H
 #define ASSAY_T_INDEX_KIT_H
 

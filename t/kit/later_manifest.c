@@ -11,7 +11,9 @@ int inherited_state_write(const struct master *m, struct passed *out)
     if (manifest_of_now(m, out) != 0)
         return -1;
     int fd = out->fds[0];
-    if (lseek(fd, 0, SEEK_END) < 0 || write(fd, more, sizeof(more) - 1) != (ssize_t)sizeof(more) - 1 || lseek(fd, 0, SEEK_SET) != 0) {
+    if (lseek(fd, 0, SEEK_END) < 0 ||
+        write(fd, more, sizeof(more) - 1) != (ssize_t)sizeof(more) - 1 ||
+        lseek(fd, 0, SEEK_SET) != 0) {
         inherited_state_drop(out);
         return -1;
     }

@@ -18,7 +18,8 @@ int main(int argc, char **argv)
         return 99;
     }
     for (int number = 1; number < NSIG; number++)
-        signal(number, SIG_DFL); /* fails for KILL, STOP and the C library's own, which stay as is */
+        /* fails for KILL, STOP and the C library's own, which stay as is */
+        signal(number, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execvp(argv[1], argv + 1);

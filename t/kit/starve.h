@@ -33,8 +33,8 @@ extern const char *const attack_names[ATTACKS];
 
 /*
  * attack_start(s, attack, tar, quick): send it from a workspace of its own, over several
- * connections, until attack_stop; return when it is under way. ${quick}: what ATTACK_UPDATES grades.
- * attack_forgiven(s): delete that workspace.
+ * connections, until attack_stop; return when it is under way. ${quick}: what ATTACK_UPDATES
+ * grades. attack_forgiven(s): delete that workspace.
  */
 struct attacker;
 struct attacker *attack_start(const struct server *s, enum attack attack, const struct tar *tar,

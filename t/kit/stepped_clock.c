@@ -1,7 +1,8 @@
 /*
- * Preloaded into the programs under test (LD_PRELOAD): their wall clock is the system's and what the file named by STEPPED_CLOCK says, an
- * int64_t of milliseconds that the test maps and changes at any time. The monotonic clocks stay as they are, as when an operator or NTP
- * steps the clock. System calls, since the C library's own functions are what this replaces.
+ * Preloaded into the programs under test (LD_PRELOAD): their wall clock is the system's and what
+ * the file named by STEPPED_CLOCK says, an int64_t of milliseconds that the test maps and changes
+ * at any time. The monotonic clocks stay as they are, as when an operator or NTP steps the clock.
+ * System calls, since the C library's own functions are what this replaces.
  */
 #include <fcntl.h>
 #include <stdint.h>

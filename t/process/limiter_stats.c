@@ -1,4 +1,6 @@
-/* The limiters' board under a publisher that hardly rests: a reader has one whole publish or none. */
+/*
+ * The limiters' board under a publisher that hardly rests: a reader has one whole publish or none.
+ */
 #include "core/shm/limiter_stats.h"
 
 #include <check.h>
@@ -102,7 +104,8 @@ START_TEST(counters_of_many_processes_add_up)
         ck_assert_int_ge(pid, 0);
         if (pid == 0) {
             for (int i = 0; i < EACH; i++)
-                limiter_stats_count(board, p / 2, counter, COUNT_ADMITTED); /* two of them as one worker: generations overlap */
+                /* two of them as one worker: generations overlap */
+                limiter_stats_count(board, p / 2, counter, COUNT_ADMITTED);
             _exit(0);
         }
     }

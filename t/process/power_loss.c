@@ -1,9 +1,9 @@
 /*
- * Power loss: a writer that creates, grades, deletes, purges, merges, rebuilds, backs up and restores
- * is recorded (power_recorder.h), and the record is replayed up to a random point. What was not synced
- * by then may be on the disk or not: each sector of each write, and each directory's entries up to
- * some moment. In every such state the store opens, check finds nothing wrong, all that was
- * acknowledged is there, and no segment file is without a name once maintenance has run.
+ * Power loss: a writer that creates, grades, deletes, purges, merges, rebuilds, backs up and
+ * restores is recorded (power_recorder.h), and the record is replayed up to a random point. What
+ * was not synced by then may be on the disk or not: each sector of each write, and each directory's
+ * entries up to some moment. In every such state the store opens, check finds nothing wrong, all
+ * that was acknowledged is there, and no segment file is without a name once maintenance has run.
  *
  * POWER_POINTS: how many points, 1,000 by default. POWER_SEED.
  */

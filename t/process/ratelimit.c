@@ -1,6 +1,7 @@
 /*
- * The limiter's table between real processes on one real mapping: exactness under load, at window turns, with lagging clocks, with a full
- * table and with processes killed at any instruction. What was admitted is counted in shared memory, a counter for each key and window.
+ * The limiter's table between real processes on one real mapping: exactness under load, at window
+ * turns, with lagging clocks, with a full table and with processes killed at any instruction. What
+ * was admitted is counted in shared memory, a counter for each key and window.
  */
 #include "ratelimit/ratelimit.h"
 
@@ -73,14 +74,16 @@ static uint64_t chance(uint64_t *state, uint64_t below)
 
 static struct ratelimit_window key_window(const uint64_t *key, uint32_t limit, uint32_t seconds)
 {
-    return (struct ratelimit_window){.salt = 5, .seconds = seconds, .limit = limit, .key = key, .key_size = sizeof(*key)};
+    return (struct ratelimit_window){
+        .salt = 5, .seconds = seconds, .limit = limit, .key = key, .key_size = sizeof(*key)};
 }
 
 /* the test's clock needs no second reading, unless it is stepped or a process sleeps for seconds */
 static int take(const struct ratelimit_window *w, int64_t now, struct ratelimit_state *out)
 {
     int got;
-    while ((got = ratelimit_take(rl, w, 1, (struct ratelimit_time){ratelimit_token(rl), now}, out)) < 0)
+    while ((got = ratelimit_take(rl, w, 1, (struct ratelimit_time){ratelimit_token(rl), now},
+                                 out)) < 0)
         ;
     return got;
 }
@@ -121,7 +124,8 @@ static void wait_all(unsigned count)
     for (unsigned i = 0; i < count; i++) {
         int status;
         ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
-        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %u: status %x", i, (unsigned)status);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %u: status %x", i,
+                      (unsigned)status);
     }
 }
 
@@ -146,12 +150,15 @@ START_TEST(admitted_is_the_lesser_of_limit_and_asked)
 {
     spawn_all(hammer, PROCESSES);
     wait_all(PROCESSES);
-    /* processes are in different windows by chance: a window that one has left for the next goes to whoever asks in it first */
+    /*
+     * processes are in different windows by chance: a window that one has left for the next goes to
+     * whoever asks in it first
+     */
     for (unsigned w = 1; w <= HAMMER_WINDOWS; w++)
         for (unsigned k = 0; k < 64; k++) {
             uint32_t asked = shared->asked[w][k], admitted = shared->admitted[w][k];
-            ck_assert_msg(admitted >= (asked < HAMMER_LIMIT ? asked : HAMMER_LIMIT), "window %u key %u: %u of %u admitted", w, k, admitted,
-                          asked);
+            ck_assert_msg(admitted >= (asked < HAMMER_LIMIT ? asked : HAMMER_LIMIT),
+                          "window %u key %u: %u of %u admitted", w, k, admitted, asked);
         }
 }
 END_TEST
@@ -205,7 +212,9 @@ START_TEST(all_meet_a_new_key_at_once)
 }
 END_TEST
 
-/* each has a clock of its own, up to two seconds behind the first's, and all go over window turns */
+/*
+ * each has a clock of its own, up to two seconds behind the first's, and all go over window turns
+ */
 static void turn_windows(unsigned self)
 {
     for (uint64_t m = 1; m <= WINDOWS - 2; m++)
@@ -222,7 +231,8 @@ START_TEST(lagging_processes_get_nothing_extra_at_window_turns)
     wait_all(PROCESSES);
     for (unsigned w = 2; w < WINDOWS - 1; w++)
         for (unsigned k = 0; k < 4; k++) /* far more is asked in each than there is */
-            ck_assert_msg(shared->admitted[w][k] == 30, "window %u key %u: %u admitted", w, k, shared->admitted[w][k]);
+            ck_assert_msg(shared->admitted[w][k] == 30, "window %u key %u: %u admitted", w, k,
+                          shared->admitted[w][k]);
 }
 END_TEST
 
@@ -276,7 +286,9 @@ static bool ask_by_clock(uint64_t key, uint32_t limit, int64_t *end)
     return got == 0;
 }
 
-/* new keys mostly, so that most of the time a slot is being made; now and then one that is counted */
+/*
+ * new keys mostly, so that most of the time a slot is being made; now and then one that is counted
+ */
 static void ask_until_killed(unsigned self)
 {
     uint64_t luck = (uint64_t)getpid() * 2654435761u + self;
@@ -286,7 +298,8 @@ static void ask_until_killed(unsigned self)
         uint64_t key = counted ? chance(&luck, 64) : KEYS + chance(&luck, get(&shared->new_keys));
         add(&shared->began[self]);
         if (ask_by_clock(key, counted ? 100000 : 1000, &end) && counted)
-            __atomic_fetch_add(&shared->admitted[(end - NOW) / 60 % WINDOWS][key], 1, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&shared->admitted[(end - NOW) / 60 % WINDOWS][key], 1,
+                               __ATOMIC_RELAXED);
         add(&shared->ended[self]);
     }
 }
@@ -298,7 +311,10 @@ static void kill_one(unsigned self)
     ck_assert_int_eq(waitpid(pids[self], &status, 0), pids[self]);
 }
 
-/* every key can be used to its limit by a process that comes later: no slot is stuck, no bucket unusable, no claim in the way */
+/*
+ * every key can be used to its limit by a process that comes later: no slot is stuck, no bucket
+ * unusable, no claim in the way
+ */
 static void use_everything(int64_t now)
 {
     for (uint64_t key = 1000000; key < 1003000; key++) {
@@ -312,8 +328,8 @@ static void use_everything(int64_t now)
 }
 
 /*
- * Columns: what; how many keys come beside the counted ones (more than the table has slots for, or fewer); seconds that the clock goes on
- * by after each ten kills.
+ * Columns: what; how many keys come beside the counted ones (more than the table has slots for, or
+ * fewer); seconds that the clock goes on by after each ten kills.
  */
 static const struct {
     const char *what;
@@ -356,7 +372,10 @@ START_TEST(killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_mos
     }
     __atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
     wait_all(VICTIMS);
-    /* of the keys that are counted: what the table holds is what was told, but for requests cut off between the two */
+    /*
+     * of the keys that are counted: what the table holds is what was told, but for requests cut off
+     * between the two
+     */
     window = (uint64_t)(shared->now - NOW) / 60 + 1;
     for (uint64_t key = 0; key < 64; key++) {
         struct ratelimit_window w = key_window(&key, 100000, 60);
@@ -365,8 +384,10 @@ START_TEST(killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_mos
         counted += 100000 - state.remaining;
         told += shared->admitted[window % WINDOWS][key];
     }
-    ck_assert_msg(counted >= told && counted - told <= killed, "%s: %llu counted, %llu told, %llu killed", kill_plans[_i].what,
-                  (unsigned long long)counted, (unsigned long long)told, (unsigned long long)killed);
+    ck_assert_msg(counted >= told && counted - told <= killed,
+                  "%s: %llu counted, %llu told, %llu killed", kill_plans[_i].what,
+                  (unsigned long long)counted, (unsigned long long)told,
+                  (unsigned long long)killed);
     use_everything(shared->now + 600);
 }
 END_TEST
@@ -377,8 +398,9 @@ END_TEST
 #define CROWD 2
 
 /*
- * Columns: what; the limit of the keys that are counted: small where there is a crowd, so that one request makes them warmer than it; whether
- * new keys keep the table full all the time; whether processes are killed after each step.
+ * Columns: what; the limit of the keys that are counted: small where there is a crowd, so that one
+ * request makes them warmer than it; whether new keys keep the table full all the time; whether
+ * processes are killed after each step.
  */
 static const struct {
     const char *what;
@@ -428,8 +450,9 @@ static void let_all_ask(void)
             sched_yield();
 }
 
-static const int64_t clock_steps[] = {1,     -1,     3,           -3,           59, -59, 61, -61, 3600, -3600,
-                                      86400, -86400, 400 * 86400, -400 * 86400, 2,  -2,  30, -30, 7200, -7190};
+static const int64_t clock_steps[] = {1,   -1,   3,     -3,    59,     -59,         61,
+                                      -61, 3600, -3600, 86400, -86400, 400 * 86400, -400 * 86400,
+                                      2,   -2,   30,    -30,   7200,   -7190};
 
 static void copy_admitted(uint32_t out[8])
 {
@@ -458,8 +481,8 @@ START_TEST(clock_steps_give_one_window_each_at_most)
         let_all_ask();
         copy_admitted(after);
         for (unsigned k = 0; k < 8; k++)
-            ck_assert_msg(after[k] - before[k] <= step_limit, "%s, step %lld: %u admitted", step_plans[_i].what, (long long)clock_steps[i],
-                          after[k] - before[k]);
+            ck_assert_msg(after[k] - before[k] <= step_limit, "%s, step %lld: %u admitted",
+                          step_plans[_i].what, (long long)clock_steps[i], after[k] - before[k]);
     }
     /* and a minute later everybody has a budget again */
     copy_admitted(before);
@@ -485,9 +508,10 @@ int main(void)
     tcase_add_test(t, all_meet_a_new_key_at_once);
     tcase_add_test(t, lagging_processes_get_nothing_extra_at_window_turns);
     tcase_add_test(t, full_table_never_admits_more_of_a_key_whose_slot_lives);
-    tcase_add_loop_test(t, killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_most, 0,
-                        sizeof(kill_plans) / sizeof(kill_plans[0]));
-    tcase_add_loop_test(t, clock_steps_give_one_window_each_at_most, 0, sizeof(step_plans) / sizeof(step_plans[0]));
+    tcase_add_loop_test(t, killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_most,
+                        0, sizeof(kill_plans) / sizeof(kill_plans[0]));
+    tcase_add_loop_test(t, clock_steps_give_one_window_each_at_most, 0,
+                        sizeof(step_plans) / sizeof(step_plans[0]));
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

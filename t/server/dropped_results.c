@@ -54,9 +54,9 @@ static size_t fill_up(int64_t *ids, size_t room)
     memset(filler, 'f', sizeof(filler) - 1);
     for (size_t n = 0; n < room; n++) {
         const char *url = origin_url(origin, text("/large?%zu%s", n, filler));
-        struct response *r = http_kept(client, .method = "POST", .path = "/api/v1/reports",
-                                       .headers = {"Prefer: respond-async"},
-                                       .body = form("url", url, NULL));
+        struct response *r =
+            http_kept(client, .method = "POST", .path = "/api/v1/reports",
+                      .headers = {"Prefer: respond-async"}, .body = form("url", url, NULL));
         if (r->status != 202) {
             expect_error(r, 507, "storage_full");
             return n;

@@ -1,4 +1,7 @@
-/* The queue of pages to grade: its limit per workspace, its fairness between them, and its end. design.md §2. */
+/*
+ * The queue of pages to grade: its limit per workspace, its fairness between them, and its end.
+ * design.md §2.
+ */
 #include "t/kit/harness.h"
 
 #include <arpa/inet.h>
@@ -22,8 +25,8 @@ static void setup(void)
     ck_assert_int_eq(getsockname(tar, (struct sockaddr *)&sa, &size), 0);
     tar_port = ntohs(sa.sin_port);
     origin = origin_usual();
-    server =
-        server_shared(&(struct server_options){.audit = text("timeout: 300s, ports: [80, 443, %u, %u]", origin_port(origin), tar_port)});
+    server = server_shared(&(struct server_options){
+        .audit = text("timeout: 300s, ports: [80, 443, %u, %u]", origin_port(origin), tar_port)});
     assay_ok(server, "workspace", "create", "crowd", NULL);
     connection_table = key_new(server, "crowd", NULL);
 }
@@ -69,29 +72,36 @@ START_TEST(a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served
 
     int more = 0; /* a few pages may have been given up meanwhile */
     do
-        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = connection_table, .body = tar_form(more),
-                 .headers = {"Prefer: respond-async"});
+        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = connection_table,
+                 .body = tar_form(more), .headers = {"Prefer: respond-async"});
     while (r->status == 202 && more++ < 100);
     expect_error(r, 503, "unavailable");
     expect(r, !header(r, "Retry-After"));
     r = http(server, .path = "/api/v1/reports", .key = connection_table);
     expect_int(r, "meta.total", PENDING_MAX + more);
-    expect_status(http(server, .method = "DELETE", .path = report_path(int_at(r, "data.0.id")), .key = connection_table), 200);
-    r = http(server, .method = "POST", .path = "/api/v1/reports", .key = connection_table, .body = tar_form(0), .headers = {"Prefer: respond-async"});
+    expect_status(http(server, .method = "DELETE", .path = report_path(int_at(r, "data.0.id")),
+                       .key = connection_table),
+                  200);
+    r = http(server, .method = "POST", .path = "/api/v1/reports", .key = connection_table,
+             .body = tar_form(0), .headers = {"Prefer: respond-async"});
     expect_status(r, 202);
 
     int64_t before = now_ms();
-    r = http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, "/good"), NULL),
+    r = http(server, .method = "POST", .path = "/api/v1/reports",
+             .body = form("url", origin_url(origin, "/good"), NULL),
              .headers = {"Prefer: wait=10"});
     expect_status(r, 201);
     expect_str(r, "data.status", "done");
     ck_assert_int_lt(now_ms() - before, 3000);
 
     before = now_ms();
-    expect_status(http(server, .method = "DELETE", .path = "/api/v1/projects/127.0.0.5", .key = connection_table), 200);
+    expect_status(http(server, .method = "DELETE", .path = "/api/v1/projects/127.0.0.5",
+                       .key = connection_table),
+                  200);
     r = http(server, .path = "/api/v1/reports", .key = connection_table);
     expect_int(r, "meta.total", 0);
-    r = http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, "/good"), NULL),
+    r = http(server, .method = "POST", .path = "/api/v1/reports",
+             .body = form("url", origin_url(origin, "/good"), NULL),
              .headers = {"Prefer: wait=10"});
     expect_str(r, "data.status", "done");
     ck_assert_int_lt(now_ms() - before, 3000);
@@ -113,6 +123,7 @@ int main(void)
     Suite *suite = suite_create("queue");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served_beside_them);
+    tcase_add_test(
+        tcase, a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served_beside_them);
     return harness_main(suite);
 }

@@ -53,7 +53,8 @@ START_TEST(hup_reloads)
 {
     server_configure(server, "base_url: http://reloaded.test");
     server_signal(server, SIGHUP);
-    ck_assert_msg(wait_until(links_begin_with, "http://reloaded.test", 10000), "%s", server_log(server));
+    ck_assert_msg(wait_until(links_begin_with, "http://reloaded.test", 10000), "%s",
+                  server_log(server));
     server_stop(server);
 }
 END_TEST

@@ -24,7 +24,12 @@ static const struct {
     bool known;
     const char *utf8;
 } charset_cases[] = {
-    {{"\xEF\xBB\xBF\xC3\xA4", 5}, "text/html; charset=iso-8859-1", "utf-8", CHARSET_BOM, true, "\xC3\xA4"},
+    {{"\xEF\xBB\xBF\xC3\xA4", 5},
+     "text/html; charset=iso-8859-1",
+     "utf-8",
+     CHARSET_BOM,
+     true,
+     "\xC3\xA4"},
     {{"\xFE\xFF\0a\0\xE4", 6}, "", "utf-16be", CHARSET_BOM, true, "a\xC3\xA4"},
     {{"\xFF\xFE"
       "a\0\xE4\0",
@@ -35,26 +40,71 @@ static const struct {
      true,
      "a\xC3\xA4"},
     {{"\xE4", 1}, "text/html; charset=ISO-8859-1", "iso-8859-1", CHARSET_HEADER, true, "\xC3\xA4"},
-    {{"\x80", 1}, "text/html;charset=\"iso-8859-1\"", "iso-8859-1", CHARSET_HEADER, true, "\xE2\x82\xAC"},
-    {{"\x83\x52", 2}, "text/html; charset=shift_jis", "shift_jis", CHARSET_HEADER, true, "\xE3\x82\xB3"},
+    {{"\x80", 1},
+     "text/html;charset=\"iso-8859-1\"",
+     "iso-8859-1",
+     CHARSET_HEADER,
+     true,
+     "\xE2\x82\xAC"},
+    {{"\x83\x52", 2},
+     "text/html; charset=shift_jis",
+     "shift_jis",
+     CHARSET_HEADER,
+     true,
+     "\xE3\x82\xB3"},
     {{"\xB0\xA1", 2}, "text/html; charset=EUC-KR", "euc-kr", CHARSET_HEADER, true, "\xEA\xB0\x80"},
-    {{"\xE4", 1}, "text/html; charset=windows-1251", "windows-1251", CHARSET_HEADER, true, "\xD0\xB4"},
-    {{"\xE4", 1}, "text/html; charset=no-such-set", "no-such-set", CHARSET_HEADER, false, "\xC3\xA4"},
-    {{"\xE4", 1}, "text/html; charset=utf-8//IGNORE", "windows-1252", CHARSET_DEFAULT, true, "\xC3\xA4"},
+    {{"\xE4", 1},
+     "text/html; charset=windows-1251",
+     "windows-1251",
+     CHARSET_HEADER,
+     true,
+     "\xD0\xB4"},
+    {{"\xE4", 1},
+     "text/html; charset=no-such-set",
+     "no-such-set",
+     CHARSET_HEADER,
+     false,
+     "\xC3\xA4"},
+    {{"\xE4", 1},
+     "text/html; charset=utf-8//IGNORE",
+     "windows-1252",
+     CHARSET_DEFAULT,
+     true,
+     "\xC3\xA4"},
     {{"\xE4", 1}, "text/html; charset=", "windows-1252", CHARSET_DEFAULT, true, "\xC3\xA4"},
     {{"\xE4", 1}, "", "windows-1252", CHARSET_DEFAULT, true, "\xC3\xA4"},
-    {{"<meta charset=utf-8>\xC3\xA4", 22}, "", "utf-8", CHARSET_META, true, "<meta charset=utf-8>\xC3\xA4"},
+    {{"<meta charset=utf-8>\xC3\xA4", 22},
+     "",
+     "utf-8",
+     CHARSET_META,
+     true,
+     "<meta charset=utf-8>\xC3\xA4"},
     {{"<META content='text/html; charset=koi8-r' http-equiv=Content-Type>", 66},
      "text/html",
      "koi8-r",
      CHARSET_META,
      true,
      "<META content='text/html; charset=koi8-r' http-equiv=Content-Type>"},
-    {{"<!-- <meta charset=koi8-r> -->", 30}, "", "windows-1252", CHARSET_DEFAULT, true, "<!-- <meta charset=koi8-r> -->"},
-    {{"<meta name=x content='charset=koi8-r'>", 38}, "", "windows-1252", CHARSET_DEFAULT, true, "<meta name=x content='charset=koi8-r'>"},
+    {{"<!-- <meta charset=koi8-r> -->", 30},
+     "",
+     "windows-1252",
+     CHARSET_DEFAULT,
+     true,
+     "<!-- <meta charset=koi8-r> -->"},
+    {{"<meta name=x content='charset=koi8-r'>", 38},
+     "",
+     "windows-1252",
+     CHARSET_DEFAULT,
+     true,
+     "<meta name=x content='charset=koi8-r'>"},
     {{"<meta charset=utf-16>", 21}, "", "utf-8", CHARSET_META, true, "<meta charset=utf-16>"},
     {{"a\0b", 3}, "text/html; charset=utf-8", "utf-8", CHARSET_HEADER, true, "a" FFFD "b"},
-    {{"a\0b", 3}, "text/html; charset=windows-1252", "windows-1252", CHARSET_HEADER, true, "a" FFFD "b"},
+    {{"a\0b", 3},
+     "text/html; charset=windows-1252",
+     "windows-1252",
+     CHARSET_HEADER,
+     true,
+     "a" FFFD "b"},
     {{"a\xC0\x80"
       "b\xED\xA0\x80"
       "c\xF5\x80",
@@ -64,19 +114,74 @@ static const struct {
      CHARSET_HEADER,
      true,
      "a" FFFD FFFD "b" FFFD FFFD FFFD "c" FFFD FFFD},
-    {{"\x93\xFA\x96\x7B", 4}, "text/html; charset=x-sjis", "x-sjis", CHARSET_HEADER, true, "\xE6\x97\xA5\xE6\x9C\xAC"},
-    {{"\xC6\xFC\xCB\xDC", 4}, "text/html; charset=EUC-JP", "euc-jp", CHARSET_HEADER, true, "\xE6\x97\xA5\xE6\x9C\xAC"},
-    {{"\x1B$BF|K\\\x1B(B.", 11}, "text/html; charset=iso-2022-jp", "iso-2022-jp", CHARSET_HEADER, true, "\xE6\x97\xA5\xE6\x9C\xAC."},
-    {{"\xD6\xD0\xB9\xFA", 4}, "text/html; charset=GBK", "gbk", CHARSET_HEADER, true, "\xE4\xB8\xAD\xE5\x9B\xBD"},
-    {{"\xD6\xD0\xB9\xFA", 4}, "text/html; charset=gb2312", "gb2312", CHARSET_HEADER, true, "\xE4\xB8\xAD\xE5\x9B\xBD"},
-    {{"\xA4\xA4\xB0\xEA", 4}, "text/html; charset=big5", "big5", CHARSET_HEADER, true, "\xE4\xB8\xAD\xE5\x9C\x8B"},
-    {{"\xB1\xEA", 2}, "text/html; charset=iso-8859-2", "iso-8859-2", CHARSET_HEADER, true, "\xC4\x85\xC4\x99"},
-    {{"\xA4", 1}, "text/html; charset=ISO_8859-15", "iso_8859-15", CHARSET_HEADER, true, "\xE2\x82\xAC"},
-    {{"\xB9", 1}, "text/html; charset=windows-1250", "windows-1250", CHARSET_HEADER, true, "\xC4\x85"},
-    {{"\xF0\xC1", 2}, "text/html; charset=koi8-r", "koi8-r", CHARSET_HEADER, true, "\xD0\x9F\xD0\xB0"},
+    {{"\x93\xFA\x96\x7B", 4},
+     "text/html; charset=x-sjis",
+     "x-sjis",
+     CHARSET_HEADER,
+     true,
+     "\xE6\x97\xA5\xE6\x9C\xAC"},
+    {{"\xC6\xFC\xCB\xDC", 4},
+     "text/html; charset=EUC-JP",
+     "euc-jp",
+     CHARSET_HEADER,
+     true,
+     "\xE6\x97\xA5\xE6\x9C\xAC"},
+    {{"\x1B$BF|K\\\x1B(B.", 11},
+     "text/html; charset=iso-2022-jp",
+     "iso-2022-jp",
+     CHARSET_HEADER,
+     true,
+     "\xE6\x97\xA5\xE6\x9C\xAC."},
+    {{"\xD6\xD0\xB9\xFA", 4},
+     "text/html; charset=GBK",
+     "gbk",
+     CHARSET_HEADER,
+     true,
+     "\xE4\xB8\xAD\xE5\x9B\xBD"},
+    {{"\xD6\xD0\xB9\xFA", 4},
+     "text/html; charset=gb2312",
+     "gb2312",
+     CHARSET_HEADER,
+     true,
+     "\xE4\xB8\xAD\xE5\x9B\xBD"},
+    {{"\xA4\xA4\xB0\xEA", 4},
+     "text/html; charset=big5",
+     "big5",
+     CHARSET_HEADER,
+     true,
+     "\xE4\xB8\xAD\xE5\x9C\x8B"},
+    {{"\xB1\xEA", 2},
+     "text/html; charset=iso-8859-2",
+     "iso-8859-2",
+     CHARSET_HEADER,
+     true,
+     "\xC4\x85\xC4\x99"},
+    {{"\xA4", 1},
+     "text/html; charset=ISO_8859-15",
+     "iso_8859-15",
+     CHARSET_HEADER,
+     true,
+     "\xE2\x82\xAC"},
+    {{"\xB9", 1},
+     "text/html; charset=windows-1250",
+     "windows-1250",
+     CHARSET_HEADER,
+     true,
+     "\xC4\x85"},
+    {{"\xF0\xC1", 2},
+     "text/html; charset=koi8-r",
+     "koi8-r",
+     CHARSET_HEADER,
+     true,
+     "\xD0\x9F\xD0\xB0"},
     {{"a\0\xE4\0", 4}, "text/html; charset=utf-16", "utf-16", CHARSET_HEADER, true, "a\xC3\xA4"},
     {{"+AOQ-", 5}, "text/html; charset=utf-7", "utf-7", CHARSET_HEADER, false, "+AOQ-"},
-    {{"<meta charset=utf-8>\xC3\xA4", 22}, "text/html; charset=klingon", "utf-8", CHARSET_META, true, "<meta charset=utf-8>\xC3\xA4"},
+    {{"<meta charset=utf-8>\xC3\xA4", 22},
+     "text/html; charset=klingon",
+     "utf-8",
+     CHARSET_META,
+     true,
+     "<meta charset=utf-8>\xC3\xA4"},
     {{"\x83", 1}, "text/html; charset=shift_jis", "shift_jis", CHARSET_HEADER, true, FFFD},
     {{"", 0}, "", "windows-1252", CHARSET_DEFAULT, true, ""},
 };
@@ -140,7 +245,10 @@ static void scan(struct str html, struct str *doctype, struct gathered *out)
     ck_assert(page_scan(html, doctype, &(struct page_sink){gather, gather_text, out}));
 }
 
-/* What was fed with [text] for each mark, _ before one that is spaced, {} about one that is not decoded; | where the head is over. */
+/*
+ * What was fed with [text] for each mark, _ before one that is spaced, {} about one that is not
+ * decoded; | where the head is over.
+ */
 static void show(const struct gathered *g, struct buf *out)
 {
     for (struct str rest = buf_view(&g->fed); rest.n > 0;) {
@@ -154,8 +262,8 @@ static void show(const struct gathered *g, struct buf *out)
         } else {
             const struct page_run *run = &g->runs[rest.p[4] - '@'];
             bool decoded = (run->flags & RUN_DECODED) != 0;
-            buf_printf(out, "%s%s%.*s%s", (run->flags & RUN_SPACED) != 0 ? "_" : "", decoded ? "[" : "{", (int)run->text.n, run->text.p,
-                       decoded ? "]" : "}");
+            buf_printf(out, "%s%s%.*s%s", (run->flags & RUN_SPACED) != 0 ? "_" : "",
+                       decoded ? "[" : "{", (int)run->text.n, run->text.p, decoded ? "]" : "}");
         }
         rest = text_from(rest, 8);
     }
@@ -197,7 +305,8 @@ static const char *const scan_cases[][3] = {
     {"<SCRIPT>a</ScRiPt >c", "<SCRIPT></ScRiPt>|[c]", ""},
     {"<script>a</scripts>b</script>c", "<script></script>|[c]", ""},
     {"<script>a", "<script></script>", ""},
-    {"<script type='application/ld+json'>{\"a\":\"</p>\"}</script>", "<script type='application/ld+json'>{\"a\":\"<\\/p>\"}</script>", ""},
+    {"<script type='application/ld+json'>{\"a\":\"</p>\"}</script>",
+     "<script type='application/ld+json'>{\"a\":\"<\\/p>\"}</script>", ""},
     {"<style>p>a{}</style>b", "<style>p>a{}</style>|[b]", ""},
     {"<noscript><img></noscript>b", "<noscript></noscript>|[b]", ""},
     {"<title>a<b>c&amp;</b></title>", "<title>[a<b>c&amp;</b>]</title>", ""},
@@ -205,8 +314,10 @@ static const char *const scan_cases[][3] = {
     {"<xmp>&lt;<p></xmp>", "|<xmp>{&lt;<p>}</xmp>", ""},
     {"<plaintext>a<p>b</plaintext>c", "|<pre>{a<p>b</plaintext>c}</pre>", ""},
     {"<title>a", "<title>[a]</title>", ""},
-    {"<html><head><meta a><link b></head><meta c><x-y>", "<html><head><meta a><link b></head><meta c>|<x-y>", ""},
-    {"<head><template><p>a</template><title>b</title><p>", "<head><template><p>[a]</template><title>[b]</title>|<p>", ""},
+    {"<html><head><meta a><link b></head><meta c><x-y>",
+     "<html><head><meta a><link b></head><meta c>|<x-y>", ""},
+    {"<head><template><p>a</template><title>b</title><p>",
+     "<head><template><p>[a]</template><title>[b]</title>|<p>", ""},
     {"", "", ""},
 };
 
@@ -258,7 +369,8 @@ static const char *const decode_cases[][2] = {
     {"&uuml;&Uuml;&hearts;&thetasym;", "\xC3\xBC\xC3\x9C\xE2\x99\xA5\xCF\x91"},
     {"&copy 1 &ampx &hearts &nope; &;", "\xC2\xA9 1 &ampx &hearts &nope; &;"},
     {"&#65;&#x42;&#X43;&#68 &#;&#x;&#xZ;", "ABCD &#;&#x;&#xZ;"},
-    {"&#146;&#x80;&#0;&#xD800;&#x110000;&#99999999999;", "\xE2\x80\x99\xE2\x82\xAC" FFFD FFFD FFFD FFFD},
+    {"&#146;&#x80;&#0;&#xD800;&#x110000;&#99999999999;",
+     "\xE2\x80\x99\xE2\x82\xAC" FFFD FFFD FFFD FFFD},
     {"&#128512;&", "\xF0\x9F\x98\x80&"},
 };
 
@@ -324,7 +436,8 @@ START_TEST(css_names_its_urls)
     struct css_url one;
     for (struct str rest = str_of(css_cases[_i][0]); css_url(&rest, &one);)
         if (one.url.n > 0)
-            buf_printf(&out, "%s%s%.*s", out.n > 0 ? " " : "", one.is_import ? "!" : "", (int)one.url.n, one.url.p);
+            buf_printf(&out, "%s%s%.*s", out.n > 0 ? " " : "", one.is_import ? "!" : "",
+                       (int)one.url.n, one.url.p);
     buf_add(&out, "", 1);
     ck_assert_str_eq(out.p, css_cases[_i][1]);
     buf_free(&out);
@@ -341,14 +454,18 @@ static const struct {
     {"DOCTYPE html", PAGE_NO_QUIRKS},
     {"doctype HTML ", PAGE_NO_QUIRKS},
     {"DOCTYPE html SYSTEM \"about:legacy-compat\"", PAGE_NO_QUIRKS},
-    {"DOCTYPE html SYSTEM 'http://www.ibm.com/data/dtd/v11/ibmxhtml1-transitional.dtd'", PAGE_QUIRKS},
+    {"DOCTYPE html SYSTEM 'http://www.ibm.com/data/dtd/v11/ibmxhtml1-transitional.dtd'",
+     PAGE_QUIRKS},
     {"DOCTYPE html foo", PAGE_QUIRKS},
     {"DOCTYPE", PAGE_QUIRKS},
     {"DOCTYPE svg", PAGE_QUIRKS},
     {"DOCTYPE html PUBLIC", PAGE_QUIRKS},
     {"DOCTYPE html PUBLIC \"-//W3C//DTD HTML 4.01//EN", PAGE_QUIRKS},
-    {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\" \"http://www.w3.org/TR/html4/strict.dtd\"", PAGE_NO_QUIRKS},
-    {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01 Transitional//EN\" \"http://www.w3.org/TR/html4/loose.dtd\"", PAGE_LIMITED_QUIRKS},
+    {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\" \"http://www.w3.org/TR/html4/strict.dtd\"",
+     PAGE_NO_QUIRKS},
+    {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01 Transitional//EN\" "
+     "\"http://www.w3.org/TR/html4/loose.dtd\"",
+     PAGE_LIMITED_QUIRKS},
     {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01 Transitional//EN\"", PAGE_QUIRKS},
     {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.0 Transitional//EN\"", PAGE_QUIRKS},
     {"DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\"", PAGE_QUIRKS},
@@ -359,7 +476,8 @@ static const struct {
 
 START_TEST(a_doctype_sets_the_mode_as_html_says)
 {
-    ck_assert_msg(page_mode_of(str_of(modes[_i].doctype)) == modes[_i].mode, "%s", modes[_i].doctype);
+    ck_assert_msg(page_mode_of(str_of(modes[_i].doctype)) == modes[_i].mode, "%s",
+                  modes[_i].doctype);
 }
 END_TEST
 
@@ -382,11 +500,13 @@ static const struct page_element *first(enum page_tag tag)
 
 START_TEST(elements_keep_their_attributes_texts_and_places)
 {
-    ck_assert_int_eq(
-        read_page("<!DOCTYPE html><html lang=en><head><title> A &amp; <b>B</b>\n C</title><LINK REL=icon HREF=\"/f?a=1&amp;b=2\"></head>"
-                  "<body><svg><title>no</title><image href=x></svg><h1>One <a href=# Hidden>two</a>\n three</h1><p lang=de><img alt>"
-                  "<picture><source srcset=s><img src=i></picture><video><source src=v></video></p><a>late</a></body></html>"),
-        PAGE_OK);
+    ck_assert_int_eq(read_page("<!DOCTYPE html><html lang=en><head><title> A &amp; <b>B</b>\n "
+                               "C</title><LINK REL=icon HREF=\"/f?a=1&amp;b=2\"></head>"
+                               "<body><svg><title>no</title><image href=x></svg><h1>One <a href=# "
+                               "Hidden>two</a>\n three</h1><p lang=de><img alt>"
+                               "<picture><source srcset=s><img src=i></picture><video><source "
+                               "src=v></video></p><a>late</a></body></html>"),
+                     PAGE_OK);
     ck_assert(str_eq(first(TAG_TITLE)->text, STR("A & <b>B</b> C")));
     ck_assert_uint_eq(first(TAG_TITLE)->flags, ELEMENT_IN_HEAD);
     ck_assert(str_eq(page_value(first(TAG_LINK), "href"), STR("/f?a=1&b=2")));
@@ -409,10 +529,13 @@ END_TEST
 
 START_TEST(text_is_what_stands_on_the_screen)
 {
-    ck_assert_int_eq(read_page("<title>no</title><style>no</style><body>One<b>half</b><p>two<script>no</script></p><noscript>no</noscript>"
-                               "<template><p>no</p><h1>no</h1></template><ul><li>three<li>fo&uuml;r</ul><!-- no -->&lt;five"),
+    ck_assert_int_eq(read_page("<title>no</title><style>no</style><body>One<b>half</"
+                               "b><p>two<script>no</script></p><noscript>no</noscript>"
+                               "<template><p>no</p><h1>no</h1></"
+                               "template><ul><li>three<li>fo&uuml;r</ul><!-- no -->&lt;five"),
                      PAGE_OK);
-    struct str words[] = {STR("Onehalf"), STR("two"), STR("three"), STR("fo\xC3\xBCr"), STR("five")};
+    struct str words[] = {STR("Onehalf"), STR("two"), STR("three"), STR("fo\xC3\xBCr"),
+                          STR("five")};
     struct str rest = buf_view(&page.text), word;
     for (int i = 0; i < COUNT(words); i++) {
         ck_assert(text_word(&rest, &word));
@@ -487,7 +610,8 @@ START_TEST(the_head_ends_where_browsers_end_it)
     struct buf out = {0};
     ck_assert_int_eq(read_page(head_cases[_i][0]), PAGE_OK);
     for (size_t i = 0; i < page.count; i++)
-        if ((page.elements[i]->flags & ELEMENT_IN_HEAD) != 0 && strstr(head_cases[_i][0], page.elements[i]->name) != NULL)
+        if ((page.elements[i]->flags & ELEMENT_IN_HEAD) != 0 &&
+            strstr(head_cases[_i][0], page.elements[i]->name) != NULL)
             buf_printf(&out, "%s%s", out.n > 0 ? " " : "", page.elements[i]->name);
     buf_add(&out, "", 1);
     struct str got = text_trim(str_of(out.p)), wanted = str_of(head_cases[_i][1]);
@@ -511,7 +635,8 @@ START_TEST(a_link_has_the_language_of_its_text)
     for (int i = 0; i < COUNT(links); i++) {
         ck_assert_int_eq(read_page(links[i][0]), PAGE_OK);
         struct str lang = first(TAG_A)->lang;
-        ck_assert_msg(str_eq(lang, str_of(links[i][1])), "%s: %.*s", links[i][0], (int)lang.n, lang.p);
+        ck_assert_msg(str_eq(lang, str_of(links[i][1])), "%s: %.*s", links[i][0], (int)lang.n,
+                      lang.p);
         page_free(&page);
     }
 }
@@ -519,7 +644,9 @@ END_TEST
 
 START_TEST(elements_depth_styles_and_old_tags_are_counted)
 {
-    ck_assert_int_eq(read_page("<html><body><div style='a:b'><p style=c><font>x</font><u>y</u><center></center></div>"), PAGE_OK);
+    ck_assert_int_eq(read_page("<html><body><div style='a:b'><p "
+                               "style=c><font>x</font><u>y</u><center></center></div>"),
+                     PAGE_OK);
     ck_assert_uint_eq(page.element_count, 7);
     ck_assert_uint_eq(page.depth, 5);
     ck_assert_uint_eq(page.style_attributes, 2);
@@ -570,7 +697,9 @@ static const struct {
     {"User-agent: Googlebot-Image\nDisallow: /", "/a", true, 0},
     {"User-agent: Googlebot/2.1\nDisallow: /", "/a", false, 2},
     {"User-agent: other\nUser-agent: googlebot\nDisallow: /a", "/a", false, 3},
-    {"User-agent: googlebot\nDisallow: /a\nUser-agent: x\nDisallow: /\nUser-agent: googlebot\nDisallow: /b", "/b", false, 6},
+    {"User-agent: googlebot\nDisallow: /a\nUser-agent: x\nDisallow: /\nUser-agent: "
+     "googlebot\nDisallow: /b",
+     "/b", false, 6},
     {ALL "Crawl-delay: 3\nSitemap: http://x/\nDisallow: /a", "/a", false, 4},
     {ALL "\n\nDisallow: /a", "/a", false, 4},
     {ALL "Disallow: /", "/robots.txt", true, 0},
@@ -582,15 +711,18 @@ START_TEST(robots_txt_is_read_by_rfc_9309)
     struct robots_verdict out;
     robots_judge(str_of(robots_cases[_i].text), "Googlebot", str_of(robots_cases[_i].target), &out);
     ck_assert_msg(out.allowed == robots_cases[_i].allowed, "%s", robots_cases[_i].text);
-    ck_assert_msg(out.line == robots_cases[_i].line, "%s: line %u", robots_cases[_i].text, out.line);
+    ck_assert_msg(out.line == robots_cases[_i].line, "%s: line %u", robots_cases[_i].text,
+                  out.line);
 }
 END_TEST
 
 START_TEST(language_tags_have_a_registered_language)
 {
-    static const char *const known[] = {"en", "EN", "en-US", "de-CH-1996", "zh-Hant-TW", "haw", "gsw", "yue", "qaa", "iw", "sr-Latn"};
-    static const char *const unknown[] = {"",    "x-default", "i-klingon", "e",   "xx",  "english",          "eng", "en_US",
-                                          "en-", "-en",       "en--US",    "zzz", "123", "de-toolongsubtag", "qzz", " "};
+    static const char *const known[] = {"en",  "EN",  "en-US", "de-CH-1996", "zh-Hant-TW", "haw",
+                                        "gsw", "yue", "qaa",   "iw",         "sr-Latn"};
+    static const char *const unknown[] = {
+        "",    "x-default", "i-klingon", "e",   "xx",  "english",          "eng", "en_US",
+        "en-", "-en",       "en--US",    "zzz", "123", "de-toolongsubtag", "qzz", " "};
     for (int i = 0; i < COUNT(known); i++)
         ck_assert_msg(language_is_known(str_of(known[i])), "%s", known[i]);
     for (int i = 0; i < COUNT(unknown); i++)

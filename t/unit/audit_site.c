@@ -91,7 +91,8 @@ START_TEST(a_page_of_the_site_gets_its_verdicts)
     struct buf html = {0}, headers = {0}, robots = {0};
     struct facts f;
     char name[128], url[512], check[64];
-    ck_assert_msg(read_file(first_line(block, "page", name, sizeof(name)), &html), "%s: cannot be read", name);
+    ck_assert_msg(read_file(first_line(block, "page", name, sizeof(name)), &html),
+                  "%s: cannot be read", name);
     while (next_line(&rest, "header", &line))
         buf_printf(&headers, "%.*s\n", (int)line.n, line.p);
     buf_add(&headers, "", 1);
@@ -134,9 +135,9 @@ END_TEST
 START_TEST(every_check_of_a_page_is_passed_and_failed_by_one)
 {
     /* these are judged by what a file cannot tell: times, sizes, probes, the connection */
-    static const char elsewhere[] =
-        "not_found_page favicon text_compression load_time ttfb page_size http_requests redirects dom_size in_page_links "
-        "https_redirect http2 text_html_ratio content_length";
+    static const char elsewhere[] = "not_found_page favicon text_compression load_time ttfb "
+                                    "page_size http_requests redirects dom_size in_page_links "
+                                    "https_redirect http2 text_html_ratio content_length";
     for (size_t i = 0; i < checks_count; i++) {
         if (text_has_token(STR(elsewhere), checks[i].id))
             continue;

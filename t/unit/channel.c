@@ -75,7 +75,8 @@ START_TEST(full_socket_keeps_the_rest_until_it_is_read)
 }
 END_TEST
 
-static const struct frame_head wrong[] = {{FRAME_MAX_PAYLOAD + 1, FRAME_CHANGE, 0, 0}, {0, 0, 0, 0}, {0, FRAME_TYPES, 0, 0}};
+static const struct frame_head wrong[] = {
+    {FRAME_MAX_PAYLOAD + 1, FRAME_CHANGE, 0, 0}, {0, 0, 0, 0}, {0, FRAME_TYPES, 0, 0}};
 
 START_TEST(what_is_no_frame_is_told)
 {

@@ -36,10 +36,13 @@ static void setup(void)
     ck_assert_ptr_nonnull(slot);
     for (int i = OLD; i <= NEXT; i++) {
         scores[i] = (struct score){0};
-        children[i] = (struct child){.pid = i == NEXT ? 0 : sleeper(), .score = &scores[i], .process = {.generation = (unsigned)i}};
+        children[i] = (struct child){.pid = i == NEXT ? 0 : sleeper(),
+                                     .score = &scores[i],
+                                     .process = {.generation = (unsigned)i}};
         score_set(scores[i].phase, i == OLD ? PHASE_READY : PHASE_STARTING);
     }
-    *slot = (struct child_slot){.role = ROLE_WORKER, .child = &children[YOUNG], .old = &children[OLD]};
+    *slot =
+        (struct child_slot){.role = ROLE_WORKER, .child = &children[YOUNG], .old = &children[OLD]};
     generation = (struct generation){.number = YOUNG};
     m = (struct master){.child_slots = slot, .child_slots_count = 1, .generation = &generation};
 }
@@ -75,7 +78,10 @@ START_TEST(an_old_worker_goes_when_the_one_that_follows_it_serves)
 }
 END_TEST
 
-/* It comes up after the master has looked who may go, and before it looks whether a reload may begin. */
+/*
+ * It comes up after the master has looked who may go, and before it looks whether a reload may
+ * begin.
+ */
 START_TEST(no_reload_begins_before_an_old_worker_was_told_to_go)
 {
     children_relieve(&m);

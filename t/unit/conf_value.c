@@ -78,7 +78,9 @@ START_TEST(sizes_are_read_strictly)
 }
 END_TEST
 
-static const uint64_t numbers[] = {0, 1, 999, 1000, 1024, 1025, 60000, 61000, 3600000, 86400000, 1 << 20, (uint64_t)3 << 40, UINT64_MAX};
+static const uint64_t numbers[] = {0,         1,     999,     1000,     1024,    1025,
+                                   60000,     61000, 3600000, 86400000, 1 << 20, (uint64_t)3 << 40,
+                                   UINT64_MAX};
 
 START_TEST(written_numbers_read_back)
 {

@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* CRC-32 of "asy_key_" and thirty zeros is 0x6f7c7cd1: worked out apart from the code, with Python's zlib.crc32 and base 62. */
-#define KNOWN                                                                                                                              \
-    "asy_key_000000000000000000000000000000"                                                                                               \
+/*
+ * CRC-32 of "asy_key_" and thirty zeros is 0x6f7c7cd1: worked out apart from the code, with
+ * Python's zlib.crc32 and base 62.
+ */
+#define KNOWN                                                                                      \
+    "asy_key_000000000000000000000000000000"                                                       \
     "22a881"
 
 static bool parses(const char *text)
@@ -72,10 +75,14 @@ START_TEST(new_credentials_parse_differ_and_use_the_whole_alphabet)
         for (size_t i = 8; i < 38; i++)
             counts[(unsigned char)text[i]]++;
     }
-    /* 15000 draws over 62 characters: each is expected 242 times; under 120 or over 400 is nine standard deviations away. */
+    /*
+     * 15000 draws over 62 characters: each is expected 242 times; under 120 or over 400 is nine
+     * standard deviations away.
+     */
     for (size_t c = 0; c < 128; c++) {
         used += counts[c] > 0;
-        ck_assert_msg(counts[c] == 0 || (counts[c] > 120 && counts[c] < 400), "%c: %u", (char)c, counts[c]);
+        ck_assert_msg(counts[c] == 0 || (counts[c] > 120 && counts[c] < 400), "%c: %u", (char)c,
+                      counts[c]);
     }
     ck_assert_uint_eq(used, 62);
 }
@@ -95,7 +102,8 @@ static const struct {
     /* FIPS 180-4 examples */
     {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
     {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
-    {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+    {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+     "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
 };
 
 START_TEST(hash_is_sha256)

@@ -25,7 +25,8 @@ START_TEST(a_folder_includes_only_what_it_may)
         ck_assert_ptr_nonnull(file);
         while (fgets(line, sizeof(line), file) != NULL)
             for (size_t n = 0; strncmp(line, "#include", 8) == 0 && rules[_i].never[n] != NULL; n++)
-                ck_assert_msg(strstr(line, rules[_i].never[n]) == NULL, "%s: %s", found.gl_pathv[i], line);
+                ck_assert_msg(strstr(line, rules[_i].never[n]) == NULL, "%s: %s", found.gl_pathv[i],
+                              line);
         fclose(file);
     }
     globfree(&found);
@@ -37,7 +38,8 @@ int main(void)
     Suite *suite = suite_create("layers");
     TCase *tcase = tcase_create("layers");
     suite_add_tcase(suite, tcase);
-    tcase_add_loop_test(tcase, a_folder_includes_only_what_it_may, 0, sizeof(rules) / sizeof(rules[0]));
+    tcase_add_loop_test(tcase, a_folder_includes_only_what_it_may, 0,
+                        sizeof(rules) / sizeof(rules[0]));
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -1,7 +1,8 @@
 /*
- * The pipeline's limiter where the limits change under a request's hands: between the moment when its address is known and the table begins
- * to fetch (limit_expect), and the one when it is charged. What was expected by the old limits counts for nothing then. A real table and a
- * real board; a route table of one row.
+ * The pipeline's limiter where the limits change under a request's hands: between the moment when
+ * its address is known and the table begins to fetch (limit_expect), and the one when it is
+ * charged. What was expected by the old limits counts for nothing then. A real table and a real
+ * board; a route table of one row.
  */
 #include "core/http/http.h"
 #include "core/conn/acceptor.h"
@@ -20,11 +21,13 @@
 #define NOW 1800000000 /* a multiple of 3600 */
 #define LIMIT 10
 
-const struct route routes[] = {{.method = "POST", .path = "/typing", .limiter = LIMITER_WIDGET_TYPING}};
+const struct route routes[] = {
+    {.method = "POST", .path = "/typing", .limiter = LIMITER_WIDGET_TYPING}};
 const size_t routes_count = 1;
 
 /* what limit.c takes from the pipeline for other requests than these */
-const struct route *route_find(struct str method, struct str path, bool internal, struct str args[PATH_ARGS_MAX], const struct route **other)
+const struct route *route_find(struct str method, struct str path, bool internal,
+                               struct str args[PATH_ARGS_MAX], const struct route **other)
 {
     (void)method, (void)path, (void)internal, (void)args, (void)other;
     ck_abort_msg("the route is known");
@@ -148,7 +151,10 @@ static void override_its_address(void)
     limiters_sort(&limits);
 }
 
-/* Columns: what the master publishes meanwhile, the limit that is told then (0: none is), the window's length. */
+/*
+ * Columns: what the master publishes meanwhile, the limit that is told then (0: none is), the
+ * window's length.
+ */
 static const struct {
     const char *what;
     void (*change)(void);
@@ -172,13 +178,15 @@ START_TEST(request_is_charged_by_the_limits_in_force_whatever_was_expected)
     changes[_i].change();
     limiter_stats_publish(process.limiters, &limits);
     ck_assert(limit_charge(&request));
-    ck_assert_msg(request.limit.told == (changes[_i].limit > 0), "%s: told of a limit: %d", changes[_i].what, request.limit.told);
+    ck_assert_msg(request.limit.told == (changes[_i].limit > 0), "%s: told of a limit: %d",
+                  changes[_i].what, request.limit.told);
     if (!request.limit.told)
         return;
-    ck_assert_msg(state->limit == changes[_i].limit && state->remaining == changes[_i].limit - 1, "%s: %u of %u remain, not of %u",
-                  changes[_i].what, state->remaining, state->limit, changes[_i].limit);
-    ck_assert_msg(state->reset == NOW + changes[_i].seconds, "%s: it ends %lld s from now", changes[_i].what,
-                  (long long)state->reset - NOW);
+    ck_assert_msg(state->limit == changes[_i].limit && state->remaining == changes[_i].limit - 1,
+                  "%s: %u of %u remain, not of %u", changes[_i].what, state->remaining,
+                  state->limit, changes[_i].limit);
+    ck_assert_msg(state->reset == NOW + changes[_i].seconds, "%s: it ends %lld s from now",
+                  changes[_i].what, (long long)state->reset - NOW);
 }
 END_TEST
 
@@ -212,7 +220,8 @@ int main(void)
     Suite *suite = suite_create("limit");
     TCase *tcase = tcase_create("limit");
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_loop_test(tcase, request_is_charged_by_the_limits_in_force_whatever_was_expected, 0, sizeof(changes) / sizeof(changes[0]));
+    tcase_add_loop_test(tcase, request_is_charged_by_the_limits_in_force_whatever_was_expected, 0,
+                        sizeof(changes) / sizeof(changes[0]));
     tcase_add_test(tcase, nothing_is_charged_to_what_was_expected_by_other_limits);
     tcase_add_test(tcase, what_was_expected_is_charged_where_the_limits_stand);
     suite_add_tcase(suite, tcase);

@@ -1,4 +1,7 @@
-/* Small talk: what is nothing but a greeting, thanks or a goodbye, in which language the reply is, and what is a question. */
+/*
+ * Small talk: what is nothing but a greeting, thanks or a goodbye, in which language the reply is,
+ * and what is a question.
+ */
 #include <check.h>
 #include <locale.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* Lists: every sort, filter and page against the order the header promises; URLs longer than any key; search. */
+/*
+ * Lists: every sort, filter and page against the order the header promises; URLs longer than any
+ * key; search.
+ */
 #include "t/kit/store.h"
 
 static struct kit k;
@@ -17,7 +20,8 @@ static void teardown(void)
 
 static struct store_list_query query(unsigned sort, bool ascending)
 {
-    return (struct store_list_query){.workspace = w, .sort = sort, .ascending = ascending, .page = 1, .per_page = 100};
+    return (struct store_list_query){
+        .workspace = w, .sort = sort, .ascending = ascending, .page = 1, .per_page = 100};
 }
 
 static void expect(const struct store_list_query *q, const char *ids)
@@ -27,19 +31,25 @@ static void expect(const struct store_list_query *q, const char *ids)
     ck_status(l.status, STORE_OK);
     for (size_t i = 0; i < l.count; i++) {
         size_t n = strlen(got);
-        snprintf(got + n, sizeof(got) - n, "%s%llu", i == 0 ? "" : " ", (unsigned long long)l.reports[i].id);
+        snprintf(got + n, sizeof(got) - n, "%s%llu", i == 0 ? "" : " ",
+                 (unsigned long long)l.reports[i].id);
     }
     ck_assert_str_eq(got, ids);
     ck_assert_uint_eq(l.total, l.count);
     store_read_end(k.s);
 }
 
-/* Seven reports: 1 and 2 good, 3 decent, 4 bad, 5 failed, 6 pending, 7 good again; dates in the order 3 1 2 4 7. */
+/*
+ * Seven reports: 1 and 2 good, 3 decent, 4 bad, 5 failed, 6 pending, 7 good again; dates in the
+ * order 3 1 2 4 7.
+ */
 static void seven(void)
 {
-    static const char *const urls[] = {"https://b.com/z", "https://a.com/", "https://a.com/B", "https://b.com/a?q=1",
-                                       "http://c.com/",   "https://a.com/", "https://b.com/z"};
-    static const char *const projects[] = {"b.com", "a.com", "a.com", "b.com", "c.com", "a.com", "b.com"};
+    static const char *const urls[] = {"https://b.com/z",     "https://a.com/", "https://a.com/B",
+                                       "https://b.com/a?q=1", "http://c.com/",  "https://a.com/",
+                                       "https://b.com/z"};
+    static const char *const projects[] = {"b.com", "a.com", "a.com", "b.com",
+                                           "c.com", "a.com", "b.com"};
     static const struct {
         uint64_t id;
         int score;
@@ -101,12 +111,9 @@ static const struct {
     uint64_t project;
     const char *ids;
 } by_status[] = {
-    {1 + REPORT_PENDING, 0, 0, "6"},
-    {1 + REPORT_DONE, 0, 0, "1 2 3 4 7"},
-    {1 + REPORT_FAILED, 0, 0, "5"},
-    {1 + REPORT_DONE, RESULT_GOOD, 0, "1 2 7"},
-    {1 + REPORT_FAILED, RESULT_GOOD, 0, ""},
-    {1 + REPORT_DONE, 0, 2, "2 3"},
+    {1 + REPORT_PENDING, 0, 0, "6"},         {1 + REPORT_DONE, 0, 0, "1 2 3 4 7"},
+    {1 + REPORT_FAILED, 0, 0, "5"},          {1 + REPORT_DONE, RESULT_GOOD, 0, "1 2 7"},
+    {1 + REPORT_FAILED, RESULT_GOOD, 0, ""}, {1 + REPORT_DONE, 0, 2, "2 3"},
     {1 + REPORT_PENDING, 0, 2, "6"},
 };
 
@@ -196,8 +203,16 @@ END_TEST
 static const struct {
     const char *needle, *ids;
 } searches[] = {
-    {"a.com", "2 3 6"},           {"A.COM/b", "3"}, {"/z", "1 7"}, {"%", ""},    {"_", ""},
-    {"http", "1 2 3 4 5 6 7"},    {"http:", "5"},   {"?q=1", "4"}, {"q=11", ""}, {"https://b.com/a?q=1", "4"},
+    {"a.com", "2 3 6"},
+    {"A.COM/b", "3"},
+    {"/z", "1 7"},
+    {"%", ""},
+    {"_", ""},
+    {"http", "1 2 3 4 5 6 7"},
+    {"http:", "5"},
+    {"?q=1", "4"},
+    {"q=11", ""},
+    {"https://b.com/a?q=1", "4"},
     {"https://b.com/a?q=12", ""},
 };
 
@@ -230,7 +245,8 @@ START_TEST(a_needle_of_any_length_up_to_200_is_found_wherever_it_lies)
     for (unsigned i = 0; i < URLS; i++) {
         size_t n = (size_t)snprintf(urls[i], sizeof(urls[i]), "https://a.com/%u/", i % 9);
         while (n < 260)
-            n += (size_t)snprintf(urls[i] + n, sizeof(urls[i]) - n, "%s%u", n % 3 ? "Word-" : "q/", (unsigned)(i * 31 + n) % 40);
+            n += (size_t)snprintf(urls[i] + n, sizeof(urls[i]) - n, "%s%u", n % 3 ? "Word-" : "q/",
+                                  (unsigned)(i * 31 + n) % 40);
         kit_create(&k, w, urls[i], "a.com");
         if (i == 100)
             kit_purge(&k, 100);
@@ -298,7 +314,10 @@ static int by_url(const void *a, const void *b)
     return order != 0 ? order : x < y ? -1 : x > y;
 }
 
-/* Lengths on both sides of every cut, many the same up to the last letter, some the same altogether. */
+/*
+ * Lengths on both sides of every cut, many the same up to the last letter, some the same
+ * altogether.
+ */
 static void make_long(int i)
 {
     static const size_t lengths[] = {30, 439, 440, 441, 442, 879, 880, 881, 1319, 1321, 2048, 8192};
@@ -374,7 +393,8 @@ static void expect_projects(const struct store_list_query *q, const char *names)
     ck_status(l.status, STORE_OK);
     for (size_t i = 0; i < l.count; i++) {
         size_t n = strlen(got);
-        snprintf(got + n, sizeof(got) - n, "%s%.*s", i == 0 ? "" : " ", (int)l.projects[i].name.n, l.projects[i].name.p);
+        snprintf(got + n, sizeof(got) - n, "%s%.*s", i == 0 ? "" : " ", (int)l.projects[i].name.n,
+                 l.projects[i].name.p);
     }
     ck_assert_str_eq(got, names);
     ck_assert_uint_eq(l.total, l.count);
@@ -480,7 +500,10 @@ START_TEST(new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_o
     kit_done(&k, dying, 1, 85);
     struct store_project p;
     ck_status(kit_project(k.s, w, "d.com", &p), STORE_OK);
-    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = p.id}), STORE_OK);
+    ck_status(
+        kit_status(
+            &k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = p.id}),
+        STORE_OK);
     ck_assert_uint_eq(rated(RESULT_GOOD), REPORTS / 100 * 20);
     kit_purge(&k, 10);
     kit_good = 90;
@@ -518,7 +541,8 @@ static void create_many(unsigned from, unsigned to)
     struct store_answer a;
     ck_status(store_begin(k.s, &t), STORE_OK);
     for (unsigned i = from; i < to; i++) {
-        snprintf(url, sizeof(url), "https://a.com/%u/%s", i * 7919 % 10007, i % 3 == 0 ? "needle" : "hay");
+        snprintf(url, sizeof(url), "https://a.com/%u/%s", i * 7919 % 10007,
+                 i % 3 == 0 ? "needle" : "hay");
         struct store_change create = kit_create_change(w, url, "a.com");
         store_apply(t, &create, k.now, &a);
         ck_status(a.status, STORE_OK);
@@ -657,7 +681,10 @@ static uint32_t pick(uint32_t below)
     return (model_seed >> 8) % below;
 }
 
-/* ${count} of those that are not there, in one transaction, in another workspace too. The clock goes back at times. */
+/*
+ * ${count} of those that are not there, in one transaction, in another workspace too. The clock
+ * goes back at times.
+ */
 static void make_projects(unsigned count, uint64_t other)
 {
     struct store_txn *t;
@@ -694,7 +721,10 @@ static void delete_projects(unsigned count)
         struct model_project *p = &model[pick(MODEL_PROJECTS)];
         if (p->id == 0)
             continue;
-        ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = p->id}), STORE_OK);
+        ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE,
+                                                        .workspace = w,
+                                                        .id = p->id}),
+                  STORE_OK);
         p->id = 0;
     }
     one_step();
@@ -702,7 +732,8 @@ static void delete_projects(unsigned count)
 
 static int model_order(const void *a, const void *b)
 {
-    const struct model_project *x = *(struct model_project *const *)a, *y = *(struct model_project *const *)b;
+    const struct model_project *x = *(struct model_project *const *)a,
+                               *y = *(struct model_project *const *)b;
     if (model_sort == PROJECT_BY_NAME)
         return strcmp(x->name, y->name);
     if (x->created_at != y->created_at)
@@ -720,9 +751,12 @@ static void expect_model(const struct store_list_query *q, const struct kit_list
     model_sort = q->sort;
     qsort(there, count, sizeof(*there), model_order);
     ck_assert_uint_eq(l->total, count);
-    ck_assert_uint_eq(l->count, from >= count ? 0 : count - from < q->per_page ? count - from : q->per_page);
+    ck_assert_uint_eq(l->count, from >= count                ? 0
+                                : count - from < q->per_page ? count - from
+                                                             : q->per_page);
     for (size_t i = 0; i < l->count; i++)
-        ck_assert_uint_eq(l->projects[i].id, there[q->ascending ? from + i : count - 1 - from - i]->id);
+        ck_assert_uint_eq(l->projects[i].id,
+                          there[q->ascending ? from + i : count - 1 - from - i]->id);
 }
 
 START_TEST(a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns)
@@ -732,7 +766,8 @@ START_TEST(a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns)
     unsigned again = 0;
     model_seed = (uint32_t)_i + 1;
     for (unsigned i = 0; i < MODEL_PROJECTS; i++)
-        snprintf(model[i].name, sizeof(model[i].name), "p%u.%s", i * 7919 % 100003, i % 3 ? "com" : "net");
+        snprintf(model[i].name, sizeof(model[i].name), "p%u.%s", i * 7919 % 100003,
+                 i % 3 ? "com" : "net");
     make_projects(2500, other);
     for (int round = 0; round < 40; round++) {
         struct kit_stop stop = {0};
@@ -806,9 +841,16 @@ START_TEST(a_list_of_projects_stops_wherever_it_may_however_many_come_and_go)
     struct model_project *newest = model;
     for (size_t i = 0; i < MODEL_PROJECTS; i++)
         newest = model[i].id > newest->id ? &model[i] : newest;
-    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = newest->id}), STORE_OK);
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE,
+                                                    .workspace = w,
+                                                    .id = newest->id}),
+              STORE_OK);
     newest->id = 0;
-    q = (struct store_list_query){.workspace = w, .sort = PROJECT_BY_NAME, .search = str_of(newest->name), .page = 1, .per_page = 10};
+    q = (struct store_list_query){.workspace = w,
+                                  .sort = PROJECT_BY_NAME,
+                                  .search = str_of(newest->name),
+                                  .page = 1,
+                                  .per_page = 10};
     l = kit_projects(k.s, &q);
     ck_status(l.status, STORE_OK);
     expect_model(&q, &l); /* the last of one order is somewhere in the other */
@@ -822,13 +864,15 @@ int main(void)
     TCase *tc = tcase_create("lists");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_list_is_in_the_order_of_its_sort_and_has_what_its_filters_let_through, 0, COUNT(lists));
+    tcase_add_loop_test(tc, a_list_is_in_the_order_of_its_sort_and_has_what_its_filters_let_through,
+                        0, COUNT(lists));
     tcase_add_loop_test(tc, a_list_has_the_reports_of_a_status_before_and_after_a_merge, 0,
                         (int)(sizeof(by_status) / sizeof(by_status[0])));
     tcase_add_test(tc, pages_of_any_size_join_to_the_whole_list_and_keep_its_total);
     tcase_add_test(tc, an_absurd_page_is_empty_with_the_right_total);
     tcase_add_test(tc, items_carry_results_only_when_asked_for);
-    tcase_add_loop_test(tc, a_search_finds_substrings_whatever_their_case_with_an_exact_total, 0, COUNT(searches));
+    tcase_add_loop_test(tc, a_search_finds_substrings_whatever_their_case_with_an_exact_total, 0,
+                        COUNT(searches));
     tcase_add_test(tc, a_needle_of_any_length_up_to_200_is_found_wherever_it_lies);
     tcase_add_test(tc, a_search_goes_with_filters);
     tcase_add_test(tc, a_percent_and_an_underscore_are_letters_like_any_other);
@@ -837,7 +881,8 @@ int main(void)
     tcase_add_test(tc, projects_are_listed_by_date_or_by_name_and_searched);
     tcase_add_test(tc, another_workspaces_reports_and_projects_are_in_no_list);
     tcase_add_test(tc, every_reading_of_one_snapshot_agrees_and_a_new_one_sees_what_came);
-    tcase_add_loop_test(tc, a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns, 0, 4);
+    tcase_add_loop_test(tc, a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns, 0,
+                        4);
     tcase_add_test(tc, a_list_of_projects_stops_wherever_it_may_however_many_come_and_go);
     tcase_add_loop_test(
         tc, a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_begun_again, 0,

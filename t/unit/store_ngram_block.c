@@ -15,14 +15,19 @@ static struct str urls[ROWS_MAX];
 static struct buf part;
 static struct chunk chunk;
 
-/* Columns: rows; words to choose from, of which the n-th comes in one of n rows where ${steep}, and each as often where not; of so many letters. */
+/*
+ * Columns: rows; words to choose from, of which the n-th comes in one of n rows where ${steep}, and
+ * each as often where not; of so many letters.
+ */
 static const struct shape {
     uint32_t rows, words;
     bool steep;
     unsigned letters;
 } shapes[] = {
-    {1, 4, false, 26},    {63, 20, true, 26},        {64, 20, false, 3},      {65, 5, true, 2},          {500, 300, true, 26},
-    {1000, 80, false, 4}, {ROWS_MAX, 600, true, 26}, {ROWS_MAX, 60, true, 6}, {ROWS_MAX, 900, false, 5}, {ROWS_MAX, 40, false, 26},
+    {1, 4, false, 26},         {63, 20, true, 26},      {64, 20, false, 3},
+    {65, 5, true, 2},          {500, 300, true, 26},    {1000, 80, false, 4},
+    {ROWS_MAX, 600, true, 26}, {ROWS_MAX, 60, true, 6}, {ROWS_MAX, 900, false, 5},
+    {ROWS_MAX, 40, false, 26},
 };
 
 static size_t word(char *to, uint32_t number, unsigned letters)
@@ -74,7 +79,10 @@ static void teardown(void)
 
 /* ---- what is asked ---- */
 
-/* Of a text's or, one behind the other, of frequent words that follow each other nowhere else; with a letter changed now and then. */
+/*
+ * Of a text's or, one behind the other, of frequent words that follow each other nowhere else; with
+ * a letter changed now and then.
+ */
 static struct str needle_of(uint64_t *seed, char out[URL_MAX])
 {
     struct str from = urls[kit_random(seed) % chunk.head->rows];
@@ -174,12 +182,17 @@ START_TEST(an_order_has_each_gram_once)
 }
 END_TEST
 
-/* Words end where the next begins: what is at the end of the one and the beginning of the other is in neither. */
+/*
+ * Words end where the next begins: what is at the end of the one and the beginning of the other is
+ * in neither.
+ */
 START_TEST(a_word_is_the_first_that_has_the_needle_within_itself)
 {
-    static const char *const words[] = {"ab/", "abab", "/ba", "bbbb", "b-", "-aab", "a", "ba-b", "b"};
-    static const char *const needles[] = {"ab", "ba", "b/a", "/a", "bb",   "bbbb", "bbbbb", "b-a", "-",
-                                          "--", "a",  "aab", "B",  "abab", "-b",   "bab",   "c"};
+    static const char *const words[] = {"ab/",  "abab", "/ba",  "bbbb", "b-",
+                                        "-aab", "a",    "ba-b", "b"};
+    static const char *const needles[] = {"ab",    "ba",   "b/a", "/a",  "bb", "bbbb",
+                                          "bbbbb", "b-a",  "-",   "--",  "a",  "aab",
+                                          "B",     "abab", "-b",  "bab", "c"};
     uint8_t all[256] = {0};
     uint32_t offset[COUNT(words) + 1] = {0};
     for (int i = 0; i < COUNT(words); i++) {
@@ -194,7 +207,8 @@ START_TEST(a_word_is_the_first_that_has_the_needle_within_itself)
                 uint32_t want = from;
                 while (want < count && strcasestr(words[want], needles[i]) == NULL)
                     want++;
-                ck_assert_msg(search_word(&s, all, offset, from, count) == want, "\"%s\" from %u to %u", needles[i], from, count);
+                ck_assert_msg(search_word(&s, all, offset, from, count) == want,
+                              "\"%s\" from %u to %u", needles[i], from, count);
             }
         }
         search_end(&s);
@@ -216,7 +230,10 @@ static uint32_t rows_of_frequent(const char *text)
     return n;
 }
 
-/* Words that are rare, as two rows alone share a number: what they begin or end with, how many do, and of how many that is kept as a frequent word. */
+/*
+ * Words that are rare, as two rows alone share a number: what they begin or end with, how many do,
+ * and of how many that is kept as a frequent word.
+ */
 static const struct {
     const char *form, *affix;
     uint32_t rows, kept;
@@ -240,7 +257,9 @@ START_TEST(what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one)
     for (int i = 0; i < COUNT(rare); i++) {
         kept += rare[i].kept != 0;
         for (uint32_t j = 0; j < rare[i].rows; j++, row++) {
-            urls[row] = (struct str){texts[row], (size_t)sprintf(texts[row], rare[i].form, row / 2, rare[i].affix, 'a' + row / 2 % 26)};
+            urls[row] =
+                (struct str){texts[row], (size_t)sprintf(texts[row], rare[i].form, row / 2,
+                                                         rare[i].affix, 'a' + row / 2 % 26)};
             for (size_t at = 0; row % 3 == 0 && at < urls[row].n; at++)
                 texts[row][at] = (char)toupper(texts[row][at]);
         }
@@ -257,7 +276,8 @@ START_TEST(the_larger_a_chunk_the_more_rows_a_frequent_word_has)
 {
     for (uint32_t row = 0; row < ROWS_MAX; row++) {
         const char *affix = row < 64 ? "kitchen" : row < 64 + 63 ? "portal" : "";
-        urls[row] = (struct str){texts[row], (size_t)sprintf(texts[row], "/%s%c%u", affix, 'a' + (int)(row % 26), row)};
+        urls[row] = (struct str){
+            texts[row], (size_t)sprintf(texts[row], "/%s%c%u", affix, 'a' + (int)(row % 26), row)};
     }
     make_chunk(ROWS_MAX);
     ck_assert_uint_eq(rows_of_frequent("kitchen"), 64);
@@ -304,7 +324,8 @@ int main(void)
     TCase *tc = tcase_create("chunk");
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_search_of_a_chunk_finds_the_rows_that_have_the_needle, 0, COUNT(shapes));
+    tcase_add_loop_test(tc, a_search_of_a_chunk_finds_the_rows_that_have_the_needle, 0,
+                        COUNT(shapes));
     tcase_add_loop_test(tc, in_which_order_grams_are_asked_changes_no_answer, 0, COUNT(shapes));
     tcase_add_loop_test(tc, an_order_has_each_gram_once, 0, COUNT(shapes));
     tcase_add_test(tc, a_word_is_the_first_that_has_the_needle_within_itself);

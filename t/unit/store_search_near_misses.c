@@ -8,7 +8,8 @@
 
 /*
  * How many rows with so many letters may be looked at in one go: of a chunk or the log, and of
- * those that are looked at one by one. Of each segment it asks when it is verified and before a look.
+ * those that are looked at one by one. Of each segment it asks when it is verified and before a
+ * look.
  */
 enum { LETTERS = 80, ROWS = 100, OTHERS = 600, AT_ONCE = 4, FEW_AT_ONCE = 16, SEGMENTS = 2 };
 
@@ -40,7 +41,9 @@ static void teardown(void)
     kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
 }
 
-/* Every other one has the needle; the others have a letter between what is nearly it and its last. */
+/*
+ * Every other one has the needle; the others have a letter between what is nearly it and its last.
+ */
 static uint64_t create_near(unsigned i, const char *project)
 {
     char url[1100];
@@ -90,7 +93,10 @@ static void expect_stops(const struct store_list_query *q, bool projects, uint64
     asks_of(q, projects, total);
 }
 
-/* Columns: of how many rows one is nearly the needle; with one in two, all rows of the chunk are looked at. */
+/*
+ * Columns: of how many rows one is nearly the needle; with one in two, all rows of the chunk are
+ * looked at.
+ */
 static const unsigned one_in[] = {6, 2, 1};
 
 START_TEST(a_search_stops_among_the_rows_of_a_chunk_and_keeps_what_it_found_in_the_end)
@@ -263,7 +269,11 @@ START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_th
     enum { NEEDLES = 700, MOST = 512, ROUNDS = 40, AT_ONCE_CREATED = 300 };
     char text[16];
     size_t bytes = 0, before = 0, drops = 0;
-    struct store_list_query q = {.workspace = w, .sort = PROJECT_BY_NAME, .page = 1, .per_page = 10, .search = STR("a.test")};
+    struct store_list_query q = {.workspace = w,
+                                 .sort = PROJECT_BY_NAME,
+                                 .page = 1,
+                                 .per_page = 10,
+                                 .search = STR("a.test")};
     kit_log_entries = 64;
     kit_reopen(&k);
     for (unsigned round = 0; round < ROUNDS; round++) {

@@ -33,7 +33,8 @@ void store_read_end(struct store *s)
     (void)s;
 }
 
-void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results, store_report_fn *done, void *arg)
+void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results,
+                      store_report_fn *done, void *arg)
 {
     (void)s, (void)workspace, (void)id, (void)with_results, (void)done, (void)arg;
     ck_abort_msg("nobody waits for a report");
@@ -118,7 +119,8 @@ static void send_create(struct request *r, const char *key)
 {
     char hash[32] = "";
     strncpy(hash, key, sizeof(hash) - 1);
-    struct store_change change = {.kind = CHANGE_REPORT_CREATE, .idem_key = {hash, key[0] == '\0' ? 0 : sizeof(hash)}};
+    struct store_change change = {.kind = CHANGE_REPORT_CREATE,
+                                  .idem_key = {hash, key[0] == '\0' ? 0 : sizeof(hash)}};
     *r = (struct request){.http = &http};
     request_change(r, &change, must_not_end);
 }
@@ -129,7 +131,10 @@ static void tick_after(unsigned ms)
     writer_client_tick(l);
 }
 
-/* Columns: Idempotency-Key of a first request, of one a second later, and what the later one is told when its 30 s are over. */
+/*
+ * Columns: Idempotency-Key of a first request, of one a second later, and what the later one is
+ * told when its 30 s are over.
+ */
 static const struct {
     const char *first, *second;
     enum err told;
@@ -170,7 +175,8 @@ int main(void)
     TCase *tcase = tcase_create("writer_client");
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, who_gets_no_answer_is_told_after_30_s, 0, sizeof(cases) / sizeof(cases[0]));
+    tcase_add_loop_test(tcase, who_gets_no_answer_is_told_after_30_s, 0,
+                        sizeof(cases) / sizeof(cases[0]));
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
