@@ -26,29 +26,34 @@ static void print_help(FILE *out)
           "\n"
           "Grades web pages and serves the reports and projects API. Stays in the foreground.\n"
           "\n"
-          "  -c FILE          configuration; default " CONF_PATH ", or the built-in defaults without it\n"
+          "  -c FILE          configuration; default " CONF_PATH
+          ", or the built-in defaults without it\n"
           "  -t               check the configuration and exit\n"
           "  --set KEY=VALUE  override one option, for example --set listen.0.address=127.0.0.1:0\n"
           "  -V               print the version and exit\n"
           "  -h               print this and exit\n"
           "\n"
-          "Exit status: 0 stopped as asked, 1 configuration, 2 could not start, 3 gave up (workers keep dying).\n"
+          "Exit status: 0 stopped as asked, 1 configuration, 2 could not start, 3 gave up (workers "
+          "keep dying).\n"
           "\n"
           "Options of the configuration:\n",
           out);
     struct conf_option_view option;
     for (size_t i = 0; conf_option_at(i, &option); i++)
-        fprintf(out, "  %s (%s; default %s; %s)\n      %s\n", option.key, option.type, option.initial, option.reload ? "reload" : "restart",
-                option.help);
+        fprintf(out, "  %s (%s; default %s; %s)\n      %s\n", option.key, option.type,
+                option.initial, option.reload ? "reload" : "restart", option.help);
 }
 
 /* False for wrong usage, which has been told. ${sets} has room for every argument. */
 static bool arguments_parse(int argc, char **argv, const char **sets, struct arguments *out)
 {
     enum { SET = 256 };
-    static const struct option names[] = {
-        {"set", required_argument, NULL, SET}, {"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    *out = (struct arguments){.options = {.program = argv[0], .conf_path = CONF_PATH, .sets = sets}};
+    static const struct option names[] = {{"set", required_argument, NULL, SET},
+                                          {"version", no_argument, NULL, 'V'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    *out =
+        (struct arguments){.options = {.program = argv[0], .conf_path = CONF_PATH, .sets = sets}};
     for (int option; (option = getopt_long(argc, argv, "c:tVh", names, NULL)) != -1;) {
         switch (option) {
         case 'c':
@@ -73,7 +78,8 @@ static bool arguments_parse(int argc, char **argv, const char **sets, struct arg
         }
     }
     if (optind < argc) {
-        fprintf(stderr, "assayd: does not know what to do with \"%s\"; try assayd -h\n", argv[optind]);
+        fprintf(stderr, "assayd: does not know what to do with \"%s\"; try assayd -h\n",
+                argv[optind]);
         return false;
     }
     return true;
@@ -136,9 +142,11 @@ static int serve(struct arguments *arguments)
 {
     struct master_options *options = &arguments->options;
     struct conf *conf;
-    int mistakes = conf_load(options->conf_path, options->conf_required, options->sets, options->set_count, stderr, &conf);
+    int mistakes = conf_load(options->conf_path, options->conf_required, options->sets,
+                             options->set_count, stderr, &conf);
     if (mistakes > 0) {
-        fprintf(stderr, "assayd: the configuration has %d mistake%s\n", mistakes, mistakes == 1 ? "" : "s");
+        fprintf(stderr, "assayd: the configuration has %d mistake%s\n", mistakes,
+                mistakes == 1 ? "" : "s");
         return EXIT_CONFIGURATION;
     }
     mistakes = try_tls(conf, arguments->test);

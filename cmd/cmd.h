@@ -64,7 +64,8 @@ bool cmd_has(const struct cmd *cmd, const char *name);
  * returns CMD_USAGE.
  */
 int cmd_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int cmd_misuse(const struct cmd *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int cmd_misuse(const struct cmd *cmd, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* cmd_say(format, …): a line for people, on standard error. */
 void cmd_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -101,7 +102,8 @@ void records_text(struct records *records, const char *name, struct str text);
 void records_number(struct records *records, const char *name, uint64_t number);
 void records_time(struct records *records, const char *name, int64_t ms);
 void records_bool(struct records *records, const char *name, bool value);
-void records_list(struct records *records, const char *name, const char *const *words, size_t count);
+void records_list(struct records *records, const char *name, const char *const *words,
+                  size_t count);
 /* records_members(records, members): members of an object as JSON has them, without its braces; for JSON only. */
 void records_members(struct records *records, struct str members);
 void records_end_row(struct records *records);
@@ -148,7 +150,9 @@ int cmd_config_sample(struct cmd *cmd);
 int cmd_demo(struct cmd *cmd);
 int cmd_help(struct cmd *cmd);
 
-extern const struct cmd_option cmd_key_create_options[], cmd_key_list_options[], cmd_key_rotate_options[], cmd_stats_options[];
-extern const struct cmd_option cmd_token_create_options[], cmd_agent_create_options[], cmd_agent_update_options[];
+extern const struct cmd_option cmd_key_create_options[], cmd_key_list_options[],
+    cmd_key_rotate_options[], cmd_stats_options[];
+extern const struct cmd_option cmd_token_create_options[], cmd_agent_create_options[],
+    cmd_agent_update_options[];
 
 #endif

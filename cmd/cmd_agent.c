@@ -7,14 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_OPTIONS                                                                                                                       \
-    {"--name", "TEXT", "what visitors see it called"},                                                                                     \
-        {"--origin", "ORIGIN", "a site that may show it, such as https://example.com, once for each; * for all; \"\" for none"},           \
-        {"--prompt", "TEXT", "a question offered at the start, once for each"},                                                            \
-        {"--theme", "JSON", "its looks, such as {\"color\":\"#0b6e4f\",\"position\":\"left\",\"title\":\"Help\",\"greeting\":\"Hello!\"}"},  \
-        {"--lead-fields", "JSON", "what its lead form asks beside the e-mail address, such as [{\"name\":\"company\"}]"},                  \
-    {                                                                                                                                      \
-        "--language", "TAG", "the language of its own words, and of synced content that names none; en at first"                                                    \
+#define LOOK_OPTIONS                                                                               \
+    {"--name", "TEXT", "what visitors see it called"},                                             \
+        {"--origin", "ORIGIN",                                                                     \
+         "a site that may show it, such as https://example.com, once for each; * for all; \"\" "   \
+         "for none"},                                                                              \
+        {"--prompt", "TEXT", "a question offered at the start, once for each"},                    \
+        {"--theme", "JSON",                                                                        \
+         "its looks, such as "                                                                     \
+         "{\"color\":\"#0b6e4f\",\"position\":\"left\",\"title\":\"Help\",\"greeting\":\"Hello!"   \
+         "\"}"},                                                                                   \
+        {"--lead-fields", "JSON",                                                                  \
+         "what its lead form asks beside the e-mail address, such as [{\"name\":\"company\"}]"},   \
+    {                                                                                              \
+        "--language", "TAG",                                                                       \
+            "the language of its own words, and of synced content that names none; en at first"    \
     }
 
 const struct cmd_option cmd_agent_create_options[] = {
@@ -62,13 +69,15 @@ static int origins_given(const struct cmd *cmd, struct buf *out)
         if (strcmp(cmd->given[i].name, "--origin") != 0 || text[0] == '\0')
             continue;
         if (!cors_origin_normal(str_of(text), normal))
-            return cmd_refuse(
-                "--origin: \"%s\" is not an origin; give scheme://host[:port] without a path, such as https://example.com, or *", text);
+            return cmd_refuse("--origin: \"%s\" is not an origin; give scheme://host[:port] "
+                              "without a path, such as https://example.com, or *",
+                              text);
         if (!cors_allowed(buf_view(out), str_of(normal)))
             buf_printf(out, "%s\n", normal);
     }
     if (out->n > STORE_ORIGINS_MAX)
-        return cmd_refuse("--origin: these are more origins than an agent can have (%d bytes)", STORE_ORIGINS_MAX);
+        return cmd_refuse("--origin: these are more origins than an agent can have (%d bytes)",
+                          STORE_ORIGINS_MAX);
     return CMD_DONE;
 }
 
@@ -85,7 +94,8 @@ static bool wishes_given(const struct cmd *cmd, const char **prompts, struct age
                                  .lead_form_fields = cmd_value(cmd, "--lead-fields"),
                                  .language_default = cmd_value(cmd, "--language"),
                                  .starter_prompts = asked ? prompts : NULL};
-    return asked || out->theme != NULL || out->lead_form_fields != NULL || out->language_default != NULL;
+    return asked || out->theme != NULL || out->lead_form_fields != NULL ||
+           out->language_default != NULL;
 }
 
 /* "--theme: must be …" */
@@ -135,7 +145,8 @@ static int wanted_make(const struct cmd *cmd, struct str settings, struct wanted
     const char *name = cmd_value(cmd, "--name");
     bool given = false;
     if (name != NULL && !cmd_name_valid(name))
-        return cmd_refuse("an agent's name is 1 to 100 characters of UTF-8 without control characters");
+        return cmd_refuse(
+            "an agent's name is 1 to 100 characters of UTF-8 without control characters");
     change->name = str_of(name == NULL ? "" : name);
     change->fields |= name == NULL ? 0 : AGENT_HAS_NAME;
     flags_given(cmd, change);
@@ -144,7 +155,8 @@ static int wanted_make(const struct cmd *cmd, struct str settings, struct wanted
         status = settings_given(cmd, settings, &wanted->settings, &given);
     if (status != CMD_DONE)
         return status;
-    change->fields |= (cmd_has(cmd, "--origin") ? AGENT_HAS_ORIGINS : 0u) | (given ? AGENT_HAS_SETTINGS : 0u);
+    change->fields |=
+        (cmd_has(cmd, "--origin") ? AGENT_HAS_ORIGINS : 0u) | (given ? AGENT_HAS_SETTINGS : 0u);
     change->text = buf_view(&wanted->origins);
     change->data = buf_view(&wanted->settings);
     return CMD_DONE;
@@ -167,7 +179,8 @@ static void print_id(const struct cmd *cmd, const struct ulid *id, const char *n
     records_finish(&records);
 }
 
-static int create(struct cmd *cmd, struct client *client, const char *workspace, struct store_change *change)
+static int create(struct cmd *cmd, struct client *client, const char *workspace,
+                  struct store_change *change)
 {
     struct store_answer answer = {.status = STORE_OK};
     int status = cmd_workspace_find(client, workspace, &change->workspace);
@@ -224,7 +237,8 @@ static void note_agent(void *arg, enum store_status status, const struct store_a
 }
 
 /* One try, over the agent as it stands now; STORE_PRECONDITION in ${answer}: somebody else was faster. */
-static int update_try(struct cmd *cmd, struct client *client, const struct ulid *id, struct store_answer *answer)
+static int update_try(struct cmd *cmd, struct client *client, const struct ulid *id,
+                      struct store_answer *answer)
 {
     struct found found = {.status = STORE_NOT_FOUND};
     store_agent_get(client_store(client), id, note_agent, &found);
@@ -255,7 +269,8 @@ int cmd_agent_update(struct cmd *cmd)
     if (client == NULL)
         return CMD_REFUSED;
     int status = CMD_DONE;
-    for (int tries = 0; status == CMD_DONE && answer.status == STORE_PRECONDITION && tries < 5; tries++)
+    for (int tries = 0; status == CMD_DONE && answer.status == STORE_PRECONDITION && tries < 5;
+         tries++)
         status = update_try(cmd, client, &id, &answer);
     if (status == CMD_DONE && answer.status == STORE_NOT_FOUND)
         status = no_agent(cmd->words[0]);
@@ -303,7 +318,8 @@ static void list_origins(struct records *records, struct str origins)
     char *lines = strndup(origins.p, origins.n), *rest = NULL;
     if (lines == NULL)
         abort();
-    for (char *line = strtok_r(lines, "\n", &rest); line != NULL && count < sizeof(words) / sizeof(words[0]);
+    for (char *line = strtok_r(lines, "\n", &rest);
+         line != NULL && count < sizeof(words) / sizeof(words[0]);
          line = strtok_r(NULL, "\n", &rest))
         words[count++] = line;
     records_list(records, "allowed_origins", words, count);
@@ -346,7 +362,8 @@ int cmd_agent_list(struct cmd *cmd)
         store_agent_each(client_store(client), workspace, list_one, &listing);
         store_read_end(client_store(client));
         if (!cmd->json && listing.records.columns == 0 && listing.status == STORE_NOT_FOUND)
-            cmd_say("There is no agent yet; assay agent create --workspace NAME --name TEXT makes one.");
+            cmd_say("There is no agent yet; assay agent create --workspace NAME --name TEXT makes "
+                    "one.");
         records_finish(&listing.records);
         if (listing.status != STORE_OK && listing.status != STORE_NOT_FOUND)
             status = cmd_store_refuse(client, listing.status);

@@ -126,7 +126,8 @@ static int make_backup(struct cmd *cmd)
         if (stored == STORE_INVALID)
             status = cmd_refuse("%s is not empty; name a new or an empty directory", dir);
         else if (stored != STORE_OK)
-            status = interrupted != 0 ? cmd_refuse("stopped; what %s holds is no backup", dir) : cmd_store_refuse(client, stored);
+            status = interrupted != 0 ? cmd_refuse("stopped; what %s holds is no backup", dir)
+                                      : cmd_store_refuse(client, stored);
     }
     if (status == CMD_DONE)
         status = copy_secrets(cmd->conf, dir);
@@ -153,8 +154,10 @@ static void remove_backup(struct cmd *cmd)
 
 int cmd_backup(struct cmd *cmd)
 {
-    const struct guard guard = {"no backup was made", cmd->conf->data_dir,
-                                "assay check says what is damaged; assay restore DIR of your newest backup puts that back", remove_backup};
+    const struct guard guard = {
+        "no backup was made", cmd->conf->data_dir,
+        "assay check says what is damaged; assay restore DIR of your newest backup puts that back",
+        remove_backup};
     backup_was_there = access(cmd->words[0], F_OK) == 0;
     return guard_run(cmd, &guard, make_backup);
 }
@@ -168,7 +171,9 @@ static bool give_files(int dir, const char *name, const struct stat *owner)
     bool given = true;
     struct dirent *e;
     while (given && (e = readdir(d)) != NULL)
-        given = strcmp(e->d_name, "..") == 0 || fchownat(fd, e->d_name, owner->st_uid, owner->st_gid, AT_SYMLINK_NOFOLLOW) == 0 || errno == ENOENT;
+        given = strcmp(e->d_name, "..") == 0 ||
+                fchownat(fd, e->d_name, owner->st_uid, owner->st_gid, AT_SYMLINK_NOFOLLOW) == 0 ||
+                errno == ENOENT;
     int error = errno;
     closedir(d);
     errno = error;
@@ -185,12 +190,15 @@ static int give_to_owner(const char *data_dir)
     int dir = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool given = dir >= 0 && fstat(dir, &owner) == 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && given; i++)
-        given = fchownat(dir, names[i], owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) == 0 || errno == ENOENT;
+        given = fchownat(dir, names[i], owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) == 0 ||
+                errno == ENOENT;
     given = given && give_files(dir, "index", &owner);
     int error = errno;
     if (dir >= 0)
         close(dir);
-    return given ? CMD_DONE : cmd_refuse("the files in %s cannot be given to its owner: %s; use chown", data_dir, strerror(error));
+    return given ? CMD_DONE
+                 : cmd_refuse("the files in %s cannot be given to its owner: %s; use chown",
+                              data_dir, strerror(error));
 }
 
 static void say_restored(const char *from, const char *to)
@@ -216,8 +224,9 @@ static int put_secrets_back(const struct conf *conf, const char *from)
     int rc = store_keep_before(there);
     if (rc == 0 && cmd_copy_file(backup, there))
         return CMD_DONE;
-    return cmd_refuse("the store is restored, but its signing secrets are not: %s: %s; copy %s there",
-                      there, strerror(rc == 0 ? errno : rc), backup);
+    return cmd_refuse(
+        "the store is restored, but its signing secrets are not: %s: %s; copy %s there", there,
+        strerror(rc == 0 ? errno : rc), backup);
 }
 
 static int put_back(struct cmd *cmd)
@@ -243,7 +252,8 @@ static int put_back(struct cmd *cmd)
     if (stored != STORE_OK && interrupted != 0)
         status = cmd_refuse("stopped; %s is as it was", to);
     else if (stored != STORE_OK)
-        status = cmd_refuse("%s was not restored: %s", to, why[0] == '\0' ? store_status_text(stored) : why);
+        status = cmd_refuse("%s was not restored: %s", to,
+                            why[0] == '\0' ? store_status_text(stored) : why);
     if (status == CMD_DONE)
         status = give_to_owner(to);
     if (status == CMD_DONE)
@@ -261,7 +271,8 @@ static void clear_restore(struct cmd *cmd)
 
 int cmd_restore(struct cmd *cmd)
 {
-    const struct guard guard = {"nothing was restored", cmd->words[0], "Restore an older backup; what is in data_dir is as it was",
+    const struct guard guard = {"nothing was restored", cmd->words[0],
+                                "Restore an older backup; what is in data_dir is as it was",
                                 clear_restore};
     return guard_run(cmd, &guard, put_back);
 }
@@ -306,7 +317,8 @@ static bool show_repair(void *arg, uint64_t done, uint64_t total)
 static int repair(struct client *client)
 {
     if (client_is_live(client))
-        return cmd_refuse("assay check --repair works on a store that no server uses: stop the server first");
+        return cmd_refuse(
+            "assay check --repair works on a store that no server uses: stop the server first");
     enum store_status stored = store_rebuild(client_store(client), true, show_repair, NULL);
     cmd_progress_end();
     if (interrupted != 0)
@@ -327,14 +339,17 @@ static int check(struct cmd *cmd)
         client_close(client);
         return CMD_REFUSED;
     }
-    enum store_status stored = store_check(client_store(client), show_check, show_problem, &checking, &records);
+    enum store_status stored =
+        store_check(client_store(client), show_check, show_problem, &checking, &records);
     cmd_progress_end();
     int status = CMD_DONE;
     if (interrupted != 0)
         status = cmd_refuse("stopped after %" PRIu64 " records", records);
     else if (checking.problems > 0)
-        status = cmd_refuse("%" PRIu64 " records checked, %" PRIu64 " contradictions; stop the server and run assay check --repair; if some remain, restore a backup", records,
-                            checking.problems);
+        status = cmd_refuse("%" PRIu64 " records checked, %" PRIu64
+                            " contradictions; stop the server and run assay check --repair; if "
+                            "some remain, restore a backup",
+                            records, checking.problems);
     else if (stored != STORE_OK)
         status = cmd_store_refuse(client, stored);
     else
@@ -346,7 +361,8 @@ static int check(struct cmd *cmd)
 int cmd_check(struct cmd *cmd)
 {
     const struct guard guard = {"the check did not reach its end", cmd->conf->data_dir,
-                                "Stop the server and restore your newest backup: assay restore DIR checks it first, and replaces nothing "
+                                "Stop the server and restore your newest backup: assay restore DIR "
+                                "checks it first, and replaces nothing "
                                 "where that is damaged, too",
                                 NULL};
     return guard_run(cmd, &guard, check);

@@ -56,7 +56,8 @@ int cmd_misuse(const struct cmd *cmd, const char *format, ...)
     va_start(args, format);
     say("assay: ", format, args);
     va_end(args);
-    fprintf(stderr, "assay: try assay %s%s-h\n", cmd->row == NULL ? "" : cmd->row->name, cmd->row == NULL ? "" : " ");
+    fprintf(stderr, "assay: try assay %s%s-h\n", cmd->row == NULL ? "" : cmd->row->name,
+            cmd->row == NULL ? "" : " ");
     return CMD_USAGE;
 }
 

@@ -75,7 +75,8 @@ static bool pin(const char *base, struct pinned *out)
     char version[SCRIPT_VERSION_SIZE];
     script_version_text(version);
     return strpbrk(base, "\"<>&") == NULL && script_integrity(out->integrity) &&
-           (size_t)snprintf(out->src, sizeof(out->src), "%s/widget/%s/widget.js", base, version) < sizeof(out->src);
+           (size_t)snprintf(out->src, sizeof(out->src), "%s/widget/%s/widget.js", base, version) <
+               sizeof(out->src);
 }
 
 bool embed_element(const char *base, const char *agent, const struct embed_looks *looks,
@@ -102,7 +103,8 @@ static int print_element(const char *base, const char *agent, const struct embed
     if (good)
         printf("%.*s\n", (int)element.n, element.p);
     buf_free(&element);
-    return good ? CMD_DONE : cmd_refuse("the element cannot be made: base_url does not fit into an attribute");
+    return good ? CMD_DONE
+                : cmd_refuse("the element cannot be made: base_url does not fit into an attribute");
 }
 
 static int print_record(const char *base, const char *agent, const struct embed_looks *looks)
@@ -136,8 +138,10 @@ int cmd_agent_embed(struct cmd *cmd)
     if (conf->base_url[0] != '\0')
         snprintf(base, sizeof(base), "%s", conf->base_url);
     else {
-        snprintf(base, sizeof(base), "%s%s", first->tls_certificate[0] != '\0' ? "https://" : "http://", first->address);
-        cmd_say("base_url is not set, so this names the first listener; pages of others need the public address there.");
+        snprintf(base, sizeof(base), "%s%s",
+                 first->tls_certificate[0] != '\0' ? "https://" : "http://", first->address);
+        cmd_say("base_url is not set, so this names the first listener; pages of others need the "
+                "public address there.");
     }
     return (cmd->json ? print_record : print_element)(base, cmd->words[0], &looks);
 }

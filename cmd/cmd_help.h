@@ -16,8 +16,8 @@ void cmd_help_screen(FILE *out);
 int cmd_help_words(struct cmd *cmd, const char *const *words, size_t count);
 
 /* Sentences about a wrong call; each returns CMD_USAGE. */
-int cmd_help_no_command(struct cmd *cmd);                     /* no row has these words */
-int cmd_help_no_option(struct cmd *cmd, const char *text);    /* no row has this option */
-int cmd_help_takes_no(struct cmd *cmd, const char *option);   /* this row does not have it */
+int cmd_help_no_command(struct cmd *cmd);                   /* no row has these words */
+int cmd_help_no_option(struct cmd *cmd, const char *text);  /* no row has this option */
+int cmd_help_takes_no(struct cmd *cmd, const char *option); /* this row does not have it */
 
 #endif

@@ -6,27 +6,34 @@
 #include <stdlib.h>
 
 #define OVERLAP_DEFAULT "24h"
-#define DEFAULT_SCOPES (SCOPE_REPORTS_READ | SCOPE_REPORTS_WRITE | SCOPE_PROJECTS_READ | SCOPE_PROJECTS_WRITE)
+#define DEFAULT_SCOPES                                                                             \
+    (SCOPE_REPORTS_READ | SCOPE_REPORTS_WRITE | SCOPE_PROJECTS_READ | SCOPE_PROJECTS_WRITE)
 
 const struct cmd_option cmd_key_create_options[] = {
     {"--workspace", "NAME", "the workspace it opens, by name or id"},
     {"--name", "TEXT", "what it is for"},
     {"--scope", "SCOPE",
-     "what it may do, once for each: reports:read, reports:write, projects:read, projects:write, conversations:read, conversations:write; "
+     "what it may do, once for each: reports:read, reports:write, projects:read, projects:write, "
+     "conversations:read, conversations:write; "
      "default the first four"},
     {"--expires", "DURATION", "its life, such as 90d; default without end"},
     {.name = NULL},
 };
-const struct cmd_option cmd_key_list_options[] = {{"--workspace", "NAME", "only this workspace's"}, {.name = NULL}};
+const struct cmd_option cmd_key_list_options[] = {{"--workspace", "NAME", "only this workspace's"},
+                                                  {.name = NULL}};
 const struct cmd_option cmd_key_rotate_options[] = {
-    {"--overlap", "DURATION", "how long the old secret stays good; default " OVERLAP_DEFAULT ", 0 ends it now"}, {.name = NULL}};
+    {"--overlap", "DURATION",
+     "how long the old secret stays good; default " OVERLAP_DEFAULT ", 0 ends it now"},
+    {.name = NULL}};
 
 /* Columns by kind: what people call it; what a list calls none of it; its prefix is credential_prefix. */
 static const struct {
     const char *noun, *noun_first, *none;
 } words[CREDENTIAL_KINDS] = {
-    [CREDENTIAL_KEY] = {"key", "Key", "There is no key yet; assay key create --workspace NAME makes one."},
-    [CREDENTIAL_TOKEN] = {"token", "Token", "There is no token yet; assay token create --workspace NAME makes one."},
+    [CREDENTIAL_KEY] = {"key", "Key",
+                        "There is no key yet; assay key create --workspace NAME makes one."},
+    [CREDENTIAL_TOKEN] = {"token", "Token",
+                          "There is no token yet; assay token create --workspace NAME makes one."},
 };
 
 static void records_scopes(struct records *records, uint32_t bits)
@@ -45,7 +52,9 @@ static int no_scope(const struct cmd *cmd, const char *name)
     for (const struct credential_scope *scope = credential_scopes; scope->name != NULL; scope++)
         if (scope->bit != SCOPE_WP_SYNC)
             buf_printf(&list, "%s%s", list.n == 0 ? "" : ", ", scope->name);
-    int status = cmd_misuse(cmd, "an API key has no scope \"%s\"; give --scope once for each of: %.*s", name, (int)list.n, list.p);
+    int status =
+        cmd_misuse(cmd, "an API key has no scope \"%s\"; give --scope once for each of: %.*s", name,
+                   (int)list.n, list.p);
     buf_free(&list);
     return status;
 }
@@ -69,7 +78,8 @@ static int scopes_given(const struct cmd *cmd, uint32_t *bits)
 }
 
 /* A new secret and its hash. */
-static int make_secret(enum credential_kind kind, char secret[CREDENTIAL_SIZE], uint8_t hash[CREDENTIAL_HASH])
+static int make_secret(enum credential_kind kind, char secret[CREDENTIAL_SIZE],
+                       uint8_t hash[CREDENTIAL_HASH])
 {
     if (!credential_new(credential_prefix(kind), secret))
         return cmd_refuse("the system gives no random numbers");
@@ -78,10 +88,12 @@ static int make_secret(enum credential_kind kind, char secret[CREDENTIAL_SIZE], 
     return CMD_DONE;
 }
 
-static void print_secret(const struct cmd *cmd, enum credential_kind kind, uint64_t id, const struct store_change *change, const char *secret)
+static void print_secret(const struct cmd *cmd, enum credential_kind kind, uint64_t id,
+                         const struct store_change *change, const char *secret)
 {
     if (!cmd->json) {
-        cmd_say("%s %" PRIu64 " is made. Keep its secret now, it is not shown again:", words[kind].noun_first, id);
+        cmd_say("%s %" PRIu64 " is made. Keep its secret now, it is not shown again:",
+                words[kind].noun_first, id);
         puts(secret);
         return;
     }
@@ -102,17 +114,20 @@ static void print_secret(const struct cmd *cmd, enum credential_kind kind, uint6
 }
 
 /* ${text} from now as ms since the epoch. */
-static int duration_from_now(const struct cmd *cmd, const char *option, const char *text, int64_t *at_ms)
+static int duration_from_now(const struct cmd *cmd, const char *option, const char *text,
+                             int64_t *at_ms)
 {
     uint64_t ms;
     if (!value_duration(text, &ms) || ms > (uint64_t)36500 * 86400000)
-        return cmd_misuse(cmd, "%s: \"%s\" is not a duration; give one such as 90d or 24h", option, text);
+        return cmd_misuse(cmd, "%s: \"%s\" is not a duration; give one such as 90d or 24h", option,
+                          text);
     *at_ms = clock_wall_ms() + (int64_t)ms;
     return CMD_DONE;
 }
 
 /* Make the secret, carry out the change that stores its hash, print it. */
-static int store_secret(struct cmd *cmd, enum credential_kind kind, struct client *client, const struct store_change *change)
+static int store_secret(struct cmd *cmd, enum credential_kind kind, struct client *client,
+                        const struct store_change *change)
 {
     char secret[CREDENTIAL_SIZE];
     uint8_t hash[CREDENTIAL_HASH];
@@ -125,7 +140,8 @@ static int store_secret(struct cmd *cmd, enum credential_kind kind, struct clien
     if (status != CMD_DONE)
         return status;
     if (answer.status == STORE_NOT_FOUND && change->kind == CHANGE_KEY_ROTATE)
-        return cmd_refuse("there is no %s %" PRIu64 "; assay %s list shows them", words[kind].noun, change->id, words[kind].noun);
+        return cmd_refuse("there is no %s %" PRIu64 "; assay %s list shows them", words[kind].noun,
+                          change->id, words[kind].noun);
     if (answer.status != STORE_OK)
         return cmd_store_refuse(client, answer.status);
     print_secret(cmd, kind, answer.id, change, secret);
@@ -134,17 +150,22 @@ static int store_secret(struct cmd *cmd, enum credential_kind kind, struct clien
 
 int cmd_credential_create(struct cmd *cmd, enum credential_kind kind, uint32_t scopes_bits)
 {
-    const char *workspace = cmd_value(cmd, "--workspace"), *name = cmd_value(cmd, "--name"), *expires = cmd_value(cmd, "--expires");
-    struct store_change change = {.kind = CHANGE_KEY_CREATE, .name = str_of(name == NULL ? "" : name), .scopes = scopes_bits};
+    const char *workspace = cmd_value(cmd, "--workspace"), *name = cmd_value(cmd, "--name"),
+               *expires = cmd_value(cmd, "--expires");
+    struct store_change change = {
+        .kind = CHANGE_KEY_CREATE, .name = str_of(name == NULL ? "" : name), .scopes = scopes_bits};
     int status = CMD_DONE;
     if (workspace == NULL)
-        return cmd_misuse(cmd, "which workspace is the %s for? Give --workspace NAME", words[kind].noun);
+        return cmd_misuse(cmd, "which workspace is the %s for? Give --workspace NAME",
+                          words[kind].noun);
     if (name != NULL && !cmd_name_valid(name))
-        return cmd_refuse("a %s's name is 1 to 100 characters of UTF-8 without control characters", words[kind].noun);
+        return cmd_refuse("a %s's name is 1 to 100 characters of UTF-8 without control characters",
+                          words[kind].noun);
     if (expires != NULL)
         status = duration_from_now(cmd, "--expires", expires, &change.expires_at);
     if (status == CMD_DONE && expires != NULL && change.expires_at <= clock_wall_ms())
-        status = cmd_misuse(cmd, "--expires: a %s with no life at all is of no use", words[kind].noun);
+        status =
+            cmd_misuse(cmd, "--expires: a %s with no life at all is of no use", words[kind].noun);
     if (status != CMD_DONE)
         return status;
     struct client *client = cmd_store_open(cmd);
@@ -171,7 +192,8 @@ struct kind_look {
 
 static void look_at_kind(void *arg, enum store_status status, const struct store_key *key)
 {
-    *(struct kind_look *)arg = (struct kind_look){status, status == STORE_OK && scopes_of_token(key->scopes)};
+    *(struct kind_look *)arg =
+        (struct kind_look){status, status == STORE_OK && scopes_of_token(key->scopes)};
 }
 
 /* Keys and tokens share their numbers: the command for one must not touch the other. */
@@ -180,8 +202,10 @@ static int judge_kind(struct client *client, enum credential_kind kind, uint64_t
     struct kind_look look = {.status = STORE_NOT_FOUND};
     store_key_get(client_store(client), id, look_at_kind, &look);
     store_read_end(client_store(client));
-    if (look.status == STORE_NOT_FOUND || (look.status == STORE_OK && look.token != (kind == CREDENTIAL_TOKEN)))
-        return cmd_refuse("there is no %s %" PRIu64 "; assay %s list shows them", words[kind].noun, id, words[kind].noun);
+    if (look.status == STORE_NOT_FOUND ||
+        (look.status == STORE_OK && look.token != (kind == CREDENTIAL_TOKEN)))
+        return cmd_refuse("there is no %s %" PRIu64 "; assay %s list shows them", words[kind].noun,
+                          id, words[kind].noun);
     return look.status == STORE_OK ? CMD_DONE : cmd_store_refuse(client, look.status);
 }
 
@@ -191,7 +215,8 @@ int cmd_credential_rotate(struct cmd *cmd, enum credential_kind kind)
     struct store_change change = {.kind = CHANGE_KEY_ROTATE};
     int status = cmd_id_parse(cmd->words[0], &change.id);
     if (status == CMD_DONE)
-        status = duration_from_now(cmd, "--overlap", overlap == NULL ? OVERLAP_DEFAULT : overlap, &change.expires_at);
+        status = duration_from_now(cmd, "--overlap", overlap == NULL ? OVERLAP_DEFAULT : overlap,
+                                   &change.expires_at);
     if (status != CMD_DONE)
         return status;
     struct client *client = cmd_store_open(cmd);
@@ -249,18 +274,21 @@ struct listing {
 };
 
 /* The workspaces' names, before the keys that refer to them. One that memory is too short for is shown by its id alone. */
-static void note_workspace(void *arg, enum store_status status, const struct store_workspace *workspace)
+static void note_workspace(void *arg, enum store_status status,
+                           const struct store_workspace *workspace)
 {
     struct listing *listing = arg;
     (void)status;
     if (workspace == NULL)
         return;
-    struct named *grown = realloc(listing->workspaces, (listing->workspaces_count + 1) * sizeof(*grown));
+    struct named *grown =
+        realloc(listing->workspaces, (listing->workspaces_count + 1) * sizeof(*grown));
     char *name = strndup(workspace->name.p, workspace->name.n);
     if (grown != NULL)
         listing->workspaces = grown;
     if (grown != NULL && name != NULL)
-        listing->workspaces[listing->workspaces_count++] = (struct named){.id = workspace->id, .name = name};
+        listing->workspaces[listing->workspaces_count++] =
+            (struct named){.id = workspace->id, .name = name};
     else
         free(name);
 }
@@ -280,7 +308,8 @@ static void list_one(void *arg, enum store_status status, const struct store_key
     listing->status = status;
     if (key == NULL || scopes_of_token(key->scopes) != (listing->kind == CREDENTIAL_TOKEN))
         return;
-    bool revoked = key->revoked_at != 0, expired = key->expires_at != 0 && key->expires_at <= listing->now_ms;
+    bool revoked = key->revoked_at != 0,
+         expired = key->expires_at != 0 && key->expires_at <= listing->now_ms;
     records_number(records, "id", key->id);
     records_text(records, "workspace", workspace_name(listing, key->workspace));
     records_number(records, "workspace_id", key->workspace);

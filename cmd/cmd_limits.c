@@ -49,7 +49,8 @@ static int open_view(const struct conf *conf, bool write, struct view *v)
         return CMD_DONE;
     limiters_board_close(v->board);
     if (error == ENOENT)
-        return cmd_refuse("nothing has been counted in run_dir %s: has the server run?", conf->run_dir);
+        return cmd_refuse("nothing has been counted in run_dir %s: has the server run?",
+                          conf->run_dir);
     return cmd_refuse("the counts in run_dir %s cannot be read: %s", conf->run_dir,
                       error == EPROTO ? "they are another version's" : strerror(error));
 }
@@ -68,7 +69,8 @@ static uint64_t counted(const struct view *v, const char *name, enum limiter_cou
     return counter < 0 ? 0 : limiters_board_total(v->board, (unsigned)counter, what);
 }
 
-static void list_window(struct records *records, const struct view *v, const struct limiter_row *row, unsigned w)
+static void list_window(struct records *records, const struct view *v,
+                        const struct limiter_row *row, unsigned w)
 {
     uint32_t overrides = row->override_from[w + 1] - row->override_from[w];
     bool off = row->windows[w].limit == 0 && overrides == 0;
@@ -98,8 +100,9 @@ int cmd_limits_list(struct cmd *cmd)
     records_finish(&records);
     ratelimit_usage(v.table, v.now, &usage);
     if (!cmd->json)
-        printf("\nThe table: about %" PRIu64 " of %" PRIu64 " slots in use, %" PRIu64 " keys forgotten too early, %.1f MiB.\n", usage.used,
-               usage.slots, usage.evicted_alive, (double)usage.bytes / (1 << 20));
+        printf("\nThe table: about %" PRIu64 " of %" PRIu64 " slots in use, %" PRIu64
+               " keys forgotten too early, %.1f MiB.\n",
+               usage.used, usage.slots, usage.evicted_alive, (double)usage.bytes / (1 << 20));
     close_view(&v);
     return CMD_DONE;
 }
@@ -121,13 +124,15 @@ static unsigned limiter_of(const struct view *v, const struct ratelimit_noted *n
 }
 
 /* what holds for that key by now: the note may be older than the last reload */
-static uint32_t limit_now(const struct view *v, unsigned limiter, const struct ratelimit_noted *noted)
+static uint32_t limit_now(const struct view *v, unsigned limiter,
+                          const struct ratelimit_noted *noted)
 {
     const struct limiter_row *row = &v->limits.rows[limiter];
     struct limiter_key key;
     for (unsigned w = 0; w < row->windows_count; w++)
         if (row->windows[w].seconds == noted->seconds &&
-            limiter_key_parse((enum limiter_by)row->windows[w].by, v->limits.ipv6_prefix, noted->text, &key))
+            limiter_key_parse((enum limiter_by)row->windows[w].by, v->limits.ipv6_prefix,
+                              noted->text, &key))
             return limiters_limit(&v->limits, limiter, w, &key);
     return noted->limit;
 }
@@ -161,7 +166,8 @@ static void print_top(const struct view *v, struct top *top, uint64_t most, bool
     for (size_t i = 0; i < top->count && i < most; i++) {
         const struct ratelimit_noted *noted = &top->notes[i];
         unsigned limiter = limiter_of(v, noted);
-        records_text(&records, "limiter", str_of(limiter == LIMITER_NONE ? NULL : v->limits.rows[limiter].name));
+        records_text(&records, "limiter",
+                     str_of(limiter == LIMITER_NONE ? NULL : v->limits.rows[limiter].name));
         records_text(&records, "key", str_of(noted->text));
         records_number(&records, "used", noted->used);
         records_number(&records, "limit", noted->limit);
@@ -178,7 +184,8 @@ int cmd_limits_top(struct cmd *cmd)
     struct view v;
     struct top top = {.view = &v};
     char *end = NULL;
-    if (cmd->words_count > 0 && (most = strtoull(cmd->words[0], &end, 10), *end != '\0' || most == 0 || most > TOP_MAX))
+    if (cmd->words_count > 0 &&
+        (most = strtoull(cmd->words[0], &end, 10), *end != '\0' || most == 0 || most > TOP_MAX))
         return cmd_misuse(cmd, "\"%s\" is not a number from 1 to %d", cmd->words[0], TOP_MAX);
     if (open_view(cmd->conf, false, &v) != CMD_DONE)
         return CMD_REFUSED;
@@ -208,13 +215,17 @@ static int find_target(const struct view *v, const char *name, const char *text,
         return cmd_refuse("there is no limiter \"%s\"; assay limits list shows them", name);
     const struct limiter_row *row = &v->limits.rows[t->limiter];
     for (unsigned w = 0; w < row->windows_count; w++)
-        if (limiter_key_parse((enum limiter_by)row->windows[w].by, v->limits.ipv6_prefix, text, &t->keys[t->count]))
+        if (limiter_key_parse((enum limiter_by)row->windows[w].by, v->limits.ipv6_prefix, text,
+                              &t->keys[t->count]))
             t->windows[t->count++] = w;
     if (t->count > 0)
         return CMD_DONE;
-    return cmd_refuse("\"%s\" is no key of %s, which counts by %s%s%s; see KEYS in assay(1)", text, name,
-                      limiter_by_name((enum limiter_by)row->windows[0].by), row->windows_count > 1 ? " and " : "",
-                      row->windows_count > 1 ? limiter_by_name((enum limiter_by)row->windows[row->windows_count - 1].by) : "");
+    return cmd_refuse(
+        "\"%s\" is no key of %s, which counts by %s%s%s; see KEYS in assay(1)", text, name,
+        limiter_by_name((enum limiter_by)row->windows[0].by), row->windows_count > 1 ? " and " : "",
+        row->windows_count > 1
+            ? limiter_by_name((enum limiter_by)row->windows[row->windows_count - 1].by)
+            : "");
 }
 
 /* as if there were no limit, so that more than is allowed by now can be told too */
@@ -229,7 +240,8 @@ static struct ratelimit_window window_of(const struct view *v, const struct targ
                                      .key_size = t->keys[i].size};
 }
 
-static void show_window(struct records *records, const struct view *v, const struct target *t, unsigned i)
+static void show_window(struct records *records, const struct view *v, const struct target *t,
+                        unsigned i)
 {
     struct ratelimit_window window = window_of(v, t, i);
     struct ratelimit_state state;
@@ -277,7 +289,8 @@ int cmd_limits_reset(struct cmd *cmd)
         had += ratelimit_reset(v.table, &window, v.now);
     }
     if (status == CMD_DONE)
-        cmd_say(had > 0 ? "What %s has used of %s is forgotten." : "%s had used nothing of %s.", cmd->words[1], cmd->words[0]);
+        cmd_say(had > 0 ? "What %s has used of %s is forgotten." : "%s had used nothing of %s.",
+                cmd->words[1], cmd->words[0]);
     close_view(&v);
     return status;
 }

@@ -13,9 +13,12 @@ int cmd_secret_rotate(struct cmd *cmd)
     if (client == NULL)
         return CMD_REFUSED;
     secrets_path(cmd->conf, path);
-    int status = secrets_rotate(path, clock_wall_ms(), keep_ms, why, sizeof(why)) == 0 ? CMD_DONE : cmd_refuse("%s", why);
+    int status = secrets_rotate(path, clock_wall_ms(), keep_ms, why, sizeof(why)) == 0
+                     ? CMD_DONE
+                     : cmd_refuse("%s", why);
     if (status == CMD_DONE)
-        cmd_say("Visitors' tokens are signed with a new secret; those signed before stay good until they end.");
+        cmd_say("Visitors' tokens are signed with a new secret; those signed before stay good "
+                "until they end.");
     client_close(client);
     return status;
 }

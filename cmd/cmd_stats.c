@@ -12,21 +12,25 @@
 #define FIRST_MS 250 /* between the first two looks */
 
 const struct cmd_option cmd_stats_options[] = {
-    {"--watch", NULL, "a live screen of workers, routes, writer, store, auditors and limiters; text that goes on, where there is no terminal"},
+    {"--watch", NULL,
+     "a live screen of workers, routes, writer, store, auditors and limiters; text that goes on, "
+     "where there is no terminal"},
     {"--interval", "TIME", "how often to look with --watch: 2s, 500ms; default 1s"},
     {.name = NULL},
 };
 
 static void show_process(struct records *records, const struct score *score, uint64_t now_ms)
 {
-    uint64_t started = score_get(score->started_ms), heartbeat = score_get(score->heartbeat_ms), busy = score_get(score->busy_since_ms);
+    uint64_t started = score_get(score->started_ms), heartbeat = score_get(score->heartbeat_ms),
+             busy = score_get(score->busy_since_ms);
     records_text(records, "process", str_of(role_name((enum role)score_get(score->role))));
     records_number(records, "index", score_get(score->index));
     records_number(records, "pid", (uint64_t)score_get(score->pid));
     records_number(records, "generation", score_get(score->generation));
     records_text(records, "phase", str_of(phase_name((enum phase)score_get(score->phase))));
     records_number(records, "up_s", (now_ms - started) / 1000);
-    records_number(records, "heartbeat_ms_ago", heartbeat == 0 || heartbeat > now_ms ? 0 : now_ms - heartbeat);
+    records_number(records, "heartbeat_ms_ago",
+                   heartbeat == 0 || heartbeat > now_ms ? 0 : now_ms - heartbeat);
     records_number(records, "busy_ms", busy == 0 || busy > now_ms ? 0 : now_ms - busy);
     records_number(records, "connections", score_get(score->connections));
     records_number(records, "streams", score_get(score->streams));
@@ -49,16 +53,20 @@ static void show(const struct scoreboard *board, bool json)
         if (score_get(score->pid) != 0)
             show_process(&records, score, now_ms);
     if (!json)
-        printf("assayd %d, generation %u, %u children replaced\n\n", score_get(board->master_pid), score_get(board->generation),
-               score_get(board->restarts));
+        printf("assayd %d, generation %u, %u children replaced\n\n", score_get(board->master_pid),
+               score_get(board->generation), score_get(board->restarts));
     records_finish(&records);
     if (!json)
-        puts("\ndone: requests of a worker, changes of the writer, pages of an auditor; batches: the writer's commits, an auditor's failed "
+        puts("\ndone: requests of a worker, changes of the writer, pages of an auditor; batches: "
+             "the writer's commits, an auditor's failed "
              "pages;\n"
-             "streams: event streams among the connections; pending: a worker's held requests, the writer's jobs, an auditor's running pages;\n"
+             "streams: event streams among the connections; pending: a worker's held requests, the "
+             "writer's jobs, an auditor's running pages;\n"
              "upkeep: records that the writer has left to rate or purge in the background;\n"
-             "stretch: the longest turn of a worker's event loop without its wait, and the writer's\n"
-             "longest transaction of background work, in microseconds: us of wall time (of a worker to\n"
+             "stretch: the longest turn of a worker's event loop without its wait, and the "
+             "writer's\n"
+             "longest transaction of background work, in microseconds: us of wall time (of a "
+             "worker to\n"
              "within 1 ms), cpu_us of CPU time.");
     fflush(stdout);
 }
@@ -69,7 +77,9 @@ static int show_once(struct cmd *cmd)
     snprintf(path, sizeof(path), "%s/scoreboard", cmd->conf->run_dir);
     const struct scoreboard *board = scoreboard_open(path);
     if (board == NULL && errno == EPROTO)
-        return cmd_refuse("%s is another version's: use the assay of the server that runs, or upgrade that", path);
+        return cmd_refuse(
+            "%s is another version's: use the assay of the server that runs, or upgrade that",
+            path);
     if (board == NULL)
         return cmd_refuse("%s cannot be read: %s; is the server running?", path, strerror(errno));
     int status = CMD_DONE;
@@ -176,7 +186,9 @@ int cmd_stats(struct cmd *cmd)
     uint64_t interval_ms = WATCH_MS;
     if (interval != NULL && !cmd_has(cmd, "--watch"))
         return cmd_misuse(cmd, "--interval is for --watch");
-    if (interval != NULL && (!value_duration(interval, &interval_ms) || interval_ms < WATCH_LEAST_MS))
-        return cmd_misuse(cmd, "--interval %s is no time of at least %dms, such as 2s or 500ms", interval, WATCH_LEAST_MS);
+    if (interval != NULL &&
+        (!value_duration(interval, &interval_ms) || interval_ms < WATCH_LEAST_MS))
+        return cmd_misuse(cmd, "--interval %s is no time of at least %dms, such as 2s or 500ms",
+                          interval, WATCH_LEAST_MS);
     return cmd_has(cmd, "--watch") ? show_on_and_on(cmd, interval_ms) : show_once(cmd);
 }

@@ -29,18 +29,22 @@ struct client *cmd_store_open(struct cmd *cmd)
     return NULL;
 }
 
-int cmd_store_change(struct client *client, const struct store_change *change, struct store_answer *answer)
+int cmd_store_change(struct client *client, const struct store_change *change,
+                     struct store_answer *answer)
 {
     if (client_change(client, change, answer) == 0)
         return CMD_DONE;
-    return cmd_refuse("the writer did not answer within 30 s, so it is not known whether this was done; look, then try again");
+    return cmd_refuse("the writer did not answer within 30 s, so it is not known whether this was "
+                      "done; look, then try again");
 }
 
 int cmd_store_refuse(struct client *client, unsigned status)
 {
-    const char *why = status == STORE_IO || status == STORE_FULL || status == STORE_CORRUPT ? store_why(client_store(client)) : NULL;
-    return cmd_refuse("the store refused: %s%s%s", store_status_text((enum store_status)status), why == NULL || why[0] == '\0' ? "" : ": ",
-                      why == NULL ? "" : why);
+    const char *why = status == STORE_IO || status == STORE_FULL || status == STORE_CORRUPT
+                          ? store_why(client_store(client))
+                          : NULL;
+    return cmd_refuse("the store refused: %s%s%s", store_status_text((enum store_status)status),
+                      why == NULL || why[0] == '\0' ? "" : ": ", why == NULL ? "" : why);
 }
 
 int cmd_id_parse(const char *text, uint64_t *id)
@@ -55,7 +59,8 @@ struct finding {
     uint64_t id;
 };
 
-static void found_workspace(void *arg, enum store_status status, const struct store_workspace *workspace)
+static void found_workspace(void *arg, enum store_status status,
+                            const struct store_workspace *workspace)
 {
     struct finding *finding = arg;
     finding->status = status;

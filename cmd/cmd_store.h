@@ -15,7 +15,8 @@ struct client *cmd_store_open(struct cmd *cmd);
  * cmd_store_change(client, change, answer): carry out a change. CMD_DONE once it was answered, whatever the answer; CMD_REFUSED, told, when
  * nobody could be reached.
  */
-int cmd_store_change(struct client *client, const struct store_change *change, struct store_answer *answer);
+int cmd_store_change(struct client *client, const struct store_change *change,
+                     struct store_answer *answer);
 
 /* cmd_store_refuse(client, status): the sentence about an answer other than STORE_OK that has no better one. */
 int cmd_store_refuse(struct client *client, unsigned status);

@@ -10,7 +10,9 @@ const struct cmd_option cmd_token_create_options[] = {
 
 int cmd_token_create(struct cmd *cmd)
 {
-    return cmd_credential_create(cmd, CREDENTIAL_TOKEN, SCOPE_WP_SYNC | (cmd_has(cmd, "--require-signature") ? SCOPE_SIGNED : 0u));
+    return cmd_credential_create(cmd, CREDENTIAL_TOKEN,
+                                 SCOPE_WP_SYNC |
+                                     (cmd_has(cmd, "--require-signature") ? SCOPE_SIGNED : 0u));
 }
 
 int cmd_token_list(struct cmd *cmd)

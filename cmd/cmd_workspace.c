@@ -33,7 +33,8 @@ int cmd_workspace_create(struct cmd *cmd)
 {
     uint64_t number;
     if (!cmd_name_valid(cmd->words[0]))
-        return cmd_refuse("a workspace's name is 1 to 100 characters of UTF-8 without control characters");
+        return cmd_refuse(
+            "a workspace's name is 1 to 100 characters of UTF-8 without control characters");
     if (value_number(cmd->words[0], &number))
         return cmd_refuse("a name of digits alone would be taken for an id; give it a letter");
     struct client *client = cmd_store_open(cmd);
@@ -75,7 +76,9 @@ int cmd_workspace_list(struct cmd *cmd)
     if (!cmd->json && listing.records.columns == 0 && listing.status == STORE_NOT_FOUND)
         cmd_say("There is no workspace yet; assay workspace create NAME makes one.");
     records_finish(&listing.records);
-    int status = listing.status == STORE_OK || listing.status == STORE_NOT_FOUND ? CMD_DONE : cmd_store_refuse(client, listing.status);
+    int status = listing.status == STORE_OK || listing.status == STORE_NOT_FOUND
+                     ? CMD_DONE
+                     : cmd_store_refuse(client, listing.status);
     client_close(client);
     return status;
 }

@@ -40,7 +40,8 @@ static void pass_on(int number)
  */
 static void keep_library_quiet(void)
 {
-    int words = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int words = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1),
+        nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     FILE *out = SANITIZED || words < 0 ? NULL : fdopen(words, "w");
     if (out != NULL && nowhere >= 0) {
         setvbuf(out, NULL, _IONBF, 0);
@@ -51,7 +52,8 @@ static void keep_library_quiet(void)
         close(nowhere);
 }
 
-static void run_child(struct cmd *cmd, int (*work)(struct cmd *cmd), pid_t parent, const sigset_t *mask)
+static void run_child(struct cmd *cmd, int (*work)(struct cmd *cmd), pid_t parent,
+                      const sigset_t *mask)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -69,7 +71,8 @@ static void run_child(struct cmd *cmd, int (*work)(struct cmd *cmd), pid_t paren
 
 static bool is_damage(int number)
 {
-    return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE || number == SIGILL;
+    return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE ||
+           number == SIGILL;
 }
 
 static int died(struct cmd *cmd, const struct guard *guard, int number)
@@ -79,10 +82,11 @@ static int died(struct cmd *cmd, const struct guard *guard, int number)
     if (guard->tidy != NULL)
         guard->tidy(cmd);
     if (is_damage(number))
-        return cmd_refuse("%s: %s is damaged. Reading it ended in a crash (SIG%s) at %s. %s", guard->refused, guard->path, name,
-                          step, guard->advice);
+        return cmd_refuse("%s: %s is damaged. Reading it ended in a crash (SIG%s) at %s. %s",
+                          guard->refused, guard->path, name, step, guard->advice);
     if (number != SIGINT && number != SIGTERM)
-        return cmd_refuse("%s: signal %d (%s) ended it at %s", guard->refused, number, strsignal(number), step);
+        return cmd_refuse("%s: signal %d (%s) ended it at %s", guard->refused, number,
+                          strsignal(number), step);
     signal(number, SIG_DFL);
     raise(number);
     return CMD_REFUSED;

@@ -9,9 +9,9 @@
 
 /* What a guarded command says and does when its work died. */
 struct guard {
-    const char *refused; /* "no backup was made" */
-    const char *path;    /* of the store or the backup */
-    const char *advice;  /* what to do next: a sentence */
+    const char *refused;           /* "no backup was made" */
+    const char *path;              /* of the store or the backup */
+    const char *advice;            /* what to do next: a sentence */
     void (*tidy)(struct cmd *cmd); /* NULL: nothing to tidy up */
 };
 

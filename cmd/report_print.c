@@ -28,7 +28,8 @@ struct report_look report_look_of(FILE *out)
     struct winsize size;
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
     int fd = fileno(out);
-    look.colour = isatty(fd) != 0 && (no_colour == NULL || no_colour[0] == '\0') && (terminal == NULL || strcmp(terminal, "dumb") != 0);
+    look.colour = isatty(fd) != 0 && (no_colour == NULL || no_colour[0] == '\0') &&
+                  (terminal == NULL || strcmp(terminal, "dumb") != 0);
     if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
         look.width = size.ws_col < WIDTH_MAX ? size.ws_col : WIDTH_MAX;
     return look;
@@ -102,7 +103,8 @@ static bool member_is(const struct json *check, const char *name, const char *wa
     return text != NULL && strcmp(text, wanted) == 0;
 }
 
-static unsigned count(const struct json *results, const char *member, const char *wanted, enum outcome outcome)
+static unsigned count(const struct json *results, const char *member, const char *wanted,
+                      enum outcome outcome)
 {
     unsigned n = 0;
     const void *at = NULL;
@@ -189,8 +191,10 @@ static const struct {
 } importances[] = {{"high", RED}, {"medium", YELLOW}, {"low", ""}};
 #define IMPORTANCES (sizeof(importances) / sizeof(importances[0]))
 
-static const char *const categories[][2] = {
-    {"seo", "SEO"}, {"performance", "Performance"}, {"security", "Security"}, {"misc", "Miscellaneous"}};
+static const char *const categories[][2] = {{"seo", "SEO"},
+                                            {"performance", "Performance"},
+                                            {"security", "Security"},
+                                            {"misc", "Miscellaneous"}};
 #define CATEGORIES (sizeof(categories) / sizeof(categories[0]))
 
 static void print_bar(const struct printer *p, unsigned part, unsigned whole, int columns)
@@ -264,7 +268,8 @@ static void print_details(const struct printer *p, const struct json *check)
         fprintf(p->out, "        and %zu more\n", n - DETAILS_SHOWN);
 }
 
-static void print_failed(const struct printer *p, const char *id, const struct json *check, size_t importance)
+static void print_failed(const struct printer *p, const char *id, const struct json *check,
+                         size_t importance)
 {
     char name[64];
     const struct json *value = json_member(check, "value");
@@ -286,7 +291,8 @@ static void print_failed(const struct printer *p, const char *id, const struct j
 }
 
 /* What the category's checks of ${outcome} are called, on as few lines as they fit on. */
-static void print_names(const struct printer *p, const struct json *results, const char *category, enum outcome outcome)
+static void print_names(const struct printer *p, const struct json *results, const char *category,
+                        enum outcome outcome)
 {
     static const struct {
         const char *mark, *colour;
@@ -315,9 +321,11 @@ static void print_names(const struct printer *p, const struct json *results, con
         fputc('\n', p->out);
 }
 
-static void print_category(const struct printer *p, const struct json *results, const char *category, const char *heading)
+static void print_category(const struct printer *p, const struct json *results,
+                           const char *category, const char *heading)
 {
-    unsigned passed = count(results, "category", category, OUTCOME_PASSED), failed = count(results, "category", category, OUTCOME_FAILED);
+    unsigned passed = count(results, "category", category, OUTCOME_PASSED),
+             failed = count(results, "category", category, OUTCOME_FAILED);
     unsigned whole = passed + failed + count(results, "category", category, OUTCOME_NONE);
     if (whole == 0)
         return;
@@ -329,7 +337,8 @@ static void print_category(const struct printer *p, const struct json *results, 
         const char *id;
         struct json *check;
         while (json_next(results, &at, &id, &check)) {
-            if (member_is(check, "category", category) && member_is(check, "importance", importances[i].name) &&
+            if (member_is(check, "category", category) &&
+                member_is(check, "importance", importances[i].name) &&
                 outcome_of(check) == OUTCOME_FAILED)
                 print_failed(p, id, check, i);
         }
@@ -347,7 +356,9 @@ void report_print(FILE *out, const struct report_look *look, const struct report
         fputs("  ", out);
         styled(&p, RED, "✗ Not graded");
         fputs(": ", out);
-        size_t at = wrap(&p, 2, 16, report->error_message == NULL ? "no reason was given" : report->error_message);
+        size_t at =
+            wrap(&p, 2, 16,
+                 report->error_message == NULL ? "no reason was given" : report->error_message);
         const char *code = report->error_code == NULL ? "unknown" : report->error_code;
         fprintf(out, at + strlen(code) + 3 > look->width ? "\n  (%s)\n\n" : " (%s)\n\n", code);
         return;

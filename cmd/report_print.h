@@ -31,6 +31,7 @@ struct report_look report_look_of(FILE *out);
 void report_print(FILE *out, const struct report_look *look, const struct report_print *report);
 
 /* report_print_line(out, look, report): score, verdict and URL on one line, to stand under others. */
-void report_print_line(FILE *out, const struct report_look *look, const struct report_print *report);
+void report_print_line(FILE *out, const struct report_look *look,
+                       const struct report_print *report);
 
 #endif

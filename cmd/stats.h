@@ -72,7 +72,15 @@ struct stats_view {
 };
 
 /* What was answered between the looks, a second: all, and by class, 429 apart from the other 4xx. Times in microseconds, -1: none. */
-enum answer_class { ANSWERED_2XX, ANSWERED_3XX, ANSWERED_4XX, ANSWERED_429, ANSWERED_5XX, ANSWERED_OTHER, ANSWER_CLASSES };
+enum answer_class {
+    ANSWERED_2XX,
+    ANSWERED_3XX,
+    ANSWERED_4XX,
+    ANSWERED_429,
+    ANSWERED_5XX,
+    ANSWERED_OTHER,
+    ANSWER_CLASSES
+};
 extern const char *const stats_class_names[ANSWER_CLASSES];
 struct stats_answers {
     double all, by[ANSWER_CLASSES], p50, p99;
@@ -85,7 +93,8 @@ struct stats_work {
 };
 
 /* stats_view(before, now, order): ${before} of another server's life: since the start of this one. stats_rate(v, before, now): of a counter. */
-struct stats_view stats_view(const struct stats_look *before, const struct stats_look *now, enum stats_order order);
+struct stats_view stats_view(const struct stats_look *before, const struct stats_look *now,
+                             enum stats_order order);
 double stats_rate(const struct stats_view *v, uint64_t before, uint64_t now);
 struct stats_answers stats_of_route(const struct stats_view *v, size_t route);
 struct stats_answers stats_of_worker(const struct stats_view *v, uint32_t index);
@@ -103,7 +112,8 @@ double stats_quantile(const struct traffic_times *times, double q);
  * stats_text(before, now, order, rows, columns, out): lines for people, each ending in a newline; no more than ${rows}, none longer than
  * ${columns}: tables give way, the largest first. 0: as many as there are. stats_json(…): an object and a newline.
  */
-void stats_text(const struct stats_look *before, const struct stats_look *now, enum stats_order order, size_t rows, size_t columns, struct buf *out);
+void stats_text(const struct stats_look *before, const struct stats_look *now,
+                enum stats_order order, size_t rows, size_t columns, struct buf *out);
 void stats_json(const struct stats_look *before, const struct stats_look *now, struct buf *out);
 
 /* ---- the terminal ---- */

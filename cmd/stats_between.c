@@ -11,7 +11,8 @@ double stats_rate(const struct stats_view *v, uint64_t before, uint64_t now)
     return (double)grown(before, now) / v->seconds;
 }
 
-static struct traffic_times times_between(const struct traffic_times *before, const struct traffic_times *now)
+static struct traffic_times times_between(const struct traffic_times *before,
+                                          const struct traffic_times *now)
 {
     struct traffic_times t = {.sum = grown(before->sum, now->sum)};
     for (size_t i = 0; i <= TRAFFIC_BOUNDS; i++)
@@ -38,11 +39,16 @@ const char *const stats_class_names[ANSWER_CLASSES] = {"2xx", "3xx", "4xx", "429
 
 static enum answer_class class_of(int status)
 {
-    static const enum answer_class by_hundred[] = {ANSWERED_OTHER, ANSWERED_OTHER, ANSWERED_2XX, ANSWERED_3XX, ANSWERED_4XX, ANSWERED_5XX};
-    return status == 429 ? ANSWERED_429 : status / 100 < 6 ? by_hundred[status / 100] : ANSWERED_OTHER;
+    static const enum answer_class by_hundred[] = {ANSWERED_OTHER, ANSWERED_OTHER, ANSWERED_2XX,
+                                                   ANSWERED_3XX,   ANSWERED_4XX,   ANSWERED_5XX};
+    return status == 429      ? ANSWERED_429
+           : status / 100 < 6 ? by_hundred[status / 100]
+                              : ANSWERED_OTHER;
 }
 
-static struct stats_answers answers_between(const struct stats_view *v, const struct traffic_answered *before, const struct traffic_answered *now)
+static struct stats_answers answers_between(const struct stats_view *v,
+                                            const struct traffic_answered *before,
+                                            const struct traffic_answered *now)
 {
     struct stats_answers a = {.all = 0};
     for (size_t i = 0; i < TRAFFIC_STATUSES; i++) {
@@ -72,25 +78,28 @@ struct stats_answers stats_of_worker(const struct stats_view *v, uint32_t index)
 double stats_of_limiter(const struct stats_view *v, size_t i, enum limiter_count what)
 {
     const struct stats_limiter *before = &v->before->limiters[i], *now = &v->now->limiters[i];
-    return stats_rate(v, strcmp(before->name, now->name) == 0 ? before->of[what] : now->of[what], now->of[what]);
+    return stats_rate(v, strcmp(before->name, now->name) == 0 ? before->of[what] : now->of[what],
+                      now->of[what]);
 }
 
 struct stats_work stats_work(const struct stats_view *v)
 {
     const struct traffic_work *before = &v->before->work, *now = &v->now->work;
-    struct traffic_times commits = times_between(&before->commits, &now->commits), pages = times_between(&before->pages, &now->pages);
+    struct traffic_times commits = times_between(&before->commits, &now->commits),
+                         pages = times_between(&before->pages, &now->pages);
     uint64_t count = 0;
     for (size_t i = 0; i <= TRAFFIC_BOUNDS; i++)
         count += commits.count[i];
-    return (struct stats_work){.changes = stats_rate(v, before->changes, now->changes),
-                         .commits = (double)count / v->seconds,
-                         .batch = count == 0 ? 0 : (double)grown(before->changes, now->changes) / (double)count,
-                         .commit_p50 = stats_quantile(&commits, 0.5),
-                         .commit_p99 = stats_quantile(&commits, 0.99),
-                         .done = stats_rate(v, before->done, now->done),
-                         .failed = stats_rate(v, before->failed, now->failed),
-                         .page_p50 = stats_quantile(&pages, 0.5),
-                         .page_p99 = stats_quantile(&pages, 0.99)};
+    return (struct stats_work){
+        .changes = stats_rate(v, before->changes, now->changes),
+        .commits = (double)count / v->seconds,
+        .batch = count == 0 ? 0 : (double)grown(before->changes, now->changes) / (double)count,
+        .commit_p50 = stats_quantile(&commits, 0.5),
+        .commit_p99 = stats_quantile(&commits, 0.99),
+        .done = stats_rate(v, before->done, now->done),
+        .failed = stats_rate(v, before->failed, now->failed),
+        .page_p50 = stats_quantile(&pages, 0.5),
+        .page_p99 = stats_quantile(&pages, 0.99)};
 }
 
 uint64_t stats_over(const struct stats_look *l, enum role role, size_t member)
@@ -102,11 +111,17 @@ uint64_t stats_over(const struct stats_look *l, enum role role, size_t member)
     return sum;
 }
 
-struct stats_view stats_view(const struct stats_look *before, const struct stats_look *now, enum stats_order order)
+struct stats_view stats_view(const struct stats_look *before, const struct stats_look *now,
+                             enum stats_order order)
 {
     static const struct stats_look nothing;
     bool same = before->running && before->life == now->life && now->mono_ms > before->mono_ms;
     uint64_t ms = now->mono_ms - before->mono_ms;
-    uint64_t up_s = now->wall_ms / 1000 > (int64_t)now->started_at_s ? (uint64_t)now->wall_ms / 1000 - now->started_at_s : 1;
-    return (struct stats_view){.before = same ? before : &nothing, .now = now, .seconds = same ? (double)ms / 1000 : (double)up_s, .order = order};
+    uint64_t up_s = now->wall_ms / 1000 > (int64_t)now->started_at_s
+                        ? (uint64_t)now->wall_ms / 1000 - now->started_at_s
+                        : 1;
+    return (struct stats_view){.before = same ? before : &nothing,
+                               .now = now,
+                               .seconds = same ? (double)ms / 1000 : (double)up_s,
+                               .order = order};
 }

@@ -77,7 +77,9 @@ static const void *see(struct stats *s, struct seen *seen)
         seen->map = map(s, seen, path);
         seen->error = seen->map == NULL ? errno : 0;
         seen->inode = st.st_ino;
-        s->limits_version = seen == &s->limiters ? 0 : s->limits_version; /* another board counts its own versions */
+        s->limits_version = seen == &s->limiters
+                                ? 0
+                                : s->limits_version; /* another board counts its own versions */
     }
     return seen->map;
 }
@@ -132,11 +134,13 @@ static void look_at_traffic(const struct traffic *traffic, struct stats_look *ou
     out->traffic_known = true;
 }
 
-static void look_at_limiters(struct stats *s, const struct limiters_board *board, struct stats_look *out)
+static void look_at_limiters(struct stats *s, const struct limiters_board *board,
+                             struct stats_look *out)
 {
     static struct limiters limits;
     uint64_t version;
-    if (s->limits_version != limiters_board_version(board) && limiters_board_read(board, &limits, &version)) {
+    if (s->limits_version != limiters_board_version(board) &&
+        limiters_board_read(board, &limits, &version)) {
         s->limits = limits;
         s->limits_version = version;
     }
@@ -144,7 +148,8 @@ static void look_at_limiters(struct stats *s, const struct limiters_board *board
         struct stats_limiter *l = &out->limiters[out->limiter_count++];
         snprintf(l->name, sizeof(l->name), "%s", s->limits.rows[i].name);
         for (unsigned k = 0; k < LIMITER_COUNTS; k++)
-            l->of[k] = limiters_board_total(board, s->limits.rows[i].counter, (enum limiter_count)k);
+            l->of[k] =
+                limiters_board_total(board, s->limits.rows[i].counter, (enum limiter_count)k);
     }
 }
 
@@ -176,8 +181,10 @@ void stats_look(struct stats *s, struct stats_look *out)
     const struct scoreboard *board = see(s, &s->board);
     if (board == NULL || !stats_alive(board)) {
         if (board == NULL && s->board.error != ENOENT)
-            snprintf(out->why, sizeof(out->why), "%s/%s cannot be read: %s", s->conf->run_dir, s->board.name,
-                     s->board.error == EPROTO ? "it is another version's" : strerror(s->board.error));
+            snprintf(out->why, sizeof(out->why), "%s/%s cannot be read: %s", s->conf->run_dir,
+                     s->board.name,
+                     s->board.error == EPROTO ? "it is another version's"
+                                              : strerror(s->board.error));
         return;
     }
     out->running = true;
@@ -191,6 +198,8 @@ void stats_look(struct stats *s, struct stats_look *out)
     if (traffic != NULL)
         look_at_traffic(traffic, out);
     else
-        snprintf(out->why, sizeof(out->why), "%s/%s cannot be read: %s", s->conf->run_dir, s->traffic.name,
-                 s->traffic.error == EPROTO ? "it is another version's" : strerror(s->traffic.error));
+        snprintf(out->why, sizeof(out->why), "%s/%s cannot be read: %s", s->conf->run_dir,
+                 s->traffic.name,
+                 s->traffic.error == EPROTO ? "it is another version's"
+                                            : strerror(s->traffic.error));
 }

@@ -103,7 +103,8 @@ int screen_wait(uint64_t until_ms)
         struct timespec most = {(time_t)(left / 1000), (long)(left % 1000) * 1000000};
         int ready = asked_to_stop ? 0 : ppoll(fds, keys ? 2 : 1, &most, &outside);
         char key;
-        if (asked_to_stop || (ready > 0 && fds[0].revents != 0)) /* who read standard output is gone */
+        if (asked_to_stop ||
+            (ready > 0 && fds[0].revents != 0)) /* who read standard output is gone */
             return SCREEN_STOP;
         if (suspended)
             suspend();

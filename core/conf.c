@@ -25,7 +25,8 @@ void conf_mistake(struct conf_build *build, struct conf_place place, const char 
     va_end(args);
     fputc('\n', build->mistakes);
     if (build->mistakes_count == CONF_MISTAKES_MAX)
-        fprintf(build->mistakes, "%s: there may be more mistakes than these %d\n", place.file, CONF_MISTAKES_MAX);
+        fprintf(build->mistakes, "%s: there may be more mistakes than these %d\n", place.file,
+                CONF_MISTAKES_MAX);
 }
 
 const char *conf_quote(const char *text, char out[CONF_QUOTE_SIZE])
@@ -65,14 +66,15 @@ void conf_assign_text(const struct conf_option *option, char *base, const char *
 const char *conf_key(const struct conf_option *option, size_t listener, char out[CONF_KEY_SIZE])
 {
     if (conf_option_in_listen(option))
-        snprintf(out, CONF_KEY_SIZE, "listen.%zu.%s", listener, option->key + strlen(CONF_LISTEN_PREFIX));
+        snprintf(out, CONF_KEY_SIZE, "listen.%zu.%s", listener,
+                 option->key + strlen(CONF_LISTEN_PREFIX));
     else
         snprintf(out, CONF_KEY_SIZE, "%s", option->key);
     return out;
 }
 
-void conf_assign(struct conf_build *build, const struct conf_option *option, size_t listener, struct conf_place place,
-                 const char *const *texts, size_t count)
+void conf_assign(struct conf_build *build, const struct conf_option *option, size_t listener,
+                 struct conf_place place, const char *const *texts, size_t count)
 {
     char *base = option_base(build->conf, option, listener);
     char why[CONF_WHY_SIZE], key[CONF_KEY_SIZE];
@@ -170,7 +172,8 @@ void conf_unknown(struct conf_build *build, struct conf_place place, const char 
     const char *leaf = strrchr(path, '.');
     size_t length = strlen(leaf == NULL ? path : leaf + 1);
     if (nearest_is_close(least, length))
-        conf_mistake(build, place, "unknown key %s; did you mean %s?", conf_quote(path, quoted), best);
+        conf_mistake(build, place, "unknown key %s; did you mean %s?", conf_quote(path, quoted),
+                     best);
     else
         conf_mistake(build, place, "unknown key %s", conf_quote(path, quoted));
 }
@@ -190,7 +193,8 @@ static bool set_key(const char *key, size_t n, char out[CONF_KEY_SIZE], size_t *
     if (digits == 0 || digits > 3 || out[7 + digits] != '.')
         return false;
     *listener = strtoul(out + 7, NULL, 10);
-    snprintf(out, CONF_KEY_SIZE, CONF_LISTEN_PREFIX "%.*s", (int)(n - 7 - digits - 1), key + 7 + digits + 1);
+    snprintf(out, CONF_KEY_SIZE, CONF_LISTEN_PREFIX "%.*s", (int)(n - 7 - digits - 1),
+             key + 7 + digits + 1);
     return true;
 }
 
@@ -205,7 +209,8 @@ static size_t set_items(char *value, const char **items, size_t max)
         value++;
     }
     char *rest = NULL;
-    for (char *item = strtok_r(value, ", \"'", &rest); item != NULL; item = strtok_r(NULL, ", \"'", &rest), count++)
+    for (char *item = strtok_r(value, ", \"'", &rest); item != NULL;
+         item = strtok_r(NULL, ", \"'", &rest), count++)
         if (count < max)
             items[count] = item;
     return count;
@@ -222,7 +227,8 @@ static bool set_limiter(struct conf_build *build, const char *set, size_t key_si
     if (strncmp(set, LIMITERS_KEY, prefix) != 0 || (key_size != prefix && !one))
         return false;
     int name = one ? (int)(key_size - prefix - 1) : 0;
-    int n = one ? asprintf(&text, "limits: {limiters: {%.*s: %s}}", name, set + prefix + 1, set + key_size + 1)
+    int n = one ? asprintf(&text, "limits: {limiters: {%.*s: %s}}", name, set + prefix + 1,
+                           set + key_size + 1)
                 : asprintf(&text, "limits: {limiters: %s}", set + key_size + 1);
     if (n < 0)
         conf_mistake(build, (struct conf_place){.file = "--set"}, "out of memory");
@@ -239,18 +245,22 @@ static void set_apply(struct conf_build *build, const char *set)
     size_t listener;
     const char *equals = strchr(set, '=');
     if (equals == NULL || equals == set) {
-        conf_mistake(build, place, "\"%s\" has no key and value; write KEY=VALUE", conf_quote(set, quoted));
+        conf_mistake(build, place, "\"%s\" has no key and value; write KEY=VALUE",
+                     conf_quote(set, quoted));
         return;
     }
     if (set_limiter(build, set, (size_t)(equals - set)))
         return;
     if (!set_key(set, (size_t)(equals - set), key, &listener)) {
-        conf_mistake(build, place, "\"%s\" is not an option; a listener's are written listen.0.address", conf_quote(set, quoted));
+        conf_mistake(build, place,
+                     "\"%s\" is not an option; a listener's are written listen.0.address",
+                     conf_quote(set, quoted));
         return;
     }
     const struct conf_option *option = conf_find(key);
     if (option == NULL && conf_group(key)) {
-        conf_mistake(build, place, "%s is a group; set its options one by one, such as %s.…=VALUE", key, key);
+        conf_mistake(build, place, "%s is a group; set its options one by one, such as %s.…=VALUE",
+                     key, key);
         return;
     }
     if (option == NULL) {
@@ -259,8 +269,8 @@ static void set_apply(struct conf_build *build, const char *set)
     }
     if (conf_option_in_listen(option) && listener >= build->conf->listen_count &&
         (listener > build->conf->listen_count || !conf_listen_append(build->conf))) {
-        conf_mistake(build, place, "there are %zu listeners, at most %d; the next is listen.%zu", build->conf->listen_count,
-                     CONF_LISTEN_MAX, build->conf->listen_count);
+        conf_mistake(build, place, "there are %zu listeners, at most %d; the next is listen.%zu",
+                     build->conf->listen_count, CONF_LISTEN_MAX, build->conf->listen_count);
         return;
     }
     const char *text = equals + 1;
@@ -284,7 +294,8 @@ static void set_apply(struct conf_build *build, const char *set)
 
 /* ---- what only several values together show ---- */
 
-static struct conf_place place_of(const struct conf_build *build, const char *key, const char *other)
+static struct conf_place place_of(const struct conf_build *build, const char *key,
+                                  const char *other)
 {
     const struct conf_place *place = &build->places[conf_find(key) - conf_options];
     if (place->file == NULL && other != NULL)
@@ -299,24 +310,37 @@ static void check_listeners(struct conf_build *build)
         const struct conf_listen *listener = &conf->listen[i];
         struct conf_place place = build->listen_places[i];
         if ((listener->tls_certificate[0] == '\0') != (listener->tls_key[0] == '\0'))
-            conf_mistake(build, place, "listen.%zu.tls: certificate and key belong together; give both or neither", i);
+            conf_mistake(
+                build, place,
+                "listen.%zu.tls: certificate and key belong together; give both or neither", i);
         if ((listener->tls_second_certificate[0] == '\0') != (listener->tls_second_key[0] == '\0'))
-            conf_mistake(build, place, "listen.%zu.tls: second_certificate and second_key belong together; give both or neither", i);
+            conf_mistake(build, place,
+                         "listen.%zu.tls: second_certificate and second_key belong together; give "
+                         "both or neither",
+                         i);
         if (listener->tls_second_certificate[0] != '\0' && listener->tls_certificate[0] == '\0')
-            conf_mistake(build, place, "listen.%zu.tls: a second_certificate stands beside a certificate; give that too", i);
+            conf_mistake(
+                build, place,
+                "listen.%zu.tls: a second_certificate stands beside a certificate; give that too",
+                i);
         const char *port = strrchr(listener->address, ':');
         for (size_t j = 0; j < i && strcmp(port, ":0") != 0; j++)
-            if (!place.mistaken && !build->listen_places[j].mistaken && strcmp(listener->address, conf->listen[j].address) == 0)
-                conf_mistake(build, place, "listen.%zu.address: %s is already the address of listen.%zu", i, listener->address, j);
+            if (!place.mistaken && !build->listen_places[j].mistaken &&
+                strcmp(listener->address, conf->listen[j].address) == 0)
+                conf_mistake(build, place,
+                             "listen.%zu.address: %s is already the address of listen.%zu", i,
+                             listener->address, j);
     }
 }
 
 static void check_together(struct conf_build *build)
 {
     const struct conf *conf = build->conf;
-    struct conf_place good = place_of(build, "reports.good", NULL), decent = place_of(build, "reports.decent", "reports.good");
+    struct conf_place good = place_of(build, "reports.good", NULL),
+                      decent = place_of(build, "reports.decent", "reports.good");
     if (conf->reports_decent > conf->reports_good && !good.mistaken && !decent.mistaken)
-        conf_mistake(build, decent, "reports.decent: %u is over reports.good, which is %u", conf->reports_decent, conf->reports_good);
+        conf_mistake(build, decent, "reports.decent: %u is over reports.good, which is %u",
+                     conf->reports_decent, conf->reports_good);
     check_listeners(build);
 }
 
@@ -327,10 +351,12 @@ void conf_know_files(conf_file_fn *can_use)
     file_usable = can_use;
 }
 
-static void check_file(struct conf_build *build, const char *key, const char *path, enum conf_file_use use)
+static void check_file(struct conf_build *build, const char *key, const char *path,
+                       enum conf_file_use use)
 {
     char why[512];
-    if (path[0] != '\0' && strcmp(path, "-") != 0 && !file_usable(build->conf, path, use, why, sizeof(why)))
+    if (path[0] != '\0' && strcmp(path, "-") != 0 &&
+        !file_usable(build->conf, path, use, why, sizeof(why)))
         conf_mistake(build, place_of(build, key, NULL), "%s: %s: %s", key, path, why);
 }
 
@@ -375,15 +401,19 @@ static void file_apply(struct conf_build *build, const char *path, bool required
     if (text != NULL)
         conf_yaml_read(build, path, false, text, size);
     else if (error == 0)
-        conf_mistake(build, place, "is larger than %u bytes, which no configuration is", FILE_MAX_BYTES);
+        conf_mistake(build, place, "is larger than %u bytes, which no configuration is",
+                     FILE_MAX_BYTES);
     else if (error != ENOENT || required)
         conf_mistake(build, place, "cannot be read: %s", strerror(error));
     free(text);
 }
 
-int conf_load(const char *path, bool required, const char *const *sets, size_t set_count, FILE *mistakes, struct conf **out)
+int conf_load(const char *path, bool required, const char *const *sets, size_t set_count,
+              FILE *mistakes, struct conf **out)
 {
-    struct conf_build build = {.conf = conf_new(), .mistakes = mistakes, .places = calloc(conf_options_count, sizeof(struct conf_place))};
+    struct conf_build build = {.conf = conf_new(),
+                               .mistakes = mistakes,
+                               .places = calloc(conf_options_count, sizeof(struct conf_place))};
     *out = NULL;
     if (build.conf == NULL || build.places == NULL) {
         fputs("configuration: out of memory\n", mistakes);
@@ -437,13 +467,14 @@ static char *value_text(const struct conf_option *option, const char *base)
 }
 
 /* 1 and a sentence when the option differs between ${a} and ${b}; ${key} is how it is called. */
-static int refuse_difference(const struct conf_option *option, const char *key, const char *a, const char *b, FILE *mistakes)
+static int refuse_difference(const struct conf_option *option, const char *key, const char *a,
+                             const char *b, FILE *mistakes)
 {
     char *old_text = value_text(option, a), *new_text = value_text(option, b);
     bool differs = old_text == NULL || new_text == NULL || strcmp(old_text, new_text) != 0;
     if (differs)
-        fprintf(mistakes, "%s: changing it from %s to %s needs a restart\n", key, old_text == NULL ? "?" : old_text,
-                new_text == NULL ? "?" : new_text);
+        fprintf(mistakes, "%s: changing it from %s to %s needs a restart\n", key,
+                old_text == NULL ? "?" : old_text, new_text == NULL ? "?" : new_text);
     free(old_text);
     free(new_text);
     return differs;
@@ -452,10 +483,12 @@ static int refuse_difference(const struct conf_option *option, const char *key, 
 int conf_reload_refusals(const struct conf *old, const struct conf *new_conf, FILE *mistakes)
 {
     int refusals = 0;
-    size_t common = old->listen_count < new_conf->listen_count ? old->listen_count : new_conf->listen_count;
+    size_t common =
+        old->listen_count < new_conf->listen_count ? old->listen_count : new_conf->listen_count;
     if (old->listen_count != new_conf->listen_count) {
-        fprintf(mistakes, "listen: changing the number of listeners from %zu to %zu needs a restart\n", old->listen_count,
-                new_conf->listen_count);
+        fprintf(mistakes,
+                "listen: changing the number of listeners from %zu to %zu needs a restart\n",
+                old->listen_count, new_conf->listen_count);
         refusals++;
     }
     for (size_t i = 0; i < conf_options_count; i++) {
@@ -463,13 +496,15 @@ int conf_reload_refusals(const struct conf *old, const struct conf *new_conf, FI
         if (option->reload)
             continue;
         if (!conf_option_in_listen(option)) {
-            refusals += refuse_difference(option, option->key, (const char *)old, (const char *)new_conf, mistakes);
+            refusals += refuse_difference(option, option->key, (const char *)old,
+                                          (const char *)new_conf, mistakes);
             continue;
         }
         for (size_t n = 0; n < common; n++) {
             char key[CONF_KEY_SIZE];
-            refusals += refuse_difference(option, conf_key(option, n, key), (const char *)&old->listen[n],
-                                          (const char *)&new_conf->listen[n], mistakes);
+            refusals +=
+                refuse_difference(option, conf_key(option, n, key), (const char *)&old->listen[n],
+                                  (const char *)&new_conf->listen[n], mistakes);
         }
     }
     return refusals;

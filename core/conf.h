@@ -43,18 +43,19 @@ enum store_sync { STORE_SYNC_FULL };
 struct conf {
     struct conf_listen listen[CONF_LISTEN_MAX];
     size_t listen_count;
-    char *internal_listen; /* "" none */
-    char *base_url;        /* without a trailing slash; "" means http://<first listener> */
-    unsigned workers;      /* 1–512; `auto` is resolved to the cores */
+    char *internal_listen;  /* "" none */
+    char *base_url;         /* without a trailing slash; "" means http://<first listener> */
+    unsigned workers;       /* 1–512; `auto` is resolved to the cores */
     unsigned query_threads; /* of a worker */
-    unsigned auditors;     /* 1–64 */
+    unsigned auditors;      /* 1–64 */
     char *data_dir, *run_dir, *user;
     struct cidr_list trusted_proxies;
     uint64_t store_map_size, store_index_map_size; /* bytes */
     enum store_sync store_sync;
     unsigned reports_wait_ms;
     unsigned reports_good, reports_decent; /* 0–100 */
-    unsigned reports_weight_high, reports_weight_medium, reports_weight_low; /* of a check in the score */
+    unsigned reports_weight_high, reports_weight_medium,
+        reports_weight_low; /* of a check in the score */
     unsigned jwt_ttl_ms;
     char *jwt_secrets_file;
     uint64_t retention_events_ms, retention_conversations_ms; /* 0: for ever */
@@ -73,9 +74,11 @@ struct conf {
     enum log_level log_level;
     char *log_access; /* file; "" none, "-" standard output */
     enum log_format log_format;
-    unsigned header_timeout_ms, body_timeout_ms, send_timeout_ms, idle_timeout_ms, drain_timeout_ms, upgrade_timeout_ms;
-    unsigned max_connections;        /* whole server; the master lowers it to what descriptors allow */
-    unsigned worker_connections, lingering_connections; /* of one worker, no options: descriptors.h */
+    unsigned header_timeout_ms, body_timeout_ms, send_timeout_ms, idle_timeout_ms, drain_timeout_ms,
+        upgrade_timeout_ms;
+    unsigned max_connections; /* whole server; the master lowers it to what descriptors allow */
+    unsigned worker_connections,
+        lingering_connections;       /* of one worker, no options: descriptors.h */
     unsigned max_connections_per_ip; /* 0: no limit */
 };
 
@@ -86,8 +89,8 @@ struct conf {
  * written to ${mistakes}, a line each: "FILE:LINE: sentence". Return 0 and a configuration to be freed with conf_free, or the number of
  * mistakes.
  */
-int conf_load(const char *path, bool required, const char *const *sets, size_t set_count, FILE *mistakes, struct conf **out)
-    __attribute__((warn_unused_result));
+int conf_load(const char *path, bool required, const char *const *sets, size_t set_count,
+              FILE *mistakes, struct conf **out) __attribute__((warn_unused_result));
 void conf_free(struct conf *conf);
 
 /*
@@ -102,7 +105,8 @@ void conf_know_routes(conf_route_fn *known);
  * the first conf_load. Without it no file is looked at.
  */
 enum conf_file_use { FILE_APPENDED, FILE_OF_SECRETS };
-typedef bool conf_file_fn(const struct conf *conf, const char *path, enum conf_file_use use, char *why, size_t size);
+typedef bool conf_file_fn(const struct conf *conf, const char *path, enum conf_file_use use,
+                          char *why, size_t size);
 void conf_know_files(conf_file_fn *can_use);
 
 /* conf_reload_refusals(old, new, mistakes): how many options that need a restart differ; a sentence each to ${mistakes}. */

@@ -54,7 +54,8 @@ static void comment(const struct dump *dump, size_t option_index, size_t columns
     indent(dump, columns);
     fprintf(dump->out, "# %s\n", view.help);
     indent(dump, columns);
-    fprintf(dump->out, "# %s; default %s; %s\n", view.type, view.initial, view.reload ? "reload" : "restart");
+    fprintf(dump->out, "# %s; default %s; %s\n", view.type, view.initial,
+            view.reload ? "reload" : "restart");
 }
 
 static void value(const struct dump *dump, const struct conf_option *option, const char *base)

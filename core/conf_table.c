@@ -11,10 +11,14 @@
 #define SECONDS(n) ((uint64_t)(n)*1000)
 #define MIB(n) ((uint64_t)(n) << 20)
 
-static const char *const level_choices[] = {
-    [LOG_LEVEL_ERROR] = "error", [LOG_LEVEL_WARN] = "warn", [LOG_LEVEL_INFO] = "info", [LOG_LEVEL_DEBUG] = "debug", NULL};
+static const char *const level_choices[] = {[LOG_LEVEL_ERROR] = "error",
+                                            [LOG_LEVEL_WARN] = "warn",
+                                            [LOG_LEVEL_INFO] = "info",
+                                            [LOG_LEVEL_DEBUG] = "debug",
+                                            NULL};
 static const char *const sync_choices[] = {[STORE_SYNC_FULL] = "full", NULL};
-static const char *const format_choices[] = {[LOG_FORMAT_JSON] = "json", [LOG_FORMAT_COMBINED] = "combined", NULL};
+static const char *const format_choices[] = {
+    [LOG_FORMAT_JSON] = "json", [LOG_FORMAT_COMBINED] = "combined", NULL};
 
 /*
  * The option table. Columns by name: key; type; where the member lies; min and max of a number (durations in ms, sizes in bytes), or max =
@@ -29,13 +33,15 @@ const struct conf_option conf_options[] = {
      .offset = LISTENER(address),
      .initial = "127.0.0.1:8080",
      .reload = RESTART,
-     .help = "Where to accept connections: host:port, [ipv6]:port or unix:/path; port 0 takes any free one."},
+     .help = "Where to accept connections: host:port, [ipv6]:port or unix:/path; port 0 takes any "
+             "free one."},
     {.key = CONF_LISTEN_PREFIX "proxy_protocol",
      .type = &conf_type_bool,
      .offset = LISTENER(proxy_protocol),
      .initial = "false",
      .reload = RELOAD,
-     .help = "Whether every connection begins with a PROXY protocol header, version 1 or 2; only from trusted_proxies."},
+     .help = "Whether every connection begins with a PROXY protocol header, version 1 or 2; only "
+             "from trusted_proxies."},
     {.key = CONF_LISTEN_PREFIX "tls.certificate",
      .type = &conf_type_path,
      .offset = LISTENER(tls_certificate),
@@ -56,7 +62,8 @@ const struct conf_option conf_options[] = {
      .max = 1,
      .initial = "",
      .reload = RELOAD,
-     .help = "A certificate with another kind of key, such as RSA beside ECDSA, for clients that know only that; empty for none."},
+     .help = "A certificate with another kind of key, such as RSA beside ECDSA, for clients that "
+             "know only that; empty for none."},
     {.key = CONF_LISTEN_PREFIX "tls.second_key",
      .type = &conf_type_path,
      .offset = LISTENER(tls_second_key),
@@ -70,7 +77,8 @@ const struct conf_option conf_options[] = {
      .max = SECONDS(3650 * 86400),
      .initial = "0",
      .reload = RELOAD,
-     .help = "For how long, such as 365d, browsers are told to come by TLS alone (Strict-Transport-Security); 0 to say nothing."},
+     .help = "For how long, such as 365d, browsers are told to come by TLS alone "
+             "(Strict-Transport-Security); 0 to say nothing."},
     {.key = "internal_listen",
      .type = &conf_type_address,
      .offset = MEMBER(internal_listen),
@@ -78,14 +86,16 @@ const struct conf_option conf_options[] = {
      .initial = "",
      .sample = "127.0.0.1:9180",
      .reload = RESTART,
-     .help = "Address of /metrics, and of /healthz and /readyz, for operators; without it there are no metrics."},
+     .help = "Address of /metrics, and of /healthz and /readyz, for operators; without it there "
+             "are no metrics."},
     {.key = "base_url",
      .type = &conf_type_url,
      .offset = MEMBER(base_url),
      .max = 1,
      .initial = "",
      .reload = RELOAD,
-     .help = "Public address used in links, such as https://api.example.com; empty for the first listener's."},
+     .help = "Public address used in links, such as https://api.example.com; empty for the first "
+             "listener's."},
     {.key = "workers",
      .type = &conf_type_workers,
      .offset = MEMBER(workers),
@@ -293,7 +303,8 @@ const struct conf_option conf_options[] = {
      .max = 1u << 30,
      .initial = "1048576",
      .reload = RESTART,
-     .help = "Keys that can be counted at once; past it, the least used of those that are not at their limit is forgotten."},
+     .help = "Keys that can be counted at once; past it, the least used of those that are not at "
+             "their limit is forgotten."},
     {.key = "limits.ipv6_prefix",
      .type = &conf_type_integer,
      .offset = MEMBER(limits_ipv6_prefix),
@@ -313,7 +324,8 @@ const struct conf_option conf_options[] = {
      .offset = MEMBER(limits),
      .initial = "{}",
      .reload = RELOAD,
-     .help = "Limiters by name: those built in, as they stand here, and any others; see LIMITERS in assay.yaml(5)."},
+     .help = "Limiters by name: those built in, as they stand here, and any others; see LIMITERS "
+             "in assay.yaml(5)."},
     {.key = "log.level",
      .type = &conf_type_choice,
      .offset = MEMBER(log_level),
@@ -381,7 +393,8 @@ const struct conf_option conf_options[] = {
      .max = SECONDS(3600),
      .initial = "30s",
      .reload = RELOAD,
-     .help = "Time for a new binary to come up before it takes over (USR2); then the old one goes on."},
+     .help =
+         "Time for a new binary to come up before it takes over (USR2); then the old one goes on."},
     {.key = "max_connections",
      .type = &conf_type_integer,
      .offset = MEMBER(max_connections),
@@ -389,14 +402,16 @@ const struct conf_option conf_options[] = {
      .max = 1000000,
      .initial = "10000",
      .reload = RELOAD,
-     .help = "Connections of the whole server; past it whoever rests longest or is slowest gives way."},
+     .help =
+         "Connections of the whole server; past it whoever rests longest or is slowest gives way."},
     {.key = "max_connections_per_ip",
      .type = &conf_type_integer,
      .offset = MEMBER(max_connections_per_ip),
      .max = 1000000,
      .initial = "0",
      .reload = RELOAD,
-     .help = "Connections of one address, of IPv6 as limits.ipv6_prefix says; 0: no limit. Not of trusted_proxies and limits.exempt."},
+     .help = "Connections of one address, of IPv6 as limits.ipv6_prefix says; 0: no limit. Not of "
+             "trusted_proxies and limits.exempt."},
 };
 #define OPTIONS (sizeof(conf_options) / sizeof(conf_options[0]))
 const size_t conf_options_count = OPTIONS;
@@ -439,7 +454,8 @@ static void type_text(const struct conf_option *option, char *out, size_t size)
     if (option->choices != NULL) {
         size_t n = 0;
         for (size_t i = 0; option->choices[i] != NULL && n < size; i++)
-            n += (size_t)snprintf(out + n, size - n, "%s%s", i == 0 ? "" : " | ", option->choices[i]);
+            n += (size_t)snprintf(out + n, size - n, "%s%s", i == 0 ? "" : " | ",
+                                  option->choices[i]);
     } else if (option->type->ranged) {
         char low[VALUE_TEXT_SIZE], high[VALUE_TEXT_SIZE];
         bound_text(option, option->min, low);
@@ -473,7 +489,10 @@ bool conf_option_at(size_t i, struct conf_option_view *out)
     if (option->type == &conf_type_workers || option->type == &conf_type_limiters)
         snprintf(initials[i], sizeof(initials[i]), "%s", option->initial);
 
-    *out = (struct conf_option_view){
-        .key = option->key, .type = types[i], .initial = initials[i], .help = option->help, .reload = option->reload};
+    *out = (struct conf_option_view){.key = option->key,
+                                     .type = types[i],
+                                     .initial = initials[i],
+                                     .help = option->help,
+                                     .reload = option->reload};
     return true;
 }

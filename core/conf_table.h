@@ -26,20 +26,24 @@ struct conf_type {
     const char *wanted; /* an example for the sentence about a value of the wrong shape */
     bool list;
     bool ranged; /* the row's min and max belong to the name */
-    bool (*parse)(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE]);
+    bool (*parse)(const struct conf_option *option, char *base, const char *text,
+                  char why[CONF_WHY_SIZE]);
     void (*print)(const struct conf_option *option, const char *base, FILE *out);
-    void (*clear)(const struct conf_option *option, char *base); /* frees; the member is empty and valid after it */
+    void (*clear)(const struct conf_option *option,
+                  char *base); /* frees; the member is empty and valid after it */
 };
 
-extern const struct conf_type conf_type_text, conf_type_path, conf_type_address, conf_type_url, conf_type_integer, conf_type_workers,
-    conf_type_duration, conf_type_age, conf_type_size, conf_type_cidrs, conf_type_ports, conf_type_choice, conf_type_bool, conf_type_limiters;
+extern const struct conf_type conf_type_text, conf_type_path, conf_type_address, conf_type_url,
+    conf_type_integer, conf_type_workers, conf_type_duration, conf_type_age, conf_type_size,
+    conf_type_cidrs, conf_type_ports, conf_type_choice, conf_type_bool, conf_type_limiters;
 
 struct conf_option {
     const char *key;
     const struct conf_type *type;
-    size_t offset;              /* of the member */
-    size_t count_offset;        /* of an array's count */
-    uint64_t min, max;          /* numbers: the range, in the member's unit; texts: max is 1 where an empty one is allowed */
+    size_t offset;       /* of the member */
+    size_t count_offset; /* of an array's count */
+    uint64_t min,
+        max; /* numbers: the range, in the member's unit; texts: max is 1 where an empty one is allowed */
     const char *const *choices; /* ends in NULL; a value is its index */
     const char *initial;        /* default, as a scalar's text; lists: items parted by blanks */
     const char *sample;         /* value in the packages' file where it differs; else NULL */
@@ -64,9 +68,11 @@ struct conf_build {
     struct conf *conf;
     FILE *mistakes;
     int mistakes_count;
-    struct conf_place *places;                        /* per row of the table: where it was set last, file NULL when it was not */
+    struct conf_place
+        *places; /* per row of the table: where it was set last, file NULL when it was not */
     struct conf_place listen_places[CONF_LISTEN_MAX]; /* per listener */
-    struct conf_override *overrides;                  /* as written: what their keys mean depends on the other options */
+    struct conf_override
+        *overrides; /* as written: what their keys mean depends on the other options */
     size_t overrides_count;
 };
 
@@ -79,7 +85,8 @@ struct conf_override {
 };
 
 /* conf_mistake(build, place, format, …): one line to ${mistakes}, and counted; beyond CONF_MISTAKES_MAX only counted. */
-void conf_mistake(struct conf_build *build, struct conf_place place, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void conf_mistake(struct conf_build *build, struct conf_place place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* conf_quote(text, out): ${text} fit for a sentence: short, no control characters. Returns ${out}. */
 #define CONF_QUOTE_SIZE 80
@@ -92,8 +99,8 @@ const char *conf_key(const struct conf_option *option, size_t listener, char out
  * conf_assign(build, option, listener, place, texts, count): set one option to ${texts}; a scalar takes exactly one. A mistake is written
  * and counted.
  */
-void conf_assign(struct conf_build *build, const struct conf_option *option, size_t listener, struct conf_place place,
-                 const char *const *texts, size_t count);
+void conf_assign(struct conf_build *build, const struct conf_option *option, size_t listener,
+                 struct conf_place place, const char *const *texts, size_t count);
 
 /* conf_assign_text(option, base, text): a default from the table, which must be valid. */
 void conf_assign_text(const struct conf_option *option, char *base, const char *text);
@@ -116,7 +123,8 @@ bool conf_group(const char *key);
  * conf_yaml_read(build, path, lineless, text, size): every value and every mistake of a YAML file's ${size} bytes. ${lineless}: it is no
  * file, so mistakes are told without a line.
  */
-void conf_yaml_read(struct conf_build *build, const char *path, bool lineless, const char *text, size_t size);
+void conf_yaml_read(struct conf_build *build, const char *path, bool lineless, const char *text,
+                    size_t size);
 
 /* conf_limits_finish(build): once all is read: the overrides' keys, and what other options say about the limits. */
 void conf_limits_finish(struct conf_build *build);

@@ -5,7 +5,7 @@
 
 #define KEYS_MAX 64   /* of one group; more than the table has */
 #define ITEMS_MAX 256 /* of one list */
-#define DEPTH_MAX 8   /* more than any option lies deep; libyaml takes quadratic time over nesting */
+#define DEPTH_MAX 8 /* more than any option lies deep; libyaml takes quadratic time over nesting */
 
 static struct conf_place place_at(const struct reading *reading, size_t line)
 {
@@ -36,7 +36,8 @@ const char *conf_scalar(const yaml_node_t *node)
 /* `key:` without anything behind it. */
 static bool scalar_absent(const yaml_node_t *node)
 {
-    return node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0 && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    return node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0 &&
+           node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
 /* What the first pass has seen so far. */
@@ -82,7 +83,8 @@ static void judge_event(struct reading *reading, const yaml_event_t *event, stru
         break;
     }
     if (anchor != NULL)
-        conf_mistake(build, place, "anchors (&name) are not allowed; write each value where it belongs");
+        conf_mistake(build, place,
+                     "anchors (&name) are not allowed; write each value where it belongs");
     if (tag != NULL)
         conf_mistake(build, place, "tags (!name) are not allowed");
     if (seen->depth > DEPTH_MAX)
@@ -147,33 +149,40 @@ static bool pass_events(struct reading *reading, yaml_parser_t *parser)
     }
 }
 
-static void read_scalar(struct reading *reading, const struct conf_option *option, size_t listener, const yaml_node_t *node)
+static void read_scalar(struct reading *reading, const struct conf_option *option, size_t listener,
+                        const yaml_node_t *node)
 {
     char key[CONF_KEY_SIZE];
     if (!scalar_plain(node)) {
-        conf_mistake(reading->build, conf_node_place(reading, node), "%s: wrong type; give %s", conf_key(option, listener, key),
-                     option->type->wanted);
-        reading->build->places[option - conf_options] = (struct conf_place){.file = reading->file, .mistaken = true};
+        conf_mistake(reading->build, conf_node_place(reading, node), "%s: wrong type; give %s",
+                     conf_key(option, listener, key), option->type->wanted);
+        reading->build->places[option - conf_options] =
+            (struct conf_place){.file = reading->file, .mistaken = true};
         return;
     }
     const char *text = scalar_text(node);
     conf_assign(reading->build, option, listener, conf_node_place(reading, node), &text, 1);
 }
 
-static void read_list(struct reading *reading, const struct conf_option *option, const yaml_node_t *node)
+static void read_list(struct reading *reading, const struct conf_option *option,
+                      const yaml_node_t *node)
 {
     const char *texts[ITEMS_MAX];
     size_t count = 0;
     if (node->type != YAML_SEQUENCE_NODE) {
-        conf_mistake(reading->build, conf_node_place(reading, node), "%s: wrong type; give %s", option->key, option->type->wanted);
+        conf_mistake(reading->build, conf_node_place(reading, node), "%s: wrong type; give %s",
+                     option->key, option->type->wanted);
         return;
     }
-    for (const yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
+    for (const yaml_node_item_t *item = node->data.sequence.items.start;
+         item < node->data.sequence.items.top; item++) {
         const yaml_node_t *child = yaml_document_get_node(&reading->document, *item);
         if (!scalar_plain(child)) {
-            conf_mistake(reading->build, conf_node_place(reading, child), "%s: wrong type of item; give %s", option->key, option->type->wanted);
+            conf_mistake(reading->build, conf_node_place(reading, child),
+                         "%s: wrong type of item; give %s", option->key, option->type->wanted);
         } else if (count == ITEMS_MAX) {
-            conf_mistake(reading->build, conf_node_place(reading, child), "%s: more than %d items", option->key, ITEMS_MAX);
+            conf_mistake(reading->build, conf_node_place(reading, child), "%s: more than %d items",
+                         option->key, ITEMS_MAX);
             return;
         } else {
             texts[count++] = scalar_text(child);
@@ -182,22 +191,27 @@ static void read_list(struct reading *reading, const struct conf_option *option,
     conf_assign(reading->build, option, 0, conf_node_place(reading, node), texts, count);
 }
 
-static void read_group(struct reading *reading, const char *path, size_t listener, const yaml_node_t *node);
+static void read_group(struct reading *reading, const char *path, size_t listener,
+                       const yaml_node_t *node);
 
 static void read_listeners(struct reading *reading, const yaml_node_t *node)
 {
     struct conf_build *build = reading->build;
-    if (node->type != YAML_SEQUENCE_NODE || node->data.sequence.items.top == node->data.sequence.items.start) {
+    if (node->type != YAML_SEQUENCE_NODE ||
+        node->data.sequence.items.top == node->data.sequence.items.start) {
         conf_mistake(build, conf_node_place(reading, node),
-                     "listen: give a list of at least one listener, each on a line such as \"- address: 127.0.0.1:8080\"");
+                     "listen: give a list of at least one listener, each on a line such as \"- "
+                     "address: 127.0.0.1:8080\"");
         return;
     }
     conf_listen_clear(build->conf);
-    for (const yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
+    for (const yaml_node_item_t *item = node->data.sequence.items.start;
+         item < node->data.sequence.items.top; item++) {
         const yaml_node_t *child = yaml_document_get_node(&reading->document, *item);
         size_t listener = build->conf->listen_count;
         if (!conf_listen_append(build->conf)) {
-            conf_mistake(build, conf_node_place(reading, child), "listen: more than %d listeners", CONF_LISTEN_MAX);
+            conf_mistake(build, conf_node_place(reading, child), "listen: more than %d listeners",
+                         CONF_LISTEN_MAX);
             return;
         }
         build->listen_places[listener] = conf_node_place(reading, child);
@@ -205,18 +219,21 @@ static void read_listeners(struct reading *reading, const yaml_node_t *node)
         build->places[address].file = NULL;
         if (child->type != YAML_MAPPING_NODE) {
             build->listen_places[listener].mistaken = true;
-            conf_mistake(build, conf_node_place(reading, child), "listen: wrong type of item; write \"- address: 127.0.0.1:8080\"");
+            conf_mistake(build, conf_node_place(reading, child),
+                         "listen: wrong type of item; write \"- address: 127.0.0.1:8080\"");
             continue;
         }
         read_group(reading, "listen.N", listener, child);
         if (build->places[address].file != NULL)
             continue;
         build->listen_places[listener].mistaken = true;
-        conf_mistake(build, conf_node_place(reading, child), "listen.%zu has no address; write \"- address: 127.0.0.1:8080\"", listener);
+        conf_mistake(build, conf_node_place(reading, child),
+                     "listen.%zu has no address; write \"- address: 127.0.0.1:8080\"", listener);
     }
 }
 
-static void read_value(struct reading *reading, const char *path, size_t listener, const yaml_node_t *key, const yaml_node_t *node)
+static void read_value(struct reading *reading, const char *path, size_t listener,
+                       const yaml_node_t *key, const yaml_node_t *node)
 {
     const struct conf_option *option = conf_find(path);
     if (option != NULL && option->type == &conf_type_limiters)
@@ -234,7 +251,8 @@ static void read_value(struct reading *reading, const char *path, size_t listene
 }
 
 /* A mapping: the rows below "${path}." (the whole table where it is empty). */
-static void read_group(struct reading *reading, const char *path, size_t listener, const yaml_node_t *node)
+static void read_group(struct reading *reading, const char *path, size_t listener,
+                       const yaml_node_t *node)
 {
     struct conf_build *build = reading->build;
     const yaml_node_t *seen[KEYS_MAX];
@@ -243,11 +261,13 @@ static void read_group(struct reading *reading, const char *path, size_t listene
     if (scalar_absent(node))
         return;
     if (node->type != YAML_MAPPING_NODE) {
-        conf_mistake(build, conf_node_place(reading, node), "%s: wrong type; its options stand below it, one a line",
+        conf_mistake(build, conf_node_place(reading, node),
+                     "%s: wrong type; its options stand below it, one a line",
                      path[0] == '\0' ? "the configuration" : path);
         return;
     }
-    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++) {
+    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+         pair < node->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = yaml_document_get_node(&reading->document, pair->key);
         if (build->mistakes_count >= CONF_MISTAKES_MAX)
             return;
@@ -255,21 +275,25 @@ static void read_group(struct reading *reading, const char *path, size_t listene
             conf_mistake(build, conf_node_place(reading, key), "a key must be a word");
             continue;
         }
-        if ((size_t)snprintf(below, sizeof(below), "%s%s%s", path, path[0] == '\0' ? "" : ".", scalar_text(key)) >= sizeof(below)) {
-            conf_mistake(build, conf_node_place(reading, key), "unknown key %s", conf_quote(scalar_text(key), quoted));
+        if ((size_t)snprintf(below, sizeof(below), "%s%s%s", path, path[0] == '\0' ? "" : ".",
+                             scalar_text(key)) >= sizeof(below)) {
+            conf_mistake(build, conf_node_place(reading, key), "unknown key %s",
+                         conf_quote(scalar_text(key), quoted));
             continue;
         }
         size_t i = 0;
         while (i < seen_count && strcmp(scalar_text(seen[i]), scalar_text(key)) != 0)
             i++;
         if (i < seen_count) {
-            conf_mistake(build, conf_node_place(reading, key), "%s is there twice, first on line %zu", conf_quote(below, quoted),
+            conf_mistake(build, conf_node_place(reading, key),
+                         "%s is there twice, first on line %zu", conf_quote(below, quoted),
                          seen[i]->start_mark.line + 1);
             continue;
         }
         if (seen_count < KEYS_MAX)
             seen[seen_count++] = key;
-        read_value(reading, below, listener, key, yaml_document_get_node(&reading->document, pair->value));
+        read_value(reading, below, listener, key,
+                   yaml_document_get_node(&reading->document, pair->value));
     }
 }
 
@@ -282,7 +306,8 @@ static bool parser_start(yaml_parser_t *parser, const char *text, size_t size)
     return true;
 }
 
-void conf_yaml_read(struct conf_build *build, const char *path, bool lineless, const char *text, size_t size)
+void conf_yaml_read(struct conf_build *build, const char *path, bool lineless, const char *text,
+                    size_t size)
 {
     struct reading reading = {
         .build = build, .file = path, .lineless = lineless, .text = text, .size = size};

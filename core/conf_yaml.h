@@ -9,7 +9,7 @@
 struct reading {
     struct conf_build *build;
     const char *file;
-    bool lineless; /* the text is not a file's: mistakes have no line */
+    bool lineless;    /* the text is not a file's: mistakes have no line */
     const char *text; /* the whole of it */
     size_t size;
     yaml_document_t document;
