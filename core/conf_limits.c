@@ -1,9 +1,9 @@
 /*
- * limits.limiters: a map of limiters by name, each changing a built-in row or adding one.
+ * limits.limiters: a map of limiters by name. Each entry changes a built-in limiter or adds one.
  *
  *   NAME:
- *     windows: [ { limit: N, seconds: S, key: ip } ]     all of its windows
- *     routes: [ "GET /api/v1/reports" ]                  what it is put on, instead of the limiter built in there
+ *     windows: [ { limit: N, seconds: S, key: ip } ]     replaces all windows
+ *     routes: [ "GET /api/v1/reports" ]                  replaces the built-in limiter of the route
  *     dry_run: true
  *     overrides: [ { key: "203.0.113.7", limit: N, seconds: S } ]
  */
@@ -16,9 +16,9 @@
 #include <stdlib.h>
 
 _Static_assert(LIMITER_WINDOWS_MAX <= RATELIMIT_WINDOWS_MAX && LIMITER_KEY_MAX <= RATELIMIT_KEY_MAX,
-               "what the table can hold");
+               "the limiter table can hold every window and key");
 
-/* The place that is being read: "limits.limiters.api.windows.0". */
+/* The place in the document: "limits.limiters.api.windows.0". */
 struct at {
     struct reading *reading;
     struct limiters *limits;
@@ -56,14 +56,14 @@ static struct at item_of(const struct at *at, size_t i)
 
 /* ---- maps and lists ---- */
 
-/* A key that a map may have; ${read} says what is wrong itself. */
+/* A key of a map; ${read} reports its errors. */
 struct member {
     const char *name;
     void (*read)(struct at *at, const yaml_node_t *node, void *to);
     bool needed;
 };
 
-/* the map at ${node}, by the rows of ${members} */
+/* Read the map at ${node}, whose keys are ${members}. */
 static bool read_map(struct at *at, const yaml_node_t *node, const struct member *members, void *to)
 {
     uint32_t seen = 0;
@@ -81,9 +81,9 @@ static bool read_map(struct at *at, const yaml_node_t *node, const struct member
             i++;
         struct at deeper = below(at, name == NULL ? "?" : name);
         if (name == NULL || members[i].name == NULL)
-            mistake(&deeper, key, "there is no such key here");
+            mistake(&deeper, key, "unknown key");
         else if ((seen & 1u << i) != 0)
-            mistake(&deeper, key, "is there twice");
+            mistake(&deeper, key, "is set twice");
         else
             members[i].read(&deeper, conf_node(at->reading, pair->value), to);
         if (name != NULL && members[i].name != NULL)
@@ -95,7 +95,7 @@ static bool read_map(struct at *at, const yaml_node_t *node, const struct member
     return at->reading->build->mistakes_count == before;
 }
 
-/* the items of the list at ${node}, at most ${max}; NULL where it is none */
+/* The items of the list at ${node}; NULL and an error if it is not one of ${least} to ${max}. */
 static const yaml_node_item_t *read_items(struct at *at, const yaml_node_t *node, size_t least,
                                           size_t max, size_t *count)
 {
@@ -169,7 +169,7 @@ static void read_windows(struct at *at, const yaml_node_t *node, void *to)
         for (size_t k = 0; good && k < i; k++)
             if (windows[k].by == windows[i].by && windows[k].seconds == windows[i].seconds)
                 mistake(&item, child,
-                        "has the key and seconds of another window; give one limit for both");
+                        "has the same key and seconds as another window; give one of them");
     }
     if (!good)
         return;
@@ -204,7 +204,7 @@ static bool read_route(struct at *at, const yaml_node_t *node, char out[LIMITER_
                 "/v1/wp/*\"",
                 quoted);
     else if (!conf_route_taken(method, path))
-        mistake(at, node, "there is no route \"%s\"; they are listed in openapi.json", quoted);
+        mistake(at, node, "there is no route \"%s\"; openapi.json lists the routes", quoted);
     else if (route_named(at->limits, at->limiter, text, &other))
         mistake(at, node, "\"%s\" is already a route of %s", quoted, other);
     else {
@@ -314,14 +314,17 @@ static bool name_good(const char *name)
            name[0] != '_';
 }
 
-/* the row of that name, a new one where there is none; LIMITER_NONE and a mistake where there cannot be one */
+/* The row with this name, a new one if necessary; LIMITER_NONE and an error if not possible. */
 static unsigned row_of(struct at *at, const yaml_node_t *key, const char *name)
 {
     unsigned i = limiters_find(at->limits, name);
     if (i != LIMITER_NONE)
         return i;
     if (!name_good(name)) {
-        mistake(at, key, "the name of a limiter is 1 to %d small letters, digits, - and _",
+        mistake(at, key,
+                "the name of a limiter has 1 to %d lowercase letters, digits, - and _, and begins "
+                "with a letter "
+                "or digit",
                 LIMITER_NAME_MAX);
         return LIMITER_NONE;
     }
@@ -347,7 +350,7 @@ static void read_limiter(struct at *at, const yaml_node_t *key, const yaml_node_
         mistake(&deeper, key, "a limiter that is not built in needs windows");
     else if (deeper.limiter >= LIMITERS_BUILT_IN && row->routes_count == 0)
         mistake(&deeper, key,
-                "a limiter that is not built in needs routes; without, it limits nothing");
+                "a limiter that is not built in needs routes; without routes it limits nothing");
 }
 
 void conf_limits_read(struct reading *reading, const yaml_node_t *node)
@@ -369,7 +372,7 @@ void conf_limits_read(struct reading *reading, const yaml_node_t *node)
         while (name != NULL && i < seen_count && strcmp(conf_scalar(seen[i]), name) != 0)
             i++;
         if (i < seen_count)
-            mistake(&at, key, "%s is there twice, first on line %zu", name,
+            mistake(&at, key, "%s is set twice, first on line %zu", name,
                     seen[i]->start_mark.line + 1);
         else
             read_limiter(&at, key, conf_node(reading, pair->value));
@@ -378,7 +381,7 @@ void conf_limits_read(struct reading *reading, const yaml_node_t *node)
     }
 }
 
-/* ---- the end ---- */
+/* ---- after all values are read ---- */
 
 static bool add_override(struct limiters *limits, const struct conf_override *o, unsigned window,
                          const struct limiter_key *key)
@@ -414,7 +417,8 @@ static void finish_override(struct conf_build *build, struct limiters *limits,
                          LIMITERS_OVERRIDES_MAX);
     }
     if (meant == 0)
-        conf_mistake(build, o->place, "limits.limiters.%s: \"%s\" is no key of its windows",
+        conf_mistake(build, o->place,
+                     "limits.limiters.%s: \"%s\" is not a key of its windows; see KEYS in assay(1)",
                      row->name, conf_quote(o->key, quoted));
 }
 
@@ -428,84 +432,8 @@ void conf_limits_finish(struct conf_build *build)
                                                                    : LIMITERS_EXEMPT_MAX);
     for (uint32_t i = 0; i < limits->exempt_count; i++)
         limits->exempt[i] = conf->limits_exempt.items[i];
-    limiters_sort(limits); /* the overrides go by the windows' places */
+    limiters_sort(limits); /* overrides refer to windows by position */
     for (size_t i = 0; i < build->overrides_count && build->mistakes_count < CONF_MISTAKES_MAX; i++)
         finish_override(build, limits, &build->overrides[i]);
     limiters_sort(limits);
 }
-
-/* ---- the option's type ---- */
-
-static struct limiters **limits_member(const struct conf_option *option, char *base)
-{
-    return (struct limiters **)(void *)(base + option->offset);
-}
-
-static bool limits_parse(const struct conf_option *option, char *base, const char *text,
-                         char why[CONF_WHY_SIZE])
-{
-    struct limiters **limits = limits_member(option, base);
-    if (strcmp(text, "{}") != 0 || (*limits = malloc(sizeof(**limits))) == NULL) {
-        snprintf(why, CONF_WHY_SIZE, "out of memory");
-        return false;
-    }
-    limiters_defaults(*limits);
-    return true;
-}
-
-static void limits_clear(const struct conf_option *option, char *base)
-{
-    free(*limits_member(option, base));
-    *limits_member(option, base) = NULL;
-}
-
-static void print_overrides(const struct limiters *limits, unsigned limiter, FILE *out)
-{
-    unsigned count = 0;
-    for (uint32_t i = 0; i < limits->overrides_count; i++) {
-        const struct limiter_override *o = &limits->overrides[i];
-        char key[LIMITER_TEXT_SIZE];
-        if (o->limiter != limiter)
-            continue;
-        limiter_key_text(&o->key, limits->ipv6_prefix, key);
-        fprintf(out, "%s{ key: \"%s\", limit: %u, seconds: %u }",
-                count++ == 0 ? ", overrides: [ " : ", ", key, o->limit,
-                limits->rows[limiter].windows[o->window].seconds);
-    }
-    fputs(count > 0 ? " ]" : "", out);
-}
-
-static void print_row(const struct limiters *limits, unsigned limiter, FILE *out)
-{
-    const struct limiter_row *row = &limits->rows[limiter];
-    fprintf(out, "\n        %s: { windows: [", row->name);
-    for (uint32_t i = 0; i < row->windows_count; i++)
-        fprintf(out, "%s { limit: %u, seconds: %u, key: %s }", i == 0 ? "" : ",",
-                row->windows[i].limit, row->windows[i].seconds,
-                limiter_by_name((enum limiter_by)row->windows[i].by));
-    fputs(" ]", out);
-    for (uint32_t i = 0; i < row->routes_count; i++)
-        fprintf(out, "%s\"%s\"%s", i == 0 ? ", routes: [ " : ", ", row->routes[i],
-                i + 1 == row->routes_count ? " ]" : "");
-    if (row->dry_run)
-        fputs(", dry_run: true", out);
-    print_overrides(limits, limiter, out);
-    fputs(" }", out);
-}
-
-static void limits_print(const struct conf_option *option, const char *base, FILE *out)
-{
-    const struct limiters *limits =
-        *(struct limiters *const *)(const void *)(base + option->offset);
-    fputc('{', out);
-    for (unsigned i = 1; i < limits->count; i++) {
-        print_row(limits, i, out);
-        if (i + 1 < limits->count)
-            fputc(',', out);
-    }
-    fputs("\n        }", out);
-}
-
-const struct conf_type conf_type_limiters = {
-    "limiters",  "a map of limiters by name", false, false, limits_parse, limits_print,
-    limits_clear};

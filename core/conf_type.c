@@ -10,7 +10,7 @@
 
 #define WHY(...) snprintf(why, CONF_WHY_SIZE, __VA_ARGS__)
 
-/* ---- text, path, address, url: a char * of its own ---- */
+/* ---- text, path, address, url: a char * each ---- */
 
 static char **text_member(const struct conf_option *option, char *base)
 {
@@ -26,7 +26,7 @@ static bool text_parse(const struct conf_option *option, char *base, const char 
     }
     for (const char *p = text; *p != '\0'; p++) {
         if ((unsigned char)*p < 0x20 || *p == 0x7f) {
-            WHY("has a control character in it");
+            WHY("contains a control character");
             return false;
         }
     }
@@ -40,7 +40,7 @@ static bool text_parse(const struct conf_option *option, char *base, const char 
     return true;
 }
 
-/* In double quotes, so that nothing in it means anything to YAML. Bytes that are not ASCII go as they are: they came as UTF-8. */
+/* In double quotes, so that no character is special in YAML. Other bytes are UTF-8 as read. */
 static void text_print(const struct conf_option *option, const char *base, FILE *out)
 {
     const char *text = *(char *const *)(const void *)(base + option->offset);
@@ -59,7 +59,7 @@ static void text_clear(const struct conf_option *option, char *base)
     *text_member(option, base) = NULL;
 }
 
-/* The host part of a listener's address: an IPv4 address or a name. What looks like numbers and dots must be an address. */
+/* The host of an address: a name or an IPv4 address. Digits and dots alone must be an address. */
 static bool host_valid(const char *host)
 {
     struct in_addr in;
@@ -76,7 +76,7 @@ static bool address_valid(const char *text, char why[CONF_WHY_SIZE])
     if (strncmp(text, "unix:", 5) == 0) {
         if (text[5] == '/' && strlen(text + 5) < sizeof(((struct sockaddr_un *)NULL)->sun_path))
             return true;
-        WHY("the path of a Unix socket is absolute and at most 107 bytes long");
+        WHY("the path of a Unix socket must be absolute and at most 107 bytes long");
         return false;
     }
     const char *colon = strrchr(text, ':');
@@ -100,7 +100,7 @@ static bool address_valid(const char *text, char why[CONF_WHY_SIZE])
         host[host_size - 1] = '\0';
     if (bracketed ? inet_pton(AF_INET6, host + 1, &in6) == 1 : host_valid(host))
         return true;
-    WHY("the host of \"%s\" is neither a name nor an address; an IPv6 address stands in brackets",
+    WHY("the host of \"%s\" is neither a name nor an address; write an IPv6 address in brackets",
         conf_quote(text, quoted));
     return false;
 }
@@ -122,7 +122,7 @@ static bool url_parse(const struct conf_option *option, char *base, const char *
     if (text[0] != '\0' && (scheme == 0 || text[scheme] == '\0' || text[scheme] == '/' ||
                             strpbrk(text, " ?#\"<>\\") != NULL)) {
         char quoted[CONF_QUOTE_SIZE];
-        WHY("\"%s\" is not a base address; give scheme and host, such as https://api.example.com",
+        WHY("\"%s\" is not a base URL; give scheme and host, such as https://api.example.com",
             conf_quote(text, quoted));
         return false;
     }
@@ -194,7 +194,7 @@ static bool workers_parse(const struct conf_option *option, char *base, const ch
     return unsigned_store(option, base, value > option->max ? option->max : value);
 }
 
-/* Whether ${ms} is in the row's range; else the sentence. */
+/* Whether ${ms} is in the option's range; if not, ${why} says so. */
 static bool duration_in_range(const struct conf_option *option, const char *text, uint64_t ms,
                               char why[CONF_WHY_SIZE])
 {
@@ -227,7 +227,7 @@ static void duration_print(const struct conf_option *option, const char *base, F
     fputs(text, out);
 }
 
-/* A long one, which has 64 bits. */
+/* A duration of 64 bits. */
 static bool age_parse(const struct conf_option *option, char *base, const char *text,
                       char why[CONF_WHY_SIZE])
 {
@@ -284,7 +284,7 @@ static void size_print(const struct conf_option *option, const char *base, FILE 
     fputs(text, out);
 }
 
-/* ---- choice: an enum whose values are the choices' places ---- */
+/* ---- choice: an enum; its values are indexes of the choices ---- */
 
 static bool choice_parse(const struct conf_option *option, char *base, const char *text,
                          char why[CONF_WHY_SIZE])
@@ -305,7 +305,7 @@ static void choice_print(const struct conf_option *option, const char *base, FIL
     fputs(option->choices[unsigned_load(option, base)], out);
 }
 
-/* ---- yes or no ---- */
+/* ---- true or false ---- */
 
 static bool bool_parse(const struct conf_option *option, char *base, const char *text,
                        char why[CONF_WHY_SIZE])
@@ -341,8 +341,8 @@ static bool cidrs_parse(const struct conf_option *option, char *base, const char
     struct cidr network;
     if (!cidr_parse(text, &network)) {
         char quoted[CONF_QUOTE_SIZE];
-        WHY("\"%s\" is not an address or network; give one such as 10.0.0.0/8 or 2001:db8::/32, "
-            "without bits beyond the prefix",
+        WHY("\"%s\" is not an address or network; give one such as 10.0.0.0/8 or 2001:db8::/32; "
+            "the bits after the prefix must be 0",
             conf_quote(text, quoted));
         return false;
     }

@@ -9,7 +9,7 @@ struct unit {
     uint64_t factor;
 };
 
-/* Largest first, so that the first that divides is the shortest spelling. */
+/* Largest first: the first unit that divides a value gives the shortest text. */
 static const struct unit duration_units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000},
                                              {"s", 1000},     {"ms", 1},      {NULL, 0}};
 static const struct unit size_units[] = {{"TiB", 1ull << 40},
@@ -19,7 +19,7 @@ static const struct unit size_units[] = {{"TiB", 1ull << 40},
                                          {"", 1},
                                          {NULL, 0}};
 
-/* The digits at ${text} as a number, and where they end; NULL when there are none or too many. */
+/* Parse the digits at ${text}. Returns their end; NULL: no digits, or overflow. */
 static const char *digits_parse(const char *text, uint64_t *out)
 {
     uint64_t value = 0;

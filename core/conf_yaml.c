@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEYS_MAX 64   /* of one group; more than the table has */
-#define ITEMS_MAX 256 /* of one list */
-#define DEPTH_MAX 8 /* more than any option lies deep; libyaml takes quadratic time over nesting */
+#define KEYS_MAX 64   /* in one group; more than the table has */
+#define ITEMS_MAX 256 /* in one list */
+#define DEPTH_MAX 8   /* more than any option needs; libyaml takes quadratic time for nesting */
 
 static struct conf_place place_at(const struct reading *reading, size_t line)
 {
@@ -22,7 +22,7 @@ static const char *scalar_text(const yaml_node_t *node)
     return (const char *)node->data.scalar.value;
 }
 
-/* A scalar whose text is what the file says: libyaml allows NUL as an escape, and a C string would end there. */
+/* A scalar without NUL: libyaml accepts it as an escape, but a C string would end there. */
 static bool scalar_plain(const yaml_node_t *node)
 {
     return node->type == YAML_SCALAR_NODE && strlen(scalar_text(node)) == node->data.scalar.length;
@@ -33,20 +33,20 @@ const char *conf_scalar(const yaml_node_t *node)
     return scalar_plain(node) ? scalar_text(node) : NULL;
 }
 
-/* `key:` without anything behind it. */
+/* `key:` without a value. */
 static bool scalar_absent(const yaml_node_t *node)
 {
     return node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0 &&
            node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
-/* What the first pass has seen so far. */
+/* The state of the first pass. */
 struct events {
     size_t documents, depth;
     bool walkable;
 };
 
-/* One event's own mistakes. */
+/* Report the errors of one event. */
 static void judge_event(struct reading *reading, const yaml_event_t *event, struct events *seen)
 {
     struct conf_build *build = reading->build;
@@ -72,28 +72,27 @@ static void judge_event(struct reading *reading, const yaml_event_t *event, stru
         seen->depth--;
         break;
     case YAML_ALIAS_EVENT:
-        conf_mistake(build, place, "aliases (*name) are not allowed; write the value out");
+        conf_mistake(build, place, "aliases (*name) are not allowed; repeat the value");
         seen->walkable = false;
         break;
     case YAML_DOCUMENT_START_EVENT:
         if (++seen->documents == 2)
-            conf_mistake(build, place, "a second document; a configuration is one");
+            conf_mistake(build, place, "a second document; a configuration is one document");
         break;
     default:
         break;
     }
     if (anchor != NULL)
-        conf_mistake(build, place,
-                     "anchors (&name) are not allowed; write each value where it belongs");
+        conf_mistake(build, place, "anchors (&name) are not allowed; repeat the value");
     if (tag != NULL)
         conf_mistake(build, place, "tags (!name) are not allowed");
     if (seen->depth > DEPTH_MAX)
-        conf_mistake(build, place, "nested deeper than any option");
+        conf_mistake(build, place, "nested too deeply");
 }
 
 /*
- * The column, from 1, of a tab that YAML does not take: in the indentation of the line of ${mark}, or at
- * ${mark}, whose column counts characters. 0: there is none.
+ * The column, from 1, of a tab that YAML does not allow: in the indentation of the line of ${mark},
+ * or at ${mark} itself, whose column counts characters. 0: there is none.
  */
 static size_t tab_column(const struct reading *reading, yaml_mark_t mark)
 {
@@ -125,10 +124,9 @@ static void tell_not_yaml(struct reading *reading, const yaml_parser_t *parser)
 }
 
 /*
- * First pass, over events: what the document API does not tell. Anchors and aliases are refused rather than bounded, so nothing can stand
- * in two places; tags, because no value needs one; a second
- * document, because only one would count. False when the file is not YAML, has an alias or is nested too deep: then there is nothing to
- * walk.
+ * First pass, over events, for errors that the document API does not show. Aliases are refused
+ * because they could expand without bound, tags because no value needs one, a second document
+ * because it would have no effect. False if the document cannot be loaded.
  */
 static bool pass_events(struct reading *reading, yaml_parser_t *parser)
 {
@@ -199,9 +197,9 @@ static void read_listeners(struct reading *reading, const yaml_node_t *node)
     struct conf_build *build = reading->build;
     if (node->type != YAML_SEQUENCE_NODE ||
         node->data.sequence.items.top == node->data.sequence.items.start) {
-        conf_mistake(build, conf_node_place(reading, node),
-                     "listen: give a list of at least one listener, each on a line such as \"- "
-                     "address: 127.0.0.1:8080\"");
+        conf_mistake(
+            build, conf_node_place(reading, node),
+            "listen: give a list of at least one listener, such as \"- address: 127.0.0.1:8080\"");
         return;
     }
     conf_listen_clear(build->conf);
@@ -250,7 +248,7 @@ static void read_value(struct reading *reading, const char *path, size_t listene
         read_group(reading, path, listener, node);
 }
 
-/* A mapping: the rows below "${path}." (the whole table where it is empty). */
+/* A mapping: the options below "${path}."; all options if it is empty. */
 static void read_group(struct reading *reading, const char *path, size_t listener,
                        const yaml_node_t *node)
 {
@@ -262,7 +260,7 @@ static void read_group(struct reading *reading, const char *path, size_t listene
         return;
     if (node->type != YAML_MAPPING_NODE) {
         conf_mistake(build, conf_node_place(reading, node),
-                     "%s: wrong type; its options stand below it, one a line",
+                     "%s: wrong type; write its options below it, one per line",
                      path[0] == '\0' ? "the configuration" : path);
         return;
     }
@@ -272,7 +270,7 @@ static void read_group(struct reading *reading, const char *path, size_t listene
         if (build->mistakes_count >= CONF_MISTAKES_MAX)
             return;
         if (!scalar_plain(key)) {
-            conf_mistake(build, conf_node_place(reading, key), "a key must be a word");
+            conf_mistake(build, conf_node_place(reading, key), "a key must be a name");
             continue;
         }
         if ((size_t)snprintf(below, sizeof(below), "%s%s%s", path, path[0] == '\0' ? "" : ".",
@@ -285,9 +283,8 @@ static void read_group(struct reading *reading, const char *path, size_t listene
         while (i < seen_count && strcmp(scalar_text(seen[i]), scalar_text(key)) != 0)
             i++;
         if (i < seen_count) {
-            conf_mistake(build, conf_node_place(reading, key),
-                         "%s is there twice, first on line %zu", conf_quote(below, quoted),
-                         seen[i]->start_mark.line + 1);
+            conf_mistake(build, conf_node_place(reading, key), "%s is set twice, first on line %zu",
+                         conf_quote(below, quoted), seen[i]->start_mark.line + 1);
             continue;
         }
         if (seen_count < KEYS_MAX)
