@@ -12,10 +12,10 @@ enum { AUDIT_GOOD = 0, AUDIT_NOT_GOOD = 1, AUDIT_FAILED = 2 };
 
 #define WAIT_MS 200
 
-/* One page of the command line, and what it came to. */
+/* One page of the command line and its result. */
 struct grade {
     const char *given;
-    struct buf url, host; /* normalised, zero-terminated; empty where it is no URL to grade */
+    struct buf url, host; /* normalised, zero-terminated; empty: not a URL that can be graded */
     const char *verdict;  /* NULL: not graded */
     int score;
 };
@@ -64,7 +64,7 @@ static void add_grade(struct buf *out, const struct report_print *report,
     json_time(out, (int64_t)time(NULL) * 1000);
 }
 
-/* The API's record of a report, but for what only a server can say of one: its id, privacy, link and when it was made. */
+/* The API's record of a report without the members that need a server, such as id and link. */
 static void print_json(const struct grade *grade, const struct report_print *report,
                        const struct audit_findings *findings)
 {
@@ -123,7 +123,7 @@ static void graded(void *arg, const struct audit_findings *findings)
     json_free(results);
 }
 
-/* Queue one page; what is not acceptable is told at once. A bare host is taken for https. */
+/* Queue a page, or report why it cannot be graded. A URL without a scheme gets https. */
 static void add(struct audit *audit, struct grading *grading, size_t id)
 {
     struct grade *grade = &grading->grades[id];
@@ -146,7 +146,7 @@ static void add(struct audit *audit, struct grading *grading, size_t id)
     buf_free(&text);
 }
 
-/* All pages at a glance, in the order in which they were given. */
+/* A line for each page, in the order given. */
 static void print_summary(const struct grading *grading)
 {
     printf("  %zu pages\n\n", grading->total);
@@ -176,7 +176,7 @@ static void grades_free(struct grade *grades, size_t count)
     free(grades);
 }
 
-/* A build with sanitizers looks for leaks at exit, and cannot from within the sandbox: it ends here. */
+/* The leak check of a sanitizer at exit does not work within the sandbox, so exit at once. */
 static int leave(int status)
 {
 #if defined(__has_feature)
@@ -203,8 +203,8 @@ int cmd_audit(struct cmd *cmd)
     const char *why = NULL;
     struct audit *audit = audit_new(cmd->conf);
     if (audit == NULL || grading.grades == NULL || audit_sandbox(cmd->conf, &why) != 0) {
-        cmd_refuse("cannot begin to grade: %s",
-                   why == NULL ? "libcurl does not start, or memory is short" : why);
+        cmd_refuse("cannot start grading: %s",
+                   why == NULL ? "libcurl cannot be initialised, or out of memory" : why);
         audit_free(audit);
         grades_free(grading.grades, grading.total);
         return AUDIT_FAILED;
@@ -215,7 +215,7 @@ int cmd_audit(struct cmd *cmd)
         cmd_progress("Grading", grading.done, grading.total);
         if (audit_wait(audit, NULL, 0, WAIT_MS) == 0)
             continue;
-        cmd_refuse("libcurl gave up");
+        cmd_refuse("libcurl failed");
         grading.status = AUDIT_FAILED;
         break;
     }

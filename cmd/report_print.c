@@ -35,7 +35,7 @@ struct report_look report_look_of(FILE *out)
     return look;
 }
 
-/* ${style}: SGR numbers; what follows is plain again after style(p, NULL). */
+/* ${numbers}: SGR parameters; NULL: back to plain text. */
 static void style(const struct printer *p, const char *numbers)
 {
     if (p->look->colour)
@@ -54,7 +54,7 @@ static size_t columns_of(const char *text, size_t n)
     return cmd_print_plain(NULL, (struct str){text, n}, SIZE_MAX);
 }
 
-/* ${text} in words between ${indent} and the look's width; the cursor stands at ${at} when it begins. Returns where it ends. */
+/* Print ${text} wrapped, from column ${at}, next lines at ${indent}. Returns the last column. */
 static size_t wrap(const struct printer *p, size_t indent, size_t at, const char *text)
 {
     bool first = true;
@@ -115,7 +115,7 @@ static unsigned count(const struct json *results, const char *member, const char
     return n;
 }
 
-/* Checks whose ids do not read as what they are about. */
+/* Names of checks whose ids are not clear enough. */
 static const char *const names[][2] = {
     {"title", "Title"},
     {"content_keywords", "Title's words in the text"},
@@ -155,7 +155,7 @@ static const char *const names[][2] = {
     {"deprecated_html_tags", "Up-to-date HTML"},
 };
 
-/* "meta_description" as "Meta description", where it has no name of its own. */
+/* The name of a check; by default its id, "meta_description", as "Meta description". */
 static void name_of(const char *id, char *out, size_t size)
 {
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -185,7 +185,7 @@ static void print_head(const struct printer *p, const struct report_print *repor
     fputs("\n\n", p->out);
 }
 
-/* Columns: the importance, the colour of what failed. In the order in which they are shown. */
+/* In the order of printing, with the colour of issues. */
 static const struct {
     const char *name, *colour;
 } importances[] = {{"high", RED}, {"medium", YELLOW}, {"low", ""}};
@@ -220,17 +220,17 @@ static void print_verdict(const struct printer *p, const struct report_print *re
     fputs("\n\n", p->out);
 }
 
-/* "12 to mend: 2 high, 6 medium, 4 low" */
+/* "12 issues: 2 high, 6 medium, 4 low" */
 static void print_counts(const struct printer *p, const struct json *results)
 {
     unsigned counts[IMPORTANCES], all = 0;
     for (size_t i = 0; i < IMPORTANCES; i++)
         all += counts[i] = count(results, "importance", importances[i].name, OUTCOME_FAILED);
     if (all == 0) {
-        fputs("  Nothing to mend.\n", p->out);
+        fputs("  No issues.\n", p->out);
         return;
     }
-    fprintf(p->out, "  %u to mend", all);
+    fprintf(p->out, "  %u issue%s", all, all == 1 ? "" : "s");
     const char *before = ": ";
     for (size_t i = 0; i < IMPORTANCES; i++) {
         if (counts[i] == 0)
@@ -244,7 +244,7 @@ static void print_counts(const struct printer *p, const struct json *results)
     fputc('\n', p->out);
 }
 
-/* A line of its own under a check: ${label} and as much of ${text} as fits. */
+/* A line below a check: ${label} and as much of ${text} as fits. */
 static void print_aside(const struct printer *p, const char *label, const char *text)
 {
     size_t room = p->look->width - 8 - strlen(label), columns = columns_of(text, strlen(text));
@@ -284,13 +284,13 @@ static void print_failed(const struct printer *p, const char *id, const struct j
     fputs("\n      ", p->out);
     wrap(p, 6, 6, message == NULL ? "Failed." : message);
     fputc('\n', p->out);
-    /* a number is in the sentence already */
+    /* the message already contains numbers */
     if (json_kind(value) == JSON_STRING && json_chars(value)[0] != '\0')
         print_aside(p, "found: ", json_chars(value));
     print_details(p, check);
 }
 
-/* What the category's checks of ${outcome} are called, on as few lines as they fit on. */
+/* The names of the category's checks with ${outcome}, on as few lines as possible. */
 static void print_names(const struct printer *p, const struct json *results, const char *category,
                         enum outcome outcome)
 {

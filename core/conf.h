@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#define CONF_DEFAULT_PATH "/etc/assay/assay.yaml"
 #define CONF_LISTEN_MAX 16
 #define CONF_PORTS_MAX 16
 #define CONF_WORKERS_MAX 512

@@ -7,7 +7,7 @@ const char stats_order_keys[STATS_ORDERS] = {
     [STATS_BUSIEST] = 'r', [STATS_SLOWEST] = 't', [STATS_REFUSED] = 'e', [STATS_NAMED] = 'n'};
 static const char *const order_names[STATS_ORDERS] = {"requests", "time", "errors", "name"};
 
-/* ---- numbers for people: never wider than seven columns ---- */
+/* ---- numbers, at most seven columns wide ---- */
 
 #define CELL 24
 
@@ -71,10 +71,10 @@ static const char *bytes_text(uint64_t bytes, char out[CELL])
 
 struct table {
     const char *heading;
-    void (*row)(const struct stats_view *v, size_t i, struct buf *out);
+    void (*row)(const struct stats_interval *v, size_t i, struct buf *out);
     size_t count, shown;
-    size_t rows[ROWS_MAX];   /* which, in their order */
-    double weight[ROWS_MAX]; /* by the same numbers; the largest first */
+    size_t rows[ROWS_MAX];   /* indexes, in order of weight */
+    double weight[ROWS_MAX]; /* by index; the largest comes first */
 };
 
 static void put_answers(const struct stats_answers *a, const enum answer_class *classes,
@@ -96,7 +96,7 @@ static const enum answer_class all_classes[] = {ANSWERED_2XX, ANSWERED_3XX, ANSW
     "PROCESS        PID PHASE       BEAT  CONNS STREAMS   HELD   REQ/S      P50      P99    2XX  " \
     "  3XX    4XX    429    5XX     UP GEN\n"
 
-static void process_row(const struct stats_view *v, size_t i, struct buf *out)
+static void process_row(const struct stats_interval *v, size_t i, struct buf *out)
 {
     const struct stats_process *p = &v->now->processes[i];
     char name[CELL], cell[CELL], up[CELL];
@@ -119,7 +119,7 @@ static void process_row(const struct stats_view *v, size_t i, struct buf *out)
 #define ROUTE_HEADING                                                                              \
     "  REQ/S      P50      P99    2XX    3XX    4XX    429    5XX      TOTAL ROUTE\n"
 
-static void route_row(const struct stats_view *v, size_t i, struct buf *out)
+static void route_row(const struct stats_interval *v, size_t i, struct buf *out)
 {
     struct stats_answers a = stats_of_route(v, i);
     put_answers(&a, all_classes, ALL_CLASSES, out);
@@ -129,7 +129,7 @@ static void route_row(const struct stats_view *v, size_t i, struct buf *out)
 
 #define LIMITER_HEADING "ADMITTED/S REFUSED/S  DRY/S   ADMITTED    REFUSED LIMITER\n"
 
-static void limiter_row(const struct stats_view *v, size_t i, struct buf *out)
+static void limiter_row(const struct stats_interval *v, size_t i, struct buf *out)
 {
     const struct stats_limiter *l = &v->now->limiters[i];
     char cells[LIMITER_COUNTS][CELL];
@@ -163,8 +163,8 @@ static void sort_rows(struct table *t)
     qsort(t->rows, t->count, sizeof(t->rows[0]), heavier);
 }
 
-/* writer, workers, auditors; each by their index */
-static void add_processes(const struct stats_view *v, struct table *t)
+/* writer, workers, auditors, each by index */
+static void add_processes(const struct stats_interval *v, struct table *t)
 {
     for (size_t i = 0; i < v->now->process_count; i++) {
         const struct stats_process *p = &v->now->processes[i];
@@ -174,7 +174,7 @@ static void add_processes(const struct stats_view *v, struct table *t)
     sort_rows(t);
 }
 
-static double route_weight(const struct stats_view *v, size_t i, const struct stats_answers *a)
+static double route_weight(const struct stats_interval *v, size_t i, const struct stats_answers *a)
 {
     switch (v->order) {
     case STATS_SLOWEST:
@@ -188,8 +188,8 @@ static double route_weight(const struct stats_view *v, size_t i, const struct st
     }
 }
 
-/* those that were ever asked for */
-static void add_routes(const struct stats_view *v, struct table *t)
+/* routes that were ever requested */
+static void add_routes(const struct stats_interval *v, struct table *t)
 {
     for (size_t i = 0; i <= routes_count; i++) {
         struct stats_answers a = stats_of_route(v, i);
@@ -199,7 +199,7 @@ static void add_routes(const struct stats_view *v, struct table *t)
     sort_rows(t);
 }
 
-static void add_limiters(const struct stats_view *v, struct table *t)
+static void add_limiters(const struct stats_interval *v, struct table *t)
 {
     for (size_t i = 0; i < v->now->limiter_count; i++) {
         const struct stats_limiter *l = &v->now->limiters[i];
@@ -212,13 +212,13 @@ static void add_limiters(const struct stats_view *v, struct table *t)
     sort_rows(t);
 }
 
-/* ---- lines of their own ---- */
+/* ---- the summary ---- */
 
-static void put_summary(const struct stats_view *v, struct buf *out)
+static void put_summary(const struct stats_interval *v, struct buf *out)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL], e[CELL];
     struct stats_work w = stats_work(v);
-    const struct stats_look *now = v->now;
+    const struct stats_snapshot *now = v->now;
     uint64_t up_ms = (uint64_t)now->wall_ms - now->started_at_s * 1000;
     buf_printf(out,
                "assayd %d  up %s  generation %" PRIu32 "  %" PRIu32 " processes replaced  %" PRIu64
@@ -252,9 +252,9 @@ static void put_summary(const struct stats_view *v, struct buf *out)
         buf_printf(out, "%s\n", now->why);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole text ---- */
 
-/* Rows are given out one to each table in turn, so that a short one is there as a whole. A table costs its heading and a line above. */
+/* Share the rows among the tables, one each in turn. A first row also needs a heading and a gap. */
 static void give_rows(struct table *tables, size_t count, size_t rows)
 {
     bool given = true;
@@ -281,7 +281,7 @@ static size_t lines_of(const struct buf *text)
     return lines;
 }
 
-/* no longer lines and no more of them than there is room for; a byte that goes on a character takes no column */
+/* Cut the text to ${rows} and ${columns}. Continuation bytes of UTF-8 take no column. */
 static void put_clipped(const struct buf *text, size_t rows, size_t columns, struct buf *out)
 {
     size_t column = 0, lines = 0;
@@ -296,11 +296,11 @@ static void put_clipped(const struct buf *text, size_t rows, size_t columns, str
     }
 }
 
-void stats_text(const struct stats_look *before, const struct stats_look *now,
+void stats_text(const struct stats_snapshot *before, const struct stats_snapshot *now,
                 enum stats_order order, size_t rows, size_t columns, struct buf *out)
 {
     static struct table tables[3];
-    struct stats_view v = stats_view(before, now, order);
+    struct stats_interval v = stats_interval(before, now, order);
     struct buf text = {.p = NULL};
     tables[0] = (struct table){.heading = PROCESS_HEADING, .row = process_row};
     tables[1] = (struct table){.heading = ROUTE_HEADING, .row = route_row};
@@ -312,7 +312,7 @@ void stats_text(const struct stats_look *before, const struct stats_look *now,
         add_limiters(&v, &tables[2]);
     } else {
         buf_printf(&text, "%s\n",
-                   now->why[0] != '\0' ? now->why : "No server runs there; waiting for one.");
+                   now->why[0] != '\0' ? now->why : "No server runs; waiting for it to start.");
     }
     size_t head = lines_of(&text);
     give_rows(tables, 3, rows == 0 ? SIZE_MAX : rows > head ? rows - head : 0);

@@ -1,12 +1,12 @@
 #include "stats.h"
 
-/* a counter that went back is another server's */
+/* A counter that decreased belongs to another server. */
 static uint64_t grown(uint64_t before, uint64_t now)
 {
     return now < before ? now : now - before;
 }
 
-double stats_rate(const struct stats_view *v, uint64_t before, uint64_t now)
+double stats_rate(const struct stats_interval *v, uint64_t before, uint64_t now)
 {
     return (double)grown(before, now) / v->seconds;
 }
@@ -46,7 +46,7 @@ static enum answer_class class_of(int status)
                               : ANSWERED_OTHER;
 }
 
-static struct stats_answers answers_between(const struct stats_view *v,
+static struct stats_answers answers_between(const struct stats_interval *v,
                                             const struct traffic_answered *before,
                                             const struct traffic_answered *now)
 {
@@ -63,26 +63,26 @@ static struct stats_answers answers_between(const struct stats_view *v,
     return a;
 }
 
-struct stats_answers stats_of_route(const struct stats_view *v, size_t route)
+struct stats_answers stats_of_route(const struct stats_interval *v, size_t route)
 {
     return answers_between(v, &v->before->routes[route], &v->now->routes[route]);
 }
 
-struct stats_answers stats_of_worker(const struct stats_view *v, uint32_t index)
+struct stats_answers stats_of_worker(const struct stats_interval *v, uint32_t index)
 {
     size_t row = index % TRAFFIC_WORKERS;
     return answers_between(v, &v->before->workers[row], &v->now->workers[row]);
 }
 
-/* rows move when the limits change: a row of another name begins anew */
-double stats_of_limiter(const struct stats_view *v, size_t i, enum limiter_count what)
+/* Rows move when the limits change: if the name differs, the rate is 0. */
+double stats_of_limiter(const struct stats_interval *v, size_t i, enum limiter_count what)
 {
     const struct stats_limiter *before = &v->before->limiters[i], *now = &v->now->limiters[i];
     return stats_rate(v, strcmp(before->name, now->name) == 0 ? before->of[what] : now->of[what],
                       now->of[what]);
 }
 
-struct stats_work stats_work(const struct stats_view *v)
+struct stats_work stats_work(const struct stats_interval *v)
 {
     const struct traffic_work *before = &v->before->work, *now = &v->now->work;
     struct traffic_times commits = times_between(&before->commits, &now->commits),
@@ -102,7 +102,7 @@ struct stats_work stats_work(const struct stats_view *v)
         .page_p99 = stats_quantile(&pages, 0.99)};
 }
 
-uint64_t stats_over(const struct stats_look *l, enum role role, size_t member)
+uint64_t stats_over(const struct stats_snapshot *l, enum role role, size_t member)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < l->process_count; i++)
@@ -111,17 +111,17 @@ uint64_t stats_over(const struct stats_look *l, enum role role, size_t member)
     return sum;
 }
 
-struct stats_view stats_view(const struct stats_look *before, const struct stats_look *now,
-                             enum stats_order order)
+struct stats_interval stats_interval(const struct stats_snapshot *before,
+                                     const struct stats_snapshot *now, enum stats_order order)
 {
-    static const struct stats_look nothing;
+    static const struct stats_snapshot nothing;
     bool same = before->running && before->life == now->life && now->mono_ms > before->mono_ms;
     uint64_t ms = now->mono_ms - before->mono_ms;
     uint64_t up_s = now->wall_ms / 1000 > (int64_t)now->started_at_s
                         ? (uint64_t)now->wall_ms / 1000 - now->started_at_s
                         : 1;
-    return (struct stats_view){.before = same ? before : &nothing,
-                               .now = now,
-                               .seconds = same ? (double)ms / 1000 : (double)up_s,
-                               .order = order};
+    return (struct stats_interval){.before = same ? before : &nothing,
+                                   .now = now,
+                                   .seconds = same ? (double)ms / 1000 : (double)up_s,
+                                   .order = order};
 }
