@@ -50,7 +50,7 @@ static bool show_repair(void *arg, uint64_t done, uint64_t total)
 static int repair(struct client *client)
 {
     if (client_is_live(client))
-        return cmd_refuse("assay check --repair needs a stopped server; stop it first");
+        return cmd_refuse("assay check --repair needs the store for itself; stop the server first");
     enum store_status stored = store_rebuild(client_store(client), true, show_repair, NULL);
     cmd_progress_end();
     if (cmd_interrupted())

@@ -129,7 +129,7 @@ static const struct {
     int status;
     const char *says;
 } wrong[] = {
-    {{"limits", "show", "api", "x"}, 1, "\"x\" is no key of api, which counts by api_key"},
+    {{"limits", "show", "api", "x"}, 1, "\"x\" is not a key of api, which counts by api_key"},
     {{"limits", "show", "apis", "1"}, 1, "there is no limiter \"apis\""},
     {{"limits", "reset", "widget-init", "1"}, 1, "which counts by ip+agent and ip"},
     {{"limits", "top", "0"}, 2, "is not a number"},
