@@ -286,7 +286,8 @@ int cmd_limits_reset(struct cmd *cmd)
         had += ratelimit_reset(v.table, &window, v.now);
     }
     if (status == CMD_DONE)
-        cmd_say(had > 0 ? "Set the count of %s in %s to zero." : "%s has no count in %s.",
+        cmd_say(had > 0 ? "Set the count of %s in limiter %s to zero."
+                        : "%s has no count in limiter %s.",
                 cmd->words[1], cmd->words[0]);
     close_view(&v);
     return status;

@@ -17,8 +17,9 @@ int cmd_secret_rotate(struct cmd *cmd)
                      ? CMD_DONE
                      : cmd_refuse("%s", why);
     if (status == CMD_DONE)
-        cmd_say("Visitors' tokens are signed with a new secret; those signed before stay good "
-                "until they end.");
+        cmd_say(
+            "Visitors' tokens are signed with a new secret. Existing tokens stay valid until they "
+            "expire.");
     client_close(client);
     return status;
 }

@@ -222,10 +222,11 @@ static void put_summary(const struct stats_interval *v, struct buf *out)
     uint64_t up_ms = (uint64_t)now->wall_ms - now->started_at_s * 1000;
     buf_printf(out,
                "assayd %d  up %s  generation %" PRIu32 "  %" PRIu32 " processes replaced  %" PRIu64
-               " connections  %" PRIu64 " streams  by %s (%c q)\n",
+               " connections  %" PRIu64 " streams  by %s (keys %c %c %c %c q)\n",
                now->master, age_text(up_ms, a), now->generation, now->restarts,
                STATS_OVER(now, ROLE_WORKER, connections), STATS_OVER(now, ROLE_WORKER, streams),
-               order_names[v->order], stats_order_keys[v->order]);
+               order_names[v->order], stats_order_keys[0], stats_order_keys[1], stats_order_keys[2],
+               stats_order_keys[3]);
     buf_printf(
         out,
         "writer    %s changes/s  %s commits/s  batch %s  commit p50 %s p99 %s  upkeep %" PRIu64
