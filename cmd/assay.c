@@ -1,7 +1,7 @@
 /* assay: parses the command line and runs a row of the command table. */
-#include "cmd_help.h"
+#include "cmd/cmd_help.h"
 #include "config.h"
-#include "http/route.h"
+#include "core/http/route.h"
 
 #include <locale.h>
 #include <signal.h>

@@ -1,11 +1,11 @@
 /* assayd: parses the command line, loads the configuration and runs the master. */
-#include "conf.h"
-#include "log.h"
-#include "master.h"
-#include "process.h"
-#include "tls.h"
-#include "try_file.h"
-#include "http/route.h"
+#include "core/conf/conf.h"
+#include "core/base/log.h"
+#include "core/master/master.h"
+#include "core/process/process.h"
+#include "core/conn/tls.h"
+#include "core/conf/try_file.h"
+#include "core/http/route.h"
 #include "config.h"
 
 #include <getopt.h>

@@ -7,8 +7,8 @@
 #ifndef ASSAY_CMD_H
 #define ASSAY_CMD_H
 
-#include "conf.h"
-#include "../store/bytes.h"
+#include "core/conf/conf.h"
+#include "store/bytes.h"
 
 #include <stdio.h>
 

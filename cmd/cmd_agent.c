@@ -1,7 +1,7 @@
-#include "cmd_store.h"
+#include "cmd/cmd_store.h"
 
-#include "api/agent.h"
-#include "http/cors.h"
+#include "core/api/agent.h"
+#include "core/http/cors.h"
 
 #include <endian.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-#include "audit/audit.h"
-#include "cmd.h"
-#include "http/json_out.h"
-#include "report_print.h"
-#include "../store/store.h"
+#include "core/audit/audit.h"
+#include "cmd/cmd.h"
+#include "core/text/json_out.h"
+#include "cmd/report_print.h"
+#include "store/store.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -1,11 +1,11 @@
 /* assay backup: a copy of the store, its signing secrets and the configuration. */
-#include "cmd_copy.h"
-#include "cmd_dir.h"
-#include "cmd_store.h"
-#include "guard.h"
+#include "cmd/cmd_copy.h"
+#include "cmd/cmd_dir.h"
+#include "cmd/cmd_store.h"
+#include "cmd/guard.h"
 
-#include "scoreboard.h"
-#include "secrets.h"
+#include "core/shm/scoreboard.h"
+#include "core/auth/signing_keys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,7 @@ static bool show_copy(void *arg, uint64_t done, uint64_t total)
 static int copy_secrets(const struct conf *conf, const char *dir)
 {
     char from[SECRETS_PATH], to[PATH_MAX];
-    secrets_path(conf, from);
+    signing_keys_path(conf, from);
     snprintf(to, sizeof(to), "%.4000s/secrets", dir);
     if (cmd_copy_file(from, to) || errno == ENOENT)
         return CMD_DONE;

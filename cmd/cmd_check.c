@@ -1,6 +1,6 @@
 /* assay check: checks every record and index of the store, and rebuilds indexes. */
-#include "cmd_store.h"
-#include "guard.h"
+#include "cmd/cmd_store.h"
+#include "cmd/guard.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #include "config.h"
 
-#include "cmd.h"
-#include "printable.h"
-#include "scoreboard.h"
+#include "cmd/cmd.h"
+#include "core/text/printable.h"
+#include "core/shm/scoreboard.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 int cmd_config_dump(struct cmd *cmd)
 {

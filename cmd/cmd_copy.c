@@ -1,4 +1,4 @@
-#include "cmd_copy.h"
+#include "cmd/cmd_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,11 +2,11 @@
  * demo: everything from nothing, as `make run` wants it. A server on the embedded defaults under var/, a workspace and key if there are
  * none, one page graded through the API, and what to try next.
  */
-#include "cmd_store.h"
-#include "credential.h"
-#include "demo.h"
-#include "holder.h"
-#include "report_print.h"
+#include "cmd/cmd_store.h"
+#include "core/auth/credential.h"
+#include "cmd/demo.h"
+#include "core/base/holder.h"
+#include "cmd/report_print.h"
 
 #include <errno.h>
 #include <fcntl.h>

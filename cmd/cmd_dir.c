@@ -1,4 +1,4 @@
-#include "cmd_dir.h"
+#include "cmd/cmd_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* assay agent embed: the script element that adds an agent to a page. */
-#include "cmd_embed.h"
-#include "cmd_store.h"
+#include "cmd/cmd_embed.h"
+#include "cmd/cmd_store.h"
 
-#include "api/script.h"
-#include "api/agent.h"
-#include "http/json_scan.h"
+#include "core/widget/script.h"
+#include "core/api/agent.h"
+#include "core/text/json_scan.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef ASSAY_CMD_EMBED_H
 #define ASSAY_CMD_EMBED_H
 
-#include "../store/bytes.h"
+#include "store/bytes.h"
 
 /* What the launcher shows before it asks the server; part of the agent's theme. */
 struct embed_looks {

@@ -1,5 +1,5 @@
-#include "cmd_help.h"
-#include "nearest.h"
+#include "cmd/cmd_help.h"
+#include "core/text/nearest.h"
 
 #include <limits.h>
 #include <string.h>

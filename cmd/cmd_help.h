@@ -2,7 +2,7 @@
 #ifndef ASSAY_CMD_HELP_H
 #define ASSAY_CMD_HELP_H
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 extern const struct cmd_option cmd_global_options[]; /* ends with a NULL name */
 

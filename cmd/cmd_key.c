@@ -1,6 +1,6 @@
-#include "cmd_key.h"
-#include "conf_value.h"
-#include "scoreboard.h"
+#include "cmd/cmd_key.h"
+#include "core/conf/values.h"
+#include "core/shm/scoreboard.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef ASSAY_CMD_KEY_H
 #define ASSAY_CMD_KEY_H
 
-#include "cmd_store.h"
-#include "credential.h"
+#include "cmd/cmd_store.h"
+#include "core/auth/credential.h"
 
 /* The commands for a credential of ${kind}. ${scopes} are bits of enum scope. */
 int cmd_credential_create(struct cmd *cmd, enum credential_kind kind, uint32_t scopes);

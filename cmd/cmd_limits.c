@@ -1,9 +1,9 @@
 /* assay limits: reads the limiters and counts from the server's files, even after it stopped. */
-#include "cmd.h"
-#include "stats.h"
-#include "limiters_board.h"
-#include "scoreboard.h"
-#include "../ratelimit/ratelimit.h"
+#include "cmd/cmd.h"
+#include "cmd/stats.h"
+#include "core/shm/limiter_stats.h"
+#include "core/shm/scoreboard.h"
+#include "ratelimit/ratelimit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 #define TOP_MAX 10000
 
 struct view {
-    struct limiters limits;             /* in force; without a server, those of the configuration */
-    const struct limiters_board *board; /* NULL: no server has used run_dir */
+    struct limiters limits;            /* in force; without a server, those of the configuration */
+    const struct limiter_stats *board; /* NULL: no server has used run_dir */
     struct ratelimit *table;
     int64_t now; /* seconds */
 };
@@ -35,15 +35,15 @@ static int open_view(const struct conf *conf, bool write, struct view *v)
     char path[4200];
     uint64_t version;
     snprintf(path, sizeof(path), "%s/limiters", conf->run_dir);
-    *v = (struct view){.board = limiters_board_open(path), .now = clock_wall_ms() / 1000};
+    *v = (struct view){.board = limiter_stats_open(path), .now = clock_wall_ms() / 1000};
     v->limits = *conf->limits;
     for (int tries = 0; v->board != NULL && server_runs(conf) && tries < 100; tries++)
-        if (limiters_board_read(v->board, &v->limits, &version))
+        if (limiter_stats_read(v->board, &v->limits, &version))
             break;
     int error = ratelimit_attach(conf->run_dir, write, &v->table);
     if (error == 0)
         return CMD_DONE;
-    limiters_board_close(v->board);
+    limiter_stats_close(v->board);
     if (error == ENOENT)
         return cmd_refuse("there are no counts in run_dir %s; start the server, or name its "
                           "configuration with -c",
@@ -55,15 +55,15 @@ static int open_view(const struct conf *conf, bool write, struct view *v)
 static void close_view(struct view *v)
 {
     ratelimit_close(v->table);
-    limiters_board_close(v->board);
+    limiter_stats_close(v->board);
 }
 
 /* ---- list ---- */
 
 static uint64_t counted(const struct view *v, const char *name, enum limiter_count what)
 {
-    int counter = v->board == NULL ? -1 : limiters_board_counter(v->board, name);
-    return counter < 0 ? 0 : limiters_board_total(v->board, (unsigned)counter, what);
+    int counter = v->board == NULL ? -1 : limiter_stats_counter(v->board, name);
+    return counter < 0 ? 0 : limiter_stats_total(v->board, (unsigned)counter, what);
 }
 
 static void list_window(struct records *records, const struct view *v,

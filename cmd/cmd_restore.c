@@ -1,9 +1,9 @@
 /* assay restore: replaces the store and its signing secrets with those of a backup. */
-#include "cmd_copy.h"
-#include "cmd_store.h"
-#include "guard.h"
+#include "cmd/cmd_copy.h"
+#include "cmd/cmd_store.h"
+#include "cmd/guard.h"
 
-#include "secrets.h"
+#include "core/auth/signing_keys.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -74,7 +74,7 @@ static int put_secrets_back(const struct conf *conf, const char *from)
 {
     char backup[PATH_MAX], there[SECRETS_PATH];
     snprintf(backup, sizeof(backup), "%.4000s/secrets", from);
-    secrets_path(conf, there);
+    signing_keys_path(conf, there);
     if ((access(backup, F_OK) != 0 && errno == ENOENT) || cmd_same_file(backup, there))
         return CMD_DONE;
     int rc = store_keep_before(there);

@@ -1,8 +1,8 @@
-#include "cmd_store.h"
+#include "cmd/cmd_store.h"
 
-#include "jwt.h"
-#include "scoreboard.h"
-#include "secrets.h"
+#include "core/auth/jwt.h"
+#include "core/shm/scoreboard.h"
+#include "core/auth/signing_keys.h"
 
 int cmd_secret_rotate(struct cmd *cmd)
 {
@@ -12,8 +12,8 @@ int cmd_secret_rotate(struct cmd *cmd)
     struct client *client = cmd_store_open(cmd);
     if (client == NULL)
         return CMD_REFUSED;
-    secrets_path(cmd->conf, path);
-    int status = secrets_rotate(path, clock_wall_ms(), keep_ms, why, sizeof(why)) == 0
+    signing_keys_path(cmd->conf, path);
+    int status = signing_keys_rotate(path, clock_wall_ms(), keep_ms, why, sizeof(why)) == 0
                      ? CMD_DONE
                      : cmd_refuse("%s", why);
     if (status == CMD_DONE)

@@ -1,6 +1,6 @@
-#include "stats.h"
+#include "cmd/stats.h"
 
-#include "conf_value.h"
+#include "core/conf/values.h"
 
 #include <errno.h>
 #include <stdlib.h>

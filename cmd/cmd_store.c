@@ -1,6 +1,6 @@
-#include "cmd_store.h"
+#include "cmd/cmd_store.h"
 
-#include "conf_value.h"
+#include "core/conf/values.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
 #ifndef ASSAY_CMD_STORE_H
 #define ASSAY_CMD_STORE_H
 
-#include "client.h"
-#include "cmd.h"
+#include "core/ipc/command_client.h"
+#include "cmd/cmd.h"
 
 /* cmd_store_there(cmd): whether data_dir contains a store. If not, an error is reported. */
 bool cmd_store_there(struct cmd *cmd);

@@ -1,4 +1,4 @@
-#include "cmd_key.h"
+#include "cmd/cmd_key.h"
 
 const struct cmd_option cmd_token_create_options[] = {
     {"--workspace", "NAME", "workspace to sync, by name or id"},

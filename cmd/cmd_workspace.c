@@ -1,5 +1,5 @@
-#include "cmd_store.h"
-#include "conf_value.h"
+#include "cmd/cmd_store.h"
+#include "core/conf/values.h"
 
 #include <inttypes.h>
 

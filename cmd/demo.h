@@ -4,9 +4,9 @@
 #ifndef ASSAY_DEMO_H
 #define ASSAY_DEMO_H
 
-#include "client.h"
-#include "conf.h"
-#include "json_in.h"
+#include "core/ipc/command_client.h"
+#include "core/conf/conf.h"
+#include "core/text/json_in.h"
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 /* The API as a user's program calls it: libcurl, a form, JSON back. */
-#include "demo.h"
-#include "../store/bytes.h"
+#include "cmd/demo.h"
+#include "store/bytes.h"
 
 #include <curl/curl.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* The demo's chat: an agent of the workspace, and a page of another origin that has it. */
-#include "cmd_embed.h"
-#include "cmd_store.h"
-#include "demo.h"
+#include "cmd/cmd_embed.h"
+#include "cmd/cmd_store.h"
+#include "cmd/demo.h"
 
-#include "api/agent.h"
+#include "core/api/agent.h"
 
 #include <string.h>
 

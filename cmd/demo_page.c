@@ -1,5 +1,5 @@
 /* The demo's pages on loopback: one connection at a time, one request a connection. For the demo's auditor, and a browser beside it. */
-#include "demo.h"
+#include "cmd/demo.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* assayd as a child: started, waited for until it says ready, stopped. */
-#include "cmd.h"
-#include "demo.h"
+#include "cmd/cmd.h"
+#include "cmd/demo.h"
 
 #include <errno.h>
 #include <fcntl.h>

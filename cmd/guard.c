@@ -1,7 +1,7 @@
-#include "guard.h"
+#include "cmd/guard.h"
 
-#include "process.h"
-#include "audit/sandbox.h"
+#include "core/process/process.h"
+#include "core/audit/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

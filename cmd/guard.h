@@ -5,7 +5,7 @@
 #ifndef ASSAY_GUARD_H
 #define ASSAY_GUARD_H
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 struct guard {
     const char *refused;           /* the result of a crash, such as "no backup was made" */

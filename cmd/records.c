@@ -1,5 +1,5 @@
-#include "cmd.h"
-#include "http/json_out.h"
+#include "cmd/cmd.h"
+#include "core/text/json_out.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

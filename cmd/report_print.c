@@ -1,5 +1,5 @@
-#include "report_print.h"
-#include "cmd.h"
+#include "cmd/report_print.h"
+#include "cmd/cmd.h"
 
 #include <stdlib.h>
 #include <string.h>

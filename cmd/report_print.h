@@ -2,7 +2,7 @@
 #ifndef ASSAY_REPORT_PRINT_H
 #define ASSAY_REPORT_PRINT_H
 
-#include "json_in.h"
+#include "core/text/json_in.h"
 
 #include <stdbool.h>
 #include <stdio.h>

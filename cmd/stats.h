@@ -10,12 +10,12 @@
 #ifndef ASSAY_STATS_H
 #define ASSAY_STATS_H
 
-#include "cmd.h"
-#include "limiters_board.h"
-#include "scoreboard.h"
-#include "traffic.h"
-#include "http/route.h"
-#include "../store/store.h"
+#include "cmd/cmd.h"
+#include "core/shm/limiter_stats.h"
+#include "core/shm/scoreboard.h"
+#include "core/shm/request_stats.h"
+#include "core/http/route.h"
+#include "store/store.h"
 
 /* ---- a snapshot ---- */
 
@@ -43,9 +43,9 @@ struct stats_snapshot {
     uint64_t started_at_s;
     struct stats_process processes[SCOREBOARD_SLOTS + SCOREBOARD_AUDITORS];
     size_t process_count;
-    bool traffic_known, room_known;
-    struct traffic_answered workers[TRAFFIC_WORKERS], routes[ROUTES_MAX + 1];
-    struct traffic_work work;
+    bool request_stats_known, room_known;
+    struct request_stats_answered workers[REQUEST_STATS_WORKERS], routes[ROUTES_MAX + 1];
+    struct request_stats_work work;
     struct store_room room;
     struct stats_limiter limiters[LIMITERS_MAX];
     size_t limiter_count;
@@ -116,7 +116,7 @@ uint64_t stats_over(const struct stats_snapshot *l, enum role role, size_t membe
  * stats_quantile(times, q): the quantile in microseconds, interpolated in histogram buckets like
  * Prometheus does; -1: no times.
  */
-double stats_quantile(const struct traffic_times *times, double q);
+double stats_quantile(const struct request_stats_times *times, double q);
 
 /*
  * stats_text(before, now, order, rows, columns, out): lines of text, at most ${rows} of at most

@@ -1,6 +1,6 @@
-#include "stats.h"
+#include "cmd/stats.h"
 
-#include "http/json_out.h"
+#include "core/text/json_out.h"
 
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-#include "stats.h"
+#include "cmd/stats.h"
 
 /* A counter that decreased belongs to another server. */
 static uint64_t grown(uint64_t before, uint64_t now)
@@ -11,28 +11,29 @@ double stats_rate(const struct stats_interval *v, uint64_t before, uint64_t now)
     return (double)grown(before, now) / v->seconds;
 }
 
-static struct traffic_times times_between(const struct traffic_times *before,
-                                          const struct traffic_times *now)
+static struct request_stats_times times_between(const struct request_stats_times *before,
+                                                const struct request_stats_times *now)
 {
-    struct traffic_times t = {.sum = grown(before->sum, now->sum)};
-    for (size_t i = 0; i <= TRAFFIC_BOUNDS; i++)
+    struct request_stats_times t = {.sum = grown(before->sum, now->sum)};
+    for (size_t i = 0; i <= REQUEST_STATS_BOUNDS; i++)
         t.count[i] = grown(before->count[i], now->count[i]);
     return t;
 }
 
-double stats_quantile(const struct traffic_times *times, double q)
+double stats_quantile(const struct request_stats_times *times, double q)
 {
     uint64_t total = 0, below = 0;
-    for (size_t i = 0; i <= TRAFFIC_BOUNDS; i++)
+    for (size_t i = 0; i <= REQUEST_STATS_BOUNDS; i++)
         total += times->count[i];
     double rank = q * (double)total;
-    for (size_t i = 0; i < TRAFFIC_BOUNDS && total > 0; i++) {
-        double low = i == 0 ? 0 : (double)traffic_bounds[i - 1], high = (double)traffic_bounds[i];
+    for (size_t i = 0; i < REQUEST_STATS_BOUNDS && total > 0; i++) {
+        double low = i == 0 ? 0 : (double)request_stats_bounds[i - 1],
+               high = (double)request_stats_bounds[i];
         if (times->count[i] > 0 && (double)(below + times->count[i]) >= rank)
             return low + (high - low) * (rank - (double)below) / (double)times->count[i];
         below += times->count[i];
     }
-    return total > 0 ? (double)traffic_bounds[TRAFFIC_BOUNDS - 1] : -1;
+    return total > 0 ? (double)request_stats_bounds[REQUEST_STATS_BOUNDS - 1] : -1;
 }
 
 const char *const stats_class_names[ANSWER_CLASSES] = {"2xx", "3xx", "4xx", "429", "5xx", "other"};
@@ -47,17 +48,17 @@ static enum answer_class class_of(int status)
 }
 
 static struct stats_answers answers_between(const struct stats_interval *v,
-                                            const struct traffic_answered *before,
-                                            const struct traffic_answered *now)
+                                            const struct request_stats_answered *before,
+                                            const struct request_stats_answered *now)
 {
     struct stats_answers a = {.all = 0};
-    for (size_t i = 0; i < TRAFFIC_STATUSES; i++) {
+    for (size_t i = 0; i < REQUEST_STATS_STATUSES; i++) {
         double some = stats_rate(v, before->by_status[i], now->by_status[i]);
         a.all += some;
-        a.by[class_of(traffic_status(i))] += some;
+        a.by[class_of(request_stats_status(i))] += some;
         a.ever += now->by_status[i];
     }
-    struct traffic_times t = times_between(&before->times, &now->times);
+    struct request_stats_times t = times_between(&before->times, &now->times);
     a.p50 = stats_quantile(&t, 0.5);
     a.p99 = stats_quantile(&t, 0.99);
     return a;
@@ -70,7 +71,7 @@ struct stats_answers stats_of_route(const struct stats_interval *v, size_t route
 
 struct stats_answers stats_of_worker(const struct stats_interval *v, uint32_t index)
 {
-    size_t row = index % TRAFFIC_WORKERS;
+    size_t row = index % REQUEST_STATS_WORKERS;
     return answers_between(v, &v->before->workers[row], &v->now->workers[row]);
 }
 
@@ -84,11 +85,11 @@ double stats_of_limiter(const struct stats_interval *v, size_t i, enum limiter_c
 
 struct stats_work stats_work(const struct stats_interval *v)
 {
-    const struct traffic_work *before = &v->before->work, *now = &v->now->work;
-    struct traffic_times commits = times_between(&before->commits, &now->commits),
-                         pages = times_between(&before->pages, &now->pages);
+    const struct request_stats_work *before = &v->before->work, *now = &v->now->work;
+    struct request_stats_times commits = times_between(&before->commits, &now->commits),
+                               pages = times_between(&before->pages, &now->pages);
     uint64_t count = 0;
-    for (size_t i = 0; i <= TRAFFIC_BOUNDS; i++)
+    for (size_t i = 0; i <= REQUEST_STATS_BOUNDS; i++)
         count += commits.count[i];
     return (struct stats_work){
         .changes = stats_rate(v, before->changes, now->changes),

@@ -1,4 +1,4 @@
-#include "stats.h"
+#include "cmd/stats.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "stats.h"
+#include "cmd/stats.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct seen {
 
 struct stats {
     const struct conf *conf;
-    struct seen board, traffic, limiters;
+    struct seen board, request_stats, limiters;
     struct limiters limits; /* of the last snapshot */
     uint64_t limits_version;
 };
@@ -27,7 +27,7 @@ struct stats *stats_new(const struct conf *conf)
         return NULL;
     s->conf = conf;
     s->board.name = "scoreboard";
-    s->traffic.name = "traffic";
+    s->request_stats.name = "traffic";
     s->limiters.name = "limiters";
     return s;
 }
@@ -36,10 +36,10 @@ static void unmap(struct stats *s, struct seen *seen)
 {
     if (seen == &s->board)
         scoreboard_close(seen->map);
-    else if (seen == &s->traffic)
-        traffic_close(seen->map);
+    else if (seen == &s->request_stats)
+        request_stats_close(seen->map);
     else
-        limiters_board_close(seen->map);
+        limiter_stats_close(seen->map);
     seen->map = NULL;
 }
 
@@ -48,7 +48,7 @@ void stats_free(struct stats *s)
     if (s == NULL)
         return;
     unmap(s, &s->board);
-    unmap(s, &s->traffic);
+    unmap(s, &s->request_stats);
     unmap(s, &s->limiters);
     free(s);
 }
@@ -57,9 +57,9 @@ static const void *map(struct stats *s, const struct seen *seen, const char *pat
 {
     if (seen == &s->board)
         return scoreboard_open(path);
-    if (seen == &s->traffic)
-        return traffic_open(path);
-    return limiters_board_open(path);
+    if (seen == &s->request_stats)
+        return request_stats_open(path);
+    return limiter_stats_open(path);
 }
 
 /* Map a file again if its inode changed: a starting server creates new files. */
@@ -123,23 +123,23 @@ static void look_at_processes(const struct scoreboard *board, struct stats_snaps
             };
 }
 
-static void look_at_traffic(const struct traffic *traffic, struct stats_snapshot *out)
+static void look_at_requests(const struct request_stats *stats, struct stats_snapshot *out)
 {
-    for (unsigned i = 0; i < TRAFFIC_WORKERS; i++)
-        out->workers[i] = traffic_worker(traffic, i);
+    for (unsigned i = 0; i < REQUEST_STATS_WORKERS; i++)
+        out->workers[i] = request_stats_worker(stats, i);
     for (size_t i = 0; i <= routes_count; i++)
-        out->routes[i] = traffic_route(traffic, i);
-    out->work = traffic_work(traffic);
-    out->traffic_known = true;
+        out->routes[i] = request_stats_route(stats, i);
+    out->work = request_stats_work(stats);
+    out->request_stats_known = true;
 }
 
-static void look_at_limiters(struct stats *s, const struct limiters_board *board,
+static void look_at_limiters(struct stats *s, const struct limiter_stats *board,
                              struct stats_snapshot *out)
 {
     static struct limiters limits;
     uint64_t version;
-    if (s->limits_version != limiters_board_version(board) &&
-        limiters_board_read(board, &limits, &version)) {
+    if (s->limits_version != limiter_stats_version(board) &&
+        limiter_stats_read(board, &limits, &version)) {
         s->limits = limits;
         s->limits_version = version;
     }
@@ -147,8 +147,7 @@ static void look_at_limiters(struct stats *s, const struct limiters_board *board
         struct stats_limiter *l = &out->limiters[out->limiter_count++];
         snprintf(l->name, sizeof(l->name), "%s", s->limits.rows[i].name);
         for (unsigned k = 0; k < LIMITER_COUNTS; k++)
-            l->of[k] =
-                limiters_board_total(board, s->limits.rows[i].counter, (enum limiter_count)k);
+            l->of[k] = limiter_stats_total(board, s->limits.rows[i].counter, (enum limiter_count)k);
     }
 }
 
@@ -194,13 +193,13 @@ void stats_snapshot_take(struct stats *s, struct stats_snapshot *out)
     out->running = true;
     out->life = score_get(board->started_at_s) ^ (uint64_t)s->board.inode << 32;
     look_at_processes(board, out);
-    const struct traffic *traffic = see(s, &s->traffic);
-    const struct limiters_board *limiters = see(s, &s->limiters);
+    const struct request_stats *stats = see(s, &s->request_stats);
+    const struct limiter_stats *limiters = see(s, &s->limiters);
     look_at_store(s, board, out);
     if (limiters != NULL)
         look_at_limiters(s, limiters, out);
-    if (traffic != NULL)
-        look_at_traffic(traffic, out);
+    if (stats != NULL)
+        look_at_requests(stats, out);
     else
-        note_unreadable(s, &s->traffic, out);
+        note_unreadable(s, &s->request_stats, out);
 }

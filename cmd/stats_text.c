@@ -1,4 +1,4 @@
-#include "stats.h"
+#include "cmd/stats.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ static const char *time_text(double us, char out[CELL])
     else if (us < 1e6)
         snprintf(out, CELL, us < 1e5 ? "%.1f ms" : "%.0f ms", us / 1e3);
     else
-        snprintf(out, CELL, us < (double)traffic_bounds[TRAFFIC_BOUNDS - 1] ? "%.1f s" : ">%.0f s",
+        snprintf(out, CELL,
+                 us < (double)request_stats_bounds[REQUEST_STATS_BOUNDS - 1] ? "%.1f s" : ">%.0f s",
                  us / 1e6);
     return out;
 }

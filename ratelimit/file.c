@@ -1,4 +1,4 @@
-#include "table.h"
+#include "ratelimit/table.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-#include "hash.h"
+#include "ratelimit/hash.h"
 
-#include "siphash.h"
+#include "ratelimit/siphash.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

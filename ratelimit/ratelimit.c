@@ -1,8 +1,8 @@
-#include "ratelimit.h"
+#include "ratelimit/ratelimit.h"
 
-#include "siphash.h"
-#include "table.h"
-#include "window.h"
+#include "ratelimit/siphash.h"
+#include "ratelimit/table.h"
+#include "ratelimit/window.h"
 
 #include <assert.h>
 #include <string.h>

@@ -10,9 +10,9 @@
 #ifndef ASSAY_RATELIMIT_TABLE_H
 #define ASSAY_RATELIMIT_TABLE_H
 
-#include "hash.h"
-#include "pair.h"
-#include "ratelimit.h"
+#include "ratelimit/hash.h"
+#include "ratelimit/pair.h"
+#include "ratelimit/ratelimit.h"
 
 #define BUCKET_SLOTS 4 /* bucket_slot names them */
 #define BUCKETS_OF_KEY 4

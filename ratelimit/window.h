@@ -5,7 +5,7 @@
 #ifndef ASSAY_RATELIMIT_WINDOW_H
 #define ASSAY_RATELIMIT_WINDOW_H
 
-#include "ratelimit.h"
+#include "ratelimit/ratelimit.h"
 
 enum {
     HEAT_FULL = 4,   /* used up; below it, quarters of the limit */

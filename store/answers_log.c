@@ -1,4 +1,4 @@
-#include "synced_parts.h"
+#include "store/synced_parts.h"
 
 #define DELETED_AT_ONCE 1000 /* rows of the log that one CHANGE_ANSWERS deletes at most */
 

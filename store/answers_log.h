@@ -16,7 +16,7 @@
 #ifndef ASSAY_STORE_ANSWERS_LOG_H
 #define ASSAY_STORE_ANSWERS_LOG_H
 
-#include "synced.h"
+#include "store/synced.h"
 
 #define ANSWERS_FORMAT 1 /* of answer files: PRAGMA user_version */
 

@@ -1,4 +1,4 @@
-#include "chain.h"
+#include "store/chain.h"
 
 /*
  * How far back the jumps lead (Myers, An applicative random-access stack, 1983): where the last two were as far as each other, the next one

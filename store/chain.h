@@ -7,7 +7,7 @@
 #ifndef ASSAY_STORE_CHAIN_H
 #define ASSAY_STORE_CHAIN_H
 
-#include "widget_parts.h"
+#include "store/widget_parts.h"
 
 /* A message where it lies; borrowed until the next write or the snapshot's end. */
 struct chained {

@@ -1,4 +1,4 @@
-#include "change.h"
+#include "store/change.h"
 
 /* The numbers travel as the bytes before `name`, the strings as lengths and bytes. */
 #define NUMBERS_SIZE offsetof(struct store_change, name)

@@ -6,8 +6,8 @@
 #ifndef ASSAY_CHANGE_H
 #define ASSAY_CHANGE_H
 
-#include "bytes.h"
-#include "ulid.h"
+#include "store/bytes.h"
+#include "store/ulid.h"
 
 enum store_change_kind {
     CHANGE_WORKSPACE_CREATE = 1, /* name → id */

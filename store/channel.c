@@ -1,4 +1,4 @@
-#include "internal.h"
+#include "store/internal.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "check_parts.h"
+#include "store/check_parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef ASSAY_STORE_CHECK_PARTS_H
 #define ASSAY_STORE_CHECK_PARTS_H
 
-#include "index/view.h"
+#include "store/index/view.h"
 
 struct check {
     struct store *s;

@@ -1,4 +1,4 @@
-#include "check_parts.h"
+#include "store/check_parts.h"
 
 #define LL(v) ((unsigned long long)(v))
 

@@ -1,5 +1,5 @@
-#include "check_parts.h"
-#include "synced_parts.h"
+#include "store/check_parts.h"
+#include "store/synced_parts.h"
 
 /* ---- of store_check: what bulk sync brought ---- */
 

@@ -1,5 +1,5 @@
-#include "chain.h"
-#include "check_parts.h"
+#include "store/chain.h"
+#include "store/check_parts.h"
 
 /* ---- of store_check: the widget's records ---- */
 

@@ -1,4 +1,4 @@
-#include "synced_parts.h"
+#include "store/synced_parts.h"
 
 /* Collections and their generations: synced.h. */
 

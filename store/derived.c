@@ -1,7 +1,7 @@
-#include "derived.h"
+#include "store/derived.h"
 
-#include "synced_parts.h"
-#include "widget_parts.h"
+#include "store/synced_parts.h"
+#include "store/widget_parts.h"
 
 #define X(id, db, tag, kind, text) kind,
 const uint8_t derived_kinds[SPACE_COUNT] = {SPACES(X)};

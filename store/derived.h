@@ -8,7 +8,7 @@
 #ifndef ASSAY_STORE_DERIVED_H
 #define ASSAY_STORE_DERIVED_H
 
-#include "internal.h"
+#include "store/internal.h"
 
 enum space_kind { SPACE_IS_RECORD, SPACE_IS_DERIVED, SPACE_IS_INDEX };
 extern const uint8_t derived_kinds[SPACE_COUNT]; /* enum space_kind */

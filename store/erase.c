@@ -1,4 +1,4 @@
-#include "synced_parts.h"
+#include "store/synced_parts.h"
 
 /*
  * What belongs to something that is gone (a visitor who asked for it, a deleted agent), or is older than it is to be kept, is found by the

@@ -1,4 +1,4 @@
-#include "internal.h"
+#include "store/internal.h"
 
 #define HASH_BYTES 32
 #define KEPT_MS ((int64_t)24 * 60 * 60 * 1000)

@@ -4,8 +4,8 @@
 #ifndef ASSAY_STORE_INTERNAL_H
 #define ASSAY_STORE_INTERNAL_H
 
-#include "pages.h"
-#include "schema.h"
+#include "store/pages.h"
+#include "store/schema.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-#include "widget_parts.h"
+#include "store/widget_parts.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "internal.h"
+#include "store/internal.h"
 
 #define HASH_BYTES 32
 

@@ -1,7 +1,7 @@
-#include "index/found.h"
-#include "names.h"
-#include "page.h"
-#include "search.h"
+#include "store/index/found.h"
+#include "store/names.h"
+#include "store/page.h"
+#include "store/search.h"
 
 #include <errno.h>
 #include <stdlib.h>

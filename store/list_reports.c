@@ -1,6 +1,6 @@
-#include "index/found.h"
-#include "index/select.h"
-#include "page.h"
+#include "store/index/found.h"
+#include "store/index/select.h"
+#include "store/page.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "widget_parts.h"
+#include "store/widget_parts.h"
 
 struct ulid scope_of_workspace(uint64_t workspace)
 {

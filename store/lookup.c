@@ -1,6 +1,6 @@
-#include "synced_parts.h"
+#include "store/synced_parts.h"
 
-#include "answers/reader_cache.h"
+#include "store/answers/reader_cache.h"
 
 #include <stdio.h>
 

@@ -2,12 +2,12 @@
  * Look-ups: which of the documents that bulk sync brought answer a question, by the agent's answer
  * file (answers/). A part of store.h, which includes it; what is said there about snapshots,
  * borrowed
- * values and callbacks holds here too. The cost of a question is that of a query (core/query.h).
+ * values and callbacks holds here too. The cost of a question is that of a query (core/loop/query_threads.h).
  */
 #ifndef ASSAY_STORE_LOOKUP_H
 #define ASSAY_STORE_LOOKUP_H
 
-#include "synced.h"
+#include "store/synced.h"
 
 #define STORE_HITS_MAX 8
 

@@ -1,8 +1,8 @@
-#include "maintenance.h"
+#include "store/maintenance.h"
 
-#include "index/merge.h"
-#include "index/view.h"
-#include "purge.h"
+#include "store/index/merge.h"
+#include "store/index/view.h"
+#include "store/purge.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #ifndef ASSAY_STORE_MAINTENANCE_H
 #define ASSAY_STORE_MAINTENANCE_H
 
-#include "store.h"
+#include "store/store.h"
 
 struct maintenance;
 

@@ -1,4 +1,4 @@
-#include "chain.h"
+#include "store/chain.h"
 
 #include <errno.h>
 

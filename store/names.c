@@ -1,6 +1,6 @@
-#include "names.h"
+#include "store/names.h"
 
-#include "search.h"
+#include "store/search.h"
 
 #include <errno.h>
 #include <stdlib.h>

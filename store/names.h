@@ -11,7 +11,7 @@
 #ifndef ASSAY_STORE_NAMES_H
 #define ASSAY_STORE_NAMES_H
 
-#include "internal.h"
+#include "store/internal.h"
 
 struct names_row {
     uint64_t id;

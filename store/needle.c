@@ -1,4 +1,4 @@
-#include "search.h"
+#include "store/search.h"
 
 #include <stdlib.h>
 #include <utf8proc.h>

@@ -1,4 +1,4 @@
-#include "widget_parts.h"
+#include "store/widget_parts.h"
 
 /*
  * Notes: what operators write for each other in a conversation. They lie beside its messages, in a

@@ -1,6 +1,6 @@
-#include "derived.h"
-#include "index/merge.h"
-#include "maintenance.h"
+#include "store/derived.h"
+#include "store/index/merge.h"
+#include "store/maintenance.h"
 
 #include <errno.h>
 #include <stdio.h>

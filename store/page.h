@@ -2,7 +2,7 @@
 #ifndef ASSAY_STORE_PAGE_H
 #define ASSAY_STORE_PAGE_H
 
-#include "internal.h"
+#include "store/internal.h"
 
 /* Skip, then take. */
 struct page {

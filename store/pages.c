@@ -1,4 +1,4 @@
-#include "pages.h"
+#include "store/pages.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_STORE_PAGES_H
 #define ASSAY_STORE_PAGES_H
 
-#include "store.h"
+#include "store/store.h"
 
 #define PAGES_ALL UINT64_MAX
 

@@ -1,8 +1,8 @@
-#include "purge.h"
+#include "store/purge.h"
 
-#include "index/index.h"
-#include "synced_parts.h"
-#include "widget_parts.h"
+#include "store/index/index.h"
+#include "store/synced_parts.h"
+#include "store/widget_parts.h"
 
 static bool dying_at(struct walk *w, struct dying *out)
 {

@@ -6,7 +6,7 @@
 #ifndef ASSAY_STORE_PURGE_H
 #define ASSAY_STORE_PURGE_H
 
-#include "internal.h"
+#include "store/internal.h"
 
 struct dying {
     uint64_t workspace, project; /* project 0: the workspace itself */

@@ -1,4 +1,4 @@
-#include "internal.h"
+#include "store/internal.h"
 
 /*
  * Grading bounds: a report's result follows from its score, so where the bounds of the configuration are others than those the results were

@@ -1,4 +1,4 @@
-#include "index/segment_file.h"
+#include "store/index/segment_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "internal.h"
+#include "store/internal.h"
 
 /*
  * Text like the results of reports: what zstd need not say again in each of them. Those that were packed by it can be unpacked by it alone, so it never

@@ -1,4 +1,4 @@
-#include "schema.h"
+#include "store/schema.h"
 
 #define X(id, name) name,
 const char *const schema_db_names[DB_COUNT] = {DATABASES(X)};

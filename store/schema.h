@@ -8,7 +8,7 @@
 #ifndef ASSAY_STORE_SCHEMA_H
 #define ASSAY_STORE_SCHEMA_H
 
-#include "store.h"
+#include "store/store.h"
 
 #include <lmdb.h>
 

@@ -1,4 +1,4 @@
-#include "search.h"
+#include "store/search.h"
 
 #include <stdlib.h>
 #ifdef __SSE2__

@@ -8,7 +8,7 @@
 #ifndef ASSAY_STORE_SEARCH_H
 #define ASSAY_STORE_SEARCH_H
 
-#include "bytes.h"
+#include "store/bytes.h"
 
 #define TEXT_PAD 32 /* bytes after a text that may be read, though not believed */
 

@@ -1,4 +1,4 @@
-#include "synced_parts.h"
+#include "store/synced_parts.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
-#include "index/found.h"
-#include "names.h"
-#include "answers/reader_cache.h"
+#include "store/index/found.h"
+#include "store/names.h"
+#include "store/answers/reader_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,8 +14,8 @@
 #ifndef ASSAY_STORE_H
 #define ASSAY_STORE_H
 
-#include "bytes.h"
-#include "change.h"
+#include "store/bytes.h"
+#include "store/change.h"
 
 #define STORE_RESULTS_MAX 65536 /* bytes of a report's results: an object of JSON */
 
@@ -51,8 +51,8 @@ enum store_status {
 /* store_status_text(status): a short English phrase, static. */
 const char *store_status_text(enum store_status status);
 
-#include "synced.h"
-#include "answers_log.h"
+#include "store/synced.h"
+#include "store/answers_log.h"
 
 /*
  * store_pause_fn(arg): should the work stop here? Asked between parts of it, each of well under a
@@ -60,8 +60,8 @@ const char *store_status_text(enum store_status status);
  */
 typedef bool store_pause_fn(void *arg);
 
-#include "lookup.h"
-#include "widget.h"
+#include "store/lookup.h"
+#include "store/widget.h"
 
 enum report_status { REPORT_PENDING, REPORT_DONE, REPORT_FAILED };
 enum report_result { RESULT_NONE, RESULT_GOOD, RESULT_DECENT, RESULT_BAD };
@@ -416,7 +416,7 @@ enum store_status store_maintain(struct store *s, store_progress_fn *progress, v
 /*
  * store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: its records are checked and its indexes of
  * reports are built first, then one rename; what was in ${to} is kept, see store_keep_before.
- * No server may run, nor another restore; both hold the lock of ${to} (core/client.h). It works in restore.part below ${to}; what one that was
+ * No server may run, nor another restore; both hold the lock of ${to} (core/ipc/command_client.h). It works in restore.part below ${to}; what one that was
  * killed left there goes.
  */
 /*

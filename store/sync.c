@@ -1,4 +1,4 @@
-#include "synced_parts.h"
+#include "store/synced_parts.h"
 
 /*
  * A batch of a full sync, or items on their own: each row is held against its item, and leaves it as it is, changed or as a tombstone.

@@ -1,4 +1,4 @@
-#include "synced_parts.h"
+#include "store/synced_parts.h"
 
 /*
  * What a complete generation did not see is gone for everybody at once; here it becomes tombstones, some at a time, and tombstones that

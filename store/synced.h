@@ -14,7 +14,7 @@
 #ifndef ASSAY_STORE_SYNCED_H
 #define ASSAY_STORE_SYNCED_H
 
-#include "ulid.h"
+#include "store/ulid.h"
 
 #define STORE_BATCH_MAX 100            /* items of a batch */
 #define STORE_SYNCED_TEXT_MAX 65536    /* bytes of a document's plain text; what is beyond is left out by who makes it */

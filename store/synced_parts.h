@@ -4,7 +4,7 @@
 #ifndef ASSAY_STORE_SYNCED_PARTS_H
 #define ASSAY_STORE_SYNCED_PARTS_H
 
-#include "widget_parts.h"
+#include "store/widget_parts.h"
 
 #define SYNC_ID_MAX 128 /* bytes */
 

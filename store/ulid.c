@@ -1,4 +1,4 @@
-#include "ulid.h"
+#include "store/ulid.h"
 
 #include <endian.h>
 

@@ -5,7 +5,7 @@
 #ifndef ASSAY_ULID_H
 #define ASSAY_ULID_H
 
-#include "bytes.h"
+#include "store/bytes.h"
 
 #define ULID_BYTES 16
 #define ULID_TEXT 26 /* characters, no NUL */

@@ -1,4 +1,4 @@
-#include "index/index.h"
+#include "store/index/index.h"
 
 #include <stdlib.h>
 

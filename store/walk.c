@@ -1,4 +1,4 @@
-#include "internal.h"
+#include "store/internal.h"
 
 static bool in_prefix(const struct walk *w)
 {

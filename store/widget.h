@@ -7,7 +7,7 @@
 #ifndef ASSAY_STORE_WIDGET_H
 #define ASSAY_STORE_WIDGET_H
 
-#include "ulid.h"
+#include "store/ulid.h"
 
 #define STORE_ORIGINS_MAX 8192   /* bytes of an agent's allowed origins, one a line */
 #define STORE_SETTINGS_MAX 32768 /* bytes of its settings */

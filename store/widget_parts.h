@@ -4,7 +4,7 @@
 #ifndef ASSAY_STORE_WIDGET_PARTS_H
 #define ASSAY_STORE_WIDGET_PARTS_H
 
-#include "internal.h"
+#include "store/internal.h"
 
 /*
  * Lists: each record has an entry in every scope it belongs to: its workspace, its agent, its visitor. Walked by id, they are walked by

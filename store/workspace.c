@@ -1,4 +1,4 @@
-#include "internal.h"
+#include "store/internal.h"
 
 static void name_key(struct key *k, struct str name)
 {

@@ -1,4 +1,4 @@
-#include "http/accept.h"
+#include "core/http/accept.h"
 
 #include <check.h>
 #include <stdlib.h>

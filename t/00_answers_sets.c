@@ -3,7 +3,7 @@
  * says that it answers, and how often a question that nothing answers is answered. The bounds are
  * a little below what answers_report prints, so that a change for the worse fails.
  */
-#include "answers_sets.h"
+#include "t/answers_sets.h"
 
 #include <check.h>
 #include <stdio.h>

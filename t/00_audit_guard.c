@@ -1,7 +1,7 @@
 /* Where grading may go: every row of the deny lists, and what is refused before any look-up. */
-#include "audit/audit.h"
-#include "audit/guard.h"
-#include "audit/url.h"
+#include "core/audit/audit.h"
+#include "core/audit/guard.h"
+#include "core/audit/url.h"
 
 #include <arpa/inet.h>
 #include <check.h>

@@ -1,7 +1,7 @@
 /* Pages and robots.txt made to take long or much: each ends within its bounds of time and memory. Times are those of the processor. */
-#include "audit_kit.h"
-#include "audit/results.h"
-#include "audit/robots.h"
+#include "t/audit_kit.h"
+#include "core/audit/results.h"
+#include "core/audit/robots.h"
 
 #include <check.h>
 #include <locale.h>

@@ -6,8 +6,8 @@
  * and modes of frames (doctype); images of style sheets, of shadow roots and of unfinished gathering (unsized-images); an URL that was never
  * asked for, and those of localhost (redirects-http; ours asks for the http form itself, see 00_audit_checks.c).
  */
-#include "audit_kit.h"
-#include "audit/text.h"
+#include "t/audit_kit.h"
+#include "core/audit/text.h"
 
 #include <check.h>
 #include <locale.h>

@@ -1,12 +1,12 @@
 /* What is read from a page: charsets, markup as browsers see it, robots.txt, language tags. */
-#include "audit/charset.h"
-#include "audit/css.h"
-#include "audit/facts.h"
-#include "audit/language.h"
-#include "audit/page.h"
-#include "audit/page_runs.h"
-#include "audit/robots.h"
-#include "audit/text.h"
+#include "core/audit/charset.h"
+#include "core/audit/css.h"
+#include "core/audit/facts.h"
+#include "core/audit/language.h"
+#include "core/audit/page.h"
+#include "core/audit/page_runs.h"
+#include "core/audit/robots.h"
+#include "core/audit/text.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The pages of t/site, each graded as if it had been fetched, held to t/site/verdicts. */
-#include "audit_kit.h"
-#include "audit/text.h"
+#include "t/audit_kit.h"
+#include "core/audit/text.h"
 
 #include <check.h>
 #include <locale.h>

@@ -1,7 +1,7 @@
 /* Plain URLs, which are taken without libcurl's parser: it would have taken each of them as it is. Generated ones, good and nearly good. */
-#include "audit/audit.h"
-#include "audit/guard.h"
-#include "audit/url.h"
+#include "core/audit/audit.h"
+#include "core/audit/guard.h"
+#include "core/audit/url.h"
 
 #include <check.h>
 #include <locale.h>

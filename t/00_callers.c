@@ -1,5 +1,5 @@
 /* How many callers the writer waits for. */
-#include "core/callers.h"
+#include "core/writer/concurrent_callers.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -7,17 +7,17 @@
 /* a lone caller would wait for them at every change */
 START_TEST(callers_who_left_are_forgotten_to_the_last)
 {
-    size_t callers = callers_next(0, 1000);
+    size_t callers = concurrent_callers_next(0, 1000);
     ck_assert_uint_eq(callers, 1000);
     for (int turn = 0; turn < 100; turn++) {
-        size_t next = callers_next(callers, 1);
+        size_t next = concurrent_callers_next(callers, 1);
         ck_assert(next < callers || callers == 1);
         ck_assert_uint_ge(next, callers - callers / 16 - 1);
         callers = next;
     }
     ck_assert_uint_eq(callers, 1);
-    ck_assert_uint_eq(callers_next(callers, 0), 0);
-    ck_assert_uint_eq(callers_next(0, 0), 0);
+    ck_assert_uint_eq(concurrent_callers_next(callers, 0), 0);
+    ck_assert_uint_eq(concurrent_callers_next(0, 0), 0);
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-#include "channel.h"
+#include "core/ipc/channel.h"
 
 #include <check.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "cidr.h"
+#include "core/base/cidr.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "conf_kit.h"
+#include "t/conf_kit.h"
 
 #include <check.h>
 #include <stdlib.h>

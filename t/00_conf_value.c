@@ -1,5 +1,5 @@
-#include "conf_kit.h"
-#include "conf_value.h"
+#include "t/conf_kit.h"
+#include "core/conf/values.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "credential.h"
+#include "core/auth/credential.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "core/err.h"
+#include "core/http/err.h"
 
 #include <check.h>
 

@@ -1,4 +1,4 @@
-#include "core/http/form.h"
+#include "core/text/form.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* A command whose work on the store dies goes on: it says where, tidies up, and ends with the documented status. */
-#include "../cmd/guard.h"
+#include "cmd/guard.h"
 #include "core/audit/sandbox.h"
 
 #include <check.h>

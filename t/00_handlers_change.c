@@ -1,5 +1,5 @@
 #include "config.h"
-#include "api_doubles.h"
+#include "t/api_doubles.h"
 
 #include "core/api/api.h"
 

@@ -1,4 +1,4 @@
-#include "http/head.h"
+#include "core/http/head_checks.h"
 
 #include <check.h>
 #include <stdlib.h>

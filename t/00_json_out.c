@@ -1,4 +1,4 @@
-#include "core/http/json_out.h"
+#include "core/text/json_out.h"
 
 #include <check.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* The strict scanner in front of json-c, and that json-c takes whatever it lets through. */
-#include "core/http/json_scan.h"
+#include "core/text/json_scan.h"
 
 #include <check.h>
 #include <json-c/json.h>

@@ -1,5 +1,5 @@
 /* Visitors' tokens and the secrets that sign them. The clock is the test's. */
-#include "core/jwt.h"
+#include "core/auth/jwt.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #define TTL INT64_C(3600000)
 
 static char dir[64], path[128];
-static struct secrets *secrets;
+static struct signing_keys *secrets;
 static char why[SECRETS_PATH + 256];
 
 static void begin(void)
@@ -21,14 +21,14 @@ static void begin(void)
     strcpy(dir, "/tmp/assay-jwt-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/secrets", dir);
-    ck_assert_int_eq(secrets_make(path, NOW - 1000000, why, sizeof(why)), 0);
-    secrets = secrets_open(path, why, sizeof(why));
+    ck_assert_int_eq(signing_keys_make(path, NOW - 1000000, why, sizeof(why)), 0);
+    secrets = signing_keys_open(path, why, sizeof(why));
     ck_assert_msg(secrets != NULL, "%s", why);
 }
 
 static void end(void)
 {
-    secrets_free(secrets);
+    signing_keys_free(secrets);
     unlink(path);
     rmdir(dir);
 }
@@ -125,7 +125,7 @@ static struct str forge(const char *head, const char *body, const char *signatur
 {
     unsigned char mac[EVP_MAX_MD_SIZE];
     unsigned mac_n = 0;
-    const struct secret *secret = secrets_signing(secrets, NOW);
+    const struct secret *secret = signing_keys_signing(secrets, NOW);
     size_t n = b64(head, strlen(head), out);
     out[n++] = '.';
     n += b64(body, strlen(body), out + n);
@@ -198,7 +198,7 @@ START_TEST(a_token_of_anothers_making_is_judged)
     if (kid != NULL) {
         char rest[512];
         strcpy(rest, kid + 3);
-        sprintf(kid, "%s%s", secrets_signing(secrets, NOW)->kid, rest);
+        sprintf(kid, "%s%s", signing_keys_signing(secrets, NOW)->kid, rest);
     }
     struct str token = forge(head, forged[_i].body, forged[_i].signature, out);
     ck_assert_msg(good_at(token, NOW) == forged[_i].good, "%s %s", head, forged[_i].body);
@@ -211,34 +211,34 @@ START_TEST(a_rotation_logs_nobody_out)
 {
     char before[JWT_SIZE], between[JWT_SIZE], after[JWT_SIZE], old[SECRET_KID + 1];
     struct str first = sign_at(NOW, before);
-    strcpy(old, secrets_signing(secrets, NOW)->kid);
-    uint64_t generation = secrets_generation(secrets);
-    ck_assert_int_eq(secrets_rotate(path, NOW, TTL, why, sizeof(why)), 0);
-    secrets_look(secrets);
-    ck_assert_uint_eq(secrets_generation(secrets), generation + 1);
+    strcpy(old, signing_keys_signing(secrets, NOW)->kid);
+    uint64_t generation = signing_keys_generation(secrets);
+    ck_assert_int_eq(signing_keys_rotate(path, NOW, TTL, why, sizeof(why)), 0);
+    signing_keys_look(secrets);
+    ck_assert_uint_eq(signing_keys_generation(secrets), generation + 1);
     /* until everybody knows the new one, the old one signs */
-    ck_assert_str_eq(secrets_signing(secrets, NOW + SECRETS_SETTLE_MS - 1)->kid, old);
+    ck_assert_str_eq(signing_keys_signing(secrets, NOW + SECRETS_SETTLE_MS - 1)->kid, old);
     struct str second = sign_at(NOW + SECRETS_SETTLE_MS - 1, between);
-    ck_assert_str_ne(secrets_signing(secrets, NOW + SECRETS_SETTLE_MS)->kid, old);
+    ck_assert_str_ne(signing_keys_signing(secrets, NOW + SECRETS_SETTLE_MS)->kid, old);
     struct str third = sign_at(NOW + SECRETS_SETTLE_MS, after);
     for (int64_t at = NOW + 1000; at < NOW + TTL; at += TTL / 7)
         ck_assert(good_at(first, at) && good_at(second, at) && good_at(third, at));
-    secrets_look(secrets);
-    ck_assert_uint_eq(secrets_generation(secrets), generation + 1);
+    signing_keys_look(secrets);
+    ck_assert_uint_eq(signing_keys_generation(secrets), generation + 1);
 }
 END_TEST
 
 START_TEST(an_old_secret_ends_with_the_last_token_it_may_have_signed)
 {
     char kid[SECRET_KID + 1];
-    strcpy(kid, secrets_signing(secrets, NOW)->kid);
-    ck_assert_int_eq(secrets_rotate(path, NOW, TTL, why, sizeof(why)), 0);
-    secrets_look(secrets);
-    ck_assert_ptr_nonnull(secrets_find(secrets, str_of(kid), NOW + SECRETS_SETTLE_MS + TTL, TTL));
-    ck_assert_ptr_null(secrets_find(secrets, str_of(kid), NOW + SECRETS_SETTLE_MS + TTL + 1, TTL));
-    ck_assert_int_eq(secrets_rotate(path, NOW + TTL + 1, TTL, why, sizeof(why)), 0);
-    secrets_look(secrets);
-    ck_assert_ptr_null(secrets_find(secrets, str_of(kid), NOW, TTL)); /* it is not even kept */
+    strcpy(kid, signing_keys_signing(secrets, NOW)->kid);
+    ck_assert_int_eq(signing_keys_rotate(path, NOW, TTL, why, sizeof(why)), 0);
+    signing_keys_look(secrets);
+    ck_assert_ptr_nonnull(signing_keys_find(secrets, str_of(kid), NOW + SECRETS_SETTLE_MS + TTL, TTL));
+    ck_assert_ptr_null(signing_keys_find(secrets, str_of(kid), NOW + SECRETS_SETTLE_MS + TTL + 1, TTL));
+    ck_assert_int_eq(signing_keys_rotate(path, NOW + TTL + 1, TTL, why, sizeof(why)), 0);
+    signing_keys_look(secrets);
+    ck_assert_ptr_null(signing_keys_find(secrets, str_of(kid), NOW, TTL)); /* it is not even kept */
 }
 END_TEST
 
@@ -247,10 +247,10 @@ START_TEST(rotations_without_end_are_refused_before_they_log_anybody_out)
     char first[JWT_SIZE];
     struct str token = sign_at(NOW, first);
     for (int i = 1; i < SECRETS_MAX; i++)
-        ck_assert_int_eq(secrets_rotate(path, NOW + i, TTL, why, sizeof(why)), 0);
-    ck_assert_int_eq(secrets_rotate(path, NOW + SECRETS_MAX, TTL, why, sizeof(why)), -1);
+        ck_assert_int_eq(signing_keys_rotate(path, NOW + i, TTL, why, sizeof(why)), 0);
+    ck_assert_int_eq(signing_keys_rotate(path, NOW + SECRETS_MAX, TTL, why, sizeof(why)), -1);
     ck_assert_ptr_nonnull(strstr(why, "jwt.ttl"));
-    secrets_look(secrets);
+    signing_keys_look(secrets);
     ck_assert(good_at(token, NOW + 1000));
 }
 END_TEST
@@ -260,7 +260,7 @@ START_TEST(the_file_is_its_owners_alone_and_is_made_once)
     struct stat before, after;
     ck_assert_int_eq(stat(path, &before), 0);
     ck_assert_int_eq(before.st_mode & 0777, 0600);
-    ck_assert_int_eq(secrets_make(path, NOW, why, sizeof(why)), 0);
+    ck_assert_int_eq(signing_keys_make(path, NOW, why, sizeof(why)), 0);
     ck_assert_int_eq(stat(path, &after), 0);
     ck_assert(before.st_ino == after.st_ino && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
 }
@@ -289,7 +289,7 @@ START_TEST(making_secrets_leaves_none_in_memory)
 {
     char text[1024] = "";
     ck_assert_int_eq(unlink(path), 0);
-    ck_assert_int_eq(secrets_make(path, NOW, why, sizeof(why)), 0);
+    ck_assert_int_eq(signing_keys_make(path, NOW, why, sizeof(why)), 0);
     int fd = open(path, O_RDONLY);
     ssize_t n = read(fd, text, sizeof(text) - 1);
     close(fd);
@@ -316,18 +316,18 @@ START_TEST(a_damaged_file_is_refused_and_what_was_known_stays)
     FILE *file = fopen(path, "w");
     fputs(damaged[_i], file);
     fclose(file);
-    secrets_look(secrets);
+    signing_keys_look(secrets);
     ck_assert(good_at(token, NOW));
-    ck_assert_ptr_null(secrets_open(path, why, sizeof(why)));
+    ck_assert_ptr_null(signing_keys_open(path, why, sizeof(why)));
     ck_assert_ptr_nonnull(strstr(why, path));
-    ck_assert_int_eq(secrets_rotate(path, NOW, TTL, why, sizeof(why)), -1);
+    ck_assert_int_eq(signing_keys_rotate(path, NOW, TTL, why, sizeof(why)), -1);
 }
 END_TEST
 
 START_TEST(a_file_everybody_may_read_is_refused)
 {
     ck_assert_int_eq(chmod(path, 0644), 0);
-    ck_assert_ptr_null(secrets_open(path, why, sizeof(why)));
+    ck_assert_ptr_null(signing_keys_open(path, why, sizeof(why)));
     ck_assert_ptr_nonnull(strstr(why, "chmod"));
 }
 END_TEST

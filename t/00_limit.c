@@ -3,10 +3,10 @@
  * to fetch (limit_expect), and the one when it is charged. What was expected by the old limits counts for nothing then. A real table and a
  * real board; a route table of one row.
  */
-#include "core/doors.h"
-#include "core/limiters_board.h"
-#include "core/process.h"
-#include "core/worker.h"
+#include "core/conn/acceptor.h"
+#include "core/shm/limiter_stats.h"
+#include "core/process/process.h"
+#include "core/worker/worker.h"
 #include "core/http/limit.h"
 #include "core/http/route.h"
 
@@ -76,7 +76,7 @@ static void begin(void)
     limiters_defaults(&limits);
     *typing_window() = (struct limiter_window){.limit = LIMIT, .seconds = 60, .by = BY_IP};
     ck_assert_int_eq(ratelimit_open(dir, 1, &made, &process.ratelimit), 0);
-    process.limiters = limiters_board_create(board_path, &limits);
+    process.limiters = limiter_stats_create(board_path, &limits);
     ck_assert_ptr_nonnull(process.limiters);
     conf.limits = &limits;
     worker.process = &process;
@@ -89,7 +89,7 @@ static void begin(void)
 static void end(void)
 {
     limiting_free(worker.limiting);
-    limiters_board_close(process.limiters);
+    limiter_stats_close(process.limiters);
     ratelimit_close(process.ratelimit);
     unlink(board_path);
     unlink(limits_path);
@@ -168,7 +168,7 @@ START_TEST(request_is_charged_by_the_limits_in_force_whatever_was_expected)
     limit_expect(&request);
     ck_assert_uint_ne(request.limit.expected.hash, 0);
     changes[_i].change();
-    limiters_board_publish(process.limiters, &limits);
+    limiter_stats_publish(process.limiters, &limits);
     ck_assert(limit_charge(&request));
     ck_assert_msg(request.limit.told == (changes[_i].limit > 0), "%s: told of a limit: %d", changes[_i].what, request.limit.told);
     if (!request.limit.told)
@@ -187,7 +187,7 @@ START_TEST(nothing_is_charged_to_what_was_expected_by_other_limits)
     limit_expect(&request);
     struct ratelimit_window expected = request.limit.expected;
     lengthen_it();
-    limiters_board_publish(process.limiters, &limits);
+    limiter_stats_publish(process.limiters, &limits);
     ck_assert(limit_charge(&request));
     ck_assert_int_eq(ratelimit_peek(process.ratelimit, &expected, 1, NOW, &state), 0);
     ck_assert_uint_eq(state.remaining, LIMIT);

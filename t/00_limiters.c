@@ -1,6 +1,6 @@
 /* The table of limiters, its keys, and the board that puts it into force. The seed's "Limits"; api.md §1. */
-#include "core/limiters.h"
-#include "core/limiters_board.h"
+#include "core/conf/limiters.h"
+#include "core/shm/limiter_stats.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -265,7 +265,7 @@ END_TEST
 /* ---- the board ---- */
 
 static char dir[] = "/tmp/assay-limits-XXXXXX", path[64];
-static struct limiters_board *board;
+static struct limiter_stats *board;
 
 static void open_board(void)
 {
@@ -273,13 +273,13 @@ static void open_board(void)
     strcpy(dir + strlen(dir) - 6, "XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/limits", dir);
-    board = limiters_board_create(path, &limits);
+    board = limiter_stats_create(path, &limits);
     ck_assert_ptr_nonnull(board);
 }
 
 static void close_board(void)
 {
-    limiters_board_close(board);
+    limiter_stats_close(board);
     unlink(path);
     ck_assert_int_eq(rmdir(dir), 0);
 }
@@ -288,23 +288,23 @@ START_TEST(what_is_published_is_read_by_another_mapping)
 {
     static struct limiters read;
     uint64_t version, later;
-    const struct limiters_board *other = limiters_board_open(path);
+    const struct limiter_stats *other = limiter_stats_open(path);
     ck_assert_ptr_nonnull(other);
-    ck_assert(limiters_board_read(other, &read, &version));
+    ck_assert(limiter_stats_read(other, &read, &version));
     ck_assert_uint_eq(read.rows[LIMITER_API].windows[0].limit, 0);
     limits.rows[LIMITER_API].windows[0].limit = 77;
-    limiters_board_publish(board, &limits);
-    ck_assert_uint_ne(limiters_board_version(other), version);
-    ck_assert(limiters_board_read(other, &read, &later));
-    ck_assert_uint_eq(later, limiters_board_version(other));
+    limiter_stats_publish(board, &limits);
+    ck_assert_uint_ne(limiter_stats_version(other), version);
+    ck_assert(limiter_stats_read(other, &read, &later));
+    ck_assert_uint_eq(later, limiter_stats_version(other));
     ck_assert_uint_eq(read.rows[LIMITER_API].windows[0].limit, 77);
-    limiters_board_close(other);
+    limiter_stats_close(other);
 }
 END_TEST
 
 static unsigned counter_of(const char *name)
 {
-    int counter = limiters_board_counter(board, name);
+    int counter = limiter_stats_counter(board, name);
     ck_assert_int_ge(counter, 0);
     return (unsigned)counter;
 }
@@ -312,19 +312,19 @@ static unsigned counter_of(const char *name)
 START_TEST(counts_belong_to_a_name_and_outlive_a_reload)
 {
     add_limiter("mine", "GET /a", NULL);
-    limiters_board_publish(board, &limits);
+    limiter_stats_publish(board, &limits);
     for (unsigned worker = 0; worker < 200; worker++) /* more than rows of counters */
-        limiters_board_count(board, worker, counter_of("mine"), COUNT_REFUSED);
+        limiter_stats_count(board, worker, counter_of("mine"), COUNT_REFUSED);
     limits.count--;
     add_limiter("other", "GET /a", NULL);
-    limiters_board_publish(board, &limits); /* in the place "mine" had */
-    ck_assert_uint_eq(limiters_board_total(board, counter_of("mine"), COUNT_REFUSED), 200);
-    ck_assert_uint_eq(limiters_board_total(board, counter_of("mine"), COUNT_ADMITTED), 0);
-    ck_assert_uint_eq(limiters_board_total(board, counter_of("other"), COUNT_REFUSED), 0);
+    limiter_stats_publish(board, &limits); /* in the place "mine" had */
+    ck_assert_uint_eq(limiter_stats_total(board, counter_of("mine"), COUNT_REFUSED), 200);
+    ck_assert_uint_eq(limiter_stats_total(board, counter_of("mine"), COUNT_ADMITTED), 0);
+    ck_assert_uint_eq(limiter_stats_total(board, counter_of("other"), COUNT_REFUSED), 0);
     limits.count--;
     add_limiter("mine", "GET /a", NULL);
-    limiters_board_publish(board, &limits);
-    ck_assert_uint_eq(limiters_board_total(board, counter_of("mine"), COUNT_REFUSED), 200);
+    limiter_stats_publish(board, &limits);
+    ck_assert_uint_eq(limiter_stats_total(board, counter_of("mine"), COUNT_REFUSED), 200);
 }
 END_TEST
 
@@ -335,12 +335,12 @@ START_TEST(names_may_come_and_go_for_ever)
         limiters_defaults(&limits);
         snprintf(name, sizeof(name), "n%u", i);
         add_limiter(name, "GET /a", NULL);
-        limiters_board_publish(board, &limits);
-        ck_assert_uint_eq(limiters_board_total(board, counter_of(name), COUNT_ADMITTED), 0);
-        limiters_board_count(board, i, counter_of(name), COUNT_ADMITTED);
-        limiters_board_count(board, i, counter_of("api"), COUNT_ADMITTED);
+        limiter_stats_publish(board, &limits);
+        ck_assert_uint_eq(limiter_stats_total(board, counter_of(name), COUNT_ADMITTED), 0);
+        limiter_stats_count(board, i, counter_of(name), COUNT_ADMITTED);
+        limiter_stats_count(board, i, counter_of("api"), COUNT_ADMITTED);
     }
-    ck_assert_uint_eq(limiters_board_total(board, counter_of("api"), COUNT_ADMITTED), 5 * LIMITERS_COUNTERS);
+    ck_assert_uint_eq(limiter_stats_total(board, counter_of("api"), COUNT_ADMITTED), 5 * LIMITERS_COUNTERS);
 }
 END_TEST
 
@@ -349,13 +349,13 @@ START_TEST(a_few_lines_are_logged_and_the_rest_is_told_as_a_number)
     unsigned lines = 0;
     int64_t now = 1000 * LIMITER_LOG_SECONDS;
     for (int i = 0; i < 100; i++)
-        lines += limiters_board_may_log(board, 3, now + i % LIMITER_LOG_SECONDS);
+        lines += limiter_stats_may_log(board, 3, now + i % LIMITER_LOG_SECONDS);
     ck_assert_uint_eq(lines, LIMITER_LOG_LINES);
-    ck_assert(limiters_board_may_log(board, 4, now)); /* another limiter's lines are its own */
-    ck_assert_uint_eq(limiters_board_left_out(board, 3, now), 0); /* more may come */
-    ck_assert_uint_eq(limiters_board_left_out(board, 3, now + LIMITER_LOG_SECONDS), 100 - LIMITER_LOG_LINES);
-    ck_assert_uint_eq(limiters_board_left_out(board, 3, now + LIMITER_LOG_SECONDS), 0);
-    ck_assert(limiters_board_may_log(board, 3, now + LIMITER_LOG_SECONDS));
+    ck_assert(limiter_stats_may_log(board, 4, now)); /* another limiter's lines are its own */
+    ck_assert_uint_eq(limiter_stats_left_out(board, 3, now), 0); /* more may come */
+    ck_assert_uint_eq(limiter_stats_left_out(board, 3, now + LIMITER_LOG_SECONDS), 100 - LIMITER_LOG_LINES);
+    ck_assert_uint_eq(limiter_stats_left_out(board, 3, now + LIMITER_LOG_SECONDS), 0);
+    ck_assert(limiter_stats_may_log(board, 3, now + LIMITER_LOG_SECONDS));
 }
 END_TEST
 
@@ -365,10 +365,10 @@ START_TEST(a_file_that_is_no_board_is_refused)
     ck_assert_ptr_nonnull(file);
     fputs("else", file);
     fclose(file);
-    ck_assert_ptr_null(limiters_board_open(path));
+    ck_assert_ptr_null(limiter_stats_open(path));
     ck_assert_int_eq(truncate(path, 100), 0);
-    ck_assert_ptr_null(limiters_board_open(path));
-    ck_assert_ptr_null(limiters_board_open("/nowhere/limits"));
+    ck_assert_ptr_null(limiter_stats_open(path));
+    ck_assert_ptr_null(limiter_stats_open("/nowhere/limits"));
 }
 END_TEST
 

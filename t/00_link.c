@@ -1,10 +1,10 @@
 /* A worker's link to a writer that does not answer: what its requests are told, and when, and those that wait for their turn there. Time is the worker's, and the test's to set. */
-#include "channel.h"
-#include "doors.h"
-#include "link.h"
-#include "turns.h"
-#include "http/request.h"
-#include "http/stream.h"
+#include "core/ipc/channel.h"
+#include "core/conn/acceptor.h"
+#include "core/loop/writer_client.h"
+#include "core/http/admission_queue.h"
+#include "core/http/request.h"
+#include "core/http/event_stream.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ void conn_unwatch(struct conn *c)
 static char dir[] = "/tmp/assay-link-XXXXXX";
 static struct process process;
 static struct worker worker;
-static struct link *l;
+static struct writer_client *l;
 static int listening;
 
 static void setup(void)
@@ -74,13 +74,13 @@ static void setup(void)
     replies.count = 0;
     worker = (struct worker){.process = &process, .now_ms = 1000000};
     worker.ctx.loop = h2o_evloop_create();
-    l = worker.link = link_new(&worker);
-    ck_assert(link_connected(l));
+    l = worker.writer = writer_client_new(&worker);
+    ck_assert(writer_client_connected(l));
 }
 
 static void teardown(void)
 {
-    link_free(l);
+    writer_client_free(l);
     h2o_evloop_destroy(worker.ctx.loop);
     close(listening);
     unlink(process.writer_path);
@@ -105,7 +105,7 @@ static void send_create(struct request *r, const char *key)
 static void tick_after(unsigned ms)
 {
     worker.now_ms += ms;
-    link_tick(l);
+    writer_client_tick(l);
 }
 
 /* Columns: Idempotency-Key of a first request, of one a second later, and what the later one is told when its 30 s are over. */
@@ -126,7 +126,7 @@ START_TEST(who_gets_no_answer_is_told_after_30_s)
     tick_after(1000);
     send_create(&second, cases[_i].second);
     ck_assert_int_eq(watched, 2);
-    tick_after(LINK_ANSWER_MS - 1001);
+    tick_after(WRITER_ANSWER_MS - 1001);
     ck_assert_uint_eq(replies.count, 0);
     tick_after(1);
     ck_assert_int_eq(watched, 1);
@@ -137,13 +137,13 @@ START_TEST(who_gets_no_answer_is_told_after_30_s)
     tick_after(1);
     ck_assert_uint_eq(replies.count, 2);
     ck_assert_int_eq(replies.err, cases[_i].told);
-    ck_assert_uint_eq(link_waiting(l), 0);
-    tick_after(LINK_ANSWER_MS);
+    ck_assert_uint_eq(writer_client_waiting(l), 0);
+    tick_after(WRITER_ANSWER_MS);
     ck_assert_uint_eq(replies.count, 2);
 }
 END_TEST
 
-#define MANY (TURNS_WAITING + 2)
+#define MANY (ADMISSIONS_WAITING + 2)
 
 static struct request *went_on; /* the last whose turn came */
 
@@ -156,37 +156,37 @@ START_TEST(turns_are_taken_in_order_by_few_and_not_waited_for_in_vain)
 {
     static struct request requests[MANY];
     static struct conn conns[MANY];
-    static struct turn_place turns[MANY], later;
+    static struct admission turns[MANY], later;
     for (size_t i = 0; i < MANY; i++) {
         requests[i] = (struct request){.worker = &worker, .conn = &conns[i]};
         ck_assert_uint_eq(replies.count, 0);
-        ck_assert_int_eq(turn_take(&turns[i], &requests[i], go_on), i == 0);
+        ck_assert_int_eq(admission_take(&turns[i], &requests[i], go_on), i == 0);
     }
     ck_assert_uint_eq(replies.count, 1); /* one too many */
     ck_assert_int_eq(replies.err, ERR_UNAVAILABLE);
     ck_assert_ptr_null(went_on);
-    turn_give(&turns[MANY - 1]);
-    turn_give(&turns[0]);
-    turn_give(&turns[0]);
+    admission_release(&turns[MANY - 1]);
+    admission_release(&turns[0]);
+    admission_release(&turns[0]);
     ck_assert_ptr_eq(went_on, &requests[1]);
-    turn_give(&turns[2]); /* its request is gone */
+    admission_release(&turns[2]); /* its request is gone */
     conns[4].vanished = true;
-    turns_tick(&worker);
+    admission_queue_tick(&worker);
     ck_assert_uint_eq(replies.count, 2);
-    turn_give(&turns[1]);
+    admission_release(&turns[1]);
     ck_assert_ptr_eq(went_on, &requests[3]);
-    worker.now_ms += LINK_ANSWER_MS - 1;
-    ck_assert(!turn_take(&later, &requests[0], go_on));
-    turns_tick(&worker);
+    worker.now_ms += WRITER_ANSWER_MS - 1;
+    ck_assert(!admission_take(&later, &requests[0], go_on));
+    admission_queue_tick(&worker);
     ck_assert_uint_eq(replies.count, 2);
     worker.now_ms++;
-    turns_tick(&worker);
-    ck_assert_uint_eq(replies.count, 2 + TURNS_WAITING - 4);
+    admission_queue_tick(&worker);
+    ck_assert_uint_eq(replies.count, 2 + ADMISSIONS_WAITING - 4);
     ck_assert_ptr_eq(went_on, &requests[3]); /* none of those */
-    turn_give(&turns[3]);
+    admission_release(&turns[3]);
     ck_assert_ptr_eq(went_on, &requests[0]);
-    turn_give(&later);
-    ck_assert(turn_take(&turns[1], &requests[1], go_on));
+    admission_release(&later);
+    ck_assert(admission_take(&turns[1], &requests[1], go_on));
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-#include "log.h"
+#include "core/base/log.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * The longest stretch of a worker's loop: CPU time of its turns, wall time since epoll returned.
  */
-#include "loop_time.h"
+#include "core/loop/loop_time.h"
 
 #include <check.h>
 #include <stdlib.h>

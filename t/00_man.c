@@ -1,5 +1,5 @@
 /* The man pages, the sample file, completion and the packages against the tables, by what the programs themselves print. */
-#include "conf.h"
+#include "core/conf/conf.h"
 #include "ratelimit/ratelimit.h"
 
 #include <check.h>

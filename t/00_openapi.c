@@ -1,6 +1,6 @@
 /* The OpenAPI document against the program: the route table, each route's fields, scopes and errors, in both directions. */
 #include "config.h"
-#include "api_doubles.h"
+#include "t/api_doubles.h"
 
 #include "core/api/openapi.h"
 

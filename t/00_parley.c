@@ -1,5 +1,5 @@
 /* What two masters say to each other, and the descriptors that one asks the other for. */
-#include "core/parley.h"
+#include "core/master/upgrade_channel.h"
 
 #include <check.h>
 #include <errno.h>
@@ -17,7 +17,7 @@ static int pair[2], fds[MOST];
 
 static void begin(void)
 {
-    ck_assert_int_eq(parley_pair(pair), 0);
+    ck_assert_int_eq(upgrade_channel_pair(pair), 0);
 }
 
 static void end(void)
@@ -39,20 +39,20 @@ static int ask(size_t count, const ino_t *inodes)
     int *got;
     size_t n;
     close(pair[0]);
-    if (parley_get(pair[1], &got, &n) != 0)
+    if (upgrade_channel_get(pair[1], &got, &n) != 0)
         return errno == EPIPE ? 2 : 3;
     if (n != count)
         return 4;
     for (size_t i = 0; i < n; i++)
         if (inode_of(got[i]) != inodes[i])
             return 5;
-    return parley_say(pair[1], WORD_PREPARED, NULL, 0) ? 0 : 6;
+    return upgrade_channel_send(pair[1], MESSAGE_PREPARED, NULL, 0) ? 0 : 6;
 }
 
-static int hear(struct heard *heard)
+static int hear(struct upgrade_message *heard)
 {
     int word;
-    while ((word = parley_hear(pair[0], heard)) == 0)
+    while ((word = upgrade_channel_receive(pair[0], heard)) == 0)
         poll(&(struct pollfd){pair[0], POLLIN, 0}, 1, 1000);
     return word;
 }
@@ -67,7 +67,7 @@ static int status_of(pid_t pid)
 START_TEST(all_descriptors_come_in_their_order_and_from_is_who_asked)
 {
     static ino_t inodes[MOST];
-    struct heard heard;
+    struct upgrade_message heard;
     int word;
     for (size_t i = 0; i < counts[_i]; i++) {
         int ends[2];
@@ -82,11 +82,11 @@ START_TEST(all_descriptors_come_in_their_order_and_from_is_who_asked)
             close(fds[i]);
         _exit(ask(counts[_i], inodes));
     }
-    while ((word = hear(&heard)) == WORD_ASK) {
+    while ((word = hear(&heard)) == MESSAGE_ASK) {
         ck_assert_int_eq(heard.from, pid);
-        ck_assert(parley_give(pair[0], fds, counts[_i], &heard));
+        ck_assert(upgrade_channel_give(pair[0], fds, counts[_i], &heard));
     }
-    ck_assert_int_eq(word, WORD_PREPARED);
+    ck_assert_int_eq(word, MESSAGE_PREPARED);
     ck_assert_int_eq(status_of(pid), 0);
     for (size_t i = 0; i < counts[_i]; i++)
         close(fds[i]);
@@ -99,19 +99,19 @@ START_TEST(what_lies_in_the_pair_outlives_who_gave_it_until_it_is_drained)
     size_t n;
     int before = dup(0);
     close(before);
-    parley_push(pair[0], (int[]){0, 1, 2}, 3);
+    upgrade_channel_push(pair[0], (int[]){0, 1, 2}, 3);
     if (_i == 1)
-        parley_drain(pair[1]);
+        upgrade_channel_drain(pair[1]);
     close(pair[0]);
     if (_i == 0) {
-        ck_assert_int_eq(parley_get(pair[1], &got, &n), 0);
+        ck_assert_int_eq(upgrade_channel_get(pair[1], &got, &n), 0);
         ck_assert_uint_eq(n, 3);
         ck_assert_int_eq(inode_of(got[2]), inode_of(2));
         for (size_t i = 0; i < n; i++)
             close(got[i]);
         free(got);
     } else {
-        ck_assert_int_eq(parley_get(pair[1], &got, &n), -1);
+        ck_assert_int_eq(upgrade_channel_get(pair[1], &got, &n), -1);
         ck_assert_int_eq(errno, EPIPE);
         int after = dup(0);
         ck_assert_int_eq(after, pair[0] < before ? pair[0] : before);
@@ -123,12 +123,12 @@ END_TEST
 
 START_TEST(who_is_given_nothing_is_told_so_by_the_end)
 {
-    struct heard heard;
+    struct upgrade_message heard;
     pid_t pid = fork();
     if (pid == 0)
         _exit(ask(1, NULL));
     if (_i == 0) /* it has asked, and it may be that it has not */
-        ck_assert_int_eq(hear(&heard), WORD_ASK);
+        ck_assert_int_eq(hear(&heard), MESSAGE_ASK);
     close(pair[0]);
     pair[0] = -1;
     ck_assert_int_eq(status_of(pid), 2);
@@ -139,20 +139,20 @@ static const pid_t wrong[] = {-1, 3, 100000};
 
 START_TEST(what_is_not_there_cannot_be_asked_for)
 {
-    struct heard heard = {.numbers = {wrong[_i]}, .count = 1};
+    struct upgrade_message heard = {.numbers = {wrong[_i]}, .count = 1};
     errno = 0;
-    ck_assert(!parley_give(pair[0], (int[]){0, 1, 2}, 3, &heard));
+    ck_assert(!upgrade_channel_give(pair[0], (int[]){0, 1, 2}, 3, &heard));
     ck_assert_int_eq(errno, EPROTO);
 }
 END_TEST
 
 START_TEST(descriptors_in_place_of_a_word_are_not_taken)
 {
-    struct heard heard = {.numbers = {0}, .count = 1};
+    struct upgrade_message heard = {.numbers = {0}, .count = 1};
     int before = dup(0);
-    ck_assert(parley_give(pair[1], (int[]){0}, 1, &heard));
+    ck_assert(upgrade_channel_give(pair[1], (int[]){0}, 1, &heard));
     close(before);
-    ck_assert_int_eq(parley_hear(pair[0], &heard), WORD_GIVEN);
+    ck_assert_int_eq(upgrade_channel_receive(pair[0], &heard), MESSAGE_GIVEN);
     int after = dup(0);
     ck_assert_int_eq(after, before);
     close(after);
@@ -161,17 +161,17 @@ END_TEST
 
 START_TEST(numbers_go_with_a_word)
 {
-    struct heard heard;
+    struct upgrade_message heard;
     pid_t numbers[SCOREBOARD_SLOTS];
     for (size_t i = 0; i < SCOREBOARD_SLOTS; i++)
         numbers[i] = (pid_t)i + 1000;
-    ck_assert(parley_say(pair[0], WORD_TAKE, numbers, SCOREBOARD_SLOTS));
-    ck_assert_int_eq(parley_hear(pair[1], &heard), WORD_TAKE);
+    ck_assert(upgrade_channel_send(pair[0], MESSAGE_TAKE, numbers, SCOREBOARD_SLOTS));
+    ck_assert_int_eq(upgrade_channel_receive(pair[1], &heard), MESSAGE_TAKE);
     ck_assert(heard.count == SCOREBOARD_SLOTS && heard.numbers[SCOREBOARD_SLOTS - 1] == numbers[SCOREBOARD_SLOTS - 1]);
-    ck_assert_int_eq(parley_hear(pair[1], &heard), 0);
+    ck_assert_int_eq(upgrade_channel_receive(pair[1], &heard), 0);
     close(pair[0]);
     pair[0] = -1;
-    ck_assert_int_eq(parley_hear(pair[1], &heard), -1);
+    ck_assert_int_eq(upgrade_channel_receive(pair[1], &heard), -1);
 }
 END_TEST
 

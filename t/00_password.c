@@ -1,4 +1,4 @@
-#include "core/http/password.h"
+#include "core/auth/password.h"
 
 #include <check.h>
 

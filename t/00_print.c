@@ -1,6 +1,6 @@
 /* What the command line prints: reports, records, and other people's text made harmless. */
-#include "../cmd/cmd.h"
-#include "../cmd/report_print.h"
+#include "cmd/cmd.h"
+#include "cmd/report_print.h"
 
 #include <check.h>
 #include <locale.h>

@@ -1,5 +1,5 @@
 /* Text of strangers as a log or a terminal gets it: every code point of Unicode, and broken bytes. */
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The PROXY protocol's header: what is one, where it ends, whom it names. HAProxy's doc/proxy-protocol.txt. */
-#include "core/proxy_protocol.h"
+#include "core/conn/proxy_protocol.h"
 
-#include "core/cidr.h"
+#include "core/base/cidr.h"
 
 #include <check.h>
 #include <stdlib.h>

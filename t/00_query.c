@@ -1,9 +1,9 @@
 /* Query threads: turns, refusals, stops. Queries of these tests wait at a gate. */
-#include "00_store_kit.h"
+#include "t/00_store_kit.h"
 
-#include "core/doors.h"
+#include "core/conn/acceptor.h"
 #include "core/http/request.h"
-#include "core/query.h"
+#include "core/loop/query_threads.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "queue.h"
+#include "core/writer/job_queue.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ START_TEST(host_has_two_jobs_out_at_most)
 }
 END_TEST
 
-/* the places at a host (audit/places.h) would make a third wait within the auditor, where it takes another's room */
+/* the places at a host (shm/host_slots.h) would make a third wait within the auditor, where it takes another's room */
 START_TEST(ports_schemes_and_paths_do_not_make_another_host)
 {
     static const char *const urls[] = {"http://same.example/", "https://same.example:8443/x", "http://same.example:80/c",

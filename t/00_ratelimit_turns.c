@@ -556,7 +556,7 @@ static bool ask_beside_heir(unsigned asks, int64_t ahead, unsigned lost_at)
     struct caller *c = &callers[0];
     chance_state = 4711;
     forget();
-    uint64_t heir = heir_of_the_first();
+    uint64_t new_master = heir_of_the_first();
     clock_now = NOW + 30;
     ck_assert(ask(rl, 0));
     clock_now = NOW + 63 - ahead; /* over with the heir's clock, not with one that is behind */
@@ -566,13 +566,13 @@ static bool ask_beside_heir(unsigned asks, int64_t ahead, unsigned lost_at)
     bool ended = c->ended;
     clock_now += ahead;
     for (unsigned i = 0; i < asks; i++)
-        ck_assert(ask(rl, heir));
+        ck_assert(ask(rl, new_master));
     look_on(c, UINT32_MAX);
-    if (taken[0] != 2 || used_of(key_window(&(uint64_t){0}, plan->limit)) != 1 || used_of(key_window(&heir, plan->limit)) != asks)
+    if (taken[0] != 2 || used_of(key_window(&(uint64_t){0}, plan->limit)) != 1 || used_of(key_window(&new_master, plan->limit)) != asks)
         ck_abort_msg("%s, at look %u: %u admitted, %u used; the heir %u of %u", plan->what, lost_at, taken[0],
-                     used_of(key_window(&(uint64_t){0}, plan->limit)), used_of(key_window(&heir, plan->limit)), asks);
+                     used_of(key_window(&(uint64_t){0}, plan->limit)), used_of(key_window(&new_master, plan->limit)), asks);
     if (plan->wide > 0)
-        check_used(lost_at, wide_window(plan->wide), taken[0] + taken[heir]);
+        check_used(lost_at, wide_window(plan->wide), taken[0] + taken[new_master]);
     return !ended;
 }
 
@@ -651,13 +651,13 @@ START_TEST(slot_is_kept_for_clocks_that_lag)
     plan = &lag;
     chance_state = 4711;
     forget();
-    uint64_t heir = heir_of_the_first();
+    uint64_t new_master = heir_of_the_first();
     clock_now = NOW + 30;
     while (ask(rl, 0))
         ;
     for (int64_t ahead = 0; ahead < RATELIMIT_LATE_SECONDS; ahead++) {
         clock_now = NOW + 60 + ahead;
-        ck_assert(ask(rl, heir));
+        ck_assert(ask(rl, new_master));
         clock_now = NOW + 59;
         ck_assert(!ask(rl, 0));
     }

@@ -1,5 +1,5 @@
 /* What looks like a secret is masked before it is logged; what does not is left as it is. */
-#include "core/http/redact.h"
+#include "core/text/redact.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "scoreboard.h"
+#include "core/shm/scoreboard.h"
 
 #include <check.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Results and the index's log are cut in pieces that fit a page; nobody who reads them sees where. */
 #include "t/00_store_kit.h"
 
-#include "../store/internal.h"
+#include "store/internal.h"
 
 #define PIECE 4080
 

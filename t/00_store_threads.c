@@ -2,7 +2,7 @@
  * Readers of one environment in several threads, while another process writes, grows the map and
  * merges. Run it under ThreadSanitizer too.
  */
-#include "00_store_kit.h"
+#include "t/00_store_kit.h"
 #include "store/internal.h"
 
 #include <limits.h>

@@ -1,7 +1,7 @@
 /*
  * The upkeep of the reports' indexes beside deletes, cut off anywhere, and where room is scarce.
  */
-#include "00_store_kit.h"
+#include "t/00_store_kit.h"
 
 #include <errno.h>
 #include <fcntl.h>

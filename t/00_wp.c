@@ -4,9 +4,9 @@
 #include "core/api/zone.h"
 #include "core/audit/plain.h"
 #include "core/http/inflate.h"
-#include "core/http/json_scan.h"
-#include "core/http/json_span.h"
-#include "core/http/signature.h"
+#include "core/text/json_scan.h"
+#include "core/text/json_span.h"
+#include "core/auth/request_signature.h"
 
 #include <check.h>
 #include <json-c/json.h>

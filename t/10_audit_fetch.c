@@ -1,7 +1,7 @@
 /* Grading real answers of a server on loopback: what is asked, what is followed, and how every hostile answer ends. */
-#include "audit/audit.h"
-#include "audit/results.h"
-#include "audit_origin.h"
+#include "core/audit/audit.h"
+#include "core/audit/results.h"
+#include "t/audit_origin.h"
 
 #include <arpa/inet.h>
 #include <check.h>

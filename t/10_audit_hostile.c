@@ -3,9 +3,9 @@
  * failure; the good ones are all graded while some that never end are still there; memory and the processor's time stay within bounds. The
  * time on the wall is that of a machine with other work, and bounds only what waits for it.
  */
-#include "audit/audit.h"
-#include "audit_origin.h"
-#include "scoreboard.h"
+#include "core/audit/audit.h"
+#include "t/audit_origin.h"
+#include "core/shm/scoreboard.h"
 
 #include <check.h>
 #include <poll.h>

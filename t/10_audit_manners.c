@@ -1,8 +1,8 @@
 /* How grading behaves towards hosts: who it says it is, how many connections it opens, how it waits, and when it ends. */
-#include "audit/audit.h"
-#include "audit/places.h"
-#include "audit_origin.h"
-#include "scoreboard.h"
+#include "core/audit/audit.h"
+#include "core/shm/host_slots.h"
+#include "t/audit_origin.h"
+#include "core/shm/scoreboard.h"
 
 #include <check.h>
 #include <poll.h>
@@ -237,31 +237,31 @@ END_TEST
 
 /* ---- places ---- */
 
-static struct places *shared_places(void)
+static struct host_slots *shared_places(void)
 {
-    struct places *p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct host_slots *p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(p, MAP_FAILED);
-    places_init(p);
+    host_slots_init(p);
     return p;
 }
 
 START_TEST(a_host_has_two_places_and_others_have_theirs)
 {
-    struct places *p = shared_places();
-    ck_assert(places_take(p, "example.com", 11));
-    ck_assert(places_take(p, "example.com", 12));
-    ck_assert(!places_take(p, "example.com", 11));
-    ck_assert(places_take(p, "example.org", 11));
-    places_give(p, "example.com", 12);
-    ck_assert(places_take(p, "example.com", 13));
-    places_give(p, "example.com", 99); /* who holds none gives none */
-    ck_assert(!places_take(p, "example.com", 11));
-    places_forget(p, 11);
-    ck_assert(places_take(p, "example.com", 12));
-    ck_assert(places_take(p, "example.org", 12));
-    ck_assert(places_take(p, "example.org", 12));
-    places_forget(p, 0);
-    ck_assert(!places_take(p, "example.org", 12));
+    struct host_slots *p = shared_places();
+    ck_assert(host_slots_take(p, "example.com", 11));
+    ck_assert(host_slots_take(p, "example.com", 12));
+    ck_assert(!host_slots_take(p, "example.com", 11));
+    ck_assert(host_slots_take(p, "example.org", 11));
+    host_slots_give(p, "example.com", 12);
+    ck_assert(host_slots_take(p, "example.com", 13));
+    host_slots_give(p, "example.com", 99); /* who holds none gives none */
+    ck_assert(!host_slots_take(p, "example.com", 11));
+    host_slots_forget(p, 11);
+    ck_assert(host_slots_take(p, "example.com", 12));
+    ck_assert(host_slots_take(p, "example.org", 12));
+    ck_assert(host_slots_take(p, "example.org", 12));
+    host_slots_forget(p, 0);
+    ck_assert(!host_slots_take(p, "example.org", 12));
 }
 END_TEST
 
@@ -271,7 +271,7 @@ END_TEST
 /* Each taker counts itself in while it holds a place; more than two is a place given twice. */
 START_TEST(two_places_are_never_three_whoever_takes_and_dies)
 {
-    struct places *p = shared_places();
+    struct host_slots *p = shared_places();
     _Atomic int *state = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t takers[TAKERS];
     ck_assert_ptr_ne(state, MAP_FAILED);
@@ -279,14 +279,14 @@ START_TEST(two_places_are_never_three_whoever_takes_and_dies)
         takers[i] = fork();
         if (takers[i] == 0) {
             for (int round = 0; round < ROUNDS; round++) {
-                if (!places_take(p, "example.com", getpid()))
+                if (!host_slots_take(p, "example.com", getpid()))
                     continue;
                 if (atomic_fetch_add(&state[0], 1) >= PLACES_PER_HOST)
                     state[1] = 1;
                 atomic_fetch_sub(&state[0], 1);
-                places_give(p, "example.com", getpid());
+                host_slots_give(p, "example.com", getpid());
             }
-            while (!places_take(p, "example.com", getpid()))
+            while (!host_slots_take(p, "example.com", getpid()))
                 ;
             raise(SIGKILL); /* while it holds a place */
         }
@@ -295,12 +295,12 @@ START_TEST(two_places_are_never_three_whoever_takes_and_dies)
     for (int i = 0; i < TAKERS; i++) {
         pid_t died = waitpid(-1, NULL, 0);
         ck_assert_int_gt(died, 0);
-        places_forget(p, died);
+        host_slots_forget(p, died);
     }
     ck_assert_int_eq(state[1], 0);
-    ck_assert(places_take(p, "example.com", 1));
-    ck_assert(places_take(p, "example.com", 1));
-    ck_assert(!places_take(p, "example.com", 1));
+    ck_assert(host_slots_take(p, "example.com", 1));
+    ck_assert(host_slots_take(p, "example.com", 1));
+    ck_assert(!host_slots_take(p, "example.com", 1));
 }
 END_TEST
 
@@ -314,11 +314,11 @@ START_TEST(the_master_frees_what_a_dead_auditor_held)
     ck_assert_ptr_nonnull(sb);
     struct score *slot = scoreboard_claim(sb, ROLE_AUDITOR, 0, 0, 1);
     score_set(sb->auditor_pid[slot - sb->auditor_slot], 4711);
-    ck_assert(places_take(&sb->places, "example.com", 4711));
-    ck_assert(places_take(&sb->places, "example.com", 4712));
+    ck_assert(host_slots_take(&sb->places, "example.com", 4711));
+    ck_assert(host_slots_take(&sb->places, "example.com", 4712));
     scoreboard_release(sb, slot);
-    ck_assert(places_take(&sb->places, "example.com", 4713));
-    ck_assert(!places_take(&sb->places, "example.com", 4713));
+    ck_assert(host_slots_take(&sb->places, "example.com", 4713));
+    ck_assert(!host_slots_take(&sb->places, "example.com", 4713));
     scoreboard_close(sb);
     unlink(path);
 }
@@ -334,30 +334,30 @@ static void answer_good(struct origin_answer *a, const char *path)
 
 START_TEST(a_page_waits_for_the_place_another_auditor_holds)
 {
-    struct places *p = shared_places();
+    struct host_slots *p = shared_places();
     open_all(answer_good, 20000);
     audit_share(audit, p);
-    ck_assert(places_take(p, "127.0.0.1", 1) && places_take(p, "127.0.0.1", 1));
+    ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, NULL);
     for (int i = 0; i < 20; i++)
         ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
     ck_assert_uint_eq(origin_count(origin), 0);
-    places_give(p, "127.0.0.1", 1);
+    host_slots_give(p, "127.0.0.1", 1);
     run();
     ck_assert_uint_eq(got.failed, 0);
     ck_assert_uint_eq(origin_most_active(origin), 1);
     /* and gives back what it took */
-    ck_assert(places_take(p, "127.0.0.1", 1));
+    ck_assert(host_slots_take(p, "127.0.0.1", 1));
     close_all();
 }
 END_TEST
 
 START_TEST(a_page_does_not_wait_for_a_place_for_ever)
 {
-    struct places *p = shared_places();
+    struct host_slots *p = shared_places();
     open_all(answer_good, 500);
     audit_share(audit, p);
-    ck_assert(places_take(p, "127.0.0.1", 1) && places_take(p, "127.0.0.1", 1));
+    ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     uint64_t began = clock_mono_ms();
     grade("/");
     ck_assert_str_eq(got.code, "timeout");
@@ -382,15 +382,15 @@ static void answer_hop_to_other_name(struct origin_answer *a, const char *path)
 
 START_TEST(a_redirect_takes_a_place_where_it_leads)
 {
-    struct places *p = shared_places();
+    struct host_slots *p = shared_places();
     open_all(answer_hop_to_other_name, 500);
     audit_share(audit, p);
-    ck_assert(places_take(p, "127.0.0.2", 1) && places_take(p, "127.0.0.2", 1));
+    ck_assert(host_slots_take(p, "127.0.0.2", 1) && host_slots_take(p, "127.0.0.2", 1));
     grade("/hop");
     ck_assert_str_eq(got.code, "timeout");
     ck_assert_uint_eq(origin_count(origin), 1);
     /* where it came from it is no more */
-    ck_assert(places_take(p, "127.0.0.1", 1) && places_take(p, "127.0.0.1", 1));
+    ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     close_all();
 }
 END_TEST
@@ -416,11 +416,11 @@ static void add_at(const char *host, const char *path)
 
 START_TEST(redirects_to_a_host_leave_its_own_pages_a_place)
 {
-    struct places *p = shared_places();
+    struct host_slots *p = shared_places();
     open_all(answer_hop_to_address, 3000);
     audit_share(audit, p);
-    ck_assert(places_take_as_guest(p, "127.0.0.1", 4711)); /* another auditor's page, led there */
-    ck_assert(!places_take_as_guest(p, "127.0.0.1", 4711));
+    ck_assert(host_slots_take_as_guest(p, "127.0.0.1", 4711)); /* another auditor's page, led there */
+    ck_assert(!host_slots_take_as_guest(p, "127.0.0.1", 4711));
     add_at("localhost", "/hop");
     for (int i = 0; i < 30; i++)
         ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
@@ -429,7 +429,7 @@ START_TEST(redirects_to_a_host_leave_its_own_pages_a_place)
     while (got.calls == 0)
         ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
     ck_assert_uint_eq(got.failed, 0);
-    places_give(p, "127.0.0.1", 4711);
+    host_slots_give(p, "127.0.0.1", 4711);
     run();
     ck_assert_uint_eq(got.calls, 2);
     ck_assert_uint_eq(got.failed, 0);
@@ -471,7 +471,7 @@ static bool go_on_until(bool (*holds)(void), uint64_t ms)
 
 START_TEST(a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_it_began)
 {
-    struct places *p = shared_places();
+    struct host_slots *p = shared_places();
     int mine;
     open_all(answer_hang, 20000);
     audit_share(audit, p);
@@ -479,7 +479,7 @@ START_TEST(a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, &mine);
     ck_assert(go_on_until(one_active, 5000));
     audit_withdraw(audit, &mine);
-    ck_assert(places_take(p, "127.0.0.1", 1) && places_take(p, "127.0.0.1", 1));
+    ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     ck_assert(go_on_until(none_active, 5000));
     ck_assert(go_on_until(is_over, 5000));
     ck_assert_uint_ge(clock_mono_ms() - began, 1000);

@@ -3,10 +3,10 @@
  * names say; certificates are judged by authorities; and nginx speaks HTTP/2. Every address is delivered to this test (audit_net.h), so a
  * connection to a forbidden one would be seen.
  */
-#include "audit/audit.h"
-#include "audit_net.h"
-#include "audit_origin.h"
-#include "scoreboard.h"
+#include "core/audit/audit.h"
+#include "t/audit_net.h"
+#include "t/audit_origin.h"
+#include "core/shm/scoreboard.h"
 
 #include <arpa/inet.h>
 #include <check.h>

@@ -1,9 +1,9 @@
 /* Inside the sandbox: pages are fetched and graded, and nothing else can be done. Each test is a process that locks itself in. */
 #include "config.h"
 
-#include "audit/audit.h"
-#include "audit/last_words.h"
-#include "audit_origin.h"
+#include "core/audit/audit.h"
+#include "core/audit/last_words.h"
+#include "t/audit_origin.h"
 
 #include <check.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* The limiters' board under a publisher that hardly rests: a reader has one whole publish or none. */
-#include "core/limiters_board.h"
+#include "core/shm/limiter_stats.h"
 
 #include <check.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #define READS 3000
 
 static char dir[] = "/tmp/assay-board-XXXXXX", path[64];
-static struct limiters_board *board;
+static struct limiter_stats *board;
 static struct limiters limits;
 
 /* every window of every limiter, and the last override, say ${number} */
@@ -30,13 +30,13 @@ static void begin(void)
     snprintf(path, sizeof(path), "%s/limiters", dir);
     limiters_defaults(&limits);
     fill(0);
-    board = limiters_board_create(path, &limits);
+    board = limiter_stats_create(path, &limits);
     ck_assert_ptr_nonnull(board);
 }
 
 static void end(void)
 {
-    limiters_board_close(board);
+    limiter_stats_close(board);
     unlink(path);
     rmdir(dir);
 }
@@ -58,7 +58,7 @@ static pid_t start_publisher(void)
         return pid;
     for (uint32_t number = 1; getppid() == parent; number++) {
         fill(number);
-        limiters_board_publish(board, &limits);
+        limiter_stats_publish(board, &limits);
         usleep(1); /* so that readers find it at rest too, now and then */
     }
     _exit(0);
@@ -72,7 +72,7 @@ START_TEST(a_reader_has_one_whole_publish_or_none)
     unsigned good = 0, seen = 0;
     pid_t pid = start_publisher();
     for (unsigned long tries = 0; good < READS && tries < 100000000; tries++) {
-        if (!limiters_board_read(board, &read, &version))
+        if (!limiter_stats_read(board, &read, &version))
             continue;
         good++;
         ck_assert_uint_eq(version % 2, 0);
@@ -96,26 +96,26 @@ END_TEST
 START_TEST(counters_of_many_processes_add_up)
 {
     enum { PROCESSES = 4, EACH = 50000 };
-    unsigned counter = (unsigned)limiters_board_counter(board, "api");
+    unsigned counter = (unsigned)limiter_stats_counter(board, "api");
     for (unsigned p = 0; p < PROCESSES; p++) {
         pid_t pid = fork();
         ck_assert_int_ge(pid, 0);
         if (pid == 0) {
             for (int i = 0; i < EACH; i++)
-                limiters_board_count(board, p / 2, counter, COUNT_ADMITTED); /* two of them as one worker: generations overlap */
+                limiter_stats_count(board, p / 2, counter, COUNT_ADMITTED); /* two of them as one worker: generations overlap */
             _exit(0);
         }
     }
     for (unsigned p = 0; p < PROCESSES; p++)
         wait(NULL);
-    ck_assert_uint_eq(limiters_board_total(board, counter, COUNT_ADMITTED), PROCESSES * EACH);
+    ck_assert_uint_eq(limiter_stats_total(board, counter, COUNT_ADMITTED), PROCESSES * EACH);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("limiters_board");
-    TCase *tcase = tcase_create("limiters_board");
+    Suite *suite = suite_create("limiter_stats");
+    TCase *tcase = tcase_create("limiter_stats");
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, a_reader_has_one_whole_publish_or_none);

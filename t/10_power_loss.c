@@ -9,7 +9,7 @@
  */
 #include "t/00_store_kit.h"
 
-#include "power_recorder.h"
+#include "t/power_recorder.h"
 #include "store/index/segment_file.h"
 
 #include <fcntl.h>

@@ -228,7 +228,7 @@ END_TEST
 
 /* ---- a full table ---- */
 
-static void crowd(unsigned self)
+static void connection_table(unsigned self)
 {
     uint64_t luck = self + 5;
     for (unsigned i = 0; i < 60000; i++) {
@@ -247,7 +247,7 @@ START_TEST(full_table_never_admits_more_of_a_key_whose_slot_lives)
     for (uint64_t k = 0; k < 64; k++)
         for (unsigned i = 0; i < 20; i++)
             ask(k, 50, 60, NOW);
-    spawn_all(crowd, PROCESSES);
+    spawn_all(connection_table, PROCESSES);
     wait_all(PROCESSES);
     for (unsigned k = 0; k < 64; k++)
         ck_assert_uint_eq(shared->admitted[1][k], 50);
@@ -383,7 +383,7 @@ END_TEST
 static const struct {
     const char *what;
     uint32_t limit;
-    bool crowd, kill;
+    bool connection_table, kill;
 } step_plans[] = {
     {"alone", 25, false, false},
     {"in a full table, beside kills", 3, true, true},
@@ -412,7 +412,7 @@ static void ask_through_steps(unsigned self)
     }
 }
 
-static void crowd_through_steps(unsigned self)
+static void connection_table_through_steps(unsigned self)
 {
     uint64_t luck = self + 99;
     int64_t end;
@@ -441,11 +441,11 @@ START_TEST(clock_steps_give_one_window_each_at_most)
 {
     uint32_t before[8], after[8];
     uint64_t luck = 4711;
-    unsigned processes = STEPPERS + (step_plans[_i].crowd ? CROWD : 0);
+    unsigned processes = STEPPERS + (step_plans[_i].connection_table ? CROWD : 0);
     step_limit = step_plans[_i].limit;
     shared->now = NOW + 30;
     for (unsigned i = 0; i < processes; i++)
-        spawn(i, i < STEPPERS ? ask_through_steps : crowd_through_steps);
+        spawn(i, i < STEPPERS ? ask_through_steps : connection_table_through_steps);
     let_all_ask();
     for (size_t i = 0; i < sizeof(clock_steps) / sizeof(clock_steps[0]); i++) {
         copy_admitted(before);
@@ -453,7 +453,7 @@ START_TEST(clock_steps_give_one_window_each_at_most)
         for (unsigned k = 0; step_plans[_i].kill && k < 20; k++) {
             unsigned victim = (unsigned)chance(&luck, processes);
             kill_one(victim);
-            spawn(victim, victim < STEPPERS ? ask_through_steps : crowd_through_steps);
+            spawn(victim, victim < STEPPERS ? ask_through_steps : connection_table_through_steps);
         }
         let_all_ask();
         copy_admitted(after);

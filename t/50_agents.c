@@ -1,5 +1,5 @@
 /* Agents, workspace tokens and signing secrets on the command line, while the server runs (1) and while it does not (0). */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <sys/stat.h>
 

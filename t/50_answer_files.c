@@ -2,7 +2,7 @@
  * Answer files beside a running server: whatever happens to them, or to the processes that read and
  * write them, answers come back by themselves, and nothing else notices.
  */
-#include "sync_kit.h"
+#include "t/sync_kit.h"
 
 #include <dirent.h>
 #include <fcntl.h>

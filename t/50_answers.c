@@ -1,7 +1,7 @@
 /*
  * What bulk sync brought, as visitors get it: answers with their citations, coupons applied and staged. api.md §6, §8.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #define JSON "Content-Type: application/json"
 #define ENVELOPE "\"site_url\":\"https://shop.example\",\"plugin_version\":\"1.0\",\"timezone\":\"Europe/Berlin\""

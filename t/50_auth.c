@@ -1,5 +1,5 @@
 /* Credentials: who gets in, with which scopes, until when, and into whose records. api.md §2. */
-#include "harness.h"
+#include "t/harness.h"
 
 static struct origin *origin;
 static struct server *server;

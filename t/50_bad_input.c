@@ -1,5 +1,5 @@
 /* Bad input: a clear error of the contract's shape, whatever is sent, and nothing kept of it. api.md §2. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <strings.h>
 

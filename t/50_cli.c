@@ -1,7 +1,7 @@
 /* The operators' command line, while the server runs and while it does not. operating.md. */
-#include "../store/schema.h"
-#include "harness.h"
-#include "harness_internal.h"
+#include "store/schema.h"
+#include "t/harness.h"
+#include "t/harness_internal.h"
 
 #include <pwd.h>
 #include <signal.h>

@@ -2,8 +2,8 @@
  * Who the client is taken for, over HTTP: no header buys a new budget, only a trusted proxy's word counts, in X-Forwarded-For or in the PROXY
  * protocol. api.md §1, design.md §4.
  */
-#include "harness.h"
-#include "tls_kit.h"
+#include "t/harness.h"
+#include "t/tls_kit.h"
 
 #include <arpa/inet.h>
 #include <openssl/ssl.h>

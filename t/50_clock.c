@@ -2,7 +2,7 @@
  * The wall clock is stepped while assayd runs: what waits goes on waiting as long as it should, what is due by the clock goes by the new
  * time, and nothing is lost. operating.md `timeouts`, design.md §6 and §9. t/stepped_clock.c is the clock; the test's own is not stepped.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

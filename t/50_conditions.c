@@ -1,5 +1,5 @@
 /* Conditions and representations: ETag, If-None-Match, If-Match, gzip, HEAD, OPTIONS. api.md §2. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <zlib.h>
 

@@ -3,7 +3,7 @@
  * nothing needs a repair. ASSAY_CRASH_SECONDS and ASSAY_CRASH_SEED
  * change how long and in which order.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <poll.h>
 #include <pthread.h>

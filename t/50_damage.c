@@ -1,5 +1,5 @@
 /* Damaged stores: whatever pages of data.mdb say, backup, check and restore end in time, by no signal, with a sentence. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
  * What `make run` runs, `assay demo`: from an empty directory to a graded page in the terminal, the lines to go on with, and a server that
  * stays until Ctrl-C; again, and nothing is made twice.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <netinet/in.h>
 #include <signal.h>

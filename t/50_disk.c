@@ -3,7 +3,7 @@
  * all is well once there is room again. api.md §2 (507), design.md §5. Needs a disk of its own, which root alone can mount; skipped
  * elsewhere.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <errno.h>
 #include <pthread.h>

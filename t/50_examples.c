@@ -3,8 +3,8 @@
  * and of its answer, the body is sent, and what comes back has the status, the schema and the shape
  * that are documented.
  */
-#include "schema_kit.h"
-#include "widget_kit.h"
+#include "t/schema_kit.h"
+#include "t/widget_kit.h"
 
 #include <ctype.h>
 

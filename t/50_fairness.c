@@ -3,7 +3,7 @@
  * time alone. What is deleted is not fetched and leaves nothing behind, whichever process is killed.
  * t/bench/fairness runs it with ASSAY_FAIRNESS_TURNS and ASSAY_FAIRNESS_AUDITORS.
  */
-#include "starve_kit.h"
+#include "t/starve_kit.h"
 
 #include <poll.h>
 #include <signal.h>

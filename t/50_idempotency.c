@@ -1,5 +1,5 @@
 /* Idempotency-Key on POST /api/v1/reports: one record however often and wherever it is repeated. api.md §2. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <signal.h>
 

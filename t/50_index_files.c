@@ -2,7 +2,7 @@
  * Segment files of the index of reports beside a running server: whatever happens to them, or to
  * the processes that write and read them, lists are right or 503, and come back by themselves.
  */
-#include "index_kit.h"
+#include "t/index_kit.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * JSON bodies of reports: taken as forms are, and refused with the place of a mistake. api.md §4.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #define JSON_TYPE "Content-Type: application/json"
 

@@ -2,7 +2,7 @@
  * Limits over HTTP, by the limiter `api` on projects and reports: whom it charges, what every response says, and what a reload, a restart
  * and a death leave of it. api.md §1, design.md §6. Windows of 31 days stand still while a test runs.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <pthread.h>
 #include <signal.h>

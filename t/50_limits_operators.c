@@ -1,5 +1,5 @@
 /* What operators see and do about limits: assay limits, /metrics, and the log. operating.md, design.md §6. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <signal.h>
 

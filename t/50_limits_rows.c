@@ -2,7 +2,7 @@
  * The seed's seven limiters with their real numbers, against a route table of the test's own (t/limited_routes.c). The seed's "Limits";
  * api.md §1.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <signal.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* Listeners other than one plain port, and who the client is taken for. operating.md, api.md §1. */
-#include "harness.h"
-#include "tls_kit.h"
+#include "t/harness.h"
+#include "t/tls_kit.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>
@@ -192,7 +192,7 @@ START_TEST(connections_beyond_the_whole_limit_do_not_harm_the_others)
     raw_close(first);
     for (size_t i = 0; i < COUNT(raws); i++)
         raws[i] = raw_open(server);
-    /* one that rests between requests may give way (core/room.h); whoever asks for something gets in */
+    /* one that rests between requests may give way (core/conn/eviction.h); whoever asks for something gets in */
     first = raw_open(server);
     raw_get(first, server->key, "/api/v1/reports");
     expect_status(raw_response(first, false, 5000), 200);

@@ -1,5 +1,5 @@
 /* GET /api/v1/reports: every sort, filter, search and page, held against a model of the list. api.md §3 and §4. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <strings.h>
 

@@ -1,6 +1,6 @@
 /* What the access log tells, where it goes, and what neither log nor core file ever holds: a secret. operating.md. */
-#include "harness.h"
-#include "tls_kit.h"
+#include "t/harness.h"
+#include "t/tls_kit.h"
 
 #include <fcntl.h>
 #include <openssl/hmac.h>

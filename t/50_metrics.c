@@ -1,5 +1,5 @@
 /* What /metrics counts: answers, times, the writer, the store, auditors and processes, over workers' deaths and reloads. operating.md. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <signal.h>
 #include <sys/stat.h>

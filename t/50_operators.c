@@ -2,7 +2,7 @@
  * What operators do with conversations beside answering: close and reopen them, tell their name, take
  * notes that no visitor sees, and search. api.md §6.
  */
-#include "widget_kit.h"
+#include "t/widget_kit.h"
 
 #include <signal.h>
 #include <sys/socket.h>

@@ -2,9 +2,9 @@
  * Every option of the table takes effect on HUP, or the reload is refused with its name. Each has a
  * probe, which sees from outside what the server does. operating.md, "Configuration"; design.md §2.
  */
-#include "core/conf.h"
-#include "harness.h"
-#include "tls_kit.h"
+#include "core/conf/conf.h"
+#include "t/harness.h"
+#include "t/tls_kit.h"
 
 #include <dirent.h>
 #include <arpa/inet.h>

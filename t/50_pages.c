@@ -1,6 +1,6 @@
 /* The pages for people that are the same for everybody: the start page, the API's reference, and
  * their stylesheet. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <ctype.h>
 #include <zlib.h>

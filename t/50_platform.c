@@ -2,8 +2,8 @@
  * The platform: health, the OpenAPI document, and a store that is missing, locked away, of another format, or full. api.md §2, design.md
  * §5.
  */
-#include "../store/schema.h"
-#include "harness.h"
+#include "store/schema.h"
+#include "t/harness.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

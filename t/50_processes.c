@@ -1,6 +1,6 @@
 /* The processes: starting, signals, deaths and reloads. design.md §2, operating.md. */
 #include "config.h"
-#include "harness.h"
+#include "t/harness.h"
 
 #include <lmdb.h>
 #include <netinet/in.h>

@@ -2,7 +2,7 @@
  * Long work shows how far it is on a terminal, on a line that is gone at its end, and nowhere else; Ctrl-C ends it with nothing half-made.
  * operating.md.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Projects: list, one, delete. api.md §3. */
-#include "harness.h"
+#include "t/harness.h"
 
 static struct origin *origin;
 static struct server *server;

@@ -2,7 +2,7 @@
  * New bounds of results, by a reload, while the writer is killed over them: each report has its result by
  * the old or by the new ones, and its list knows. How far it is shows in the log and in `assay stats`.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include "store/store.h"
 
@@ -70,7 +70,7 @@ static void fill(void)
 }
 
 /* What the writer has left to do, as `assay stats` tells; 0 while it is being replaced. */
-static uint64_t upkeep_left(void)
+static uint64_t maintenance_left(void)
 {
     uint64_t left = 0;
     struct json_object *all = assay_list(server, "stats", NULL);
@@ -121,7 +121,7 @@ START_TEST(new_bounds_reach_every_report_in_the_background_through_kills_of_the_
     server_configure(server, "reports: { good: 90, decent: 10 }");
     server_signal(server, SIGHUP);
     for (int64_t deadline = now_ms() + 60000; !server_says(server, "rating reports: done", said_before, 0) && now_ms() < deadline;) {
-        uint64_t left = upkeep_left();
+        uint64_t left = maintenance_left();
         most_left = left > most_left ? left : most_left;
         pid_t writer = server_process(server, "assayd: writer");
         if (writer != 0 && kills < KILLS && left > 0)

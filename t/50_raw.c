@@ -1,5 +1,5 @@
 /* Exact bytes: smuggling first of all, errors before any handler, pipelining, and clients that are slow or vanish. design.md §4. */
-#include "raw_kit.h"
+#include "t/raw_kit.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
  * Readers that do not read: what a worker keeps of their answers is bounded, for each by a piece and for all together, and nobody else
  * notices. design.md §4.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* HUP and USR1: a new configuration under load, refused ones, and new log files. design.md §2. */
-#include "load_kit.h"
+#include "t/load_kit.h"
 
 #include <signal.h>
 

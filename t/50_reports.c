@@ -1,5 +1,5 @@
 /* Reports one at a time: create, read, delete, conditions and representations. api.md §2 and §4. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <regex.h>
 

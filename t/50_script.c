@@ -1,5 +1,5 @@
 /* The chat widget's script over HTTP: its headers, its two addresses, its size, and the element that `assay agent embed` prints. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <openssl/evp.h>
 #include <zlib.h>

@@ -1,6 +1,6 @@
 /* What the auditor of a running server has and has not: seen from outside, with a listener that has a key. audits.md, design.md §7. */
-#include "harness.h"
-#include "tls_kit.h"
+#include "t/harness.h"
+#include "t/tls_kit.h"
 
 #include <curl/curl.h>
 #include <dirent.h>

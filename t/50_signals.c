@@ -3,7 +3,7 @@
  * runners do in part: it obeys HUP, USR1, USR2, TERM, QUIT and INT and sees its children end, as
  * nginx and PostgreSQL do under nohup.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -97,9 +97,9 @@ START_TEST(usr2_starts_the_program_anew)
     ck_assert_msg(wait_until(takes_over, NULL, 20000), "%s", server_log(server));
     ck_assert_int_eq(server_wait(server, 20000), 0);
     struct run run = run_program("/bin/cat", text("%s/assayd.pid", server->run), NULL);
-    pid_t heir = (pid_t)atoi(run.out);
-    kill(heir, SIGTERM);
-    ck_assert_msg(wait_until(does_not_run, &heir, 10000), "%s", server_log(server));
+    pid_t new_master = (pid_t)atoi(run.out);
+    kill(new_master, SIGTERM);
+    ck_assert_msg(wait_until(does_not_run, &new_master, 10000), "%s", server_log(server));
 }
 END_TEST
 

@@ -2,9 +2,9 @@
  * Reloads that change `workers`: the sockets of the slots that come and go. design.md §2. In a network of our own, where a handshake ends
  * within seconds.
  */
-#include "load_kit.h"
+#include "t/load_kit.h"
 
-#include "audit_net.h"
+#include "t/audit_net.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

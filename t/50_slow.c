@@ -1,5 +1,5 @@
 /* Clients that are slow or vanish: every wait on them ends, and nothing is lost. design.md §4. */
-#include "raw_kit.h"
+#include "t/raw_kit.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>

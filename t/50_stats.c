@@ -1,5 +1,5 @@
 /* assay stats --watch: on a terminal, in a pipe and as JSON, beside a server that works, stops and comes back. operating.md. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 /* Bulk sync over HTTP: a shop's plugin against a real server. What is large, or long under way, is in t/50_sync_large.c. api.md §7. */
-#include "sync_kit.h"
+#include "t/sync_kit.h"
 
 #include <time.h>
 

@@ -2,7 +2,7 @@
  * Bulk sync with large bodies: how many bytes are taken, compressed or not, what a batch does to others meanwhile, and a sync that is cut off.
  * api.md §2, §7.
  */
-#include "sync_kit.h"
+#include "t/sync_kit.h"
 
 #include <poll.h>
 #include <signal.h>

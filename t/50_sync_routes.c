@@ -2,7 +2,7 @@
  * Every route of bulk sync, under both of its prefixes: what it answers when all is well, and to everything that may be wrong with a request. Each
  * answer carries the limiter's headers; none of the wrong ones leaves anything behind. api.md §2, §7.
  */
-#include "sync_kit.h"
+#include "t/sync_kit.h"
 
 #define MOST ((size_t)64 << 10)
 

@@ -2,7 +2,7 @@
  * What the service manager is told: ready, reloading, stopping, who is the main process, and that all is well, sd_notify(3); and the
  * sockets that it gives, sd_listen_fds(3). packaging/assay.service and assay.socket rest on it.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -247,13 +247,13 @@ START_TEST(the_new_main_process_feeds_the_watchdog_at_once)
         state = next_told(10000);
     while (strncmp(state, "MAINPID=", 8) != 0 && state[0] != '\0');
     ck_assert_msg(state[0] != '\0', "no new main process\n%s", server_log(server));
-    pid_t heir = atoi(state + 8);
+    pid_t new_master = atoi(state + 8);
     const char *first = strdup(next_told(3000)), *second = strdup(next_told(3000));
     bool ready = strcmp(first, "READY=1") == 0 || strcmp(second, "READY=1") == 0;
     bool fed = strcmp(first, "WATCHDOG=1") == 0 || strcmp(second, "WATCHDOG=1") == 0;
     ck_assert_msg(ready && fed, "told: %s, %s", first, second);
     ck_assert_int_eq(server_wait(server, 15000), 0);
-    server->pid = heir;
+    server->pid = new_master;
     server_stop(server);
 }
 END_TEST

@@ -5,8 +5,8 @@
  * those of a quiet server.
  * ThreadSanitizer sees what is shared; ASSAY_LOAD_S says for how many seconds, 3 without it.
  */
-#include "index_kit.h"
-#include "sync_kit.h"
+#include "t/index_kit.h"
+#include "t/sync_kit.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* TLS of the listeners: what is spoken, certificates of two kinds, their change by a reload, and sessions that go on at any worker. operating.md. */
-#include "harness.h"
-#include "tls_kit.h"
+#include "t/harness.h"
+#include "t/tls_kit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -2,7 +2,7 @@
  * Names that a route does not know: ignored and named by lists, refused under
  * `Prefer: handling=strict` (RFC 7240). api.md §2.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 static struct origin *origin;
 static struct server *server;

@@ -1,5 +1,5 @@
 /* PUT /api/v1/reports/{id}: privacy and password, generating again. api.md §4. */
-#include "harness.h"
+#include "t/harness.h"
 
 static struct origin *origin;
 static struct server *server;

@@ -1,5 +1,5 @@
-/* USR2: another binary takes over under load, or the old one goes on, whatever happens to either. design.md §2, core/upgrade.h. */
-#include "harness.h"
+/* USR2: another binary takes over under load, or the old one goes on, whatever happens to either. design.md §2, core/master/upgrade.h. */
+#include "t/harness.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -354,18 +354,18 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
 {
     bool old_dies = _i % 2 == 0;
     int delay_ms = _i / 2 * 7;
-    pid_t old = server->pid, heir = 0;
+    pid_t old = server->pid, new_master = 0;
     expect_status(create(), 202);
     server_signal(server, SIGUSR2);
-    ck_assert_msg(wait_until(heir_is_there, &heir, 5000), "no new master\n%s", server_log(server));
+    ck_assert_msg(wait_until(heir_is_there, &new_master, 5000), "no new master\n%s", server_log(server));
     poll(NULL, 0, delay_ms);
-    kill(old_dies ? old : heir, SIGKILL);
+    kill(old_dies ? old : new_master, SIGKILL);
     if (old_dies) {
         ck_assert_int_eq(waitpid(old, NULL, 0), old);
-        ck_assert_msg(wait_until(is_succeeded, &old, 20000), "no new master: %d is%s alive, the file says %d\n%s", (int)heir,
-                      process_alive(heir) ? "" : " not", (int)pid_of_file(), server_log(server));
-        server->pid = heir;
-        ck_assert_int_eq(pid_of_file(), heir);
+        ck_assert_msg(wait_until(is_succeeded, &old, 20000), "no new master: %d is%s alive, the file says %d\n%s", (int)new_master,
+                      process_alive(new_master) ? "" : " not", (int)pid_of_file(), server_log(server));
+        server->pid = new_master;
+        ck_assert_int_eq(pid_of_file(), new_master);
     } else if (!server_says(server, "answers what was begun, and ends", 0, 500)) {
         expect_said("this one goes on", 0, 5000);
         ck_assert_int_eq(pid_of_file(), old);

@@ -1,5 +1,5 @@
 /* What is held of bodies that are still being sent is bounded: the largest go first. design.md §4. On a server whose bound is 4 MiB. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <poll.h>
 

@@ -2,7 +2,7 @@
  * USR2 between versions that differ, each assayd with a number of another one: what the processes of one master share may lie
  * otherwise, and counts begin anew where they do; what two masters pass on or say to each other may not, nor may the store be unreadable.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <signal.h>
 #include <sys/prctl.h>

@@ -1,5 +1,5 @@
 /* The widget over HTTP: how a conversation begins, what is said in it, and what of that is refused. api.md §2, §6. */
-#include "widget_kit.h"
+#include "t/widget_kit.h"
 
 static void setup(void)
 {

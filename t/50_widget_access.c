@@ -2,7 +2,7 @@
  * Whom the widget answers: origins, visitors' tokens and the secrets that sign them, agents that stop, and budgets that are each session's own.
  * api.md §2, §6.
  */
-#include "widget_kit.h"
+#include "t/widget_kit.h"
 
 static void setup(void)
 {

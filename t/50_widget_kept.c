@@ -1,5 +1,5 @@
 /* What visitors leave with the widget, what operators do with it, and how it goes: leads, events, ratings, typing, erasure. api.md §6. */
-#include "widget_kit.h"
+#include "t/widget_kit.h"
 
 #include <strings.h>
 

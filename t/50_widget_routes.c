@@ -2,7 +2,7 @@
  * The widget's routes, each with all that holds for every one of them: its limiter's headers, CORS, its credential, hostile bodies,
  * lengths; and that budgets are each session's own. What each route does is in t/50_widget.c and t/50_widget_kept.c. api.md §2, §6.
  */
-#include "widget_kit.h"
+#include "t/widget_kit.h"
 
 static char *token;
 

@@ -1,7 +1,7 @@
 /*
  * The conversation as an event stream: what comes, on whichever worker; no gap; slow readers; heartbeats; and when it ends. api.md §6.
  */
-#include "widget_kit.h"
+#include "t/widget_kit.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * twice: for curl, and (CLIENT_GOT) for npm's got, which is skipped with exit status 77 where neither t/node_modules (by
  * ./bootstrap --all-tests) nor the node_modules of the directory ASSAY_NPM has it.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <signal.h>
 

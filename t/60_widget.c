@@ -3,7 +3,7 @@
  * strict Content-Security-Policy. Skipped with exit status 77 where either is missing; the module is looked for in
  * t/node_modules (./bootstrap --all-tests), or in the node_modules of the directory ASSAY_NPM.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <signal.h>
 

@@ -2,11 +2,11 @@
  * A sender whose connection breaks comes back under the same channel and sends again what was not answered. Where both connections met in one
  * batch of the writer, the second knew nothing of what the first had in it, and changes happened twice.
  */
-#include "harness.h"
+#include "t/harness.h"
 
-#include "../core/channel.h"
-#include "../store/change.h"
-#include "../store/store.h"
+#include "core/ipc/channel.h"
+#include "store/change.h"
+#include "store/store.h"
 
 #include <poll.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
  * Cause: the sweep was skipped for five minutes after the store was last full, although it had
  * room again.
  */
-#include "harness.h"
+#include "t/harness.h"
 
 /* More results than the writer holds (HELD_MAX, 1024), and those that still fit into the store. */
 enum { REPORTS_MIN = 1200, KEPT = 5 };

@@ -3,7 +3,7 @@
  * a segment, which was then copied into a key: past its end, on the writer's stack, with bytes of the caller's. Told by AddressSanitizer or
  * the stack protector; elsewhere by the check at the end.
  */
-#include "00_store_kit.h"
+#include "t/00_store_kit.h"
 
 #define URL_BYTES 2000
 

@@ -1,5 +1,5 @@
 /* Defects of the whole server, each with its cause. */
-#include "harness.h"
+#include "t/harness.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "answers_sets.h"
+#include "t/answers_sets.h"
 
 #include <stdio.h>
 #include <stdlib.h>

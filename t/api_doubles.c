@@ -1,13 +1,13 @@
-#include "api_doubles.h"
+#include "t/api_doubles.h"
 #include "core/api/render.h"
 #include "core/api/widget.h"
 #include "core/api/wp.h"
 #include "core/audit/audit.h"
-#include "core/away.h"
-#include "core/query.h"
+#include "core/loop/thread_pool.h"
+#include "core/loop/query_threads.h"
 #include "core/http/fields.h"
-#include "core/http/memo.h"
-#include "core/worker.h"
+#include "core/http/response_cache.h"
+#include "core/worker/worker.h"
 
 #include <check.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 struct played played;
 
 static h2o_req_t h2o;
-static struct worker worker; /* its memo is all a handler uses */
+static struct worker worker; /* its cache is all a handler uses */
 static struct conf conf;
 
 void played_begin(void)
@@ -27,13 +27,13 @@ void played_begin(void)
     conf = (struct conf){.reports_wait_ms = 10000};
     played.workspace = (struct store_workspace){.id = 7, .version = 21};
     played.answer = (struct store_answer){.status = STORE_OK};
-    worker.memo = memo_new();
+    worker.cache = response_cache_new();
 }
 
 void played_end(void)
 {
     h2o_mem_clear_pool(&h2o.pool);
-    memo_free(worker.memo);
+    response_cache_free(worker.cache);
     buf_free(&played.body);
 }
 
@@ -231,7 +231,7 @@ void request_await(struct request *r, uint64_t report, unsigned timeout_ms, requ
     done(r);
 }
 
-void request_away(struct request *r, struct away_job *job)
+void request_run_in_pool(struct request *r, struct pool_job *job)
 {
     while (job->work(job))
         continue;
@@ -255,7 +255,7 @@ bool query_pause(void *q)
     return q == NULL;
 }
 
-void link_send(struct link *l, const struct store_change *change)
+void writer_client_send(struct writer_client *l, const struct store_change *change)
 {
     (void)l;
     played.changes++;

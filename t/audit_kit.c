@@ -1,6 +1,6 @@
-#include "audit_kit.h"
-#include "audit/text.h"
-#include "audit/url.h"
+#include "t/audit_kit.h"
+#include "core/audit/text.h"
+#include "core/audit/url.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "audit_net.h"
+#include "t/audit_net.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "audit_origin.h"
+#include "t/audit_origin.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef ASSAY_CONF_KIT_H
 #define ASSAY_CONF_KIT_H
 
-#include "conf.h"
+#include "core/conf/conf.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 #define NO_SETS NULL, 0

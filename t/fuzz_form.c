@@ -5,8 +5,8 @@
  */
 #include "core/http/etag.h"
 #include "core/http/fields.h"
-#include "core/http/form.h"
-#include "core/http/json_out.h"
+#include "core/text/form.h"
+#include "core/text/json_out.h"
 #include "core/http/pagination.h"
 #include "core/http/prefer.h"
 

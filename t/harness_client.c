@@ -1,4 +1,4 @@
-#include "harness_internal.h"
+#include "t/harness_internal.h"
 
 #include <curl/curl.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #ifndef ASSAY_T_HARNESS_INTERNAL_H
 #define ASSAY_T_HARNESS_INTERNAL_H
 
-#include "harness.h"
+#include "t/harness.h"
 
 #include <stdarg.h>
 

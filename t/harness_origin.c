@@ -1,4 +1,4 @@
-#include "harness.h"
+#include "t/harness.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef ASSAY_T_INDEX_KIT_H
 #define ASSAY_T_INDEX_KIT_H
 
-#include "harness.h"
+#include "t/harness.h"
 
 #include "store/store.h"
 

@@ -1,4 +1,4 @@
-#include "load_kit.h"
+#include "t/load_kit.h"
 
 #include <strings.h>
 

@@ -2,7 +2,7 @@
 #ifndef ASSAY_T_LOAD_KIT_H
 #define ASSAY_T_LOAD_KIT_H
 
-#include "harness.h"
+#include "t/harness.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* A library for LD_PRELOAD: see power_recorder.h. It stands before the C library's functions. */
 #define _GNU_SOURCE
-#include "power_recorder.h"
+#include "t/power_recorder.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef ASSAY_T_RAW_KIT_H
 #define ASSAY_T_RAW_KIT_H
 
-#include "harness.h"
+#include "t/harness.h"
 
 #define SHORT_TIMEOUTS "timeouts: { header: 1s, body: 1500ms, send: 2s, idle: 2500ms }\nreports: { wait: 6s }"
 

@@ -1,6 +1,6 @@
-#include "schema_kit.h"
+#include "t/schema_kit.h"
 
-#include "harness.h"
+#include "t/harness.h"
 
 #include <regex.h>
 

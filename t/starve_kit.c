@@ -1,4 +1,4 @@
-#include "starve_kit.h"
+#include "t/starve_kit.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_T_STARVE_KIT_H
 #define ASSAY_T_STARVE_KIT_H
 
-#include "harness.h"
+#include "t/harness.h"
 
 /*
  * tar_start(): a process that accepts connections on one port of every address in 127.0.0.0/8 and

@@ -1,4 +1,4 @@
-#include "sync_kit.h"
+#include "t/sync_kit.h"
 
 #include <openssl/hmac.h>
 #include <zlib.h>

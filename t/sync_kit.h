@@ -2,7 +2,7 @@
 #ifndef ASSAY_T_SYNC_KIT_H
 #define ASSAY_T_SYNC_KIT_H
 
-#include "harness.h"
+#include "t/harness.h"
 
 #define SYNC_MANY "limits: { limiters: { bulk-sync: { windows: [ { limit: 100000, seconds: 60, key: token } ] } } }\n"
 

@@ -1,4 +1,4 @@
-#include "tls_kit.h"
+#include "t/tls_kit.h"
 
 #include <check.h>
 #include <openssl/pem.h>

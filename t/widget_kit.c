@@ -1,4 +1,4 @@
-#include "widget_kit.h"
+#include "t/widget_kit.h"
 
 struct server *server;
 char *agent, *operators;

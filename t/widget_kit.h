@@ -2,7 +2,7 @@
 #ifndef ASSAY_T_WIDGET_KIT_H
 #define ASSAY_T_WIDGET_KIT_H
 
-#include "harness.h"
+#include "t/harness.h"
 
 #define JSON "Content-Type: application/json"
 #define SHOP "https://shop.example"

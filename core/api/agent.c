@@ -1,7 +1,7 @@
-#include "agent.h"
-#include "../http/json_span.h"
-#include "../http/json_scan.h"
-#include "../nearest.h"
+#include "core/api/agent.h"
+#include "core/text/json_span.h"
+#include "core/text/json_scan.h"
+#include "core/text/nearest.h"
 
 #include <json-c/json.h>
 #include <limits.h>

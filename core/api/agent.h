@@ -5,7 +5,7 @@
 #ifndef ASSAY_API_AGENT_H
 #define ASSAY_API_AGENT_H
 
-#include "../../store/store.h"
+#include "store/store.h"
 
 /* What somebody wants to be different; NULL: as it is. */
 struct agent_wishes {

@@ -1,11 +1,11 @@
-#include "answer.h"
+#include "core/api/answer.h"
 
-#include "agent.h"
-#include "api.h"
-#include "phrases.h"
-#include "../log.h"
-#include "../query.h"
-#include "../http/json_out.h"
+#include "core/api/agent.h"
+#include "core/api/api.h"
+#include "core/api/phrases.h"
+#include "core/base/log.h"
+#include "core/loop/query_threads.h"
+#include "core/text/json_out.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -181,7 +181,7 @@ static void have_file_built(struct request *r, const struct finding *f)
                                         .attempt = f->lost,
                                         .code = ANSWERS_FORMAT};
     log_warn("requesting the rebuild of an answer file: %s", f->why);
-    link_send(r->worker->link, &change);
+    writer_client_send(r->worker->writer, &change);
 }
 
 static void over(struct query *q, struct request *r)

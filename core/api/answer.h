@@ -7,7 +7,7 @@
 #ifndef ASSAY_API_ANSWER_H
 #define ASSAY_API_ANSWER_H
 
-#include "../http/request.h"
+#include "core/http/request.h"
 
 #define ANSWER_CITATIONS 3 /* at most; but for the first, those that score half of it or more */
 #define ANSWER_BYTES 600   /* of a passage */

@@ -1,7 +1,7 @@
-#include "api.h"
-#include "../http/form.h"
-#include "../http/pagination.h"
-#include "../worker.h"
+#include "core/api/api.h"
+#include "core/text/form.h"
+#include "core/http/pagination.h"
+#include "core/worker/worker.h"
 
 #include <endian.h>
 

@@ -5,8 +5,8 @@
 #ifndef ASSAY_API_H
 #define ASSAY_API_H
 
-#include "../http/fields.h"
-#include "../http/request.h"
+#include "core/http/fields.h"
+#include "core/http/request.h"
 
 /*
  * The fields of each route, in the order of their tables in routes.c: the place of a value in

@@ -1,11 +1,11 @@
 /* The operators' side: conversations, and what visitors left. API keys with conversations:read or conversations:write. */
-#include "widget.h"
+#include "core/api/widget.h"
 
-#include "render_widget.h"
-#include "../query.h"
-#include "../typing.h"
-#include "../http/json_out.h"
-#include "../http/time_in.h"
+#include "core/api/render_widget.h"
+#include "core/loop/query_threads.h"
+#include "core/shm/typing_table.h"
+#include "core/text/json_out.h"
+#include "core/text/time_in.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-#include "coupon.h"
+#include "core/api/coupon.h"
 
-#include "discount.h"
-#include "money.h"
-#include "widget.h"
-#include "wp.h"
-#include "../http/json_out.h"
+#include "core/api/discount.h"
+#include "core/api/money.h"
+#include "core/api/widget.h"
+#include "core/api/wp.h"
+#include "core/text/json_out.h"
 
 #include <inttypes.h>
 #include <json-c/json.h>

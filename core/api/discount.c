@@ -1,4 +1,4 @@
-#include "discount.h"
+#include "core/api/discount.h"
 
 #include <stdlib.h>
 

@@ -16,7 +16,7 @@
 #ifndef ASSAY_API_DISCOUNT_H
 #define ASSAY_API_DISCOUNT_H
 
-#include "../../store/store.h"
+#include "store/store.h"
 
 #define CART_ITEMS_MAX 200
 #define CART_MOST INT64_C(1000000000000000) /* minor units that a cart may be worth */

@@ -1,7 +1,7 @@
-#include "listing.h"
+#include "core/api/listing.h"
 
-#include "../link.h"
-#include "../log.h"
+#include "core/loop/writer_client.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void have_index_rebuilt(struct request *r, const struct listing *l)
         log_error("requesting the rebuild of the index of reports of workspace %llu: %s",
                   (unsigned long long)l->list.workspace, l->why);
     }
-    link_send(r->worker->link, &change);
+    writer_client_send(r->worker->writer, &change);
 }
 
 static void reply_rebuilding(struct request *r)

@@ -1,13 +1,13 @@
 /*
- * The lists of reports and projects: read and rendered in a query thread (query.h), sent by the
+ * The lists of reports and projects: read and rendered in a query thread (query_threads.h), sent by the
  * loop.
  * Worker processes only.
  */
 #ifndef ASSAY_API_LISTING_H
 #define ASSAY_API_LISTING_H
 
-#include "api.h"
-#include "../query.h"
+#include "core/api/api.h"
+#include "core/loop/query_threads.h"
 
 struct listing;
 

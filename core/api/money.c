@@ -1,4 +1,4 @@
-#include "money.h"
+#include "core/api/money.h"
 
 #define WHOLE_DIGITS 12
 #define DECIMALS_MAX 12

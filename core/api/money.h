@@ -5,7 +5,7 @@
 #ifndef ASSAY_API_MONEY_H
 #define ASSAY_API_MONEY_H
 
-#include "../../store/store.h"
+#include "store/store.h"
 
 /*
  * money_read(text, out): "12", "12.5", "12.50": up to 12 digits, then up to 12 decimals, of which

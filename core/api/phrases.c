@@ -1,6 +1,6 @@
-#include "phrases.h"
+#include "core/api/phrases.h"
 
-#include "../audit/text.h"
+#include "core/audit/text.h"
 
 #define KINDS (PHRASE_GOODBYE + 1) /* of small talk: its replies are the first phrases */
 

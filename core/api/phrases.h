@@ -5,7 +5,7 @@
 #ifndef ASSAY_API_PHRASES_H
 #define ASSAY_API_PHRASES_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 enum phrase {
     PHRASE_HELLO,

@@ -1,8 +1,8 @@
 /* What the service says about itself. */
-#include "api.h"
-#include "openapi.h"
-#include "../http/metrics.h"
-#include "../worker.h"
+#include "core/api/api.h"
+#include "core/api/openapi.h"
+#include "core/http/metrics.h"
+#include "core/worker/worker.h"
 
 void platform_openapi(struct request *r)
 {

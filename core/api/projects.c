@@ -1,6 +1,6 @@
-#include "api.h"
-#include "listing.h"
-#include "render.h"
+#include "core/api/api.h"
+#include "core/api/listing.h"
+#include "core/api/render.h"
 
 #include <inttypes.h>
 

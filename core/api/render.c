@@ -1,5 +1,5 @@
-#include "render.h"
-#include "../http/json_out.h"
+#include "core/api/render.h"
+#include "core/text/json_out.h"
 
 #include <assert.h>
 

@@ -5,7 +5,7 @@
 #ifndef ASSAY_API_RENDER_H
 #define ASSAY_API_RENDER_H
 
-#include "../../store/store.h"
+#include "store/store.h"
 
 /*
  * render_report(r, base_url, with_results, out): a report, as lists and its own address show it.

@@ -1,5 +1,5 @@
-#include "render_widget.h"
-#include "../http/json_out.h"
+#include "core/api/render_widget.h"
+#include "core/text/json_out.h"
 
 static void member_id(struct buf *out, const char *name, const struct ulid *id)
 {

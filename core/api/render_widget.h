@@ -5,7 +5,7 @@
 #ifndef ASSAY_API_RENDER_WIDGET_H
 #define ASSAY_API_RENDER_WIDGET_H
 
-#include "../../store/store.h"
+#include "store/store.h"
 
 /*
  * render_agent(a, out): the agent as its visitors may see it; its allowed origins are not for them.

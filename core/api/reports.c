@@ -1,10 +1,10 @@
 /* Reading reports. Writing them: reports_change.c. */
-#include "api.h"
-#include "listing.h"
-#include "render.h"
-#include "../http/form.h"
-#include "../http/memo.h"
-#include "../worker.h"
+#include "core/api/api.h"
+#include "core/api/listing.h"
+#include "core/api/render.h"
+#include "core/text/form.h"
+#include "core/http/response_cache.h"
+#include "core/worker/worker.h"
 
 static struct buf *report_body(struct request *r, const struct store_report *report, int status)
 {
@@ -22,7 +22,7 @@ void api_report_reply(struct request *r, int status, const struct store_report *
     api_reply(r, status, report_body(r, report, status));
 }
 
-static void serve(struct request *r, const struct memo_report *known)
+static void serve(struct request *r, const struct cached_report *known)
 {
     if (!reply_etag(r, known->version))
         reply_shared(r, 200, known->body);
@@ -37,7 +37,7 @@ static void report_found(void *arg, enum store_status status, const struct store
     }
     const struct buf *body = report_body(r, report, 200);
     if (buf_ok(body))
-        serve(r, memo_report_put(r->worker->memo, r->workspace, report->id, report->version,
+        serve(r, cached_report_put(r->worker->cache, r->workspace, report->id, report->version,
                                  store_snapshot_version(r->store), buf_view(body)));
     else
         reply_error(r, ERR_UNAVAILABLE, NULL);
@@ -51,7 +51,7 @@ static void version_found(void *arg, enum store_status status, const struct stor
         reply_store_error(r, status);
         return;
     }
-    struct memo_report *known = memo_report(r->worker->memo, r->workspace, report->id);
+    struct cached_report *known = cached_report(r->worker->cache, r->workspace, report->id);
     if (known == NULL || known->version != report->version) {
         store_report_get(r->store, r->workspace, report->id, true, report_found, r);
         return;
@@ -67,7 +67,7 @@ void reports_get(struct request *r)
         reply_error(r, ERR_NOT_FOUND, NULL);
         return;
     }
-    struct memo_report *known = memo_report(r->worker->memo, r->workspace, id);
+    struct cached_report *known = cached_report(r->worker->cache, r->workspace, id);
     if (known == NULL)
         store_report_get(r->store, r->workspace, id, true, report_found, r);
     else if (known->seen == r->seen)

@@ -2,9 +2,9 @@
  * Creating, updating and deleting reports. A change goes: judge → hash (where there is a password) → writer → read the record back → hold
  * (where the caller waits for its grade) → read again → answer. Between the steps r->state is a struct asked.
  */
-#include "api.h"
-#include "../audit/audit.h"
-#include "../http/password.h"
+#include "core/api/api.h"
+#include "core/audit/audit.h"
+#include "core/auth/password.h"
 
 #include <inttypes.h>
 

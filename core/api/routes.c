@@ -1,8 +1,8 @@
-#include "api.h"
-#include "widget.h"
-#include "wp.h"
-#include "../http/pagination.h"
-#include "../web/pages.h"
+#include "core/api/api.h"
+#include "core/api/widget.h"
+#include "core/api/wp.h"
+#include "core/http/pagination.h"
+#include "core/web/pages.h"
 
 static const char *const by_project[] = {"project", NULL};
 static const char *const by_url[] = {"url", NULL};

@@ -1,10 +1,10 @@
-#include "widget.h"
+#include "core/api/widget.h"
 
-#include "render_widget.h"
-#include "../process.h"
-#include "../typing.h"
-#include "../worker.h"
-#include "../http/json_out.h"
+#include "core/api/render_widget.h"
+#include "core/process/process.h"
+#include "core/shm/typing_table.h"
+#include "core/worker/worker.h"
+#include "core/text/json_out.h"
 
 #include <stdlib.h>
 
@@ -265,7 +265,7 @@ static bool page_more(struct request *r, struct buf *out)
     struct piece piece = {out, true};
     buf_str(out, page->before);
     page->before.n = 0;
-    while (page->next < page->count && out->n < REPLY_PIECE && piece.good) {
+    while (page->next < page->count && out->n < REPLY_CHUNK && piece.good) {
         buf_adds(out, page->next == 0 ? "" : ",");
         put_item(r, page, &page->items[page->next++], &piece);
     }
@@ -289,7 +289,7 @@ static void page_send(struct request *r, struct page *page, const struct str *pa
     page->before = joined(r, parts, FRAME);
     page->behind = joined(r, parts + count - FRAME, FRAME);
     r->state = page;
-    reply_pieces(r, 200, bytes, page_more);
+    reply_chunked(r, 200, bytes, page_more);
 }
 
 static void page_reply(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
@@ -356,14 +356,14 @@ uint64_t widget_tag(const struct store_conversation *c, uint64_t extra)
 
 bool widget_is_typing(struct request *r, const struct ulid *conversation, unsigned who)
 {
-    return typing_now(r->worker->process->typing, conversation, (enum typist)who, r->worker->now_ms);
+    return typing_table_now(r->worker->process->typing, conversation, (enum typist)who, r->worker->now_ms);
 }
 
 void widget_typing_reply(struct request *r, const struct ulid *conversation, unsigned who, bool on)
 {
     char text[96];
     struct buf body = {.p = text, .cap = sizeof(text)}; /* never grows beyond: both texts are shorter */
-    typing_set(r->worker->process->typing, conversation, (enum typist)who, on ? r->worker->now_ms + TYPING_MS : 0, r->worker->now_ms);
+    typing_table_set(r->worker->process->typing, conversation, (enum typist)who, on ? r->worker->now_ms + TYPING_MS : 0, r->worker->now_ms);
     buf_adds(&body, on ? "{\"typing\":true,\"expires_at\":" : "{\"typing\":false,\"expires_at\":");
     json_time(&body, on ? r->now_ms + TYPING_MS : 0);
     buf_adds(&body, "}");

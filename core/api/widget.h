@@ -4,7 +4,7 @@
 #ifndef ASSAY_API_WIDGET_H
 #define ASSAY_API_WIDGET_H
 
-#include "api.h"
+#include "core/api/api.h"
 
 /* a conversation is gone on with while it is younger */
 #define WIDGET_RESUME_MS (INT64_C(24) * 60 * 60 * 1000)

@@ -1,12 +1,12 @@
 /* What a visitor does in the conversation: ask, look, mark, leave. */
-#include "widget.h"
+#include "core/api/widget.h"
 
-#include "answer.h"
-#include "render_widget.h"
-#include "../typing.h"
-#include "../http/json_scan.h"
-#include "../http/json_out.h"
-#include "../http/stream.h"
+#include "core/api/answer.h"
+#include "core/api/render_widget.h"
+#include "core/shm/typing_table.h"
+#include "core/text/json_scan.h"
+#include "core/text/json_out.h"
+#include "core/http/event_stream.h"
 
 #include <json-c/json.h>
 

@@ -2,15 +2,15 @@
  * POST /widget/init: the page opens the chat. A visitor who is known and whose conversation goes on costs a look; everybody else is written
  * down first. The visitor's secret is kept as SHA-256 only.
  */
-#include "widget.h"
-#include "render_widget.h"
+#include "core/api/widget.h"
+#include "core/api/render_widget.h"
 
-#include "../credential.h"
-#include "../jwt.h"
-#include "../worker.h"
-#include "../http/cors.h"
-#include "../http/cors_request.h"
-#include "../http/json_out.h"
+#include "core/auth/credential.h"
+#include "core/auth/jwt.h"
+#include "core/worker/worker.h"
+#include "core/http/cors.h"
+#include "core/http/cors_request.h"
+#include "core/text/json_out.h"
 
 #include <inttypes.h>
 

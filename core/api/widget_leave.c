@@ -1,11 +1,11 @@
 /* What a visitor leaves: events, an address, a rating, a ping that they are typing, a coupon's code. */
-#include "widget.h"
+#include "core/api/widget.h"
 
-#include "coupon.h"
-#include "../credential.h"
-#include "../typing.h"
-#include "../http/json_out.h"
-#include "../http/time_in.h"
+#include "core/api/coupon.h"
+#include "core/auth/credential.h"
+#include "core/shm/typing_table.h"
+#include "core/text/json_out.h"
+#include "core/text/time_in.h"
 
 #include <inttypes.h>
 #include <json-c/json.h>

@@ -1,9 +1,9 @@
 /* Handshake and status of bulk sync, and what its handlers share. */
-#include "wp.h"
-#include "render_widget.h"
+#include "core/api/wp.h"
+#include "core/api/render_widget.h"
 
-#include "../audit/url.h"
-#include "../http/json_out.h"
+#include "core/audit/url.h"
+#include "core/text/json_out.h"
 
 #include <inttypes.h>
 

@@ -10,7 +10,7 @@
 #ifndef ASSAY_API_WP_H
 #define ASSAY_API_WP_H
 
-#include "api.h"
+#include "core/api/api.h"
 
 /* The fields of each route, in the order of their tables in routes.c. */
 enum { WP_HAND_SITE, WP_HAND_PLUGIN, WP_HAND_COMMERCE, WP_HAND_WORDPRESS };

@@ -1,10 +1,10 @@
 /* A coupon as a shop sends it, simple or as WooCommerce keeps it, brought to one form. */
-#include "wp.h"
+#include "core/api/wp.h"
 
-#include "money.h"
-#include "zone.h"
-#include "../audit/plain.h"
-#include "../audit/text.h"
+#include "core/api/money.h"
+#include "core/api/zone.h"
+#include "core/audit/plain.h"
+#include "core/audit/text.h"
 
 #include <endian.h>
 #include <json-c/json.h>

@@ -1,14 +1,14 @@
 /* A post or product as a shop sends it, judged and reduced to a document: plain texts, exact prices. */
-#include "wp.h"
+#include "core/api/wp.h"
 
-#include "money.h"
-#include "zone.h"
-#include "../credential.h"
-#include "../audit/plain.h"
-#include "../http/fields.h"
-#include "../http/form.h"
-#include "../http/json_scan.h"
-#include "../http/json_span.h"
+#include "core/api/money.h"
+#include "core/api/zone.h"
+#include "core/auth/credential.h"
+#include "core/audit/plain.h"
+#include "core/http/fields.h"
+#include "core/text/form.h"
+#include "core/text/json_scan.h"
+#include "core/text/json_span.h"
 
 #include <json-c/json.h>
 #include <stdarg.h>

@@ -3,14 +3,14 @@
  * in the reader's thread, since HTML can take long. What can be taken goes to the writer as one change, and its answer tells what became of
  * each.
  */
-#include "wp.h"
+#include "core/api/wp.h"
 
-#include "widget.h"
-#include "zone.h"
-#include "../away.h"
-#include "../turns.h"
-#include "../http/json_out.h"
-#include "../http/json_span.h"
+#include "core/api/widget.h"
+#include "core/api/zone.h"
+#include "core/loop/thread_pool.h"
+#include "core/http/admission_queue.h"
+#include "core/text/json_out.h"
+#include "core/text/json_span.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,9 +32,9 @@ struct result {
 
 /* What the thread touches is the batch's own: the request may end before. */
 struct batch {
-    struct away_job away;
+    struct pool_job away;
     struct request *r; /* the loop's alone */
-    struct turn_place turn;
+    struct admission turn;
     enum synced_kind kind;
     struct ulid agent;
     struct str site;
@@ -56,7 +56,7 @@ struct batch {
 static void batch_free(void *arg)
 {
     struct batch *b = arg;
-    turn_give(&b->turn);
+    admission_release(&b->turn);
     for (size_t i = 0; b->results != NULL && i < b->count; i++) {
         wp_item_free(&b->results[i].item);
         wp_mistake_reset(&b->results[i].mistake);
@@ -291,7 +291,7 @@ static void batch_done(struct request *r, const struct store_answer *answer)
 {
     struct batch *b = r->state;
     struct buf body = {0};
-    turn_give(&b->turn);
+    admission_release(&b->turn);
     switch (answer->status) {
     case STORE_OK:
         widget_replayed(r, answer);
@@ -342,7 +342,7 @@ static void batch_send(struct batch *b)
 {
     if (!buf_ok(&b->rows))
         reply_error(b->r, ERR_UNAVAILABLE, NULL);
-    else if (b->rows.n < LARGE_BYTES || turn_take(&b->turn, b->r, batch_change))
+    else if (b->rows.n < LARGE_BYTES || admission_take(&b->turn, b->r, batch_change))
         batch_change(b->r);
 }
 
@@ -425,12 +425,12 @@ static bool item_add(struct batch *b, struct result *one, bool here)
 
 /* ---- in the thread ---- */
 
-static struct batch *batch_of(struct away_job *job)
+static struct batch *batch_of(struct pool_job *job)
 {
     return (struct batch *)(void *)((char *)job - offsetof(struct batch, away));
 }
 
-static bool add_some(struct away_job *job)
+static bool add_some(struct pool_job *job)
 {
     struct batch *b = batch_of(job);
     uint64_t until = clock_mono_us() + SLICE_US;
@@ -440,7 +440,7 @@ static bool add_some(struct away_job *job)
     return b->at < b->count;
 }
 
-static void rest_added(struct away_job *job, struct request *r)
+static void rest_added(struct pool_job *job, struct request *r)
 {
     struct batch *b = batch_of(job);
     if (r != NULL)
@@ -451,8 +451,8 @@ static void rest_added(struct away_job *job, struct request *r)
 static void batch_leave(struct batch *b)
 {
     h2o_mem_addref_shared(b);
-    b->away = (struct away_job){.work = add_some, .over = rest_added};
-    request_away(b->r, &b->away);
+    b->away = (struct pool_job){.work = add_some, .over = rest_added};
+    request_run_in_pool(b->r, &b->away);
 }
 
 /* What the loop has no time for, the thread does. */

@@ -1,6 +1,6 @@
-#include "zone.h"
+#include "core/api/zone.h"
 
-#include "../http/time_in.h"
+#include "core/text/time_in.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_ZONE_H
 #define ASSAY_ZONE_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 #define ZONE_NAME_MAX 64
 

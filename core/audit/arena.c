@@ -1,4 +1,4 @@
-#include "arena.h"
+#include "core/audit/arena.h"
 
 #include <stdalign.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_ARENA_H
 #define ASSAY_ARENA_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 struct arena_block;
 

@@ -1,5 +1,5 @@
-#include "job.h"
-#include "stall.h"
+#include "core/audit/job.h"
+#include "core/audit/stall.h"
 
 #include <libxml/parser.h>
 #include <locale.h>
@@ -30,11 +30,11 @@ struct audit *audit_new(const struct conf *conf)
         audit_free(audit);
         return NULL;
     }
-    places_init(audit->places);
+    host_slots_init(audit->places);
     return audit;
 }
 
-void audit_share(struct audit *audit, struct places *places)
+void audit_share(struct audit *audit, struct host_slots *places)
 {
     free(audit->own_places);
     audit->own_places = NULL;

@@ -5,8 +5,8 @@
 #ifndef ASSAY_AUDIT_H
 #define ASSAY_AUDIT_H
 
-#include "conf.h"
-#include "../../store/bytes.h"
+#include "core/conf/conf.h"
+#include "store/bytes.h"
 
 #include <curl/curl.h>
 
@@ -38,8 +38,8 @@ struct audit *audit_new(const struct conf *conf);
 void audit_free(struct audit *audit);
 
 /* audit_share(audit, places): its places at hosts are those of ${places}, borrowed, which other engines have too. Before the first page. */
-struct places;
-void audit_share(struct audit *audit, struct places *places);
+struct host_slots;
+void audit_share(struct audit *audit, struct host_slots *places);
 
 /*
  * audit_add(audit, id, url, done, arg): queue a page. Ends in exactly one call of ${done}, never from within audit_add. At most

@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "charset.h"
-#include "text.h"
+#include "core/audit/charset.h"
+#include "core/audit/text.h"
 
 #include <errno.h>
 #include <iconv.h>

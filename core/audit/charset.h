@@ -5,7 +5,7 @@
 #ifndef ASSAY_CHARSET_H
 #define ASSAY_CHARSET_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 enum charset_source { CHARSET_DEFAULT, CHARSET_BOM, CHARSET_HEADER, CHARSET_META };
 

@@ -1,4 +1,4 @@
-#include "charset.h"
+#include "core/audit/charset.h"
 
 /*
  * The encodings that browsers know, by their labels (WHATWG Encoding, 4.2) without - _ : and (), and what iconv calls them. Those it knows

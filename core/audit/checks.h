@@ -4,7 +4,7 @@
 #ifndef ASSAY_CHECKS_H
 #define ASSAY_CHECKS_H
 
-#include "facts.h"
+#include "core/audit/facts.h"
 
 enum check_category { CATEGORY_SEO, CATEGORY_PERFORMANCE, CATEGORY_SECURITY, CATEGORY_MISC };
 enum check_importance { IMPORTANCE_HIGH, IMPORTANCE_MEDIUM, IMPORTANCE_LOW };

@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "checks.h"
-#include "text.h"
+#include "core/audit/checks.h"
+#include "core/audit/text.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-#include "checks.h"
-#include "text.h"
+#include "core/audit/checks.h"
+#include "core/audit/text.h"
 
 /*
  * Content Security Policy. An enforced one passes; where it would not stop injected scripts, the details say why, by the rules of CSP

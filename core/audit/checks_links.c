@@ -1,8 +1,8 @@
-#include "checks.h"
-#include "language.h"
-#include "link_words.h"
-#include "text.h"
-#include "url.h"
+#include "core/audit/checks.h"
+#include "core/audit/language.h"
+#include "core/audit/link_words.h"
+#include "core/audit/text.h"
+#include "core/audit/url.h"
 
 #define LINKS_MAX 150
 

@@ -1,5 +1,5 @@
-#include "checks.h"
-#include "text.h"
+#include "core/audit/checks.h"
+#include "core/audit/text.h"
 
 #include <json-c/json.h>
 #include <stdlib.h>

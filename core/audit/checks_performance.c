@@ -1,5 +1,5 @@
-#include "checks.h"
-#include "text.h"
+#include "core/audit/checks.h"
+#include "core/audit/text.h"
 
 #define LOAD_MAX_MS 2000
 #define PAGE_MAX_BYTES 330000

@@ -1,6 +1,6 @@
-#include "checks.h"
-#include "css.h"
-#include "text.h"
+#include "core/audit/checks.h"
+#include "core/audit/css.h"
+#include "core/audit/text.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 #include "config.h"
 
-#include "checks.h"
-#include "language.h"
-#include "robots.h"
-#include "text.h"
+#include "core/audit/checks.h"
+#include "core/audit/language.h"
+#include "core/audit/robots.h"
+#include "core/audit/text.h"
 
 #include <curl/curl.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-#include "checks.h"
-#include "robots.h"
-#include "text.h"
-#include "url.h"
+#include "core/audit/checks.h"
+#include "core/audit/robots.h"
+#include "core/audit/text.h"
+#include "core/audit/url.h"
 
 #define TTFB_MAX_MS 600
 #define REDIRECTS_MAX 1

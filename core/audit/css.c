@@ -1,5 +1,5 @@
-#include "css.h"
-#include "text.h"
+#include "core/audit/css.h"
+#include "core/audit/text.h"
 
 /* The rule that is being read, where strings and URLs mean something else. */
 enum rule { RULE_ANY, RULE_IMPORT, RULE_NAMESPACE };

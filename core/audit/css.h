@@ -4,7 +4,7 @@
 #ifndef ASSAY_CSS_H
 #define ASSAY_CSS_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 struct css_url {
     struct str url; /* trimmed, as written: its escapes are not undone */

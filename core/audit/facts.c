@@ -1,6 +1,6 @@
-#include "facts.h"
-#include "text.h"
-#include "url.h"
+#include "core/audit/facts.h"
+#include "core/audit/text.h"
+#include "core/audit/url.h"
 
 #include <zlib.h>
 

@@ -5,8 +5,8 @@
 #ifndef ASSAY_FACTS_H
 #define ASSAY_FACTS_H
 
-#include "charset.h"
-#include "page.h"
+#include "core/audit/charset.h"
+#include "core/audit/page.h"
 
 struct fact_header {
     struct str name, value;

@@ -1,8 +1,8 @@
 #include "config.h"
 
-#include "fetch.h"
-#include "stall.h"
-#include "text.h"
+#include "core/audit/fetch.h"
+#include "core/audit/stall.h"
+#include "core/audit/text.h"
 
 #include <errno.h>
 #include <linux/tcp.h>
@@ -257,7 +257,7 @@ static bool set_options(struct fetch *f)
     SET(CURLOPT_LOW_SPEED_LIMIT, LOW_SPEED_BYTES);
     SET(CURLOPT_LOW_SPEED_TIME, LOW_SPEED_SECONDS);
     SET(CURLOPT_CERTINFO, 1L);
-    /* A connection is a place at its host (places.h): none stands idle. And a page's times are those of a first visit. */
+    /* A connection is a place at its host (host_slots.h): none stands idle. And a page's times are those of a first visit. */
     SET(CURLOPT_FRESH_CONNECT, 1L);
     SET(CURLOPT_FORBID_REUSE, 1L);
     SET(CURLOPT_NOPROGRESS, 0L);

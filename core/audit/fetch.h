@@ -5,9 +5,9 @@
 #ifndef ASSAY_FETCH_H
 #define ASSAY_FETCH_H
 
-#include "facts.h"
-#include "guard.h"
-#include "url.h"
+#include "core/audit/facts.h"
+#include "core/audit/guard.h"
+#include "core/audit/url.h"
 
 #include <curl/curl.h>
 

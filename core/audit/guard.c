@@ -1,5 +1,5 @@
-#include "guard.h"
-#include "text.h"
+#include "core/audit/guard.h"
+#include "core/audit/text.h"
 
 #include <ifaddrs.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #ifndef ASSAY_GUARD_H
 #define ASSAY_GUARD_H
 
-#include "conf.h"
-#include "../../store/bytes.h"
+#include "core/conf/conf.h"
+#include "store/bytes.h"
 
 /* guard_ip_denied(ip): the deny lists alone: true for addresses that are never public. */
 bool guard_ip_denied(const struct ip *ip);

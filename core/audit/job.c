@@ -1,8 +1,8 @@
-#include "job.h"
-#include "last_words.h"
-#include "results.h"
-#include "sandbox.h"
-#include "url.h"
+#include "core/audit/job.h"
+#include "core/audit/last_words.h"
+#include "core/audit/results.h"
+#include "core/audit/sandbox.h"
+#include "core/audit/url.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -46,7 +46,7 @@ void transfer_stop(struct audit *audit, struct transfer *t)
 {
     fetch_cancel(t->fetch, audit->multi);
     if (t->placed)
-        places_give(audit->places, t->url.host, audit->pid);
+        host_slots_give(audit->places, t->url.host, audit->pid);
     t->placed = false;
 }
 

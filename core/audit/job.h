@@ -5,9 +5,9 @@
 #ifndef ASSAY_JOB_H
 #define ASSAY_JOB_H
 
-#include "audit.h"
-#include "fetch.h"
-#include "places.h"
+#include "core/audit/audit.h"
+#include "core/audit/fetch.h"
+#include "core/shm/host_slots.h"
 
 /* The requests a page is made of. */
 enum part { PART_PAGE, PART_ROBOTS, PART_MISSING, PART_FAVICON, PART_HTTP_FORM, PARTS };
@@ -58,7 +58,7 @@ struct audit {
     const struct conf *conf;
     CURLM *multi;
     struct guard *guard;
-    struct places *places, *own_places; /* the latter: NULL where they are shared */
+    struct host_slots *places, *own_places; /* the latter: NULL where they are shared */
     pid_t pid;
     struct jobs waiting, running, finished;
     bool more; /* transfers have ended that were left for the next turn */

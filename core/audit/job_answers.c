@@ -1,6 +1,6 @@
-#include "job.h"
-#include "robots.h"
-#include "text.h"
+#include "core/audit/job.h"
+#include "core/audit/robots.h"
+#include "core/audit/text.h"
 
 #include <sys/random.h>
 

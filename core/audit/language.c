@@ -1,5 +1,5 @@
-#include "language.h"
-#include "text.h"
+#include "core/audit/language.h"
+#include "core/audit/text.h"
 
 /* Registered two-letter languages (ISO 639-1, and the six it gave up): a row per first letter, bit n is the n-th second letter. */
 static const uint32_t two_letters[26] = {

@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "last_words.h"
-#include "sandbox.h"
+#include "core/audit/last_words.h"
+#include "core/audit/sandbox.h"
 
 #include <signal.h>
 #include <stddef.h>

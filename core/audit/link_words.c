@@ -1,5 +1,5 @@
-#include "link_words.h"
-#include "text.h"
+#include "core/audit/link_words.h"
+#include "core/audit/text.h"
 
 #define TEXT(literal)                                                                                                                      \
     {                                                                                                                                      \

@@ -4,7 +4,7 @@
 #ifndef ASSAY_LINK_WORDS_H
 #define ASSAY_LINK_WORDS_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 /*
  * link_words_have(language, text): whether ${text}, in lower case and trimmed, is one of ${language}'s generic texts; of any language's

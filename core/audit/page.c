@@ -1,6 +1,6 @@
-#include "page_name.h"
-#include "page_runs.h"
-#include "text.h"
+#include "core/audit/page_name.h"
+#include "core/audit/page_runs.h"
+#include "core/audit/text.h"
 
 #include <libxml/HTMLparser.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_PAGE_H
 #define ASSAY_PAGE_H
 
-#include "arena.h"
+#include "core/audit/arena.h"
 
 /* Elements that are kept. The rest is only counted. */
 #define PAGE_TAGS(X)                                                                                                                       \

@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "page.h"
-#include "text.h"
+#include "core/audit/page.h"
+#include "core/audit/text.h"
 
 /* WHATWG HTML, 13.2.6.4.1 "the initial insertion mode": what puts a browser into quirks mode. */
 static const char *const quirks_public[] = {

@@ -4,7 +4,7 @@
 #ifndef ASSAY_PAGE_NAME_H
 #define ASSAY_PAGE_NAME_H
 
-#include "page.h"
+#include "core/audit/page.h"
 
 /* What stands between an element's tags. */
 enum page_content {

@@ -1,4 +1,4 @@
-#include "page_runs.h"
+#include "core/audit/page_runs.h"
 
 #include <stdlib.h>
 

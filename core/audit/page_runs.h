@@ -4,7 +4,7 @@
 #ifndef ASSAY_PAGE_RUNS_H
 #define ASSAY_PAGE_RUNS_H
 
-#include "page.h"
+#include "core/audit/page.h"
 
 struct page_runs {
     struct page_run *list;

@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "page_name.h"
-#include "text.h"
+#include "core/audit/page_name.h"
+#include "core/audit/text.h"
 
 #define SLICE_BYTES 4096
 

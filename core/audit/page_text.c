@@ -1,5 +1,5 @@
-#include "page_name.h"
-#include "text.h"
+#include "core/audit/page_name.h"
+#include "core/audit/text.h"
 
 #include <libxml/HTMLparser.h>
 

@@ -1,7 +1,7 @@
-#include "plain.h"
+#include "core/audit/plain.h"
 
-#include "page.h"
-#include "page_name.h"
+#include "core/audit/page.h"
+#include "core/audit/page_name.h"
 
 #include <time.h>
 

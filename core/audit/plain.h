@@ -5,7 +5,7 @@
 #ifndef ASSAY_PLAIN_H
 #define ASSAY_PLAIN_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 #define PLAIN_HTML_MAX ((size_t)512 * 1024) /* bytes of HTML that are read; what follows is left out */
 

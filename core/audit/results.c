@@ -1,6 +1,6 @@
-#include "results.h"
-#include "charset.h"
-#include "text.h"
+#include "core/audit/results.h"
+#include "core/audit/charset.h"
+#include "core/audit/text.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
 #ifndef ASSAY_RESULTS_H
 #define ASSAY_RESULTS_H
 
-#include "audit.h"
-#include "checks.h"
+#include "core/audit/audit.h"
+#include "core/audit/checks.h"
 
 #define RESULTS_MAX_BYTES ((size_t)32 * 1024)
 

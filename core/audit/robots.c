@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "robots.h"
-#include "text.h"
+#include "core/audit/robots.h"
+#include "core/audit/text.h"
 
 #define PATTERN_MAX_BYTES 8192 /* a longer rule is no rule: no URL is that long */
 

@@ -4,7 +4,7 @@
 #ifndef ASSAY_ROBOTS_H
 #define ASSAY_ROBOTS_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 #define ROBOTS_MAX_BYTES ((size_t)500 * 1024)
 

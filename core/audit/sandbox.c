@@ -1,8 +1,8 @@
 #include "config.h"
 
-#include "audit.h"
-#include "last_words.h"
-#include "sandbox.h"
+#include "core/audit/audit.h"
+#include "core/audit/last_words.h"
+#include "core/audit/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

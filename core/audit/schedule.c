@@ -1,5 +1,5 @@
-#include "job.h"
-#include "robots.h"
+#include "core/audit/job.h"
+#include "core/audit/robots.h"
 
 #include <string.h>
 
@@ -64,7 +64,7 @@ static bool same_site(const char *a, const char *b)
 static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
 {
     bool own = same_site(t->url.host, t->job->url.host);
-    t->placed = (own ? places_take : places_take_as_guest)(audit->places, t->url.host, audit->pid);
+    t->placed = (own ? host_slots_take : host_slots_take_as_guest)(audit->places, t->url.host, audit->pid);
     if (t->placed && t->part == PART_PAGE && t->refused_at_ms != 0)
         job_waited(audit, t->job, now - t->refused_at_ms);
     if (t->placed)

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "stall.h"
+#include "core/audit/stall.h"
 
 #include <errno.h>
 #include <linux/tcp.h>

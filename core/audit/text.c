@@ -1,4 +1,4 @@
-#include "text.h"
+#include "core/audit/text.h"
 
 #include <limits.h>
 #include <wctype.h>

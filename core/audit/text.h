@@ -4,7 +4,7 @@
 #ifndef ASSAY_TEXT_H
 #define ASSAY_TEXT_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 /* text_lower(c): the ASCII lower case of ${c}; other bytes as they are. */
 char text_lower(char c);

@@ -1,9 +1,9 @@
 #include "config.h"
 
-#include "url.h"
-#include "audit.h"
-#include "guard.h"
-#include "text.h"
+#include "core/audit/url.h"
+#include "core/audit/audit.h"
+#include "core/audit/guard.h"
+#include "core/audit/text.h"
 
 #include <locale.h>
 #include <stdlib.h>

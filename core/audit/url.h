@@ -4,8 +4,8 @@
 #ifndef ASSAY_URL_H
 #define ASSAY_URL_H
 
-#include "conf.h"
-#include "../../store/bytes.h"
+#include "core/conf/conf.h"
+#include "store/bytes.h"
 
 #define URL_MAX_BYTES 2048
 

@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "text.h"
-#include "url.h"
+#include "core/audit/text.h"
+#include "core/audit/url.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>

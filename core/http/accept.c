@@ -1,4 +1,4 @@
-#include "accept.h"
+#include "core/http/accept.h"
 
 #include <strings.h>
 

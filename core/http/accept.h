@@ -4,7 +4,7 @@
 #ifndef ASSAY_HTTP_ACCEPT_H
 #define ASSAY_HTTP_ACCEPT_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 /*
  * accept_quality(header, want, any): the quality, in thousandths, that ${header} gives to ${want}

@@ -1,11 +1,11 @@
-#include "access_log.h"
+#include "core/http/access_log.h"
 
-#include "json_out.h"
-#include "limit.h"
-#include "redact.h"
-#include "../log.h"
-#include "../printable.h"
-#include "../scoreboard.h"
+#include "core/text/json_out.h"
+#include "core/http/limit.h"
+#include "core/text/redact.h"
+#include "core/base/log.h"
+#include "core/text/printable.h"
+#include "core/shm/scoreboard.h"
 
 #include <errno.h>
 #include <fcntl.h>

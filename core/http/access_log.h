@@ -11,7 +11,7 @@
 #ifndef ASSAY_HTTP_ACCESS_LOG_H
 #define ASSAY_HTTP_ACCESS_LOG_H
 
-#include "request.h"
+#include "core/http/request.h"
 
 struct access_log *access_log_open(const struct conf *conf);
 void access_log_close(struct access_log *log);

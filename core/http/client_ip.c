@@ -1,4 +1,4 @@
-#include "client_ip.h"
+#include "core/http/client_ip.h"
 
 #define ADDRESS_MAX 45 /* the longest text of an IPv6 address */
 

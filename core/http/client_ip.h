@@ -5,8 +5,8 @@
 #ifndef ASSAY_HTTP_CLIENT_IP_H
 #define ASSAY_HTTP_CLIENT_IP_H
 
-#include "../cidr.h"
-#include "../../store/bytes.h"
+#include "core/base/cidr.h"
+#include "store/bytes.h"
 
 /*
  * client_right_most(trusted, line, ip): go through one header line from its right end. *ip becomes

@@ -2,11 +2,11 @@
  * The conditions and wishes in a request's head: If-None-Match, If-Match, Idempotency-Key, Prefer. What they mean is in etag.c,
  * idempotency.c and prefer.c; here they meet the request. See request.h for the contract.
  */
-#include "request.h"
-#include "etag.h"
-#include "reply.h"
-#include "idempotency.h"
-#include "prefer.h"
+#include "core/http/request.h"
+#include "core/http/etag.h"
+#include "core/http/reply.h"
+#include "core/http/idempotency.h"
+#include "core/http/prefer.h"
 
 #include <endian.h>
 

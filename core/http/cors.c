@@ -1,4 +1,4 @@
-#include "cors.h"
+#include "core/http/cors.h"
 
 #include <ctype.h>
 

@@ -5,7 +5,7 @@
 #ifndef ASSAY_HTTP_CORS_H
 #define ASSAY_HTTP_CORS_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 #define CORS_ORIGIN_MAX 512
 

@@ -1,6 +1,6 @@
-#include "cors_request.h"
+#include "core/http/cors_request.h"
 
-#include "route.h"
+#include "core/http/route.h"
 
 static bool on_surface(struct request *r)
 {

@@ -6,7 +6,7 @@
 #ifndef ASSAY_HTTP_CORS_REQUEST_H
 #define ASSAY_HTTP_CORS_REQUEST_H
 
-#include "request.h"
+#include "core/http/request.h"
 
 /* cors_headers(r): put them on the response that is about to start; nothing elsewhere. */
 void cors_headers(struct request *r);

@@ -1,8 +1,8 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-#include "etag.h"
-#include "form.h"
+#include "core/http/etag.h"
+#include "core/text/form.h"
 
 _Static_assert(sizeof(PACKAGE_VERSION) <= ETAG_SIZE - sizeof("\"18446744073709551615--gz\""),
                "a tag has no room for the program's version");

@@ -6,7 +6,7 @@
 #ifndef ASSAY_HTTP_ETAG_H
 #define ASSAY_HTTP_ETAG_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 #define ETAG_SIZE 64 /* room for any tag of ours, quotes included */
 

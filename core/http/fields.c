@@ -1,7 +1,7 @@
-#include "fields.h"
-#include "form.h"
-#include "json_out.h"
-#include "../nearest.h"
+#include "core/http/fields.h"
+#include "core/text/form.h"
+#include "core/text/json_out.h"
+#include "core/text/nearest.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -6,8 +6,8 @@
 #ifndef ASSAY_HTTP_FIELDS_H
 #define ASSAY_HTTP_FIELDS_H
 
-#include "json_scan.h"
-#include "request.h"
+#include "core/text/json_scan.h"
+#include "core/http/request.h"
 
 enum fields_status {
     FIELDS_OK,

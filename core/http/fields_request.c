@@ -1,6 +1,6 @@
-#include "fields.h"
-#include "json_scan.h"
-#include "reading.h"
+#include "core/http/fields.h"
+#include "core/text/json_scan.h"
+#include "core/http/large_body.h"
 
 #include <json-c/json.h>
 
@@ -158,17 +158,17 @@ bool fields_parse_json(struct request *r, struct str text)
     struct buf errors = {0};
     enum fields_status status;
     int at = tree_field(r->route->fields);
-    if (at < 0 && r->reading == NULL && parse_flat(r, text, &status, &errors))
+    if (at < 0 && r->large_body == NULL && parse_flat(r, text, &status, &errors))
         return told(r, status, &errors);
     struct json_fault fault;
     struct str large = {NULL, 0};
     struct tree *tree = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*tree), tree_put);
     tree->object = NULL;
-    if (r->reading != NULL) {
-        fault = r->reading->fault;
-        large = r->reading->large;
-        tree->object = r->reading->object;
-        r->reading->object = NULL;
+    if (r->large_body != NULL) {
+        fault = r->large_body->fault;
+        large = r->large_body->large;
+        tree->object = r->large_body->object;
+        r->large_body->object = NULL;
     } else {
         tree->object = fields_read_large(text, at < 0 ? NULL : &r->route->fields[at], &large, &fault);
     }

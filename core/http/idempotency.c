@@ -1,4 +1,4 @@
-#include "idempotency.h"
+#include "core/http/idempotency.h"
 
 #include <openssl/evp.h>
 

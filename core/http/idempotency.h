@@ -5,7 +5,7 @@
 #ifndef ASSAY_HTTP_IDEMPOTENCY_H
 #define ASSAY_HTTP_IDEMPOTENCY_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 #define IDEMPOTENCY_KEY_MAX 255
 #define IDEMPOTENCY_DIGEST_SIZE 32

@@ -1,4 +1,4 @@
-#include "inflate.h"
+#include "core/http/inflate.h"
 
 #include <zlib.h>
 

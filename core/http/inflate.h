@@ -4,7 +4,7 @@
 #ifndef ASSAY_HTTP_INFLATE_H
 #define ASSAY_HTTP_INFLATE_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 enum inflate_status {
     INFLATE_OK,

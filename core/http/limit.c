@@ -1,11 +1,11 @@
-#include "limit.h"
+#include "core/http/limit.h"
 
-#include "reply.h"
-#include "route.h"
-#include "../doors.h"
-#include "../limiters_board.h"
-#include "../log.h"
-#include "../worker.h"
+#include "core/http/reply.h"
+#include "core/http/route.h"
+#include "core/conn/acceptor.h"
+#include "core/shm/limiter_stats.h"
+#include "core/base/log.h"
+#include "core/worker/worker.h"
 
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ struct known {
 
 struct limiting {
     struct worker *worker;
-    struct limiters_board *board;
+    struct limiter_stats *board;
     struct ratelimit *table;
     uint64_t token;   /* of ${table}'s clock, from before the loop last read its own */
     uint64_t version; /* of ${limits} on the board */
@@ -53,7 +53,7 @@ static void settle_routes(struct limiting *l)
 
 static void follow_board(struct limiting *l)
 {
-    if (limiters_board_version(l->board) != l->version && limiters_board_read(l->board, &l->limits, &l->version))
+    if (limiter_stats_version(l->board) != l->version && limiter_stats_read(l->board, &l->limits, &l->version))
         settle_routes(l);
 }
 
@@ -89,7 +89,7 @@ void limiting_tick(struct limiting *l, int64_t now_ms)
 {
     l->token = ratelimit_token(l->table);
     for (unsigned i = 1; i < l->limits.count; i++) {
-        uint64_t count = limiters_board_left_out(l->board, l->limits.rows[i].counter, now_ms / 1000);
+        uint64_t count = limiter_stats_left_out(l->board, l->limits.rows[i].counter, now_ms / 1000);
         if (count > 0)
             log_info("limiter %s: %llu more refusals were not logged one by one", l->limits.rows[i].name, (unsigned long long)count);
     }
@@ -130,7 +130,7 @@ static void log_refusal(struct limiting *l, unsigned limiter, const struct reque
     struct limiter_key keys[LIMITER_WINDOWS_MAX];
     struct ratelimit_window windows[LIMITER_WINDOWS_MAX];
     char text[LIMITER_TEXT_SIZE];
-    if (!limiters_board_may_log(l->board, row->counter, r->now_ms / 1000))
+    if (!limiter_stats_may_log(l->board, row->counter, r->now_ms / 1000))
         return;
     make_windows(l, limiter, r, keys, windows);
     limiter_key_text(&keys[state->window], l->limits.ipv6_prefix, text);
@@ -239,7 +239,7 @@ static bool charge(struct limiting *l, unsigned limiter, struct request *r)
     bool exempt = over && l->limits.exempt_count > 0 && limiters_exempt(&l->limits, &r->client_ip);
     if (over && !exempt)
         log_refusal(l, limiter, r);
-    limiters_board_count(l->board, l->worker->process->index, row->counter,
+    limiter_stats_count(l->board, l->worker->process->index, row->counter,
                          !over || exempt ? COUNT_ADMITTED
                          : row->dry_run  ? COUNT_DRY_RUN_REFUSED
                                          : COUNT_REFUSED);

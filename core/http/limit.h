@@ -9,7 +9,7 @@
 #ifndef ASSAY_HTTP_LIMIT_H
 #define ASSAY_HTTP_LIMIT_H
 
-#include "request.h"
+#include "core/http/request.h"
 
 struct limiting;
 struct worker;

@@ -1,12 +1,12 @@
-#include "metrics.h"
+#include "core/http/metrics.h"
 
-#include "limit.h"
-#include "route.h"
-#include "../crowd.h"
-#include "../limiters_board.h"
-#include "../traffic.h"
+#include "core/http/limit.h"
+#include "core/http/route.h"
+#include "core/shm/connection_table.h"
+#include "core/shm/limiter_stats.h"
+#include "core/shm/request_stats.h"
 #include "config.h"
-#include "../../ratelimit/ratelimit.h"
+#include "ratelimit/ratelimit.h"
 
 /* ---- limits ---- */
 
@@ -14,7 +14,7 @@ static void limiter_counts(struct worker *w, const struct metric *m, struct buf 
 {
     const struct limiters *limits = limiting_limits(w->limiting);
     for (unsigned i = 1; i < limits->count; i++)
-        metrics_sample(out, m, "limiter", limits->rows[i].name, limiters_board_total(w->process->limiters, limits->rows[i].counter, what));
+        metrics_sample(out, m, "limiter", limits->rows[i].name, limiter_stats_total(w->process->limiters, limits->rows[i].counter, what));
 }
 
 static void admitted(struct worker *w, const struct metric *m, struct buf *out)
@@ -78,14 +78,14 @@ static void route_labels(size_t route, char labels[LABELS_MAX])
 static void answers(struct worker *w, const struct metric *m, struct buf *out)
 {
     for (size_t route = 0; route <= routes_count; route++)
-        for (size_t i = 0; traffic_status(i) >= 0; i++) {
+        for (size_t i = 0; request_stats_status(i) >= 0; i++) {
             char labels[LABELS_MAX], status[16] = "other";
-            uint64_t count = traffic_answers(w->process->traffic, route, i);
+            uint64_t count = request_stats_answers(w->process->request_stats, route, i);
             if (count == 0)
                 continue;
             route_labels(route, labels);
-            if (traffic_status(i) > 0)
-                snprintf(status, sizeof(status), "%d", traffic_status(i));
+            if (request_stats_status(i) > 0)
+                snprintf(status, sizeof(status), "%d", request_stats_status(i));
             buf_printf(out, "%s{%s,status=\"%s\"} %llu\n", m->name, labels, status, (unsigned long long)count);
         }
 }
@@ -96,17 +96,17 @@ static void seconds(struct buf *out, uint64_t us)
 }
 
 /* a histogram's lines; nothing where nothing was timed */
-static void times(const struct metric *m, struct buf *out, const char *labels, const struct traffic_times *t)
+static void times(const struct metric *m, struct buf *out, const char *labels, const struct request_stats_times *t)
 {
     uint64_t count = 0;
     const char *comma = labels[0] == '\0' ? "" : ",", *open = labels[0] == '\0' ? "" : "{", *close = labels[0] == '\0' ? "" : "}";
-    for (size_t i = 0; i < TRAFFIC_BOUNDS; i++) {
+    for (size_t i = 0; i < REQUEST_STATS_BOUNDS; i++) {
         count += t->count[i];
         buf_printf(out, "%s_bucket{%s%sle=\"", m->name, labels, comma);
-        seconds(out, traffic_bounds[i]);
+        seconds(out, request_stats_bounds[i]);
         buf_printf(out, "\"} %llu\n", (unsigned long long)count);
     }
-    count += t->count[TRAFFIC_BOUNDS];
+    count += t->count[REQUEST_STATS_BOUNDS];
     buf_printf(out, "%s_bucket{%s%sle=\"+Inf\"} %llu\n%s_sum%s%s%s ", m->name, labels, comma, (unsigned long long)count, m->name, open, labels, close);
     seconds(out, t->sum);
     buf_printf(out, "\n%s_count%s%s%s %llu\n", m->name, open, labels, close, (unsigned long long)count);
@@ -116,9 +116,9 @@ static void answer_times(struct worker *w, const struct metric *m, struct buf *o
 {
     for (size_t route = 0; route <= routes_count; route++) {
         char labels[LABELS_MAX];
-        struct traffic_times t = traffic_route_times(w->process->traffic, route);
+        struct request_stats_times t = request_stats_route_times(w->process->request_stats, route);
         bool any = t.sum > 0;
-        for (size_t i = 0; i <= TRAFFIC_BOUNDS; i++)
+        for (size_t i = 0; i <= REQUEST_STATS_BOUNDS; i++)
             any = any || t.count[i] > 0;
         route_labels(route, labels);
         if (any)
@@ -241,18 +241,18 @@ static void streams(struct worker *w, const struct metric *m, struct buf *out)
 
 static void gave_way(struct worker *w, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, crowd_told(w->process->crowd, CROWD_GAVE_WAY));
+    metrics_sample(out, m, NULL, NULL, connection_table_told(w->process->connection_table, CROWD_GAVE_WAY));
 }
 
 static void turned_away(struct worker *w, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, crowd_told(w->process->crowd, CROWD_TURNED_AWAY));
+    metrics_sample(out, m, NULL, NULL, connection_table_told(w->process->connection_table, CROWD_TURNED_AWAY));
 }
 
 static void cut_off(struct worker *w, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, "what", "answer", crowd_told(w->process->crowd, CROWD_ANSWER_CUT));
-    metrics_sample(out, m, "what", "upload", crowd_told(w->process->crowd, CROWD_UPLOAD_CUT));
+    metrics_sample(out, m, "what", "answer", connection_table_told(w->process->connection_table, CROWD_ANSWER_CUT));
+    metrics_sample(out, m, "what", "upload", connection_table_told(w->process->connection_table, CROWD_UPLOAD_CUT));
 }
 
 static void held(struct worker *w, const struct metric *m, struct buf *out)
@@ -264,16 +264,16 @@ static void held(struct worker *w, const struct metric *m, struct buf *out)
 
 static void changes(struct worker *w, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, traffic_work(w->process->traffic).changes);
+    metrics_sample(out, m, NULL, NULL, request_stats_work(w->process->request_stats).changes);
 }
 
 static void commit_times(struct worker *w, const struct metric *m, struct buf *out)
 {
-    struct traffic_work work = traffic_work(w->process->traffic);
+    struct request_stats_work work = request_stats_work(w->process->request_stats);
     times(m, out, "", &work.commits);
 }
 
-static void upkeep_left(struct worker *w, const struct metric *m, struct buf *out)
+static void maintenance_left(struct worker *w, const struct metric *m, struct buf *out)
 {
     metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WRITER, false, upkeep));
 }
@@ -331,14 +331,14 @@ static void grading(struct worker *w, const struct metric *m, struct buf *out)
 
 static void graded(struct worker *w, const struct metric *m, struct buf *out)
 {
-    struct traffic_work work = traffic_work(w->process->traffic);
+    struct request_stats_work work = request_stats_work(w->process->request_stats);
     metrics_sample(out, m, "outcome", "done", work.done);
     metrics_sample(out, m, "outcome", "failed", work.failed);
 }
 
 static void page_times(struct worker *w, const struct metric *m, struct buf *out)
 {
-    struct traffic_work work = traffic_work(w->process->traffic);
+    struct request_stats_work work = request_stats_work(w->process->request_stats);
     times(m, out, "", &work.pages);
 }
 
@@ -385,7 +385,7 @@ const struct metric metrics[] = {
     {"assay_writer_commit_duration_seconds", "histogram",
      "Time of one commit, the disk's included.", commit_times},
     {"assay_writer_upkeep_records", "gauge",
-     "Records that the writer has left to rate or purge in the background.", upkeep_left},
+     "Records that the writer has left to rate or purge in the background.", maintenance_left},
     {"assay_answers_unindexed_changes", "gauge",
      "Changes of synced documents that visitors' questions do not find yet, and answer files to "
      "build.",

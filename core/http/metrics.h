@@ -6,7 +6,7 @@
 #ifndef ASSAY_HTTP_METRICS_H
 #define ASSAY_HTTP_METRICS_H
 
-#include "../worker.h"
+#include "core/worker/worker.h"
 
 struct metric {
     const char *name; /* of a counter it ends in _total */

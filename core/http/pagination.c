@@ -1,6 +1,6 @@
-#include "pagination.h"
-#include "form.h"
-#include "json_out.h"
+#include "core/http/pagination.h"
+#include "core/text/form.h"
+#include "core/text/json_out.h"
 
 /* An address of the list, cut where the page number goes. */
 struct address {

@@ -5,7 +5,7 @@
 #ifndef ASSAY_HTTP_PAGINATION_H
 #define ASSAY_HTTP_PAGINATION_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 /*
  * Pages are numbered from 1; a list asked for a higher page than this is a mistake of the caller.

@@ -1,14 +1,14 @@
-#include "pipeline.h"
+#include "core/http/pipeline.h"
 
-#include "limit.h"
-#include "memo.h"
-#include "session.h"
-#include "steps.h"
-#include "stream.h"
-#include "access_log.h"
-#include "../doors.h"
-#include "../link.h"
-#include "../traffic.h"
+#include "core/http/limit.h"
+#include "core/http/response_cache.h"
+#include "core/http/session.h"
+#include "core/http/steps.h"
+#include "core/http/event_stream.h"
+#include "core/http/access_log.h"
+#include "core/conn/acceptor.h"
+#include "core/loop/writer_client.h"
+#include "core/shm/request_stats.h"
 
 #include <sys/random.h>
 
@@ -135,11 +135,11 @@ struct str pipeline_request_id(struct worker *w, h2o_req_t *req)
 bool pipeline_start(struct worker *w)
 {
     uint64_t prefix;
-    w->memo = memo_new();
+    w->cache = response_cache_new();
     w->limiting = limiting_new(w);
     w->sessions = sessions_new();
     w->streams = streams_new();
-    if (w->memo == NULL || w->sessions == NULL || w->streams == NULL || w->limiting == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
+    if (w->cache == NULL || w->sessions == NULL || w->streams == NULL || w->limiting == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
         return false;
     hex(w->id, prefix);
     hex(w->id + sizeof(w->id) / 2, 0);
@@ -149,7 +149,7 @@ bool pipeline_start(struct worker *w)
 void pipeline_finish(struct worker *w)
 {
     buf_free(&w->body);
-    memo_free(w->memo);
+    response_cache_free(w->cache);
     limiting_free(w->limiting);
     sessions_free(w->sessions);
     streams_free(w->streams);
@@ -160,7 +160,7 @@ static void note_answer(struct request *r, bool streamed)
     const struct process *p = r->worker->process;
     uint64_t took_us = request_clock_us() - r->started_us;
     if (r->replied)
-        traffic_answered(p->traffic, p->index, r->route == NULL ? routes_count : (size_t)(r->route - routes), r->status, streamed ? TRAFFIC_UNTIMED : took_us);
+        request_stats_answered(p->request_stats, p->index, r->route == NULL ? routes_count : (size_t)(r->route - routes), r->status, streamed ? REQUEST_STATS_UNTIMED : took_us);
     access_log_add(r->worker->access_log, r, took_us);
 }
 

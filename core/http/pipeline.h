@@ -6,8 +6,8 @@
 #ifndef ASSAY_HTTP_PIPELINE_H
 #define ASSAY_HTTP_PIPELINE_H
 
-#include "../worker.h"
-#include "request.h"
+#include "core/worker/worker.h"
+#include "core/http/request.h"
 
 /*
  * pipeline_start(w): what requests of ${w} share: the prefix of their ids, the memo of credentials.

@@ -1,5 +1,5 @@
-#include "prefer.h"
-#include "form.h"
+#include "core/http/prefer.h"
+#include "core/text/form.h"
 
 #include <stdio.h>
 #include <strings.h>

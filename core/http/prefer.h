@@ -5,7 +5,7 @@
 #ifndef ASSAY_HTTP_PREFER_H
 #define ASSAY_HTTP_PREFER_H
 
-#include "../../store/bytes.h"
+#include "store/bytes.h"
 
 #define PREFER_WAIT_MAX 30 /* seconds */
 #define PREFER_APPLIED_SIZE 24

@@ -1,13 +1,13 @@
 /* Sending what a handler decided: headers, gzip, HEAD, and the shapes of errors. */
-#include "reply.h"
+#include "core/http/reply.h"
 
-#include "cors_request.h"
-#include "etag.h"
-#include "fields.h"
-#include "json_out.h"
-#include "limit.h"
-#include "../doors.h"
-#include "../log.h"
+#include "core/http/cors_request.h"
+#include "core/http/etag.h"
+#include "core/http/fields.h"
+#include "core/text/json_out.h"
+#include "core/http/limit.h"
+#include "core/conn/acceptor.h"
+#include "core/base/log.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -12,11 +12,11 @@
 #ifndef ASSAY_HTTP_REQUEST_H
 #define ASSAY_HTTP_REQUEST_H
 
-#include "../conf.h"
-#include "../err.h"
-#include "../limiters.h"
-#include "../../ratelimit/ratelimit.h"
-#include "../../store/store.h"
+#include "core/conf/conf.h"
+#include "core/http/err.h"
+#include "core/conf/limiters.h"
+#include "ratelimit/ratelimit.h"
+#include "store/store.h"
 
 #include <h2o.h>
 #include <time.h>
@@ -154,7 +154,7 @@ struct request {
     uint64_t version; /* for handlers: between two continuations */
     void *state;      /* for handlers: between two continuations */
     struct fields_unknown *unknown; /* names that the route does not know, or NULL: fields.h */
-    struct reading *reading; /* a large body that was read off the loop, or NULL */
+    struct large_body *large_body; /* a large body that was read off the loop, or NULL */
     int64_t now_ms;   /* wall clock at arrival, for judging expiry */
     /* pipeline's own */
     bool replied;
@@ -245,14 +245,14 @@ void reply_json(struct request *r, int status, const struct str *parts, size_t c
  */
 void reply_shared(struct request *r, int status, h2o_iovec_t body);
 /*
- * reply_pieces(r, status, length, more): JSON of ${length} bytes that is made while its client
- * takes it, so that a slow one keeps little memory: ${more} appends the next piece, of REPLY_PIECE
+ * reply_chunked(r, status, length, more): JSON of ${length} bytes that is made while its client
+ * takes it, so that a slow one keeps little memory: ${more} appends the next piece, of REPLY_CHUNK
  * bytes or what the item takes that reaches them. Where that cannot be made any more (false), the
  * connection ends, and the client sees that the answer is not whole.
  */
-#define REPLY_PIECE (32u << 10)
+#define REPLY_CHUNK (32u << 10)
 typedef bool reply_more_fn(struct request *r, struct buf *out);
-void reply_pieces(struct request *r, int status, size_t length, reply_more_fn *more);
+void reply_chunked(struct request *r, int status, size_t length, reply_more_fn *more);
 /*
  * reply_fixed(r, type, body, gzip): 200 with ${body}, or ${gzip}, the same compressed, for who
  * takes it. Both live for ever.
@@ -318,9 +318,9 @@ void request_change(struct request *r, const struct store_change *change, reques
  */
 void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done);
 
-/* request_away(r, job): work in the reader's thread (away.h). */
-struct away_job;
-void request_away(struct request *r, struct away_job *job);
+/* request_run_in_pool(r, job): work in the reader's thread (thread_pool.h). */
+struct pool_job;
+void request_run_in_pool(struct request *r, struct pool_job *job);
 
 /*
  * request_hash(r, password, done): scrypt on the hash thread; ${done} gets the text to store, p

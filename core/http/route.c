@@ -1,4 +1,4 @@
-#include "route.h"
+#include "core/http/route.h"
 
 #include <assert.h>
 #include <strings.h>

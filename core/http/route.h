@@ -4,7 +4,7 @@
 #ifndef ASSAY_HTTP_ROUTE_H
 #define ASSAY_HTTP_ROUTE_H
 
-#include "request.h"
+#include "core/http/request.h"
 
 #define ROUTES_MAX 127
 

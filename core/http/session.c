@@ -1,9 +1,9 @@
-#include "session.h"
+#include "core/http/session.h"
 
-#include "cors.h"
-#include "cors_request.h"
-#include "../jwt.h"
-#include "../worker.h"
+#include "core/http/cors.h"
+#include "core/http/cors_request.h"
+#include "core/auth/jwt.h"
+#include "core/worker/worker.h"
 
 #include <stdlib.h>
 
@@ -65,18 +65,18 @@ static bool same(const char *a, const char *b, size_t n)
 /* Its place, once it is known to be a good token; NULL when it is none. */
 static struct seen *verify(struct request *r, struct str token)
 {
-    const struct secrets *secrets = r->worker->secrets;
+    const struct signing_keys *secrets = r->worker->secrets;
     struct jwt claims;
     if (token.n < sizeof(uint64_t) || token.n >= JWT_SIZE)
         return NULL;
     struct seen *seen = slot_of(r->worker->sessions, token);
     bool known = seen->size == token.n && same(seen->text, token.p, token.n) &&
-                 seen->generation == secrets_generation(secrets) && seen->claims.exp + JWT_LEEWAY_S > r->now_ms / 1000;
+                 seen->generation == signing_keys_generation(secrets) && seen->claims.exp + JWT_LEEWAY_S > r->now_ms / 1000;
     if (known)
         return seen;
     if (!jwt_verify(secrets, token, r->now_ms, r->conf->jwt_ttl_ms, &claims))
         return NULL;
-    *seen = (struct seen){.size = token.n, .claims = claims, .generation = secrets_generation(secrets)};
+    *seen = (struct seen){.size = token.n, .claims = claims, .generation = signing_keys_generation(secrets)};
     memcpy(seen->text, token.p, token.n);
     return seen;
 }

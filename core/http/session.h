@@ -7,7 +7,7 @@
 #ifndef ASSAY_HTTP_SESSION_H
 #define ASSAY_HTTP_SESSION_H
 
-#include "request.h"
+#include "core/http/request.h"
 
 struct sessions;
 

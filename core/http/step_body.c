@@ -1,11 +1,11 @@
-#include "steps.h"
+#include "core/http/steps.h"
 
-#include "fields.h"
-#include "form.h"
-#include "inflate.h"
-#include "reading.h"
-#include "session.h"
-#include "signature.h"
+#include "core/http/fields.h"
+#include "core/text/form.h"
+#include "core/http/inflate.h"
+#include "core/http/large_body.h"
+#include "core/http/session.h"
+#include "core/auth/request_signature.h"
 
 #include <strings.h>
 
@@ -99,7 +99,7 @@ enum step step_read_large(struct request *r)
     request_header(r, "x-signature", &header);
     if (header.n == 0 && (r->scopes & SCOPE_SIGNED) != 0)
         return STEP_NEXT; /* to be refused */
-    if (reading_send(r, step_max_body(r->route, r->conf), header, token))
+    if (large_body_send(r, step_max_body(r->route, r->conf), header, token))
         return STEP_WAIT;
     reply_error(r, ERR_UNAVAILABLE, NULL);
     return STEP_DONE;
@@ -112,7 +112,7 @@ enum step step_check_signature(struct request *r)
         return STEP_NEXT;
     if (!request_header(r, "x-signature", &header))
         return (r->scopes & SCOPE_SIGNED) != 0 ? refuse_signature(r, ERR_SIGNATURE_MISSING, NULL) : STEP_NEXT;
-    switch (r->reading != NULL && r->reading->is_signed ? r->reading->signature
+    switch (r->large_body != NULL && r->large_body->is_signed ? r->large_body->signature
                                                        : signature_judge(header, token, view(r->h2o->entity), r->now_ms / 1000)) {
     case SIGNATURE_GOOD:
         return STEP_NEXT;
@@ -136,10 +136,10 @@ enum step step_inflate_body(struct request *r)
 {
     if (!r->compressed)
         return STEP_NEXT;
-    struct buf *plain = r->reading != NULL ? &r->reading->plain : h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*plain), plain_free);
-    if (r->reading == NULL)
+    struct buf *plain = r->large_body != NULL ? &r->large_body->plain : h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*plain), plain_free);
+    if (r->large_body == NULL)
         *plain = (struct buf){0};
-    switch (r->reading != NULL ? r->reading->inflated : inflate_gzip(view(r->h2o->entity), step_max_body(r->route, r->conf), plain)) {
+    switch (r->large_body != NULL ? r->large_body->inflated : inflate_gzip(view(r->h2o->entity), step_max_body(r->route, r->conf), plain)) {
     case INFLATE_OK:
         r->h2o->entity = h2o_iovec_init(plain->p, plain->n);
         return STEP_NEXT;

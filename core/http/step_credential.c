@@ -1,10 +1,10 @@
-#include "steps.h"
+#include "core/http/steps.h"
 
-#include "memo.h"
-#include "pipeline.h"
-#include "session.h"
-#include "../credential.h"
-#include "../link.h"
+#include "core/http/response_cache.h"
+#include "core/http/pipeline.h"
+#include "core/http/session.h"
+#include "core/auth/credential.h"
+#include "core/loop/writer_client.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -40,7 +40,7 @@ static void touch(struct request *r)
         return;
     *slot = mark;
     struct store_change change = {.kind = CHANGE_KEY_TOUCH, .id = r->key};
-    link_send(r->worker->link, &change);
+    writer_client_send(r->worker->writer, &change);
 }
 
 static void key_found(void *arg, enum store_status status, const struct store_key *key)
@@ -49,7 +49,7 @@ static void key_found(void *arg, enum store_status status, const struct store_ke
     r->credential_status = status;
     if (status == STORE_OK) {
         r->credential = *key;
-        memo_key_learn(r->worker->memo, key, store_snapshot_version(r->store));
+        cached_key_learn(r->worker->cache, key, store_snapshot_version(r->store));
     }
     r->looked_up = true;
     if (r->waits_for_key)
@@ -106,8 +106,8 @@ static enum step find_session(struct request *r, struct str token)
 
 static enum step look_up(struct request *r, struct str token, enum credential_kind kind)
 {
-    const struct memo_key *known;
-    int there = memo_key(r->worker->memo, token, kind, &known);
+    const struct cached_key *known;
+    int there = cached_key(r->worker->cache, token, kind, &known);
     r->credential_status = there == 0 ? STORE_NOT_FOUND : there < 0 ? STORE_IO : STORE_OK;
     if (there != 1)
         return STEP_NEXT;

@@ -1,11 +1,11 @@
-#include "steps.h"
+#include "core/http/steps.h"
 
-#include "accept.h"
-#include "client_ip.h"
-#include "cors_request.h"
-#include "form.h"
-#include "head.h"
-#include "../doors.h"
+#include "core/http/accept.h"
+#include "core/http/client_ip.h"
+#include "core/http/cors_request.h"
+#include "core/text/form.h"
+#include "core/http/head_checks.h"
+#include "core/conn/acceptor.h"
 
 /* ---- head checks ---- */
 

@@ -5,9 +5,9 @@
 #ifndef ASSAY_HTTP_STEPS_H
 #define ASSAY_HTTP_STEPS_H
 
-#include "reply.h"
-#include "request.h"
-#include "route.h"
+#include "core/http/reply.h"
+#include "core/http/request.h"
+#include "core/http/route.h"
 
 enum step {
     STEP_NEXT,
@@ -29,7 +29,7 @@ size_t step_max_body(const struct route *route, const struct conf *conf);
 
 /*
  * library_answers_register(w, host): the contract's errors on what the library answers by itself
- * (library_answers.c).
+ * (library_errors.c).
  */
 void library_answers_register(struct worker *w, h2o_hostconf_t *host);
 

@@ -3,8 +3,8 @@
  * navigation, introduction, credentials, operations or errors. The build runs it. A reference in
  * the document that leads nowhere, or an operation without an example, is a failure.
  */
-#include "reference_html.h"
-#include "reference_operation.h"
+#include "core/web/reference_html.h"
+#include "core/web/reference_operation.h"
 
 #include <ctype.h>
 #include <stdio.h>

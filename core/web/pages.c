@@ -1,5 +1,5 @@
 /* GET / and /docs, and the stylesheet by its version, for ever or 404. */
-#include "pages.h"
+#include "core/web/pages.h"
 
 #include <inttypes.h>
 

@@ -6,8 +6,8 @@
 #ifndef ASSAY_WEB_PAGES_H
 #define ASSAY_WEB_PAGES_H
 
-#include "../embedded.h"
-#include "../http/request.h"
+#include "core/base/embedded.h"
+#include "core/http/request.h"
 
 extern const struct embedded web_home, web_docs, web_stylesheet;
 

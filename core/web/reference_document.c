@@ -1,4 +1,4 @@
-#include "reference_document.h"
+#include "core/web/reference_document.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "reference_html.h"
+#include "core/web/reference_html.h"
 
 #include <ctype.h>
 #include <stdio.h>

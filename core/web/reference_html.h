@@ -4,7 +4,7 @@
 #ifndef ASSAY_REFERENCE_HTML_H
 #define ASSAY_REFERENCE_HTML_H
 
-#include "reference_document.h"
+#include "core/web/reference_document.h"
 
 void html_put_char(char c);
 void html_put(const char *text);

@@ -1,8 +1,8 @@
-#include "reference_operation.h"
+#include "core/web/reference_operation.h"
 
-#include "reference_html.h"
-#include "reference_samples.h"
-#include "reference_schema.h"
+#include "core/web/reference_html.h"
+#include "core/web/reference_samples.h"
+#include "core/web/reference_schema.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef ASSAY_REFERENCE_OPERATION_H
 #define ASSAY_REFERENCE_OPERATION_H
 
-#include "reference_document.h"
+#include "core/web/reference_document.h"
 
 /* Columns: name in the document, name for people (HTML), variable of the shell in samples. */
 #define CREDENTIALS 3

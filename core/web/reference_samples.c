@@ -1,7 +1,7 @@
-#include "reference_samples.h"
+#include "core/web/reference_samples.h"
 
-#include "reference_html.h"
-#include "reference_operation.h"
+#include "core/web/reference_html.h"
+#include "core/web/reference_operation.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef ASSAY_REFERENCE_SAMPLES_H
 #define ASSAY_REFERENCE_SAMPLES_H
 
-#include "reference_document.h"
+#include "core/web/reference_document.h"
 
 /* samples_request_put(o): the request, as a command of curl. */
 void samples_request_put(const struct operation *o);

@@ -1,6 +1,6 @@
-#include "reference_schema.h"
+#include "core/web/reference_schema.h"
 
-#include "reference_html.h"
+#include "core/web/reference_html.h"
 
 #include <stdio.h>
 #include <stdlib.h>

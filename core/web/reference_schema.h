@@ -4,7 +4,7 @@
 #ifndef ASSAY_REFERENCE_SCHEMA_H
 #define ASSAY_REFERENCE_SCHEMA_H
 
-#include "reference_document.h"
+#include "core/web/reference_document.h"
 
 /*
  * schema_row(name, given, where, required, description):

@@ -28,7 +28,7 @@
 #ifndef ASSAY_STORE_ANSWERS_H
 #define ASSAY_STORE_ANSWERS_H
 
-#include "../store.h"
+#include "store/store.h"
 
 #define ANSWERS_STORE_ID_BYTES 16 /* random id of the store that the documents come from */
 #define ANSWERS_LANGUAGE_MAX 35   /* bytes of a language tag */

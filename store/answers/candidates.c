@@ -1,4 +1,4 @@
-#include "ranking.h"
+#include "store/answers/ranking.h"
 
 static const double column_weights[COLUMNS] = {4, 2, 1};
 

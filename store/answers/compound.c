@@ -1,4 +1,4 @@
-#include "question.h"
+#include "store/answers/question.h"
 
 /*
  * Compounds ("Lärchenhochbeet") that no document has: the question asks for their two parts

@@ -1,4 +1,4 @@
-#include "counts.h"
+#include "store/answers/counts.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #ifndef ASSAY_ANSWERS_COUNTS_H
 #define ASSAY_ANSWERS_COUNTS_H
 
-#include "file.h"
+#include "store/answers/file.h"
 
 struct counts_row {
     int64_t table;

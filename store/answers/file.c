@@ -1,4 +1,4 @@
-#include "file.h"
+#include "store/answers/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

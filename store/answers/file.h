@@ -15,8 +15,8 @@
 #ifndef ASSAY_ANSWERS_FILE_H
 #define ASSAY_ANSWERS_FILE_H
 
-#include "answers.h"
-#include "tokenizer.h"
+#include "store/answers/answers.h"
+#include "store/answers/tokenizer.h"
 
 #define ANSWERS_APPLICATION_ID 0x41737941 /* "AsyA" */
 #define FILE_TABLES_MAX 64 /* languages with a table of their own; more share the one without */

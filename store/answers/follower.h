@@ -15,7 +15,7 @@
 #ifndef ASSAY_ANSWERS_FOLLOWER_H
 #define ASSAY_ANSWERS_FOLLOWER_H
 
-#include "../store.h"
+#include "store/store.h"
 
 #define FOLLOWER_STEP_DOCUMENTS 500
 #define FOLLOWER_STEP_MS 100 /* a step ends after the document that it passes this with */

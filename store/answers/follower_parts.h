@@ -2,11 +2,11 @@
 #ifndef ASSAY_ANSWERS_FOLLOWER_PARTS_H
 #define ASSAY_ANSWERS_FOLLOWER_PARTS_H
 
-#include "follower.h"
+#include "store/answers/follower.h"
 
-#include "../synced_parts.h"
-#include "answers.h"
-#include "path.h"
+#include "store/synced_parts.h"
+#include "store/answers/answers.h"
+#include "store/answers/path.h"
 
 #define FAILING_MAX 256 /* agents whose last step failed, and that wait */
 

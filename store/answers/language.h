@@ -5,7 +5,7 @@
 #ifndef ASSAY_ANSWERS_LANGUAGE_H
 #define ASSAY_ANSWERS_LANGUAGE_H
 
-#include "../bytes.h"
+#include "store/bytes.h"
 
 /*
  * A change of a stemmer or of stop words changes tokens of files: raise ANSWERS_FORMAT with it.

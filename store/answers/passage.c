@@ -1,4 +1,4 @@
-#include "reader.h"
+#include "store/answers/reader.h"
 
 /*
  * The passage of a text that has most of a question's words: the window over the places of its

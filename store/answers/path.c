@@ -1,4 +1,4 @@
-#include "path.h"
+#include "store/answers/path.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_ANSWERS_PATH_H
 #define ASSAY_ANSWERS_PATH_H
 
-#include "../internal.h"
+#include "store/internal.h"
 
 #define ANSWERS_PATH_BYTES (4096 + 128)
 

@@ -1,6 +1,6 @@
-#include "question.h"
+#include "store/answers/question.h"
 
-#include "script.h"
+#include "store/answers/script.h"
 
 #include <math.h>
 

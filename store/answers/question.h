@@ -4,7 +4,7 @@
 #ifndef ASSAY_ANSWERS_QUESTION_H
 #define ASSAY_ANSWERS_QUESTION_H
 
-#include "file.h"
+#include "store/answers/file.h"
 
 #define QUESTION_BYTES 2000 /* of a question; what is beyond is not read */
 #define QUESTION_WORDS 32

@@ -1,4 +1,4 @@
-#include "ranking.h"
+#include "store/answers/ranking.h"
 
 #include <math.h>
 

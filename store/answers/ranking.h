@@ -8,7 +8,7 @@
 #ifndef ASSAY_ANSWERS_RANKING_H
 #define ASSAY_ANSWERS_RANKING_H
 
-#include "question.h"
+#include "store/answers/question.h"
 
 #define CANDIDATES 4000 /* rows that FTS5 gives to be scored */
 #define FINALISTS 40

@@ -1,4 +1,4 @@
-#include "reader.h"
+#include "store/answers/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef ASSAY_ANSWERS_READER_H
 #define ASSAY_ANSWERS_READER_H
 
-#include "ranking.h"
+#include "store/answers/ranking.h"
 
 struct answers_reader {
     struct file f;

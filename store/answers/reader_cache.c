@@ -1,4 +1,4 @@
-#include "reader_cache.h"
+#include "store/answers/reader_cache.h"
 
 #include <stdlib.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #ifndef ASSAY_ANSWERS_READER_CACHE_H
 #define ASSAY_ANSWERS_READER_CACHE_H
 
-#include "answers.h"
-#include "path.h"
+#include "store/answers/answers.h"
+#include "store/answers/path.h"
 
 #define READER_CACHE_FILES 8                   /* each has three descriptors */
 #define READER_CACHE_BYTES ((size_t)512 << 10) /* SQLite's page cache, of each */

@@ -1,6 +1,6 @@
-#include "question.h"
+#include "store/answers/question.h"
 
-#include "script.h"
+#include "store/answers/script.h"
 
 /*
  * Relatives of a word: those that start with the same letters ("Reparatur", "repariert"), that

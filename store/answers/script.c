@@ -1,4 +1,4 @@
-#include "script.h"
+#include "store/answers/script.h"
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "follower_parts.h"
+#include "store/answers/follower_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

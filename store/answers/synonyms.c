@@ -1,4 +1,4 @@
-#include "question.h"
+#include "store/answers/question.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "file.h"
+#include "store/answers/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-#include "tokenizer.h"
+#include "store/answers/tokenizer.h"
 
-#include "script.h"
+#include "store/answers/script.h"
 
 #include <libstemmer.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 #ifndef ASSAY_ANSWERS_TOKENIZER_H
 #define ASSAY_ANSWERS_TOKENIZER_H
 
-#include "language.h"
+#include "store/answers/language.h"
 
 #include <sqlite3.h>
 

@@ -1,4 +1,4 @@
-#include "follower_parts.h"
+#include "store/answers/follower_parts.h"
 
 #define VERIFY_TRIES 3 /* of a file whose verification is interrupted */
 

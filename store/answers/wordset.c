@@ -1,4 +1,4 @@
-#include "language.h"
+#include "store/answers/language.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "builder.h"
+#include "store/index/builder.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_STORE_BUILDER_H
 #define ASSAY_STORE_BUILDER_H
 
-#include "segment.h"
+#include "store/index/segment.h"
 
 struct builder {
     struct store *s;

@@ -1,4 +1,4 @@
-#include "chunk.h"
+#include "store/index/chunk.h"
 
 #define PRESENT_WORDS (GRAM_CODES / 64)
 #define BEFORE_STEP 8 /* words of `present` that share a count */

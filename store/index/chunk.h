@@ -12,8 +12,8 @@
 #ifndef ASSAY_STORE_CHUNK_H
 #define ASSAY_STORE_CHUNK_H
 
-#include "../internal.h"
-#include "../search.h"
+#include "store/internal.h"
+#include "store/search.h"
 
 #define CHUNK_ROWS_SHIFT 12 /* rows of a chunk, as a power of two; at least 6 */
 #define CHUNK_WORDS ((size_t)1 << (CHUNK_ROWS_SHIFT - 6))

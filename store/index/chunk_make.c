@@ -1,4 +1,4 @@
-#include "chunk.h"
+#include "store/index/chunk.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "found.h"
+#include "store/index/found.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #ifndef ASSAY_STORE_FOUND_H
 #define ASSAY_STORE_FOUND_H
 
-#include "view.h"
+#include "store/index/view.h"
 
 /*
  * What a needle found in rows that lie one behind the other and become more: a view's own, or names. ${made}: which ones (its view's, or its

@@ -1,4 +1,4 @@
-#include "index.h"
+#include "store/index/index.h"
 
 #include <errno.h>
 #include <stdlib.h>

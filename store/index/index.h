@@ -27,7 +27,7 @@
 #ifndef ASSAY_STORE_INDEX_H
 #define ASSAY_STORE_INDEX_H
 
-#include "../internal.h"
+#include "store/internal.h"
 
 /* A row's class: its result and its status, or that the report is gone. */
 #define CLASS_GONE 0xff

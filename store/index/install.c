@@ -1,4 +1,4 @@
-#include "index.h"
+#include "store/index/index.h"
 
 /*
  * The changes of a manifest: CHANGE_INDEX_INSTALL, which is small whatever was merged,

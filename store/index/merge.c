@@ -1,6 +1,6 @@
-#include "merge.h"
+#include "store/index/merge.h"
 
-#include "view.h"
+#include "store/index/view.h"
 
 #include <errno.h>
 #include <stdlib.h>

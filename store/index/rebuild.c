@@ -1,4 +1,4 @@
-#include "merge.h"
+#include "store/index/merge.h"
 
 #include <errno.h>
 #include <stdlib.h>

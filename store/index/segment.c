@@ -1,4 +1,4 @@
-#include "segment.h"
+#include "store/index/segment.h"
 
 #include <errno.h>
 #include <stdlib.h>

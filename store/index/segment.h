@@ -17,8 +17,8 @@
 #ifndef ASSAY_STORE_SEGMENT_H
 #define ASSAY_STORE_SEGMENT_H
 
-#include "chunk.h"
-#include "segment_file.h"
+#include "store/index/chunk.h"
+#include "store/index/segment_file.h"
 
 #define SEGMENT_ROWS 65536
 #define SEGMENT_TEXT_BYTES ((size_t)32 << 20) /* of URLs */

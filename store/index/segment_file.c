@@ -1,4 +1,4 @@
-#include "segment_file.h"
+#include "store/index/segment_file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -13,7 +13,7 @@
 #ifndef ASSAY_STORE_SEGMENT_FILE_H
 #define ASSAY_STORE_SEGMENT_FILE_H
 
-#include "index.h"
+#include "store/index/index.h"
 
 #define SEGMENT_HEAD_BYTES 4096
 #define SEGMENT_BLOCK_BYTES 65536

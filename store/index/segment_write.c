@@ -1,4 +1,4 @@
-#include "segment.h"
+#include "store/index/segment.h"
 
 #include <stdlib.h>
 

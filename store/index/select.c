@@ -1,4 +1,4 @@
-#include "select.h"
+#include "store/index/select.h"
 
 struct sort_key {
     int64_t value;

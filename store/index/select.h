@@ -9,7 +9,7 @@
 #ifndef ASSAY_STORE_SELECT_H
 #define ASSAY_STORE_SELECT_H
 
-#include "view.h"
+#include "store/index/view.h"
 
 struct run {
     const struct segment *segment; /* NULL: the view's own */

@@ -1,4 +1,4 @@
-#include "view.h"
+#include "store/index/view.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #ifndef ASSAY_STORE_VIEW_H
 #define ASSAY_STORE_VIEW_H
 
-#include "segment.h"
+#include "store/index/segment.h"
 
 struct view_row {
     uint64_t id, project;

@@ -10,7 +10,7 @@
  * questions the 95th percentile and the most, in µs of CPU; each question is asked three times, and
  * the least counts. FTS5, which takes a hundred times as long, is asked every fifth question once.
  */
-#include "../answers_sets.h"
+#include "t/answers_sets.h"
 
 #include <stdio.h>
 #include <stdlib.h>

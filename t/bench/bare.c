@@ -7,7 +7,7 @@
  *
  * PORT 0 takes a free one. Prints: ready PORT
  */
-#include "canned.h"
+#include "t/bench/canned.h"
 
 #include <signal.h>
 #include <stdio.h>

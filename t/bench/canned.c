@@ -1,4 +1,4 @@
-#include "canned.h"
+#include "t/bench/canned.h"
 
 #include <h2o/http1.h>
 

@@ -1,4 +1,4 @@
-#include "client.h"
+#include "t/bench/client.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -8,8 +8,8 @@
  * Who sleeps is woken by an eventfd, who is awake looks by itself. The file of the store has its blocks before the first request, so that a commit waits for
  * its bytes alone.
  */
-#include "canned.h"
-#include "puts.h"
+#include "t/bench/canned.h"
+#include "t/bench/puts.h"
 
 #include <fcntl.h>
 #include <poll.h>

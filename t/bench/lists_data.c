@@ -8,7 +8,7 @@
  * a graded one found is `{}`, or (results=BYTES) an object of so many bytes, of which packing takes a quarter. The same seed always, so the same data.
  */
 
-#include "../../store/store.h"
+#include "store/store.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

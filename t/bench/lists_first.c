@@ -5,8 +5,8 @@
  * in memory; that takes files which no other process has open. `run_lists_first DATA-DIR projects
  * COUNT` makes a store of so many projects first, of a report each.
  */
-#include "../../store/store.h"
-#include "bench.h"
+#include "store/store.h"
+#include "t/bench/bench.h"
 
 #include <fcntl.h>
 #include <glob.h>

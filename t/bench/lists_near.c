@@ -4,8 +4,8 @@
  * line for each place and needle: in milliseconds of the processor the longest time between two
  * looks whether to stop, and all of it; then the total found.
  */
-#include "../../store/store.h"
-#include "bench.h"
+#include "store/store.h"
+#include "t/bench/bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>

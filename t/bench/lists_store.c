@@ -4,8 +4,8 @@
  * milliseconds of the processor, and the answer: its total and the ids, apart by spaces.
  */
 
-#include "../../store/store.h"
-#include "bench.h"
+#include "store/store.h"
+#include "t/bench/bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  *
  *   run_lmdb DIR BATCH RECORDS WORKSPACE     DIR/data.mdb is made, or grows. Prints: seconds, records a second, bytes put per record
  */
-#include "bench.h"
-#include "client.h"
-#include "puts.h"
+#include "t/bench/bench.h"
+#include "t/bench/client.h"
+#include "t/bench/puts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,8 +15,8 @@
  *                                                           was due to its answer, in microseconds, how many answers, and the 90th percentile
  *   run_load PORT CONNECTIONS hold                      opens the connections, one request each, says "open" and keeps them until standard input ends
  */
-#include "bench.h"
-#include "client.h"
+#include "t/bench/bench.h"
+#include "t/bench/client.h"
 
 #include <sched.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
  *
  * Prints: pages per CPU second, bytes per page, mean score
  */
-#include "audit/results.h"
+#include "core/audit/results.h"
 
 #include <locale.h>
 #include <stdio.h>

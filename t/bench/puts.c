@@ -1,6 +1,6 @@
-#include "puts.h"
+#include "t/bench/puts.h"
 
-#include "../../store/index/index.h"
+#include "store/index/index.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  *                                                   other, RATE a second at most, and it prints: median, 99th percentile and longest time
  *                                                   from the answer's sending to its coming out of the visitor's stream, in milliseconds
  */
-#include "client.h"
+#include "t/bench/client.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The configuration reader on arbitrary bytes: what is accepted must dump to what reads back to the same. */
-#include "conf.h"
+#include "core/conf/conf.h"
 
 #include <stdlib.h>
 #include <string.h>

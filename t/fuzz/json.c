@@ -2,8 +2,8 @@
  * Fuzz: a JSON body. What is accepted is UTF-8, json-c reads the same tree out of it that its own text says again, and no limit of the
  * scanner is passed; what json-c would have taken and we refuse is refused each time for the same reason.
  */
-#include "http/form.h"
-#include "http/json_scan.h"
+#include "core/text/form.h"
+#include "core/text/json_scan.h"
 
 #include <json-c/json.h>
 #include <stdlib.h>

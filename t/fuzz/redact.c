@@ -1,5 +1,5 @@
 /* Fuzz: a text that is logged. No credential of ours and no JWT is left in it, encoded or not, and it fits. */
-#include "core/http/redact.h"
+#include "core/text/redact.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Fuzz: a robots.txt after its first line, which is the path that is asked for. */
-#include "audit/robots.h"
-#include "audit/text.h"
+#include "core/audit/robots.h"
+#include "core/audit/text.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Fuzz: the body of a sync: scanned, walked as text, its items read and made into documents and coupons, which then are packed and read back. */
-#include "api/wp.h"
-#include "http/json_scan.h"
-#include "http/json_span.h"
+#include "core/api/wp.h"
+#include "core/text/json_scan.h"
+#include "core/text/json_span.h"
 
 #include <json-c/json.h>
 #include <stdlib.h>

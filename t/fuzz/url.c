@@ -1,6 +1,6 @@
 /* Fuzz: a URL. What is accepted is stable, public, and of the ports that are open. */
-#include "audit/guard.h"
-#include "audit/url.h"
+#include "core/audit/guard.h"
+#include "core/audit/url.h"
 
 #include <stdlib.h>
 

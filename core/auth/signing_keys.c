@@ -1,0 +1,273 @@
+#include "core/auth/signing_keys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MAX 4096
+
+struct list {
+    struct secret of[SECRETS_MAX]; /* oldest first */
+    size_t count;
+};
+
+struct signing_keys {
+    struct list list;
+    struct stat seen; /* of the file that was read */
+    uint64_t generation;
+    char path[SECRETS_PATH];
+};
+
+static int refuse(char *why, size_t size, const char *path, const char *reason)
+{
+    snprintf(why, size, "the signing secrets in %s: %s", path, reason);
+    return -1;
+}
+
+void signing_keys_path(const struct conf *conf, char out[SECRETS_PATH])
+{
+    if (conf->jwt_secrets_file != NULL && conf->jwt_secrets_file[0] != '\0')
+        snprintf(out, SECRETS_PATH, "%s", conf->jwt_secrets_file);
+    else
+        snprintf(out, SECRETS_PATH, "%s/secrets", conf->data_dir);
+}
+
+/* ---- lines ---- */
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool line_read(const char *line, struct secret *out)
+{
+    char hex[2 * SECRET_BYTES + 1], rest;
+    if (sscanf(line, "%12[0-9a-f] %" SCNd64 " %64[0-9a-f]%c", out->kid, &out->made_ms, hex, &rest) != 3 || strlen(out->kid) != SECRET_KID ||
+        strlen(hex) != 2 * SECRET_BYTES)
+        return false;
+    for (size_t i = 0; i < SECRET_BYTES; i++)
+        out->key[i] = (uint8_t)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
+    explicit_bzero(hex, sizeof(hex));
+    return true;
+}
+
+static bool list_read(char *text, struct list *out)
+{
+    char *rest = NULL;
+    out->count = 0;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        if (line[0] == '#')
+            continue;
+        if (out->count == SECRETS_MAX || !line_read(line, &out->of[out->count]) ||
+            (out->count > 0 && out->of[out->count].made_ms < out->of[out->count - 1].made_ms))
+            return false;
+        out->count++;
+    }
+    return out->count > 0;
+}
+
+static bool secret_new(int64_t now_ms, struct secret *out)
+{
+    uint8_t name[SECRET_KID / 2];
+    if (getrandom(name, sizeof(name), 0) != sizeof(name) || getrandom(out->key, SECRET_BYTES, 0) != SECRET_BYTES)
+        return false;
+    for (size_t i = 0; i < sizeof(name); i++)
+        snprintf(out->kid + 2 * i, 3, "%02x", name[i]);
+    out->made_ms = now_ms;
+    return true;
+}
+
+/* ---- the file ---- */
+
+static int file_read(const char *path, struct list *out, struct stat *st, char *why, size_t why_size)
+{
+    char text[FILE_MAX];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return refuse(why, why_size, path, strerror(errno));
+    ssize_t n = fstat(fd, st) != 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    int error = errno;
+    close(fd);
+    if (n < 0)
+        return refuse(why, why_size, path, strerror(error));
+    text[n] = '\0';
+    bool good = list_read(text, out);
+    explicit_bzero(text, sizeof(text));
+    if (!good)
+        return refuse(why, why_size, path, "the file is not what assay secret rotate writes; restore it, or remove it to make it anew");
+    if ((st->st_mode & (S_IROTH | S_IWOTH)) != 0)
+        return refuse(why, why_size, path, "everybody may read the file: take that right away (chmod 600)");
+    return 0;
+}
+
+/* ${list} as the file's text, which SECRETS_MAX of them do not fill. */
+static size_t list_write(const struct list *list, char text[FILE_MAX])
+{
+    size_t n = (size_t)snprintf(text, FILE_MAX, "# Secrets that sign visitors' tokens, oldest first; written by assay secret rotate.\n");
+    for (size_t i = 0; i < list->count; i++) {
+        n += (size_t)snprintf(text + n, FILE_MAX - n, "%s %" PRId64 " ", list->of[i].kid, list->of[i].made_ms);
+        for (size_t k = 0; k < SECRET_BYTES; k++)
+            n += (size_t)snprintf(text + n, FILE_MAX - n, "%02x", list->of[i].key[k]);
+        text[n++] = '\n';
+    }
+    return n;
+}
+
+/* Through memory of this function alone, which is wiped: processes that are forked later must not find a secret in it. */
+static int write_all(const char *path, const struct list *list)
+{
+    char text[FILE_MAX];
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -1;
+    size_t n = list_write(list, text);
+    bool good = write(fd, text, n) == (ssize_t)n && fsync(fd) == 0;
+    explicit_bzero(text, sizeof(text));
+    return close(fd) == 0 && good ? 0 : -1;
+}
+
+/* A directory held for this process alone; -1 with errno. */
+static int dir_lock(const char *path)
+{
+    char copy[SECRETS_PATH];
+    snprintf(copy, sizeof(copy), "%s", path);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* In one step: whoever looks finds the old file or the new one. */
+static int file_replace(const char *path, int dir, const struct list *list, char *why, size_t why_size)
+{
+    char beside[SECRETS_PATH + 8];
+    snprintf(beside, sizeof(beside), "%s.new", path);
+    if (write_all(beside, list) == 0 && rename(beside, path) == 0 && fsync(dir) == 0)
+        return 0;
+    refuse(why, why_size, path, strerror(errno));
+    unlink(beside);
+    return -1;
+}
+
+static int add(const char *path, int dir, struct list *list, int64_t now_ms, char *why, size_t why_size)
+{
+    /* order is by time: a clock that was set back does not count */
+    int64_t last = list->count == 0 ? 0 : list->of[list->count - 1].made_ms;
+    if (!secret_new(now_ms > last ? now_ms : last + 1, &list->of[list->count++]))
+        return refuse(why, why_size, path, "the system gives no random numbers");
+    int status = file_replace(path, dir, list, why, why_size);
+    explicit_bzero(list, sizeof(*list));
+    return status;
+}
+
+int signing_keys_make(const char *path, int64_t now_ms, char *why, size_t why_size)
+{
+    struct list list = {.count = 0};
+    int dir = dir_lock(path), status = 0;
+    if (dir < 0)
+        return refuse(why, why_size, path, strerror(errno));
+    if (access(path, F_OK) != 0)
+        status = errno == ENOENT ? add(path, dir, &list, now_ms, why, why_size) : refuse(why, why_size, path, strerror(errno));
+    close(dir);
+    return status;
+}
+
+int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char *why, size_t why_size)
+{
+    struct list list = {.count = 0};
+    struct stat st;
+    int dir = dir_lock(path), status = 0;
+    if (dir < 0)
+        return refuse(why, why_size, path, strerror(errno));
+    if (access(path, F_OK) == 0)
+        status = file_read(path, &list, &st, why, why_size);
+    size_t over = 0;
+    while (over + 1 < list.count && list.of[over + 1].made_ms + keep_ms < now_ms)
+        over++;
+    list.count -= over;
+    memmove(list.of, list.of + over, list.count * sizeof(list.of[0]));
+    if (status == 0 && list.count == SECRETS_MAX)
+        status = refuse(why, why_size, path, "as many are live as there can be; wait until tokens of the oldest have ended (jwt.ttl)");
+    if (status == 0)
+        status = add(path, dir, &list, now_ms, why, why_size);
+    close(dir);
+    explicit_bzero(&list, sizeof(list));
+    return status;
+}
+
+/* ---- what a worker knows of it ---- */
+
+struct signing_keys *signing_keys_open(const char *path, char *why, size_t why_size)
+{
+    struct signing_keys *s = calloc(1, sizeof(*s));
+    if (s == NULL) {
+        refuse(why, why_size, path, strerror(ENOMEM));
+        return NULL;
+    }
+    snprintf(s->path, sizeof(s->path), "%s", path);
+    s->generation = 1;
+    if (file_read(path, &s->list, &s->seen, why, why_size) == 0)
+        return s;
+    signing_keys_free(s);
+    return NULL;
+}
+
+void signing_keys_free(struct signing_keys *s)
+{
+    if (s == NULL)
+        return;
+    explicit_bzero(s, sizeof(*s));
+    free(s);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+void signing_keys_look(struct signing_keys *s)
+{
+    struct stat now;
+    struct list list;
+    char why[SECRETS_PATH + 256];
+    if (stat(s->path, &now) != 0 || same_file(&now, &s->seen) || file_read(s->path, &list, &now, why, sizeof(why)) != 0)
+        return;
+    s->seen = now;
+    s->list = list;
+    s->generation++;
+    explicit_bzero(&list, sizeof(list));
+}
+
+uint64_t signing_keys_generation(const struct signing_keys *s)
+{
+    return s->generation;
+}
+
+const struct secret *signing_keys_signing(const struct signing_keys *s, int64_t now_ms)
+{
+    size_t i = s->list.count - 1;
+    while (i > 0 && s->list.of[i].made_ms + SECRETS_SETTLE_MS > now_ms)
+        i--;
+    return &s->list.of[i];
+}
+
+const struct secret *signing_keys_find(const struct signing_keys *s, struct str kid, int64_t now_ms, int64_t life_ms)
+{
+    for (size_t i = 0; i < s->list.count; i++) {
+        if (!str_eq(kid, str_of(s->list.of[i].kid)))
+            continue;
+        bool newest = i + 1 == s->list.count;
+        return newest || s->list.of[i + 1].made_ms + SECRETS_SETTLE_MS + life_ms >= now_ms ? &s->list.of[i] : NULL;
+    }
+    return NULL;
+}

@@ -1,0 +1,86 @@
+#include "core/http/head_checks.h"
+
+/* headers that may stand once */
+enum once { ONCE_HOST, ONCE_CONTENT_LENGTH, ONCE_TRANSFER_ENCODING, ONCE_AUTHORIZATION, ONCE_CONTENT_TYPE, ONCE_COUNT };
+
+static const struct {
+    struct str name;
+    const char *twice;
+} once[ONCE_COUNT] = {
+    [ONCE_HOST] = {STR("host"), "The request has two Host headers."},
+    [ONCE_CONTENT_LENGTH] = {STR("content-length"), "The request has two Content-Length headers."},
+    [ONCE_TRANSFER_ENCODING] = {STR("transfer-encoding"), "The request has two Transfer-Encoding headers."},
+    [ONCE_AUTHORIZATION] = {STR("authorization"), "The request has two Authorization headers."},
+    [ONCE_CONTENT_TYPE] = {STR("content-type"), "The request has two Content-Type headers."},
+};
+
+/* whether ${p} begins with ${name}, in small letters and four, eight or more bytes long; in any case, a word at a time */
+static inline bool begins(const char *p, struct str name)
+{
+    static const uint64_t small = 0x2020202020202020u;
+    uint64_t a = 0, b = 0;
+    if (name.n < 8) { /* four */
+        memcpy(&a, p, 4);
+        memcpy(&b, name.p, 4);
+        return ((a | small) & 0xffffffff) == b;
+    }
+    for (size_t at = 0;; at = at + 16 <= name.n ? at + 8 : name.n - 8) {
+        memcpy(&a, p + at, 8);
+        memcpy(&b, name.p + at, 8);
+        if ((a | small) != b)
+            return false;
+        if (at + 8 == name.n)
+            return true;
+    }
+}
+
+/* which of them a header line is; ONCE_COUNT: none */
+static enum once which(const char *line, const char *eol)
+{
+    static const uint8_t by_letter[26] = {['a' - 'a'] = 1 + ONCE_AUTHORIZATION,
+                                          ['c' - 'a'] = 1 + ONCE_CONTENT_LENGTH,
+                                          ['h' - 'a'] = 1 + ONCE_HOST,
+                                          ['t' - 'a'] = 1 + ONCE_TRANSFER_ENCODING};
+    unsigned letter = (unsigned)((*line | 0x20) - 'a');
+    if (letter >= 26 || by_letter[letter] == 0)
+        return ONCE_COUNT;
+    enum once i = by_letter[letter] - 1;
+    if (i == ONCE_CONTENT_LENGTH && eol - line > 12 && line[12] == ':')
+        i = ONCE_CONTENT_TYPE;
+    size_t n = once[i].name.n;
+    return (size_t)(eol - line) > n && line[n] == ':' && begins(line, once[i].name) ? i : ONCE_COUNT;
+}
+
+const char *head_fault(struct str raw, bool http11, bool *chunked)
+{
+    unsigned seen[ONCE_COUNT + 1] = {0};
+    *chunked = false;
+    const char *p = raw.p, *end = raw.p + (raw.n < HEAD_MAX_BYTES ? raw.n : HEAD_MAX_BYTES);
+    if (end - p >= 2 && p[0] == '\r' && p[1] == '\n')
+        p += 2; /* one empty line before the request is no part of it (RFC 9112 §2.2); the library skips it too */
+    for (bool request_line = true;; request_line = false) {
+        const char *eol = memchr(p, '\n', (size_t)(end - p));
+        if (eol == NULL)
+            return "The head of the request is larger than 32 KiB.";
+        if (eol == p || eol[-1] != '\r')
+            return "A line of the head ends without a carriage return.";
+        if (eol - p == 1 && !request_line)
+            break;
+        if (!request_line) {
+            if (*p == ' ' || *p == '\t')
+                return "A header of the request is folded over several lines.";
+            enum once i = which(p, eol);
+            if (seen[i]++ > 0 && i != ONCE_COUNT)
+                return once[i].twice;
+        }
+        p = eol + 1;
+    }
+    *chunked = seen[ONCE_TRANSFER_ENCODING] > 0;
+    if (seen[ONCE_CONTENT_LENGTH] > 0 && seen[ONCE_TRANSFER_ENCODING] > 0)
+        return "The request has both Content-Length and Transfer-Encoding.";
+    if (seen[ONCE_TRANSFER_ENCODING] > 0 && !http11)
+        return "An HTTP/1.0 request cannot have Transfer-Encoding.";
+    if (seen[ONCE_HOST] == 0 && http11)
+        return "The request has no Host header.";
+    return NULL;
+}

@@ -1,0 +1,212 @@
+#include "core/process/process.h"
+
+#include "core/base/log.h"
+#include "core/audit/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+volatile sig_atomic_t process_stopping, process_draining, process_reopen;
+
+static struct {
+    char *at;
+    size_t room;
+    char **environment; /* where environ was moved to */
+    char **texts;       /* its strings, also those that are taken out of it */
+} title;
+
+extern char **environ;
+
+void process_title_init(int argc, char **argv)
+{
+    /* the kernel shows what lies where argv and the environment were, one after the other; move the environment away and use the room */
+    char *end = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
+    size_t count = 0;
+    while (environ[count] != NULL)
+        count++;
+    char **copy = calloc(count + 1, sizeof(*copy)), **texts = calloc(count + 1, sizeof(*texts));
+    if (copy == NULL || texts == NULL) {
+        free(copy);
+        free(texts);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (environ[i] == end)
+            end += strlen(environ[i]) + 1;
+        copy[i] = texts[i] = strdup(environ[i]);
+        if (copy[i] == NULL) { /* no title then */
+            while (i > 0)
+                free(copy[--i]);
+            free(copy);
+            free(texts);
+            return;
+        }
+    }
+    title.texts = texts;
+    environ = title.environment = copy;
+    title.at = argv[0];
+    title.room = (size_t)(end - argv[0]);
+}
+
+void process_title(const char *format, ...)
+{
+    char text[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    prctl(PR_SET_NAME, text);
+    if (title.room == 0)
+        return;
+    size_t n = strlen(text) < title.room - 1 ? strlen(text) : title.room - 1;
+    memset(title.at, 0, title.room);
+    memcpy(title.at, text, n);
+}
+
+bool process_user(const struct conf *conf, uid_t *uid, gid_t *gid)
+{
+    if (geteuid() != 0 || conf->user == NULL || conf->user[0] == '\0')
+        return false;
+    errno = 0;
+    const struct passwd *pw = getpwnam(conf->user);
+    if (pw == NULL) {
+        log_error("user: there is no user \"%s\" to run as; make it, or set user to one that exists (or to \"\" to stay root)", conf->user);
+        exit(EXIT_START);
+    }
+    if (pw->pw_uid == 0)
+        return false;
+    *uid = pw->pw_uid;
+    *gid = pw->pw_gid;
+    return true;
+}
+
+static void drop_privileges(const struct conf *conf)
+{
+    uid_t uid;
+    gid_t gid;
+    if (!process_user(conf, &uid, &gid))
+        return;
+    if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0 || setuid(0) == 0) {
+        log_error("cannot become user \"%s\": %s", conf->user, strerror(errno));
+        exit(EXIT_START);
+    }
+}
+
+void process_leave_no_core(void)
+{
+    /* the limit alone is not asked where the kernel hands cores to a program, such as systemd-coredump */
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    if (!SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+        log_warn("core files cannot be turned off: %s", strerror(errno));
+}
+
+/* only what is ignored: the sanitizers have handlers by now */
+void process_default_signals(void)
+{
+    for (int number = 1; number < NSIG; number++) {
+        struct sigaction action;
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    }
+}
+
+static void on_signal(int number)
+{
+    switch (number) {
+    case SIGTERM:
+        process_stopping = 1;
+        break;
+    case SIGQUIT:
+        process_draining = 1;
+        break;
+    case SIGUSR1:
+        process_reopen = 1;
+        break;
+    }
+}
+
+static void set_signals(void)
+{
+    static const int caught[] = {SIGTERM, SIGQUIT, SIGUSR1};
+    static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGINT, SIGHUP, SIGUSR2}; /* Ctrl-C reaches the whole group; the master decides */
+    sigset_t none;
+    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+        sigaction(caught[i], &(struct sigaction){.sa_handler = on_signal}, NULL);
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+        sigaction(ignored[i], &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/*
+ * How the roles share a processor. Whoever answers is to run as soon as it has something to do: a short slice lets a worker that wakes go
+ * before what runs (since Linux 6.12; earlier ones do not read it). Grading goes on with what the others leave.
+ */
+static void share_processor(enum role role)
+{
+    static const struct share {
+        uint32_t policy;
+        int32_t nice;
+        uint64_t slice_ns; /* 0: the system's */
+    } shares[] = {
+        [ROLE_WORKER] = {SCHED_OTHER, 0, 100000},
+        [ROLE_WRITER] = {SCHED_OTHER, 0, 100000},
+        [ROLE_AUDITOR] = {SCHED_BATCH, 10, 0},
+    };
+    int nice = getpriority(PRIO_PROCESS, 0) + shares[role].nice; /* beside what whoever started us has set */
+    struct { /* struct sched_attr, of which glibc knows nothing yet */
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } attr = {sizeof(attr), shares[role].policy, 0, nice < 19 ? nice : 19, 0, shares[role].slice_ns, 0, 0};
+    if (syscall(SYS_sched_setattr, 0, &attr, 0) != 0)
+        log_warn("its share of the processor cannot be set: %s", strerror(errno));
+}
+
+void process_enter(struct process *p)
+{
+    char name[32];
+    if (p->role == ROLE_WRITER)
+        snprintf(name, sizeof(name), "%s", role_name(p->role));
+    else
+        snprintf(name, sizeof(name), "%s %u", role_name(p->role), p->index);
+    process_title("assayd: %s", name);
+    log_open(name, p->conf->log_level, p->conf->log_format);
+    set_signals();
+    share_processor(p->role);
+    drop_privileges(p->conf);
+    process_leave_no_core(); /* again: changing ids sets what the system says */
+    /* after dropping, since changing ids clears it; and the master may have died before it was set */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != p->master)
+        _exit(EXIT_STOPPED);
+    score_set(p->score->pid, getpid());
+    process_beat(p);
+}
+
+void process_phase(struct process *p, enum phase phase)
+{
+    score_set(p->score->phase, phase);
+    uint64_t one = 1;
+    if (write(p->notify_fd, &one, sizeof(one)) != sizeof(one))
+        log_debug("the master was not told of phase %s: %s", phase_name(phase), strerror(errno)); /* it looks every 250 ms anyway */
+}
+
+void process_beat(struct process *p)
+{
+    score_set(p->score->heartbeat_ms, clock_mono_ms());
+}
