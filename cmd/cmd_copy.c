@@ -23,7 +23,7 @@ static bool pour(int from, int to)
     return got == 0 && fsync(to) == 0;
 }
 
-/* Root's copy has owner and mode of what it replaces, else the owner of the directory. */
+/* As root: owner and mode of the replaced file or, if there is none, owner of the directory. */
 static bool give(int fd, const char *to)
 {
     char copy[PATH_MAX];

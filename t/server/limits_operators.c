@@ -147,7 +147,7 @@ static const struct {
     int status;
     const char *says;
 } wrong[] = {
-    {{"limits", "show", "api", "x"}, 1, "\"x\" is no key of api, which counts by api_key"},
+    {{"limits", "show", "api", "x"}, 1, "\"x\" is not a key of api, which counts by api_key"},
     {{"limits", "show", "apis", "1"}, 1, "there is no limiter \"apis\""},
     {{"limits", "reset", "widget-init", "1"}, 1, "which counts by ip+agent and ip"},
     {{"limits", "top", "0"}, 2, "is not a number"},
@@ -170,8 +170,8 @@ END_TEST
 START_TEST(before_the_server_has_run_nothing_is_counted)
 {
     struct run run = assay(server, "limits", "top", NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, "has the server run?"), "%d: %s", run.status,
-                  run.err);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "there are no counts in run_dir"), "%d: %s",
+                  run.status, run.err);
 }
 END_TEST
 

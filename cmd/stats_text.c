@@ -3,10 +3,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-const char stats_order_keys[STATS_ORDERS] = {[STATS_BUSIEST] = 'r', [STATS_SLOWEST] = 't', [STATS_REFUSED] = 'e', [STATS_NAMED] = 'n'};
+const char stats_order_keys[STATS_ORDERS] = {
+    [STATS_BUSIEST] = 'r', [STATS_SLOWEST] = 't', [STATS_REFUSED] = 'e', [STATS_NAMED] = 'n'};
 static const char *const order_names[STATS_ORDERS] = {"requests", "time", "errors", "name"};
 
-/* ---- numbers for people: never wider than seven columns ---- */
+/* ---- numbers, at most seven columns wide ---- */
 
 #define CELL 24
 
@@ -14,7 +15,14 @@ static const char *rate_text(double n, char out[CELL])
 {
     if (n == 0)
         return "-";
-    snprintf(out, CELL, n < 10 ? "%.1f" : n < 1e5 ? "%.0f" : n < 1e7 ? "%.0fk" : "%.0fM", n < 1e5 ? n : n < 1e7 ? n / 1e3 : n / 1e6);
+    snprintf(out, CELL,
+             n < 10    ? "%.1f"
+             : n < 1e5 ? "%.0f"
+             : n < 1e7 ? "%.0fk"
+                       : "%.0fM",
+             n < 1e5   ? n
+             : n < 1e7 ? n / 1e3
+                       : n / 1e6);
     return out;
 }
 
@@ -27,7 +35,9 @@ static const char *time_text(double us, char out[CELL])
     else if (us < 1e6)
         snprintf(out, CELL, us < 1e5 ? "%.1f ms" : "%.0f ms", us / 1e3);
     else
-        snprintf(out, CELL, us < (double)request_stats_bounds[REQUEST_STATS_BOUNDS - 1] ? "%.1f s" : ">%.0f s", us / 1e6);
+        snprintf(out, CELL,
+                 us < (double)request_stats_bounds[REQUEST_STATS_BOUNDS - 1] ? "%.1f s" : ">%.0f s",
+                 us / 1e6);
     return out;
 }
 
@@ -37,9 +47,11 @@ static const char *age_text(uint64_t ms, char out[CELL])
     if (s < 1)
         snprintf(out, CELL, "%" PRIu64 "ms", ms);
     else if (s < 3600)
-        snprintf(out, CELL, s < 60 ? "%" PRIu64 "s" : "%" PRIu64 "m%02" PRIu64, s < 60 ? s : s / 60, s % 60);
+        snprintf(out, CELL, s < 60 ? "%" PRIu64 "s" : "%" PRIu64 "m%02" PRIu64, s < 60 ? s : s / 60,
+                 s % 60);
     else
-        snprintf(out, CELL, s < 86400 * 3 ? "%" PRIu64 "h%02" PRIu64 : "%" PRIu64 "d", s < 86400 * 3 ? s / 3600 : s / 86400, s / 60 % 60);
+        snprintf(out, CELL, s < 86400 * 3 ? "%" PRIu64 "h%02" PRIu64 : "%" PRIu64 "d",
+                 s < 86400 * 3 ? s / 3600 : s / 86400, s / 60 % 60);
     return out;
 }
 
@@ -60,13 +72,14 @@ static const char *bytes_text(uint64_t bytes, char out[CELL])
 
 struct table {
     const char *heading;
-    void (*row)(const struct stats_view *v, size_t i, struct buf *out);
+    void (*row)(const struct stats_interval *v, size_t i, struct buf *out);
     size_t count, shown;
-    size_t rows[ROWS_MAX]; /* which, in their order */
-    double weight[ROWS_MAX]; /* by the same numbers; the largest first */
+    size_t rows[ROWS_MAX];   /* indexes, in order of weight */
+    double weight[ROWS_MAX]; /* by index; the largest comes first */
 };
 
-static void put_answers(const struct stats_answers *a, const enum answer_class *classes, size_t count, struct buf *out)
+static void put_answers(const struct stats_answers *a, const enum answer_class *classes,
+                        size_t count, struct buf *out)
 {
     char cell[CELL];
     buf_printf(out, "%7s ", rate_text(a->all, cell));
@@ -76,47 +89,57 @@ static void put_answers(const struct stats_answers *a, const enum answer_class *
         buf_printf(out, " %6s", rate_text(a->by[classes[i]], cell));
 }
 
-static const enum answer_class all_classes[] = {ANSWERED_2XX, ANSWERED_3XX, ANSWERED_4XX, ANSWERED_429, ANSWERED_5XX};
+static const enum answer_class all_classes[] = {ANSWERED_2XX, ANSWERED_3XX, ANSWERED_4XX,
+                                                ANSWERED_429, ANSWERED_5XX};
 #define ALL_CLASSES (sizeof(all_classes) / sizeof(all_classes[0]))
 
-#define PROCESS_HEADING "PROCESS        PID PHASE       BEAT  CONNS STREAMS   HELD   REQ/S      P50      P99    2XX    3XX    4XX    429    5XX     UP GEN\n"
+#define PROCESS_HEADING                                                                            \
+    "PROCESS        PID PHASE       BEAT  CONNS STREAMS   HELD   REQ/S      P50      P99    2XX  " \
+    "  3XX    4XX    429    5XX     UP GEN\n"
 
-static void process_row(const struct stats_view *v, size_t i, struct buf *out)
+static void process_row(const struct stats_interval *v, size_t i, struct buf *out)
 {
     const struct stats_process *p = &v->now->processes[i];
     char name[CELL], cell[CELL], up[CELL];
-    snprintf(name, sizeof(name), p->role == ROLE_WRITER ? "%s" : "%s %" PRIu32, role_name(p->role), p->index);
-    buf_printf(out, "%-10s %7d %-8s %7s ", name, p->pid, phase_name(p->phase), age_text(p->beat_ms, cell));
+    snprintf(name, sizeof(name), p->role == ROLE_WRITER ? "%s" : "%s %" PRIu32, role_name(p->role),
+             p->index);
+    buf_printf(out, "%-10s %7d %-8s %7s ", name, p->pid, phase_name(p->phase),
+               age_text(p->beat_ms, cell));
     if (p->role == ROLE_WORKER) {
         struct stats_answers a = stats_of_worker(v, p->index);
-        buf_printf(out, "%6" PRIu64 " %7" PRIu64 " %6" PRIu64 " ", p->connections, p->streams, p->pending);
+        buf_printf(out, "%6" PRIu64 " %7" PRIu64 " %6" PRIu64 " ", p->connections, p->streams,
+                   p->pending);
         put_answers(&a, all_classes, ALL_CLASSES, out);
     } else {
-        buf_printf(out, "%6s %7s %6" PRIu64 " %7s %8s %8s %6s %6s %6s %6s %6s", "", "", p->pending, "", "", "", "", "", "", "", "");
+        buf_printf(out, "%6s %7s %6" PRIu64 " %7s %8s %8s %6s %6s %6s %6s %6s", "", "", p->pending,
+                   "", "", "", "", "", "", "", "");
     }
     buf_printf(out, " %6s %3" PRIu32 "\n", age_text(p->up_ms, up), p->generation);
 }
 
-#define ROUTE_HEADING "  REQ/S      P50      P99    2XX    3XX    4XX    429    5XX      TOTAL ROUTE\n"
+#define ROUTE_HEADING                                                                              \
+    "  REQ/S      P50      P99    2XX    3XX    4XX    429    5XX      TOTAL ROUTE\n"
 
-static void route_row(const struct stats_view *v, size_t i, struct buf *out)
+static void route_row(const struct stats_interval *v, size_t i, struct buf *out)
 {
     struct stats_answers a = stats_of_route(v, i);
     put_answers(&a, all_classes, ALL_CLASSES, out);
-    buf_printf(out, " %10" PRIu64 " %s %s\n", a.ever, i == routes_count ? "(no" : routes[i].method, i == routes_count ? "route)" : routes[i].path);
+    buf_printf(out, " %10" PRIu64 " %s %s\n", a.ever, i == routes_count ? "(no" : routes[i].method,
+               i == routes_count ? "route)" : routes[i].path);
 }
 
 #define LIMITER_HEADING "ADMITTED/S REFUSED/S  DRY/S   ADMITTED    REFUSED LIMITER\n"
 
-static void limiter_row(const struct stats_view *v, size_t i, struct buf *out)
+static void limiter_row(const struct stats_interval *v, size_t i, struct buf *out)
 {
     const struct stats_limiter *l = &v->now->limiters[i];
     char cells[LIMITER_COUNTS][CELL];
     const char *rates[LIMITER_COUNTS];
     for (unsigned k = 0; k < LIMITER_COUNTS; k++)
         rates[k] = rate_text(stats_of_limiter(v, i, (enum limiter_count)k), cells[k]);
-    buf_printf(out, "%10s %9s %6s %10" PRIu64 " %10" PRIu64 " %s\n", rates[COUNT_ADMITTED], rates[COUNT_REFUSED], rates[COUNT_DRY_RUN_REFUSED],
-               l->of[COUNT_ADMITTED], l->of[COUNT_REFUSED], l->name);
+    buf_printf(out, "%10s %9s %6s %10" PRIu64 " %10" PRIu64 " %s\n", rates[COUNT_ADMITTED],
+               rates[COUNT_REFUSED], rates[COUNT_DRY_RUN_REFUSED], l->of[COUNT_ADMITTED],
+               l->of[COUNT_REFUSED], l->name);
 }
 
 static void add_row(struct table *t, size_t i, double weight)
@@ -141,8 +164,8 @@ static void sort_rows(struct table *t)
     qsort(t->rows, t->count, sizeof(t->rows[0]), heavier);
 }
 
-/* writer, workers, auditors; each by their index */
-static void add_processes(const struct stats_view *v, struct table *t)
+/* writer, workers, auditors, each by index */
+static void add_processes(const struct stats_interval *v, struct table *t)
 {
     for (size_t i = 0; i < v->now->process_count; i++) {
         const struct stats_process *p = &v->now->processes[i];
@@ -152,7 +175,7 @@ static void add_processes(const struct stats_view *v, struct table *t)
     sort_rows(t);
 }
 
-static double route_weight(const struct stats_view *v, size_t i, const struct stats_answers *a)
+static double route_weight(const struct stats_interval *v, size_t i, const struct stats_answers *a)
 {
     switch (v->order) {
     case STATS_SLOWEST:
@@ -166,8 +189,8 @@ static double route_weight(const struct stats_view *v, size_t i, const struct st
     }
 }
 
-/* those that were ever asked for */
-static void add_routes(const struct stats_view *v, struct table *t)
+/* routes that were ever requested */
+static void add_routes(const struct stats_interval *v, struct table *t)
 {
     for (size_t i = 0; i <= routes_count; i++) {
         struct stats_answers a = stats_of_route(v, i);
@@ -177,45 +200,63 @@ static void add_routes(const struct stats_view *v, struct table *t)
     sort_rows(t);
 }
 
-static void add_limiters(const struct stats_view *v, struct table *t)
+static void add_limiters(const struct stats_interval *v, struct table *t)
 {
     for (size_t i = 0; i < v->now->limiter_count; i++) {
         const struct stats_limiter *l = &v->now->limiters[i];
         double refused = (double)(l->of[COUNT_REFUSED] + l->of[COUNT_DRY_RUN_REFUSED]);
-        add_row(t, i, v->order == STATS_NAMED ? 0 : v->order == STATS_REFUSED ? refused : (double)l->of[COUNT_ADMITTED]);
+        add_row(t, i,
+                v->order == STATS_NAMED     ? 0
+                : v->order == STATS_REFUSED ? refused
+                                            : (double)l->of[COUNT_ADMITTED]);
     }
     sort_rows(t);
 }
 
-/* ---- lines of their own ---- */
+/* ---- the summary ---- */
 
-static void put_summary(const struct stats_view *v, struct buf *out)
+static void put_summary(const struct stats_interval *v, struct buf *out)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL], e[CELL];
     struct stats_work w = stats_work(v);
-    const struct stats_look *now = v->now;
+    const struct stats_snapshot *now = v->now;
     uint64_t up_ms = (uint64_t)now->wall_ms - now->started_at_s * 1000;
-    buf_printf(out, "assayd %d  up %s  generation %" PRIu32 "  %" PRIu32 " processes replaced  %" PRIu64 " connections  %" PRIu64 " streams  by %s (%c q)\n",
-               now->master, age_text(up_ms, a), now->generation, now->restarts, STATS_OVER(now, ROLE_WORKER, connections),
-               STATS_OVER(now, ROLE_WORKER, streams), order_names[v->order], stats_order_keys[v->order]);
-    buf_printf(out, "writer    %s changes/s  %s commits/s  batch %s  commit p50 %s p99 %s  upkeep %" PRIu64 "\n", rate_text(w.changes, a),
-               rate_text(w.commits, b), rate_text(w.batch, c), time_text(w.commit_p50, d), time_text(w.commit_p99, e),
-               STATS_OVER(now, ROLE_WRITER, upkeep));
+    buf_printf(out,
+               "assayd %d  up %s  generation %" PRIu32 "  %" PRIu32 " processes replaced  %" PRIu64
+               " connections  %" PRIu64 " streams  by %s (keys %c %c %c %c q)\n",
+               now->master, age_text(up_ms, a), now->generation, now->restarts,
+               STATS_OVER(now, ROLE_WORKER, connections), STATS_OVER(now, ROLE_WORKER, streams),
+               order_names[v->order], stats_order_keys[0], stats_order_keys[1], stats_order_keys[2],
+               stats_order_keys[3]);
+    buf_printf(
+        out,
+        "writer    %s changes/s  %s commits/s  batch %s  commit p50 %s p99 %s  upkeep %" PRIu64
+        "\n",
+        rate_text(w.changes, a), rate_text(w.commits, b), rate_text(w.batch, c),
+        time_text(w.commit_p50, d), time_text(w.commit_p99, e),
+        STATS_OVER(now, ROLE_WRITER, upkeep));
     if (now->room_known)
-        buf_printf(out, "store     %s of %s used (%.1f %%)  index %s  readers %u of %u  transaction %" PRIu64 "\n",
-                   bytes_text(now->room.used_bytes, a), bytes_text(now->room.map_bytes, b),
-                   100.0 * (double)now->room.used_bytes / (double)now->room.map_bytes, bytes_text(now->room.index_bytes, c), now->room.readers,
-                   now->room.max_readers, now->room.last_transaction);
-    buf_printf(out, "auditors  queue %" PRIu64 "  running %" PRIu64 "  done/s %s  failed/s %s  page p50 %s p99 %s\n",
-               STATS_OVER(now, ROLE_WRITER, pending), STATS_OVER(now, ROLE_AUDITOR, pending), rate_text(w.done, a), rate_text(w.failed, b),
-               time_text(w.page_p50, c), time_text(w.page_p99, d));
+        buf_printf(
+            out,
+            "store     %s of %s used (%.1f %%)  index %s  readers %u of %u  transaction %" PRIu64
+            "\n",
+            bytes_text(now->room.used_bytes, a), bytes_text(now->room.map_bytes, b),
+            100.0 * (double)now->room.used_bytes / (double)now->room.map_bytes,
+            bytes_text(now->room.index_bytes, c), now->room.readers, now->room.max_readers,
+            now->room.last_transaction);
+    buf_printf(out,
+               "auditors  queue %" PRIu64 "  running %" PRIu64
+               "  done/s %s  failed/s %s  page p50 %s p99 %s\n",
+               STATS_OVER(now, ROLE_WRITER, pending), STATS_OVER(now, ROLE_AUDITOR, pending),
+               rate_text(w.done, a), rate_text(w.failed, b), time_text(w.page_p50, c),
+               time_text(w.page_p99, d));
     if (now->why[0] != '\0')
         buf_printf(out, "%s\n", now->why);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole text ---- */
 
-/* Rows are given out one to each table in turn, so that a short one is there as a whole. A table costs its heading and a line above. */
+/* Share the rows among the tables, one each in turn. A first row also needs a heading and a gap. */
 static void give_rows(struct table *tables, size_t count, size_t rows)
 {
     bool given = true;
@@ -242,7 +283,7 @@ static size_t lines_of(const struct buf *text)
     return lines;
 }
 
-/* no longer lines and no more of them than there is room for; a byte that goes on a character takes no column */
+/* Cut the text to ${rows} and ${columns}. Continuation bytes of UTF-8 take no column. */
 static void put_clipped(const struct buf *text, size_t rows, size_t columns, struct buf *out)
 {
     size_t column = 0, lines = 0;
@@ -257,10 +298,11 @@ static void put_clipped(const struct buf *text, size_t rows, size_t columns, str
     }
 }
 
-void stats_text(const struct stats_look *before, const struct stats_look *now, enum stats_order order, size_t rows, size_t columns, struct buf *out)
+void stats_text(const struct stats_snapshot *before, const struct stats_snapshot *now,
+                enum stats_order order, size_t rows, size_t columns, struct buf *out)
 {
     static struct table tables[3];
-    struct stats_view v = stats_view(before, now, order);
+    struct stats_interval v = stats_interval(before, now, order);
     struct buf text = {.p = NULL};
     tables[0] = (struct table){.heading = PROCESS_HEADING, .row = process_row};
     tables[1] = (struct table){.heading = ROUTE_HEADING, .row = route_row};
@@ -271,7 +313,8 @@ void stats_text(const struct stats_look *before, const struct stats_look *now, e
         add_routes(&v, &tables[1]);
         add_limiters(&v, &tables[2]);
     } else {
-        buf_printf(&text, "%s\n", now->why[0] != '\0' ? now->why : "No server runs there; waiting for one.");
+        buf_printf(&text, "%s\n",
+                   now->why[0] != '\0' ? now->why : "No server runs; waiting for it to start.");
     }
     size_t head = lines_of(&text);
     give_rows(tables, 3, rows == 0 ? SIZE_MAX : rows > head ? rows - head : 0);

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One of the server's files: mapped for as long as its name is that file's. */
+/* A file of the server, mapped as long as it is not replaced. */
 struct seen {
     const char *name;
     ino_t inode;
@@ -16,7 +16,7 @@ struct seen {
 struct stats {
     const struct conf *conf;
     struct seen board, request_stats, limiters;
-    struct limiters limits; /* in force when they were last looked at */
+    struct limiters limits; /* of the last snapshot */
     uint64_t limits_version;
 };
 
@@ -62,7 +62,7 @@ static const void *map(struct stats *s, const struct seen *seen, const char *pat
     return limiter_stats_open(path);
 }
 
-/* A server that starts makes its files anew: other inodes. One that is mapped keeps its inode's number from being used again. */
+/* Map a file again if its inode changed: a starting server creates new files. */
 static const void *see(struct stats *s, struct seen *seen)
 {
     char path[4200];
@@ -77,7 +77,8 @@ static const void *see(struct stats *s, struct seen *seen)
         seen->map = map(s, seen, path);
         seen->error = seen->map == NULL ? errno : 0;
         seen->inode = st.st_ino;
-        s->limits_version = seen == &s->limiters ? 0 : s->limits_version; /* another board counts its own versions */
+        if (seen == &s->limiters)
+            s->limits_version = 0; /* each file counts its own versions */
     }
     return seen->map;
 }
@@ -90,14 +91,14 @@ bool stats_alive(const struct scoreboard *board)
     return master > 0 && access(path, F_OK) == 0;
 }
 
-/* ---- its parts ---- */
+/* ---- the parts of a snapshot ---- */
 
 static uint64_t ago(uint64_t then_ms, uint64_t now_ms)
 {
     return then_ms == 0 || then_ms > now_ms ? 0 : now_ms - then_ms;
 }
 
-static void look_at_processes(const struct scoreboard *board, struct stats_look *out)
+static void look_at_processes(const struct scoreboard *board, struct stats_snapshot *out)
 {
     const struct score *score;
     out->master = score_get(board->master_pid);
@@ -122,21 +123,23 @@ static void look_at_processes(const struct scoreboard *board, struct stats_look 
             };
 }
 
-static void look_at_traffic(const struct request_stats *request_stats, struct stats_look *out)
+static void look_at_requests(const struct request_stats *stats, struct stats_snapshot *out)
 {
     for (unsigned i = 0; i < REQUEST_STATS_WORKERS; i++)
-        out->workers[i] = request_stats_worker(request_stats, i);
+        out->workers[i] = request_stats_worker(stats, i);
     for (size_t i = 0; i <= routes_count; i++)
-        out->routes[i] = request_stats_route(request_stats, i);
-    out->work = request_stats_work(request_stats);
+        out->routes[i] = request_stats_route(stats, i);
+    out->work = request_stats_work(stats);
     out->request_stats_known = true;
 }
 
-static void look_at_limiters(struct stats *s, const struct limiter_stats *board, struct stats_look *out)
+static void look_at_limiters(struct stats *s, const struct limiter_stats *board,
+                             struct stats_snapshot *out)
 {
     static struct limiters limits;
     uint64_t version;
-    if (s->limits_version != limiter_stats_version(board) && limiter_stats_read(board, &limits, &version)) {
+    if (s->limits_version != limiter_stats_version(board) &&
+        limiter_stats_read(board, &limits, &version)) {
         s->limits = limits;
         s->limits_version = version;
     }
@@ -149,10 +152,11 @@ static void look_at_limiters(struct stats *s, const struct limiter_stats *board,
 }
 
 /*
- * The store is opened for this look alone: who keeps it open stands in the way of a restore. Not before its writer has it open, who makes
- * what is missing.
+ * Open the store only for this snapshot: an open store prevents a restore. Wait until the writer
+ * has opened it, because opening creates what is missing.
  */
-static void look_at_store(struct stats *s, const struct scoreboard *board, struct stats_look *out)
+static void look_at_store(struct stats *s, const struct scoreboard *board,
+                          struct stats_snapshot *out)
 {
     struct store *store;
     char why[512];
@@ -160,37 +164,42 @@ static void look_at_store(struct stats *s, const struct scoreboard *board, struc
     if (!scoreboard_writer_there(board))
         return;
     if (store_open(&options, &store, why, sizeof(why)) != STORE_OK) {
-        snprintf(out->why, sizeof(out->why), "the store cannot be read: %.400s", why);
+        snprintf(out->why, sizeof(out->why), "cannot read the store: %.400s", why);
         return;
     }
     out->room_known = store_room(store, &out->room) == STORE_OK;
     if (out->room_known && out->room.readers > 0)
-        out->room.readers--; /* this one */
+        out->room.readers--; /* this command */
     store_read_end(store);
     store_close(store);
 }
 
-void stats_look(struct stats *s, struct stats_look *out)
+static void note_unreadable(const struct stats *s, const struct seen *file,
+                            struct stats_snapshot *out)
 {
-    *out = (struct stats_look){.mono_ms = clock_mono_ms(), .wall_ms = clock_wall_ms()};
+    snprintf(out->why, sizeof(out->why), "cannot read %s/%s: %s", s->conf->run_dir, file->name,
+             file->error == EPROTO ? "another version wrote it" : strerror(file->error));
+}
+
+void stats_snapshot_take(struct stats *s, struct stats_snapshot *out)
+{
+    *out = (struct stats_snapshot){.mono_ms = clock_mono_ms(), .wall_ms = clock_wall_ms()};
     const struct scoreboard *board = see(s, &s->board);
     if (board == NULL || !stats_alive(board)) {
         if (board == NULL && s->board.error != ENOENT)
-            snprintf(out->why, sizeof(out->why), "%s/%s cannot be read: %s", s->conf->run_dir, s->board.name,
-                     s->board.error == EPROTO ? "it is another version's" : strerror(s->board.error));
+            note_unreadable(s, &s->board, out);
         return;
     }
     out->running = true;
     out->life = score_get(board->started_at_s) ^ (uint64_t)s->board.inode << 32;
     look_at_processes(board, out);
-    const struct request_stats *request_stats = see(s, &s->request_stats);
+    const struct request_stats *stats = see(s, &s->request_stats);
     const struct limiter_stats *limiters = see(s, &s->limiters);
     look_at_store(s, board, out);
     if (limiters != NULL)
         look_at_limiters(s, limiters, out);
-    if (request_stats != NULL)
-        look_at_traffic(request_stats, out);
+    if (stats != NULL)
+        look_at_requests(stats, out);
     else
-        snprintf(out->why, sizeof(out->why), "%s/%s cannot be read: %s", s->conf->run_dir, s->request_stats.name,
-                 s->request_stats.error == EPROTO ? "it is another version's" : strerror(s->request_stats.error));
+        note_unreadable(s, &s->request_stats, out);
 }
