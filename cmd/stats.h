@@ -42,7 +42,7 @@ struct stats_look {
     bool traffic_known, room_known;
     struct traffic_answered workers[TRAFFIC_WORKERS], routes[ROUTES_MAX + 1];
     struct traffic_work work;
-    struct store_room room;
+    struct store_space room;
     struct stats_limiter limiters[LIMITERS_MAX];
     size_t limiter_count;
     char why[512];

@@ -96,7 +96,7 @@ struct writer_thread *maintainer_thread(struct maintainer *m)
     return &m->thread;
 }
 
-void maintainer_progress(struct maintainer *m, struct store_upkeep *out)
+void maintainer_progress(struct maintainer *m, struct store_maintenance_status *out)
 {
     maintenance_progress(m->maintenance, out);
 }

@@ -23,6 +23,6 @@ void maintainer_free(struct maintainer *m);
 struct writer_thread *maintainer_thread(struct maintainer *m);
 
 /* maintainer_progress(m, out): as maintenance_progress. */
-void maintainer_progress(struct maintainer *m, struct store_upkeep *out);
+void maintainer_progress(struct maintainer *m, struct store_maintenance_status *out);
 
 #endif
