@@ -1,4 +1,4 @@
-#include "ratelimit/table.h"
+#include "ratelimit/table_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-#include "ratelimit/hash.h"
+#include "ratelimit/hash_internal.h"
 
-#include "ratelimit/siphash.h"
+#include "ratelimit/siphash_internal.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -2,9 +2,9 @@
  * Notes: words written and read without any order between processes, each note with a digest of the rest, so that a reader passes over one
  * that is being written, or that two wrote at once, or whose writer died.
  */
-#include "ratelimit/siphash.h"
-#include "ratelimit/table.h"
-#include "ratelimit/window.h"
+#include "ratelimit/siphash_internal.h"
+#include "ratelimit/table_internal.h"
+#include "ratelimit/window_internal.h"
 
 #include <string.h>
 

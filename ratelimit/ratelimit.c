@@ -1,8 +1,8 @@
 #include "ratelimit/ratelimit.h"
 
-#include "ratelimit/siphash.h"
-#include "ratelimit/table.h"
-#include "ratelimit/window.h"
+#include "ratelimit/siphash_internal.h"
+#include "ratelimit/table_internal.h"
+#include "ratelimit/window_internal.h"
 
 #include <assert.h>
 #include <string.h>

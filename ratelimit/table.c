@@ -17,8 +17,8 @@
  * A key's slot never moves. Where the target is not what it was chosen for (it got a key meanwhile, or a hotter one), the claim goes back
  * to idle with the next turn, and who needs it chooses anew.
  */
-#include "ratelimit/table.h"
-#include "ratelimit/window.h"
+#include "ratelimit/table_internal.h"
+#include "ratelimit/window_internal.h"
 
 #define TRIES_MAX 10000
 

@@ -1,6 +1,6 @@
 /* Every check's verdict: a page and what the check says of it, three lines a case. */
 #include "t/audit_kit.h"
-#include "core/audit/results.h"
+#include "core/audit/results_internal.h"
 
 #include <check.h>
 #include <json-c/json.h>

@@ -1,11 +1,12 @@
 /* What is read from a page: charsets, markup as browsers see it, robots.txt, language tags. */
-#include "core/audit/charset.h"
-#include "core/audit/css.h"
-#include "core/audit/facts.h"
-#include "core/audit/language.h"
-#include "core/audit/page.h"
-#include "core/audit/page_runs.h"
-#include "core/audit/robots.h"
+#include "core/audit/charset_internal.h"
+#include "core/audit/css_internal.h"
+#include "core/audit/facts_internal.h"
+#include "core/audit/language_internal.h"
+#include "core/audit/page_internal.h"
+#include "core/audit/page_runs_internal.h"
+#include "core/audit/page_text_internal.h"
+#include "core/audit/robots_internal.h"
 #include "core/audit/text.h"
 
 #include <check.h>

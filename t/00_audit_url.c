@@ -1,6 +1,6 @@
 /* Plain URLs, which are taken without libcurl's parser: it would have taken each of them as it is. Generated ones, good and nearly good. */
 #include "core/audit/audit.h"
-#include "core/audit/guard.h"
+#include "core/audit/guard_internal.h"
 #include "core/audit/url.h"
 
 #include <check.h>

@@ -1,7 +1,7 @@
 /* The limiter's table in one process, with the time as an argument. Links libratelimit.a and Check alone. */
-#include "ratelimit/hash.h"
+#include "ratelimit/hash_internal.h"
 #include "ratelimit/ratelimit.h"
-#include "ratelimit/siphash.h"
+#include "ratelimit/siphash_internal.h"
 
 #include <check.h>
 #include <errno.h>

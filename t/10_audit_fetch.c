@@ -1,6 +1,6 @@
 /* Grading real answers of a server on loopback: what is asked, what is followed, and how every hostile answer ends. */
 #include "core/audit/audit.h"
-#include "core/audit/results.h"
+#include "core/audit/results_internal.h"
 #include "t/audit_origin.h"
 
 #include <arpa/inet.h>

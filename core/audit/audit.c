@@ -1,5 +1,6 @@
-#include "core/audit/job.h"
-#include "core/audit/stall.h"
+#include "core/audit/clock_internal.h"
+#include "core/audit/job_internal.h"
+#include "core/audit/watchdog_internal.h"
 
 #include <libxml/parser.h>
 #include <locale.h>
@@ -26,7 +27,7 @@ struct audit *audit_new(const struct conf *conf)
     audit->guard = guard_new(conf);
     audit->places = audit->own_places = calloc(1, sizeof(*audit->places));
     audit->pid = getpid();
-    if (audit->multi == NULL || audit->guard == NULL || audit->places == NULL || !stall_start()) {
+    if (audit->multi == NULL || audit->guard == NULL || audit->places == NULL || !watchdog_start()) {
         audit_free(audit);
         return NULL;
     }
@@ -45,7 +46,7 @@ void audit_free(struct audit *audit)
 {
     if (audit == NULL)
         return;
-    stall_stop();
+    watchdog_stop();
     struct jobs *const queues[] = {&audit->waiting, &audit->running, &audit->finished};
     for (size_t i = 0; i < sizeof(queues) / sizeof(*queues); i++)
         while (queues[i]->first != NULL)
@@ -100,17 +101,17 @@ void audit_withdraw(struct audit *audit, const void *arg)
 static int perform(struct audit *audit)
 {
     int running, left;
-    stall_enter();
+    watchdog_enter();
     CURLMcode code = curl_multi_perform(audit->multi, &running);
-    stall_leave();
+    watchdog_leave();
     if (code != CURLM_OK)
         return -1;
-    int64_t until = job_clock_ms() + TURN_MS;
+    int64_t until = monotonic_ms() + TURN_MS;
     audit->more = false;
     for (CURLMsg *m; !audit->more && (m = curl_multi_info_read(audit->multi, &left)) != NULL;) {
         if (m->msg == CURLMSG_DONE)
             transfer_ended(audit, fetch_owner(m->easy_handle), m->data.result);
-        audit->more = left > 0 && job_clock_ms() > until;
+        audit->more = left > 0 && monotonic_ms() > until;
     }
     schedule(audit);
     return 0;

@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "core/process/process.h"
 #include "core/audit/audit.h"
-#include "core/audit/last_words.h"
+#include "core/audit/crash_note_internal.h"
 #include "store/change.h"
 
 #include <errno.h>
@@ -179,7 +179,7 @@ int auditor_run(struct process *p)
     if (a.audit == NULL || !connect_writer(&a))
         return EXIT_START;
     last_channel = &a.channel;
-    last_words_hear(name_suspect);
+    crash_note_install(name_suspect);
     look_at_host();
     if (audit_sandbox(p->conf, &why) != 0) {
         log_error("the auditor cannot give up its privileges: %s", why);

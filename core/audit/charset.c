@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "core/audit/charset.h"
+#include "core/audit/charset_internal.h"
 #include "core/audit/text.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static bool set_name(struct charset *out, struct str name)
     for (size_t i = 0; i < name.n; i++) {
         char c = text_lower(name.p[i]);
         /* iconv's own suffixes (//IGNORE) and anything else that no label has stay out */
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr("-_.:+()", c) != NULL))
+        if (!((c >= 'a' && c <= 'z') || text_is_digit(c) || strchr("-_.:+()", c) != NULL))
             return false;
         out->name[i] = c;
     }
@@ -215,20 +215,32 @@ static void add_converted(iconv_t cd, struct str s, struct buf *out)
     }
 }
 
+bool charset_clean_utf8(struct str s, struct buf *out)
+{
+    add_clean(s, out);
+    return buf_ok(out);
+}
+
 bool charset_to_utf8(const struct charset *charset, struct str body, struct buf *out)
 {
     struct str s = text_from(body, charset->skip);
     const char *name = charset->known ? charset_iconv_name(charset->name) : "windows-1252";
-    if (strcmp(name, "utf-8") == 0) {
-        add_clean(s, out);
-        return buf_ok(out);
-    }
+    if (strcmp(name, "utf-8") == 0)
+        return charset_clean_utf8(s, out);
     iconv_t cd = iconv_open("UTF-8", name);
-    if (cd == (iconv_t)-1) {
-        add_clean(s, out);
-        return buf_ok(out);
-    }
+    if (cd == (iconv_t)-1)
+        return charset_clean_utf8(s, out);
     add_converted(cd, s, out);
     iconv_close(cd);
     return buf_ok(out);
+}
+
+struct str charset_copy_utf8(struct arena *arena, struct str s)
+{
+    struct buf clean = {0};
+    struct str out = STR("");
+    if (charset_clean_utf8(s, &clean))
+        out = arena_copy(arena, buf_view(&clean));
+    buf_free(&clean);
+    return out;
 }

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "core/audit/checks.h"
+#include "core/audit/checks_internal.h"
 #include "core/audit/text.h"
 
 #include <stdlib.h>
@@ -200,12 +200,12 @@ void check_text_html_ratio(struct facts *f, struct verdict *v)
 
 static bool is_local_char(char c)
 {
-    return (c >= '0' && c <= '9') || (text_lower(c) >= 'a' && text_lower(c) <= 'z') || (c != '\0' && strchr("._%+-", c) != NULL);
+    return text_is_digit(c) || text_is_letter(c) || (c != '\0' && strchr("._%+-", c) != NULL);
 }
 
 static bool is_domain_char(char c)
 {
-    return (c >= '0' && c <= '9') || (text_lower(c) >= 'a' && text_lower(c) <= 'z') || c == '.' || c == '-';
+    return text_is_digit(c) || text_is_letter(c) || c == '.' || c == '-';
 }
 
 /* The address around the @ at ${at} of ${s}; empty when it is none. */
@@ -225,7 +225,7 @@ static struct str address_at(struct str s, size_t at)
         top--;
     bool dotted = top > at + 2 && to - top >= 2;
     for (size_t i = top; dotted && i < to; i++)
-        dotted = text_lower(s.p[i]) >= 'a' && text_lower(s.p[i]) <= 'z';
+        dotted = text_is_letter(s.p[i]);
     return dotted && from < at && s.p[at + 1] != '.' && s.p[at + 1] != '-' ? (struct str){s.p + from, to - from} : STR("");
 }
 

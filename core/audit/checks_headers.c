@@ -1,19 +1,14 @@
-#include "core/audit/checks.h"
+#include "core/audit/checks_internal.h"
 #include "core/audit/text.h"
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* nginx/1.22, PHP 8, 2.4.57: digits after a slash, a space or a dot between digits; h2o has none. */
 static bool has_version(struct str value)
 {
     for (size_t i = 0; i + 1 < value.n; i++) {
         char c = value.p[i];
-        if ((c == '/' || c == ' ') && is_digit(value.p[i + 1]))
+        if ((c == '/' || c == ' ') && text_is_digit(value.p[i + 1]))
             return true;
-        if (c == '.' && i > 0 && is_digit(value.p[i - 1]) && is_digit(value.p[i + 1]))
+        if (c == '.' && i > 0 && text_is_digit(value.p[i - 1]) && text_is_digit(value.p[i + 1]))
             return true;
     }
     return false;

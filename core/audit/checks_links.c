@@ -1,6 +1,6 @@
-#include "core/audit/checks.h"
-#include "core/audit/language.h"
-#include "core/audit/link_words.h"
+#include "core/audit/checks_internal.h"
+#include "core/audit/language_internal.h"
+#include "core/audit/generic_link_text_internal.h"
 #include "core/audit/text.h"
 #include "core/audit/url.h"
 
@@ -24,17 +24,6 @@ static struct str authority_of(struct str url)
     return text_token(&rest, "/?#", &authority) ? authority : STR("");
 }
 
-static bool has_scheme(struct str url)
-{
-    struct str scheme, rest;
-    if (!text_split(url, ':', &scheme, &rest) || scheme.n == 0)
-        return false;
-    for (size_t i = 0; i < scheme.n; i++)
-        if (!(text_lower(scheme.p[i]) >= 'a' && text_lower(scheme.p[i]) <= 'z') && !(i > 0 && strchr("0123456789+-.", scheme.p[i]) != NULL))
-            return false;
-    return true;
-}
-
 /* Whether ${href}, as the page means it, leads to another host. Pages have many links, so this reads them as they stand. */
 static bool is_external(const struct facts *f, struct str href)
 {
@@ -42,7 +31,7 @@ static bool is_external(const struct facts *f, struct str href)
     if (text_starts(href, "//")) {
         rest = text_from(href, 2);
         other = text_token(&rest, "/?#", &other) ? other : STR("");
-    } else if (has_scheme(href)) {
+    } else if (url_has_scheme(href)) {
         other = authority_of(href);
     } else {
         other = authority_of(f->base_url);
@@ -66,8 +55,8 @@ static bool is_generic(const struct page_element *a)
     struct buf folded = {0};
     struct str language, rest;
     text_split(a->lang, '-', &language, &rest);
-    text_fold(text_trim_wide(a->text), &folded);
-    bool generic = link_words_have(language, buf_view(&folded));
+    text_fold(text_trim_unicode(a->text), &folded);
+    bool generic = is_generic_link_text(language, buf_view(&folded));
     buf_free(&folded);
     return generic;
 }
@@ -372,7 +361,7 @@ static void find_canonical(struct facts *f, struct verdict *v, struct canonical 
         verdict_detail(v, "%.*s", STR_ARG(link.href));
         if (url.n == 0) {
             out->invalid = true;
-        } else if (!has_scheme(link.href)) {
+        } else if (!url_has_scheme(link.href)) {
             out->relative = true;
         } else if (out->distinct == 0 || !url_same(out->url, url)) {
             out->url = out->distinct == 0 ? url : out->url;

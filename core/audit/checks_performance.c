@@ -1,4 +1,4 @@
-#include "core/audit/checks.h"
+#include "core/audit/checks_internal.h"
 #include "core/audit/text.h"
 
 #define LOAD_MAX_MS 2000

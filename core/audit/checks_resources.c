@@ -1,5 +1,5 @@
-#include "core/audit/checks.h"
-#include "core/audit/css.h"
+#include "core/audit/checks_internal.h"
+#include "core/audit/css_internal.h"
 #include "core/audit/text.h"
 
 #include <stdlib.h>

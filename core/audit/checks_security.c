@@ -1,6 +1,7 @@
-#include "core/audit/checks.h"
-#include "core/audit/css.h"
+#include "core/audit/checks_internal.h"
+#include "core/audit/css_internal.h"
 #include "core/audit/text.h"
+#include "core/audit/url.h"
 
 #define HSTS_MIN_SECONDS 31536000
 
@@ -71,14 +72,9 @@ static bool is_loading_link(const struct page_element *link)
 /* Whether ${url}, as the page means it, goes over http. */
 static bool is_insecure(const struct facts *f, struct str url)
 {
-    struct str scheme, rest;
     if (text_starts(url, "http:"))
         return true;
-    bool absolute = text_split(url, ':', &scheme, &rest);
-    for (size_t i = 0; absolute && i < scheme.n; i++)
-        absolute =
-            (text_lower(scheme.p[i]) >= 'a' && text_lower(scheme.p[i]) <= 'z') || (i > 0 && strchr("0123456789+-.", scheme.p[i]) != NULL);
-    return !absolute && url.n > 0 && text_starts(f->base_url, "http:");
+    return !url_has_scheme(url) && url.n > 0 && text_starts(f->base_url, "http:");
 }
 
 /* A srcset is a list of URLs, each with a descriptor; a plain URL is a list of one. */

@@ -1,8 +1,8 @@
 #include "config.h"
 
-#include "core/audit/checks.h"
-#include "core/audit/language.h"
-#include "core/audit/robots.h"
+#include "core/audit/checks_internal.h"
+#include "core/audit/language_internal.h"
+#include "core/audit/robots_internal.h"
 #include "core/audit/text.h"
 
 #include <curl/curl.h>
@@ -16,7 +16,7 @@
 void check_title(struct facts *f, struct verdict *v)
 {
     const struct page_element *first = facts_title_element(f);
-    struct str title = text_trim_wide(facts_title(f));
+    struct str title = text_trim_unicode(facts_title(f));
     size_t cut = first == NULL ? 0 : first->points - text_points(first->text);
     size_t count = 0, at = 0, points = text_points(title) + cut;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_TITLE, &at)) != NULL;) {
@@ -54,7 +54,7 @@ static const struct page_element *find_meta(const struct page *page, const char 
 void check_meta_description(struct facts *f, struct verdict *v)
 {
     const struct page_element *meta = find_meta(&f->page, "description");
-    struct str content = meta == NULL ? STR("") : text_trim_wide(page_value(meta, "content"));
+    struct str content = meta == NULL ? STR("") : text_trim_unicode(page_value(meta, "content"));
     size_t points = text_points(content);
     if (meta != NULL)
         verdict_text(v, content);
@@ -111,7 +111,7 @@ static bool has_name(const struct page_element *img)
 {
     struct str alt;
     if (page_attribute(img, "alt", &alt))
-        return alt.n == 0 || text_trim_wide(alt).n > 0; /* a blank one is wrong, whatever else stands there (axe: alt-space-value) */
+        return alt.n == 0 || text_trim_unicode(alt).n > 0; /* a blank one is wrong, whatever else stands there (axe: alt-space-value) */
     return page_value(img, "aria-label").n > 0 || page_value(img, "aria-labelledby").n > 0 || page_value(img, "title").n > 0 ||
            only_decorates(img);
 }

@@ -1,5 +1,5 @@
-#include "core/audit/checks.h"
-#include "core/audit/robots.h"
+#include "core/audit/checks_internal.h"
+#include "core/audit/robots_internal.h"
 #include "core/audit/text.h"
 #include "core/audit/url.h"
 

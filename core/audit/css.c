@@ -1,4 +1,4 @@
-#include "core/audit/css.h"
+#include "core/audit/css_internal.h"
 #include "core/audit/text.h"
 
 /* The rule that is being read, where strings and URLs mean something else. */
@@ -6,7 +6,7 @@ enum rule { RULE_ANY, RULE_IMPORT, RULE_NAMESPACE };
 
 static bool is_name(char c)
 {
-    return (text_lower(c) >= 'a' && text_lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '\\' ||
+    return text_is_letter(c) || text_is_digit(c) || c == '-' || c == '_' || c == '\\' ||
            ((unsigned char)c & 0x80) != 0;
 }
 

@@ -1,4 +1,4 @@
-#include "core/audit/facts.h"
+#include "core/audit/facts_internal.h"
 #include "core/audit/text.h"
 #include "core/audit/url.h"
 

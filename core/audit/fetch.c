@@ -1,7 +1,8 @@
 #include "config.h"
 
-#include "core/audit/fetch.h"
-#include "core/audit/stall.h"
+#include "core/audit/clock_internal.h"
+#include "core/audit/fetch_internal.h"
+#include "core/audit/watchdog_internal.h"
 #include "core/audit/text.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define HEAD_MAX_BYTES ((size_t)64 * 1024)
@@ -49,24 +49,17 @@ struct fetch {
     bool verified;
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct fetch *f = arg;
     (void)purpose;
-    if (!guard_connect(f->guard, &address->addr, f->private_host, now_ms())) {
+    if (!guard_connect(f->guard, &address->addr, f->private_host, monotonic_ms())) {
         f->refused_by_guard = true;
         return CURL_SOCKET_BAD;
     }
     f->socket = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     f->opened[f->sockets++ % SOCKETS_KEPT] = f->socket;
-    stall_add(f->socket, &f->cut);
+    watchdog_add(f->socket, &f->cut);
     return f->socket;
 }
 
@@ -212,7 +205,7 @@ static uint64_t received_bytes(const struct fetch *f)
 /* Chunk extensions and the like are read and thrown away by libcurl, which would go on with them until the time is over. */
 static bool is_all_framing(struct fetch *f)
 {
-    int64_t now = now_ms();
+    int64_t now = monotonic_ms();
     if (now - f->received_at_ms < RECEIVED_POLL_MS)
         return false;
     bool first = f->received_at_ms == 0;
@@ -225,7 +218,7 @@ static int on_progress(void *arg, curl_off_t total, curl_off_t received, curl_of
 {
     struct fetch *f = arg;
     (void)total, (void)to_send, (void)sent;
-    stall_step();
+    watchdog_step();
     look_if_connected(f);
     if (f->enough || f->not_html || ((uint64_t)received <= f->request.max_body && !is_all_framing(f)))
         return 0;
@@ -293,7 +286,7 @@ void fetch_free(struct fetch *f)
 {
     if (f == NULL)
         return;
-    stall_remove(&f->cut);
+    watchdog_remove(&f->cut);
     curl_easy_cleanup(f->easy);
     curl_slist_free_all(f->request_headers);
     buf_free(&f->head);
@@ -336,7 +329,7 @@ void fetch_cancel(struct fetch *f, CURLM *multi)
         curl_multi_remove_handle(multi, f->easy);
     if (f != NULL) {
         f->running = false;
-        stall_remove(&f->cut);
+        watchdog_remove(&f->cut);
     }
 }
 
@@ -470,7 +463,7 @@ static bool is_delay(struct str value)
 {
     char date[64];
     size_t digits = 0;
-    while (digits < value.n && value.p[digits] >= '0' && value.p[digits] <= '9')
+    while (digits < value.n && text_is_digit(value.p[digits]))
         digits++;
     if (digits == value.n)
         return digits > 0 && digits <= 18;
@@ -487,17 +480,6 @@ int64_t fetch_retry_after(const struct fetch *f)
     return seconds > 0 ? seconds : 0; /* a date that has passed is now */
 }
 
-static struct str clean_copy(struct arena *arena, struct str s)
-{
-    static const struct charset utf8 = {.name = "utf-8", .known = true};
-    struct buf clean = {0};
-    struct str out = STR("");
-    if (charset_to_utf8(&utf8, s, &clean))
-        out = arena_copy(arena, buf_view(&clean));
-    buf_free(&clean);
-    return out;
-}
-
 static void describe_headers(const struct fetch *f, struct arena *arena, struct fact_response *out)
 {
     struct str rest = buf_view(&f->head), line, name, value;
@@ -506,8 +488,8 @@ static void describe_headers(const struct fetch *f, struct arena *arena, struct 
         if (line.n == 0 || text_is_space(line.p[0]) || !text_split(line, ':', &name, &value))
             continue;
         struct fact_header *h = &out->headers[out->header_count++];
-        h->name = clean_copy(arena, text_trim(name));
-        h->value = clean_copy(arena, text_trim(value));
+        h->name = charset_copy_utf8(arena, text_trim(name));
+        h->value = charset_copy_utf8(arena, text_trim(value));
     }
 }
 
@@ -524,7 +506,7 @@ static void describe_certificate(const struct fetch *f, struct arena *arena, str
     for (const struct curl_slist *l = info->certinfo[0]; l != NULL; l = l->next)
         for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
             if (text_starts(str_of(l->data), fields[i].label))
-                *fields[i].to = clean_copy(arena, text_from(str_of(l->data), strlen(fields[i].label)));
+                *fields[i].to = charset_copy_utf8(arena, text_from(str_of(l->data), strlen(fields[i].label)));
 }
 
 static unsigned version_number(long version)

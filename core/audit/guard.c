@@ -1,4 +1,4 @@
-#include "core/audit/guard.h"
+#include "core/audit/guard_internal.h"
 #include "core/audit/text.h"
 
 #include <ifaddrs.h>

@@ -1,6 +1,7 @@
-#include "core/audit/job.h"
-#include "core/audit/last_words.h"
-#include "core/audit/results.h"
+#include "core/audit/job_internal.h"
+#include "core/audit/clock_internal.h"
+#include "core/audit/crash_note_internal.h"
+#include "core/audit/results_internal.h"
 #include "core/audit/sandbox.h"
 #include "core/audit/url.h"
 
@@ -8,16 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WATCHDOG_SECONDS 10
+#define PARSE_ALARM_SECONDS 10
 #define WITHDRAWN_MS 1000 /* from its begin, for which a withdrawn page still counts */
 #define LOOKUP_POLL_MS 100
-
-int64_t job_clock_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 void jobs_init(struct jobs *q)
 {
@@ -111,7 +105,7 @@ void job_end_withdrawn(struct audit *audit, struct job *job)
     if (stop_transfers(audit, job))
         move_to_finished(audit, job);
     else
-        job->deadline_ms = job_clock_ms() + LOOKUP_POLL_MS;
+        job->deadline_ms = monotonic_ms() + LOOKUP_POLL_MS;
 }
 
 /* What a request's end means for the report (api.md §4). */
@@ -143,7 +137,7 @@ void job_fail_as(struct audit *audit, struct job *job, enum fetch_error error)
     job_fail(audit, job, failures[error].code, failures[error].message);
 }
 
-void job_waited(const struct audit *audit, struct job *job, int64_t ms)
+void job_extend_deadline(const struct audit *audit, struct job *job, int64_t ms)
 {
     int64_t room = (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
     ms = ms < room ? ms : room;
@@ -153,26 +147,26 @@ void job_waited(const struct audit *audit, struct job *job, int64_t ms)
         job->parts[i].until_ms += ms;
 }
 
-void job_others_waited(struct audit *audit, const struct job *but, int64_t since_ms)
+void jobs_extend_deadlines(struct audit *audit, const struct job *but, int64_t since_ms)
 {
-    int64_t ms = job_clock_ms() - since_ms;
+    int64_t ms = monotonic_ms() - since_ms;
     for (struct job *job = audit->running.first; job != NULL && ms > 0; job = job->next)
         if (job != but)
-            job_waited(audit, job, ms);
+            job_extend_deadline(audit, job, ms);
 }
 
-void job_watch(const struct job *job)
+void parse_alarm_start(const struct job *job)
 {
-    last_words_page(job->id);
+    crash_note_set_page(job->id);
     if (sandbox_is_on())
-        alarm(WATCHDOG_SECONDS);
+        alarm(PARSE_ALARM_SECONDS);
 }
 
-void job_watch_end(void)
+void parse_alarm_stop(void)
 {
     if (sandbox_is_on())
         alarm(0);
-    last_words_page(0);
+    crash_note_set_page(0);
 }
 
 static void job_grade(struct audit *audit, struct job *job)
@@ -182,11 +176,11 @@ static void job_grade(struct audit *audit, struct job *job)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     job->facts.now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-    int64_t began_ms = job_clock_ms();
-    job_watch(job);
+    int64_t began_ms = monotonic_ms();
+    parse_alarm_start(job);
     bool made = results_make(&job->facts, audit->conf, &findings, &json);
-    job_watch_end();
-    job_others_waited(audit, job, began_ms);
+    parse_alarm_stop();
+    jobs_extend_deadlines(audit, job, began_ms);
     if (made) {
         job->done(job->arg, &findings);
     } else {

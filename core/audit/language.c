@@ -1,4 +1,4 @@
-#include "core/audit/language.h"
+#include "core/audit/language_internal.h"
 #include "core/audit/text.h"
 
 /* Registered two-letter languages (ISO 639-1, and the six it gave up): a row per first letter, bit n is the n-th second letter. */
@@ -80,7 +80,7 @@ static unsigned letter(char c)
 static bool all(struct str s, bool digits_too)
 {
     for (size_t i = 0; i < s.n; i++)
-        if (letter(s.p[i]) > 25 && !(digits_too && s.p[i] >= '0' && s.p[i] <= '9'))
+        if (letter(s.p[i]) > 25 && !(digits_too && text_is_digit(s.p[i])))
             return false;
     return s.n > 0;
 }

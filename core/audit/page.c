@@ -1,5 +1,7 @@
-#include "core/audit/page_name.h"
-#include "core/audit/page_runs.h"
+#include "core/audit/page_internal.h"
+#include "core/audit/page_tags_internal.h"
+#include "core/audit/page_text_internal.h"
+#include "core/audit/page_runs_internal.h"
 #include "core/audit/text.h"
 
 #include <libxml/HTMLparser.h>
@@ -33,7 +35,7 @@ struct capture {
 #define NAMES_KNOWN 64
 struct known_name {
     const xmlChar *p;
-    const struct page_name *row;
+    const struct page_tag_info *row;
 };
 
 struct reading {
@@ -57,13 +59,13 @@ struct reading {
     unsigned lang_count;
 };
 
-static const struct page_name unknown_name = {.tag = TAG_OTHER};
+static const struct page_tag_info unknown_name = {.tag = TAG_OTHER};
 
-static const struct page_name *name_of(struct reading *r, const xmlChar *name)
+static const struct page_tag_info *name_of(struct reading *r, const xmlChar *name)
 {
     struct known_name *known = &r->names[((uintptr_t)name ^ (uintptr_t)name >> 6) % NAMES_KNOWN];
     if (known->p != name) {
-        const struct page_name *row = page_name_find(str_of((const char *)name));
+        const struct page_tag_info *row = page_tag_find(str_of((const char *)name));
         *known = (struct known_name){name, row == NULL ? &unknown_name : row};
     }
     return known->row;
@@ -97,15 +99,6 @@ static struct str value_of(const xmlChar **atts, const char *name)
     return (struct str){0};
 }
 
-static struct str cut_bytes(struct str s, size_t max)
-{
-    if (s.n <= max)
-        return s;
-    while (max > 0 && ((unsigned char)s.p[max] & 0xC0) == 0x80)
-        max--;
-    return (struct str){s.p, max};
-}
-
 static bool copy_attributes(struct arena *arena, struct page_element *e, const xmlChar **atts)
 {
     size_t count = 0;
@@ -119,9 +112,9 @@ static bool copy_attributes(struct arena *arena, struct page_element *e, const x
         return false;
     for (size_t i = 0; i < e->attribute_count; i++) {
         const char *value = (const char *)atts[2 * i + 1];
-        e->attributes[i].name = arena_copy(arena, cut_bytes(str_of((const char *)atts[2 * i]), 255));
+        e->attributes[i].name = arena_copy(arena, text_cut_bytes(str_of((const char *)atts[2 * i]), 255));
         if (value != NULL)
-            e->attributes[i].value = arena_copy(arena, cut_bytes(str_of(value), PAGE_VALUE_BYTES));
+            e->attributes[i].value = arena_copy(arena, text_cut_bytes(str_of(value), PAGE_VALUE_BYTES));
     }
     return true;
 }
@@ -132,7 +125,7 @@ static struct page_element *keep(struct reading *r, enum page_tag tag, const cha
     struct page_element *e = arena_get(&page->arena, sizeof(*e));
     if (e == NULL || !copy_attributes(&page->arena, e, atts))
         return NULL;
-    e->name = tag == TAG_OTHER ? arena_copy(&page->arena, cut_bytes(str_of(name), 32)).p : tag_names[tag];
+    e->name = tag == TAG_OTHER ? arena_copy(&page->arena, text_cut_bytes(str_of(name), 32)).p : tag_names[tag];
     if (page->count == page->room) {
         size_t room = page->room == 0 ? 256 : page->room * 2;
         struct page_element **more = realloc(page->elements, room * sizeof(*more));
@@ -185,7 +178,7 @@ static void end_capture(struct reading *r)
 static void note_style(struct page *page, const char *name, struct str style)
 {
     if (page->style_attributes < sizeof(page->style_samples) / sizeof(*page->style_samples)) {
-        struct str cut = cut_bytes(style, 200);
+        struct str cut = text_cut_bytes(style, 200);
         page->style_samples[page->style_attributes] = arena_printf(&page->arena, "<%.32s style=\"%.*s\">", name, (int)cut.n, cut.p);
     }
     page->style_attributes++;
@@ -195,7 +188,7 @@ static void note_style(struct page *page, const char *name, struct str style)
 static void note_lang(struct reading *r, struct str lang)
 {
     if (lang.p != NULL && r->lang_count < MAX_LANGS) {
-        r->langs[r->lang_count].lang = arena_copy(&r->page->arena, cut_bytes(text_trim(lang), 64));
+        r->langs[r->lang_count].lang = arena_copy(&r->page->arena, text_cut_bytes(text_trim(lang), 64));
         r->langs[r->lang_count++].depth = r->depth;
     }
     struct capture *c = r->capture_count > 0 ? &r->captures[r->capture_count - 1] : NULL;
@@ -218,7 +211,7 @@ static bool hides(struct str style)
 }
 
 /* What is noted of every element. */
-static void count(struct reading *r, const struct page_name *known, const char *name, const xmlChar **atts)
+static void count(struct reading *r, const struct page_tag_info *known, const char *name, const xmlChar **atts)
 {
     struct page *page = r->page;
     page->element_count++;
@@ -241,7 +234,7 @@ static void count(struct reading *r, const struct page_name *known, const char *
 static void start_element(void *arg, const xmlChar *name, const xmlChar **atts)
 {
     struct reading *r = arg;
-    const struct page_name *known = name_of(r, name);
+    const struct page_tag_info *known = name_of(r, name);
     r->depth++;
     if (r->depth > MAX_DEPTH)
         r->too_complex = true;
@@ -253,7 +246,7 @@ static void start_element(void *arg, const xmlChar *name, const xmlChar **atts)
         return;
     }
     count(r, known, (const char *)name, atts);
-    if ((known->flags & NAME_INLINE) == 0)
+    if ((known->flags & PAGE_TAG_INLINE) == 0)
         part_words(r);
     if (known->tag == TAG_OTHER)
         return;
@@ -273,7 +266,7 @@ static void end_element(void *arg, const xmlChar *name)
     struct reading *r = arg;
     if (r->depth == 0)
         return;
-    if (r->inert_depth == 0 && (name_of(r, name)->flags & NAME_INLINE) == 0)
+    if (r->inert_depth == 0 && (name_of(r, name)->flags & PAGE_TAG_INLINE) == 0)
         part_words(r);
     while (r->capture_count > 0 && r->captures[r->capture_count - 1].depth >= r->depth)
         end_capture(r);
@@ -311,7 +304,7 @@ static void add_text(struct reading *r, struct page_run run)
     if (out == NULL)
         return;
     if (out == &r->aside)
-        run.text = cut_bytes(run.text, PAGE_RAW_BYTES - out->n);
+        run.text = text_cut_bytes(run.text, PAGE_RAW_BYTES - out->n);
     if (r->spaced)
         buf_add(out, " ", 1);
     r->spaced = false;
@@ -378,11 +371,6 @@ static htmlParserCtxtPtr new_parser(struct reading *r)
     return parser;
 }
 
-void page_start(void)
-{
-    xmlInitParser();
-}
-
 enum page_status page_read(struct page *page, struct str html, unsigned deadline_ms)
 {
     struct reading r = {.page = page};
@@ -404,7 +392,7 @@ enum page_status page_read(struct page *page, struct str html, unsigned deadline
     if (r.parser->errNo == XML_ERR_NO_MEMORY)
         page->text.failed = true;
     htmlFreeParserCtxt(r.parser);
-    page->doctype = arena_copy(&page->arena, cut_bytes(doctype, PAGE_TEXT_BYTES));
+    page->doctype = arena_copy(&page->arena, text_cut_bytes(doctype, PAGE_TEXT_BYTES));
     page->mode = page_mode_of(doctype);
     bool memory = buf_ok(&r.aside) && buf_ok(&page->text) && !r.runs.failed;
     buf_free(&r.aside);

@@ -1,4 +1,4 @@
-#include "core/audit/page_runs.h"
+#include "core/audit/page_runs_internal.h"
 
 #include <stdlib.h>
 

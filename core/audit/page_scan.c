@@ -1,6 +1,7 @@
 #include "config.h"
 
-#include "core/audit/page_name.h"
+#include "core/audit/page_scan_internal.h"
+#include "core/audit/page_tags_internal.h"
 #include "core/audit/text.h"
 
 #define SLICE_BYTES 4096
@@ -107,7 +108,7 @@ static const char *const counted_attributes[] = {"style", "lang", "hidden", "ari
 
 struct tag {
     struct str name;
-    const struct page_name *known; /* NULL: nothing is */
+    const struct page_tag_info *known; /* NULL: nothing is */
     size_t end;                    /* bytes of the whole tag with its > */
     size_t whole;                  /* bytes from the < that may be passed on: whole attributes within the bounds */
     bool cut;
@@ -168,7 +169,7 @@ static bool read_tag(struct str s, struct tag *out)
     while (at < s.n && !text_is_space(s.p[at]) && s.p[at] != '/' && s.p[at] != '>')
         at++;
     *out = (struct tag){.name = {s.p + begin, at - begin}, .whole = at};
-    out->known = page_name_find(out->name);
+    out->known = page_tag_find(out->name);
     for (unsigned attributes = 0;; attributes++) {
         size_t n = at < s.n && s.p[at] == '>' ? 0 : attribute_bytes(text_from(s, at));
         if (n == 0)
@@ -272,7 +273,7 @@ static void start_tag(struct scan *s, const struct tag *tag)
         skip(s, tag->end);
         return;
     }
-    if (tag->known == NULL || (tag->known->flags & NAME_IN_HEAD) == 0)
+    if (tag->known == NULL || (tag->known->flags & PAGE_TAG_IN_HEAD) == 0)
         end_head(s);
     put_start_tag(s, tag);
     s->started = true;
@@ -303,7 +304,7 @@ static void end_tag(struct scan *s, const struct tag *tag)
 
 static bool is_letter(struct str s, size_t at)
 {
-    return at < s.n && text_lower(s.p[at]) >= 'a' && text_lower(s.p[at]) <= 'z';
+    return at < s.n && text_is_letter(s.p[at]);
 }
 
 /* Whether markup begins at the < that ${s} begins with; else it is a character like any other. */

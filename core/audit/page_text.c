@@ -1,4 +1,5 @@
-#include "core/audit/page_name.h"
+#include "core/audit/page_internal.h"
+#include "core/audit/page_text_internal.h"
 #include "core/audit/text.h"
 
 #include <libxml/HTMLparser.h>
@@ -42,7 +43,7 @@ static size_t name_at(struct str s, uint32_t *point)
     char name[NAME_MAX_BYTES + 1];
     size_t n = 0;
     while (n < NAME_MAX_BYTES && 1 + n < s.n &&
-           (digit_of(s.p[1 + n]) < 10 || (text_lower(s.p[1 + n]) >= 'a' && text_lower(s.p[1 + n]) <= 'z'))) {
+           (digit_of(s.p[1 + n]) < 10 || text_is_letter(s.p[1 + n]))) {
         name[n] = s.p[1 + n];
         n++;
     }

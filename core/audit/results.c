@@ -1,5 +1,5 @@
-#include "core/audit/results.h"
-#include "core/audit/charset.h"
+#include "core/audit/results_internal.h"
+#include "core/audit/charset_internal.h"
 #include "core/audit/text.h"
 
 #include <stdlib.h>
@@ -14,9 +14,8 @@ static const struct {
 
 void results_add_text(struct buf *out, struct str s, size_t points)
 {
-    static const struct charset utf8 = {.name = "utf-8", .known = true};
     struct buf clean = {0};
-    if (!charset_to_utf8(&utf8, s, &clean))
+    if (!charset_clean_utf8(s, &clean))
         out->failed = true;
     s = text_cut(buf_view(&clean), points);
     buf_add(out, "\"", 1);

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "core/audit/robots.h"
+#include "core/audit/robots_internal.h"
 #include "core/audit/text.h"
 
 #define PATTERN_MAX_BYTES 8192 /* a longer rule is no rule: no URL is that long */
@@ -42,7 +42,7 @@ static int hex(char c)
 
 static bool is_unreserved(unsigned char c)
 {
-    return (c >= '0' && c <= '9') || (text_lower((char)c) >= 'a' && text_lower((char)c) <= 'z') || (c != 0 && strchr("-._~", c) != NULL);
+    return text_is_digit((char)c) || text_is_letter((char)c) || (c != 0 && strchr("-._~", c) != NULL);
 }
 
 /*
@@ -120,7 +120,7 @@ static bool names(struct str value, const char *agent)
 {
     size_t n = 0;
     while (n < value.n &&
-           (text_lower(value.p[n]) == '-' || value.p[n] == '_' || (text_lower(value.p[n]) >= 'a' && text_lower(value.p[n]) <= 'z')))
+           (text_lower(value.p[n]) == '-' || value.p[n] == '_' || text_is_letter(value.p[n])))
         n++;
     return n > 0 && text_eq((struct str){value.p, n}, agent);
 }

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "core/audit/audit.h"
-#include "core/audit/last_words.h"
+#include "core/audit/crash_note_internal.h"
 #include "core/audit/sandbox.h"
 
 #include <errno.h>
@@ -415,7 +415,7 @@ static bool open_alarm(void)
     sigset_t alarm_only;
     sigemptyset(&alarm_only);
     sigaddset(&alarm_only, SIGALRM);
-    bool ends = last_words_heard() || signal(SIGALRM, SIG_DFL) != SIG_ERR;
+    bool ends = crash_note_installed() || signal(SIGALRM, SIG_DFL) != SIG_ERR;
     return ends && sigprocmask(SIG_UNBLOCK, &alarm_only, NULL) == 0;
 }
 

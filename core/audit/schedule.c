@@ -1,5 +1,6 @@
-#include "core/audit/job.h"
-#include "core/audit/robots.h"
+#include "core/audit/clock_internal.h"
+#include "core/audit/job_internal.h"
+#include "core/audit/robots_internal.h"
 
 #include <string.h>
 
@@ -36,7 +37,7 @@ static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
         .timeout_ms = (unsigned)(t->job->deadline_ms - now) + 2 * audit->conf->audit_timeout_ms,
         /* A probe asks what a server says, not who it is; it goes where the page's own request was accepted. */
         .verify = page ? !t->unverified : t->job->reason[0] == '\0',
-        .head = page ? job_head_came : NULL,
+        .head = page ? job_head_received : NULL,
         .head_arg = t,
         .owner = t,
     };
@@ -66,7 +67,7 @@ static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
     bool own = same_site(t->url.host, t->job->url.host);
     t->placed = (own ? host_slots_take : host_slots_take_as_guest)(audit->places, t->url.host, audit->pid);
     if (t->placed && t->part == PART_PAGE && t->refused_at_ms != 0)
-        job_waited(audit, t->job, now - t->refused_at_ms);
+        job_extend_deadline(audit, t->job, now - t->refused_at_ms);
     if (t->placed)
         t->refused_at_ms = 0;
     else if (t->refused_at_ms == 0)
@@ -77,7 +78,7 @@ static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
 /* Start what waits for its host, pages before probes. */
 static void start_transfers(struct audit *audit)
 {
-    int64_t now = job_clock_ms();
+    int64_t now = monotonic_ms();
     for (unsigned part = 0; part < PARTS; part++) {
         for (struct job *job = audit->running.first, *next; job != NULL; job = next) {
             next = job->next;
@@ -141,7 +142,7 @@ static void end_slow_probes(struct audit *audit, struct job *job, int64_t now)
 
 static void end_overdue(struct audit *audit)
 {
-    int64_t now = job_clock_ms();
+    int64_t now = monotonic_ms();
     for (struct job *job = audit->running.first, *next; job != NULL; job = next) {
         next = job->next;
         if (now >= due_ms(audit, job))
@@ -153,7 +154,7 @@ static void end_overdue(struct audit *audit)
 
 int schedule_idle_ms(const struct audit *audit, int most)
 {
-    int64_t now = job_clock_ms(), until = now + most;
+    int64_t now = monotonic_ms(), until = now + most;
     for (const struct job *job = audit->running.first; job != NULL; job = job->next) {
         int64_t due = due_ms(audit, job);
         for (unsigned i = 0; i < PARTS; i++) {
@@ -176,7 +177,7 @@ static bool job_admit(struct audit *audit, struct job *job)
     if (!url_judge(str_of(job->url.text), NULL, audit->conf, &t->url, &why))
         return false;
     t->state = PART_WAITING;
-    job->began_ms = job_clock_ms();
+    job->began_ms = monotonic_ms();
     job->deadline_ms = job->began_ms + (int64_t)audit->conf->audit_timeout_ms;
     return true;
 }
@@ -195,17 +196,17 @@ static void admit_jobs(struct audit *audit)
     }
 }
 
-static void probe_where_heads_came(struct audit *audit)
+static void start_probes(struct audit *audit)
 {
     for (struct job *job = audit->running.first; job != NULL; job = job->next)
-        if (job->head_came && !job->probing && !job->withdrawn)
+        if (job->head_received && !job->probing && !job->withdrawn)
             job_probe(audit, job);
 }
 
 void schedule(struct audit *audit)
 {
     end_overdue(audit);
-    probe_where_heads_came(audit);
+    start_probes(audit);
     admit_jobs(audit);
     start_transfers(audit);
 }

@@ -64,7 +64,7 @@ struct str text_trim(struct str s)
 }
 
 /* Bytes of the white space of Unicode that ${s} begins with, a byte order mark too; 0 for none (ECMAScript, 12.2 and 12.3). */
-static size_t wide_space(const char *p, size_t n)
+static size_t unicode_space(const char *p, size_t n)
 {
     unsigned char a = (unsigned char)p[0];
     if (text_is_space(p[0]) || a == 0x0B)
@@ -79,15 +79,15 @@ static size_t wide_space(const char *p, size_t n)
     return a < 0xF0 && space ? 3 : 0;
 }
 
-struct str text_trim_wide(struct str s)
+struct str text_trim_unicode(struct str s)
 {
-    for (size_t n; s.n > 0 && (n = wide_space(s.p, s.n)) > 0;)
+    for (size_t n; s.n > 0 && (n = unicode_space(s.p, s.n)) > 0;)
         s = text_from(s, n);
     while (s.n > 0) {
         size_t n = 1;
         while (n < s.n && n < 3 && continues(s.p[s.n - n]))
             n++;
-        if (wide_space(s.p + s.n - n, n) != n)
+        if (unicode_space(s.p + s.n - n, n) != n)
             break;
         s.n -= n;
     }
@@ -157,12 +157,21 @@ struct str text_cut(struct str s, size_t points)
     return s;
 }
 
+struct str text_cut_bytes(struct str s, size_t max)
+{
+    if (s.n <= max)
+        return s;
+    while (max > 0 && continues(s.p[max]))
+        max--;
+    return (struct str){s.p, max};
+}
+
 bool text_number(struct str s, unsigned long *out)
 {
     s = text_trim(s);
     unsigned long n = 0;
     size_t i = 0;
-    for (; i < s.n && s.p[i] >= '0' && s.p[i] <= '9'; i++) {
+    for (; i < s.n && text_is_digit(s.p[i]); i++) {
         unsigned long digit = (unsigned long)(s.p[i] - '0');
         n = n > (ULONG_MAX - digit) / 10 ? ULONG_MAX : n * 10 + digit;
     }

@@ -11,13 +11,24 @@ char text_lower(char c);
 /* text_is_space(c): HTML's ASCII white space: tab, LF, FF, CR, space. */
 bool text_is_space(char c);
 
+static inline bool text_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* text_is_letter(c): ${c} is an ASCII letter. */
+static inline bool text_is_letter(char c)
+{
+    return (unsigned char)((c | 0x20) - 'a') < 26;
+}
+
 bool text_eq(struct str a, const char *b);          /* without regard to ASCII case */
 bool text_starts(struct str s, const char *prefix); /* without regard to ASCII case */
 bool text_ends(struct str s, const char *suffix);   /* without regard to ASCII case */
 bool text_has(struct str s, const char *needle);    /* without regard to ASCII case */
 
 struct str text_trim(struct str s);
-struct str text_trim_wide(struct str s);       /* of Unicode's white space, as scripts trim */
+struct str text_trim_unicode(struct str s);       /* of Unicode's white space, as scripts trim */
 struct str text_from(struct str s, size_t at); /* what follows the first ${at} bytes */
 
 /*
@@ -35,6 +46,9 @@ bool text_split(struct str s, char at, struct str *before, struct str *after);
 /* text_points(s): code points of UTF-8 ${s}. text_cut(s, points): at most the first ${points} of them. */
 size_t text_points(struct str s);
 struct str text_cut(struct str s, size_t points);
+
+/* text_cut_bytes(s, max): the first ${max} bytes of UTF-8 ${s}, or fewer: no code point is cut. */
+struct str text_cut_bytes(struct str s, size_t max);
 
 /*
  * text_number(s, out): leading decimal digits (after white space) as HTML's rules for non-negative integers; false without any. Saturates.

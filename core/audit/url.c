@@ -2,7 +2,7 @@
 
 #include "core/audit/url.h"
 #include "core/audit/audit.h"
-#include "core/audit/guard.h"
+#include "core/audit/guard_internal.h"
 #include "core/audit/text.h"
 
 #include <locale.h>
@@ -326,7 +326,7 @@ static size_t plain_port(struct str text, uint16_t own, uint16_t *port)
     *port = own;
     if (text.n < 2 || text.p[0] != ':' || text.p[1] == '0')
         return 0;
-    for (; at < text.n && at < 6 && text.p[at] >= '0' && text.p[at] <= '9'; at++)
+    for (; at < text.n && at < 6 && text_is_digit(text.p[at]); at++)
         value = value * 10 + (unsigned)(text.p[at] - '0');
     if (at == 1 || value > UINT16_MAX || value == own)
         return 0;

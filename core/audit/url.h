@@ -39,6 +39,9 @@ void url_free(struct url *url);
 bool url_resolve(struct str text, const char *base, struct buf *out);
 bool url_same(struct str a, struct str b);
 
+/* url_has_scheme(url): ${url} is absolute: it begins with a scheme and a colon. */
+bool url_has_scheme(struct str url);
+
 /*
  * url_plain(text, host, port): whether ${text} is an http or https URL of the plainest kind, one that url_judge (which has the last word on any
  * other) takes as it is, to the byte, where the guard lets its host and ${port} through. ${host}, within ${text}, is then what url_judge

@@ -29,7 +29,7 @@ static size_t count_slashes(struct str text)
     return n;
 }
 
-static bool has_scheme(struct str text)
+static bool has_colon_before_path(struct str text)
 {
     size_t n = 0;
     while (n < text.n && text.p[n] != ':' && strchr("/\\?#", text.p[n]) == NULL)
@@ -52,7 +52,7 @@ static void add_path(struct buf *out, struct str text)
 static void add_reference(struct buf *out, struct str text, struct str base)
 {
     struct str scheme = special_scheme(text), page, rest;
-    if (scheme.n == 0 && has_scheme(text)) {
+    if (scheme.n == 0 && has_colon_before_path(text)) {
         buf_str(out, text);
         return;
     }
@@ -132,5 +132,16 @@ bool url_same(struct str a, struct str b)
             return false;
         digits = a.p[i] == '%' ? 2 : digits - (digits > 0);
     }
+    return true;
+}
+
+bool url_has_scheme(struct str url)
+{
+    struct str scheme, rest;
+    if (!text_split(url, ':', &scheme, &rest) || scheme.n == 0)
+        return false;
+    for (size_t i = 0; i < scheme.n; i++)
+        if (!text_is_letter(scheme.p[i]) && !(i > 0 && strchr("0123456789+-.", scheme.p[i]) != NULL))
+            return false;
     return true;
 }

@@ -4,7 +4,7 @@
 #include "core/loop/thread_pool.h"
 #include "core/process/bus_error.h"
 #include "core/auth/credential.h"
-#include "core/audit/page.h"
+#include "core/audit/plain_text.h"
 #include "core/loop/writer_client.h"
 #include "core/base/log.h"
 #include "core/loop/query_threads.h"
@@ -116,7 +116,7 @@ static void start(struct worker *w, struct process *p)
     configure(w);
     open_tls(p);
     w->writer = writer_client_new(w);
-    page_start();
+    plain_text_start();
     w->password_pool = thread_pool_new(w);
     w->body_pool = thread_pool_new(w);
     w->queries = queries_new(w);

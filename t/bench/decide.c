@@ -7,9 +7,9 @@
  *
  * Columns: what | measured | ratio (least-most) | target | verdict. Exit status 1 when a target is missed.
  */
-#include "ratelimit/pair.h"
+#include "ratelimit/atomic_pair_internal.h"
 #include "ratelimit/ratelimit.h"
-#include "ratelimit/siphash.h"
+#include "ratelimit/siphash_internal.h"
 
 #include <fcntl.h>
 #include <sched.h>
