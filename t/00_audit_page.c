@@ -155,7 +155,7 @@ static void show(const struct gathered *g, struct buf *out)
         } else {
             const struct page_run *run = &g->runs[rest.p[4] - '@'];
             bool decoded = (run->flags & RUN_DECODED) != 0;
-            buf_printf(out, "%s%s%.*s%s", (run->flags & RUN_SPACED) != 0 ? "_" : "", decoded ? "[" : "{", (int)run->text.n, run->text.p,
+            buf_printf(out, "%s%s%.*s%s", (run->flags & RUN_AFTER_SPACE) != 0 ? "_" : "", decoded ? "[" : "{", (int)run->text.n, run->text.p,
                        decoded ? "]" : "}");
         }
         rest = text_from(rest, 8);

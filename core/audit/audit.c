@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* pages are read for so long at a stretch; then the caller has its turn, whose heartbeat others watch */
-#define TURN_MS 200
+/*
+ * One call of audit_wait parses pages for at most this long, so that the caller can update its
+ * heartbeat.
+ */
+#define PERFORM_MAX_MS 200
 
 struct audit *audit_new(const struct conf *conf)
 {
@@ -27,7 +30,8 @@ struct audit *audit_new(const struct conf *conf)
     audit->guard = guard_new(conf);
     audit->places = audit->own_places = calloc(1, sizeof(*audit->places));
     audit->pid = getpid();
-    if (audit->multi == NULL || audit->guard == NULL || audit->places == NULL || !watchdog_start()) {
+    if (audit->multi == NULL || audit->guard == NULL || audit->places == NULL ||
+        !watchdog_start()) {
         audit_free(audit);
         return NULL;
     }
@@ -35,7 +39,7 @@ struct audit *audit_new(const struct conf *conf)
     return audit;
 }
 
-void audit_share(struct audit *audit, struct host_slots *places)
+void audit_share_host_slots(struct audit *audit, struct host_slots *places)
 {
     free(audit->own_places);
     audit->own_places = NULL;
@@ -66,7 +70,7 @@ void audit_add(struct audit *audit, uint64_t id, struct str url, audit_done_fn *
 {
     struct job *job = calloc(1, sizeof(*job));
     if (job == NULL)
-        abort(); /* nothing is left to say so with: the job is run again by a fresh auditor */
+        abort(); /* the writer gives the job to the next auditor */
     job->id = id;
     job->done = done;
     job->arg = arg;
@@ -106,7 +110,7 @@ static int perform(struct audit *audit)
     watchdog_leave();
     if (code != CURLM_OK)
         return -1;
-    int64_t until = monotonic_ms() + TURN_MS;
+    int64_t until = monotonic_ms() + PERFORM_MAX_MS;
     audit->more = false;
     for (CURLMsg *m; !audit->more && (m = curl_multi_info_read(audit->multi, &left)) != NULL;) {
         if (m->msg == CURLMSG_DONE)
@@ -122,8 +126,10 @@ int audit_wait(struct audit *audit, struct curl_waitfd *extra, unsigned count, i
     schedule(audit);
     if (perform(audit) != 0)
         return -1;
-    timeout_ms = audit->finished.first != NULL || audit->more ? 0 : schedule_idle_ms(audit, timeout_ms);
-    if (curl_multi_poll(audit->multi, extra, count, timeout_ms, NULL) != CURLM_OK || (!audit->more && perform(audit) != 0))
+    timeout_ms =
+        audit->finished.first != NULL || audit->more ? 0 : schedule_idle_ms(audit, timeout_ms);
+    if (curl_multi_poll(audit->multi, extra, count, timeout_ms, NULL) != CURLM_OK ||
+        (!audit->more && perform(audit) != 0))
         return -1;
     job_call_finished(audit);
     return 0;

@@ -174,7 +174,7 @@ int auditor_run(struct process *p)
     score_set(p->scoreboard->auditor_pid[p->score - p->scoreboard->auditor_slot], getpid());
     scoreboard_narrow(p->scoreboard);
     if (a.audit != NULL)
-        audit_share(a.audit, &p->scoreboard->places);
+        audit_share_host_slots(a.audit, &p->scoreboard->places);
     p->scoreboard = NULL;
     if (a.audit == NULL || !connect_writer(&a))
         return EXIT_START;

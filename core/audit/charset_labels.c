@@ -1,23 +1,29 @@
 #include "core/audit/charset_internal.h"
 
 /*
- * The encodings that browsers know, by their labels (WHATWG Encoding, 4.2) without - _ : and (), and what iconv calls them. Those it knows
- * beyond them, such as UTF-7, no browser reads.
+ * Labels of the encodings that browsers know (WHATWG Encoding, 4.2), without - _ : and (), and
+ * iconv's names for them. iconv knows more encodings, such as UTF-7, that no browser reads.
  */
 static const struct {
     const char *labels, *name;
 } encodings[] = {
     {" utf8 unicode11utf8 unicode20utf8 xunicode20utf8 ", "utf-8"},
-    {" cp1252 windows1252 xcp1252 ascii usascii ansix3.41968 iso88591 iso885911987 latin1 l1 csisolatin1 isoir100 ibm819 cp819 "
+    {" cp1252 windows1252 xcp1252 ascii usascii ansix3.41968 iso88591 iso885911987 latin1 l1 "
+     "csisolatin1 isoir100 ibm819 cp819 "
      "xuserdefined ",
      "windows-1252"},
     {" iso88592 iso885921987 latin2 l2 csisolatin2 isoir101 ", "iso-8859-2"},
     {" iso88593 iso885931988 latin3 l3 csisolatin3 isoir109 ", "iso-8859-3"},
     {" iso88594 iso885941988 latin4 l4 csisolatin4 isoir110 ", "iso-8859-4"},
     {" iso88595 iso885951988 cyrillic csisolatincyrillic isoir144 ", "iso-8859-5"},
-    {" iso88596 iso88596e iso88596i iso885961987 arabic asmo708 ecma114 csiso88596e csiso88596i csisolatinarabic isoir127 ", "iso-8859-6"},
-    {" iso88597 iso885971987 greek greek8 ecma118 elot928 suneugreek csisolatingreek isoir126 ", "iso-8859-7"},
-    {" iso88598 iso88598e iso88598i iso885981988 hebrew logical visual csiso88598e csiso88598i csisolatinhebrew isoir138 ", "iso-8859-8"},
+    {" iso88596 iso88596e iso88596i iso885961987 arabic asmo708 ecma114 csiso88596e csiso88596i "
+     "csisolatinarabic isoir127 ",
+     "iso-8859-6"},
+    {" iso88597 iso885971987 greek greek8 ecma118 elot928 suneugreek csisolatingreek isoir126 ",
+     "iso-8859-7"},
+    {" iso88598 iso88598e iso88598i iso885981988 hebrew logical visual csiso88598e csiso88598i "
+     "csisolatinhebrew isoir138 ",
+     "iso-8859-8"},
     {" iso885910 latin6 l6 csisolatin6 isoir157 ", "iso-8859-10"},
     {" iso885913 ", "iso-8859-13"},
     {" iso885914 ", "iso-8859-14"},
@@ -32,7 +38,8 @@ static const struct {
     {" windows1250 cp1250 xcp1250 ", "windows-1250"},
     {" windows1251 cp1251 xcp1251 ", "windows-1251"},
     {" windows1253 cp1253 xcp1253 ", "windows-1253"},
-    {" windows1254 cp1254 xcp1254 iso88599 iso885991989 latin5 l5 csisolatin5 isoir148 ", "windows-1254"},
+    {" windows1254 cp1254 xcp1254 iso88599 iso885991989 latin5 l5 csisolatin5 isoir148 ",
+     "windows-1254"},
     {" windows1255 cp1255 xcp1255 ", "windows-1255"},
     {" windows1256 cp1256 xcp1256 ", "windows-1256"},
     {" windows1257 cp1257 xcp1257 ", "windows-1257"},
@@ -42,7 +49,8 @@ static const struct {
     {" eucjp xeucjp cseucpkdfmtjapanese ", "euc-jp"},
     {" iso2022jp csiso2022jp ", "iso-2022-jp"},
     {" shiftjis sjis xsjis mskanji ms932 windows31j csshiftjis ", "cp932"},
-    {" euckr cseuckr korean ksc5601 ksc56011987 ksc56011989 csksc56011987 isoir149 windows949 ", "cp949"},
+    {" euckr cseuckr korean ksc5601 ksc56011987 ksc56011989 csksc56011987 isoir149 windows949 ",
+     "cp949"},
     {" utf16 utf16le iso10646ucs2 ucs2 unicode unicodefeff csunicode ", "utf-16le"},
     {" utf16be unicodefffe ", "utf-16be"},
 };

@@ -7,30 +7,34 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#define STACK_BYTES ((size_t)64 * 1024) /* a fault may be that of the stack */
+#define STACK_BYTES ((size_t)64 * 1024) /* separate, since the fault may be a stack overflow */
 
 static volatile uint64_t page;
-static void (*volatile heard)(uint64_t id);
+static void (*volatile write_note)(uint64_t id);
 
-/* The signal's own action is back already (SA_RESETHAND), and ends the process when it comes again. */
+/*
+ * SA_RESETHAND has restored the default action, which ends the process when the signal is raised
+ * again.
+ */
 static void on_signal(int number)
 {
     uint64_t id = page;
     page = 0;
     if (id != 0)
-        heard(id);
+        write_note(id);
     if (raise(number) != 0)
         _exit(128 + number);
 }
 
-void crash_note_install(void (*say)(uint64_t id))
+void crash_note_install(void (*write)(uint64_t id))
 {
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM};
     static char stack[STACK_BYTES];
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESETHAND | SA_ONSTACK | SA_NODEFER)};
+    struct sigaction action = {.sa_handler = on_signal,
+                               .sa_flags = (int)(SA_RESETHAND | SA_ONSTACK | SA_NODEFER)};
     if (SANITIZED)
         return;
-    heard = say;
+    write_note = write;
     sigemptyset(&action.sa_mask);
     if (sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof(stack)}, NULL) != 0)
         return;
@@ -40,7 +44,7 @@ void crash_note_install(void (*say)(uint64_t id))
 
 bool crash_note_installed(void)
 {
-    return heard != NULL;
+    return write_note != NULL;
 }
 
 void crash_note_set_page(uint64_t id)

@@ -1,5 +1,5 @@
 /*
- * Which page a process was reading when a signal ends it, said in its last moment. Of one process; nothing here is shared.
+ * Crash note: when a signal ends the process, report which page it was reading. Process-wide state.
  */
 #ifndef ASSAY_CRASH_NOTE_INTERNAL_H
 #define ASSAY_CRASH_NOTE_INTERNAL_H
@@ -8,14 +8,16 @@
 #include <stdint.h>
 
 /*
- * crash_note_install(say): when a fault, an abort or the watchdog's alarm ends the process while it reads a page, ${say} is called with the
- * page's id first, in the signal's handler on a stack of its own: it may call nothing but what signal-safety(7) allows. Before
- * audit_sandbox. Does nothing under sanitizers, whose own reports tell more.
+ * crash_note_install(write): install signal handlers for faults, aborts and the alarm of the
+ * parser. If a page is being read when the signal arrives, the handler calls ${write} with the
+ * page's id and then lets the signal end the process. ${write} runs on its own stack and may call
+ * only async-signal-safe functions (signal-safety(7)). Call before audit_sandbox. Does nothing
+ * under sanitizers, which print reports of their own.
  */
-void crash_note_install(void (*say)(uint64_t id));
-bool crash_note_installed(void); /* somebody asked for them */
+void crash_note_install(void (*write)(uint64_t id));
+bool crash_note_installed(void);
 
-/* crash_note_set_page(id): from now on the page ${id} is read; 0: none is. */
+/* crash_note_set_page(id): page ${id} is being read from now on; 0: none. */
 void crash_note_set_page(uint64_t id);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What is known of a page when it is judged: the response, its HTML, and the answers to the probes. Filled by the engine (or a test), read
- * by the checks; nothing here knows libcurl.
+ * Everything known about a page when the checks run: the response, its HTML and the responses to
+ * the probes. Filled by the engine or a test, read by the checks; independent of libcurl.
  */
 #ifndef ASSAY_FACTS_INTERNAL_H
 #define ASSAY_FACTS_INTERNAL_H
@@ -17,7 +17,7 @@ struct fact_header {
 
 struct fact_certificate {
     bool verified;
-    struct str reason; /* why not */
+    struct str reason; /* why verification failed */
     struct str issuer, not_before, not_after;
 };
 
@@ -37,21 +37,21 @@ struct fact_response {
     unsigned http_version; /* 10, 11, 20, 30 */
     unsigned load_ms, ttfb_ms;
     uint64_t wire_bytes, decoded_bytes; /* of the body */
-    uint64_t gzip_bytes; /* what gzip would make of the decoded body; 0 not tried */
+    uint64_t gzip_bytes;                /* size of the decoded body after gzip; 0: not computed */
 };
 
 enum probe_state {
     PROBE_NONE,   /* not asked for */
     PROBE_CLOSED, /* the connection was refused */
-    PROBE_FAILED, /* no answer for another reason */
+    PROBE_FAILED, /* no response for another reason */
     PROBE_DONE,
 };
 
 struct fact_probe {
     enum probe_state state;
     long status;
-    struct str url;       /* asked for */
-    struct str final_url; /* answered, after redirects */
+    struct str url;       /* requested */
+    struct str final_url; /* after redirects */
     struct str body;      /* robots.txt only, at most ROBOTS_MAX_BYTES */
 };
 
@@ -60,42 +60,50 @@ struct facts {
     struct fact_response response;
     struct charset charset;
     struct page page;
-    struct str base_url; /* what links are relative to: the first base href, else the final URL; zero-terminated */
+    /* base for relative links: the first base href, else the final URL; zero-terminated */
+    struct str base_url;
     struct fact_probe robots, missing, favicon, http_form;
-    int64_t now_ms; /* wall clock, epoch */
-    size_t resolved; /* what facts_resolve has spent */
+    int64_t now_ms;  /* wall clock, epoch */
+    size_t resolved; /* cost spent by facts_resolve */
 };
 
 void facts_init(struct facts *facts);
 void facts_free(struct facts *facts);
 
 /*
- * facts_read(facts, body, deadline_ms): fill charset, page, base_url and gzip_bytes from the decoded ${body}; response and its headers
- * stand already.
+ * facts_read(facts, body, deadline_ms): fill charset, page, base_url and gzip_bytes from the
+ * decoded ${body}. The response with its headers must be set.
  */
 enum page_status facts_read(struct facts *facts, struct str body, unsigned deadline_ms);
 
 /*
- * facts_header(facts, name, from): the value of the next ${name} header at ${*from} or later; p is NULL at the end. facts_header_first: the
- * first, empty without one.
+ * facts_header(facts, name, from): value of the next ${name} header at ${*from} or later; p is NULL
+ * at the end.
+ * facts_header_first(facts, name): value of the first one; empty if there is none.
  */
 struct str facts_header(const struct facts *facts, const char *name, size_t *from);
 struct str facts_header_first(const struct facts *facts, const char *name);
 
-/* facts_title_element(facts): the first title outside SVG; NULL without one. facts_title(facts): its text; empty without one. */
+/*
+ * facts_title_element(facts): the first title outside SVG, or NULL. facts_title(facts): its text,
+ * or empty.
+ */
 const struct page_element *facts_title_element(const struct facts *facts);
 struct str facts_title(const struct facts *facts);
 
-/* facts_wants_favicon(facts): no icon link stands in the page. */
+/* facts_wants_favicon(facts): the page has no icon link. */
 bool facts_wants_favicon(const struct facts *facts);
 
 /*
- * facts_may_resolve(facts, spent): count one more address that libcurl makes absolute into ${spent}; a long base weighs more, since it is read again for each.
- * False once that is more than a page may cost: 10,000 with a usual base.
+ * facts_may_resolve(facts, spent): add the cost of resolving one more URL to ${spent}; a long base
+ * URL costs more. False when the page's budget is used up: 10,000 URLs with a base of usual length.
  */
 bool facts_may_resolve(const struct facts *facts, size_t *spent);
 
-/* facts_resolve(facts, url): ${url} as the page means it, absolute, in the arena; empty when it is none, or one too many of a page's. */
+/*
+ * facts_resolve(facts, url): ${url} as an absolute URL, in the arena; empty when it is invalid or
+ * the budget is used up.
+ */
 struct str facts_resolve(struct facts *facts, struct str url);
 
 #endif

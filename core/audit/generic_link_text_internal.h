@@ -1,14 +1,12 @@
-/*
- * Link texts that say nothing of where a link leads: Lighthouse's words, by language. Pure.
- */
+/* Generic link texts such as "click here", by language; the lists are Lighthouse's. Pure. */
 #ifndef ASSAY_GENERIC_LINK_TEXT_INTERNAL_H
 #define ASSAY_GENERIC_LINK_TEXT_INTERNAL_H
 
 #include "store/bytes.h"
 
 /*
- * is_generic_link_text(language, text): whether ${text}, in lower case and trimmed, is one of ${language}'s generic texts; of any language's
- * where ${language} is empty.
+ * is_generic_link_text(language, text): ${text}, trimmed and in lower case, is a generic text of
+ * ${language}, or of any language if ${language} is empty.
  */
 bool is_generic_link_text(struct str language, struct str text);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define PARSE_ALARM_SECONDS 10
-#define WITHDRAWN_MS 1000 /* from its begin, for which a withdrawn page still counts */
+#define WITHDRAWN_MS 1000 /* a withdrawn page counts against its host for this long */
 #define LOOKUP_POLL_MS 100
 
 void jobs_init(struct jobs *q)
@@ -76,14 +76,15 @@ void job_fail(struct audit *audit, struct job *job, const char *code, const char
 }
 
 /*
- * All but those that resolve a name; false when there is one. libcurl's resolver thread outlives a
- * transfer that is removed: pages added and withdrawn in a loop would leave threads without bound.
+ * Stop all transfers except those that resolve a name; false if there is one. libcurl's resolver
+ * thread outlives a transfer that is removed: pages added and withdrawn in a loop would leave
+ * threads without bound.
  */
 static bool stop_transfers(struct audit *audit, struct job *job)
 {
     bool all = true;
     for (unsigned i = 0; i < PARTS; i++) {
-        if (fetch_is_looking_up(job->parts[i].fetch)) {
+        if (fetch_is_resolving(job->parts[i].fetch)) {
             all = false;
             continue;
         }
@@ -108,26 +109,36 @@ void job_end_withdrawn(struct audit *audit, struct job *job)
         job->deadline_ms = monotonic_ms() + LOOKUP_POLL_MS;
 }
 
-/* What a request's end means for the report (api.md §4). */
+/* Error code and message of the report, by how the request ended. */
 static const struct {
     const char *code, *message;
 } failures[] = {
     [FETCH_OK] = {NULL, NULL},
-    [FETCH_DNS] = {"dns_failed", "The host name could not be found. Check its spelling and its DNS records."},
-    [FETCH_CONNECT] = {"connect_failed", "No connection to the host could be made. Check that it is up and open to the public."},
-    [FETCH_REFUSED] = {"connect_failed", "The host refused the connection. Check that its web server runs."},
-    [FETCH_BROKEN] = {"connect_failed", "The host broke the connection off or gave an answer that is not HTTP."},
-    [FETCH_CUT] = {"interrupted",
-                   "The connection ended before the whole page had come. Check the host's web server and what stands before it."},
-    [FETCH_CODING] = {"http_error",
-                      "The page's Content-Encoding is unknown, or not the one its body has. Check how the server compresses it."},
-    [FETCH_TLS] = {"tls_failed", "No encrypted connection could be made. Check the host's TLS settings and certificate."},
-    [FETCH_UNVERIFIED] = {"tls_failed", "The host's certificate does not verify, and no connection could be made without it."},
+    [FETCH_DNS] = {"dns_failed",
+                   "The host name could not be found. Check its spelling and its DNS records."},
+    [FETCH_CONNECT] =
+        {"connect_failed",
+         "No connection to the host could be made. Check that it is up and open to the public."},
+    [FETCH_REFUSED] = {"connect_failed",
+                       "The host refused the connection. Check that its web server runs."},
+    [FETCH_BROKEN] = {"connect_failed",
+                      "The host broke the connection off or gave an answer that is not HTTP."},
+    [FETCH_CUT] = {"interrupted", "The connection ended before the whole page had come. Check the "
+                                  "host's web server and what stands before it."},
+    [FETCH_CODING] = {"http_error", "The page's Content-Encoding is unknown, or not the one its "
+                                    "body has. Check how the server compresses it."},
+    [FETCH_TLS] =
+        {"tls_failed",
+         "No encrypted connection could be made. Check the host's TLS settings and certificate."},
+    [FETCH_UNVERIFIED] =
+        {"tls_failed",
+         "The host's certificate does not verify, and no connection could be made without it."},
     [FETCH_TIMEOUT] = {"timeout", "The page did not come in time."},
     [FETCH_TOO_LARGE] = {"too_large", "The page, or its header, is larger than can be graded."},
-    [FETCH_FORBIDDEN] = {"address_forbidden",
-                         "The host's address is private or reserved. The server's operator can allow it "
-                         "with the option audit.allow_private."},
+    [FETCH_FORBIDDEN] =
+        {"address_forbidden",
+         "The host's address is private or reserved. The server's operator can allow it "
+         "with the option audit.allow_private."},
     [FETCH_NOT_HTML] = {"not_html", "The URL leads to something that is not an HTML page."},
     [FETCH_MEMORY] = {"too_complex", "The page needs more memory to grade than it may have."},
 };

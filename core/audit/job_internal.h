@@ -1,6 +1,7 @@
 /*
- * A page on its way: the requests it is made of, and how they end. Behind audit.h; audit.c has the engine's life, job.c what every page has,
- * job_answers.c what its requests' answers mean, schedule.c who may start and who must end.
+ * A job: one page with its requests, from audit_add to its callback. audit.c has the engine, job.c
+ * the queues and endings, job_responses.c the handling of responses, schedule.c starts and
+ * deadlines.
  */
 #ifndef ASSAY_JOB_INTERNAL_H
 #define ASSAY_JOB_INTERNAL_H
@@ -9,7 +10,7 @@
 #include "core/audit/fetch_internal.h"
 #include "core/shm/host_slots.h"
 
-/* The requests a page is made of. */
+/* The requests of a page. */
 enum part { PART_PAGE, PART_ROBOTS, PART_MISSING, PART_FAVICON, PART_HTTP_FORM, PARTS };
 
 enum part_state { PART_IDLE, PART_WAITING, PART_RUNNING, PART_ENDED };
@@ -23,12 +24,12 @@ struct transfer {
     struct fetch *fetch;
     struct url url;
     unsigned hops;
-    bool unverified;       /* go on without verification */
-    bool retried;          /* as a Retry-After asked for */
+    bool unverified;       /* fetch without verifying the certificate */
+    bool retried;          /* once, after a Retry-After */
     bool placed;           /* holds a place at its url's host */
-    int64_t not_before_ms; /* while it waits: a Retry-After */
+    int64_t not_before_ms; /* while it waits: not before this time, after a Retry-After */
     int64_t refused_at_ms; /* while it waits: since when for a place; 0: for none */
-    int64_t until_ms;      /* while a probe runs */
+    int64_t until_ms;      /* while a probe runs: its deadline */
 };
 
 struct job {
@@ -40,11 +41,12 @@ struct job {
     const char *refusal;
     struct transfer parts[PARTS];
     struct facts facts;
-    char reason[160]; /* why the certificate of the page did not verify */
+    char reason[160]; /* why the page's certificate did not verify */
     bool head_received, probing, read, withdrawn;
     int64_t began_ms;
-    int64_t deadline_ms; /* of all: fetch, probes and parsing. Moved on by what the page waits for others */
-    int64_t waited_ms;   /* so far: for places, and while other pages were read */
+    /* For fetch, probes and parsing. Extended while the page waits for others. */
+    int64_t deadline_ms;
+    int64_t waited_ms; /* sum of extensions of the deadline */
     const char *error_code;
     char error_message[256];
 };
@@ -61,14 +63,12 @@ struct audit {
     struct host_slots *places, *own_places; /* the latter: NULL where they are shared */
     pid_t pid;
     struct jobs waiting, running, finished;
-    bool more; /* transfers have ended that were left for the next turn */
+    bool more; /* ended transfers are left for the next call */
 };
-
-/* ---- job.c ---- */
 
 void jobs_init(struct jobs *q);
 void jobs_add(struct jobs *q, struct job *job);
-/* Take *at, which is a link of ${q}, out of it. */
+/* Remove *at, a link of ${q}. */
 struct job *jobs_take(struct jobs *q, struct job **at);
 
 void job_free(struct audit *audit, struct job *job);
@@ -76,42 +76,44 @@ void job_free(struct audit *audit, struct job *job);
 /* Its connection is closed, or will never be: let another have the place. */
 void transfer_stop(struct audit *audit, struct transfer *t);
 
-/* The page ends, with a code of api.md §4 and a sentence; as a request's ${error} says. */
+/* End the page with a code of the API and a sentence; or with those for ${error}. */
 void job_fail(struct audit *audit, struct job *job, const char *code, const char *message);
 void job_fail_as(struct audit *audit, struct job *job, enum fetch_error error);
 
-/* audit_withdraw's two steps: stop the transfers; end the job, when its deadline has come. */
+/* audit_withdraw: stop the transfers; then, at the deadline, end the job. */
 void job_withdraw(struct audit *audit, struct job *job);
 void job_end_withdrawn(struct audit *audit, struct job *job);
 
-/* Nothing of it runs or waits any more: it is graded when the engine calls back. */
+/*
+ * Move the job to the finished ones if no request of it waits or runs. It is graded when the engine
+ * calls back.
+ */
 void job_finish_if_done(struct audit *audit, struct job *job);
 
-/* ${job} waited for others, which its report's time is not to pay for: but for audit.timeout at most. */
+/* ${job} waited ${ms} for others: extend its deadlines, by at most audit.timeout in all. */
 void job_extend_deadline(const struct audit *audit, struct job *job, int64_t ms);
-/* One page was read or judged, and all others waited. */
+/* Parsing or checking ${but} blocked all other pages since ${since_ms}: extend their deadlines. */
 void jobs_extend_deadlines(struct audit *audit, const struct job *but, int64_t since_ms);
 
-/* Reading and judging give up by themselves; should a step of them never end, the process does. */
+/*
+ * Alarm for parsing and checks. Both have deadlines of their own; if one hangs all the same, the
+ * alarm ends the process.
+ */
 void parse_alarm_start(const struct job *job);
 void parse_alarm_stop(void);
 
-/* Grade what has come, and tell the callers of all that are finished. */
+/* Grade finished pages and call their callbacks. */
 void job_call_finished(struct audit *audit);
 
-/* ---- job_answers.c ---- */
-
-/* The head of an HTML page that will be graded has come: a fetch_head_fn, its argument the transfer. */
+/* A fetch_head_fn, with the transfer as its argument. */
 void job_head_received(void *transfer);
-/* The final URL is known: ask its origin for what the checks need. */
+/* The final URL is known: request what the checks need from its origin. */
 void job_probe(struct audit *audit, struct job *job);
 void transfer_ended(struct audit *audit, struct transfer *t, CURLcode code);
 
-/* ---- schedule.c ---- */
-
-/* End what is overdue, admit pages, start what may start. */
+/* End overdue pages, admit waiting ones, start transfers. */
 void schedule(struct audit *audit);
-/* How long nothing is to be done unless something happens, at most ${most}. */
+/* How long the engine may sleep unless a descriptor is ready, at most ${most} ms. */
 int schedule_idle_ms(const struct audit *audit, int most);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <sys/random.h>
 
-#define RETRY_ROOM_MS 1000 /* of the deadline, left for the page that is asked for again */
+#define RETRY_RESERVE_MS 1000 /* left of the deadline for the page that is requested again */
 #define PROBE_MAX_REDIRECTS 5
 #define PARSE_DEADLINE_MS 1000
 
@@ -37,7 +37,9 @@ static void probe_end(struct job *job, struct transfer *t, enum fetch_error erro
 {
     struct fact_probe *probe = probe_of(job, t->part);
     t->state = PART_ENDED;
-    probe->state = error == FETCH_OK ? PROBE_DONE : error == FETCH_REFUSED ? PROBE_CLOSED : PROBE_FAILED;
+    probe->state = error == FETCH_OK        ? PROBE_DONE
+                   : error == FETCH_REFUSED ? PROBE_CLOSED
+                                            : PROBE_FAILED;
     probe->status = fetch_status(t->fetch);
     probe->final_url = arena_copy(&job->facts.arena, str_of(t->url.text));
     if (error != FETCH_OK || t->part != PART_ROBOTS)
@@ -49,7 +51,7 @@ static void impossible_path(char out[48])
 {
     unsigned char random[16] = {0};
     if (getrandom(random, sizeof(random), 0) < 0)
-        memset(random, 'x', sizeof(random)); /* as good: no site has this page either */
+        memset(random, 'x', sizeof(random)); /* just as good: no site has this page */
     int n = snprintf(out, 48, "/assay-");
     for (size_t i = 0; i < sizeof(random); i++)
         n += snprintf(out + n, 48 - (size_t)n, "%02x", random[i]);
@@ -67,7 +69,8 @@ void job_probe(struct audit *audit, struct job *job)
     probe_add(audit, job, PART_MISSING, url);
     if (final->https && final->port == 443) {
         bool v6 = strchr(final->host, ':') != NULL;
-        snprintf(url, sizeof(url), "http://%s%s%s%s", v6 ? "[" : "", final->host, v6 ? "]" : "", final->target);
+        snprintf(url, sizeof(url), "http://%s%s%s%s", v6 ? "[" : "", final->host, v6 ? "]" : "",
+                 final->target);
         probe_add(audit, job, PART_HTTP_FORM, url);
     }
 }
@@ -80,11 +83,11 @@ void job_head_received(void *arg)
     t->job->head_received = true;
 }
 
-/* A server that asks to come again later is obeyed once, where the report can wait so long. */
+/* Obey a Retry-After once, if the deadline allows it. */
 static bool page_retry(struct job *job, struct transfer *t)
 {
     int64_t seconds = fetch_retry_after(t->fetch), now = monotonic_ms();
-    if (seconds < 0 || t->retried || seconds > (job->deadline_ms - now - RETRY_ROOM_MS) / 1000)
+    if (seconds < 0 || t->retried || seconds > (job->deadline_ms - now - RETRY_RESERVE_MS) / 1000)
         return false;
     t->retried = true;
     t->not_before_ms = now + seconds * 1000;
@@ -95,7 +98,9 @@ static bool page_retry(struct job *job, struct transfer *t)
 static bool page_read_in_time(struct audit *audit, struct job *job, struct str body)
 {
     int64_t began_ms = monotonic_ms(), left_ms = job->deadline_ms - began_ms;
-    unsigned limit_ms = left_ms < 0 ? 0 : left_ms < PARSE_DEADLINE_MS ? (unsigned)left_ms : PARSE_DEADLINE_MS;
+    unsigned limit_ms = left_ms < 0                   ? 0
+                        : left_ms < PARSE_DEADLINE_MS ? (unsigned)left_ms
+                                                      : PARSE_DEADLINE_MS;
     parse_alarm_start(job);
     enum page_status status = facts_read(&job->facts, body, limit_ms);
     parse_alarm_stop();
@@ -105,7 +110,8 @@ static bool page_read_in_time(struct audit *audit, struct job *job, struct str b
     if (status == PAGE_TOO_COMPLEX && monotonic_ms() >= job->deadline_ms)
         job_fail_as(audit, job, FETCH_TIMEOUT);
     else
-        job_fail(audit, job, "too_complex", "The page's HTML takes too long or too much memory to read. Make it simpler.");
+        job_fail(audit, job, "too_complex",
+                 "The page's HTML takes too long or too much memory to read. Make it simpler.");
     return false;
 }
 
@@ -124,7 +130,8 @@ static void page_end(struct audit *audit, struct job *job, struct transfer *t)
         return;
     if (r->status >= 400) {
         char message[128];
-        snprintf(message, sizeof(message), "The page answers with status %ld. Grade a URL that answers 200.", r->status);
+        snprintf(message, sizeof(message),
+                 "The page answers with status %ld. Grade a URL that answers 200.", r->status);
         job_fail(audit, job, "http_error", message);
         return;
     }
@@ -143,7 +150,7 @@ static void page_end(struct audit *audit, struct job *job, struct transfer *t)
     }
 }
 
-/* A redirect, judged anew. ${error} tells why not to follow. */
+/* Follow a redirect, after judging it. False: ${why} not, and whether the guard refused it. */
 static bool follow(struct audit *audit, struct transfer *t, const char **why, bool *forbidden)
 {
     struct url next;
@@ -176,12 +183,14 @@ static void page_redirect(struct audit *audit, struct job *job, struct transfer 
     job->reason[0] = '\0';
     if (!follow(audit, t, &why, &forbidden)) {
         char message[256];
-        snprintf(message, sizeof(message), "The page redirects to a URL that cannot be graded. %s", why);
+        snprintf(message, sizeof(message), "The page redirects to a URL that cannot be graded. %s",
+                 why);
         job_fail(audit, job, forbidden ? "address_forbidden" : "http_error", message);
     }
 }
 
-static void page_response(struct audit *audit, struct job *job, struct transfer *t, enum fetch_error error)
+static void page_response(struct audit *audit, struct job *job, struct transfer *t,
+                          enum fetch_error error)
 {
     if (error == FETCH_UNVERIFIED && !t->unverified) {
         snprintf(job->reason, sizeof(job->reason), "%s", fetch_reason(t->fetch));
@@ -196,7 +205,8 @@ static void page_response(struct audit *audit, struct job *job, struct transfer 
     }
 }
 
-static void probe_response(struct audit *audit, struct job *job, struct transfer *t, enum fetch_error error)
+static void probe_response(struct audit *audit, struct job *job, struct transfer *t,
+                           enum fetch_error error)
 {
     const char *why;
     bool forbidden;

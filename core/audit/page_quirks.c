@@ -3,7 +3,10 @@
 #include "core/audit/page_internal.h"
 #include "core/audit/text.h"
 
-/* WHATWG HTML, 13.2.6.4.1 "the initial insertion mode": what puts a browser into quirks mode. */
+/*
+ * Public identifiers that select quirks mode (WHATWG HTML, 13.2.6.4.1 "the initial insertion
+ * mode").
+ */
 static const char *const quirks_public[] = {
     "-//W3O//DTD W3 HTML Strict 3.0//EN//",
     "-/W3C/DTD HTML 4.0 Transitional/EN",
@@ -68,7 +71,7 @@ static const char *const quirks_public_prefix[] = {
     "-//WebTechs//DTD Mozilla HTML//",
 };
 
-/* Quirks without a system identifier, limited quirks with one. */
+/* Quirks mode without a system identifier, limited quirks mode with one. */
 static const char *const loose_prefix[] = {
     "-//W3C//DTD HTML 4.01 Frameset//",
     "-//W3C//DTD HTML 4.01 Transitional//",
@@ -91,7 +94,10 @@ static bool starts_with_any(struct str s, const char *const *list, size_t count)
 
 #define STARTS_WITH_ANY(s, list) starts_with_any(s, list, sizeof(list) / sizeof(*(list)))
 
-/* A quoted string at the start of ${rest}; false when there is none or it does not end (browsers then force quirks). */
+/*
+ * Read the quoted string at the start of ${rest}. False if there is none or it does not end, which
+ * selects quirks mode.
+ */
 static bool quoted(struct str *rest, struct str *out)
 {
     struct str s = text_trim(*rest);
@@ -104,7 +110,8 @@ enum page_mode page_mode_of(struct str doctype)
 {
     struct str rest = text_trim(text_from(doctype, 7)), name, public_id = {0}, system_id = {0};
     bool has_public = false, has_system = false;
-    if (!text_starts(doctype, "doctype") || !text_token(&rest, " \t\n\f\r", &name) || !text_eq(name, "html"))
+    if (!text_starts(doctype, "doctype") || !text_token(&rest, " \t\n\f\r", &name) ||
+        !text_eq(name, "html"))
         return PAGE_QUIRKS;
     rest = text_trim(rest);
     if (text_starts(rest, "public")) {

@@ -1,5 +1,6 @@
 /*
- * Runs of text that wait until the parser comes to their marks, in the order of the document. One reading's; its texts are borrowed.
+ * Queue of text runs that wait for the parser to reach their marks, in document order. The texts
+ * are borrowed.
  */
 #ifndef ASSAY_PAGE_RUNS_INTERNAL_H
 #define ASSAY_PAGE_RUNS_INTERNAL_H
@@ -9,16 +10,16 @@
 struct page_runs {
     struct page_run *list;
     size_t first, end, room;
-    size_t number; /* of the first */
+    size_t number; /* sequence number of the first one */
     bool failed;   /* memory was short */
 };
 
-/* page_runs_add(runs, run): ${run} waits; its mark, a letter. */
+/* page_runs_add(runs, run): append ${run} and return its mark, a letter. */
 char page_runs_add(struct page_runs *runs, struct page_run run);
 
 /*
- * page_runs_take(runs, mark, out): the first waiting run that ${mark} stands for; those before it are dropped, since the parser lost their
- * marks. False where it stands for none.
+ * page_runs_take(runs, mark, out): take the first waiting run with ${mark}. Runs before it are
+ * dropped: the parser lost their marks. False if no run has it.
  */
 bool page_runs_take(struct page_runs *runs, char mark, struct page_run *out);
 

@@ -1,5 +1,6 @@
 /*
- * The first pass over a page's HTML: it hands the parser only the markup that the checks need.
+ * First pass over the HTML: passes to the parser only the markup that checks need, and keeps text
+ * away from it. libxml2 costs time per character of text, and quadratic time for long tags.
  */
 #ifndef ASSAY_PAGE_SCAN_INTERNAL_H
 #define ASSAY_PAGE_SCAN_INTERNAL_H
@@ -8,19 +9,20 @@
 
 /*
  * page_scan(html, doctype, sink):
- * What the parser shall see of ${html}: comments, declarations and the insides of scripts (but JSON-LD), noscript and frames are left out,
- * and so are attributes of elements that are not kept, but for those that hide it, style and lang. A tag is cut at PAGE_TAG_BYTES or PAGE_TAG_ATTRIBUTES, since
- * the parser's cost there is quadratic. Text does not go through the parser, whose cost is by the character: each run of it goes to
- * sink->text, and a comment with the mark it returns stands in its place. A comment with PAGE_MARK_BODY stands where the head is over.
- * ${doctype} and the runs borrow from ${html}. sink->feed gets the markup in pieces and returns false to stop; then so does page_scan.
+ * Drops comments, declarations, the content of scripts (except JSON-LD), noscript and frames, and
+ * attributes of elements that are only counted (except hidden, aria-hidden, style and lang). Cuts a
+ * tag at PAGE_TAG_BYTES or PAGE_TAG_ATTRIBUTES. Passes each run of text to sink->text, and a
+ * comment with the mark it returns to the parser; a comment with PAGE_MARK_BODY tells where the
+ * head ends. ${doctype} and the runs borrow from ${html}. sink->feed gets the markup in pieces;
+ * when it returns false, page_scan stops and returns false.
  */
 #define PAGE_TAG_BYTES ((size_t)64 * 1024)
 #define PAGE_TAG_ATTRIBUTES 1024
 #define PAGE_MARK_BODY '!'
 
 enum {
-    RUN_DECODED = 1 << 0, /* character references in it mean what they stand for */
-    RUN_SPACED = 1 << 1,  /* white space came before it */
+    RUN_DECODED = 1 << 0,     /* contains character references */
+    RUN_AFTER_SPACE = 1 << 1, /* white space precedes it */
 };
 
 struct page_run {

@@ -3,7 +3,7 @@
 
 #define LONGEST 9
 
-/* name, tag that is kept, flags, content, place among the deprecated ones; sorted by name */
+/* name, tag if kept, flags, content, index of the deprecated name; sorted by name */
 static const struct page_tag_info names[] = {
     {"a", TAG_A, PAGE_TAG_INLINE, 0, 0},
     {"abbr", 0, PAGE_TAG_INLINE, 0, 0},

@@ -12,7 +12,7 @@ void plain_text_start(void)
     xmlInitParser();
 }
 
-/* Append ${s} with white space collapsed; at most ${max} bytes and a little more, cut to them by the caller. */
+/* Append ${s} with white space collapsed, at most ${max} bytes. */
 static void collapse(struct str s, size_t max, struct buf *out)
 {
     const size_t from = out->n;
@@ -38,22 +38,27 @@ static void collapse(struct str s, size_t max, struct buf *out)
         out->n = from + text_cut_bytes((struct str){out->p + from, out->n - from}, max).n;
 }
 
-/* A fragment is put into an element, or the parser would make paragraphs of what stands bare. */
+/*
+ * A fragment is wrapped into an element; otherwise the parser would make paragraphs of bare text.
+ */
 static enum plain_status parse(struct str html, size_t max, unsigned deadline_ms, struct buf *out)
 {
     struct page page = {0};
     struct buf whole = {0};
     buf_adds(&whole, "<!doctype html><body><div>");
     buf_str(&whole, html);
-    enum page_status status = buf_ok(&whole) ? page_read(&page, buf_view(&whole), deadline_ms) : PAGE_NO_MEMORY;
+    enum page_status status =
+        buf_ok(&whole) ? page_read(&page, buf_view(&whole), deadline_ms) : PAGE_NO_MEMORY;
     if (status == PAGE_OK)
         collapse(buf_view(&page.text), max, out);
     page_free(&page);
     buf_free(&whole);
-    return status == PAGE_OK ? PLAIN_OK : status == PAGE_TOO_COMPLEX ? PLAIN_TOO_COMPLEX : PLAIN_NO_MEMORY;
+    return status == PAGE_OK            ? PLAIN_OK
+           : status == PAGE_TOO_COMPLEX ? PLAIN_TOO_COMPLEX
+                                        : PLAIN_NO_MEMORY;
 }
 
-/* Most of what shops send in short has no tags: then there is nothing to parse. */
+/* Fast path: short texts mostly have no tags, so no parsing is needed. */
 static enum plain_status decode(struct str html, size_t max, struct buf *out)
 {
     struct buf decoded = {0};
@@ -71,9 +76,10 @@ static uint64_t spent_us(void)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-static enum plain_status parse_within(struct str html, size_t max, uint64_t *left_us, struct buf *out)
+static enum plain_status parse_within(struct str html, size_t max, uint64_t *left_us,
+                                      struct buf *out)
 {
-    if (*left_us < 1000) /* the parser's deadline is of milliseconds */
+    if (*left_us < 1000) /* the parser's deadline is in milliseconds */
         return PLAIN_TOO_COMPLEX;
     uint64_t began = spent_us();
     enum plain_status status = parse(html, max, (unsigned)(*left_us / 1000), out);

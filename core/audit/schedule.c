@@ -33,9 +33,15 @@ static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
         .url = &t->url,
         .body = page ? FETCH_BODY_HTML : probe_bodies[t->part].body,
         .max_body = page ? audit->conf->audit_max_bytes : probe_bodies[t->part].max_body,
-        /* the last resort: deadlines are kept here, where it is known who waited for whom */
+        /*
+         * Last resort. The deadlines here are stricter; they know how long a page waited for
+         * others.
+         */
         .timeout_ms = (unsigned)(t->job->deadline_ms - now) + 2 * audit->conf->audit_timeout_ms,
-        /* A probe asks what a server says, not who it is; it goes where the page's own request was accepted. */
+        /*
+         * A probe goes to the server that the page's own request accepted, so it need not verify
+         * the certificate either.
+         */
         .verify = page ? !t->unverified : t->job->reason[0] == '\0',
         .head = page ? job_head_received : NULL,
         .head_arg = t,
@@ -59,8 +65,8 @@ static bool same_site(const char *a, const char *b)
 }
 
 /*
- * A place at its host, and the time its page waited for one given back to the report. False: there is none yet. The time that can be given
- * back is audit.timeout: a page that waits longer fails.
+ * A place at its host, and the time its page waited for one given back to the report. False: there
+ * is none yet. The time that can be given back is audit.timeout: a page that waits longer fails.
  */
 static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
 {
@@ -75,7 +81,7 @@ static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
     return t->placed;
 }
 
-/* Start what waits for its host, pages before probes. */
+/* Start waiting transfers, pages before probes. */
 static void start_transfers(struct audit *audit)
 {
     int64_t now = monotonic_ms();
@@ -83,7 +89,8 @@ static void start_transfers(struct audit *audit)
         for (struct job *job = audit->running.first, *next; job != NULL; job = next) {
             next = job->next;
             struct transfer *t = &job->parts[part];
-            if (t->state != PART_WAITING || now < t->not_before_ms || !take_place(audit, t, now) || transfer_start(audit, t, now))
+            if (t->state != PART_WAITING || now < t->not_before_ms || !take_place(audit, t, now) ||
+                transfer_start(audit, t, now))
                 continue;
             transfer_stop(audit, t);
             t->state = PART_ENDED;
@@ -95,7 +102,9 @@ static void start_transfers(struct audit *audit)
     }
 }
 
-/* When the report's time is over; a page that waits for a place has its waiting time before that. */
+/*
+ * When the report's time is over; a page that waits for a place has its waiting time before that.
+ */
 static int64_t due_ms(const struct audit *audit, const struct job *job)
 {
     const struct transfer *page = &job->parts[PART_PAGE];
@@ -112,19 +121,21 @@ static void job_overdue(struct audit *audit, struct job *job)
     }
     if (!job->read) {
         if (job->parts[PART_PAGE].refused_at_ms != 0)
-            job_fail(audit, job, "timeout", "The host was busy with other pages all the time. Try again later.");
+            job_fail(audit, job, "timeout",
+                     "The host was busy with other pages all the time. Try again later.");
         else
             job_fail_as(audit, job, FETCH_TIMEOUT);
         return;
     }
-    for (unsigned i = PART_PAGE + 1; i < PARTS; i++) { /* what did not answer is not known */
+    /* the outcome of unfinished probes stays unknown */
+    for (unsigned i = PART_PAGE + 1; i < PARTS; i++) {
         transfer_stop(audit, &job->parts[i]);
         job->parts[i].state = PART_ENDED;
     }
     job_finish_if_done(audit, job);
 }
 
-/* A probe that takes too long is given up, with what it would have told. */
+/* End probes that take too long; their outcome stays unknown. */
 static void end_slow_probes(struct audit *audit, struct job *job, int64_t now)
 {
     bool ended = false;
@@ -184,7 +195,8 @@ static bool job_admit(struct audit *audit, struct job *job)
 
 static void admit_jobs(struct audit *audit)
 {
-    for (struct job **at = &audit->waiting.first; *at != NULL && audit->running.count < audit->conf->audit_concurrency;) {
+    for (struct job **at = &audit->waiting.first;
+         *at != NULL && audit->running.count < audit->conf->audit_concurrency;) {
         if (!host_has_page_room(audit, (*at)->url.host)) {
             at = &(*at)->next;
             continue;

@@ -63,7 +63,10 @@ struct str text_trim(struct str s)
     return s;
 }
 
-/* Bytes of the white space of Unicode that ${s} begins with, a byte order mark too; 0 for none (ECMAScript, 12.2 and 12.3). */
+/*
+ * Length of the Unicode white space or byte order mark that ${s} begins with; 0: none (ECMAScript,
+ * 12.2 and 12.3).
+ */
 static size_t unicode_space(const char *p, size_t n)
 {
     unsigned char a = (unsigned char)p[0];
@@ -73,9 +76,11 @@ static size_t unicode_space(const char *p, size_t n)
         return 2;
     if (n < 3 || a < 0xE1)
         return 0;
-    unsigned point = (a & 0x0Fu) << 12 | ((unsigned char)p[1] & 0x3Fu) << 6 | ((unsigned char)p[2] & 0x3Fu);
-    bool space = point == 0x1680 || (point >= 0x2000 && point <= 0x200A) || point == 0x2028 || point == 0x2029 || point == 0x202F ||
-                 point == 0x205F || point == 0x3000 || point == 0xFEFF;
+    unsigned point =
+        (a & 0x0Fu) << 12 | ((unsigned char)p[1] & 0x3Fu) << 6 | ((unsigned char)p[2] & 0x3Fu);
+    bool space = point == 0x1680 || (point >= 0x2000 && point <= 0x200A) || point == 0x2028 ||
+                 point == 0x2029 || point == 0x202F || point == 0x205F || point == 0x3000 ||
+                 point == 0xFEFF;
     return a < 0xF0 && space ? 3 : 0;
 }
 
@@ -179,7 +184,9 @@ bool text_number(struct str s, unsigned long *out)
     return i > 0;
 }
 
-/* U+2000–U+206F is General Punctuation, U+3000–U+303F CJK Punctuation; U+FFFD is no letter either. */
+/*
+ * U+2000–U+206F is General Punctuation, U+3000–U+303F CJK Punctuation; U+FFFD is no letter either.
+ */
 static bool is_letter_beyond_ascii(const char *p, size_t n)
 {
     unsigned char a = (unsigned char)p[0];
@@ -213,12 +220,13 @@ static size_t point_length(struct str s, size_t at)
     return n;
 }
 
-/* The end of the run of letters, or of what are none, that begins at ${at}. */
+/* End of the run of letters (or of non-letters) that begins at ${at}. */
 static size_t run_end(struct str s, size_t at, bool letters)
 {
     while (at < s.n) {
         unsigned kind = kinds[(unsigned char)s.p[at]];
-        bool is = kind == LETTER || (kind == BEYOND_ASCII && is_letter_beyond_ascii(s.p + at, s.n - at));
+        bool is =
+            kind == LETTER || (kind == BEYOND_ASCII && is_letter_beyond_ascii(s.p + at, s.n - at));
         if (is != letters)
             break;
         at += kind == BEYOND_ASCII ? point_length(s, at) : 1;
@@ -235,7 +243,7 @@ bool text_word(struct str *rest, struct str *out)
     return out->n > 0;
 }
 
-/* The code point at ${s}, valid UTF-8 by now; ${n} its bytes. */
+/* The code point at ${s}, valid UTF-8; ${n} is its length. */
 static uint32_t point_at(struct str s, size_t *n)
 {
     unsigned char a = (unsigned char)s.p[0];

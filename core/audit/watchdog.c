@@ -12,18 +12,21 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define SLICE_US 500000 /* of the processor's time */
-#define SOCKETS_MAX 4096 /* of the pages that one auditor fetches at most, 1,024, two each and more */
+#define TICK_US 500000 /* CPU time */
+/* 1,024 pages at most per auditor, with two connections each and some spare */
+#define SOCKETS_MAX 4096
 
 static struct {
-    volatile int socket; /* -1: none */
+    volatile int socket; /* -1: unused */
     volatile bool *cut;
     uint64_t received;
 } watched[SOCKETS_MAX];
 
-static volatile unsigned calls, inside; /* all so far; the one we are in, 0: none */
-static unsigned seen, slices;           /* the call of the last slice, and how many it has lasted */
-static int dead = -1;                   /* a socket whose other end is closed */
+static volatile unsigned call_count;   /* calls so far */
+static volatile unsigned current_call; /* number of the current call; 0: none */
+static unsigned call_at_last_tick;
+static unsigned ticks;         /* for which that call has lasted */
+static int closed_socket = -1; /* a socket whose peer is closed */
 
 static uint64_t received(int socket)
 {
@@ -39,7 +42,7 @@ static void note_received(void)
             watched[i].received = received(watched[i].socket);
 }
 
-/* The connection that more came on than on any other: those that nobody reads are full by now. */
+/* Cut the connection that received the most: those that nobody reads are full. */
 static void cut_busiest(void)
 {
     unsigned busiest = SOCKETS_MAX;
@@ -55,38 +58,39 @@ static void cut_busiest(void)
     if (busiest == SOCKETS_MAX)
         return;
     *watched[busiest].cut = true;
-    dup2(dead, watched[busiest].socket); /* the number stays libcurl's, which finds an end there */
+    /* the descriptor stays libcurl's, which reads end of file */
+    dup2(closed_socket, watched[busiest].socket);
     watched[busiest].socket = -1;
 }
 
-/* Every slice of the processor's time. Calls nothing but system calls. */
-static void on_slice(int number)
+/* Called after each TICK_US of CPU time. Makes system calls only. */
+static void on_tick(int number)
 {
     int kept = errno;
     (void)number;
-    if (syscall(SYS_gettid) != getpid()) /* a resolver's thread: what is watched may be changing under it */
+    if (syscall(SYS_gettid) != getpid()) /* a resolver thread: the table may be changing */
         return;
-    slices = inside != 0 && inside == seen ? slices + 1 : 0;
-    seen = inside;
-    if (slices == 1)
+    ticks = current_call != 0 && current_call == call_at_last_tick ? ticks + 1 : 0;
+    call_at_last_tick = current_call;
+    if (ticks == 1)
         note_received();
-    else if (slices > 1)
+    else if (ticks > 1)
         cut_busiest();
     errno = kept;
 }
 
 bool watchdog_start(void)
 {
-    struct sigaction action = {.sa_handler = on_slice, .sa_flags = SA_RESTART};
-    struct itimerval every = {{0, SLICE_US}, {0, SLICE_US}};
+    struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
+    struct itimerval every = {{0, TICK_US}, {0, TICK_US}};
     int ends[2];
-    if (dead < 0) {
+    if (closed_socket < 0) {
         for (unsigned i = 0; i < SOCKETS_MAX; i++)
             watched[i].socket = -1;
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
             return false;
         close(ends[1]);
-        dead = ends[0];
+        closed_socket = ends[0];
     }
     sigemptyset(&action.sa_mask);
     return sigaction(SIGPROF, &action, NULL) == 0 && setitimer(ITIMER_PROF, &every, NULL) == 0;
@@ -99,24 +103,24 @@ void watchdog_stop(void)
 
 void watchdog_enter(void)
 {
-    calls = calls + 1 == 0 ? 1 : calls + 1;
-    inside = calls;
+    call_count = call_count + 1 == 0 ? 1 : call_count + 1;
+    current_call = call_count;
 }
 
 void watchdog_leave(void)
 {
-    inside = 0;
+    current_call = 0;
 }
 
-void watchdog_step(void)
+void watchdog_progress(void)
 {
-    if (inside != 0)
+    if (current_call != 0)
         watchdog_enter();
 }
 
 void watchdog_add(int socket, volatile bool *cut)
 {
-    for (unsigned i = 0; i < SOCKETS_MAX; i++) /* whose number it was has closed it */
+    for (unsigned i = 0; i < SOCKETS_MAX; i++) /* a reused descriptor was closed */
         if (watched[i].socket == socket)
             watched[i].socket = -1;
     for (unsigned i = 0; socket >= 0 && i < SOCKETS_MAX; i++) {
