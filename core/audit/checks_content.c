@@ -123,11 +123,12 @@ void check_content_keywords(struct facts *f, struct verdict *v)
             verdict_detail(v, "%.*s", STR_ARG(words->list[i]));
     verdict_number(v, (double)found);
     if (words->count == 0)
-        verdict_fail(v, "The title has no words that the text could take up. Write a title that "
-                        "says what the page is about.");
+        verdict_fail(v, "The title has no word that the text could repeat. Write a title that says "
+                        "what the page is about.");
     else if (found == 0)
         verdict_fail(
-            v, "No word of the title is in the page's text. Write about what the title promises.");
+            v,
+            "No word of the title occurs in the page's text. Write about the topic of the title.");
     else
         verdict_pass(v);
     buf_free(&words->folded);
@@ -146,11 +147,12 @@ void check_seo_friendly_url(struct facts *f, struct verdict *v)
     words_of(facts_title(f), words);
     verdict_text(v, url);
     if (has_bad_character)
-        verdict_fail(v, "The URL has one of the characters ? = _ %% , in it. Use short words with "
-                        "hyphens between them.");
+        verdict_fail(v, "The URL contains one of the characters ? = _ %% , or a space. Use short "
+                        "words separated by hyphens.");
     else if (!str_eq(f->response.target, STR("/")) && find_words(words, f->response.target) == 0)
         verdict_fail(
-            v, "The URL has no word of the title. Name the page in its URL by what it is about.");
+            v,
+            "The URL contains no word of the title. Use a URL that names the topic of the page.");
     else
         verdict_pass(v);
     buf_free(&words->folded);
@@ -185,8 +187,10 @@ void check_content_length(struct facts *f, struct verdict *v)
         count += words_in(word);
     verdict_number(v, (double)count);
     if (count < CONTENT_MIN_WORDS)
-        verdict_fail(v, "The page has %zu %s. Pages of at least %d are found better.", count,
-                     verdict_plural(count, "word", "words"), CONTENT_MIN_WORDS);
+        verdict_fail(
+            v,
+            "The page has %zu %s. Write at least %d: longer pages rank better in search results.",
+            count, verdict_plural(count, "word", "words"), CONTENT_MIN_WORDS);
     else
         verdict_pass(v);
 }
@@ -200,11 +204,11 @@ void check_text_html_ratio(struct facts *f, struct verdict *v)
     double percent =
         f->page.html_bytes == 0 ? 0 : 100.0 * (double)bytes / (double)f->page.html_bytes;
     verdict_number(v, (double)(long)(percent * 10 + 0.5) / 10);
-    verdict_detail(v, "%zu bytes of text in %zu of HTML", bytes, f->page.html_bytes);
+    verdict_detail(v, "%zu bytes of text in %zu bytes of HTML", bytes, f->page.html_bytes);
     if (percent < TEXT_MIN_PERCENT)
         verdict_fail(v,
-                     "Only %.1f %% of the page is text. Write more, or move scripts and styles to "
-                     "files: %d %% is good.",
+                     "Only %.1f %% of the HTML is text. Add text, or move scripts and styles to "
+                     "files, to reach %d %%.",
                      percent, TEXT_MIN_PERCENT);
     else
         verdict_pass(v);
@@ -275,9 +279,10 @@ void check_plaintext_email(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(
-            v, "The page shows %zu e-mail %s, which spammers collect. Use a contact form instead.",
-            count, verdict_plural(count, "address", "addresses"));
+        verdict_fail(v,
+                     "The page contains %zu e-mail %s that spammers can collect. Use a contact "
+                     "form instead.",
+                     count, verdict_plural(count, "address", "addresses"));
     else
         verdict_pass(v);
 }
@@ -329,8 +334,8 @@ void check_social(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count == 0)
-        verdict_fail(
-            v, "The page links to no profile in a social network. Link to yours, if you have one.");
+        verdict_fail(v, "The page links to no social media profile. Add links to your profiles, if "
+                        "you have any.");
     else
         verdict_pass(v);
 }

@@ -86,14 +86,15 @@ enum weakness {
 
 static const char *const descriptions[WEAKNESSES] = {
     [NO_SCRIPTS] = "No script-src: scripts may come from anywhere",
-    [INLINE] = "'unsafe-inline': scripts in the page may run",
-    [HASHES] = "'unsafe-hashes': event handlers in the page may run",
-    [ANY_SCRIPT] = " lets scripts come from any host",
-    [HOSTS] = " may lend attackers a script: use nonces or hashes with 'strict-dynamic'",
+    [INLINE] = "'unsafe-inline': inline scripts may run",
+    [HASHES] = "'unsafe-hashes': inline event handlers may run",
+    [ANY_SCRIPT] = " allows scripts from any host",
+    [HOSTS] =
+        " may serve a script that attackers can use: use nonces or hashes with 'strict-dynamic'",
     [NO_OBJECTS] = "No object-src: plugins may run scripts",
-    [ANY_OBJECT] = " lets plugins come from any host",
-    [NO_BASE] = "No base-uri: an injected base may lead scripts elsewhere",
-    [ANY_BASE] = " lets an injected base lead scripts to any host",
+    [ANY_OBJECT] = " allows plugins from any host",
+    [NO_BASE] = "No base-uri: an injected <base> may load scripts from another host",
+    [ANY_BASE] = " lets an injected <base> load scripts from any host",
 };
 
 struct weaknesses {
@@ -225,13 +226,14 @@ void check_csp(struct facts *f, struct verdict *v)
     }
     if (first.n == 0) {
         verdict_fail(
-            v, "No Content-Security-Policy guards the page against injected scripts. Send one.");
+            v,
+            "The page has no Content-Security-Policy against injected scripts. Send the header.");
         return;
     }
     verdict_text(v, first);
     verdict_pass(v);
     add_details(&together, v);
     if (v->detail_count > 0)
-        verdict_advise(
-            v, "The Content-Security-Policy does not stop all injected scripts. See the details.");
+        verdict_advise(v, "The Content-Security-Policy does not stop all injected scripts. Fix the "
+                          "weaknesses in the details.");
 }

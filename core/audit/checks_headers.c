@@ -31,8 +31,8 @@ void check_server_signature(struct facts *f, struct verdict *v)
         }
     }
     if (count > 0)
-        verdict_fail(v, "The server tells its version, which helps attackers. Hide it in the "
-                        "server's configuration.");
+        verdict_fail(v, "The Server or X-Powered-By header shows a version, which helps attackers. "
+                        "Hide it in the server's configuration.");
     else
         verdict_pass(v);
 }
@@ -43,8 +43,8 @@ void check_http2(struct facts *f, struct verdict *v)
     verdict_text(v, version < 20 ? arena_printf(&f->arena, "HTTP/%u.%u", version / 10, version % 10)
                                  : arena_printf(&f->arena, "HTTP/%u", version / 10));
     if (version < 20)
-        verdict_fail(
-            v, "The page comes over an old HTTP version. Switch on HTTP/2 in the web server.");
+        verdict_fail(v, "The server sent the page with an old version of HTTP. Enable HTTP/2 in "
+                        "the web server.");
     else
         verdict_pass(v);
 }
@@ -95,7 +95,7 @@ void check_clickjacking(struct facts *f, struct verdict *v)
             return;
         }
     }
-    verdict_fail(v, "Other sites may frame the page and trick its visitors. Send "
+    verdict_fail(v, "Other sites can show the page in a frame and trick its visitors. Send "
                     "Content-Security-Policy: frame-ancestors 'self'.");
 }
 

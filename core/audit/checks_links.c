@@ -119,10 +119,11 @@ void check_link_text(struct facts *f, struct verdict *v)
     verdict_number(v, (double)generic);
     if (generic > 0)
         verdict_fail(
-            v, "%zu of %zu %s not say where %s. Name the target in the link's text.", generic,
-            count,
-            verdict_plural(count, "link does", verdict_plural(generic, "links does", "links do")),
-            verdict_plural(generic, "it leads", "they lead"));
+            v,
+            "%zu of %zu %s a generic text, such as \"click here\". Say in the text where the link "
+            "leads.",
+            generic, count,
+            verdict_plural(count, "link has", verdict_plural(generic, "links has", "links have")));
     else
         verdict_pass(v);
 }
@@ -213,9 +214,8 @@ void check_crawlable_links(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(
-            v, "%zu %s cannot be followed by search engines. Give each an href with a real URL.",
-            count, verdict_plural(count, "link", "links"));
+        verdict_fail(v, "Search engines cannot follow %zu %s. Give each an href with a URL.", count,
+                     verdict_plural(count, "link", "links"));
     else
         verdict_pass(v);
 }
@@ -236,7 +236,7 @@ void check_in_page_links(struct facts *f, struct verdict *v)
     verdict_detail(v, "Internal: %zu", internal);
     verdict_detail(v, "External: %zu", external);
     if (internal + external > LINKS_MAX)
-        verdict_fail(v, "The page has %zu links. Bring it to at most %d, so that each counts.",
+        verdict_fail(v, "The page has %zu links. Reduce them to at most %d, so that each counts.",
                      internal + external, LINKS_MAX);
     else
         verdict_pass(v);
@@ -259,7 +259,8 @@ void check_unsafe_cross_origin_links(struct facts *f, struct verdict *v)
     verdict_number(v, (double)count);
     if (count > 0)
         verdict_fail(
-            v, "%zu %s another site in a new window that can reach back. Add rel=\"noopener\".",
+            v,
+            "%zu %s another site in a new window that can control this page. Add rel=\"noopener\".",
             count, verdict_plural(count, "link opens", "links open"));
     else
         verdict_pass(v);
@@ -431,19 +432,20 @@ void check_canonical(struct facts *f, struct verdict *v)
     if (canonical.url.n > 0)
         verdict_text(v, canonical.url);
     if (canonical.invalid)
-        verdict_fail(v, "The canonical link is no valid URL. Write it out in full.");
+        verdict_fail(v, "The canonical link is not a valid URL. Write the full URL.");
     else if (canonical.relative)
-        verdict_fail(v,
-                     "The canonical link is relative. Write its URL out in full, with https://.");
+        verdict_fail(
+            v,
+            "The canonical link is a relative URL. Write the full URL, beginning with https://.");
     else if (canonical.distinct > 1)
-        verdict_fail(v, "The page has canonical links that contradict each other. Keep one.");
+        verdict_fail(v, "The page has several different canonical links. Keep one.");
     else if (leads_to_another_language(f, canonical.url))
-        verdict_fail(v, "The canonical link leads to the page in another language. Let each "
-                        "language be its own canonical page.");
+        verdict_fail(v, "The canonical link points to the page in another language. Let each "
+                        "language version name itself.");
     else if (is_root(canonical.url, f->response.origin) &&
              !is_root(f->response.url, f->response.origin))
-        verdict_fail(v, "The canonical link leads to the home page instead of to this page. Let it "
-                        "name this page.");
+        verdict_fail(v, "The canonical link points to the home page, not to this page. Set it to "
+                        "the URL of this page.");
     else
         verdict_pass(v);
 }

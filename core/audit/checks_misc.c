@@ -51,7 +51,7 @@ static size_t count_json_ld(struct facts *f, struct verdict *v, size_t *broken)
             count++;
         } else {
             (*broken)++;
-            verdict_detail(v, "JSON-LD that is no valid JSON: %.*s", STR_ARG(text_trim(e->text)));
+            verdict_detail(v, "Invalid JSON-LD: %.*s", STR_ARG(text_trim(e->text)));
         }
     }
     if (count > 0)
@@ -67,7 +67,7 @@ void check_structured_data(struct facts *f, struct verdict *v)
     size_t cards = count_metas(f, v, "twitter:");
     if (json + graph + cards == 0) {
         if (broken > 0)
-            verdict_fail(v, "The page's JSON-LD is no valid JSON. Mend it.");
+            verdict_fail(v, "The page's JSON-LD is not valid JSON. Correct it.");
         else
             verdict_fail(v, "The page has no structured data. Add Open Graph or Twitter meta tags, "
                             "or JSON-LD.");
@@ -79,9 +79,9 @@ void check_structured_data(struct facts *f, struct verdict *v)
                               cards > 0 && json > 0 ? ", " : "", json > 0 ? "JSON-LD" : ""));
     verdict_pass(v);
     if (broken > 0)
-        verdict_advise(v, "%zu %s of JSON-LD %s no valid JSON.", broken,
+        verdict_advise(v, "%zu JSON-LD %s %s not valid JSON. Correct %s.", broken,
                        verdict_plural(broken, "block", "blocks"),
-                       verdict_plural(broken, "is", "are"));
+                       verdict_plural(broken, "is", "are"), verdict_plural(broken, "it", "them"));
 }
 
 struct viewport {
@@ -135,8 +135,7 @@ void check_meta_viewport(struct facts *f, struct verdict *v)
             meta = e;
     if (meta == NULL) {
         verdict_fail(v, "The page has no viewport, so phones show it small. Add <meta "
-                        "name=\"viewport\" content=\"width=device-width, "
-                        "initial-scale=1\">.");
+                        "name=\"viewport\" content=\"width=device-width, initial-scale=1\">.");
         return;
     }
     struct str content = page_value(meta, "content");
@@ -147,7 +146,7 @@ void check_meta_viewport(struct facts *f, struct verdict *v)
                         "width=device-width, initial-scale=1.");
     else if (viewport.has_scale && viewport.scale < 1)
         verdict_fail(
-            v, "The viewport's initial-scale is under 1. Use width=device-width, initial-scale=1.");
+            v, "The viewport's initial-scale is below 1. Use width=device-width, initial-scale=1.");
     else
         verdict_pass(v);
 }
@@ -159,8 +158,8 @@ void check_charset(struct facts *f, struct verdict *v)
                                           [CHARSET_HEADER] = "Content-Type header",
                                           [CHARSET_META] = "meta tag"};
     if (f->charset.source == CHARSET_DEFAULT) {
-        verdict_fail(v, "The page does not say its character encoding. Put <meta "
-                        "charset=\"utf-8\"> into its first 1024 bytes.");
+        verdict_fail(v, "The page does not declare its character encoding. Add <meta "
+                        "charset=\"utf-8\"> within the first 1024 bytes.");
         return;
     }
     verdict_text(v, str_of(f->charset.name));
@@ -182,8 +181,7 @@ void check_deprecated_html_tags(struct facts *f, struct verdict *v)
     verdict_number(v, (double)total);
     if (total > 0)
         verdict_fail(v,
-                     "The page uses %zu %s that HTML gave up. Replace %s by CSS or by elements "
-                     "with meaning.",
+                     "The page uses %zu deprecated HTML %s. Replace %s with CSS or other elements.",
                      total, verdict_plural(total, "element", "elements"),
                      verdict_plural(total, "it", "them"));
     else

@@ -100,8 +100,8 @@ void check_http_requests(struct facts *f, struct verdict *v)
     verdict_number(v, (double)total);
     if (total > REQUESTS_MAX)
         verdict_fail(v,
-                     "The page loads %zu files at once. Bring it to at most %d: join scripts and "
-                     "styles, load images lazily.",
+                     "The page loads %zu files. Reduce them to at most %d: combine scripts and "
+                     "stylesheets, and load images lazily.",
                      total, REQUESTS_MAX);
     else
         verdict_pass(v);
@@ -195,7 +195,7 @@ void check_image_format(struct facts *f, struct verdict *v)
     if (old > 0)
         verdict_fail(
             v,
-            "%zu of %zu %s in an old format. Offer %s as AVIF or WebP, which are a third of the "
+            "%zu of %zu %s in an old format. Offer %s as AVIF or WebP, at about a third of the "
             "size.",
             old, count,
             verdict_plural(count, "image is", verdict_plural(old, "images is", "images are")),
@@ -226,8 +226,9 @@ void check_defer_javascript(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu %s the page up. Add defer or async to each.", count,
-                     verdict_plural(count, "script in the head holds", "scripts in the head hold"));
+        verdict_fail(
+            v, "%zu %s rendering. Add defer or async to each.", count,
+            verdict_plural(count, "script in the head blocks", "scripts in the head block"));
     else
         verdict_pass(v);
 }
@@ -244,7 +245,7 @@ void check_render_blocking_css(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > BLOCKING_STYLESHEETS_MAX)
-        verdict_fail(v, "%zu stylesheets hold the page up. Join them into at most %d.", count,
+        verdict_fail(v, "%zu stylesheets block rendering. Combine them into at most %d.", count,
                      BLOCKING_STYLESHEETS_MAX);
     else
         verdict_pass(v);
@@ -302,13 +303,13 @@ void check_unsized_images(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)unsized);
     if (unsized > 0)
-        verdict_fail(v,
-                     "%zu of %zu %s no width and height, so that the page jumps when %s. Add both "
-                     "attributes.",
-                     unsized, count,
-                     verdict_plural(count, "image has",
-                                    verdict_plural(unsized, "images has", "images have")),
-                     verdict_plural(unsized, "it comes", "they come"));
+        verdict_fail(
+            v,
+            "%zu of %zu %s no width and height, so the page shifts while %s. Add both attributes.",
+            unsized, count,
+            verdict_plural(count, "image has",
+                           verdict_plural(unsized, "images has", "images have")),
+            verdict_plural(unsized, "it loads", "they load"));
     else
         verdict_pass(v);
 }

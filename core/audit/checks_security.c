@@ -10,8 +10,8 @@ void check_https_encryption(struct facts *f, struct verdict *v)
     const struct fact_certificate *c = &f->response.certificate;
     verdict_text(v, f->response.https ? STR("https") : STR("http"));
     if (!f->response.https) {
-        verdict_fail(v, "The page is not encrypted. Serve it over https, with a certificate of a "
-                        "known authority.");
+        verdict_fail(v, "The page is not encrypted. Serve it over https, with a certificate from a "
+                        "trusted authority.");
         return;
     }
     if (c->issuer.n > 0)
@@ -21,10 +21,10 @@ void check_https_encryption(struct facts *f, struct verdict *v)
     if (c->not_after.n > 0)
         verdict_detail(v, "Valid until %.*s", STR_ARG(c->not_after));
     if (!c->verified)
-        verdict_fail(
-            v,
-            "Browsers warn of the certificate: %.*s. Install one that is valid for this host name.",
-            STR_ARG(c->reason));
+        verdict_fail(v,
+                     "Browsers warn about the certificate: %.*s. Install one that is valid for "
+                     "this host name.",
+                     STR_ARG(c->reason));
     else
         verdict_pass(v);
 }
@@ -135,7 +135,7 @@ void check_mixed_content(struct facts *f, struct verdict *v)
     if (count > 0)
         verdict_fail(
             v,
-            "%zu %s loaded or sent over http, which browsers block or warn of. Use https for each.",
+            "%zu %s loaded or sent over http, which browsers block or warn about. Use https URLs.",
             count, verdict_plural(count, "element is", "elements are"));
     else
         verdict_pass(v);
@@ -151,8 +151,8 @@ void check_hsts(struct facts *f, struct verdict *v)
     unsigned long age = 0;
     size_t unknown = 0;
     if (header.n == 0) {
-        verdict_fail(v, "There is no Strict-Transport-Security header. Send one with a max-age of "
-                        "at least a year.");
+        verdict_fail(v, "The Strict-Transport-Security header is missing. Send it with a max-age "
+                        "of at least a year.");
         return;
     }
     verdict_text(v, header);
@@ -174,12 +174,12 @@ void check_hsts(struct facts *f, struct verdict *v)
     if (!has_age)
         verdict_fail(v,
                      "The Strict-Transport-Security header has no max-age. Set it to at least %d "
-                     "seconds, a year.",
+                     "seconds (one year).",
                      HSTS_MIN_SECONDS);
     else if (age < HSTS_MIN_SECONDS)
         verdict_fail(v,
-                     "The Strict-Transport-Security header's max-age is %lu seconds. Set it to at "
-                     "least %d, a year.",
+                     "The max-age of the Strict-Transport-Security header is %lu seconds. Set it "
+                     "to at least %d (one year).",
                      age, HSTS_MIN_SECONDS);
     else if (unknown > 0)
         verdict_fail(v, "The Strict-Transport-Security header has %zu unknown %s. Remove %s.",

@@ -103,10 +103,11 @@ void check_headings(struct facts *f, struct verdict *v)
     if (h1_count == 0)
         verdict_fail(v, "The page has no h1. Give it one main heading.");
     else if (h1_count > 1)
-        verdict_fail(v, "The page has %zu h1 headings. Keep one, and make the others h2 to h6.",
+        verdict_fail(v,
+                     "The page has %zu h1 headings. Keep one, and change the others to h2 to h6.",
                      h1_count);
     else if (h1.n > 0 && str_eq(h1, facts_title(f)))
-        verdict_fail(v, "The h1 repeats the title word for word. Say it in other words.");
+        verdict_fail(v, "The h1 is identical to the title. Use different words.");
     else
         verdict_pass(v);
 }
@@ -152,8 +153,8 @@ void check_image_alt(struct facts *f, struct verdict *v)
     verdict_number(v, (double)missing);
     if (missing > 0)
         verdict_fail(v,
-                     "%zu of %zu %s no alternative text. Add an alt attribute to each; an empty "
-                     "one where the image only decorates.",
+                     "%zu of %zu %s no alternative text. Add an alt attribute to each, empty if "
+                     "the image is decoration.",
                      missing, count,
                      verdict_plural(count, "image has",
                                     verdict_plural(missing, "images has", "images have")));
@@ -168,8 +169,8 @@ void check_robots(struct facts *f, struct verdict *v)
     if (f->robots.status >= 500) {
         verdict_number(v, (double)f->robots.status);
         verdict_fail(v,
-                     "robots.txt answers %ld, which crawlers take for a ban on the whole site. "
-                     "Make it answer 200, or 404 if there is none.",
+                     "robots.txt answers with status %ld, so crawlers avoid the whole site. Let it "
+                     "answer 200, or 404 if there is none.",
                      f->robots.status);
         return;
     }
@@ -331,13 +332,14 @@ void check_noindex(struct facts *f, struct verdict *v)
     for (size_t i = 0; i < bots; i++)
         blocked += is_blocked(f, v, noindex_bots[i]);
     if (blocked == bots) {
-        verdict_fail(v, "The page tells search engines not to show it. Remove the noindex "
-                        "directive if it should be found.");
+        verdict_fail(v, "The page tells search engines not to index it. Remove the noindex "
+                        "directive if the page should be found.");
         return;
     }
     verdict_pass(v);
     if (blocked > 0)
-        verdict_advise(v, "Some search engines are told not to show this page.");
+        verdict_advise(v, "The page tells some search engines not to index it. Remove the "
+                          "directives in the details if all should find it.");
 }
 
 void check_language(struct facts *f, struct verdict *v)
@@ -348,10 +350,10 @@ void check_language(struct facts *f, struct verdict *v)
     if (lang.n > 0)
         verdict_text(v, lang);
     if (lang.n == 0)
-        verdict_fail(v, "The page does not say its language. Add a lang attribute to <html>, such "
-                        "as lang=\"en\".");
+        verdict_fail(v, "The page does not declare its language. Add a lang attribute to <html>, "
+                        "such as lang=\"en\".");
     else if (!language_is_known(lang))
-        verdict_fail(v, "The lang attribute of <html> names no known language. Use a code such as "
+        verdict_fail(v, "The lang attribute of <html> is not a known language. Use a code such as "
                         "en, de or pt-BR.");
     else
         verdict_pass(v);

@@ -16,8 +16,8 @@ void check_not_found_page(struct facts *f, struct verdict *v)
         verdict_pass(v);
     else
         verdict_fail(v,
-                     "A page that does not exist answers %ld, so that search engines may keep it. "
-                     "Answer 404.",
+                     "A page that does not exist answers with status %ld, so search engines may "
+                     "index it. Answer with 404.",
                      f->missing.status);
 }
 
@@ -44,20 +44,20 @@ static const char *sitemap_error(struct str value)
     buf_free(&absolute);
     struct str scheme, rest;
     if (!valid || !text_split(value, ':', &scheme, &rest))
-        return "no valid sitemap URL";
+        return "invalid sitemap URL";
     for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
         if (text_starts(value, schemes[i]))
             return NULL;
-    return "no valid sitemap URL";
+    return "invalid sitemap URL";
 }
 
 static const char *pattern_error(struct str value)
 {
     const char *dollar = value.n == 0 ? NULL : memchr(value.p, '$', value.n);
     if (value.n > 0 && value.p[0] != '/' && value.p[0] != '*')
-        return "a pattern should be empty or begin with / or *";
+        return "a pattern must be empty or begin with / or *";
     if (dollar != NULL && dollar != value.p + value.n - 1)
-        return "$ should only end a pattern";
+        return "$ is allowed only at the end of a pattern";
     return NULL;
 }
 
@@ -89,15 +89,16 @@ void check_robots_txt_valid(struct facts *f, struct verdict *v)
     size_t errors = 0;
     if (robots->state == PROBE_FAILED || robots->state == PROBE_CLOSED) {
         verdict_fail(
-            v, "robots.txt could not be fetched. Make it answer 200, or 404 if there is none.");
+            v, "robots.txt could not be fetched. Let it answer 200, or 404 if there is none.");
         return;
     }
     if (robots->state != PROBE_DONE)
         return;
     if (robots->status >= 500) {
         verdict_number(v, (double)robots->status);
-        verdict_fail(v, "robots.txt answers %ld. Make it answer 200, or 404 if there is none.",
-                     robots->status);
+        verdict_fail(
+            v, "robots.txt answers with status %ld. Let it answer 200, or 404 if there is none.",
+            robots->status);
         return;
     }
     if (robots->status >= 400 || rest.n == 0)
@@ -111,8 +112,9 @@ void check_robots_txt_valid(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)errors);
     if (errors > 0)
-        verdict_fail(v, "robots.txt has %zu %s that crawlers do not understand. Mend %s.", errors,
-                     verdict_plural(errors, "line", "lines"), verdict_plural(errors, "it", "them"));
+        verdict_fail(v, "robots.txt has %zu %s that crawlers do not understand. Correct %s.",
+                     errors, verdict_plural(errors, "line", "lines"),
+                     verdict_plural(errors, "it", "them"));
     else
         verdict_pass(v);
 }
@@ -133,8 +135,9 @@ void check_sitemap(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count == 0)
-        verdict_fail(v,
-                     "robots.txt names no sitemap. Make one and add a line: Sitemap: and its URL.");
+        verdict_fail(
+            v,
+            "robots.txt names no sitemap. Create one, and add a line \"Sitemap:\" with its URL.");
     else
         verdict_pass(v);
 }
@@ -156,7 +159,7 @@ void check_favicon(struct facts *f, struct verdict *v)
         verdict_text(v, f->favicon.final_url);
         verdict_pass(v);
     } else {
-        verdict_fail(v, "The page has no icon. Add <link rel=\"icon\"> or a file /favicon.ico.");
+        verdict_fail(v, "The page has no icon. Add <link rel=\"icon\"> or the file /favicon.ico.");
     }
 }
 
@@ -164,9 +167,10 @@ void check_ttfb(struct facts *f, struct verdict *v)
 {
     verdict_number(v, f->response.ttfb_ms);
     if (f->response.ttfb_ms > TTFB_MAX_MS)
-        verdict_fail(
-            v, "The server took %u ms to begin its answer. Bring it to at most %d by caching.",
-            f->response.ttfb_ms, TTFB_MAX_MS);
+        verdict_fail(v,
+                     "The server took %u ms to begin its response. Reduce this to at most %d, for "
+                     "example with caching.",
+                     f->response.ttfb_ms, TTFB_MAX_MS);
     else
         verdict_pass(v);
 }
@@ -180,8 +184,7 @@ void check_redirects(struct facts *f, struct verdict *v)
         verdict_detail(v, "%.*s", STR_ARG(r->url));
     verdict_number(v, (double)r->hop_count);
     if (r->hop_count > REDIRECTS_MAX)
-        verdict_fail(v, "It takes %zu redirects to come to the page. Lead there in one.",
-                     r->hop_count);
+        verdict_fail(v, "The page is behind %zu redirects. Redirect to it directly.", r->hop_count);
     else
         verdict_pass(v);
 }
@@ -190,7 +193,7 @@ void check_https_redirect(struct facts *f, struct verdict *v)
 {
     if (!f->response.https) {
         verdict_text(v, f->response.url);
-        verdict_fail(v, "The page stays on http. Redirect it to https.");
+        verdict_fail(v, "The page is served over http. Redirect it to https.");
         return;
     }
     if (f->http_form.state != PROBE_DONE)
@@ -201,5 +204,5 @@ void check_https_redirect(struct facts *f, struct verdict *v)
     if (text_starts(f->http_form.final_url, "https://"))
         verdict_pass(v);
     else
-        verdict_fail(v, "The http form of the page does not lead to https. Redirect it.");
+        verdict_fail(v, "The http URL of the page does not redirect to https. Add a redirect.");
 }

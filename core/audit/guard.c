@@ -99,13 +99,15 @@ static const char *name_error(struct str host)
     if (host.n > 253)
         return "The host name is longer than 253 characters.";
     if (strspn(host.p, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != host.n)
-        return "The host name has a character that no host name has.";
+        return "The host name contains an invalid character. Use letters, digits, hyphens and "
+               "dots.";
     for (struct str rest = host, label;;) {
         bool more = text_split(rest, '.', &label, &rest);
         if (label.n == 0 || label.n > 63)
             return "The host name has an empty label, or one longer than 63 characters.";
         if (!more)
-            return is_number(label) ? "The host name ends in a number, but is no address." : NULL;
+            return is_number(label) ? "The host name ends in a number but is not an address."
+                                    : NULL;
     }
 }
 

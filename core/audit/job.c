@@ -110,38 +110,46 @@ void job_end_withdrawn(struct audit *audit, struct job *job)
 }
 
 /* Error code and message of the report, by how the request ended. */
+/* clang-format off */
 static const struct {
     const char *code, *message;
 } failures[] = {
     [FETCH_OK] = {NULL, NULL},
     [FETCH_DNS] = {"dns_failed",
-                   "The host name could not be found. Check its spelling and its DNS records."},
-    [FETCH_CONNECT] =
-        {"connect_failed",
-         "No connection to the host could be made. Check that it is up and open to the public."},
+        "The host name could not be found. Check its spelling and its DNS records."},
+    [FETCH_CONNECT] = {"connect_failed",
+        "Connecting to the host failed. Check that it is running and reachable from the "
+        "Internet."},
     [FETCH_REFUSED] = {"connect_failed",
-                       "The host refused the connection. Check that its web server runs."},
+        "The host refused the connection. Check that its web server is running."},
     [FETCH_BROKEN] = {"connect_failed",
-                      "The host broke the connection off or gave an answer that is not HTTP."},
-    [FETCH_CUT] = {"interrupted", "The connection ended before the whole page had come. Check the "
-                                  "host's web server and what stands before it."},
-    [FETCH_CODING] = {"http_error", "The page's Content-Encoding is unknown, or not the one its "
-                                    "body has. Check how the server compresses it."},
-    [FETCH_TLS] =
-        {"tls_failed",
-         "No encrypted connection could be made. Check the host's TLS settings and certificate."},
-    [FETCH_UNVERIFIED] =
-        {"tls_failed",
-         "The host's certificate does not verify, and no connection could be made without it."},
-    [FETCH_TIMEOUT] = {"timeout", "The page did not come in time."},
-    [FETCH_TOO_LARGE] = {"too_large", "The page, or its header, is larger than can be graded."},
-    [FETCH_FORBIDDEN] =
-        {"address_forbidden",
-         "The host's address is private or reserved. The server's operator can allow it "
-         "with the option audit.allow_private."},
-    [FETCH_NOT_HTML] = {"not_html", "The URL leads to something that is not an HTML page."},
-    [FETCH_MEMORY] = {"too_complex", "The page needs more memory to grade than it may have."},
+        "The host closed the connection or sent a response that is not HTTP. Check its web "
+        "server."},
+    [FETCH_CUT] = {"interrupted",
+        "The connection ended before the page was complete. Check the web server and the "
+        "proxies in front of it."},
+    [FETCH_CODING] = {"http_error",
+        "The page's Content-Encoding is unknown or does not match its body. Check the server's "
+        "compression settings."},
+    [FETCH_TLS] = {"tls_failed",
+        "The TLS handshake failed. Check the host's TLS settings and certificate."},
+    [FETCH_UNVERIFIED] = {"tls_failed",
+        "The host's certificate is not valid, and connecting without verification failed too. "
+        "Check its TLS settings."},
+    [FETCH_TIMEOUT] = {"timeout",
+        "The page did not load in time. Try again later, or make the page faster."},
+    [FETCH_TOO_LARGE] = {"too_large",
+        "The page is larger than the server grades, or its header exceeds 64 KiB. Make it "
+        "smaller, or ask the server's operator to raise the option audit.max_bytes."},
+    [FETCH_FORBIDDEN] = {"address_forbidden",
+        "The host's address is private or reserved. Use a public host, or ask the server's "
+        "operator to allow the address with the option audit.allow_private."},
+    [FETCH_NOT_HTML] = {"not_html",
+        "The URL does not lead to an HTML page. Grade the URL of a page."},
+    [FETCH_MEMORY] = {"too_complex",
+        "The page needs more memory than grading allows. Simplify the page."},
 };
+/* clang-format on */
 
 void job_fail_as(struct audit *audit, struct job *job, enum fetch_error error)
 {

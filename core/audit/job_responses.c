@@ -111,7 +111,7 @@ static bool page_read_in_time(struct audit *audit, struct job *job, struct str b
         job_fail_as(audit, job, FETCH_TIMEOUT);
     else
         job_fail(audit, job, "too_complex",
-                 "The page's HTML takes too long or too much memory to read. Make it simpler.");
+                 "Parsing the page's HTML takes too much time or memory. Simplify the page.");
     return false;
 }
 
@@ -175,7 +175,8 @@ static void page_redirect(struct audit *audit, struct job *job, struct transfer 
     const char *why;
     bool forbidden;
     if (t->hops >= audit->conf->audit_max_redirects) {
-        job_fail(audit, job, "too_many_redirects", "The page redirects too many times.");
+        job_fail(audit, job, "too_many_redirects",
+                 "The page redirects too many times. Grade the URL that the redirects lead to.");
         return;
     }
     if (r->hop_count < FACT_HOPS_MAX)

@@ -468,19 +468,19 @@ int audit_sandbox(const struct conf *conf, const char **why)
 {
     *why = NULL;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        *why = "no_new_privs could not be set";
+        *why = "setting no_new_privs failed";
     else if (!unblock_alarm())
-        *why = "the watchdog's signal could not be opened";
+        *why = "unblocking SIGALRM failed";
     else if (!limit_resources(conf))
-        *why = "resource limits could not be set";
+        *why = "setting resource limits failed";
     else if (!restrict_files())
-        *why = "Landlock refused the rules for files";
+        *why = "Landlock rejected the rules for files";
     else if (!drop_capabilities())
-        *why = "capabilities could not be dropped";
+        *why = "dropping capabilities failed";
     else if (!SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
-        *why = "the process could not be hidden from debuggers";
+        *why = "hiding the process from debuggers failed";
     else if (!restrict_calls())
-        *why = "seccomp refused the filter";
+        *why = "seccomp rejected the filter";
     is_on = *why == NULL;
     return is_on ? 0 : -1;
 }

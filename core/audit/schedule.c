@@ -122,7 +122,7 @@ static void job_overdue(struct audit *audit, struct job *job)
     if (!job->read) {
         if (job->parts[PART_PAGE].refused_at_ms != 0)
             job_fail(audit, job, "timeout",
-                     "The host was busy with other pages all the time. Try again later.");
+                     "The host was busy with other pages the whole time. Try again later.");
         else
             job_fail_as(audit, job, FETCH_TIMEOUT);
         return;

@@ -35,9 +35,9 @@ static const char *bad_bytes(struct str text)
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
         if (c < 0x20 || c == 0x7F)
-            return "The URL has control characters.";
+            return "The URL contains control characters. Remove them.";
         if (c == '\\')
-            return "The URL has a backslash. Use / instead.";
+            return "The URL contains a backslash. Use / instead.";
     }
     return NULL;
 }
@@ -65,7 +65,7 @@ static const char *parse_why(CURLUcode code)
     case CURLUE_BAD_HOSTNAME:
         return "The URL's host name is missing or malformed.";
     case CURLUE_OUT_OF_MEMORY:
-        return "Memory is short.";
+        return "The server is out of memory. Try again later.";
     default:
         return "The URL is malformed.";
     }
@@ -110,11 +110,11 @@ static char *round_trip(CURLU *u, const char *text, char **host, const char **wh
         return NULL;
     }
     if (has_part(u, CURLUPART_USER) || has_part(u, CURLUPART_PASSWORD)) {
-        *why = "The URL has a user name or password. Leave them out.";
+        *why = "The URL contains a user name or password. Remove it.";
         return NULL;
     }
     if (has_part(u, CURLUPART_ZONEID)) {
-        *why = "The URL's IPv6 address has a zone. Leave it out.";
+        *why = "The URL's IPv6 address contains a zone. Remove it.";
         return NULL;
     }
     char *scheme = NULL;
@@ -216,7 +216,7 @@ static bool judge(CURLU *u, struct url *out, const struct conf *conf, const char
         return false;
     }
     if (!split(u, out)) {
-        *why = "Memory is short.";
+        *why = "The server is out of memory. Try again later.";
         return false;
     }
     if (!guard_port_open(out->port, conf)) {
@@ -236,7 +236,7 @@ bool url_judge(struct str text, const char *base, const struct conf *conf, struc
                const char **why)
 {
     *out = (struct url){0};
-    *why = "Memory is short.";
+    *why = "The server is out of memory. Try again later.";
     locale_t before = uselocale(utf8_locale());
     CURLU *u = curl_url();
     bool ok = false;
@@ -405,7 +405,7 @@ bool audit_url_normalise(struct str url, const struct conf *conf, struct buf *ou
     }
     url_free(&judged);
     if (ok && !(buf_ok(out) && buf_ok(host))) {
-        *why = "Memory is short.";
+        *why = "The server is out of memory. Try again later.";
         ok = false;
     }
     return ok;
