@@ -75,9 +75,9 @@ void audit_add(struct audit *audit, uint64_t id, struct str url, audit_done_fn *
     job->done = done;
     job->arg = arg;
     facts_init(&job->facts);
-    for (unsigned i = 0; i < PARTS; i++) {
-        job->parts[i].job = job;
-        job->parts[i].part = (enum part)i;
+    for (unsigned i = 0; i < REQUEST_KINDS; i++) {
+        job->transfers[i].job = job;
+        job->transfers[i].kind = (enum request_kind)i;
     }
     if (url_judge(url, NULL, audit->conf, &job->url, &job->refusal)) {
         jobs_add(&audit->waiting, job);

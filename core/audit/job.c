@@ -46,10 +46,10 @@ void transfer_stop(struct audit *audit, struct transfer *t)
 
 void job_free(struct audit *audit, struct job *job)
 {
-    for (unsigned i = 0; i < PARTS; i++) {
-        transfer_stop(audit, &job->parts[i]);
-        fetch_free(job->parts[i].fetch);
-        url_free(&job->parts[i].url);
+    for (unsigned i = 0; i < REQUEST_KINDS; i++) {
+        transfer_stop(audit, &job->transfers[i]);
+        fetch_free(job->transfers[i].fetch);
+        url_free(&job->transfers[i].url);
     }
     facts_free(&job->facts);
     url_free(&job->url);
@@ -68,8 +68,8 @@ static void move_to_finished(struct audit *audit, struct job *job)
 
 void job_fail(struct audit *audit, struct job *job, const char *code, const char *message)
 {
-    for (unsigned i = 0; i < PARTS; i++)
-        transfer_stop(audit, &job->parts[i]);
+    for (unsigned i = 0; i < REQUEST_KINDS; i++)
+        transfer_stop(audit, &job->transfers[i]);
     job->error_code = code;
     snprintf(job->error_message, sizeof(job->error_message), "%s", message);
     move_to_finished(audit, job);
@@ -83,13 +83,13 @@ void job_fail(struct audit *audit, struct job *job, const char *code, const char
 static bool stop_transfers(struct audit *audit, struct job *job)
 {
     bool all = true;
-    for (unsigned i = 0; i < PARTS; i++) {
-        if (fetch_is_resolving(job->parts[i].fetch)) {
+    for (unsigned i = 0; i < REQUEST_KINDS; i++) {
+        if (fetch_is_resolving(job->transfers[i].fetch)) {
             all = false;
             continue;
         }
-        transfer_stop(audit, &job->parts[i]);
-        job->parts[i].state = PART_ENDED;
+        transfer_stop(audit, &job->transfers[i]);
+        job->transfers[i].state = TRANSFER_ENDED;
     }
     return all;
 }
@@ -162,8 +162,8 @@ void job_extend_deadline(const struct audit *audit, struct job *job, int64_t ms)
     ms = ms < room ? ms : room;
     job->waited_ms += ms;
     job->deadline_ms += ms;
-    for (unsigned i = 0; i < PARTS; i++)
-        job->parts[i].until_ms += ms;
+    for (unsigned i = 0; i < REQUEST_KINDS; i++)
+        job->transfers[i].until_ms += ms;
 }
 
 void jobs_extend_deadlines(struct audit *audit, const struct job *but, int64_t since_ms)
@@ -222,7 +222,7 @@ void job_call_finished(struct audit *audit)
             struct audit_findings findings = {.id = job->id,
                                               .error_code = job->error_code,
                                               .error_message = job->error_message,
-                                              .final_url = job->parts[PART_PAGE].url.text};
+                                              .final_url = job->transfers[REQUEST_PAGE].url.text};
             job->done(job->arg, &findings);
         }
         job_free(audit, job);
@@ -231,10 +231,11 @@ void job_call_finished(struct audit *audit)
 
 void job_finish_if_done(struct audit *audit, struct job *job)
 {
-    if (job->error_code != NULL || !job->read || job->withdrawn)
+    if (job->error_code != NULL || !job->parsed || job->withdrawn)
         return;
-    for (unsigned i = 0; i < PARTS; i++)
-        if (job->parts[i].state == PART_WAITING || job->parts[i].state == PART_RUNNING)
+    for (unsigned i = 0; i < REQUEST_KINDS; i++)
+        if (job->transfers[i].state == TRANSFER_WAITING ||
+            job->transfers[i].state == TRANSFER_RUNNING)
             return;
     move_to_finished(audit, job);
 }

@@ -11,16 +11,23 @@
 #include "core/shm/host_slots.h"
 
 /* The requests of a page. */
-enum part { PART_PAGE, PART_ROBOTS, PART_MISSING, PART_FAVICON, PART_HTTP_FORM, PARTS };
+enum request_kind {
+    REQUEST_PAGE,
+    REQUEST_ROBOTS,
+    REQUEST_MISSING,
+    REQUEST_FAVICON,
+    REQUEST_HTTP_FORM,
+    REQUEST_KINDS
+};
 
-enum part_state { PART_IDLE, PART_WAITING, PART_RUNNING, PART_ENDED };
+enum transfer_state { TRANSFER_IDLE, TRANSFER_WAITING, TRANSFER_RUNNING, TRANSFER_ENDED };
 
 struct job;
 
 struct transfer {
     struct job *job;
-    enum part part;
-    enum part_state state;
+    enum request_kind kind;
+    enum transfer_state state;
     struct fetch *fetch;
     struct url url;
     unsigned hops;
@@ -39,10 +46,10 @@ struct job {
     void *arg;
     struct url url; /* as added */
     const char *refusal;
-    struct transfer parts[PARTS];
+    struct transfer transfers[REQUEST_KINDS];
     struct facts facts;
     char reason[160]; /* why the page's certificate did not verify */
-    bool head_received, probing, read, withdrawn;
+    bool head_received, probing, parsed, withdrawn;
     int64_t began_ms;
     /* For fetch, probes and parsing. Extended while the page waits for others. */
     int64_t deadline_ms;

@@ -11,38 +11,38 @@
 
 /* ---- probes ---- */
 
-static struct fact_probe *probe_of(struct job *job, enum part part)
+static struct fact_probe *probe_of(struct job *job, enum request_kind kind)
 {
-    struct fact_probe *const probes[PARTS] = {[PART_ROBOTS] = &job->facts.robots,
-                                              [PART_MISSING] = &job->facts.missing,
-                                              [PART_FAVICON] = &job->facts.favicon,
-                                              [PART_HTTP_FORM] = &job->facts.http_form};
-    return probes[part];
+    struct fact_probe *const probes[REQUEST_KINDS] = {[REQUEST_ROBOTS] = &job->facts.robots,
+                                                      [REQUEST_MISSING] = &job->facts.missing,
+                                                      [REQUEST_FAVICON] = &job->facts.favicon,
+                                                      [REQUEST_HTTP_FORM] = &job->facts.http_form};
+    return probes[kind];
 }
 
-static void probe_add(struct audit *audit, struct job *job, enum part part, const char *url)
+static void probe_add(struct audit *audit, struct job *job, enum request_kind kind, const char *url)
 {
-    struct transfer *t = &job->parts[part];
+    struct transfer *t = &job->transfers[kind];
     const char *why;
-    struct fact_probe *probe = probe_of(job, part);
+    struct fact_probe *probe = probe_of(job, kind);
     probe->state = PROBE_FAILED;
     url_free(&t->url);
     if (!url_judge(str_of(url), NULL, audit->conf, &t->url, &why))
         return;
     probe->url = arena_copy(&job->facts.arena, str_of(t->url.text));
-    t->state = PART_WAITING;
+    t->state = TRANSFER_WAITING;
 }
 
 static void probe_end(struct job *job, struct transfer *t, enum fetch_error error)
 {
-    struct fact_probe *probe = probe_of(job, t->part);
-    t->state = PART_ENDED;
+    struct fact_probe *probe = probe_of(job, t->kind);
+    t->state = TRANSFER_ENDED;
     probe->state = error == FETCH_OK        ? PROBE_DONE
                    : error == FETCH_REFUSED ? PROBE_CLOSED
                                             : PROBE_FAILED;
     probe->status = fetch_status(t->fetch);
     probe->final_url = arena_copy(&job->facts.arena, str_of(t->url.text));
-    if (error != FETCH_OK || t->part != PART_ROBOTS)
+    if (error != FETCH_OK || t->kind != REQUEST_ROBOTS)
         return;
     probe->body = charset_copy_utf8(&job->facts.arena, fetch_body(t->fetch));
 }
@@ -59,19 +59,19 @@ static void impossible_path(char out[48])
 
 void job_probe(struct audit *audit, struct job *job)
 {
-    const struct url *final = &job->parts[PART_PAGE].url;
+    const struct url *final = &job->transfers[REQUEST_PAGE].url;
     char path[48], url[URL_MAX_BYTES + 64];
     job->probing = true;
     snprintf(url, sizeof(url), "%s/robots.txt", final->origin);
-    probe_add(audit, job, PART_ROBOTS, url);
+    probe_add(audit, job, REQUEST_ROBOTS, url);
     impossible_path(path);
     snprintf(url, sizeof(url), "%s%s", final->origin, path);
-    probe_add(audit, job, PART_MISSING, url);
+    probe_add(audit, job, REQUEST_MISSING, url);
     if (final->https && final->port == 443) {
         bool v6 = strchr(final->host, ':') != NULL;
         snprintf(url, sizeof(url), "http://%s%s%s%s", v6 ? "[" : "", final->host, v6 ? "]" : "",
                  final->target);
-        probe_add(audit, job, PART_HTTP_FORM, url);
+        probe_add(audit, job, REQUEST_HTTP_FORM, url);
     }
 }
 
@@ -91,11 +91,11 @@ static bool page_retry(struct job *job, struct transfer *t)
         return false;
     t->retried = true;
     t->not_before_ms = now + seconds * 1000;
-    t->state = PART_WAITING;
+    t->state = TRANSFER_WAITING;
     return true;
 }
 
-static bool page_read_in_time(struct audit *audit, struct job *job, struct str body)
+static bool page_parse(struct audit *audit, struct job *job, struct str body)
 {
     int64_t began_ms = monotonic_ms(), left_ms = job->deadline_ms - began_ms;
     unsigned limit_ms = left_ms < 0                   ? 0
@@ -135,18 +135,18 @@ static void page_end(struct audit *audit, struct job *job, struct transfer *t)
         job_fail(audit, job, "http_error", message);
         return;
     }
-    if (!page_read_in_time(audit, job, fetch_body(t->fetch)))
+    if (!page_parse(audit, job, fetch_body(t->fetch)))
         return;
     fetch_free(t->fetch);
     t->fetch = NULL;
-    t->state = PART_ENDED;
-    job->read = true;
+    t->state = TRANSFER_ENDED;
+    job->parsed = true;
     if (!job->probing)
         job_probe(audit, job);
     if (facts_wants_favicon(&job->facts)) {
         char url[URL_MAX_BYTES + 64];
         snprintf(url, sizeof(url), "%s/favicon.ico", t->url.origin);
-        probe_add(audit, job, PART_FAVICON, url);
+        probe_add(audit, job, REQUEST_FAVICON, url);
     }
 }
 
@@ -165,7 +165,7 @@ static bool follow(struct audit *audit, struct transfer *t, const char **why, bo
     t->hops++;
     t->unverified = false;
     t->not_before_ms = 0;
-    t->state = PART_WAITING;
+    t->state = TRANSFER_WAITING;
     return true;
 }
 
@@ -196,7 +196,7 @@ static void page_response(struct audit *audit, struct job *job, struct transfer 
     if (error == FETCH_UNVERIFIED && !t->unverified) {
         snprintf(job->reason, sizeof(job->reason), "%s", fetch_reason(t->fetch));
         t->unverified = true;
-        t->state = PART_WAITING;
+        t->state = TRANSFER_WAITING;
     } else if (error != FETCH_OK) {
         job_fail_as(audit, job, error);
     } else if (fetch_location(t->fetch).n > 0) {
@@ -224,10 +224,10 @@ void transfer_ended(struct audit *audit, struct transfer *t, CURLcode code)
     struct job *job = t->job;
     enum fetch_error error = fetch_end(t->fetch, audit->multi, code);
     transfer_stop(audit, t);
-    t->state = PART_ENDED;
+    t->state = TRANSFER_ENDED;
     if (job->withdrawn)
         return;
-    if (t->part == PART_PAGE)
+    if (t->kind == REQUEST_PAGE)
         page_response(audit, job, t, error);
     else
         probe_response(audit, job, t, error);

@@ -11,11 +11,11 @@
 static const struct {
     enum fetch_body body;
     uint64_t max_body;
-} probe_bodies[PARTS] = {
-    [PART_ROBOTS] = {FETCH_BODY_HEAD, ROBOTS_MAX_BYTES},
-    [PART_MISSING] = {FETCH_BODY_NONE, 0},
-    [PART_FAVICON] = {FETCH_BODY_NONE, 0},
-    [PART_HTTP_FORM] = {FETCH_BODY_NONE, 0},
+} probe_bodies[REQUEST_KINDS] = {
+    [REQUEST_ROBOTS] = {FETCH_BODY_HEAD, ROBOTS_MAX_BYTES},
+    [REQUEST_MISSING] = {FETCH_BODY_NONE, 0},
+    [REQUEST_FAVICON] = {FETCH_BODY_NONE, 0},
+    [REQUEST_HTTP_FORM] = {FETCH_BODY_NONE, 0},
 };
 
 static bool host_has_page_room(const struct audit *audit, const char *host)
@@ -28,11 +28,11 @@ static bool host_has_page_room(const struct audit *audit, const char *host)
 
 static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
 {
-    bool page = t->part == PART_PAGE;
+    bool page = t->kind == REQUEST_PAGE;
     struct fetch_request request = {
         .url = &t->url,
-        .body = page ? FETCH_BODY_HTML : probe_bodies[t->part].body,
-        .max_body = page ? audit->conf->audit_max_bytes : probe_bodies[t->part].max_body,
+        .body = page ? FETCH_BODY_HTML : probe_bodies[t->kind].body,
+        .max_body = page ? audit->conf->audit_max_bytes : probe_bodies[t->kind].max_body,
         /*
          * Last resort. The deadlines here are stricter; they know how long a page waited for
          * others.
@@ -51,7 +51,7 @@ static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
         t->fetch = fetch_new(audit->conf, audit->guard);
     if (t->fetch == NULL || !fetch_start(t->fetch, audit->multi, &request))
         return false;
-    t->state = PART_RUNNING;
+    t->state = TRANSFER_RUNNING;
     t->until_ms = now + PROBE_TIMEOUT_MS;
     return true;
 }
@@ -72,7 +72,7 @@ static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
 {
     bool own = same_site(t->url.host, t->job->url.host);
     t->placed = (own ? host_slots_take : host_slots_take_as_guest)(audit->places, t->url.host, audit->pid);
-    if (t->placed && t->part == PART_PAGE && t->refused_at_ms != 0)
+    if (t->placed && t->kind == REQUEST_PAGE && t->refused_at_ms != 0)
         job_extend_deadline(audit, t->job, now - t->refused_at_ms);
     if (t->placed)
         t->refused_at_ms = 0;
@@ -85,16 +85,16 @@ static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
 static void start_transfers(struct audit *audit)
 {
     int64_t now = monotonic_ms();
-    for (unsigned part = 0; part < PARTS; part++) {
+    for (unsigned kind = 0; kind < REQUEST_KINDS; kind++) {
         for (struct job *job = audit->running.first, *next; job != NULL; job = next) {
             next = job->next;
-            struct transfer *t = &job->parts[part];
-            if (t->state != PART_WAITING || now < t->not_before_ms || !take_place(audit, t, now) ||
-                transfer_start(audit, t, now))
+            struct transfer *t = &job->transfers[kind];
+            if (t->state != TRANSFER_WAITING || now < t->not_before_ms ||
+                !take_place(audit, t, now) || transfer_start(audit, t, now))
                 continue;
             transfer_stop(audit, t);
-            t->state = PART_ENDED;
-            if (part != PART_PAGE)
+            t->state = TRANSFER_ENDED;
+            if (kind != REQUEST_PAGE)
                 job_finish_if_done(audit, job);
             else
                 job_fail_as(audit, job, FETCH_MEMORY);
@@ -107,8 +107,8 @@ static void start_transfers(struct audit *audit)
  */
 static int64_t due_ms(const struct audit *audit, const struct job *job)
 {
-    const struct transfer *page = &job->parts[PART_PAGE];
-    if (page->state == PART_WAITING && page->refused_at_ms != 0)
+    const struct transfer *page = &job->transfers[REQUEST_PAGE];
+    if (page->state == TRANSFER_WAITING && page->refused_at_ms != 0)
         return page->refused_at_ms + (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
     return job->deadline_ms;
 }
@@ -119,8 +119,8 @@ static void job_overdue(struct audit *audit, struct job *job)
         job_end_withdrawn(audit, job);
         return;
     }
-    if (!job->read) {
-        if (job->parts[PART_PAGE].refused_at_ms != 0)
+    if (!job->parsed) {
+        if (job->transfers[REQUEST_PAGE].refused_at_ms != 0)
             job_fail(audit, job, "timeout",
                      "The host was busy with other pages the whole time. Try again later.");
         else
@@ -128,9 +128,9 @@ static void job_overdue(struct audit *audit, struct job *job)
         return;
     }
     /* the outcome of unfinished probes stays unknown */
-    for (unsigned i = PART_PAGE + 1; i < PARTS; i++) {
-        transfer_stop(audit, &job->parts[i]);
-        job->parts[i].state = PART_ENDED;
+    for (unsigned i = REQUEST_PAGE + 1; i < REQUEST_KINDS; i++) {
+        transfer_stop(audit, &job->transfers[i]);
+        job->transfers[i].state = TRANSFER_ENDED;
     }
     job_finish_if_done(audit, job);
 }
@@ -139,12 +139,12 @@ static void job_overdue(struct audit *audit, struct job *job)
 static void end_slow_probes(struct audit *audit, struct job *job, int64_t now)
 {
     bool ended = false;
-    for (unsigned i = PART_PAGE + 1; i < PARTS; i++) {
-        struct transfer *t = &job->parts[i];
-        if (t->state != PART_RUNNING || now < t->until_ms)
+    for (unsigned i = REQUEST_PAGE + 1; i < REQUEST_KINDS; i++) {
+        struct transfer *t = &job->transfers[i];
+        if (t->state != TRANSFER_RUNNING || now < t->until_ms)
             continue;
         transfer_stop(audit, t);
-        t->state = PART_ENDED;
+        t->state = TRANSFER_ENDED;
         ended = true;
     }
     if (ended)
@@ -168,12 +168,12 @@ int schedule_idle_ms(const struct audit *audit, int most)
     int64_t now = monotonic_ms(), until = now + most;
     for (const struct job *job = audit->running.first; job != NULL; job = job->next) {
         int64_t due = due_ms(audit, job);
-        for (unsigned i = 0; i < PARTS; i++) {
-            const struct transfer *t = &job->parts[i];
+        for (unsigned i = 0; i < REQUEST_KINDS; i++) {
+            const struct transfer *t = &job->transfers[i];
             int64_t ready = t->refused_at_ms != 0 ? now + PLACE_POLL_MS : t->not_before_ms;
-            if (t->state == PART_WAITING && ready < due)
+            if (t->state == TRANSFER_WAITING && ready < due)
                 due = ready;
-            if (t->state == PART_RUNNING && i != PART_PAGE && t->until_ms < due)
+            if (t->state == TRANSFER_RUNNING && i != REQUEST_PAGE && t->until_ms < due)
                 due = t->until_ms;
         }
         until = due < until ? due : until;
@@ -183,11 +183,11 @@ int schedule_idle_ms(const struct audit *audit, int most)
 
 static bool job_admit(struct audit *audit, struct job *job)
 {
-    struct transfer *t = &job->parts[PART_PAGE];
+    struct transfer *t = &job->transfers[REQUEST_PAGE];
     const char *why;
     if (!url_judge(str_of(job->url.text), NULL, audit->conf, &t->url, &why))
         return false;
-    t->state = PART_WAITING;
+    t->state = TRANSFER_WAITING;
     job->began_ms = monotonic_ms();
     job->deadline_ms = job->began_ms + (int64_t)audit->conf->audit_timeout_ms;
     return true;
