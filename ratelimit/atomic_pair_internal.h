@@ -1,6 +1,7 @@
 /*
- * Two words in shared memory that change together. Inline assembly on purpose: libatomic's fallback for 16 bytes is a lock private to each
- * process. ratelimit_open refuses a processor without the instruction (pair_supported).
+ * Two 64-bit words in shared memory, swapped atomically as a pair. Inline assembly, because
+ * libatomic's fallback for 16 bytes is a lock that is private to each process. ratelimit_open
+ * refuses a processor without the instruction (pair_supported).
  */
 #ifndef ASSAY_RATELIMIT_ATOMIC_PAIR_INTERNAL_H
 #define ASSAY_RATELIMIT_ATOMIC_PAIR_INTERNAL_H
@@ -17,7 +18,7 @@
 #error "this processor has no 16-byte compare-and-swap that we know"
 #endif
 
-/* where a test lets another process go on; nothing in the product */
+/* a hook for tests that interleave processes; empty in the product */
 #ifndef RATELIMIT_STEP
 #define RATELIMIT_STEP() ((void)0)
 #endif
@@ -33,8 +34,8 @@ static inline uint64_t word_load(const uint64_t *at)
 }
 
 /*
- * word_swap(at, is, next): where *at is ${is}, make it ${next} and return true. Of a pair's state alone, where it does not matter that the
- * key beside it may have changed: it costs half of what a swap of both does.
+ * word_swap(at, is, next): compare and swap of one word. Used for a pair's state when the key
+ * beside it may change: half the cost of pair_swap.
  */
 static inline bool word_swap(uint64_t *at, uint64_t is, uint64_t next)
 {
@@ -42,7 +43,10 @@ static inline bool word_swap(uint64_t *at, uint64_t is, uint64_t next)
     return __atomic_compare_exchange_n(at, &is, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* pair_swap(at, is, next): where *at is *is, make it ${next} and return true; else *is becomes what it is, read as one. */
+/*
+ * pair_swap(at, is, next): if *at equals *is, set it to ${next} and return true; else set *is to
+ * the current value, read atomically.
+ */
 static inline bool pair_swap(struct pair *at, struct pair *is, struct pair next)
 {
     RATELIMIT_STEP();
@@ -54,7 +58,7 @@ static inline bool pair_swap(struct pair *at, struct pair *is, struct pair next)
                      : "memory");
     return done;
 #else
-    /* CASP takes pairs of registers that begin at an even one */
+    /* CASP needs register pairs that begin at an even register */
     register uint64_t key __asm__("x0");
     register uint64_t state __asm__("x1");
     register uint64_t next_key __asm__("x2");
@@ -71,10 +75,11 @@ static inline bool pair_swap(struct pair *at, struct pair *is, struct pair next)
 }
 
 /*
- * pair_give_way(): after a swap that another process was quicker than: a moment in which that one may do some hundreds while the line is
- * its own, instead of the two taking it from each other for each. About 5 us; at most 8, where a pause takes longest.
+ * pair_back_off(): wait a moment after a lost race. Meanwhile the winner can do hundreds of swaps
+ * on the cache line, instead of both taking it from each other for each swap. About 5 us, at most
+ * 8.
  */
-static inline void pair_give_way(void)
+static inline void pair_back_off(void)
 {
     for (unsigned i = 0; i < 128; i++) {
 #if defined(__x86_64__)
@@ -85,17 +90,20 @@ static inline void pair_give_way(void)
     }
 }
 
-/* pair_fetch(at): have the cache line fetched, for itself, while other things are done; nothing waits for it. */
-static inline void pair_fetch(const struct pair *at)
+/* pair_prefetch(at): start loading the cache line for writing; does not wait. */
+static inline void pair_prefetch(const struct pair *at)
 {
 #if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(*at)); /* compilers make a read's of it without flags for one processor */
+    /* without flags for one processor, compilers emit a prefetch for reading */
+    __asm__ volatile("prefetchw %0" : : "m"(*at));
 #else
     __builtin_prefetch(at, 1);
 #endif
 }
 
-/* pair_read(at): both words as one. It needs the cache line for itself, as a change does. */
+/*
+ * pair_read(at): read both words atomically. Needs exclusive access to the cache line, like a swap.
+ */
 static inline struct pair pair_read(struct pair *at)
 {
     struct pair is = {0, 0};

@@ -1,5 +1,6 @@
 /*
- * SipHash (Aumasson and Bernstein, 2012), a keyed hash for short inputs: nobody without the key can make two inputs meet. Pure.
+ * SipHash (Aumasson and Bernstein, 2012), a keyed hash for short inputs: without the key nobody can
+ * construct collisions. Pure.
  */
 #ifndef ASSAY_RATELIMIT_SIPHASH_INTERNAL_H
 #define ASSAY_RATELIMIT_SIPHASH_INTERNAL_H
@@ -7,7 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Rounds for each 8 bytes of input, and at the end: the paper's two, and the reduced ones that hash tables use (Rust's, Linux's). */
+/*
+ * Rounds per 8 bytes of input, and at the end: the paper's variant, and the reduced one of hash
+ * tables in Rust and Linux.
+ */
 struct siphash_rounds {
     unsigned each, last;
 };
@@ -28,11 +32,15 @@ static inline __attribute__((always_inline)) void siphash_rounds(uint64_t v[4], 
     }
 }
 
-/* siphash(rounds, key, data, size): inlined, so that a constant ${rounds} leaves no loop. Little-endian words, as the paper has it. */
-static inline __attribute__((always_inline)) uint64_t siphash(struct siphash_rounds rounds, const uint64_t key[2], const void *data,
-                                                              size_t size)
+/*
+ * siphash(rounds, key, data, size): inlined, so that a constant ${rounds} unrolls the loops.
+ * Little-endian, as in the paper.
+ */
+static inline __attribute__((always_inline)) uint64_t
+siphash(struct siphash_rounds rounds, const uint64_t key[2], const void *data, size_t size)
 {
-    uint64_t v[4] = {key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573};
+    uint64_t v[4] = {key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
+                     key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573};
     const unsigned char *p = data;
     uint64_t word;
     for (size_t left = size; left >= 8; left -= 8, p += 8) {

@@ -342,7 +342,7 @@ START_TEST(expected_key_is_the_same_key)
         key[i] = (unsigned char)(i * 37 + 1);
     for (size_t size = 0; size <= RATELIMIT_KEY_MAX; size++) {
         struct ratelimit_window w = {.salt = 7, .seconds = 60, .limit = 3, .key = key, .key_size = size}, expected = w;
-        ratelimit_expect(rl, &expected);
+        ratelimit_prefetch(rl, &expected);
         ck_assert_uint_eq(expected.hash, ratelimit_hash(rl, &w));
         expected.key = NULL;
         ck_assert_uint_eq(admitted(expected, NOW, 2), 2);
