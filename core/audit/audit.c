@@ -28,22 +28,22 @@ struct audit *audit_new(const struct conf *conf)
     jobs_init(&audit->finished);
     audit->multi = curl_multi_init();
     audit->guard = guard_new(conf);
-    audit->places = audit->own_places = calloc(1, sizeof(*audit->places));
+    audit->host_slots = audit->own_host_slots = calloc(1, sizeof(*audit->host_slots));
     audit->pid = getpid();
-    if (audit->multi == NULL || audit->guard == NULL || audit->places == NULL ||
+    if (audit->multi == NULL || audit->guard == NULL || audit->host_slots == NULL ||
         !watchdog_start()) {
         audit_free(audit);
         return NULL;
     }
-    host_slots_init(audit->places);
+    host_slots_init(audit->host_slots);
     return audit;
 }
 
-void audit_share_host_slots(struct audit *audit, struct host_slots *places)
+void audit_share_host_slots(struct audit *audit, struct host_slots *slots)
 {
-    free(audit->own_places);
-    audit->own_places = NULL;
-    audit->places = places;
+    free(audit->own_host_slots);
+    audit->own_host_slots = NULL;
+    audit->host_slots = slots;
 }
 
 void audit_free(struct audit *audit)
@@ -57,7 +57,7 @@ void audit_free(struct audit *audit)
             job_free(audit, jobs_take(queues[i], &queues[i]->first));
     guard_free(audit->guard);
     curl_multi_cleanup(audit->multi);
-    free(audit->own_places);
+    free(audit->own_host_slots);
     free(audit);
 }
 

@@ -39,9 +39,9 @@ struct job *jobs_take(struct jobs *q, struct job **at)
 void transfer_stop(struct audit *audit, struct transfer *t)
 {
     fetch_cancel(t->fetch, audit->multi);
-    if (t->placed)
-        host_slots_give(audit->places, t->url.host, audit->pid);
-    t->placed = false;
+    if (t->has_host_slot)
+        host_slots_give(audit->host_slots, t->url.host, audit->pid);
+    t->has_host_slot = false;
 }
 
 void job_free(struct audit *audit, struct job *job)

@@ -31,12 +31,12 @@ struct transfer {
     struct fetch *fetch;
     struct url url;
     unsigned hops;
-    bool unverified;       /* fetch without verifying the certificate */
-    bool retried;          /* once, after a Retry-After */
-    bool placed;           /* holds a place at its url's host */
-    int64_t not_before_ms; /* while it waits: not before this time, after a Retry-After */
-    int64_t refused_at_ms; /* while it waits: since when for a place; 0: for none */
-    int64_t until_ms;      /* while a probe runs: its deadline */
+    bool unverified;           /* fetch without verifying the certificate */
+    bool retried;              /* once, after a Retry-After */
+    bool has_host_slot;        /* holds a slot of its host */
+    int64_t not_before_ms;     /* while it waits: not before this time, after a Retry-After */
+    int64_t slot_wanted_at_ms; /* while it waits for a host slot: since when; 0: it does not */
+    int64_t until_ms;          /* while a probe runs: its deadline */
 };
 
 struct job {
@@ -67,7 +67,7 @@ struct audit {
     const struct conf *conf;
     CURLM *multi;
     struct guard *guard;
-    struct host_slots *places, *own_places; /* the latter: NULL where they are shared */
+    struct host_slots *host_slots, *own_host_slots; /* own: NULL if they are shared */
     pid_t pid;
     struct jobs waiting, running, finished;
     bool more; /* ended transfers are left for the next call */
@@ -80,7 +80,7 @@ struct job *jobs_take(struct jobs *q, struct job **at);
 
 void job_free(struct audit *audit, struct job *job);
 
-/* Its connection is closed, or will never be: let another have the place. */
+/* Stop the request, if it runs, and free its host slot. */
 void transfer_stop(struct audit *audit, struct transfer *t);
 
 /* End the page with a code of the API and a sentence; or with those for ${error}. */

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#define PER_HOST PLACES_PER_HOST /* pages of one host at once */
-#define PLACE_POLL_MS 20         /* other auditors do not say when they give a place back */
+#define PER_HOST PLACES_PER_HOST /* pages of one host that run at once */
+#define HOST_SLOT_POLL_MS 20     /* other auditors do not announce free slots */
 #define PROBE_TIMEOUT_MS 5000
 
 static const struct {
@@ -65,20 +65,21 @@ static bool same_site(const char *a, const char *b)
 }
 
 /*
- * A place at its host, and the time its page waited for one given back to the report. False: there
- * is none yet. The time that can be given back is audit.timeout: a page that waits longer fails.
+ * Take a slot of the host. If the page waited for it, its deadline is extended by that time, at
+ * most by audit.timeout; a page that waits longer fails. False: no slot is free.
  */
-static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
+static bool take_host_slot(struct audit *audit, struct transfer *t, int64_t now)
 {
     bool own = same_site(t->url.host, t->job->url.host);
-    t->placed = (own ? host_slots_take : host_slots_take_as_guest)(audit->places, t->url.host, audit->pid);
-    if (t->placed && t->kind == REQUEST_PAGE && t->refused_at_ms != 0)
-        job_extend_deadline(audit, t->job, now - t->refused_at_ms);
-    if (t->placed)
-        t->refused_at_ms = 0;
-    else if (t->refused_at_ms == 0)
-        t->refused_at_ms = now;
-    return t->placed;
+    t->has_host_slot = (own ? host_slots_take : host_slots_take_as_guest)(audit->host_slots,
+                                                                          t->url.host, audit->pid);
+    if (t->has_host_slot && t->kind == REQUEST_PAGE && t->slot_wanted_at_ms != 0)
+        job_extend_deadline(audit, t->job, now - t->slot_wanted_at_ms);
+    if (t->has_host_slot)
+        t->slot_wanted_at_ms = 0;
+    else if (t->slot_wanted_at_ms == 0)
+        t->slot_wanted_at_ms = now;
+    return t->has_host_slot;
 }
 
 /* Start waiting transfers, pages before probes. */
@@ -90,7 +91,7 @@ static void start_transfers(struct audit *audit)
             next = job->next;
             struct transfer *t = &job->transfers[kind];
             if (t->state != TRANSFER_WAITING || now < t->not_before_ms ||
-                !take_place(audit, t, now) || transfer_start(audit, t, now))
+                !take_host_slot(audit, t, now) || transfer_start(audit, t, now))
                 continue;
             transfer_stop(audit, t);
             t->state = TRANSFER_ENDED;
@@ -102,14 +103,12 @@ static void start_transfers(struct audit *audit)
     }
 }
 
-/*
- * When the report's time is over; a page that waits for a place has its waiting time before that.
- */
+/* When the page's time is up. While it waits for a host slot, its waiting time runs instead. */
 static int64_t due_ms(const struct audit *audit, const struct job *job)
 {
     const struct transfer *page = &job->transfers[REQUEST_PAGE];
-    if (page->state == TRANSFER_WAITING && page->refused_at_ms != 0)
-        return page->refused_at_ms + (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
+    if (page->state == TRANSFER_WAITING && page->slot_wanted_at_ms != 0)
+        return page->slot_wanted_at_ms + (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
     return job->deadline_ms;
 }
 
@@ -120,7 +119,7 @@ static void job_overdue(struct audit *audit, struct job *job)
         return;
     }
     if (!job->parsed) {
-        if (job->transfers[REQUEST_PAGE].refused_at_ms != 0)
+        if (job->transfers[REQUEST_PAGE].slot_wanted_at_ms != 0)
             job_fail(audit, job, "timeout",
                      "The host was busy with other pages the whole time. Try again later.");
         else
@@ -170,7 +169,7 @@ int schedule_idle_ms(const struct audit *audit, int most)
         int64_t due = due_ms(audit, job);
         for (unsigned i = 0; i < REQUEST_KINDS; i++) {
             const struct transfer *t = &job->transfers[i];
-            int64_t ready = t->refused_at_ms != 0 ? now + PLACE_POLL_MS : t->not_before_ms;
+            int64_t ready = t->slot_wanted_at_ms != 0 ? now + HOST_SLOT_POLL_MS : t->not_before_ms;
             if (t->state == TRANSFER_WAITING && ready < due)
                 due = ready;
             if (t->state == TRANSFER_RUNNING && i != REQUEST_PAGE && t->until_ms < due)
