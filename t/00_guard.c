@@ -1,6 +1,6 @@
 /* A command whose work on the store dies goes on: it says where, tidies up, and ends with the documented status. */
 #include "cmd/guard.h"
-#include "core/audit/sandbox.h"
+#include "core/base/sanitizer.h"
 
 #include <check.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "core/audit/crash_note_internal.h"
-#include "core/audit/sandbox.h"
+#include "core/base/sanitizer.h"
 
 #include <signal.h>
 #include <stddef.h>

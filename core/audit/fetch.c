@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "core/audit/clock_internal.h"
-#include "core/audit/fetch_internal.h"
+#include "core/audit/fetch_state_internal.h"
 #include "core/audit/watchdog_internal.h"
 #include "core/audit/text.h"
 
@@ -17,38 +17,11 @@
 #define CONNECT_TIMEOUT_MS 5000L
 #define LOW_SPEED_BYTES 32L /* per second, over LOW_SPEED_SECONDS */
 #define LOW_SPEED_SECONDS 10L
-#define SOCKETS_KEPT 4
 #define RECEIVED_POLL_MS 100
 /* allowance for TLS, HTTP/2 or chunk framing and for kernel buffers */
 #define FRAMING_BYTES ((uint64_t)16 * 1024 * 1024)
 #define USER_AGENT "Mozilla/5.0 (compatible; Assay/" PACKAGE_VERSION "; +%s)"
 #define HOME_PAGE "https://assay.example/bot" /* if base_url is not configured */
-
-struct fetch {
-    CURL *easy;
-    struct curl_slist *request_headers;
-    const struct conf *conf;
-    struct guard *guard;
-    struct fetch_request request;
-    bool private_host, running;
-    /* the response */
-    struct buf head;   /* header lines of the last response */
-    size_t head_bytes; /* of all responses, interim ones and trailers included */
-    struct buf body;
-    uint64_t decoded_bytes;
-    long status;
-    bool head_done, body_begun;
-    bool done_early;          /* ended by us because the rest is not needed */
-    unsigned sockets;         /* number of sockets that the guard allowed */
-    int socket;               /* the last of them, while it connects */
-    int opened[SOCKETS_KEPT]; /* the last ones; libcurl closes them */
-    bool connected;           /* TCP is connected; TLS may not be */
-    bool refused_by_guard, too_large, not_html;
-    volatile bool cut;      /* the watchdog cut the connection */
-    int64_t received_at_ms; /* time of the last look at received_bytes */
-    char reason[160];
-    bool verified;
-};
 
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -59,7 +32,7 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
         return CURL_SOCKET_BAD;
     }
     f->socket = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-    f->opened[f->sockets++ % SOCKETS_KEPT] = f->socket;
+    f->opened[f->sockets++ % FETCH_SOCKETS_KEPT] = f->socket;
     watchdog_add(f->socket, &f->cut);
     return f->socket;
 }
@@ -71,21 +44,6 @@ static void check_connected(struct fetch *f)
     socklen_t n = sizeof(peer);
     if (!f->connected && f->socket >= 0)
         f->connected = getpeername(f->socket, (struct sockaddr *)&peer, &n) == 0;
-}
-
-/* Value of the first header ${name} of the last response. */
-static struct str header(const struct fetch *f, const char *name)
-{
-    struct str rest = buf_view(&f->head), line, field, value;
-    while (text_split(rest, '\n', &line, &rest) || line.n > 0)
-        if (text_split(line, ':', &field, &value) && text_eq(field, name))
-            return text_trim(value);
-    return STR("");
-}
-
-static bool is_redirect(long status)
-{
-    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
 static bool is_html(struct str type)
@@ -111,7 +69,7 @@ static void head_complete(struct fetch *f)
         f->request.body == FETCH_BODY_NONE || (f->request.body == FETCH_BODY_HTML && !is_page(f));
     if (f->request.body != FETCH_BODY_HTML || f->done_early)
         return;
-    struct str type = header(f, "content-type");
+    struct str type = fetch_header(f, "content-type");
     f->not_html = type.n > 0 && !is_html(type);
     if (!f->not_html && f->request.head != NULL)
         f->request.head(f->request.head_arg);
@@ -162,7 +120,7 @@ static size_t on_body(char *p, size_t size, size_t count, void *arg)
     bool first = !f->body_begun;
     f->body_begun = true;
     f->decoded_bytes += n;
-    if (f->request.body == FETCH_BODY_HTML && first && header(f, "content-type").n == 0 &&
+    if (f->request.body == FETCH_BODY_HTML && first && fetch_header(f, "content-type").n == 0 &&
         !begins_like_html((struct str){p, n})) {
         f->not_html = true;
         return 0;
@@ -201,7 +159,7 @@ static uint64_t received_bytes(const struct fetch *f)
     socklen_t n = sizeof(info);
     if (curl_easy_getinfo(f->easy, CURLINFO_LOCAL_PORT, &port) != CURLE_OK || port <= 0)
         return 0;
-    for (unsigned i = 0; i < f->sockets && i < SOCKETS_KEPT; i++)
+    for (unsigned i = 0; i < f->sockets && i < FETCH_SOCKETS_KEPT; i++)
         if (local_port(f->opened[i]) == (unsigned)port &&
             getsockopt(f->opened[i], IPPROTO_TCP, TCP_INFO, &info, &n) == 0)
             return info.tcpi_bytes_received;
@@ -419,7 +377,7 @@ static bool refused_by_peer(const struct fetch *f)
  */
 static bool has_trailing_bytes(const struct fetch *f, CURLcode code)
 {
-    return code == CURLE_WRITE_ERROR && f->head_done && header(f, "content-encoding").n > 0;
+    return code == CURLE_WRITE_ERROR && f->head_done && fetch_header(f, "content-encoding").n > 0;
 }
 
 enum fetch_error fetch_end(struct fetch *f, CURLM *multi, CURLcode code)
@@ -456,117 +414,4 @@ void *fetch_owner(CURL *easy)
     char *owner = NULL;
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, &owner);
     return owner;
-}
-
-long fetch_status(const struct fetch *f)
-{
-    return f->status;
-}
-
-struct str fetch_body(const struct fetch *f)
-{
-    return buf_view(&f->body);
-}
-
-struct str fetch_location(const struct fetch *f)
-{
-    return is_redirect(f->status) ? header(f, "location") : STR("");
-}
-
-const char *fetch_reason(const struct fetch *f)
-{
-    return f->reason;
-}
-
-/* A number of seconds, or a date. libcurl reads anything else, and a number too large, as "now". */
-static bool is_delay(struct str value)
-{
-    char date[64];
-    size_t digits = 0;
-    while (digits < value.n && text_is_digit(value.p[digits]))
-        digits++;
-    if (digits == value.n)
-        return digits > 0 && digits <= 18;
-    snprintf(date, sizeof(date), "%.*s", (int)(value.n < sizeof(date) ? value.n : 0), value.p);
-    return strchr(date, ':') != NULL && curl_getdate(date, NULL) != -1;
-}
-
-int64_t fetch_retry_after(const struct fetch *f)
-{
-    curl_off_t seconds = 0;
-    if ((f->status != 429 && f->status != 503) || !is_delay(header(f, "retry-after")) ||
-        curl_easy_getinfo(f->easy, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK)
-        return -1;
-    return seconds > 0 ? seconds : 0; /* a date in the past is now */
-}
-
-static void describe_headers(const struct fetch *f, struct arena *arena, struct fact_response *out)
-{
-    struct str rest = buf_view(&f->head), line, name, value;
-    while ((text_split(rest, '\n', &line, &rest) || line.n > 0) &&
-           out->header_count < FACT_HEADERS_MAX) {
-        /*
-         * Lines that begin with white space continue the one before (RFC 9112, 5.2). Headers that
-         * checks read are never folded.
-         */
-        if (line.n == 0 || text_is_space(line.p[0]) || !text_split(line, ':', &name, &value))
-            continue;
-        struct fact_header *h = &out->headers[out->header_count++];
-        h->name = charset_copy_utf8(arena, text_trim(name));
-        h->value = charset_copy_utf8(arena, text_trim(value));
-    }
-}
-
-static void describe_certificate(const struct fetch *f, struct arena *arena,
-                                 struct fact_certificate *out)
-{
-    struct curl_certinfo *info = NULL;
-    out->verified = f->verified;
-    if (curl_easy_getinfo(f->easy, CURLINFO_CERTINFO, &info) != CURLE_OK || info == NULL ||
-        info->num_of_certs == 0)
-        return;
-    const struct {
-        const char *label;
-        struct str *to;
-    } fields[] = {{"Issuer:", &out->issuer},
-                  {"Start date:", &out->not_before},
-                  {"Expire date:", &out->not_after}};
-    for (const struct curl_slist *l = info->certinfo[0]; l != NULL; l = l->next)
-        for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-            if (text_starts(str_of(l->data), fields[i].label))
-                *fields[i].to =
-                    charset_copy_utf8(arena, text_from(str_of(l->data), strlen(fields[i].label)));
-}
-
-static unsigned version_number(long version)
-{
-    switch (version) {
-    case CURL_HTTP_VERSION_1_0:
-        return 10;
-    case CURL_HTTP_VERSION_2_0:
-        return 20;
-    case CURL_HTTP_VERSION_3:
-        return 30;
-    default:
-        return 11;
-    }
-}
-
-void fetch_describe(const struct fetch *f, struct arena *arena, struct fact_response *out)
-{
-    curl_off_t begun = 0, answered = 0, whole = 0, wire = 0;
-    long version = 0;
-    curl_easy_getinfo(f->easy, CURLINFO_PRETRANSFER_TIME_T, &begun);
-    curl_easy_getinfo(f->easy, CURLINFO_STARTTRANSFER_TIME_T, &answered);
-    curl_easy_getinfo(f->easy, CURLINFO_TOTAL_TIME_T, &whole);
-    curl_easy_getinfo(f->easy, CURLINFO_SIZE_DOWNLOAD_T, &wire);
-    curl_easy_getinfo(f->easy, CURLINFO_HTTP_VERSION, &version);
-    out->status = f->status;
-    out->http_version = version_number(version);
-    out->load_ms = (unsigned)(whole / 1000);
-    out->ttfb_ms = answered > begun ? (unsigned)((answered - begun) / 1000) : 0;
-    out->wire_bytes = (uint64_t)wire;
-    out->decoded_bytes = f->decoded_bytes;
-    describe_headers(f, arena, out);
-    describe_certificate(f, arena, &out->certificate);
 }

@@ -2,7 +2,7 @@
 #include "core/audit/clock_internal.h"
 #include "core/audit/crash_note_internal.h"
 #include "core/audit/results_internal.h"
-#include "core/audit/sandbox.h"
+#include "core/audit/sandbox_internal.h"
 #include "core/audit/url.h"
 
 #include <stdlib.h>

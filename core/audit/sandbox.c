@@ -2,7 +2,8 @@
 
 #include "core/audit/audit.h"
 #include "core/audit/crash_note_internal.h"
-#include "core/audit/sandbox.h"
+#include "core/audit/sandbox_internal.h"
+#include "core/base/sanitizer.h"
 
 #include <errno.h>
 #include <fcntl.h>

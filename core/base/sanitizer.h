@@ -1,11 +1,5 @@
-/* State of the sandbox, which audit_sandbox (audit.h) sets up. */
-#ifndef ASSAY_SANDBOX_H
-#define ASSAY_SANDBOX_H
-
-#include <stdbool.h>
-
-/* sandbox_is_on(): this process only grades, so a page that hangs it may end it (SIGALRM). */
-bool sandbox_is_on(void);
+#ifndef ASSAY_BASE_SANITIZER_H
+#define ASSAY_BASE_SANITIZER_H
 
 /* SANITIZED: built with a sanitizer, which maps terabytes and has signal handlers of its own. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
