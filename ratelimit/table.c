@@ -207,8 +207,7 @@ static void help_open(struct ratelimit *rl, struct pair *claim, struct pair is, 
                   (struct pair){is.key, claim_decided(is.state, (uint32_t)slot_is.state)});
     else if (state_reserved(slot_is.state) &&
              (other = reserved_for(rl, slot_is, &other_is)) != NULL)
-        /* recursion ends here: the other target holds its own reservation */
-        help(rl, other, other_is, time);
+        help(rl, other, other_is, time); /* recurses once: that target holds its own reservation */
     else if (!reserve(rl, slot, slot_is, reservation, is, time))
         release_claim(claim, is);
 }

@@ -130,8 +130,7 @@ static bool has_name(const struct page_element *img)
 {
     struct str alt;
     if (page_attribute(img, "alt", &alt))
-        /* blank is wrong, whatever other attributes say (axe: alt-space-value) */
-        return alt.n == 0 || text_trim_unicode(alt).n > 0;
+        return alt.n == 0 || text_trim_unicode(alt).n > 0; /* axe: alt-space-value */
     return page_value(img, "aria-label").n > 0 || page_value(img, "aria-labelledby").n > 0 ||
            page_value(img, "title").n > 0 || only_decorates(img);
 }

@@ -154,8 +154,7 @@ static bool judge_group(struct str text, const char *agent, struct str target, i
         }
         bool allow = text_eq(line.name, "allow");
         if (!allow && !text_eq(line.name, "disallow"))
-            /* other records, such as crawl-delay and sitemap, do not end a group (2.2.4) */
-            continue;
+            continue; /* other records, such as sitemap, do not end a group (2.2.4) */
         in_agents = false;
         if ((group & kind) == 0 || line.value.n == 0)
             continue;

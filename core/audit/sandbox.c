@@ -75,7 +75,7 @@ static bool bound_threads(void)
 
 /*
  * The process opens no file for writing; its output and log may be open files. SIGXFSZ is ignored:
- * a write beyond the limit is lost and kills nobody.
+ * a write beyond the limit fails and does not end the process.
  */
 static bool limit_files(void)
 {
@@ -328,7 +328,7 @@ static const int allowed_calls[] = {
     SCMP_SYS(getrlimit),
 };
 
-/* Calls that nothing here makes: whoever makes one has taken over the process. */
+/* Calls that nothing here makes: they are a sign of an intruder. */
 static const int killing_calls[] = {
     SCMP_SYS(execve),
     SCMP_SYS(execveat),
