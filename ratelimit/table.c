@@ -28,8 +28,8 @@
 
 enum phase {
     IDLE,
-    OPEN_FREE /* free slots only */,
-    OPEN_EVICT /* evict a key of at most this level */,
+    OPEN_FREE,  /* free slots only */
+    OPEN_EVICT, /* evict a key of at most this level */
     DECIDED
 };
 
