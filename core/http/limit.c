@@ -190,7 +190,7 @@ void limit_expect(struct request *r)
     struct limiter_key key;
     if (row->windows_count != 1 || row->windows[0].by != BY_IP || make_windows(l, limiter, r, &key, &r->limit.expected) == 0)
         return;
-    ratelimit_expect(l->table, &r->limit.expected);
+    ratelimit_prefetch(l->table, &r->limit.expected);
     r->limit.expected.key = NULL;
     r->limit.expected_by = l->version;
 }

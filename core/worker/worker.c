@@ -1,7 +1,7 @@
 #include "core/worker/worker.h"
 
 #include "core/api/event_stream.h"
-#include "core/audit/page.h"
+#include "core/audit/plain_text.h"
 #include "core/base/log.h"
 #include "core/conn/acceptor.h"
 #include "core/conn/tls.h"
@@ -71,7 +71,7 @@ static void start(struct worker *w, struct process *p)
     *w = (struct worker){.loop = {.process = p, .conf = p->conf, .now_ms = clock_mono_ms()}};
     if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) /* libcurl's IDN needs it */
         log_warn("the locale C.UTF-8 is missing: international domain names are refused");
-    page_start();
+    plain_text_start();
     open_store(&w->loop);
     if (!loop_start_ids(&w->loop))
         fail(strerror(errno));

@@ -3,7 +3,7 @@
  * hostile answer ends.
  */
 #include "core/audit/audit.h"
-#include "core/audit/results.h"
+#include "core/audit/results_internal.h"
 #include "t/kit/audit_origin.h"
 
 #include <arpa/inet.h>

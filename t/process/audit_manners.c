@@ -353,7 +353,7 @@ START_TEST(a_page_waits_for_the_place_another_auditor_holds)
 {
     struct host_slots *p = shared_places();
     open_all(answer_good, 20000);
-    audit_share(audit, p);
+    audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, NULL);
     for (int i = 0; i < 20; i++)
@@ -373,7 +373,7 @@ START_TEST(a_page_does_not_wait_for_a_place_for_ever)
 {
     struct host_slots *p = shared_places();
     open_all(answer_good, 500);
-    audit_share(audit, p);
+    audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     uint64_t began = clock_mono_ms();
     grade("/");
@@ -403,7 +403,7 @@ START_TEST(a_redirect_takes_a_place_where_it_leads)
 {
     struct host_slots *p = shared_places();
     open_all(answer_hop_to_other_name, 500);
-    audit_share(audit, p);
+    audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.2", 1) && host_slots_take(p, "127.0.0.2", 1));
     grade("/hop");
     ck_assert_str_eq(got.code, "timeout");
@@ -437,9 +437,9 @@ START_TEST(redirects_to_a_host_leave_its_own_pages_a_place)
 {
     struct host_slots *p = shared_places();
     open_all(answer_hop_to_address, 3000);
-    audit_share(audit, p);
-    /* another auditor's page, led there */
-    ck_assert(host_slots_take_as_guest(p, "127.0.0.1", 4711));
+    audit_share_host_slots(audit, p);
+    ck_assert(
+        host_slots_take_as_guest(p, "127.0.0.1", 4711)); /* another auditor's page, led there */
     ck_assert(!host_slots_take_as_guest(p, "127.0.0.1", 4711));
     add_at("localhost", "/hop");
     for (int i = 0; i < 30; i++)
@@ -494,7 +494,7 @@ START_TEST(a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_
     struct host_slots *p = shared_places();
     int mine;
     open_all(answer_hang, 20000);
-    audit_share(audit, p);
+    audit_share_host_slots(audit, p);
     uint64_t began = clock_mono_ms();
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, &mine);
     ck_assert(go_on_until(one_active, 5000));

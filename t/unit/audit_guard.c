@@ -1,6 +1,6 @@
 /* Where grading may go: every row of the deny lists, and what is refused before any look-up. */
 #include "core/audit/audit.h"
-#include "core/audit/guard.h"
+#include "core/audit/guard_internal.h"
 #include "core/audit/url.h"
 
 #include <arpa/inet.h>

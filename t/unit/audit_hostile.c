@@ -1,10 +1,7 @@
-/*
- * Pages and robots.txt made to take long or much: each ends within its bounds of time and memory.
- * Times are those of the processor.
- */
+/* Pages and robots.txt made to take long or much: each ends within its bounds of time and memory. Times are those of the processor. */
 #include "t/kit/audit.h"
-#include "core/audit/results.h"
-#include "core/audit/robots.h"
+#include "core/audit/results_internal.h"
+#include "core/audit/robots_internal.h"
 
 #include <check.h>
 #include <locale.h>

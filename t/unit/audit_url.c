@@ -3,7 +3,7 @@
  * Generated ones, good and nearly good.
  */
 #include "core/audit/audit.h"
-#include "core/audit/guard.h"
+#include "core/audit/guard_internal.h"
 #include "core/audit/url.h"
 
 #include <check.h>

@@ -3,7 +3,7 @@
  * documented status.
  */
 #include "cmd/guard.h"
-#include "core/base/sanitized.h"
+#include "core/base/sanitizer.h"
 
 #include <check.h>
 #include <poll.h>

@@ -5,7 +5,7 @@
 #include "core/api/money.h"
 #include "core/api/wp.h"
 #include "core/api/zone.h"
-#include "core/audit/plain.h"
+#include "core/audit/plain_text.h"
 #include "core/http/inflate.h"
 #include "core/text/json_scan.h"
 #include "core/text/json_span.h"
