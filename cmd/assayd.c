@@ -4,7 +4,7 @@
 #include "core/master/master.h"
 #include "core/process/process.h"
 #include "core/conn/tls.h"
-#include "core/conf/try_file.h"
+#include "core/process/try_file.h"
 #include "core/http/route.h"
 #include "config.h"
 

@@ -2,7 +2,7 @@
 #ifndef ASSAY_CMD_STORE_H
 #define ASSAY_CMD_STORE_H
 
-#include "core/ipc/command_client.h"
+#include "cmd/store_client.h"
 #include "cmd/cmd.h"
 
 /* cmd_store_there(cmd): whether data_dir contains a store. If not, an error is reported. */

@@ -1,7 +1,7 @@
 #include "cmd/guard.h"
 
 #include "core/process/process.h"
-#include "core/audit/sandbox.h"
+#include "core/base/sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>

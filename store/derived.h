@@ -2,7 +2,7 @@
  * Derived spaces: each of their rows follows from a record. Private to store/.
  *
  * A space is RECORD, DERIVED or INDEX (schema.h). What DERIVED spaces hold follows here, by the
- * space of the record; what INDEX spaces hold is built by index/rebuild.c. t/00_store_derived holds
+ * space of the record; what INDEX spaces hold is built by index/rebuild.c. t/unit/store_derived holds
  * that both are rebuilt equal from records alone.
  */
 #ifndef ASSAY_STORE_DERIVED_H

@@ -416,7 +416,7 @@ enum store_status store_maintain(struct store *s, store_progress_fn *progress, v
 /*
  * store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: its records are checked and its indexes of
  * reports are built first, then one rename; what was in ${to} is kept, see store_keep_before.
- * No server may run, nor another restore; both hold the lock of ${to} (core/ipc/command_client.h). It works in restore.part below ${to}; what one that was
+ * No server may run, nor another restore; both hold the lock of ${to} (core/base/data_lock.h). It works in restore.part below ${to}; what one that was
  * killed left there goes.
  */
 /*

@@ -3,6 +3,8 @@
  * making of Unix sockets included: so it lives as long as its connection to the writer, and when that ends the next auditor gets the jobs
  * from the next writer.
  */
+#include "core/audit/auditor.h"
+
 #include "core/ipc/channel.h"
 #include "core/base/log.h"
 #include "core/process/process.h"

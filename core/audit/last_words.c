@@ -2,6 +2,7 @@
 
 #include "core/audit/last_words.h"
 #include "core/audit/sandbox.h"
+#include "core/base/sanitized.h"
 
 #include <signal.h>
 #include <stddef.h>

@@ -3,6 +3,7 @@
 #include "core/audit/audit.h"
 #include "core/audit/last_words.h"
 #include "core/audit/sandbox.h"
+#include "core/base/sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>

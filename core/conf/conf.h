@@ -9,6 +9,7 @@
 #define ASSAY_CONF_CONF_H
 
 #include "core/base/cidr.h"
+#include "core/base/log.h"
 #include "core/conf/limiters.h"
 
 #include <stdbool.h>
@@ -35,8 +36,6 @@ struct conf_listen {
     uint64_t tls_hsts_ms; /* max-age of Strict-Transport-Security; 0: no header */
 };
 
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
-enum log_format { LOG_FORMAT_JSON, LOG_FORMAT_COMBINED };
 
 /* When a change is answered. Before the commit, readers could not see it yet, so "full" is all. */
 enum store_sync { STORE_SYNC_FULL };

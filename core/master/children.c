@@ -1,6 +1,9 @@
 #include "core/master/master_internal.h"
 
+#include "core/audit/auditor.h"
 #include "core/base/log.h"
+#include "core/worker/worker.h"
+#include "core/writer/writer.h"
 #include "core/master/systemd.h"
 #include "core/shm/request_stats.h"
 
@@ -15,7 +18,7 @@
 #define SYNC_ALARM_MS 10000 /* the writer inside fsync this long: an alarm, once */
 #define SHORT_LIFE_MS 5000  /* a child that died younger comes back with a delay */
 #define DELAY_MIN_MS 100
-#ifndef DELAY_MAX_MS /* t/small_assayd's is shorter */
+#ifndef DELAY_MAX_MS /* t/kit/small_assayd's is shorter */
 #define DELAY_MAX_MS 5000
 #endif
 #define GIVE_UP_DEATHS 12 /* short lives in a row, of one seat */

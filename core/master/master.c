@@ -2,7 +2,7 @@
 
 #include "core/master/announce.h"
 #include "core/ipc/channel.h"
-#include "core/ipc/command_client.h"
+#include "core/base/data_lock.h"
 #include "core/master/descriptor_limits.h"
 #include "core/base/log.h"
 #include "core/auth/signing_keys.h"

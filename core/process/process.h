@@ -96,9 +96,4 @@ void process_beat(struct process *p);
  */
 bool process_user(const struct conf *conf, uid_t *uid, gid_t *gid);
 
-/* The children's lives; each returns its exit status. */
-int worker_run(struct process *p);
-int writer_run(struct process *p);
-int auditor_run(struct process *p);
-
 #endif

@@ -7,6 +7,7 @@
 #define ASSAY_WRITER_WRITER_INTERNAL_H
 
 #include "core/ipc/channel.h"
+#include "core/writer/writer.h"
 #include "core/writer/answers_thread.h"
 #include "core/writer/merge_thread.h"
 #include "core/process/process.h"

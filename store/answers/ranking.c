@@ -5,7 +5,7 @@
 /*
  * Score: BM25 with a floor under the rarity of a word, so that small collections rank too, plus
  * what one passage has. Share: of the question's meaning, what the document has; see share_of.
- * The constants were fitted to the questions of t/answers.
+ * The constants were fitted to the questions of t/kit/questions.
  */
 
 #define WINDOW 30 /* words of a passage, without stop words */

@@ -8,7 +8,7 @@
  * are added up. -b: also each shop among so many generated documents. -v: the failures.
  * Indexes are made in DIR, an existing directory.
  */
-#include "t/answers_sets.h"
+#include "t/kit/answers_sets.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,100 @@
+/*
+ * Clients that obey: over a limit they wait for what Retry-After says, and get through on their one
+ * retry. The seed's "Errors", rule 3. Built twice: for curl, and (CLIENT_GOT) for npm's got, which
+ * is skipped with exit status 77 where neither t/client/node_modules (by ./bootstrap --all-tests)
+ * nor the node_modules of the directory ASSAY_NPM has it.
+ */
+#include "t/kit/harness.h"
+
+#include <signal.h>
+
+static struct server *server;
+
+static void setup(void)
+{
+    server = server_new(
+        &(struct server_options){.yaml = "limits: { limiters: { api: { windows: [ { limit: 2, "
+                                         "seconds: 3, key: api_key } ] } } }"});
+    server_start(server);
+}
+
+static void teardown(void)
+{
+    server_discard(server);
+}
+
+#ifdef CLIENT_GOT
+#define IN_NPM "cd \"${ASSAY_NPM:-" SRCDIR "/t/client}\" && "
+static const char missing[] =
+    "skipped: node or npm's got is not installed: ./bootstrap --all-tests";
+static const char probe[] =
+    IN_NPM "node --input-type=module -e \"await import('got')\" >/dev/null 2>&1";
+
+static struct run ask_once_more(const char *url)
+{
+    const char *script = "import got from 'got';"
+                         "const r = await got(process.argv[1], {headers: {authorization: 'Bearer ' "
+                         "+ process.argv[2]}, retry: {limit: 1}});"
+                         "process.stdout.write(String(r.statusCode));";
+    return run_program("/bin/sh", "-c",
+                       IN_NPM "exec node --input-type=module -e \"$0\" \"$1\" \"$2\"", script, url,
+                       server->key, NULL);
+}
+#else
+static const char missing[] = "skipped: curl is not installed";
+static const char probe[] = "curl --version >/dev/null 2>&1";
+
+static struct run ask_once_more(const char *url)
+{
+    char *authorization = text("Authorization: Bearer %s", server->key);
+    /* into a file: it is truncated before the retry */
+    return run_program(
+        "/bin/sh", "-c",
+        "exec curl -sS --noproxy '*' --retry 1 -o \"$2\" -w '%{http_code}' -H \"$0\" \"$1\"",
+        authorization, url, text("%s/answer", server->dir), NULL);
+}
+#endif
+
+static long refusals(void)
+{
+    struct json_object *list = assay_list(server, "limits", "list", NULL), *refused;
+    ck_assert(json_object_object_get_ex(
+        json_object_array_get_idx(list, json_object_array_length(list) - 1), "refused", &refused));
+    long count = (long)json_object_get_int64(refused);
+    json_object_put(list);
+    return count;
+}
+
+START_TEST(the_one_retry_gets_through)
+{
+    char *url = text("%s/api/v1/reports", server->url);
+    int refused_once = 0;
+    for (int round = 0; round < 12 && refused_once < 3; round++) {
+        struct response *r;
+        for (int i = 0; (r = http(server, .path = "/api/v1/reports"))->status != 429; i++)
+            expect(r, i < 100);
+        long before = refusals();
+        struct run run = ask_once_more(url);
+        long met = refusals() - before; /* 0 where the window turned before it asked */
+        ck_assert_msg(run.status == 0 && strstr(run.out, "200") != NULL,
+                      "after %ld refusals: %d %s%s", met, run.status, run.out, run.err);
+        ck_assert_msg(met <= 1, "it was refused %ld times", met);
+        refused_once += met == 1;
+    }
+    ck_assert_int_eq(refused_once, 3);
+    server_stop(server);
+}
+END_TEST
+
+int main(void)
+{
+    if (system(probe) != 0) {
+        fprintf(stderr, "%s\n", missing);
+        return 77;
+    }
+    Suite *suite = suite_create("clients");
+    TCase *tcase = harness_case(suite, "a server");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, the_one_retry_gets_through);
+    return harness_main(suite);
+}

@@ -1,0 +1,509 @@
+#include "t/kit/api_doubles.h"
+#include "core/api/render.h"
+#include "core/api/widget.h"
+#include "core/api/wp.h"
+#include "core/audit/audit.h"
+#include "core/async/thread_pool.h"
+#include "core/async/query_threads.h"
+#include "core/http/fields.h"
+#include "core/http/http.h"
+#include "core/http/response_cache.h"
+
+#include <check.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+struct played played;
+
+static h2o_req_t h2o;
+static struct loop loop;
+static struct http http = {.loop = &loop}; /* its cache is all a handler uses */
+static struct conf conf;
+
+void played_begin(void)
+{
+    memset(&played, 0, sizeof(played));
+    memset(&h2o, 0, sizeof(h2o));
+    h2o_mem_init_pool(&h2o.pool);
+    conf = (struct conf){.reports_wait_ms = 10000};
+    played.workspace = (struct store_workspace){.id = 7, .version = 21};
+    played.answer = (struct store_answer){.status = STORE_OK};
+    http.cache = response_cache_new();
+}
+
+void played_end(void)
+{
+    h2o_mem_clear_pool(&h2o.pool);
+    response_cache_free(http.cache);
+    buf_free(&played.body);
+}
+
+const char *played_header(const char *name)
+{
+    for (size_t i = 0; i < played.headers_count; ++i)
+        if (strcmp(played.headers[i].name, name) == 0)
+            return played.headers[i].value;
+    /* those that were pushed */
+    ssize_t at = h2o_find_header_by_str(&h2o.res.headers, name, strlen(name), -1);
+    return at < 0 ? NULL
+                  : h2o_strdup(&h2o.pool, h2o.res.headers.entries[at].value.base,
+                               h2o.res.headers.entries[at].value.len)
+                        .base;
+}
+
+/* ---- a request ---- */
+
+static const struct route *route_find(const char *method, const char *path)
+{
+    for (size_t i = 0; i < routes_count; ++i)
+        if (strcmp(routes[i].method, method) == 0 && strcmp(routes[i].path, path) == 0)
+            return &routes[i];
+    ck_abort_msg("no route %s %s", method, path);
+}
+
+void played_send(const char *method, const char *path, const char *const *args, const char *input,
+                 const char *const *headers)
+{
+    struct request *r = &played.request;
+    h2o.headers = h2o.res.headers = (h2o_headers_t){NULL, 0, 0};
+    for (; headers != NULL && *headers != NULL; headers += 2)
+        h2o_add_header_by_str(&h2o.pool, &h2o.headers, headers[0], strlen(headers[0]), 1, NULL,
+                              headers[1], strlen(headers[1]));
+    h2o.path_normalized = h2o_iovec_init(path, strlen(path));
+    h2o.entity = h2o_iovec_init(input, strlen(input));
+    *r = (struct request){.h2o = &h2o,
+                          .conf = &conf,
+                          .route = route_find(method, path),
+                          .http = &http,
+                          .key = 3,
+                          .workspace = 7};
+    for (int i = 0; args != NULL && i < PATH_ARGS_MAX; ++i)
+        r->args[i] = str_of(args[i]);
+    if (r->route->body == BODY_NONE)
+        r->query = str_of(input);
+    played.replies = 0;
+    played.headers_count = 0;
+    buf_reset(&played.body);
+    if (fields_parse(r, str_of(input)))
+        r->route->handler(r);
+    ck_assert_uint_eq(played.replies, 1);
+}
+
+/* ---- the pipeline ---- */
+
+void *request_alloc(struct request *r, size_t size)
+{
+    return h2o_mem_alloc_pool(&r->h2o->pool, size);
+}
+
+struct str request_printf(struct request *r, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = request_alloc(r, 8192);
+    int n = vsnprintf(text, 8192, format, args);
+    va_end(args);
+    ck_assert_int_lt(n, 8192);
+    return (struct str){text, (size_t)n};
+}
+
+bool request_header(struct request *r, const char *name, struct str *value)
+{
+    ssize_t at = h2o_find_header_by_str(&r->h2o->headers, name, strlen(name), -1);
+    if (at < 0)
+        return false;
+    *value =
+        (struct str){r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
+    return true;
+}
+
+struct str request_base_url(struct request *r)
+{
+    ck_assert_ptr_eq(r, &played.request);
+    return STR("https://api.example.com");
+}
+
+void reply_header(struct request *r, const char *name, struct str value)
+{
+    ck_assert_ptr_eq(r, &played.request);
+    ck_assert_ptr_null(played_header(name));
+    struct played_header *h = &played.headers[played.headers_count++];
+    h->name = name;
+    snprintf(h->value, sizeof(h->value), "%.*s", (int)value.n, value.p);
+}
+
+void reply_parts(struct request *r, int status, const char *type, const struct str *parts,
+                 size_t count)
+{
+    ck_assert_ptr_eq(r, &played.request);
+    ck_assert_str_eq(type, "application/json");
+    ck_assert(status < 400 || r->etag.p == NULL); /* an error has no tag */
+    played.replies++;
+    played.status = status;
+    for (size_t i = 0; i < count; ++i)
+        buf_str(&played.body, parts[i]);
+    buf_add(&played.body, "", 1);
+}
+
+void reply_json(struct request *r, int status, const struct str *parts, size_t count)
+{
+    reply_parts(r, status, "application/json", parts, count);
+}
+
+void reply_shared(struct request *r, int status, h2o_iovec_t body)
+{
+    reply_json(r, status, &(struct str){body.base, body.len}, 1);
+}
+
+void reply_fixed(struct request *r, const char *type, struct str body, struct str gzip)
+{
+    (void)gzip;
+    ck_assert_ptr_eq(r, &played.request);
+    ck_assert_str_eq(type, "text/javascript; charset=utf-8");
+    played.replies++;
+    played.status = 200;
+    buf_str(&played.body, body);
+}
+
+/* every look finds a store that has moved on, so nothing remembered is believed unasked */
+uint64_t store_version(struct store *s)
+{
+    static uint64_t commits;
+    (void)s;
+    return ++commits;
+}
+
+enum store_status store_room(struct store *s, struct store_room *out)
+{
+    (void)s;
+    *out = (struct store_room){0};
+    return STORE_OK;
+}
+
+enum store_status store_answers_unindexed(struct store *s, uint64_t *out)
+{
+    (void)s;
+    *out = 0;
+    return STORE_OK;
+}
+
+uint64_t store_snapshot_version(const struct store *s)
+{
+    (void)s;
+    return 1;
+}
+
+void reply_empty(struct request *r, int status)
+{
+    reply_parts(r, status, "application/json", NULL, 0);
+}
+
+/* In place of the contract's body just code and message, which is what the handler has a say in. */
+void reply_error(struct request *r, enum err err, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    int n = snprintf(text, sizeof(text), "%s: ", err_row(err)->code);
+    va_start(args, format);
+    if (format == NULL)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%s", err_row(err)->message);
+    else
+        n += vsnprintf(text + n, sizeof(text) - (size_t)n, format, args);
+    va_end(args);
+    struct str part = {text, (size_t)n};
+    r->etag = (struct str){NULL, 0};
+    reply_json(r, err_row(err)->status, &part, 1);
+}
+
+void reply_store_error(struct request *r, enum store_status status)
+{
+    reply_error(r, err_of_store(status), NULL);
+}
+
+void reply_invalid(struct request *r, const char *field, const char *message)
+{
+    reply_error(r, ERR_VALIDATION_FAILED, "%s %s", field, message);
+}
+
+void request_change(struct request *r, const struct store_change *change, request_change_fn *done)
+{
+    struct store_answer answer = played.answer;
+    played.changes++;
+    played.change = *change;
+    if (played.on_change != NULL)
+        played.on_change();
+    done(r, &answer);
+}
+
+void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done)
+{
+    played.awaits++;
+    played.awaited = report;
+    played.await_ms = timeout_ms;
+    if (played.on_await != NULL)
+        played.on_await();
+    done(r);
+}
+
+void request_run_in_pool(struct request *r, struct pool_job *job)
+{
+    while (job->work(job))
+        continue;
+    job->over(job, &r->wait);
+}
+
+void request_query(struct request *r, struct query *q)
+{
+    if (played.queries_full) {
+        q->over(q, NULL);
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return;
+    }
+    while (!played.query_late && !(q->done = q->run(q, NULL)))
+        played.laters++;
+    q->over(q, &r->wait);
+}
+
+bool query_pause(void *q)
+{
+    return q == NULL;
+}
+
+void writer_client_send(struct writer_client *l, const struct store_change *change)
+{
+    (void)l;
+    played.changes++;
+    played.change = *change;
+}
+
+uint64_t store_lost_segment(const struct store *s)
+{
+    (void)s;
+    return 4711;
+}
+
+const char *store_why(const struct store *s)
+{
+    (void)s;
+    return "a segment is missing";
+}
+
+void query_late(struct request *r)
+{
+    reply_error(r, ERR_UNAVAILABLE, NULL);
+}
+
+void request_hash(struct request *r, struct str password, request_hash_fn *done)
+{
+    played.hashes++;
+    done(r, played.hash_queue_full
+                ? (struct str){NULL, 0}
+                : request_printf(r, "hash of %.*s", (int)password.n, password.p));
+}
+
+bool http_ready(const struct http *h)
+{
+    ck_assert_ptr_eq(h, &http);
+    return !played.not_ready;
+}
+
+/* ---- the store ---- */
+
+struct store_report *played_report(uint64_t id, enum report_status status, const char *results)
+{
+    struct store_report *r = &played.reports[played.reports_count++];
+    *r = (struct store_report){
+        .id = id,
+        .workspace = 7,
+        .version = 5,
+        .status = status,
+        .score = status == REPORT_DONE ? 84 : -1,
+        .result = status == REPORT_DONE ? RESULT_GOOD : RESULT_NONE,
+        .url = STR("https://example.com/"),
+        .project_name = STR("example.com"),
+        .created_at = 1778158800000,
+        .updated_at = 1778158800000,
+    };
+    r->results = str_of(results);
+    return r;
+}
+
+struct store_project *played_project(uint64_t id, const char *name)
+{
+    struct store_project *p = &played.projects[played.projects_count++];
+    *p = (struct store_project){.id = id,
+                                .workspace = 7,
+                                .version = 2,
+                                .name = str_of(name),
+                                .created_at = 1778158800000,
+                                .updated_at = 1778158800000};
+    return p;
+}
+
+void store_workspace_get(struct store *s, uint64_t workspace, store_workspace_fn *done, void *arg)
+{
+    ck_assert_ptr_null(s);
+    ck_assert_uint_eq(workspace, 7);
+    done(arg, STORE_OK, &played.workspace);
+}
+
+void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results,
+                      store_report_fn *done, void *arg)
+{
+    ck_assert_ptr_null(s);
+    ck_assert_uint_eq(workspace, 7);
+    ck_assert(with_results);
+    for (size_t i = 0; i < played.reports_count; ++i) {
+        if (played.reports[i].id == id) {
+            done(arg, STORE_OK, &played.reports[i]);
+            return;
+        }
+    }
+    done(arg, STORE_NOT_FOUND, NULL);
+}
+
+static void project_give(const struct store_project *p, store_project_fn *done, void *arg)
+{
+    done(arg, p == NULL ? STORE_NOT_FOUND : STORE_OK, p);
+}
+
+void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_project_fn *done,
+                       void *arg)
+{
+    const struct store_project *found = NULL;
+    ck_assert_ptr_null(s);
+    ck_assert_uint_eq(workspace, 7);
+    for (size_t i = 0; i < played.projects_count; ++i)
+        if (played.projects[i].id == id)
+            found = &played.projects[i];
+    project_give(found, done, arg);
+}
+
+void store_project_find(struct store *s, uint64_t workspace, struct str name,
+                        store_project_fn *done, void *arg)
+{
+    const struct store_project *found = NULL;
+    ck_assert_ptr_null(s);
+    ck_assert_uint_eq(workspace, 7);
+    for (size_t i = 0; i < played.projects_count; ++i)
+        if (str_eq(played.projects[i].name, name))
+            found = &played.projects[i];
+    project_give(found, done, arg);
+}
+
+/* The query is gone with its answer. */
+static void note_query(const struct store_list_query *query)
+{
+    static char search[4096];
+    ck_assert_uint_lt(query->search.n, sizeof(search));
+    if (query->search.n > 0)
+        memcpy(search, query->search.p, query->search.n);
+    played.lists++;
+    played.query = *query;
+    played.query.search = (struct str){query->search.p == NULL ? NULL : search, query->search.n};
+}
+
+void store_report_list(struct store *s, const struct store_list_query *query,
+                       store_report_list_fn *done, void *arg)
+{
+    ck_assert_ptr_null(s);
+    note_query(query);
+    if (played.list_turns > 0) {
+        played.list_turns--;
+        done(arg, STORE_AGAIN, 0, NULL, 0);
+        return;
+    }
+    bool good = played.list_status == STORE_OK;
+    done(arg, played.list_status, good ? played.total : 0, good ? played.reports : NULL,
+         good ? played.reports_count : 0);
+}
+
+void store_project_list(struct store *s, const struct store_list_query *query,
+                        store_project_list_fn *done, void *arg)
+{
+    ck_assert_ptr_null(s);
+    note_query(query);
+    done(arg, STORE_OK, played.total, played.projects, played.projects_count);
+}
+
+/* ---- the auditor's judgement of addresses ---- */
+
+bool audit_url_plain(struct str url, const struct conf *of, struct str *host)
+{
+    (void)url, (void)of, (void)host;
+    return false;
+}
+
+bool audit_url_normalise(struct str url, const struct conf *of, struct buf *out, struct buf *host,
+                         const char **why)
+{
+    ck_assert_ptr_eq(of, &conf);
+    if (!str_eq(url, STR("https://EXAMPLE.com"))) {
+        *why = "must be http or https";
+        return false;
+    }
+    buf_adds(out, "https://example.com/");
+    buf_adds(host, "example.com");
+    return true;
+}
+
+/*
+ * ---- handlers that are tested on a whole server (t/server/widget*): their rows are in the table,
+ * and nobody calls them here ----
+ */
+
+#define NOT_PLAYED(name)                                                                           \
+    void name(struct request *r)                                                                   \
+    {                                                                                              \
+        ck_abort_msg("%s is not played: %p", #name, (void *)r);                                    \
+    }
+NOT_PLAYED(widget_init)
+NOT_PLAYED(widget_message)
+NOT_PLAYED(widget_messages)
+NOT_PLAYED(widget_stream)
+NOT_PLAYED(widget_read)
+NOT_PLAYED(widget_clear)
+NOT_PLAYED(widget_close)
+NOT_PLAYED(widget_request_human)
+NOT_PLAYED(widget_erase)
+NOT_PLAYED(widget_events)
+NOT_PLAYED(widget_lead)
+NOT_PLAYED(widget_typing)
+NOT_PLAYED(widget_rating)
+NOT_PLAYED(widget_coupon)
+NOT_PLAYED(conversations_list)
+NOT_PLAYED(conversations_get)
+NOT_PLAYED(conversations_reply)
+NOT_PLAYED(conversations_claim)
+NOT_PLAYED(conversations_release)
+NOT_PLAYED(conversations_note)
+NOT_PLAYED(conversations_close)
+NOT_PLAYED(conversations_reopen)
+NOT_PLAYED(conversations_typing)
+NOT_PLAYED(leads_list)
+NOT_PLAYED(events_list)
+NOT_PLAYED(ratings_list)
+NOT_PLAYED(wp_handshake)
+NOT_PLAYED(wp_posts_sync)
+NOT_PLAYED(wp_posts_changed)
+NOT_PLAYED(wp_products_sync)
+NOT_PLAYED(wp_products_changed)
+NOT_PLAYED(wp_coupons_sync)
+NOT_PLAYED(wp_status)
+NOT_PLAYED(wp_coupons_pending)
+
+void played_body_is(const char *want)
+{
+    ck_assert_str_eq(played.body.p, want);
+}
+
+void played_body_has(const char *part)
+{
+    ck_assert_msg(strstr(played.body.p, part) != NULL, "%s is not in %s", part, played.body.p);
+}
+
+void played_graded(void)
+{
+    played.reports_count = 0;
+    played_report(41, REPORT_DONE, "{\"title\":{}}");
+}

@@ -1,0 +1,84 @@
+/*
+ * Plays what stands around the handlers of core/api/: the pipeline (request.h), the store's readers
+ * and the writer. A test says what the store holds and how the writer answers, sends a request
+ * through the route table, and looks at what was replied and asked. One request at a time.
+ */
+#ifndef ASSAY_T_API_DOUBLES_H
+#define ASSAY_T_API_DOUBLES_H
+
+#include "core/http/request.h"
+
+struct played_header {
+    const char *name;
+    char value[6000];
+};
+
+struct played {
+    /* what the test sets */
+    struct store_workspace workspace;
+    struct store_report reports[100];
+    size_t reports_count;
+    struct store_project projects[100];
+    size_t projects_count;
+    uint64_t total;             /* of a list */
+    struct store_answer answer; /* the writer's */
+    bool hash_queue_full;
+    bool not_ready;
+    void (*on_await)(void);  /* what happens while a request is held */
+    void (*on_change)(void); /* … and while the writer works */
+    /* what happened */
+    struct request request;
+    unsigned replies;
+    int status;
+    struct buf body;
+    struct played_header headers[8];
+    size_t headers_count;
+    unsigned changes, awaits, hashes, lists, list_turns, laters;
+    bool queries_full, query_late;
+    enum store_status list_status; /* of a list that comes to its end */
+    struct store_change change;    /* the last; its strings live as long as the request */
+    struct store_list_query query; /* the last */
+    uint64_t awaited;
+    unsigned await_ms;
+};
+extern struct played played;
+
+/* played_begin: forget everything; an empty workspace 7. played_end: free everything. */
+void played_begin(void);
+void played_end(void);
+
+/*
+ * played_send(method, path, args, input, headers): send a request to the row of that method and
+ * path; ${args}: two path arguments or NULL; ${input}: query or form, encoded; ${headers}: name,
+ * value, …, NULL. The handler must have replied exactly once.
+ */
+void played_send(const char *method, const char *path, const char *const *args, const char *input,
+                 const char *const *headers);
+
+/* played_header(name): the reply's header, or NULL. */
+const char *played_header(const char *name);
+
+/*
+ * played_report(report): add a report to the store. played_project: likewise. Both are in workspace
+ * 7.
+ */
+struct store_report *played_report(uint64_t id, enum report_status status, const char *results);
+struct store_project *played_project(uint64_t id, const char *name);
+
+#define RECORD_PENDING(link)                                                                       \
+    "{\"id\":41,\"url\":\"https://example.com/"                                                    \
+    "\",\"project\":\"example.com\",\"status\":\"pending\",\"score\":null,\"result\":null,"        \
+    "\"privacy\":0,"                                                                               \
+    "\"password\":false,\"link\":\"" link                                                          \
+    "\",\"issues\":null,\"results\":null,\"error\":null,\"generated_at\":null,"                    \
+    "\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:00Z\"}"
+#define LINK "https://api.example.com/reports/41"
+
+/* The reply's body is this; has this part. */
+void played_body_is(const char *want);
+void played_body_has(const char *part);
+
+/* The store's only report is 41, graded. */
+void played_graded(void);
+
+#endif

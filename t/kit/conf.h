@@ -1,0 +1,41 @@
+/*
+ * What the tests of the configuration share: a private directory with one file in it, loaded and
+ * dumped.
+ */
+#ifndef ASSAY_CONF_KIT_H
+#define ASSAY_CONF_KIT_H
+
+#include "core/conf/conf.h"
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+#define NO_SETS NULL, 0
+
+/* conf_kit_open(), conf_kit_close(): a test's fixture. conf_kit_path: its file. */
+extern char conf_kit_path[64];
+void conf_kit_open(void);
+void conf_kit_close(void);
+
+/* conf_kit_write(text, size): what the file holds. */
+void conf_kit_write(const char *text, size_t size);
+
+/*
+ * conf_kit_load(text, sets, set_count, mistakes, conf): conf_load of a file with ${text} (NULL: no
+ * file). ${mistakes}, to be freed, is all that was said.
+ */
+int conf_kit_load(const char *text, const char *const *sets, size_t set_count, char **mistakes,
+                  struct conf **conf);
+
+/*
+ * conf_kit_loaded(text, sets, set_count): the same where there must be no mistake.
+ * conf_kit_dumped(conf): the dump, to be freed.
+ */
+struct conf *conf_kit_loaded(const char *text, const char *const *sets, size_t set_count);
+char *conf_kit_dumped(const struct conf *conf);
+
+/*
+ * conf_kit_has(mistakes, line, sentence): assert a line "FILE:LINE: …SENTENCE…"; of line 0, "--set:
+ * …SENTENCE…".
+ */
+void conf_kit_has(const char *mistakes, unsigned line, const char *sentence);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * A workspace that tries to starve the others of grading: hosts that never answer, and several ways
+ * to have the server fetch from them. For t/server/fairness.c.
+ */
+#ifndef ASSAY_T_STARVE_KIT_H
+#define ASSAY_T_STARVE_KIT_H
+
+#include "t/kit/harness.h"
+
+/*
+ * tar_start(): a process that accepts connections on one port of every address in 127.0.0.0/8 and
+ * never answers. tar_url: a page of host ${number}. tar_open: its open connections; tar_total: all.
+ */
+struct tar;
+struct tar *tar_start(void);
+void tar_stop(struct tar *tar);
+uint16_t tar_port(const struct tar *tar);
+char *tar_host(unsigned number); /* 127.9.0.1 */
+char *tar_url(const struct tar *tar, unsigned number);
+unsigned tar_open(const struct tar *tar);
+unsigned tar_total(const struct tar *tar);
+
+enum attack {
+    ATTACK_PAIRS,    /* reports of slow hosts, created and at once deleted */
+    ATTACK_BACKLOG,  /* as many reports of slow hosts as may be pending */
+    ATTACK_ONE_HOST, /* the same slow host again and again */
+    ATTACK_HELD,     /* slow hosts, each with somebody who waits for the grade */
+    ATTACK_UPDATES,  /* update=1 of reports of a quick host, without end */
+    ATTACK_PROJECTS, /* slow hosts whose project is deleted at once */
+    ATTACKS
+};
+extern const char *const attack_names[ATTACKS];
+
+/*
+ * attack_start(s, attack, tar, quick): send it from a workspace of its own, over several
+ * connections, until attack_stop; return when it is under way. ${quick}: what ATTACK_UPDATES
+ * grades. attack_forgiven(s): delete that workspace.
+ */
+struct attacker;
+struct attacker *attack_start(const struct server *s, enum attack attack, const struct tar *tar,
+                              const char *quick);
+void attack_stop(struct attacker *a);
+void attack_forgiven(const struct server *s);
+
+#endif

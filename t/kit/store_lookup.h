@@ -1,0 +1,61 @@
+/*
+ * What the tests of look-ups and of the follower share: a store with one agent, syncs, questions,
+ * and what is there of its answer file.
+ */
+#ifndef ASSAY_T_STORE_LOOKUP_KIT_H
+#define ASSAY_T_STORE_LOOKUP_KIT_H
+
+#include "t/kit/store.h"
+
+#include "store/answers/path.h"
+#include "store/synced_parts.h"
+
+#define STEPS 1000 /* of a follower; more than any test needs */
+
+extern struct kit kit;
+extern uint64_t workspace;
+extern struct ulid agent;
+extern int64_t shop_price; /* of what is packed */
+
+/* begin(), end(): a new store with an agent; a store that store_check finds clean. */
+void begin(void);
+void end(void);
+struct ulid new_agent(void);
+
+/* pack_page(rows, wp_id, title, text): a row of a batch; an empty text deletes. */
+void pack_page(struct buf *rows, uint64_t wp_id, const char *title, const char *text);
+void sync_rows(const struct ulid *to, struct buf *rows, const char *sync_id, bool complete);
+void sync_one(uint64_t wp_id, const char *title, const char *text);
+/*
+ * sync_words(from, to, prefix): pages of one word, which is ${prefix} and their number; "-":
+ * delete.
+ */
+void sync_words(uint64_t from, uint64_t to, const char *prefix);
+
+/* follow(): a follower until it is idle. */
+void follow(void);
+
+struct looked {
+    size_t count;
+    uint64_t wp_ids[STORE_HITS_MAX];
+    char excerpt[512], title[64];
+    double share;
+    uint32_t lost;
+    enum store_status status;
+};
+
+/* look(of, question): at most four hits, in one snapshot. look_with: with a pause. */
+struct looked look(const struct ulid *of, const char *question);
+struct looked look_with(const struct ulid *of, const char *question, store_pause_fn *pause);
+/* expect_words(from, to, prefix, count): so many hits for each of these words. */
+void expect_words(uint64_t from, uint64_t to, const char *prefix, size_t count);
+
+/*
+ * state(): of the agent's answer file. unindexed(): changes in the log. files(): in the directory.
+ */
+struct store_answers state(void);
+uint64_t unindexed(void);
+void file_path(char path[ANSWERS_PATH_BYTES]);
+size_t files(void);
+
+#endif

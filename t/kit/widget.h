@@ -1,0 +1,46 @@
+/*
+ * What the widget's tests share: a server with an agent and an operator's key, and visitors of it.
+ */
+#ifndef ASSAY_T_WIDGET_KIT_H
+#define ASSAY_T_WIDGET_KIT_H
+
+#include "t/kit/harness.h"
+
+#define JSON "Content-Type: application/json"
+#define SHOP "https://shop.example"
+#define FROM_SHOP "Origin: " SHOP
+
+extern struct server *server;
+extern char *agent, *operators; /* an agent's id; a key with both scopes of conversations */
+
+/* widget_make(origin): make both, of the workspace "main" of ${server}, which runs. */
+void widget_make(const char *origin);
+
+/* Every route below /api/v1/widget/: init first, and one that is none last. */
+enum { SURFACE = 16 };
+extern const struct surface_row {
+    const char *path, *method;
+} surface[SURFACE];
+
+struct visitor {
+    const char *jwt, *id, *conversation, *secret;
+};
+
+/*
+ * init_with(of, more): begin with the agent ${of} and further members (",\"locale\":…" or "").
+ * visitor_of: whom that made; it must be 200.
+ */
+struct response *init_with(const char *of, const char *more);
+struct visitor visitor_of(const struct response *r);
+struct visitor visitor_new(void);
+
+/*
+ * A visitor's request below /api/v1/widget/, and a POST of its; an operator's below /api/v1/. A
+ * body is JSON.
+ */
+struct response *as(const struct visitor *v, const char *method, const char *path,
+                    const char *body);
+struct response *post(const struct visitor *v, const char *path, const char *body);
+struct response *operate(const char *method, const char *path, const char *body);
+
+#endif

@@ -1,0 +1,808 @@
+/*
+ * Grading real answers of a server on loopback: what is asked, what is followed, and how every
+ * hostile answer ends.
+ */
+#include "core/audit/audit.h"
+#include "core/audit/results.h"
+#include "t/kit/audit_origin.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static struct cidr loopback;
+static struct conf conf;
+static struct origin *origin;
+static struct audit *audit;
+
+/* The last findings, copied. */
+static struct {
+    unsigned calls;
+    uint64_t id;
+    char code[32], message[256], url[512];
+    int score;
+    struct audit_issues issues;
+    struct buf results;
+} got;
+
+static void keep(void *arg, const struct audit_findings *f)
+{
+    ck_assert_ptr_eq(arg, &got);
+    got.calls++;
+    got.id = f->id;
+    snprintf(got.code, sizeof(got.code), "%s", f->error_code == NULL ? "" : f->error_code);
+    snprintf(got.message, sizeof(got.message), "%s",
+             f->error_message == NULL ? "" : f->error_message);
+    snprintf(got.url, sizeof(got.url), "%s", f->final_url == NULL ? "" : f->final_url);
+    got.score = f->score;
+    got.issues = f->issues;
+    buf_reset(&got.results);
+    buf_str(&got.results, f->results);
+    buf_add(&got.results, "", 1);
+}
+
+static void open_all(origin_fn *answer, bool tls)
+{
+    signal(SIGPIPE, SIG_IGN);
+    ck_assert(cidr_parse("127.0.0.0/8", &loopback));
+    origin = origin_open(answer, tls);
+    conf = (struct conf){
+        .audit_allow_private = {&loopback, 1},
+        .reports_weight_high = 10,
+        .audit_ports = {origin_port(origin), 80, 443},
+        .audit_ports_count = 3,
+        .audit_concurrency = 8,
+        .audit_timeout_ms = 20000,
+        .audit_max_bytes = 1024 * 1024,
+        .audit_max_redirects = 5,
+        .reports_good = 80,
+        .reports_decent = 50,
+    };
+    origin_start(origin);
+    audit = audit_new(&conf);
+    ck_assert_ptr_nonnull(audit);
+}
+
+static void close_all(void)
+{
+    audit_free(audit);
+    origin_close(origin);
+    buf_free(&got.results);
+}
+
+static void run(void)
+{
+    while (audit_pending(audit) > 0)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 1000), 0);
+}
+
+static void grade(const char *url)
+{
+    audit_add(audit, 7, str_of(url), keep, &got);
+    ck_assert_uint_eq(got.calls, 0);
+    run();
+    ck_assert_uint_eq(got.calls, 1);
+    ck_assert_uint_eq(got.id, 7);
+}
+
+static bool passed(const char *check, const char *outcome)
+{
+    char member[64];
+    snprintf(member, sizeof(member), "\"%s\":{", check);
+    const char *at = strstr(got.results.p, member);
+    ck_assert_msg(at != NULL, "%s", check);
+    at = strstr(at, "\"passed\":");
+    return strncmp(at + 9, outcome, strlen(outcome)) == 0;
+}
+
+#define HTML "Content-Type: text/html; charset=utf-8\r\n"
+#define GOOD_PAGE "<!DOCTYPE html><html lang=en><title>Good</title><h1>A page</h1><p>Text."
+
+/*
+ * ${flush}: Z_SYNC_FLUSH: it has no end; browsers show it as far as it came, and so it is graded.
+ * Then ${behind}, which they leave out.
+ */
+static void answer_odd_gzip(struct origin_answer *a, int flush, const char *behind)
+{
+    unsigned char out[512];
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)GOOD_PAGE,
+                  .avail_in = sizeof(GOOD_PAGE) - 1,
+                  .next_out = out,
+                  .avail_out = sizeof(out)};
+    if (deflateInit2(&z, 9, Z_DEFLATED, 31, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+        return;
+    deflate(&z, flush);
+    origin_puts(a,
+                "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: gzip\r\nConnection: close\r\n\r\n");
+    origin_send(a, out, sizeof(out) - z.avail_out);
+    for (unsigned i = 0; behind[0] != '\0' && i < 1000; i++)
+        origin_puts(a, behind);
+    deflateEnd(&z);
+}
+
+static void answer_site(struct origin_answer *a, const char *path)
+{
+    if (strcmp(path, "/robots.txt") == 0)
+        origin_page(a, "", "User-agent: *\nDisallow: /private\n");
+    else if (strcmp(path, "/private/x") == 0 || strcmp(path, "/") == 0)
+        origin_page(a, HTML, GOOD_PAGE);
+    else if (strcmp(path, "/untyped") == 0)
+        origin_page(a, "", "\n <!doctype html><title>x</title>");
+    else if (strcmp(path, "/untyped-text") == 0)
+        origin_page(a, "", "plain words");
+    else if (strcmp(path, "/picture") == 0)
+        origin_page(a, "Content-Type: image/png\r\n", "\x89PNG");
+    else if (strcmp(path, "/error") == 0)
+        origin_puts(a,
+                    "HTTP/1.1 503 Out\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nno");
+    else if (strcmp(path, "/hop1") == 0)
+        origin_puts(a, "HTTP/1.1 302 Found\r\nLocation: hop2\r\nSet-Cookie: "
+                       "seen=1\r\nContent-Length: 0\r\n\r\n");
+    else if (strcmp(path, "/hop2") == 0)
+        origin_puts(a,
+                    "HTTP/1.1 301 Moved\r\nLocation: /?from=hop\r\nContent-Length: 4\r\n\r\ngone");
+    else if (strcmp(path, "/?from=hop") == 0)
+        origin_page(a, HTML, GOOD_PAGE);
+    else if (strcmp(path, "/loop") == 0)
+        origin_puts(a, "HTTP/1.1 307 Again\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n");
+    else if (strcmp(path, "/to-private") == 0)
+        origin_puts(
+            a, "HTTP/1.1 302 Found\r\nLocation: http://10.0.0.1/\r\nContent-Length: 0\r\n\r\n");
+    else if (strcmp(path, "/to-port") == 0)
+        origin_puts(
+            a, "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:22/\r\nContent-Length: 0\r\n\r\n");
+    else if (strcmp(path, "/to-file") == 0)
+        origin_puts(
+            a, "HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n");
+    else if (strcmp(path, "/garbage") == 0)
+        origin_puts(a, "220 mail.example ESMTP\r\n");
+    else if (strcmp(path, "/half") == 0)
+        origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Content-Length: 5000\r\n\r\n<!DOCTYPE html>");
+    else if (strcmp(path, "/cut-chunk") == 0)
+        origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML
+                       "Transfer-Encoding: chunked\r\n\r\n5000\r\n<!DOCTYPE html>");
+    else if (strcmp(path, "/cut-gzip") == 0)
+        answer_odd_gzip(a, Z_SYNC_FLUSH, "");
+    else if (strcmp(path, "/more-than-gzip") == 0)
+        answer_odd_gzip(a, Z_FINISH, "and on");
+    else if (strcmp(path, "/odd-coding") == 0)
+        origin_page(a, HTML "Content-Encoding: rot13\r\n", GOOD_PAGE);
+    else if (strcmp(path, "/false-gzip") == 0)
+        origin_page(a, HTML "Content-Encoding: gzip\r\n", GOOD_PAGE);
+    else if (strcmp(path, "/hop-without-length") == 0)
+        origin_puts(a, "HTTP/1.1 303 See\r\nLocation: /\r\n\r\n");
+    else if (strcmp(path, "/short-error") == 0)
+        origin_puts(a, "HTTP/1.1 410 Gone\r\nContent-Length: 5000\r\n\r\n");
+    else if (strcmp(path, "/empty") == 0)
+        origin_page(a, HTML, "");
+    else if (strcmp(path, "/no-content") == 0)
+        origin_puts(a, "HTTP/1.1 204 No Content\r\n\r\n");
+    else if (strcmp(path, "/not-modified") == 0)
+        origin_puts(a, "HTTP/1.1 304 Not Modified\r\n" HTML "\r\n");
+    else
+        origin_puts(a, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+}
+
+START_TEST(a_page_is_graded_and_its_origin_probed)
+{
+    open_all(answer_site, false);
+    grade(origin_url(origin, "/"));
+    ck_assert_str_eq(got.code, "");
+    ck_assert_int_gt(got.score, 0);
+    ck_assert_int_lt(got.score, 100);
+    ck_assert_str_eq(got.url, origin_url(origin, "/"));
+    ck_assert(passed("title", "true"));
+    ck_assert(passed("robots", "true"));
+    ck_assert(passed("https_encryption", "false"));
+    ck_assert(passed("hsts", "null"));
+    ck_assert(origin_asked(origin, "/robots.txt"));
+    ck_assert(origin_asked(origin, "/favicon.ico"));
+    ck_assert(origin_asked(origin, "/assay-"));
+    ck_assert_uint_eq(origin_count(origin), 4);
+    close_all();
+}
+END_TEST
+
+START_TEST(robots_txt_is_read_for_the_page_that_was_asked_for)
+{
+    open_all(answer_site, false);
+    grade(origin_url(origin, "/private/x"));
+    ck_assert(passed("robots", "false"));
+    close_all();
+}
+END_TEST
+
+START_TEST(redirects_are_followed_to_the_page)
+{
+    open_all(answer_site, false);
+    grade(origin_url(origin, "/hop1"));
+    ck_assert_str_eq(got.code, "");
+    ck_assert_str_eq(got.url, origin_url(origin, "/?from=hop"));
+    close_all();
+}
+END_TEST
+
+/* path, code; NULL: graded */
+static const char *const ends[][2] = {
+    {"/nothing", "http_error"},
+    {"/error", "http_error"},
+    {"/picture", "not_html"},
+    {"/untyped", NULL},
+    {"/untyped-text", "not_html"},
+    {"/loop", "too_many_redirects"},
+    {"/to-private", "address_forbidden"},
+    {"/to-port", "address_forbidden"},
+    {"/to-file", "http_error"},
+    {"/garbage", "connect_failed"},
+    {"/half", "interrupted"},
+    {"/cut-chunk", "interrupted"},
+    {"/cut-gzip", NULL},
+    {"/more-than-gzip", NULL},
+    {"/odd-coding", "http_error"},
+    {"/false-gzip", "http_error"},
+    {"/hop-without-length", NULL},
+    {"/short-error", "http_error"},
+    {"/empty", NULL},
+    {"/no-content", "not_html"},
+    {"/not-modified", "not_html"},
+};
+
+START_TEST(an_answer_ends_as_the_contract_says)
+{
+    open_all(answer_site, false);
+    grade(origin_url(origin, ends[_i][0]));
+    ck_assert_msg(strcmp(got.code, ends[_i][1] == NULL ? "" : ends[_i][1]) == 0, "%s: %s %s",
+                  ends[_i][0], got.code, got.message);
+    if (ends[_i][1] != NULL)
+        ck_assert_uint_gt(strlen(got.message), 10);
+    close_all();
+}
+END_TEST
+
+START_TEST(a_url_refused_before_any_look_up_fails_in_the_next_wait)
+{
+    open_all(answer_site, false);
+    grade("http://192.168.0.1/");
+    ck_assert_str_eq(got.code, "address_forbidden");
+    ck_assert_uint_eq(origin_count(origin), 0);
+    close_all();
+}
+END_TEST
+
+START_TEST(a_name_that_resolves_to_a_forbidden_address_is_refused_at_the_socket)
+{
+    struct cidr ten;
+    char url[64];
+    open_all(answer_site, false);
+    ck_assert(cidr_parse("10.0.0.0/8", &ten));
+    /* private names may be looked up, and localhost leads elsewhere */
+    conf.audit_allow_private.items = &ten;
+    snprintf(url, sizeof(url), "http://localhost:%u/", origin_port(origin));
+    grade(url);
+    ck_assert_str_eq(got.code, "address_forbidden");
+    ck_assert_uint_eq(origin_count(origin), 0);
+    close_all();
+}
+END_TEST
+
+START_TEST(nobody_listening_is_connect_failed)
+{
+    open_all(answer_site, false);
+    grade("http://127.0.0.1:443/");
+    ck_assert_str_eq(got.code, "connect_failed");
+    close_all();
+}
+END_TEST
+
+/* ---- what stands still: all at once, since libcurl's patience is of seconds ---- */
+
+static void answer_bit_by_bit(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Connection: close\r\n\r\n");
+    while (origin_puts(a, "<"))
+        poll(NULL, 0, 500);
+}
+
+/*
+ * A port of loopback that accepts ${backlog} connections and one, and says nothing to them; others
+ * get no answer at all.
+ */
+static int listen_silently(int backlog, uint16_t *port)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(sa);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert(fd >= 0 && bind(fd, (struct sockaddr *)&sa, n) == 0 && listen(fd, backlog) == 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&sa, &n), 0);
+    *port = ntohs(sa.sin_port);
+    return fd;
+}
+
+static int fill(uint16_t port)
+{
+    struct sockaddr_in sa = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert(fd >= 0 && connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0);
+    return fd;
+}
+
+static void keep_code(void *arg, const struct audit_findings *f)
+{
+    char(*codes)[32] = arg;
+    snprintf(codes[f->id], sizeof(codes[0]), "%s", f->error_code == NULL ? "" : f->error_code);
+}
+
+START_TEST(what_stands_still_is_told_by_where_it_does)
+{
+    char codes[3][32] = {"", "", ""}, url[64];
+    uint16_t deaf_port, dumb_port;
+    int deaf = listen_silently(0, &deaf_port), dumb = listen_silently(8, &dumb_port),
+        filling = fill(deaf_port);
+    open_all(answer_bit_by_bit, false);
+    conf.audit_ports[1] = deaf_port;
+    conf.audit_ports[2] = dumb_port;
+    conf.audit_timeout_ms = 50000; /* the page that comes too slowly is given up long before */
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/", deaf_port);
+    audit_add(audit, 0, str_of(url), keep_code, codes);
+    snprintf(url, sizeof(url), "https://dumb.localhost:%u/", dumb_port);
+    audit_add(audit, 1, str_of(url), keep_code, codes);
+    snprintf(url, sizeof(url), "http://slow.localhost:%u/", origin_port(origin));
+    audit_add(audit, 2, str_of(url), keep_code, codes);
+    time_t began = time(NULL);
+    run();
+    ck_assert_str_eq(codes[0], "connect_failed");
+    ck_assert_str_eq(codes[1], "tls_failed");
+    ck_assert_str_eq(codes[2], "timeout");
+    ck_assert_int_lt(time(NULL) - began, 40);
+    close_all();
+    close(filling);
+    close(deaf);
+    close(dumb);
+}
+END_TEST
+
+START_TEST(a_plain_server_under_https_is_tls_failed)
+{
+    char url[64];
+    open_all(answer_site, false);
+    snprintf(url, sizeof(url), "https://127.0.0.1:%u/", origin_port(origin));
+    grade(url);
+    ck_assert_str_eq(got.code, "tls_failed");
+    close_all();
+}
+END_TEST
+
+START_TEST(a_certificate_that_does_not_verify_is_graded_and_fails_its_check)
+{
+    open_all(answer_site, true);
+    grade(origin_url(origin, "/"));
+    ck_assert_str_eq(got.code, "");
+    ck_assert(passed("https_encryption", "false"));
+    ck_assert_ptr_nonnull(strstr(got.results.p, "self-signed"));
+    ck_assert_ptr_nonnull(strstr(got.results.p, "origin.test"));
+    ck_assert(passed("mixed_content", "true"));
+    close_all();
+}
+END_TEST
+
+/* ---- codings ---- */
+
+static size_t deflated(const void *in, size_t n, void *out, size_t room, int window)
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)in,
+                  .avail_in = (uInt)n,
+                  .next_out = out,
+                  .avail_out = (uInt)room};
+    ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, window, 9, Z_DEFAULT_STRATEGY), Z_OK);
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&z);
+    return room - z.avail_out;
+}
+
+static size_t as_gzip(const void *in, size_t n, void *out, size_t room)
+{
+    return deflated(in, n, out, room, 31);
+}
+
+static size_t as_zlib(const void *in, size_t n, void *out, size_t room)
+{
+    return deflated(in, n, out, room, 15);
+}
+
+static size_t as_raw_deflate(const void *in, size_t n, void *out, size_t room)
+{
+    return deflated(in, n, out, room, -15);
+}
+
+static size_t as_gzip_in_gzip(const void *in, size_t n, void *out, size_t room)
+{
+    unsigned char inner[4096];
+    return as_gzip(inner, as_gzip(in, n, inner, sizeof(inner)), out, room);
+}
+
+static size_t as_gzip_in_zlib(const void *in, size_t n, void *out, size_t room)
+{
+    unsigned char inner[4096];
+    return as_zlib(inner, as_gzip(in, n, inner, sizeof(inner)), out, room);
+}
+
+/* One block that is not compressed, and an empty last one (RFC 7932, 9). */
+static size_t as_brotli(const void *in, size_t n, void *out, size_t room)
+{
+    unsigned char *to = out;
+    /* a window of 64 KiB, not the last, length in 16 bits, as it is */
+    uint32_t head = (uint32_t)(n - 1) << 4 | 1u << 20;
+    ck_assert(n >= 1 && n <= 65536 && n + 4 <= room);
+    to[0] = (unsigned char)head;
+    to[1] = (unsigned char)(head >> 8);
+    to[2] = (unsigned char)(head >> 16);
+    memcpy(to + 3, in, n);
+    to[3 + n] = 3;
+    return n + 4;
+}
+
+/* One frame of one raw block (RFC 8878, 3.1.1). */
+static size_t as_zstd(const void *in, size_t n, void *out, size_t room)
+{
+    static const unsigned char begin[] = {0x28, 0xb5, 0x2f, 0xfd, 0, 0x38};
+    unsigned char *to = out;
+    uint32_t block = (uint32_t)n << 3 | 1;
+    ck_assert_uint_le(n + sizeof(begin) + 3, room);
+    memcpy(to, begin, sizeof(begin));
+    to[6] = (unsigned char)block;
+    to[7] = (unsigned char)(block >> 8);
+    to[8] = (unsigned char)(block >> 16);
+    memcpy(to + 9, in, n);
+    return n + 9;
+}
+
+/* Content-Encoding, what makes it */
+static const struct {
+    const char *name;
+    size_t (*make)(const void *in, size_t n, void *out, size_t room);
+} codings[] = {
+    {"gzip", as_gzip},
+    {"x-gzip", as_gzip},
+    {"deflate", as_zlib},
+    {"deflate", as_raw_deflate},
+    {"br", as_brotli},
+    {"zstd", as_zstd},
+    {"GZip", as_gzip},
+    {"gzip, gzip", as_gzip_in_gzip},
+    {"gzip, deflate", as_gzip_in_zlib},
+};
+static int coding;
+
+#define CODED_PAGE GOOD_PAGE "<h2>It came through</h2>"
+
+static void answer_coded(struct origin_answer *a, const char *path)
+{
+    unsigned char body[4096];
+    char head[256];
+    size_t n = codings[coding].make(CODED_PAGE, sizeof(CODED_PAGE) - 1, body, sizeof(body));
+    (void)path;
+    snprintf(head, sizeof(head),
+             "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: %s\r\nContent-Length: %zu\r\n\r\n",
+             codings[coding].name, n);
+    origin_puts(a, head);
+    /*
+     * a drip of single bytes; libcurl can tell raw deflate from zlib's by its first two alone, and
+     * only where they come together
+     */
+    size_t first = codings[coding].make == as_raw_deflate ? 2 : 1;
+    for (size_t i = 0; i < n; i += i == 0 ? first : 1)
+        if (!origin_send(a, body + i, i == 0 ? first : 1))
+            return;
+}
+
+START_TEST(a_page_is_read_in_every_coding_that_was_asked_for)
+{
+    int features = curl_version_info(CURLVERSION_NOW)->features;
+    if ((strcmp(codings[_i].name, "br") == 0 && (features & CURL_VERSION_BROTLI) == 0) ||
+        (strcmp(codings[_i].name, "zstd") == 0 && (features & CURL_VERSION_ZSTD) == 0))
+        return; /* this libcurl does not ask for it */
+    coding = _i;
+    open_all(answer_coded, false);
+    grade(origin_url(origin, "/"));
+    ck_assert_msg(got.code[0] == '\0', "%s: %s %s", codings[_i].name, got.code, got.message);
+    ck_assert_ptr_nonnull(strstr(got.results.p, "It came through"));
+    close_all();
+}
+END_TEST
+
+static void answer_bomb_in_bomb(struct origin_answer *a, const char *path)
+{
+    enum { ROOM = 1 << 20 };
+    unsigned char *outer = malloc(ROOM), *inner = malloc(ROOM), *zeros = calloc(1, 64u << 20);
+    char head[128];
+    (void)path;
+    if (outer != NULL && inner != NULL && zeros != NULL) {
+        /* 64 MiB in some hundred bytes */
+        size_t n = as_gzip(inner, as_gzip(zeros, 64u << 20, inner, ROOM), outer, ROOM);
+        snprintf(head, sizeof(head),
+                 "HTTP/1.1 200 OK\r\n" HTML
+                 "Content-Encoding: gzip, gzip\r\nContent-Length: %zu\r\n\r\n",
+                 n);
+        origin_puts(a, head);
+        origin_send(a, outer, n);
+    }
+    free(outer);
+    free(inner);
+    free(zeros);
+}
+
+static void answer_gzip_bomb(struct origin_answer *a, const char *path)
+{
+    unsigned char out[65536];
+    static const unsigned char zeros[65536];
+    z_stream z = {0};
+    (void)path;
+    origin_puts(a,
+                "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: gzip\r\nConnection: close\r\n\r\n");
+    if (deflateInit2(&z, 9, Z_DEFLATED, 31, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+        return;
+    bool sent = true;
+    for (unsigned i = 0; sent && i < 2048; i++) { /* 128 MiB in about 130 KB */
+        z.next_in = (Bytef *)(uintptr_t)zeros;
+        z.avail_in = sizeof(zeros);
+        z.next_out = out;
+        z.avail_out = sizeof(out);
+        deflate(&z, i == 2047 ? Z_FINISH : Z_NO_FLUSH);
+        sent = origin_send(a, out, sizeof(out) - z.avail_out);
+    }
+    deflateEnd(&z);
+}
+
+static void answer_endless_body(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_puts(a, "HTTP/1.1 200 OK\r\n" HTML "Connection: close\r\n\r\n");
+    while (origin_puts(a, "<p>and on and on and on and on and on and on and on and on and on and "
+                          "on and on and on and on"))
+        ;
+}
+
+static void answer_endless_head(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_puts(a, "HTTP/1.1 200 OK\r\n");
+    while (origin_puts(
+        a, "X-Header: and on and on and on and on and on and on and on and on and on and on\r\n"))
+        ;
+}
+
+static void answer_endless_redirect_body(struct origin_answer *a, const char *path)
+{
+    if (strcmp(path, "/") != 0) {
+        origin_page(a, HTML, GOOD_PAGE);
+        return;
+    }
+    origin_puts(a, "HTTP/1.1 302 Found\r\nLocation: /page\r\nConnection: close\r\n\r\n");
+    while (origin_puts(
+        a, "and on and on and on and on and on and on and on and on and on and on and on and on"))
+        ;
+}
+
+static void answer_one_endless_line(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_puts(a, "HTTP/1.1 200 OK\r\nX-Header: ");
+    while (origin_puts(a, "and on and on and on and on and on and on and on and on and on and on "
+                          "and on and on and on"))
+        ;
+}
+
+static void answer_endless_hints(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    while (origin_puts(a, "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"))
+        ;
+}
+
+static void answer_endless_trailers(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_puts(a,
+                "HTTP/1.1 200 OK\r\n" HTML "Transfer-Encoding: chunked\r\n\r\n3\r\n<p>\r\n0\r\n");
+    while (origin_puts(a, "X-Trailer: and on and on and on and on and on and on and on and on and "
+                          "on and on and on\r\n"))
+        ;
+}
+
+/* A compressed stream that goes on and on, and is nothing. */
+static void answer_gzip_of_nothing(struct origin_answer *a, const char *path)
+{
+    static const unsigned char begin[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3},
+                               stored_nothing[] = {0, 0, 0, 0xff, 0xff};
+    unsigned char many[sizeof(stored_nothing) * 1000];
+    (void)path;
+    for (size_t i = 0; i < 1000; i++)
+        memcpy(many + i * sizeof(stored_nothing), stored_nothing, sizeof(stored_nothing));
+    origin_puts(a,
+                "HTTP/1.1 200 OK\r\n" HTML "Content-Encoding: gzip\r\nConnection: close\r\n\r\n");
+    origin_send(a, begin, sizeof(begin));
+    while (origin_send(a, many, sizeof(many)))
+        ;
+}
+
+static const struct {
+    origin_fn *answer;
+    const char *code;
+} hostile[] = {
+    {answer_one_endless_line, "too_large"}, {answer_endless_hints, "too_large"},
+    {answer_endless_trailers, "too_large"}, {answer_bomb_in_bomb, "too_large"},
+    {answer_gzip_of_nothing, "too_large"},  {answer_gzip_bomb, "too_large"},
+    {answer_endless_body, "too_large"},     {answer_endless_head, "too_large"},
+    {answer_endless_redirect_body, ""},
+};
+
+START_TEST(an_endless_answer_is_cut_off)
+{
+    open_all(hostile[_i].answer, false);
+    grade(origin_url(origin, "/"));
+    ck_assert_str_eq(got.code, hostile[_i].code);
+    close_all();
+}
+END_TEST
+
+static void answer_never(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_hold(a);
+}
+
+static void answer_page_but_no_probe(struct origin_answer *a, const char *path)
+{
+    if (strcmp(path, "/") == 0)
+        origin_page(a, HTML, GOOD_PAGE);
+    else
+        origin_hold(a);
+}
+
+START_TEST(a_page_that_does_not_come_is_a_timeout)
+{
+    open_all(answer_never, false);
+    conf.audit_timeout_ms = 200;
+    audit_free(audit);
+    audit = audit_new(&conf);
+    grade(origin_url(origin, "/"));
+    ck_assert_str_eq(got.code, "timeout");
+    close_all();
+}
+END_TEST
+
+START_TEST(a_probe_that_does_not_come_costs_only_its_check)
+{
+    open_all(answer_page_but_no_probe, false);
+    conf.audit_timeout_ms = 500;
+    audit_free(audit);
+    audit = audit_new(&conf);
+    grade(origin_url(origin, "/"));
+    ck_assert_str_eq(got.code, "");
+    ck_assert(passed("robots", "null"));
+    ck_assert(passed("title", "true"));
+    close_all();
+}
+END_TEST
+
+static void count_call(void *arg, const struct audit_findings *f)
+{
+    bool *seen = arg;
+    ck_assert(!seen[f->id]);
+    seen[f->id] = true;
+    ck_assert_ptr_null(f->error_code);
+}
+
+static void answer_when_released(struct origin_answer *a, const char *path)
+{
+    origin_hold(a);
+    answer_site(a, path);
+}
+
+START_TEST(a_host_sees_at_most_two_requests_at_once)
+{
+    bool seen[9] = {false};
+    open_all(answer_when_released, false);
+    for (uint64_t i = 0; i < 9; i++)
+        audit_add(audit, i, str_of(origin_url(origin, "/")), count_call, seen);
+    while (origin_active(origin) < 2)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    /* as often as it likes, the engine starts no third */
+    for (unsigned i = 0; i < 200; i++)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 0), 0);
+    ck_assert_uint_eq(origin_count(origin), 2);
+    origin_release(origin);
+    run();
+    ck_assert_uint_eq(origin_most_active(origin), 2);
+    for (unsigned i = 0; i < 9; i++)
+        ck_assert(seen[i]);
+    close_all();
+}
+END_TEST
+
+START_TEST(pages_given_up_half_way_leave_nothing_behind)
+{
+    bool seen[9] = {false};
+    open_all(answer_never, false);
+    for (uint64_t i = 0; i < 9; i++)
+        audit_add(audit, i, str_of(origin_url(origin, "/")), count_call, seen);
+    while (origin_active(origin) < 2)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    ck_assert_uint_eq(audit_pending(audit), 9);
+    close_all(); /* a leak or a use after free is the sanitizers' to tell */
+    ck_assert(!seen[0]);
+}
+END_TEST
+
+/* Everything that is reported, as long and as awkward as can be. */
+static void answer_hostile_html(struct origin_answer *a, const char *path)
+{
+    static const char awkward[] = "\\\"\x01\xF0\x9F\x92\xA9</script>\xFF&lt;\r\n";
+    (void)path;
+    origin_puts(a, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: "
+                   "close\r\nX-Robots-Tag: noindex, \"\\\xFF\xFE\r\n\r\n<title>");
+    for (unsigned i = 0; i < 200; i++)
+        origin_puts(a, awkward);
+    origin_puts(a, "</title>");
+    for (unsigned i = 0; i < 400; i++) {
+        char tag[1024];
+        snprintf(tag, sizeof(tag),
+                 "<h2 style='%1$s'>%1$s%1$s%1$s%1$s%1$s</h2><img "
+                 "src='http://x/%1$s%1$s%1$s%1$s%1$s'><font>%1$s</font><meta "
+                 "property='og:%1$s' content='%1$s'>"
+                 "<script type='application/ld+json'>{%1$s}</script><a href='%1$s' "
+                 "target=_blank>here</a>\n",
+                 awkward);
+        origin_puts(a, tag);
+    }
+}
+
+START_TEST(results_stay_within_32_kib_on_a_hostile_page)
+{
+    open_all(answer_hostile_html, false);
+    grade(origin_url(origin, "/"));
+    ck_assert_str_eq(got.code, "");
+    ck_assert_uint_gt(got.results.n, 4096);
+    ck_assert_uint_le(got.results.n - 1, RESULTS_MAX_BYTES);
+    close_all();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("audit_fetch");
+    TCase *t = tcase_create("fetch");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, a_page_is_graded_and_its_origin_probed);
+    tcase_add_test(t, robots_txt_is_read_for_the_page_that_was_asked_for);
+    tcase_add_test(t, redirects_are_followed_to_the_page);
+    tcase_add_loop_test(t, an_answer_ends_as_the_contract_says, 0, sizeof(ends) / sizeof(*ends));
+    tcase_add_test(t, a_url_refused_before_any_look_up_fails_in_the_next_wait);
+    tcase_add_test(t, a_name_that_resolves_to_a_forbidden_address_is_refused_at_the_socket);
+    tcase_add_test(t, nobody_listening_is_connect_failed);
+    tcase_add_test(t, what_stands_still_is_told_by_where_it_does);
+    tcase_add_test(t, a_plain_server_under_https_is_tls_failed);
+    tcase_add_test(t, a_certificate_that_does_not_verify_is_graded_and_fails_its_check);
+    tcase_add_loop_test(t, a_page_is_read_in_every_coding_that_was_asked_for, 0,
+                        sizeof(codings) / sizeof(*codings));
+    tcase_add_loop_test(t, an_endless_answer_is_cut_off, 0, sizeof(hostile) / sizeof(*hostile));
+    tcase_add_test(t, a_page_that_does_not_come_is_a_timeout);
+    tcase_add_test(t, a_probe_that_does_not_come_costs_only_its_check);
+    tcase_add_test(t, a_host_sees_at_most_two_requests_at_once);
+    tcase_add_test(t, pages_given_up_half_way_leave_nothing_behind);
+    tcase_add_test(t, results_stay_within_32_kib_on_a_hostile_page);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

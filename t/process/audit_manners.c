@@ -1,0 +1,585 @@
+/*
+ * How grading behaves towards hosts: who it says it is, how many connections it opens, how it
+ * waits, and when it ends.
+ */
+#include "core/audit/audit.h"
+#include "core/shm/host_slots.h"
+#include "t/kit/audit_origin.h"
+#include "core/shm/scoreboard.h"
+
+#include <check.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE "<!DOCTYPE html><html lang=en><title>Good</title><h1>A page</h1><p>Text."
+
+static struct cidr loopback;
+static struct conf conf;
+static struct origin *origin;
+static struct audit *audit;
+
+static struct {
+    unsigned calls, failed, withdrawn;
+    char code[32];
+} got;
+
+static void keep(void *arg, const struct audit_findings *f)
+{
+    (void)arg;
+    got.calls++;
+    got.failed += f->error_code != NULL;
+    got.withdrawn += f->withdrawn;
+    snprintf(got.code, sizeof(got.code), "%s", f->error_code == NULL ? "" : f->error_code);
+}
+
+static void open_all(origin_fn *answer, unsigned timeout_ms)
+{
+    signal(SIGPIPE, SIG_IGN);
+    ck_assert(cidr_parse("127.0.0.0/8", &loopback));
+    origin = origin_open(answer, false);
+    conf = (struct conf){
+        .audit_allow_private = {&loopback, 1},
+        .audit_ports = {origin_port(origin)},
+        .audit_ports_count = 1,
+        .audit_concurrency = 8,
+        .audit_timeout_ms = timeout_ms,
+        .audit_max_bytes = 1024 * 1024,
+        .audit_max_redirects = 5,
+        .base_url = NULL,
+    };
+    origin_start(origin);
+    audit = audit_new(&conf);
+    ck_assert_ptr_nonnull(audit);
+}
+
+static void close_all(void)
+{
+    audit_free(audit);
+    origin_close(origin);
+}
+
+static void run(void)
+{
+    while (audit_pending(audit) > 0)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 1000), 0);
+}
+
+static void grade(const char *path)
+{
+    audit_add(audit, 1, str_of(origin_url(origin, path)), keep, NULL);
+    run();
+}
+
+static void not_found(struct origin_answer *a)
+{
+    origin_puts(a, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+}
+
+static void good_page(struct origin_answer *a)
+{
+    origin_page(a, "Content-Type: text/html\r\n", PAGE);
+}
+
+/* ---- who it is ---- */
+
+static char user_agents[8][256];
+static unsigned user_agents_count;
+
+static void answer_noting_agent(struct origin_answer *a, const char *path)
+{
+    const char *at = strstr(origin_request(a), "User-Agent: ");
+    if (at != NULL && user_agents_count < 8)
+        snprintf(user_agents[user_agents_count++], 256, "%.*s", (int)strcspn(at, "\r"), at);
+    if (strcmp(path, "/") == 0)
+        good_page(a);
+    else
+        not_found(a);
+}
+
+START_TEST(every_request_says_who_asks_and_where_to_read_about_it)
+{
+    open_all(answer_noting_agent, 5000);
+    conf.base_url = (char *)(uintptr_t) "https://reports.example.org";
+    conf.audit_concurrency = 1;
+    grade("/");
+    ck_assert_uint_eq(got.failed, 0);
+    close_all();
+    ck_assert_uint_eq(user_agents_count, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        ck_assert_ptr_nonnull(strstr(user_agents[i], "Assay/"));
+        ck_assert_ptr_nonnull(strstr(user_agents[i], "+https://reports.example.org)"));
+    }
+}
+END_TEST
+
+/* ---- waiting as asked ---- */
+
+static _Atomic unsigned asked_for_page;
+
+/* what the first request for a page gets; the second gets the page */
+static const char *const first_answers[][2] = {
+    {"/page-429", "429 Slow down\r\nRetry-After: 1"},
+    {"/page-date", "503 Out\r\nRetry-After: Wed, 21 Oct 2015 07:28:00 GMT"},
+    {"/page-hour", "503 Out\r\nRetry-After: 3600"},
+    {"/page-plain", "503 Out\r\nX-None: 0"},
+    {"/page-500", "500 Broken\r\nRetry-After: 0"},
+    {"/page-soon", "503 Out\r\nRetry-After: soon"},
+    {"/page-less", "503 Out\r\nRetry-After: -5"},
+    {"/page-much", "503 Out\r\nRetry-After: 99999999999999999999"},
+    {"/page-hex", "503 Out\r\nRetry-After: 0x10"},
+};
+
+static void answer_later(struct origin_answer *a, const char *path)
+{
+    char answer[256];
+    for (size_t i = 0; i < sizeof(first_answers) / sizeof(*first_answers); i++) {
+        if (strcmp(path, first_answers[i][0]) != 0)
+            continue;
+        snprintf(answer, sizeof(answer), "HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n",
+                 first_answers[i][1]);
+        if (asked_for_page++ == 0)
+            origin_puts(a, answer);
+        else
+            good_page(a);
+        return;
+    }
+    not_found(a);
+}
+
+static void answer_never_now(struct origin_answer *a, const char *path)
+{
+    asked_for_page += strcmp(path, "/") == 0;
+    origin_puts(a, "HTTP/1.1 503 Out\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n");
+}
+
+/* path, code, how often the page is asked for, the least time it takes */
+static const struct {
+    const char *path, *code;
+    unsigned times, least_ms;
+} retries[] = {
+    {"/page-429", "", 2, 1000},         {"/page-date", "", 2, 0},
+    {"/page-hour", "http_error", 1, 0}, {"/page-plain", "http_error", 1, 0},
+    {"/page-500", "http_error", 1, 0},  {"/page-soon", "http_error", 1, 0},
+    {"/page-less", "http_error", 1, 0}, {"/page-much", "http_error", 1, 0},
+    {"/page-hex", "http_error", 1, 0},
+};
+
+START_TEST(a_host_that_asks_to_come_again_later_is_obeyed)
+{
+    open_all(answer_later, 8000);
+    uint64_t began = clock_mono_ms();
+    grade(retries[_i].path);
+    uint64_t took = clock_mono_ms() - began;
+    ck_assert_msg(strcmp(got.code, retries[_i].code) == 0, "%s: %s", retries[_i].path, got.code);
+    ck_assert_uint_eq(asked_for_page, retries[_i].times);
+    ck_assert_uint_ge(took, retries[_i].least_ms);
+    ck_assert_uint_lt(took, 7000);
+    close_all();
+}
+END_TEST
+
+START_TEST(it_is_obeyed_once)
+{
+    open_all(answer_never_now, 8000);
+    grade("/");
+    ck_assert_str_eq(got.code, "http_error");
+    ck_assert_uint_eq(asked_for_page, 2);
+    close_all();
+}
+END_TEST
+
+/* ---- one deadline ---- */
+
+static void answer_page_then_hang(struct origin_answer *a, const char *path)
+{
+    if (strcmp(path, "/") == 0)
+        good_page(a);
+    else
+        origin_hold(a);
+}
+
+static void answer_slow_hops(struct origin_answer *a, const char *path)
+{
+    char hop[64];
+    poll(NULL, 0, 400);
+    snprintf(hop, sizeof(hop), "HTTP/1.1 302 On\r\nLocation: /%d\r\nContent-Length: 0\r\n\r\n",
+             atoi(path + 1) + 1);
+    origin_puts(a, hop);
+}
+
+static void answer_drip(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_puts(a,
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (unsigned i = 0; i < 2000 && origin_puts(a, "20\r\n<p>drip drip drip drip drip drip\r\n");
+         i++)
+        poll(NULL, 0, 20);
+}
+
+static void answer_head_drip(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    for (unsigned i = 0; i < 2000 && origin_puts(a, i == 0 ? "HTTP/1.1 200 OK\r\n" : "X"); i++)
+        poll(NULL, 0, 20);
+}
+
+static const struct {
+    origin_fn *answer;
+    const char *code;
+} slow[] = {{answer_page_then_hang, ""},
+            {answer_slow_hops, "timeout"},
+            {answer_drip, "timeout"},
+            {answer_head_drip, "timeout"}};
+
+START_TEST(a_page_its_redirects_and_its_probes_have_one_deadline_together)
+{
+    open_all(slow[_i].answer, 1000);
+    uint64_t began = clock_mono_ms();
+    grade("/");
+    uint64_t took = clock_mono_ms() - began;
+    ck_assert_str_eq(got.code, slow[_i].code);
+    ck_assert_uint_ge(took, 900);
+    ck_assert_uint_lt(took, 1800);
+    close_all();
+}
+END_TEST
+
+/* ---- places ---- */
+
+static struct host_slots *shared_places(void)
+{
+    struct host_slots *p =
+        mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(p, MAP_FAILED);
+    host_slots_init(p);
+    return p;
+}
+
+START_TEST(a_host_has_two_places_and_others_have_theirs)
+{
+    struct host_slots *p = shared_places();
+    ck_assert(host_slots_take(p, "example.com", 11));
+    ck_assert(host_slots_take(p, "example.com", 12));
+    ck_assert(!host_slots_take(p, "example.com", 11));
+    ck_assert(host_slots_take(p, "example.org", 11));
+    host_slots_give(p, "example.com", 12);
+    ck_assert(host_slots_take(p, "example.com", 13));
+    host_slots_give(p, "example.com", 99); /* who holds none gives none */
+    ck_assert(!host_slots_take(p, "example.com", 11));
+    host_slots_forget(p, 11);
+    ck_assert(host_slots_take(p, "example.com", 12));
+    ck_assert(host_slots_take(p, "example.org", 12));
+    ck_assert(host_slots_take(p, "example.org", 12));
+    host_slots_forget(p, 0);
+    ck_assert(!host_slots_take(p, "example.org", 12));
+}
+END_TEST
+
+#define TAKERS 4
+#define ROUNDS 20000
+
+/* Each taker counts itself in while it holds a place; more than two is a place given twice. */
+START_TEST(two_places_are_never_three_whoever_takes_and_dies)
+{
+    struct host_slots *p = shared_places();
+    _Atomic int *state =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t takers[TAKERS];
+    ck_assert_ptr_ne(state, MAP_FAILED);
+    for (int i = 0; i < TAKERS; i++) {
+        takers[i] = fork();
+        if (takers[i] == 0) {
+            for (int round = 0; round < ROUNDS; round++) {
+                if (!host_slots_take(p, "example.com", getpid()))
+                    continue;
+                if (atomic_fetch_add(&state[0], 1) >= PLACES_PER_HOST)
+                    state[1] = 1;
+                atomic_fetch_sub(&state[0], 1);
+                host_slots_give(p, "example.com", getpid());
+            }
+            while (!host_slots_take(p, "example.com", getpid()))
+                ;
+            raise(SIGKILL); /* while it holds a place */
+        }
+        ck_assert_int_gt(takers[i], 0);
+    }
+    for (int i = 0; i < TAKERS; i++) {
+        pid_t died = waitpid(-1, NULL, 0);
+        ck_assert_int_gt(died, 0);
+        host_slots_forget(p, died);
+    }
+    ck_assert_int_eq(state[1], 0);
+    ck_assert(host_slots_take(p, "example.com", 1));
+    ck_assert(host_slots_take(p, "example.com", 1));
+    ck_assert(!host_slots_take(p, "example.com", 1));
+}
+END_TEST
+
+START_TEST(the_master_frees_what_a_dead_auditor_held)
+{
+    char path[] = "/tmp/assay-places-XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    struct scoreboard *sb = scoreboard_create(path);
+    ck_assert_ptr_nonnull(sb);
+    struct score *slot = scoreboard_claim(sb, ROLE_AUDITOR, 0, 0, 1);
+    score_set(sb->auditor_pid[slot - sb->auditor_slot], 4711);
+    ck_assert(host_slots_take(&sb->places, "example.com", 4711));
+    ck_assert(host_slots_take(&sb->places, "example.com", 4712));
+    scoreboard_release(sb, slot);
+    ck_assert(host_slots_take(&sb->places, "example.com", 4713));
+    ck_assert(!host_slots_take(&sb->places, "example.com", 4713));
+    scoreboard_close(sb);
+    unlink(path);
+}
+END_TEST
+
+static void answer_good(struct origin_answer *a, const char *path)
+{
+    if (strcmp(path, "/") == 0)
+        good_page(a);
+    else
+        not_found(a);
+}
+
+START_TEST(a_page_waits_for_the_place_another_auditor_holds)
+{
+    struct host_slots *p = shared_places();
+    open_all(answer_good, 20000);
+    audit_share(audit, p);
+    ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
+    audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, NULL);
+    for (int i = 0; i < 20; i++)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    ck_assert_uint_eq(origin_count(origin), 0);
+    host_slots_give(p, "127.0.0.1", 1);
+    run();
+    ck_assert_uint_eq(got.failed, 0);
+    ck_assert_uint_eq(origin_most_active(origin), 1);
+    /* and gives back what it took */
+    ck_assert(host_slots_take(p, "127.0.0.1", 1));
+    close_all();
+}
+END_TEST
+
+START_TEST(a_page_does_not_wait_for_a_place_for_ever)
+{
+    struct host_slots *p = shared_places();
+    open_all(answer_good, 500);
+    audit_share(audit, p);
+    ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
+    uint64_t began = clock_mono_ms();
+    grade("/");
+    ck_assert_str_eq(got.code, "timeout");
+    ck_assert_uint_lt(clock_mono_ms() - began, 1500);
+    ck_assert_uint_eq(origin_count(origin), 0);
+    close_all();
+}
+END_TEST
+
+static void answer_hop_to_other_name(struct origin_answer *a, const char *path)
+{
+    char hop[128];
+    if (strcmp(path, "/hop") == 0) {
+        snprintf(hop, sizeof(hop),
+                 "HTTP/1.1 302 On\r\nLocation: http://127.0.0.2:%u/\r\nContent-Length: 0\r\n\r\n",
+                 origin_port(origin));
+        origin_puts(a, hop);
+    } else if (strcmp(path, "/") == 0) {
+        good_page(a);
+    } else {
+        not_found(a);
+    }
+}
+
+START_TEST(a_redirect_takes_a_place_where_it_leads)
+{
+    struct host_slots *p = shared_places();
+    open_all(answer_hop_to_other_name, 500);
+    audit_share(audit, p);
+    ck_assert(host_slots_take(p, "127.0.0.2", 1) && host_slots_take(p, "127.0.0.2", 1));
+    grade("/hop");
+    ck_assert_str_eq(got.code, "timeout");
+    ck_assert_uint_eq(origin_count(origin), 1);
+    /* where it came from it is no more */
+    ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
+    close_all();
+}
+END_TEST
+
+static void answer_hop_to_address(struct origin_answer *a, const char *path)
+{
+    char hop[128];
+    snprintf(hop, sizeof(hop),
+             "HTTP/1.1 302 On\r\nLocation: http://127.0.0.1:%u/\r\nContent-Length: 0\r\n\r\n",
+             origin_port(origin));
+    if (strcmp(path, "/hop") == 0)
+        origin_puts(a, hop);
+    else
+        answer_good(a, path);
+}
+
+static void add_at(const char *host, const char *path)
+{
+    char url[128];
+    snprintf(url, sizeof(url), "http://%s:%u%s", host, origin_port(origin), path);
+    audit_add(audit, 1, str_of(url), keep, NULL);
+}
+
+START_TEST(redirects_to_a_host_leave_its_own_pages_a_place)
+{
+    struct host_slots *p = shared_places();
+    open_all(answer_hop_to_address, 3000);
+    audit_share(audit, p);
+    /* another auditor's page, led there */
+    ck_assert(host_slots_take_as_guest(p, "127.0.0.1", 4711));
+    ck_assert(!host_slots_take_as_guest(p, "127.0.0.1", 4711));
+    add_at("localhost", "/hop");
+    for (int i = 0; i < 30; i++)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    ck_assert_uint_eq(origin_count(origin), 1);
+    add_at("127.0.0.1", "/");
+    while (got.calls == 0)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    ck_assert_uint_eq(got.failed, 0);
+    host_slots_give(p, "127.0.0.1", 4711);
+    run();
+    ck_assert_uint_eq(got.calls, 2);
+    ck_assert_uint_eq(got.failed, 0);
+    close_all();
+}
+END_TEST
+
+/* ---- withdrawn pages ---- */
+
+static void answer_hang(struct origin_answer *a, const char *path)
+{
+    (void)path;
+    origin_hold(a);
+}
+
+static bool none_active(void)
+{
+    return origin_active(origin) == 0;
+}
+
+static bool one_active(void)
+{
+    return origin_active(origin) == 1;
+}
+
+static bool is_over(void)
+{
+    return got.calls > 0;
+}
+
+/* False: not within ${ms}. */
+static bool go_on_until(bool (*holds)(void), uint64_t ms)
+{
+    uint64_t until = clock_mono_ms() + ms;
+    while (!holds() && clock_mono_ms() < until)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    return holds();
+}
+
+START_TEST(a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_it_began)
+{
+    struct host_slots *p = shared_places();
+    int mine;
+    open_all(answer_hang, 20000);
+    audit_share(audit, p);
+    uint64_t began = clock_mono_ms();
+    audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, &mine);
+    ck_assert(go_on_until(one_active, 5000));
+    audit_withdraw(audit, &mine);
+    ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
+    ck_assert(go_on_until(none_active, 5000));
+    ck_assert(go_on_until(is_over, 5000));
+    ck_assert_uint_ge(clock_mono_ms() - began, 1000);
+    ck_assert_uint_lt(clock_mono_ms() - began, 5000);
+    ck_assert_uint_eq(got.withdrawn, 1);
+    ck_assert_uint_eq(got.failed, 0);
+    ck_assert_uint_eq(audit_pending(audit), 0);
+    close_all();
+}
+END_TEST
+
+START_TEST(a_page_withdrawn_while_others_of_its_host_are_graded_never_begins)
+{
+    int ids[3];
+    open_all(answer_hang, 20000);
+    for (int i = 0; i < 3; i++)
+        audit_add(audit, (uint64_t)i, str_of(origin_url(origin, "/")), keep, &ids[i]);
+    ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    audit_withdraw(audit, &ids[2]);
+    ck_assert(go_on_until(is_over, 500));
+    ck_assert_uint_eq(got.withdrawn, 1);
+    ck_assert_uint_eq(audit_pending(audit), 2);
+    close_all();
+}
+END_TEST
+
+static void answer_page_and_hang(struct origin_answer *a, const char *path)
+{
+    if (strcmp(path, "/") == 0)
+        good_page(a);
+    else
+        origin_hold(a);
+}
+
+static bool probes_active(void)
+{
+    return origin_active(origin) == 2;
+}
+
+START_TEST(a_page_withdrawn_while_its_probes_run_is_not_graded)
+{
+    int mine;
+    open_all(answer_page_and_hang, 20000);
+    audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, &mine);
+    ck_assert(go_on_until(probes_active, 5000));
+    audit_withdraw(audit, &mine);
+    ck_assert(go_on_until(none_active, 5000));
+    ck_assert(go_on_until(is_over, 5000));
+    ck_assert_uint_eq(got.calls, 1);
+    ck_assert_uint_eq(got.withdrawn, 1);
+    close_all();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("audit_manners");
+    TCase *t = tcase_create("manners");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, every_request_says_who_asks_and_where_to_read_about_it);
+    tcase_add_loop_test(t, a_host_that_asks_to_come_again_later_is_obeyed, 0,
+                        sizeof(retries) / sizeof(*retries));
+    tcase_add_test(t, it_is_obeyed_once);
+    tcase_add_loop_test(t, a_page_its_redirects_and_its_probes_have_one_deadline_together, 0,
+                        sizeof(slow) / sizeof(*slow));
+    tcase_add_test(t, a_host_has_two_places_and_others_have_theirs);
+    tcase_add_test(t, two_places_are_never_three_whoever_takes_and_dies);
+    tcase_add_test(t, the_master_frees_what_a_dead_auditor_held);
+    tcase_add_test(t, a_page_waits_for_the_place_another_auditor_holds);
+    tcase_add_test(t, a_page_does_not_wait_for_a_place_for_ever);
+    tcase_add_test(t, a_redirect_takes_a_place_where_it_leads);
+    tcase_add_test(t, redirects_to_a_host_leave_its_own_pages_a_place);
+    tcase_add_test(t,
+                   a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_it_began);
+    tcase_add_test(t, a_page_withdrawn_while_others_of_its_host_are_graded_never_begins);
+    tcase_add_test(t, a_page_withdrawn_while_its_probes_run_is_not_graded);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,731 @@
+/*
+ * Power loss: a writer that creates, grades, deletes, purges, merges, rebuilds, backs up and
+ * restores is recorded (power_recorder.h), and the record is replayed up to a random point. What
+ * was not synced by then may be on the disk or not: each sector of each write, and each directory's
+ * entries up to some moment. In every such state the store opens, check finds nothing wrong, all
+ * that was acknowledged is there, and no segment file is without a name once maintenance has run.
+ *
+ * POWER_POINTS: how many points, 1,000 by default. POWER_SEED.
+ */
+#include "t/kit/store.h"
+
+#include "t/kit/power_recorder.h"
+#include "store/index/segment_file.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What the writer says in the file "acks": before a transaction what it is to change, after it. */
+enum said { SAID_INTENT = 1, SAID_THERE, SAID_GONE, SAID_BACKED_UP, SAID_RESTORES, SAID_RESTORED };
+
+struct ack {
+    uint32_t said;
+    int32_t score; /* SAID_THERE; -1: not graded */
+    uint64_t id;
+};
+
+enum { REPORTS_MAX = 4000 };
+
+/* ---- the writer ---- */
+
+static int acks_fd;
+
+static void say(enum said said, uint64_t id, int score)
+{
+    struct ack a = {said, score, id};
+    kit_assert(write(acks_fd, &a, sizeof(a)) == sizeof(a));
+}
+
+static struct kit k;
+static uint64_t w, seed, created, attempts[REPORTS_MAX];
+static int scores[REPORTS_MAX]; /* -2: deleted */
+
+static void create_some(void)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    uint64_t first = created + 1, count = 1 + kit_random(&seed) % 12;
+    for (uint64_t id = first; id < first + count; id++)
+        say(SAID_INTENT, id, 0);
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (uint64_t id = first; id < first + count; id++) {
+        char url[64];
+        snprintf(url, sizeof(url), "https://host-%u.com/%u", (unsigned)(id % 7), (unsigned)id);
+        struct store_change c = kit_create_change(w, url, id % 3 ? "a.com" : "b.com");
+        store_apply(t, &c, k.now, &a);
+        ck_status(a.status, STORE_OK);
+        kit_assert(a.id == id);
+        scores[id] = -1;
+        attempts[id] = 1;
+    }
+    ck_status(store_commit(t), STORE_OK);
+    created += count;
+    for (uint64_t id = first; id < first + count; id++)
+        say(SAID_THERE, id, -1);
+}
+
+static uint64_t some_report(void)
+{
+    for (int i = 0; created != 0 && i < 20; i++) {
+        uint64_t id = 1 + kit_random(&seed) % created;
+        if (scores[id] != -2)
+            return id;
+    }
+    return 0;
+}
+
+static void grade_one(void)
+{
+    uint64_t id = some_report();
+    if (id == 0)
+        return;
+    struct store_change again = {
+        .kind = CHANGE_REPORT_UPDATE, .workspace = w, .id = id, .fields = CHANGE_REGENERATE};
+    say(SAID_INTENT, id, 0);
+    if (scores[id] >= 0) {
+        ck_status(kit_status(&k, &again), STORE_OK);
+        attempts[id]++;
+    }
+    scores[id] = (int)(kit_random(&seed) % 101);
+    kit_done(&k, id, (uint32_t)attempts[id], scores[id]);
+    say(SAID_THERE, id, scores[id]);
+}
+
+static void delete_one(void)
+{
+    uint64_t id = some_report();
+    if (id == 0)
+        return;
+    say(SAID_INTENT, id, 0);
+    ck_status(
+        kit_status(&k,
+                   &(struct store_change){.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = id}),
+        STORE_OK);
+    scores[id] = -2;
+    say(SAID_GONE, id, 0);
+}
+
+static void delete_project(void)
+{
+    struct store_project p;
+    if (kit_project(k.s, w, "b.com", &p) != STORE_OK)
+        return;
+    store_read_end(k.s);
+    for (uint64_t id = 1; id <= created; id++)
+        if (id % 3 == 0 && scores[id] != -2)
+            say(SAID_INTENT, id, 0);
+    ck_status(
+        kit_status(
+            &k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = p.id}),
+        STORE_OK);
+    for (uint64_t id = 1; id <= created; id++)
+        if (id % 3 == 0 && scores[id] != -2) {
+            scores[id] = -2;
+            say(SAID_GONE, id, 0);
+        }
+}
+
+/* Nothing is expected of its reports; its segment files are deleted after commits that are lazy. */
+static void other_workspace(void)
+{
+    enum { REPORTS = 60 };
+    struct store_txn *t;
+    struct store_answer a;
+    static unsigned number;
+    char name[16];
+    snprintf(name, sizeof(name), "other%u", number++);
+    uint64_t other = kit_workspace(&k, name);
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (unsigned i = 0; i < REPORTS; i++) {
+        struct store_change c = kit_create_change(other, "https://a.com/", "a.com");
+        store_apply(t, &c, k.now, &a);
+        ck_status(a.status, STORE_OK);
+        scores[++created] = -2;
+    }
+    ck_status(store_commit(t), STORE_OK);
+    kit_maintain(&k, 100, 10);
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = other}),
+              STORE_OK);
+    kit_maintain(&k, 100, 40);
+}
+
+static void work(unsigned rounds)
+{
+    for (unsigned i = 0; i < rounds && created < REPORTS_MAX - 100; i++) {
+        unsigned dice = (unsigned)(kit_random(&seed) % 100);
+        if (dice < 45)
+            create_some();
+        else if (dice < 75)
+            grade_one();
+        else if (dice < 84)
+            delete_one();
+        else if (dice < 85)
+            delete_project();
+        else if (dice < 87)
+            other_workspace();
+        else if (dice <
+                 88) /* as a segment was found damaged: the index is built from the reports */
+            ck_status(
+                kit_status(&k, &(struct store_change){.kind = CHANGE_INDEX_LOST, .workspace = w}),
+                STORE_OK);
+        else
+            kit_maintain(&k, 1 + kit_random(&seed) % 20, 1 + (unsigned)(kit_random(&seed) % 8));
+    }
+}
+
+static void run(const char *dir)
+{
+    char data[128], copy[128], acks[128], why[512];
+    snprintf(data, sizeof(data), "%s/data", dir);
+    snprintf(copy, sizeof(copy), "%s/copy", dir);
+    snprintf(acks, sizeof(acks), "%s/acks", dir);
+    kit_child();
+    kit_assert(mkdir(data, 0700) == 0 && mkdir(copy, 0700) == 0);
+    kit_assert(store_sync_dir(dir) == 0);
+    acks_fd = open(acks, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    kit_segment_rows = 64;
+    kit_chunk_shift = 6;
+    kit_log_entries = 16;
+    kit_small_rows = 40;
+    k = (struct kit){.s = kit_store(data, STORE_WRITE, MAP_BYTES), .now = NOW};
+    w = kit_workspace(&k, "acme");
+    work(350);
+    ck_status(store_backup(k.s, copy, NULL, NULL), STORE_OK);
+    say(SAID_BACKED_UP, 0, 0);
+    work(60);
+    store_close(k.s);
+    say(SAID_RESTORES, 0, 0);
+    kit_assert(store_restore(copy, data, NULL, NULL, why, sizeof(why)) == STORE_OK);
+    say(SAID_RESTORED, 0, 0);
+    k.s = kit_store(data, STORE_WRITE, MAP_BYTES);
+    kit_purge(&k, 50);
+    store_close(k.s);
+}
+
+/* ---- the disk ---- */
+
+struct write_op {
+    bool truncates;
+    uint64_t at;
+    size_t n;
+    const uint8_t *bytes; /* in the record */
+};
+
+struct inode {
+    bool is_dir;
+    uint8_t *bytes; /* what is durable */
+    size_t n;
+    struct write_op *pending;
+    size_t count, cap;
+};
+
+enum { INODES = 8192, ENTRIES = 8192, DIRS = 64 };
+
+struct entry {
+    char name[96];
+    int inode; /* -1: removed */
+};
+
+struct names {
+    struct entry all[ENTRIES];
+    size_t count;
+};
+
+/* A change of directories: ${a} goes, or (not empty) ${b} is ${inode} from then on. */
+struct dir_op {
+    char gone[96], there[96];
+    int inode;
+    bool done; /* it is durable */
+};
+
+static struct inode inodes[INODES];
+static int inode_count;
+static struct names live, lasting; /* as the process sees it; what is durable */
+static struct dir_op ops[ENTRIES];
+static size_t op_count;
+
+static struct entry *entry_of(struct names *n, const char *name)
+{
+    for (size_t i = 0; i < n->count; i++)
+        if (strcmp(n->all[i].name, name) == 0)
+            return &n->all[i];
+    kit_assert(n->count < ENTRIES);
+    struct entry *e = &n->all[n->count++];
+    snprintf(e->name, sizeof(e->name), "%s", name);
+    e->inode = -1;
+    return e;
+}
+
+static void apply_op(struct names *n, const struct dir_op *op)
+{
+    if (op->gone[0] != '\0')
+        entry_of(n, op->gone)->inode = -1;
+    if (op->there[0] != '\0')
+        entry_of(n, op->there)->inode = op->inode;
+}
+
+static void dir_of(const char *name, char out[96])
+{
+    const char *slash = strrchr(name, '/');
+    snprintf(out, 96, "%.*s", slash == NULL ? 0 : (int)(slash - name), name);
+}
+
+static bool op_touches(const struct dir_op *op, const char *dir)
+{
+    char of[96];
+    dir_of(op->gone, of);
+    bool touches = op->gone[0] != '\0' && strcmp(of, dir) == 0;
+    dir_of(op->there, of);
+    return touches || (op->there[0] != '\0' && strcmp(of, dir) == 0);
+}
+
+/* Entries of that directory, and with a rename those of the other one up to it. */
+static void sync_dir(const char *dir, size_t upto)
+{
+    for (size_t i = 0; i < upto; i++) {
+        if (ops[i].done || !op_touches(&ops[i], dir))
+            continue;
+        char other[2][96];
+        dir_of(ops[i].gone, other[0]);
+        dir_of(ops[i].there, other[1]);
+        ops[i].done = true;
+        for (int j = 0; j < 2; j++)
+            if (strcmp(other[j], dir) != 0)
+                sync_dir(other[j], i);
+        apply_op(&lasting, &ops[i]);
+    }
+}
+
+static void note_op(const char *gone, const char *there, int inode)
+{
+    kit_assert(op_count < ENTRIES);
+    struct dir_op *op = &ops[op_count++];
+    *op = (struct dir_op){.inode = inode};
+    snprintf(op->gone, sizeof(op->gone), "%s", gone);
+    snprintf(op->there, sizeof(op->there), "%s", there);
+    apply_op(&live, op);
+}
+
+static void store_bytes(uint8_t **bytes, size_t *n, const struct write_op *op)
+{
+    size_t end = op->truncates ? (size_t)op->at : (size_t)op->at + op->n;
+    if (end > *n) {
+        *bytes = realloc(*bytes, end);
+        memset(*bytes + *n, 0, end - *n);
+        *n = end;
+    }
+    if (op->truncates)
+        *n = (size_t)op->at;
+    else
+        memcpy(*bytes + op->at, op->bytes, op->n);
+}
+
+static void sync_file(struct inode *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        store_bytes(&f->bytes, &f->n, &f->pending[i]);
+    f->count = 0;
+}
+
+static void add_pending(struct inode *f, struct write_op op)
+{
+    if (f->count == f->cap) {
+        f->cap = f->cap == 0 ? 16 : f->cap * 2;
+        f->pending = realloc(f->pending, f->cap * sizeof(*f->pending));
+    }
+    f->pending[f->count++] = op;
+}
+
+/* Sector by sector, each of which is on the disk as a whole or not. */
+static void add_write(struct inode *f, uint64_t at, const uint8_t *bytes, size_t n)
+{
+    enum { SECTOR = 512 };
+    while (n > 0) {
+        size_t take = SECTOR - at % SECTOR;
+        take = take < n ? take : n;
+        add_pending(f, (struct write_op){.at = at, .n = take, .bytes = bytes});
+        at += take;
+        bytes += take;
+        n -= take;
+    }
+}
+
+static int new_inode(bool is_dir)
+{
+    kit_assert(inode_count < INODES);
+    inodes[inode_count] = (struct inode){.is_dir = is_dir};
+    return inode_count++;
+}
+
+static struct inode *inode_at(const char *name)
+{
+    int inode = entry_of(&live, name)->inode;
+    kit_assert(inode >= 0);
+    return &inodes[inode];
+}
+
+/* ---- what was acknowledged ---- */
+
+struct expected {
+    int score[REPORTS_MAX]; /* -3: nothing is known */
+    bool uncertain[REPORTS_MAX];
+    bool restores, any;
+};
+
+static struct expected now, backed_up;
+
+static void hear(const struct ack *a)
+{
+    kit_assert(a->id < REPORTS_MAX);
+    now.any = true;
+    switch (a->said) {
+    case SAID_INTENT:
+        now.uncertain[a->id] = true;
+        break;
+    case SAID_THERE:
+    case SAID_GONE:
+        now.uncertain[a->id] = false;
+        now.score[a->id] = a->said == SAID_GONE ? -2 : a->score;
+        break;
+    case SAID_BACKED_UP:
+        backed_up = now;
+        break;
+    case SAID_RESTORES:
+        now.restores = true;
+        break;
+    default:
+        now = backed_up;
+    }
+}
+
+static void apply_record(const struct power_record *r, const char *a, const char *b,
+                         const uint8_t *bytes)
+{
+    if (strcmp(a, "acks") == 0) {
+        struct ack ack;
+        if (r->kind == POWER_WRITE) {
+            memcpy(&ack, bytes, sizeof(ack));
+            hear(&ack);
+        }
+        return;
+    }
+    switch (r->kind) {
+    case POWER_CREATE:
+    case POWER_MKDIR:
+        note_op("", a, new_inode(r->kind == POWER_MKDIR));
+        break;
+    case POWER_WRITE:
+        if (r->durable != 0) {
+            struct inode *f = inode_at(a);
+            struct write_op op = {.at = r->at, .n = r->bytes, .bytes = bytes};
+            store_bytes(&f->bytes, &f->n, &op);
+            add_pending(f, op); /* over what was written there before and is not synced */
+        } else {
+            add_write(inode_at(a), r->at, bytes, r->bytes);
+        }
+        break;
+    case POWER_TRUNCATE:
+        add_pending(inode_at(a), (struct write_op){.truncates = true, .at = r->at});
+        break;
+    case POWER_SYNC:
+        if (a[0] == '\0' || inode_at(a)->is_dir)
+            sync_dir(a, op_count);
+        else
+            sync_file(inode_at(a));
+        break;
+    case POWER_RENAME:
+        note_op(a, b, entry_of(&live, a)->inode);
+        break;
+    case POWER_LINK:
+        note_op("", b, entry_of(&live, a)->inode);
+        break;
+    default:
+        note_op(a, "", -1);
+    }
+}
+
+/* ---- a power loss ---- */
+
+static void write_out(const char *path, const uint8_t *bytes, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    kit_assert(fd >= 0);
+    for (size_t at = 0; at < n;) {
+        ssize_t wrote = write(fd, bytes + at, n - at);
+        kit_assert(wrote > 0);
+        at += (size_t)wrote;
+    }
+    close(fd);
+}
+
+/* Of what is not synced each sector by chance; ${often} of 4. */
+static void lay_file(const char *path, const struct inode *f, unsigned often)
+{
+    uint8_t *bytes = malloc(f->n + 1);
+    size_t n = f->n;
+    if (n != 0)
+        memcpy(bytes, f->bytes, n);
+    for (size_t i = 0; i < f->count; i++)
+        if (kit_random(&seed) % 4 < often)
+            store_bytes(&bytes, &n, &f->pending[i]);
+    write_out(path, bytes, n);
+    free(bytes);
+}
+
+/* Each directory has its entries up to a moment of its own. */
+static void choose_names(struct names *out)
+{
+    char dirs[DIRS][96];
+    size_t upto[DIRS], count = 0;
+    *out = lasting;
+    for (size_t i = 0; i < op_count; i++) {
+        bool all = true;
+        if (ops[i].done)
+            continue;
+        for (int side = 0; side < 2; side++) {
+            char dir[96];
+            const char *name = side == 0 ? ops[i].gone : ops[i].there;
+            size_t at = 0;
+            if (name[0] == '\0')
+                continue;
+            dir_of(name, dir);
+            while (at < count && strcmp(dirs[at], dir) != 0)
+                at++;
+            if (at == count) {
+                kit_assert(count < DIRS);
+                snprintf(dirs[at], sizeof(dirs[at]), "%s", dir);
+                upto[count++] = kit_random(&seed) % 3 == 0 ? kit_random(&seed) % (op_count + 1)
+                                                           : op_count * (kit_random(&seed) % 2);
+            }
+            all = all && i < upto[at];
+        }
+        if (all)
+            apply_op(out, &ops[i]);
+    }
+}
+
+static void lay_out(const char *dir)
+{
+    static struct names names;
+    unsigned often = (unsigned)(kit_random(&seed) % 5);
+    choose_names(&names);
+    for (int pass = 0; pass < 2; pass++) /* directories first */
+        for (size_t i = 0; i < names.count; i++) {
+            const struct entry *e = &names.all[i];
+            char path[PATH_MAX];
+            snprintf(path, sizeof(path), "%s/%s", dir, e->name);
+            if (e->inode < 0 || inodes[e->inode].is_dir != (pass == 0))
+                continue;
+            if (pass == 0) {
+                mkdir(path, 0700);
+                continue;
+            }
+            char parent[96];
+            dir_of(e->name, parent);
+            if (parent[0] == '\0' || entry_of(&names, parent)->inode >= 0)
+                lay_file(path, &inodes[e->inode], often);
+        }
+}
+
+/* ---- what must be true then ---- */
+
+static void expect_acknowledged(struct store *s)
+{
+    for (uint64_t id = 1; id < REPORTS_MAX; id++) {
+        struct store_report r;
+        if (now.restores || now.uncertain[id] || now.score[id] == -3)
+            continue;
+        enum store_status status = kit_report(s, 1, id, &r);
+        if (now.score[id] == -2)
+            ck_status(status, STORE_NOT_FOUND);
+        else
+            ck_status(status, STORE_OK);
+        ck_assert(status != STORE_OK || r.score == now.score[id]);
+        store_read_end(s);
+    }
+}
+
+static bool count_file(void *arg, uint64_t workspace, uint64_t number)
+{
+    (void)workspace;
+    (void)number;
+    ++*(size_t *)arg;
+    return true;
+}
+
+static size_t named_files(struct store *s)
+{
+    MDB_txn *txn;
+    struct walk walk;
+    size_t count = 0;
+    ck_status(store_snapshot(s, &txn), STORE_OK);
+    enum store_status status = walk_begin(s, txn, &walk, SPACE_SEGMENT);
+    for (; status == STORE_OK; status = walk_next(&walk))
+        count++;
+    walk_end(&walk);
+    store_read_end(s);
+    return count;
+}
+
+static void expect_well(const char data[64])
+{
+    char why[512];
+    struct store *s;
+    const struct store_options look = {.dir = data, .mode = STORE_READ};
+    enum store_status status = store_open(&look, &s, why, sizeof(why));
+    if (status != STORE_OK && !now.any)
+        return; /* it is being made, and nothing was acknowledged */
+    ck_assert_msg(status == STORE_OK, "%s", why);
+    kit_check_clean(s);
+    expect_acknowledged(s);
+    store_close(s);
+    struct kit after = {.now = NOW};
+    size_t files = 0;
+    memcpy(after.dir, data, sizeof(after.dir));
+    after.s = kit_store(data, STORE_WRITE, MAP_BYTES);
+    kit_purge(&after, 100);
+    kit_check_clean(after.s);
+    expect_acknowledged(after.s);
+    ck_assert_int_eq(segment_file_each(data, count_file, &files), 0);
+    ck_assert_uint_eq(files, named_files(after.s));
+    store_close(after.s);
+}
+
+static void lose_power(void)
+{
+    char dir[64], data[64];
+    kit_dir(dir);
+    lay_out(dir);
+    kit_assert(snprintf(data, sizeof(data), "%s/data", dir) < (int)sizeof(data));
+    mkdir(data, 0700);
+    expect_well(data);
+    kit_remove(dir);
+}
+
+/* ---- the test ---- */
+
+static uint8_t *record;
+static size_t record_n;
+
+static void read_record(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY);
+    ck_assert(fd >= 0 && fstat(fd, &st) == 0);
+    record = malloc((size_t)st.st_size);
+    for (record_n = 0; record_n < (size_t)st.st_size;) {
+        ssize_t got = read(fd, record + record_n, (size_t)st.st_size - record_n);
+        ck_assert_int_gt(got, 0);
+        record_n += (size_t)got;
+    }
+    close(fd);
+}
+
+static void record_a_writer(const char *program, const char *dir, const char *log)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        char recorder[PATH_MAX];
+        kit_assert(realpath("t/kit/power_recorder.so", recorder) != NULL);
+        setenv("LD_PRELOAD", recorder, 1);
+        setenv("POWER_DIR", dir, 1);
+        setenv("POWER_LOG", log, 1);
+        execl(program, program, "run", dir, (char *)NULL);
+        _exit(9);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+
+static size_t next_record(size_t at, struct power_record *r, char a[96], char b[96])
+{
+    memcpy(r, record + at, sizeof(*r));
+    kit_assert(r->a_n < 96 && r->b_n < 96);
+    snprintf(a, 96, "%.*s", (int)r->a_n, (const char *)record + at + sizeof(*r));
+    snprintf(b, 96, "%.*s", (int)r->b_n, (const char *)record + at + sizeof(*r) + r->a_n);
+    return at + sizeof(*r) + r->a_n + r->b_n;
+}
+
+static size_t count_records(void)
+{
+    size_t count = 0;
+    for (size_t at = 0; at < record_n; count++) {
+        struct power_record r;
+        char a[96], b[96];
+        at = next_record(at, &r, a, b) + r.bytes;
+    }
+    return count;
+}
+
+static const char *program;
+
+START_TEST(a_power_loss_at_any_point_loses_nothing_and_needs_no_repair)
+{
+    char dir[64], log[80];
+    const char *points_text = getenv("POWER_POINTS"), *seed_text = getenv("POWER_SEED");
+    uint64_t points = points_text == NULL ? 1000 : strtoull(points_text, NULL, 10), losses = 0;
+    kit_dir(dir);
+    snprintf(log, sizeof(log), "%s.log", dir);
+    record_a_writer(program, dir, log);
+    read_record(log);
+    uint64_t records = count_records(), number = 0;
+    seed = seed_text == NULL ? 17 : strtoull(seed_text, NULL, 10);
+    kit_segment_rows = 64;
+    kit_chunk_shift = 6;
+    kit_log_entries = 16;
+    kit_small_rows = 40;
+    for (size_t i = 0; i < REPORTS_MAX; i++)
+        now.score[i] = -3;
+    for (size_t at = 0; at < record_n; number++) {
+        struct power_record r;
+        char a[96], b[96];
+        size_t bytes = next_record(at, &r, a, b);
+        apply_record(&r, a, b, record + bytes);
+        at = bytes + r.bytes;
+        if (kit_random(&seed) % records >= points)
+            continue;
+        lose_power();
+        losses++;
+    }
+    ck_assert_uint_gt(records, 1000);
+    ck_assert_uint_gt(losses, points / 2);
+    printf("%llu power losses in %llu records\n", (unsigned long long)losses,
+           (unsigned long long)records);
+}
+END_TEST
+
+/* Its runtime must be the first library of a process. */
+static bool has_sanitizer(void)
+{
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    return true;
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return true;
+#endif
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    enum { SKIPPED = 77 };
+    if (has_sanitizer())
+        return SKIPPED;
+    if (argc == 3 && strcmp(argv[1], "run") == 0) {
+        seed = 5;
+        run(argv[2]);
+        return 0;
+    }
+    program = argv[0];
+    Suite *suite = suite_create("power loss");
+    TCase *tc = tcase_create("power loss");
+    tcase_set_timeout(tc, 600);
+    tcase_add_test(tc, a_power_loss_at_any_point_loses_nothing_and_needs_no_repair);
+    suite_add_tcase(suite, tc);
+    return kit_run(suite);
+}

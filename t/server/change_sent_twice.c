@@ -1,0 +1,114 @@
+/*
+ * A sender whose connection breaks comes back under the same channel and sends again what was not
+ * answered. Where both connections met in one batch of the writer, the second knew nothing of what
+ * the first had in it, and changes happened twice.
+ */
+#include "t/kit/harness.h"
+
+#include "core/ipc/channel.h"
+#include "store/change.h"
+#include "store/store.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#define TIMES 300
+#define CHANGES 5
+
+static struct server *server;
+
+static void start(void)
+{
+    server = server_new(&(struct server_options){.workers = 1});
+    server_start(server);
+}
+
+static void stop(void)
+{
+    server_stop(server);
+    server_free(server);
+}
+
+static struct channel connect_as(uint64_t id)
+{
+    struct channel c;
+    char *path = text("%s/writer.sock", server->run);
+    int fd = channel_connect(path);
+    ck_assert_msg(fd >= 0, "%s", path);
+    free(path);
+    channel_init(&c, fd);
+    channel_put(&c, FRAME_HELLO, id, 0, (struct str){0});
+    return c;
+}
+
+static void put_changes(struct channel *c, unsigned round)
+{
+    for (uint64_t sequence = 1; sequence <= CHANGES; sequence++) {
+        char url[64];
+        struct buf wire = {0};
+        snprintf(url, sizeof(url), "http://twice.example/%u/%u", round, (unsigned)sequence);
+        struct store_change change = {.kind = CHANGE_REPORT_CREATE,
+                                      .workspace = 1,
+                                      .url = str_of(url),
+                                      .name = STR("twice.example"),
+                                      .code = 202};
+        change_encode(&change, &wire);
+        channel_put(c, FRAME_CHANGE, sequence, 0, buf_view(&wire));
+        buf_free(&wire);
+    }
+}
+
+/* until the answer to the last change is there */
+static void await_answers(struct channel *c)
+{
+    struct frame f;
+    uint64_t last = 0;
+    while (last < CHANGES) {
+        struct pollfd ready = {c->fd, POLLIN, 0};
+        ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+        ck_assert_int_ge(channel_read(c), 0);
+        while (channel_next(c, &f) == 1)
+            if (f.head.type == FRAME_ANSWER) {
+                struct store_answer answer;
+                ck_assert_uint_eq(f.payload.n, sizeof(answer));
+                memcpy(&answer, f.payload.p, sizeof(answer));
+                ck_assert_uint_eq(answer.status, STORE_OK);
+                ck_assert_uint_ne(answer.id, 0);
+                last = f.head.a;
+            }
+    }
+}
+
+START_TEST(sender_that_comes_back_has_its_changes_once)
+{
+    for (unsigned round = 1; round <= TIMES; round++) {
+        uint64_t id = 0x7777000000000001u + 2 * round;
+        struct channel first = connect_as(id), second;
+        put_changes(&first, round);
+        ck_assert_int_eq(channel_flush(&first), 0);
+        channel_close(&first);
+        if (round % 16 == 0)
+            poll(NULL, 0, 20); /* the writer is through with it */
+        second = connect_as(id);
+        put_changes(&second, round);
+        ck_assert_int_eq(channel_flush(&second), 0);
+        await_answers(&second);
+        channel_close(&second);
+    }
+    struct response *r = http_get(server, "/api/v1/projects/twice.example");
+    ck_assert_int_eq(r->status, 200);
+    char *expected = text("\"reports_count\":%d,", TIMES * CHANGES);
+    ck_assert_msg(strstr(r->body, expected) != NULL, "%s expected: %s", expected, r->body);
+    free(expected);
+    response_free(r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("channel twice");
+    TCase *t = harness_case(s, "channel");
+    tcase_add_checked_fixture(t, start, stop);
+    tcase_add_test(t, sender_that_comes_back_has_its_changes_once);
+    return harness_main(s);
+}

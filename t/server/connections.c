@@ -1,0 +1,694 @@
+/*
+ * More connections than max_connections or max_connections_per_ip: who gives way, who waits, and
+ * who is counted. operating.md.
+ */
+#include "t/kit/harness.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define HOST "Host: x\r\n"
+#define HEALTHZ "GET /healthz HTTP/1.1\r\n" HOST "\r\n"
+/*
+ * far less than the 10 s and more that it takes an attacker to be timed out, on a machine with much
+ * else to do; t/client/slowhttptest is stricter
+ */
+#define ANSWERED_MS 3000
+
+static struct origin *origin;
+static struct server *server;
+
+static void setup(void)
+{
+    origin = origin_start();
+    server = server_new(&(struct server_options){.origin = origin});
+}
+
+static void teardown(void)
+{
+    server_free(server);
+    origin_stop(origin);
+}
+
+/* a connection from another address of loopback */
+static struct raw *raw_from(const char *address)
+{
+    struct raw *raw = calloc(1, sizeof(*raw));
+    struct sockaddr_in from = {.sin_family = AF_INET},
+                       to = {.sin_family = AF_INET,
+                             .sin_port = htons(server->port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    ck_assert_ptr_nonnull(raw);
+    ck_assert_int_eq(inet_pton(AF_INET, address, &from.sin_addr), 1);
+    raw->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    /* an answer that is not read soon stops */
+    setsockopt(raw->fd, SOL_SOCKET, SO_RCVBUF, &(int){4096}, sizeof(int));
+    ck_assert(raw->fd >= 0 && bind(raw->fd, (struct sockaddr *)&from, sizeof(from)) == 0);
+    ck_assert_msg(connect(raw->fd, (struct sockaddr *)&to, sizeof(to)) == 0, "connect: %s",
+                  strerror(errno));
+    return raw;
+}
+
+static void ask(struct raw *raw)
+{
+    raw_text(raw, HEALTHZ);
+    expect_status(raw_response(raw, false, 5000), 200);
+}
+
+/* so that one comes after the other by the server's clock, too */
+static void ask_later(struct raw *raw)
+{
+    for (int64_t since = now_ms(); now_ms() < since + 3;)
+        poll(NULL, 0, 1);
+    ask(raw);
+}
+
+static size_t still_open(struct raw **raws, size_t count)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += !raw_closed(raws[i], 0);
+    return sum;
+}
+
+static void close_all(struct raw **raws, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        raw_close(raws[i]);
+}
+
+static bool enough_gave_way(void *arg)
+{
+    return metric(arg, "assay_connections_gave_way_total") >= 60;
+}
+
+/* ---- max_connections ---- */
+
+/* What an attacker's connection has sent when it stops, and how often. It never reads. */
+#define LARGE "GET /api/v1/openapi.json HTTP/1.1\r\n" HOST "\r\n"
+static const struct {
+    const char *name, *sent;
+    int times;
+} attacks[] = {
+    {"nothing", "", 1},
+    {"half a head", "GET /healthz HTTP/1.1\r\nHo", 1},
+    {"half a body",
+     "POST /api/v1/reports HTTP/1.1\r\n" HOST
+     "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 500\r\n\r\nurl=",
+     1},
+    {"a whole request", HEALTHZ, 1},
+    {"many requests for much", LARGE, 60},
+};
+
+START_TEST(a_normal_client_gets_in_however_many_others_are_slow_or_rest)
+{
+    enum { MOST = 40, ATTACKERS = 100 };
+    struct raw *raws[ATTACKERS];
+    server_start_with(server, text("max_connections: %d\ninternal_listen: 127.0.0.1:0", MOST));
+    struct server internal = server_internal(server);
+    for (int i = 0; i < ATTACKERS; i++) {
+        raws[i] = raw_from("127.0.0.2");
+        for (int k = 0; k < attacks[_i].times; k++)
+            raw_text(raws[i], "%s", attacks[_i].sent);
+    }
+    for (int i = 0; i < 20; i++) {
+        int64_t since = now_ms();
+        expect_status(http(server, .path = "/healthz", .timeout_ms = 5000), 200);
+        ck_assert_msg(now_ms() - since < ANSWERED_MS, "%s: answered after %lld ms",
+                      attacks[_i].name, (long long)(now_ms() - since));
+    }
+    ck_assert_int_eq(ATTACKERS - MOST, 60); /* those who were behind the client get in later */
+    ck_assert_msg(wait_until(enough_gave_way, &internal, 5000), "%ld gave way",
+                  metric(&internal, "assay_connections_gave_way_total"));
+    close_all(raws, ATTACKERS);
+    server_stop(server);
+}
+END_TEST
+
+/* ---- descriptors ---- */
+
+/*
+ * The server under a hard limit of descriptors, which not even root may raise: it execs, so it
+ * stays the harness' child.
+ */
+static void limit_descriptors(unsigned hard)
+{
+    char real[PATH_MAX];
+    ck_assert_ptr_nonnull(realpath(assayd_path(), real));
+    char *wrapper = text("%s/limited", server->dir);
+    FILE *file = fopen(wrapper, "w");
+    ck_assert(file &&
+              fprintf(file, "#!/bin/sh\nulimit -n %u || exit 9\nexec %s \"$@\"\n", hard, real) >
+                  0 &&
+              fclose(file) == 0);
+    ck_assert(chmod(wrapper, 0700) == 0 && setenv("ASSAYD", wrapper, 1) == 0);
+    prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE); /* refused where we have none of it anyway */
+    struct rlimit own;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &own), 0);
+    own.rlim_cur = own.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &own), 0);
+}
+
+/* by somebody else, who must be served all the while */
+static void expect_served(const char *when)
+{
+    int64_t since = now_ms();
+    struct raw *raw = raw_from("127.0.0.3");
+    raw_text(raw, HEALTHZ);
+    struct response *r = raw_response(raw, false, 5000);
+    ck_assert_msg(r->status == 200 && now_ms() - since < ANSWERED_MS,
+                  "%s: status %d after %lld ms\n%s", when, r->status, (long long)(now_ms() - since),
+                  server_log(server));
+    raw_close(raw);
+}
+
+START_TEST(where_descriptors_are_fewer_than_max_connections_others_are_served)
+{
+    enum { SILENT = 3000, HARD = 300 };
+    static struct raw *raws[SILENT];
+    limit_descriptors(HARD);
+    server_start_with(server, "internal_listen: 127.0.0.1:0");
+    struct server internal = server_internal(server);
+    long most = metric(&internal, "assay_connections_max");
+    ck_assert_msg(most >= 16 && most <= 2 * HARD, "%ld", most);
+    ck_assert_msg(
+        strstr(server_log(server), text("max_connections is lowered from 10000 to %ld", most)),
+        "%s", server_log(server));
+    ck_assert_msg(strstr(server_log(server), "set LimitNOFILE= of the service"), "%s",
+                  server_log(server));
+    for (int i = 0; i < SILENT; i++) {
+        raws[i] = raw_from("127.0.0.2");
+        if (i % 100 == 99)
+            expect_served(text("beside %d silent ones", i + 1));
+    }
+    for (int i = 0; i < 20; i++)
+        expect_served("beside all");
+    ck_assert_msg(metric(&internal, "assay_connections_gave_way_total") > 0, "nobody gave way");
+    close_all(raws, SILENT);
+    server_stop(server);
+}
+END_TEST
+
+static size_t descriptors_of(pid_t pid)
+{
+    size_t count = 0;
+    DIR *dir = opendir(text("/proc/%d/fd", (int)pid));
+    ck_assert_ptr_nonnull(dir);
+    while (readdir(dir) != NULL)
+        count++;
+    closedir(dir);
+    return count - 2;
+}
+
+START_TEST(where_descriptors_run_out_somebody_gives_way)
+{
+    enum { SILENT = 400, ROOM = 60 };
+    static struct raw *raws[SILENT];
+    server->options.workers = 1;
+    server_start_with(server, "internal_listen: 127.0.0.1:0");
+    struct server internal = server_internal(server);
+    pid_t worker = server_process(server, "assayd: worker 0");
+    struct rlimit limit = {descriptors_of(worker) + ROOM, descriptors_of(worker) + ROOM};
+    ck_assert_int_eq(prlimit(worker, RLIMIT_NOFILE, &limit, NULL), 0);
+    for (int i = 0; i < SILENT; i++) {
+        raws[i] = raw_from("127.0.0.2");
+        if (i % 50 == 49)
+            expect_served(text("beside %d silent ones", i + 1));
+    }
+    ck_assert_msg(metric(&internal, "assay_connections_gave_way_total") >= SILENT - 2 * ROOM,
+                  "%ld gave way", metric(&internal, "assay_connections_gave_way_total"));
+    close_all(raws, SILENT);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_limit_that_leaves_no_connection_is_refused_at_the_start)
+{
+    limit_descriptors(128);
+    struct run run = run_program(assayd_path(), "-c", server->conf, NULL);
+    ck_assert_msg(run.status == 2 &&
+                      strstr(run.err, "RLIMIT_NOFILE: a process may open 128 descriptors"),
+                  "%d: %s", run.status, run.err);
+}
+END_TEST
+
+START_TEST(of_many_that_rest_the_longest_gives_way)
+{
+    enum { MOST = 6 };
+    struct raw *raws[MOST], *newcomer;
+    server->options.workers = 1;
+    server_start_with(server, text("max_connections: %d", MOST));
+    for (int i = 0; i < MOST; i++)
+        ask_later(raws[i] = raw_open(server));
+    ask_later(raws[0]); /* the second now rests longest */
+    newcomer = raw_open(server);
+    ask(newcomer);
+    ck_assert_msg(raw_closed(raws[1], 2000), "it is still open");
+    ck_assert_uint_eq(still_open(raws, MOST), MOST - 1);
+    ask(raws[0]);
+    raw_close(newcomer);
+    close_all(raws, MOST);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(who_holds_most_gives_way_before_anybody_else)
+{
+    enum { MOST = 32 };
+    struct raw *client, *raws[MOST * 2];
+    server->options.workers = 1;
+    server_start_with(server, text("max_connections: %d", MOST));
+    ask(client = raw_open(server)); /* rests longer than all others are there */
+    for (size_t i = 0; i < COUNT(raws); i++)
+        ask(raws[i] = raw_from("127.0.0.2"));
+    ask(client);
+    raw_close(client);
+    close_all(raws, COUNT(raws));
+    server_stop(server);
+}
+END_TEST
+
+/*
+ * Two that have just come, each from an address of its own, have not asked yet when a third comes
+ * and there is no place: it waits until one of them has been there for 50 ms. Rounds that took this
+ * machine longer show nothing.
+ */
+START_TEST(who_has_just_come_does_not_go_before_it_could_ask)
+{
+    enum { MOST = 2, QUICK_MS = 35, ROUNDS = 300 };
+    struct raw *raws[MOST], *third;
+    int quick = 0;
+    server->options.workers = 1;
+    server_start_with(server, text("max_connections: %d", MOST));
+    for (int n = 0; n < ROUNDS && quick < 5; n++) {
+        int64_t since = now_ms();
+        for (int i = 0; i < MOST; i++)
+            raws[i] = raw_from(text("127.0.1.%d", 2 + i));
+        raw_text(third = raw_from("127.0.1.9"), HEALTHZ);
+        poll(NULL, 0, 15); /* the server has seen it */
+        for (int i = 0; i < MOST; i++)
+            raw_text(raws[i], HEALTHZ);
+        bool in_time = now_ms() - since < QUICK_MS;
+        for (int i = 0; i < MOST && in_time; i++)
+            expect_status(raw_response(raws[i], false, 5000), 200);
+        quick += in_time;
+        expect_status(raw_response(third, false, 5000), 200);
+        raw_close(third);
+        close_all(raws, MOST);
+    }
+    ck_assert_int_ge(quick, 5);
+    server_stop(server);
+}
+END_TEST
+
+static bool is_over(void *arg)
+{
+    return raw_closed(arg, 0);
+}
+
+enum { HELD = 4 };
+
+/* Requests as many as max_connections, held until their pages come. */
+static struct server start_held(struct raw *held[HELD], char path[HELD][32])
+{
+    server->options.workers = 1;
+    server->options.audit = "concurrency: 16";
+    server_start_with(server, text("max_connections: %d\ninternal_listen: 127.0.0.1:0", HELD));
+    struct server internal = server_internal(server);
+    for (int i = 0; i < HELD; i++) {
+        snprintf(path[i], sizeof(path[i]), "/held-%d", i);
+        origin_held(origin, path[i]);
+    }
+    /* two pages of a host at once: the others wait before the auditor, and are held as well */
+    for (int i = 0; i < HELD; i++) {
+        char *body = form("url", origin_url(origin, path[i]), NULL);
+        held[i] = raw_open(server);
+        raw_text(held[i],
+                 "POST /api/v1/reports HTTP/1.1\r\n" HOST
+                 "Content-Type: application/x-www-form-urlencoded\r\n"
+                 "Authorization: Bearer %s\r\nPrefer: wait=25\r\nContent-Length: %zu\r\n\r\n%s",
+                 server->key, strlen(body), body);
+    }
+    int64_t deadline = now_ms() + 10000;
+    while (metric(&internal, "assay_http_requests_held") < HELD && now_ms() < deadline)
+        ;
+    ck_assert_int_eq(metric(&internal, "assay_http_requests_held"), HELD);
+    return internal;
+}
+
+START_TEST(a_request_under_way_never_gives_way_and_newcomers_wait_for_it)
+{
+    struct raw *held[HELD], *newcomer;
+    char path[HELD][32];
+    struct server internal = start_held(held, path);
+    newcomer = raw_open(server);
+    raw_text(newcomer, HEALTHZ);
+    /* operators get in */
+    expect_status(http(&internal, .path = "/healthz", .timeout_ms = 2000), 200);
+    struct response *early = raw_response(newcomer, false, 500);
+    ck_assert_msg(early->status == 0, "there was room for it");
+    for (int i = 0; i < HELD; i++)
+        origin_release(origin, path[i]);
+    for (int i = 0; i < HELD; i++)
+        expect_status(raw_response(held[i], false, 20000), 201);
+    expect_status(raw_response(newcomer, false, 5000), 200);
+    raw_close(newcomer);
+    close_all(held, HELD);
+    server_stop(server);
+}
+END_TEST
+
+/*
+ * nor does the internal listener's queue keep the worker busy, where there is nothing to be had for
+ * it either
+ */
+START_TEST(whoever_waits_the_worker_rests)
+{
+    enum { EXTRA = 16, MORE = 4 };
+    struct raw *held[HELD], *extra[EXTRA], *waiting[MORE];
+    char path[HELD][32];
+    struct server internal = start_held(held, path);
+    ck_assert_int_eq(sscanf(internal.url, "http://127.0.0.1:%hu", &internal.port), 1);
+    for (int i = 0; i < EXTRA; i++)
+        extra[i] = raw_open(&internal);
+    poll(NULL, 0, 500); /* all of them are in */
+    for (int i = 0; i < MORE; i++)
+        raw_text(waiting[i] = raw_open(&internal), HEALTHZ);
+    ck_assert_int_eq(raw_response(waiting[0], false, 200)->status, 0);
+    pid_t worker = server_process(server, "assayd: worker 0");
+    double before = process_seconds(worker);
+    poll(NULL, 0, 1500);
+    double used = process_seconds(worker) - before;
+    ck_assert_msg(used < 0.5, "it used %g s of its processor", used);
+    raw_close(extra[0]);
+    expect_status(raw_response(waiting[0], false, 5000), 200);
+    for (int i = 0; i < HELD; i++)
+        origin_release(origin, path[i]);
+    for (int i = 0; i < HELD; i++)
+        expect_status(raw_response(held[i], false, 20000), 201);
+    close_all(extra + 1, EXTRA - 1);
+    close_all(waiting, MORE);
+    close_all(held, HELD);
+    server_stop(server);
+}
+END_TEST
+
+static bool some_are_turned_away(void *arg)
+{
+    return metric(arg, "assay_connections_turned_away_total") >= 20;
+}
+
+/*
+ * However many of one address wait, another's newcomer gets the next place; and of too many that
+ * wait some are told so.
+ */
+START_TEST(of_those_that_wait_the_address_with_fewest_goes_first)
+{
+    enum { CROWD = 100 };
+    struct raw *held[HELD], *connection_table[CROWD], *other;
+    char path[HELD][32];
+    struct server internal = start_held(held, path);
+    for (int i = 0; i < CROWD; i++)
+        raw_text(connection_table[i] = raw_from("127.0.0.2"), HEALTHZ);
+    ck_assert_msg(wait_until(some_are_turned_away, &internal, 5000), "all are to wait");
+    raw_text(other = raw_from("127.0.0.3"), HEALTHZ);
+    ck_assert_int_eq(raw_response(other, false, 300)->status, 0);
+    for (int i = 0; i < HELD; i++)
+        origin_release(origin, path[i]);
+    expect_status(raw_response(held[0], false, 20000), 201);
+    expect_status(raw_response(other, false, 5000), 200);
+    size_t waited = 0, turned_away = 0;
+    for (int i = 0; i < CROWD; i++) {
+        int status = raw_response(connection_table[i], false, 10000)->status;
+        waited += status == 200;
+        turned_away += status == 503;
+    }
+    ck_assert_msg(waited >= 64 - HELD && turned_away >= 20 && waited + turned_away == CROWD,
+                  "%zu waited, %zu were turned away", waited, turned_away);
+    raw_close(other);
+    close_all(connection_table, CROWD);
+    close_all(held, HELD);
+    server_stop(server);
+}
+END_TEST
+
+static bool not_over(void *arg)
+{
+    return metric(arg, "assay_connections") <= 16 + 1 /* the one that asks */;
+}
+
+START_TEST(max_connections_holds_over_all_workers)
+{
+    struct raw *raws[90];
+    server->options.workers = 3;
+    server_start_with(server, "max_connections: 16\ninternal_listen: 127.0.0.1:0");
+    struct server internal = server_internal(server);
+    for (size_t i = 0; i < COUNT(raws); i++)
+        ask(raws[i] = raw_open(server));
+    ck_assert_msg(wait_until(not_over, &internal, 5000), "%ld",
+                  metric(&internal, "assay_connections"));
+    ck_assert_int_eq((long)still_open(raws, COUNT(raws)), 16);
+    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), (long)COUNT(raws) - 16);
+    close_all(raws, COUNT(raws));
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(what_internal_listen_has_beyond_them_stays_its)
+{
+    enum { EXTRA = 16, MOST = 2 };
+    struct raw *extra[EXTRA], *seated, *raws[MOST];
+    server->options.workers = 1;
+    server_start_with(server, text("max_connections: %d\ninternal_listen: 127.0.0.1:0", MOST));
+    struct server internal = server_internal(server);
+    ck_assert_int_eq(sscanf(internal.url, "http://127.0.0.1:%hu", &internal.port), 1);
+    for (int i = 0; i < EXTRA; i++)
+        ask(extra[i] = raw_open(&internal));
+    ask(seated = raw_open(&internal)); /* past them it is one of max_connections */
+    poll(NULL, 0, 500);
+    for (int i = 0; i < MOST; i++)
+        ask(raws[i] = raw_open(server));
+    ck_assert_msg(raw_closed(seated, 2000), "it has not given way");
+    ck_assert_uint_eq(still_open(extra, EXTRA), EXTRA);
+    raw_close(seated);
+    close_all(extra, EXTRA);
+    poll(NULL, 0, 500);
+    for (int i = 0; i < EXTRA; i++)
+        ask(extra[i] = raw_open(&internal));
+    ck_assert_uint_eq(still_open(raws, MOST), MOST);
+    close_all(extra, EXTRA);
+    close_all(raws, MOST);
+    server_stop(server);
+}
+END_TEST
+
+/* ---- max_connections_per_ip ---- */
+
+enum { PER_IP = 8 };
+
+static void expect_turned_away(struct raw *raw)
+{
+    struct response *r = raw_response(raw, false, 5000);
+    expect_error(r, 503, "unavailable");
+    expect(r, header(r, "Retry-After") != NULL);
+    ck_assert(raw_closed(raw, 5000));
+    raw_close(raw);
+}
+
+static bool lets_in(void *arg)
+{
+    struct raw *raw = raw_from(arg);
+    raw_text(raw, HEALTHZ);
+    bool in = raw_response(raw, false, 5000)->status == 200;
+    raw_close(raw);
+    return in;
+}
+
+START_TEST(an_address_has_its_number_and_no_more_over_all_workers)
+{
+    struct raw *raws[PER_IP];
+    server_start_with(server,
+                      text("max_connections_per_ip: %d\ninternal_listen: 127.0.0.1:0", PER_IP));
+    struct server internal = server_internal(server);
+    for (int i = 0; i < PER_IP; i++)
+        ask(raws[i] = raw_from("127.0.0.2"));
+    for (int i = 0; i < 10; i++)
+        expect_turned_away(raw_from("127.0.0.2"));
+    expect_status(http_get(server, "/healthz"), 200); /* another address */
+    ck_assert_int_eq(metric(&internal, "assay_connections_turned_away_total"), 10);
+    for (int i = 0; i < PER_IP; i++)
+        ask(raws[i]); /* those that are in stay */
+    raw_close(raws[0]);
+    ck_assert_msg(wait_until(lets_in, (void *)"127.0.0.2", 5000),
+                  "a place that is free again is not given");
+    ck_assert_msg(strstr(server_log(server), "127.0.0.2") != NULL, "%s", server_log(server));
+    close_all(raws + 1, PER_IP - 1);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(who_is_turned_away_takes_nobodys_place)
+{
+    struct raw *raws[PER_IP * 2];
+    server->options.workers = 1;
+    server_start_with(
+        server,
+        text("max_connections: %d\nmax_connections_per_ip: %d\ninternal_listen: 127.0.0.1:0",
+             PER_IP * 2, PER_IP));
+    struct server internal = server_internal(server);
+    for (size_t i = 0; i < COUNT(raws); i++)
+        ask(raws[i] = raw_from(i % 2 == 0 ? "127.0.0.2" : "127.0.0.3"));
+    for (int i = 0; i < 10; i++)
+        expect_turned_away(raw_from("127.0.0.2"));
+    ck_assert_uint_eq(still_open(raws, COUNT(raws)), COUNT(raws));
+    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), 0);
+    close_all(raws, COUNT(raws));
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_killed_worker_gives_its_connections_back)
+{
+    struct raw *raws[PER_IP];
+    server_start_with(server,
+                      text("max_connections: %d\nmax_connections_per_ip: %d", PER_IP, PER_IP));
+    for (int i = 0; i < PER_IP; i++)
+        ask(raws[i] = raw_open(server));
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = server_process(server, text("assayd: worker %d", i));
+        ck_assert_int_gt(pid, 0);
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    }
+    for (int i = 0; i < PER_IP; i++) {
+        ck_assert(wait_until(is_over, raws[i], 5000));
+        raw_close(raws[i]);
+    }
+    ck_assert_msg(wait_until(lets_in, (void *)"127.0.0.1", 10000), "%s", server_log(server));
+    int64_t deadline = now_ms() + 5000;
+    /* all of them at once; the asking connection above may still be open */
+    for (int in = 0; in < PER_IP;) {
+        ck_assert_int_lt(now_ms(), deadline);
+        raws[in] = raw_open(server);
+        raw_text(raws[in], HEALTHZ);
+        if (raw_response(raws[in], false, 5000)->status == 200)
+            in++;
+        else
+            raw_close(raws[in]);
+    }
+    close_all(raws, PER_IP);
+    server_stop(server);
+}
+END_TEST
+
+/*
+ * Who stands for many callers is not counted as one. Columns: the configuration, what a connection
+ * begins with.
+ */
+static const char *const standing_for_many[] = {
+    "limits: { exempt: [127.0.0.0/8] }",
+    "trusted_proxies: [127.0.0.0/8]",
+};
+
+START_TEST(proxies_and_exempt_networks_have_no_number)
+{
+    struct raw *raws[PER_IP * 3];
+    server_start_with(server,
+                      text("max_connections_per_ip: %d\n%s", PER_IP, standing_for_many[_i]));
+    for (size_t i = 0; i < COUNT(raws); i++)
+        ask(raws[i] = raw_open(server));
+    close_all(raws, COUNT(raws));
+    server_stop(server);
+}
+END_TEST
+
+static struct raw *raw_through_proxy(const char *client)
+{
+    struct raw *raw = raw_open(server);
+    raw_text(raw, "PROXY TCP4 %s 127.0.0.1 1000 80\r\n", client);
+    return raw;
+}
+
+START_TEST(behind_the_proxy_protocol_the_client_is_counted)
+{
+    struct raw *raws[PER_IP];
+    server_configure(server,
+                     text("max_connections_per_ip: %d\ntrusted_proxies: [127.0.0.0/8]", PER_IP));
+    server_spawn(server, "--set", "listen.0.proxy_protocol=true", NULL);
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    for (int i = 0; i < PER_IP; i++)
+        ask(raws[i] = raw_through_proxy("198.51.100.7"));
+    expect_turned_away(raw_through_proxy("198.51.100.7"));
+    struct raw *other = raw_through_proxy("198.51.100.8");
+    ask(other);
+    raw_close(other);
+    close_all(raws, PER_IP);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(who_may_not_speak_for_others_takes_nobodys_place)
+{
+    struct raw *raws[PER_IP];
+    server->options.workers = 1;
+    server_configure(
+        server,
+        text("max_connections: %d\ntrusted_proxies: [127.0.0.1/32]\ninternal_listen: 127.0.0.1:0",
+             PER_IP));
+    server_spawn(server, "--set", "listen.0.proxy_protocol=true", NULL);
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    struct server internal = server_internal(server);
+    for (int i = 0; i < PER_IP; i++)
+        ask(raws[i] = raw_through_proxy("198.51.100.7"));
+    poll(NULL, 0, 500); /* all of them rest */
+    for (int i = 0; i < 10; i++) {
+        struct raw *stranger = raw_from("127.0.0.2");
+        ck_assert(raw_closed(stranger, 5000));
+        raw_close(stranger);
+    }
+    ck_assert_uint_eq(still_open(raws, PER_IP), PER_IP);
+    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), 0);
+    struct raw *other = raw_through_proxy("198.51.100.8");
+    ask(other);
+    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), 1);
+    raw_close(other);
+    close_all(raws, PER_IP);
+    server_stop(server);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("connections");
+    TCase *tcase = harness_case(suite, "a server each");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, a_normal_client_gets_in_however_many_others_are_slow_or_rest, 0,
+                        COUNT(attacks));
+    tcase_add_test(tcase, where_descriptors_are_fewer_than_max_connections_others_are_served);
+    tcase_add_test(tcase, where_descriptors_run_out_somebody_gives_way);
+    tcase_add_test(tcase, a_limit_that_leaves_no_connection_is_refused_at_the_start);
+    tcase_add_test(tcase, of_many_that_rest_the_longest_gives_way);
+    tcase_add_test(tcase, who_holds_most_gives_way_before_anybody_else);
+    tcase_add_test(tcase, who_has_just_come_does_not_go_before_it_could_ask);
+    tcase_add_test(tcase, a_request_under_way_never_gives_way_and_newcomers_wait_for_it);
+    tcase_add_test(tcase, whoever_waits_the_worker_rests);
+    tcase_add_test(tcase, of_those_that_wait_the_address_with_fewest_goes_first);
+    tcase_add_test(tcase, max_connections_holds_over_all_workers);
+    tcase_add_test(tcase, what_internal_listen_has_beyond_them_stays_its);
+    tcase_add_test(tcase, an_address_has_its_number_and_no_more_over_all_workers);
+    tcase_add_test(tcase, who_is_turned_away_takes_nobodys_place);
+    tcase_add_test(tcase, a_killed_worker_gives_its_connections_back);
+    tcase_add_loop_test(tcase, proxies_and_exempt_networks_have_no_number, 0,
+                        COUNT(standing_for_many));
+    tcase_add_test(tcase, behind_the_proxy_protocol_the_client_is_counted);
+    tcase_add_test(tcase, who_may_not_speak_for_others_takes_nobodys_place);
+    return harness_main(suite);
+}

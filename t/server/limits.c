@@ -1,0 +1,607 @@
+/*
+ * Limits over HTTP, by the limiter `api` on projects and reports: whom it charges, what every
+ * response says, and what a reload, a restart and a death leave of it. api.md §1, design.md §6.
+ * Windows of 31 days stand still while a test runs.
+ */
+#include "t/kit/harness.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <strings.h>
+#include <time.h>
+
+#define MONTH 2678400
+#define WINDOW(limit, key) "{ limit: " limit ", seconds: 2678400, key: " key " }"
+#define API(limit) "api: { windows: [ " WINDOW(limit, "api_key") " ] }"
+
+static struct server *server;
+
+static void setup(void)
+{
+    server = server_new(&(struct server_options){0});
+}
+
+static void teardown(void)
+{
+    server_discard(server);
+}
+
+static char *limiters(const char *rows)
+{
+    return text("limits:\n  limiters:\n    %s\n", rows);
+}
+
+/* ---- what a response tells ---- */
+
+/*
+ * limit and what remains; its reset is the end of a window of so many seconds that goes on;
+ * Retry-After is there with 429 alone
+ */
+static void expect_told_of(const struct response *r, long limit, long remaining, long seconds)
+{
+    long reset = header_number(r, "X-RateLimit-Reset"), now = (long)time(NULL);
+    ck_assert_msg(header_number(r, "X-RateLimit-Limit") == limit &&
+                      header_number(r, "X-RateLimit-Remaining") == remaining,
+                  "not %ld of %ld\n%s", remaining, limit, response_text(r));
+    expect(r, reset % seconds == 0 && reset >= now - 1 && reset <= now + seconds);
+    expect(r, (header(r, "Retry-After") != NULL) == (r->status == 429));
+    if (r->status == 429)
+        expect(r, labs(header_number(r, "Retry-After") - (reset - now)) <= 2);
+}
+
+static void expect_told(const struct response *r, long limit, long remaining)
+{
+    expect_told_of(r, limit, remaining, MONTH);
+}
+
+static void expect_untold(const struct response *r)
+{
+    static const char *const names[] = {"X-RateLimit-Limit", "X-RateLimit-Remaining",
+                                        "X-RateLimit-Reset", "Retry-After"};
+    for (size_t i = 0; i < COUNT(names); i++)
+        expect(r, header(r, names[i]) == NULL);
+}
+
+static void expect_refused(const struct response *r, long limit)
+{
+    expect_error(r, 429, "rate_limited");
+    expect(r, has_exactly(r, "error", "code message"));
+    expect(r, !strcmp(header(r, "Content-Type"), "application/json"));
+    expect_told(r, limit, 0);
+}
+
+static struct response *list(const char *key)
+{
+    return http(server, .path = "/api/v1/reports", .key = key);
+}
+
+/* ---- headers ---- */
+
+START_TEST(without_a_limit_there_are_no_headers)
+{
+    server_start(server);
+    expect_untold(http_get(server, "/api/v1/reports"));
+    expect_untold(list(""));
+    expect_untold(http_get(server, "/api/v1/nowhere"));
+    server_stop(server);
+}
+END_TEST
+
+static const struct {
+    const char *method, *path, *body, *header;
+    int status;
+    bool by_address; /* charged to the caller's address instead of its key */
+} answers[] = {
+    {"GET", "/api/v1/reports", NULL, NULL, 200, false},
+    {"GET", "/api/v1/projects", NULL, NULL, 200, false},
+    {"HEAD", "/api/v1/reports", NULL, NULL, 200, false},
+    {"POST", "/api/v1/reports", "url=http%3A%2F%2Fa.test%2F", "Prefer: respond-async", 202, false},
+    {"GET", "/api/v1/reports/1", NULL, "If-None-Match: *", 304, false},
+    {"POST", "/api/v1/reports", "url=%zz", NULL, 400, false},
+    {"GET", "/api/v1/reports?search=%zz", NULL, NULL, 400, false},
+    {"GET", "/api/v1/reports", NULL,
+     "Authorization: Bearer asy_key_000000000000000000000000000000000000", 401, true},
+    {"GET", "/api/v1/reports", NULL, "Authorization: Basic x", 401, true},
+    {"GET", "/api/v1/reports/999", NULL, NULL, 404, false},
+    {"DELETE", "/api/v1/projects/none.test", NULL, NULL, 404, false},
+    {"PATCH", "/api/v1/reports/1", NULL, NULL, 405, true},
+    {"GET", "/api/v1/reports", NULL, "Accept: text/html", 406, true},
+    {"PUT", "/api/v1/reports/1", "", "If-Match: \"0-0\"", 412, false},
+    {"POST", "/api/v1/reports", "url=a", "Content-Type: text/plain", 415, false},
+    {"POST", "/api/v1/reports", "url=a", "Expect: a miracle", 417, true},
+    {"GET", "/api/v1/reports?per_page=7", NULL, NULL, 422, false},
+    {"POST", "/api/v1/reports", "", NULL, 422, false},
+};
+
+START_TEST(every_answer_of_a_limited_route_has_the_headers)
+{
+    long by_key = 1000, by_address = 1000;
+    server_start_with(server, limiters(API("1000")));
+    for (size_t i = 0; i < COUNT(answers); i++) {
+        const char *extra = answers[i].header;
+        bool own = extra != NULL && !strncmp(extra, "Authorization:", 14);
+        struct response *r =
+            http(server, .method = answers[i].method, .path = answers[i].path,
+                 .body = answers[i].body, .key = own ? "" : NULL, .headers = {extra});
+        expect_status(r, answers[i].status);
+        expect_told(r, 1000, answers[i].by_address ? --by_address : --by_key);
+    }
+    struct response *r = http(server, .path = "/api/v1/reports",
+                              .key = key_new(server, "main", "projects:read", NULL));
+    expect_status(r, 403);
+    expect_told(r, 1000, 999);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_body_too_large_for_the_library_is_charged_to_the_address)
+{
+    char *body = calloc(1, (8 << 20) + 1);
+    ck_assert_ptr_nonnull(body);
+    memset(body, 'a', 8 << 20);
+    server_start_with(server, limiters(API("10")));
+    struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .body = body,
+                              .body_size = 8 << 20, .headers = {"Expect:"});
+    expect_error(r, 413, "payload_too_large");
+    expect_told(r, 10, 9);
+    r = http(server, .method = "POST", .path = "/api/v1/reports", .body = body, .body_size = 16385);
+    expect_error(r, 413, "payload_too_large");
+    free(body);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_malformed_head_is_charged_to_the_address)
+{
+    server_start_with(server, limiters(API("2")));
+    for (int i = 0; i < 3; i++) {
+        struct raw *raw = raw_open(server);
+        raw_text(raw, "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n");
+        struct response *r = raw_response(raw, false, 5000);
+        expect_status(r, i < 2 ? 400 : 429);
+        expect_told(r, 2, i < 2 ? 1 - i : 0);
+        expect(r, raw_closed(raw, 5000));
+        raw_close(raw);
+    }
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(options_are_neither_charged_nor_told)
+{
+    server_start_with(server, limiters(API("2")));
+    for (int i = 0; i < 5; i++) {
+        struct response *r =
+            http(server, .method = "OPTIONS", .path = "/api/v1/reports",
+                 .headers = {"Origin: http://a.test", "Access-Control-Request-Method: GET"});
+        expect_status(r, 204);
+        expect_untold(r);
+        expect_untold(http(server, .method = "OPTIONS", .path = "/v1/wp/none"));
+    }
+    expect_told(http_get(server, "/api/v1/reports"), 2, 1);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(what_is_not_limited_is_not_told_of)
+{
+    static const char *const paths[] = {"/healthz",        "/readyz", "/api/v1/openapi.json",
+                                        "/api/v1/nowhere", "/",       "/v1/wpx"};
+    server_start_with(server, limiters(API("2")));
+    for (size_t i = 0; i < COUNT(paths); i++)
+        expect_untold(http_get(server, paths[i]));
+    server_stop(server);
+}
+END_TEST
+
+/* ---- refusal ---- */
+
+START_TEST(past_the_limit_it_is_429_and_refused_requests_do_not_count)
+{
+    server_start_with(server, limiters(API("3")));
+    for (int i = 0; i < 3; i++)
+        expect_told(http_get(server, "/api/v1/reports"), 3, 2 - i);
+    for (int i = 0; i < 20; i++)
+        expect_refused(http_get(server, "/api/v1/reports"), 3);
+    expect_refused(http_post(server, "/api/v1/reports", "url=http%3A%2F%2Fa.test%2F"), 3);
+    /* had the refused ones counted, nothing would be left of five */
+    server_configure(server, limiters(API("5")));
+    server_signal(server, SIGHUP);
+    int64_t deadline = now_ms() + 15000;
+    struct response *r = http_get(server, "/api/v1/reports");
+    while (r->status == 429 && now_ms() < deadline)
+        r = http_get(server, "/api/v1/reports");
+    expect_told(r, 5, 1);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(each_key_has_its_own_budget)
+{
+    server_start_with(server, limiters(API("2")));
+    char *other = key_new(server, "main", NULL);
+    for (int i = 0; i < 2; i++) {
+        expect_told(list(NULL), 2, 1 - i);
+        expect_told(list(other), 2, 1 - i);
+    }
+    expect_refused(list(NULL), 2);
+    expect_refused(list(other), 2);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_wrong_credential_is_charged_to_the_address_and_then_429)
+{
+    server_start_with(server, limiters(API("3")));
+    static const char *const wrong[] = {"", "asy_key_000000000000000000000000000000000000",
+                                        "nonsense"};
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        struct response *r = list(wrong[i]);
+        expect_error(r, 401, "unauthorized");
+        expect_told(r, 3, 2 - (long)i);
+    }
+    struct response *r = list("another");
+    expect_refused(r, 3);
+    expect(r, header(r, "WWW-Authenticate") == NULL);
+    expect_told(list(NULL), 3, 2); /* the key's budget is untouched */
+    server_stop(server);
+}
+END_TEST
+
+/* ---- windows ---- */
+
+START_TEST(one_window_that_refuses_charges_no_other)
+{
+    server_start_with(server, limiters("api: { windows: [ " WINDOW("7", "ip") ", " WINDOW(
+                                  "2", "api_key") " ] }"));
+    char *keys[] = {server->key, key_new(server, "main", NULL), key_new(server, "main", NULL)};
+    expect_told(list(keys[0]), 2, 1); /* the window with the fewest remaining is told */
+    expect_told(list(keys[0]), 2, 0);
+    for (int i = 0; i < 10; i++)
+        expect_refused(list(keys[0]), 2);
+    expect_told(list(keys[1]), 2, 1); /* the address has used 3 */
+    expect_told(list(keys[1]), 2, 0);
+    expect_told(list(keys[2]), 2, 1);
+    expect_told(list(keys[2]), 2, 0);
+    expect_error(list("x"), 401, "unauthorized"); /* the seventh */
+    struct response *r = list("x");
+    expect_refused(r, 7);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(of_two_windows_that_refuse_the_later_end_is_told)
+{
+    server_start_with(
+        server, limiters("api: { windows: [ { limit: 1, seconds: 3600, key: api_key }, " WINDOW(
+                    "1", "ip") " ] }"));
+    expect_status(http_get(server, "/api/v1/reports"), 200);
+    struct response *r = http_get(server, "/api/v1/reports");
+    expect_status(r, 429);
+    expect_told(r, 1, 0);
+    server_stop(server);
+}
+END_TEST
+
+/* Waits so long as a 429 says, then asks once: it must be admitted. */
+START_TEST(one_retry_after_the_time_told_gets_through)
+{
+    server_start_with(server,
+                      limiters("api: { windows: [ { limit: 2, seconds: 2, key: api_key } ] }"));
+    for (int round = 0; round < 3; round++) {
+        struct response *r = http_get(server, "/api/v1/reports");
+        for (int i = 0; r->status != 429; i++, r = http_get(server, "/api/v1/reports"))
+            expect(r, i < 100);
+        long seconds = header_number(r, "Retry-After");
+        expect(r, seconds >= 1 && seconds <= 2);
+        sleep((unsigned)seconds);
+        expect_status(http_get(server, "/api/v1/reports"), 200);
+    }
+    server_stop(server);
+}
+END_TEST
+
+/* ---- exactness over workers ---- */
+
+static atomic_uint admitted, refused, others;
+
+static void *ask_often(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 100; i++) {
+        struct response *r = http(server, .path = "/api/v1/reports");
+        if (r->status == 200)
+            admitted++;
+        else if (r->status == 429)
+            refused++;
+        else
+            others++;
+        response_free(r);
+    }
+    return NULL;
+}
+
+START_TEST(workers_together_admit_just_the_limit)
+{
+    pthread_t threads[4];
+    server->options.workers = 3;
+    server_start_with(server, limiters(API("150")));
+    for (size_t i = 0; i < COUNT(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_often, NULL), 0);
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_eq(admitted, 150);
+    ck_assert_uint_eq(refused, 250);
+    ck_assert_uint_eq(others, 0);
+    server_stop(server);
+}
+END_TEST
+
+/* ---- configuration ---- */
+
+static const char *const lenient[] = {
+    "limits: { limiters: { api: { dry_run: true, windows: [ " WINDOW("2", "api_key") " ] } } }",
+    "limits: { exempt: [127.0.0.0/8], limiters: { " API("2") " } }",
+};
+
+START_TEST(dry_run_and_exempt_callers_are_told_and_never_refused)
+{
+    server_start_with(server, lenient[_i]);
+    for (int i = 0; i < 6; i++) {
+        struct response *r = http_get(server, "/api/v1/reports");
+        expect_status(r, 200);
+        expect_told(r, 2, i < 2 ? 1 - i : 0);
+    }
+    expect_error(list("x"), 401, "unauthorized");
+    bool logged =
+        strstr(server_log(server), "limiter api would refuse 1: over 2 in 2678400 s") != NULL;
+    ck_assert_int_eq(logged, _i == 0);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(an_exempt_network_of_others_exempts_nobody_here)
+{
+    server_start_with(server,
+                      "limits: { exempt: [10.0.0.0/8, '::/0'], limiters: { " API("1") " } }");
+    expect_status(http_get(server, "/api/v1/reports"), 200);
+    expect_refused(http_get(server, "/api/v1/reports"), 1);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(an_override_holds_for_its_key_alone)
+{
+    server_start_with(
+        server, limiters("api: { windows: [ " WINDOW(
+                    "2", "api_key") " ], overrides: [ { key: 2, limit: 1 }, { key: 3, limit: 0 }, "
+                                    "{ key: 127.0.0.1, limit: 50 } ] }"));
+    char *second = key_new(server, "main", NULL), *third = key_new(server, "main", NULL);
+    expect_told(list(NULL), 2, 1);
+    expect_told(list(second), 1, 0);
+    expect_refused(list(second), 1);
+    for (int i = 0; i < 5; i++)
+        expect_untold(list(third));
+    expect_told(list("x"), 50, 49);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(an_added_limiter_takes_the_routes_it_names)
+{
+    server_start_with(
+        server, limiters(API("100") "\n    creates: { windows: [ " WINDOW(
+                    "1", "api_key") " ], routes: [ 'POST /api/v1/reports' ] }\n"
+                                    "    reads: { windows: [ " WINDOW(
+                                        "5", "ip") " ], routes: [ 'GET /api/v1/reports/{id}', 'GET "
+                                                   "/api/v1/openapi.json' ] }"));
+    expect_told(http_get(server, "/api/v1/reports"), 100, 99);
+    expect_told(http_post(server, "/api/v1/reports", ""), 1, 0);
+    expect_refused(http_post(server, "/api/v1/reports", ""), 1);
+    expect_told(http_get(server, "/api/v1/reports/7"), 5, 4);
+    expect_told(http_get(server, "/api/v1/openapi.json"), 5, 3);
+    expect_told(http_delete(server, "/api/v1/reports/7"), 100, 98);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_surface_is_limited_where_nothing_is_found_on_it)
+{
+    server_start(server);
+    static const char *const paths[] = {"/v1/wp/none", "/v1/wp/posts/none", "/api/v1/wp/none",
+                                        "http://x/v1/wp/none?a=b"};
+    for (size_t i = 0; i < COUNT(paths); i++) {
+        struct raw *raw = raw_open(server);
+        raw_text(raw, "%s %s HTTP/1.1\r\nHost: x\r\n\r\n", i % 2 ? "GET" : "PUT", paths[i]);
+        struct response *r = raw_response(raw, false, 5000);
+        expect_error(r, 404, "not_found");
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 60);
+        raw_close(raw);
+    }
+    server_stop(server);
+}
+END_TEST
+
+/* ---- reloads, restarts, deaths ---- */
+
+struct wanted {
+    const char *key;
+    long limit;
+};
+
+static bool limit_is(void *arg)
+{
+    const struct wanted *wanted = arg;
+    struct response *r = list(wanted->key);
+    bool same = header(r, "X-RateLimit-Limit") != NULL &&
+                header_number(r, "X-RateLimit-Limit") == wanted->limit;
+    response_free(r);
+    return same;
+}
+
+START_TEST(a_reload_changes_the_limit_at_once_and_keeps_the_counts)
+{
+    server_start_with(server, limiters(API("100")));
+    for (int i = 0; i < 7; i++)
+        expect_status(http_get(server, "/api/v1/reports"), 200);
+    server_configure(server, limiters(API("50")));
+    server_signal(server, SIGHUP);
+    char *other = key_new(server, "main", NULL);
+    ck_assert(wait_until(limit_is, &(struct wanted){other, 50}, 10000));
+    expect_told(http_get(server, "/api/v1/reports"), 50, 50 - 8);
+    server_configure(server, limiters(API("5")));
+    server_signal(server, SIGHUP);
+    ck_assert(wait_until(limit_is, &(struct wanted){other, 5}, 10000));
+    expect_refused(http_get(server, "/api/v1/reports"), 5);
+    server_stop(server);
+}
+END_TEST
+
+/* a connection of the old generation, which serves it until it closes it */
+START_TEST(workers_that_drain_follow_a_reload)
+{
+    /* a limit, or none that a reload sets */
+    server_start_with(server, _i == 0 ? limiters(API("100")) : "");
+    struct raw *raws[8];
+    for (size_t i = 0; i < COUNT(raws); i++) {
+        raws[i] = raw_open(server);
+        raw_get(raws[i], server->key, "/api/v1/reports");
+        expect_status(raw_response(raws[i], false, 5000), 200);
+    }
+    server_configure(server, limiters(API("50")));
+    server_signal(server, SIGHUP);
+    /* by anybody: the board is one */
+    ck_assert(wait_until(limit_is, &(struct wanted){NULL, 50}, 10000));
+    unsigned drained = 0;
+    for (size_t i = 0; i < COUNT(raws); i++) {
+        raw_get(raws[i], server->key, "/api/v1/reports");
+        struct response *r = raw_response(raws[i], false, 5000);
+        if (r->status == 0)
+            continue; /* closed while nothing was asked */
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 50);
+        drained++;
+    }
+    ck_assert_uint_gt(drained, 0);
+    for (size_t i = 0; i < COUNT(raws); i++)
+        raw_close(raws[i]);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(counts_outlive_restarts)
+{
+    server_start_with(server, limiters(API("10")));
+    expect_told(http_get(server, "/api/v1/reports"), 10, 9);
+    server_stop(server);
+    server_start(server);
+    expect_told(http_get(server, "/api/v1/reports"), 10, 8);
+    server_signal(server, SIGKILL);
+    server_wait(server, 5000);
+    server_start(server);
+    expect_told(http_get(server, "/api/v1/reports"), 10, 7);
+    server_stop(server);
+    ck_assert_msg(strstr(server_log(server), "counts in") != NULL, "%s", server_log(server));
+    server_configure(server, text("limits: { slots: 4096, limiters: { " API("10") " } }"));
+    server_start(server);
+    expect_told(http_get(server, "/api/v1/reports"), 10, 9);
+    ck_assert_msg(strstr(server_log(server), "counting begins anew") != NULL, "%s",
+                  server_log(server));
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(counts_outlive_a_killed_worker)
+{
+    server->options.workers = 1;
+    server_start_with(server, limiters(API("10")));
+    expect_told(http_get(server, "/api/v1/reports"), 10, 9);
+    pid_t worker = server_process(server, "assayd: worker 0");
+    kill(worker, SIGKILL);
+    ck_assert(server_replaces(server, "assayd: worker 0", worker, 10000));
+    int64_t deadline = now_ms() + 10000;
+    struct response *r;
+    do
+        r = http(server, .path = "/api/v1/reports", .may_fail = true);
+    while (r->status == 0 && now_ms() < deadline);
+    expect_told(r, 10, 8);
+}
+END_TEST
+
+/*
+ * each connection may meet another worker: together they admit ten, so none goes on in the old
+ * table
+ */
+START_TEST(a_table_cut_short_is_made_anew)
+{
+    unsigned got_in = 0;
+    server->options.workers = 2;
+    server_start_with(server, limiters(API("10")));
+    expect_told(http_get(server, "/api/v1/reports"), 10, 9);
+    ck_assert_int_eq(truncate(text("%s/limits-2", server->run), 4096), 0);
+    int64_t deadline = now_ms() + 20000;
+    struct response *r;
+    do {
+        r = http(server, .path = "/api/v1/reports", .may_fail = true);
+        got_in += r->status == 200;
+    } while (r->status != 429 && now_ms() < deadline);
+    ck_assert_int_eq(r->status, 429);
+    ck_assert_uint_eq(got_in, 10);
+    ck_assert_msg(strstr(server_log(server), "cut the table in") != NULL, "%s", server_log(server));
+    /* replaced, which is no crash */
+    ck_assert_msg(strstr(server_log(server), "killed by signal 9") == NULL, "%s",
+                  server_log(server));
+    server_signal(server, SIGTERM);
+    /* not server_stop, which takes a worker's death for a crash */
+    ck_assert_int_eq(server_wait(server, 10000), 0);
+}
+END_TEST
+
+START_TEST(a_wrong_limiter_is_refused_with_its_line_and_the_old_stays)
+{
+    server_start_with(server, limiters(API("10")));
+    server_configure(server, limiters("api: { windows: [ { limit: 1, seconds: 60, key: host } ], "
+                                      "routes: [ 'GET /nowhere' ] }"));
+    struct run run = run_program(assayd_path(), "-c", server->conf, "-t", NULL);
+    ck_assert_int_eq(run.status, 1);
+    ck_assert_msg(strstr(run.err, "key: \"host\" is not one of ip, ip+agent") &&
+                      strstr(run.err, "there is no route \"GET /nowhere\""),
+                  "%s", run.err);
+    server_signal(server, SIGHUP);
+    expect_told(http_get(server, "/api/v1/reports"), 10, 9);
+    server_stop(server);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("limits");
+    TCase *tcase = harness_case(suite, "a server each");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, without_a_limit_there_are_no_headers);
+    tcase_add_test(tcase, every_answer_of_a_limited_route_has_the_headers);
+    tcase_add_test(tcase, a_body_too_large_for_the_library_is_charged_to_the_address);
+    tcase_add_test(tcase, a_malformed_head_is_charged_to_the_address);
+    tcase_add_test(tcase, options_are_neither_charged_nor_told);
+    tcase_add_test(tcase, what_is_not_limited_is_not_told_of);
+    tcase_add_test(tcase, past_the_limit_it_is_429_and_refused_requests_do_not_count);
+    tcase_add_test(tcase, each_key_has_its_own_budget);
+    tcase_add_test(tcase, a_wrong_credential_is_charged_to_the_address_and_then_429);
+    tcase_add_test(tcase, one_window_that_refuses_charges_no_other);
+    tcase_add_test(tcase, of_two_windows_that_refuse_the_later_end_is_told);
+    tcase_add_test(tcase, one_retry_after_the_time_told_gets_through);
+    tcase_add_test(tcase, workers_together_admit_just_the_limit);
+    tcase_add_loop_test(tcase, dry_run_and_exempt_callers_are_told_and_never_refused, 0,
+                        COUNT(lenient));
+    tcase_add_test(tcase, an_exempt_network_of_others_exempts_nobody_here);
+    tcase_add_test(tcase, an_override_holds_for_its_key_alone);
+    tcase_add_test(tcase, an_added_limiter_takes_the_routes_it_names);
+    tcase_add_test(tcase, a_surface_is_limited_where_nothing_is_found_on_it);
+    tcase_add_test(tcase, a_reload_changes_the_limit_at_once_and_keeps_the_counts);
+    tcase_add_loop_test(tcase, workers_that_drain_follow_a_reload, 0, 2);
+    tcase_add_test(tcase, counts_outlive_restarts);
+    tcase_add_test(tcase, counts_outlive_a_killed_worker);
+    tcase_add_test(tcase, a_table_cut_short_is_made_anew);
+    tcase_add_test(tcase, a_wrong_limiter_is_refused_with_its_line_and_the_old_stays);
+    return harness_main(suite);
+}

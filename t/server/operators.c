@@ -1,0 +1,575 @@
+/*
+ * What operators do with conversations beside answering: close and reopen them, tell their name,
+ * take notes that no visitor sees, and search. api.md §6.
+ */
+#include "t/kit/widget.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void setup(void)
+{
+    server = server_shared(&(struct server_options){.workers = 2});
+    widget_make(SHOP);
+}
+
+static void teardown(void)
+{
+    server_shared_stop(server);
+}
+
+/* ${key}'s request about the conversation of ${v}. */
+static struct response *do_as(const char *key, const struct visitor *v, const char *what,
+                              const char *body)
+{
+    return http(server, .method = "POST",
+                .path = text("/api/v1/conversations/%s/%s", v->conversation, what), .key = key,
+                .headers = {body ? JSON : NULL}, .body = body);
+}
+
+static struct response *operator(const struct visitor *v, const char *what, const char *body)
+{
+    return do_as(operators, v, what, body);
+}
+
+static struct response *thread(const struct visitor *v)
+{
+    return operate("GET", text("conversations/%s?limit=100", v->conversation), NULL);
+}
+
+static struct response *seen_by(const struct visitor *v)
+{
+    return as(v, "GET", "conversation/messages?limit=100", NULL);
+}
+
+/* The text of a visitor's event stream since it began, once ${what} has come. */
+struct listener {
+    struct raw *raw;
+    char seen[1 << 16];
+    size_t n;
+};
+
+static struct listener *listen_to(const struct visitor *v)
+{
+    struct listener *l = calloc(1, sizeof(*l));
+    l->raw = raw_open(server);
+    raw_text(
+        l->raw,
+        "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+        "Origin: " SHOP "\r\nAccept: text/event-stream\r\n\r\n",
+        v->jwt);
+    return l;
+}
+
+static void expect_heard(struct listener *l, const char *what)
+{
+    for (int64_t until = now_ms() + 5000; strstr(l->seen, what) == NULL && now_ms() < until;) {
+        ssize_t n = recv(l->raw->fd, l->seen + l->n, sizeof(l->seen) - 1 - l->n, MSG_DONTWAIT);
+        if (n > 0)
+            l->n += (size_t)n;
+        else
+            usleep(2000);
+    }
+    ck_assert_msg(strstr(l->seen, what) != NULL, "%s did not come:\n%s", what, l->seen);
+}
+
+/* ---- close and reopen ---- */
+
+START_TEST(a_closed_conversation_is_released_and_listed_so)
+{
+    struct visitor v = visitor_new();
+    expect_status(post(&v, "messages", "{\"message\":\"hello\"}"), 200);
+    expect_status(post(&v, "request-human", NULL), 200);
+    expect_status(operator(&v, "claim", "{\"name\":\"Anna\"}"), 200);
+    struct response *r = NULL;
+    for (int i = 0; i < 2; i++) { /* the second changes nothing */
+        struct response *before = thread(&v);
+        r = operator(&v, "close", i == 0 ? NULL : "{}");
+        expect_str(r, "data.status", "closed");
+        expect(r, !bool_at(r, "data.is_claimed") && at(r, "data.claimed_by") == NULL &&
+                      at(r, "data.claimed_name") == NULL);
+        expect(r, !bool_at(r, "data.human_requested") && has(r, "data.closed_at") &&
+                      int_at(r, "data.closed_by") > 0);
+        struct response *after = thread(&v);
+        expect(after, (strcmp(header(before, "ETag"), header(after, "ETag")) == 0) == (i == 1));
+    }
+    r = operate("GET", "conversations?status=closed&per_page=100", NULL);
+    expect(r, strstr(r->body, v.conversation) != NULL);
+    r = operate("GET", "conversations?status=claimed&per_page=100", NULL);
+    expect(r, strstr(r->body, v.conversation) == NULL);
+    r = seen_by(&v);
+    expect(r, bool_at(r, "data.is_closed") && !bool_at(r, "data.is_claimed"));
+    for (int i = 0; i < 2; i++) {
+        r = operator(&v, "reopen", i == 0 ? "{}" : NULL);
+        expect_str(r, "data.status", "open");
+        expect(r, at(r, "data.closed_at") == NULL && at(r, "data.closed_by") == NULL);
+    }
+    r = seen_by(&v);
+    expect(r, !bool_at(r, "data.is_closed"));
+}
+END_TEST
+
+/* Columns: who opens it again, by which request, its status then. */
+static const struct {
+    bool by_visitor;
+    const char *path, *body, *status;
+} openers[] = {
+    {true, "messages", "{\"message\":\"one more thing\"}", "open"},
+    {true, "request-human", NULL, "waiting"},
+    {false, "claim", NULL, "claimed"},
+    {false, "reopen", NULL, "open"},
+};
+
+START_TEST(a_closed_conversation_is_opened_again)
+{
+    struct visitor v = visitor_new();
+    struct listener *l = listen_to(&v);
+    expect_heard(l, ": here");
+    expect_status(operator(&v, "claim", NULL), 200);
+    expect_status(operator(&v, "close", NULL), 200);
+    expect_heard(l, "event: closed\n");
+    struct response *r = openers[_i].by_visitor ? post(&v, openers[_i].path, openers[_i].body) :
+                                                operator(&v, openers[_i].path, openers[_i].body);
+    expect_status(r, 200);
+    expect_heard(l, "event: reopened\n");
+    ck_assert_ptr_null(strstr(l->seen, "event: released")); /* the close says so */
+    expect_str(thread(&v), "data.status", openers[_i].status);
+    if (!strcmp(openers[_i].path, "messages"))
+        expect(r, !bool_at(r, "data.human_takeover")); /* nobody's claim outlives the close */
+}
+END_TEST
+
+START_TEST(a_visitor_finds_what_an_operator_closed_and_not_what_the_visitor_closed)
+{
+    struct visitor v = visitor_new();
+    expect_status(operator(&v, "messages", "{\"message\":\"Your refund is on its way.\"}"), 201);
+    expect_status(operator(&v, "close", NULL), 200);
+    struct response *r = init_with(agent, text(",\"anon_id\":\"%s\"", v.secret));
+    expect_str(r, "data.conversation_id", v.conversation);
+    expect(r, bool_at(r, "data.is_closed") && len_at(r, "data.messages") == 1);
+    expect_status(post(&v, "conversation/close", NULL), 200);
+    expect(thread(&v), at(thread(&v), "data.closed_by") == NULL);
+    r = init_with(agent, text(",\"anon_id\":\"%s\"", v.secret));
+    expect(r, strcmp(str_at(r, "data.conversation_id"), v.conversation) != 0 &&
+                  !bool_at(r, "data.is_closed"));
+}
+END_TEST
+
+START_TEST(a_change_of_state_survives_the_writers_death)
+{
+    struct visitor v = visitor_new();
+    struct listener *l = listen_to(&v);
+    expect_heard(l, ": here");
+    static const char *const steps[][3] = {
+        {"claim", "claimed", "event: claimed\ndata: {\"operator_name\":\"Anna\"}\n"},
+        {"close", "closed", "event: closed\n"},
+        {"reopen", "open", "event: reopened\n"},
+    };
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        kill(server_process(server, "assayd: writer"), SIGKILL);
+        expect_str(operator(&v, steps[i][0], "{\"name\":\"Anna\"}"), "data.status", steps[i][1]);
+        expect_heard(l, steps[i][2]);
+    }
+    assay_ok(server, "check", NULL);
+}
+END_TEST
+
+/* ---- the name of a claim ---- */
+
+START_TEST(a_visitor_sees_who_has_the_conversation)
+{
+    struct visitor v = visitor_new();
+    struct listener *streams[4];
+    for (size_t i = 0; i < COUNT(streams); i++) { /* on both workers */
+        streams[i] = listen_to(&v);
+        expect_heard(streams[i], ": here");
+    }
+    struct response *r = operator(&v, "claim", "{\"name\":\"Anna \\\"<b>\\\"\\n\"}");
+    expect_str(r, "data.claimed_name", "Anna \"<b>\"\n");
+    for (size_t i = 0; i < COUNT(streams); i++)
+        expect_heard(streams[i],
+                     "event: claimed\ndata: {\"operator_name\":\"Anna \\\"<b>\\\"\\n\"}\n\n");
+    r = seen_by(&v);
+    expect(r, bool_at(r, "data.is_claimed"));
+    expect_str(r, "data.operator_name", "Anna \"<b>\"\n");
+    r = init_with(agent, text(",\"anon_id\":\"%s\"", v.secret));
+    expect(r, bool_at(r, "data.is_claimed") &&
+                  !strcmp(str_at(r, "data.operator_name"), "Anna \"<b>\"\n"));
+    expect_str(operator(&v, "claim", NULL), "data.claimed_name", "Anna \"<b>\"\n"); /* it stays */
+    r = http(server, .method = "POST",
+             .path = text("/api/v1/conversations/%s/claim", v.conversation), .key = operators,
+             .headers = {"Content-Type: application/x-www-form-urlencoded"},
+             .body = "name=Zo%C3%AB");
+    expect_str(r, "data.claimed_name", "Zoë");
+    expect_heard(streams[0], "{\"operator_name\":\"Zoë\"}\n");
+    char *other = key_new(server, "main", "conversations:write", NULL);
+    expect_error(do_as(other, &v, "claim", "{\"name\":\"Eve\"}"), 409, "conflict");
+    expect_str(seen_by(&v), "data.operator_name", "Zoë");
+    r = operator(&v, "release", NULL);
+    expect(r, at(r, "data.claimed_name") == NULL);
+    expect_heard(streams[0], "event: released\n");
+    r = operator(&v, "claim", NULL); /* and is not that of the claim before */
+    expect(r, has(r, "data.claimed_name") && at(r, "data.claimed_name") == NULL);
+    expect_heard(streams[0], "event: claimed\ndata: {\"operator_name\":null}\n");
+}
+END_TEST
+
+START_TEST(a_name_has_1_to_80_characters)
+{
+    struct visitor v = visitor_new();
+    char name[81 * 2 + 1] = "";
+    for (int i = 0; i < 80; i++)
+        strcat(name, "ä");
+    expect_str(operator(&v, "claim", text("{\"name\":\"%s\"}", name)), "data.claimed_name", name);
+    const char *const wrong[] = {text("\"%sä\"", name), "\"\"", "7", "[]"};
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        struct response *r = operator(&v, "claim", text("{\"name\":%s}", wrong[i]));
+        expect_error(r, 422, "validation_failed");
+        expect(r, at(r, "error.errors.name") != NULL);
+    }
+}
+END_TEST
+
+/* ---- notes ---- */
+
+/* What init tells, without what each one has of its own. */
+static char *begun_again(const struct visitor *v)
+{
+    struct response *r = init_with(agent, text(",\"anon_id\":\"%s\"", v->secret));
+    expect_status(r, 200);
+    char *from = strstr(r->body, ",\"agent\":");
+    expect(r, from != NULL);
+    return strdup(from);
+}
+
+START_TEST(a_note_is_for_operators_alone)
+{
+    struct visitor v = visitor_new();
+    struct listener *l = listen_to(&v);
+    expect_heard(l, ": here");
+    /* 32 messages: init shows 30 of them, and says that there are more */
+    for (int i = 0; i < 16; i++)
+        expect_status(post(&v, "messages", text("{\"message\":\"m%d\"}", i)), 200);
+    expect_heard(l, "\"m15\"");
+    struct response *before = seen_by(&v);
+    char *begun = begun_again(&v);
+    struct response *old = thread(&v), *r = NULL;
+    for (int i = 0; i < 3; i++)
+        r = operator(&v, "notes", text("{\"note\":\"a heron %d\",\"name\":\"Otto\"}", i));
+    expect_status(r, 201);
+    expect(r, has_exactly(r, "data", "id role content author_id author_name created_at"));
+    expect_str(r, "data.role", "note");
+    expect_str(r, "data.author_name", "Otto");
+    const char *id = str_at(r, "data.id");
+
+    struct response *after = seen_by(&v);
+    ck_assert_str_eq(before->body, after->body);
+    ck_assert_str_eq(header(before, "ETag"), header(after, "ETag"));
+    ck_assert_str_eq(begun, begun_again(&v));
+    static const char *const paths[] = {"conversation/messages?limit=1&before=%s",
+                                        "conversation/messages?limit=100&after=%s"};
+    for (size_t i = 0; i < COUNT(paths); i++) { /* an id that is made up tells the same */
+        struct response *page = as(&v, "GET", text(paths[i], id), NULL);
+        expect_status(page, 200);
+        expect(page, strstr(page->body, "heron") == NULL &&
+                         len_at(page, "data.messages") == (i == 0 ? 1 : 0));
+        expect(page, bool_at(page, "data.has_more") == (i == 0));
+    }
+    expect_status(operator(&v, "messages", "{\"message\":\"and now\"}"), 201);
+    expect_heard(l, "\"and now\"");
+    ck_assert_ptr_null(strstr(l->seen, "heron"));
+    struct listener *again = listen_to(&v);
+    expect_heard(again, ": here");
+    expect_status(post(&v, "messages/stream", "{\"message\":\"last\"}"), 200);
+    expect_heard(again, "\"last\"");
+    ck_assert(strstr(l->seen, "note") == NULL && strstr(again->seen, "note") == NULL);
+
+    expect(old, strcmp(header(old, "ETag"), header(thread(&v), "ETag")) != 0);
+    expect(old, int_at(old, "data.messages_count") == 32);
+    expect(after, int_at(thread(&v), "data.messages_count") == 35);
+}
+END_TEST
+
+START_TEST(a_note_changes_the_tag_of_the_thread)
+{
+    struct visitor v = visitor_new();
+    for (int i = 0; i < 3; i++) {
+        struct response *before = thread(&v);
+        char *tag = text("If-None-Match: %s", header(before, "ETag"));
+        char *path = text("/api/v1/conversations/%s?limit=100", v.conversation);
+        expect_status(http(server, .path = path, .key = operators, .headers = {tag}), 304);
+        expect_status(operator(&v, "notes", "{\"note\":\"n\"}"), 201);
+        struct response *after = http(server, .path = path, .key = operators, .headers = {tag});
+        expect_status(after, 200);
+        expect(after, len_at(after, "data.messages") == (size_t)i + 1);
+    }
+}
+END_TEST
+
+/* Notes and messages by turns, and each once, however they are paged. */
+START_TEST(a_thread_has_notes_among_its_messages)
+{
+    struct visitor v = visitor_new();
+    char *contents[9];
+    for (int i = 0; i < 9; i++) {
+        bool note = i % 3 != 1;
+        contents[i] = text("%s %d", note ? "note" : "operator", i);
+        expect_status(operator(&v, note ? "notes" : "messages",
+                               text("{\"%s\":\"%s\"}", note ? "note" : "message", contents[i])),
+                      201);
+    }
+    for (int limit = 1; limit <= 10; limit++) {
+        char *cursor = text("after=%026d", 0);
+        for (int seen = 0; seen < 9;) {
+            struct response *r = operate(
+                "GET", text("conversations/%s?limit=%d&%s", v.conversation, limit, cursor), NULL);
+            int count = (int)len_at(r, "data.messages");
+            expect(r, count == (limit < 9 - seen ? limit : 9 - seen) &&
+                          bool_at(r, "data.has_more") == (seen + count < 9));
+            for (int i = 0; i < count; i++, seen++) {
+                expect_str(r, text("data.messages.%d.content", i), contents[seen]);
+                expect(r, !strncmp(str_at(r, text("data.messages.%d.role", i)), contents[seen], 4));
+            }
+            cursor = text("after=%s", str_at(r, text("data.messages.%d.id", count - 1)));
+        }
+        cursor = "";
+        for (int left = 9; left > 0;) {
+            struct response *r = operate(
+                "GET", text("conversations/%s?limit=%d%s", v.conversation, limit, cursor), NULL);
+            int count = (int)len_at(r, "data.messages");
+            expect(r, count == (limit < left ? limit : left) &&
+                          bool_at(r, "data.has_more") == (count < left));
+            left -= count;
+            expect_str(r, "data.messages.0.content", contents[left]);
+            cursor = text("&before=%s", str_at(r, "data.messages.0.id"));
+        }
+    }
+}
+END_TEST
+
+/* A page over 64 KiB is sent in pieces. */
+START_TEST(a_large_thread_has_its_notes_too)
+{
+    struct visitor v = visitor_new();
+    char *large = malloc(4001);
+    memset(large, 'n', 4000);
+    large[4000] = '\0';
+    for (int i = 0; i < 24; i++)
+        expect_status(operator(&v, i % 2 ? "notes" : "messages",
+                               text("{\"%s\":\"%s\"}", i % 2 ? "note" : "message", large)),
+                      201);
+    struct response *r = thread(&v);
+    expect(r, r->body_size > 96000 && len_at(r, "data.messages") == 24 &&
+                  !bool_at(r, "data.has_more"));
+    for (int i = 0; i < 24; i++)
+        expect_str(r, text("data.messages.%d.role", i), i % 2 ? "note" : "operator");
+}
+END_TEST
+
+START_TEST(a_note_is_written_once_under_its_key_though_the_writer_dies)
+{
+    struct visitor v = visitor_new();
+    for (int i = 0; i < 3; i++) {
+        char *path = text("/api/v1/conversations/%s/notes", v.conversation),
+             *key = text("Idempotency-Key: k%d", i);
+        char *body = text("{\"note\":\"n%d\"}", i);
+        kill(server_process(server, "assayd: writer"), SIGKILL);
+        struct response *first = http(server, .method = "POST", .path = path, .key = operators,
+                                      .headers = {JSON, key}, .body = body);
+        struct response *again = http(server, .method = "POST", .path = path, .key = operators,
+                                      .headers = {JSON, key}, .body = body);
+        expect(first, first->status == 201 && header(first, "Idempotent-Replayed") == NULL);
+        expect(again, again->status == 201 && header(again, "Idempotent-Replayed") &&
+                          !strcmp(again->body, first->body));
+        expect_error(http(server, .method = "POST", .path = path, .key = operators,
+                          .headers = {JSON, key}, .body = "{\"note\":\"x\"}"),
+                     422, "idempotency_key_reused");
+    }
+    struct response *r = thread(&v);
+    expect(r, len_at(r, "data.messages") == 3);
+    assay_ok(server, "check", NULL);
+}
+END_TEST
+
+START_TEST(a_bad_note_is_refused_and_names_the_field)
+{
+    static const char *const bad[][2] = {
+        {"{}", "note"},
+        {"{\"note\":\"\"}", "note"},
+        {"{\"note\":7}", "note"},
+        {"{\"note\":\"x\",\"name\":\"\"}", "name"},
+        {"{\"note\":\"x\",\"name\":[]}", "name"},
+    };
+    struct visitor v = visitor_new();
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        struct response *r = operator(&v, "notes", bad[i][0]);
+        expect_error(r, 422, "validation_failed");
+        expect(r, at(r, text("error.errors.%s", bad[i][1])) != NULL);
+    }
+    char *long_text = malloc(4002);
+    memset(long_text, 'x', 4001);
+    long_text[4001] = '\0';
+    expect_error(operator(&v, "notes", text("{\"note\":\"%s\"}", long_text)), 422,
+                 "validation_failed");
+    expect_status(operator(&v, "notes", text("{\"note\":\"%s\"}", long_text + 1)), 201);
+    expect_error(do_as(v.jwt, &v, "notes", "{\"note\":\"x\"}"), 401, "unauthorized");
+}
+END_TEST
+
+/* ---- search ---- */
+
+static struct response *search(const char *query)
+{
+    return operate("GET", text("conversations?per_page=100&%s", query), NULL);
+}
+
+static bool finds(const struct response *r, const struct visitor *v)
+{
+    expect_status(r, 200);
+    return strstr(r->body, v->conversation) != NULL;
+}
+
+/* Columns: what a visitor writes, as JSON; what is searched for; whether that finds it. */
+static const struct {
+    const char *message, *search;
+    bool found;
+} texts[] = {
+    {"Where is the Narwhal?", "NARWHAL", true},
+    {"un caf\u00e9 cr\u00e8me", "Cafe%20Cr%C3%A8me", true},
+    {"caf\u00e9 au lait", "CAF%C3%89%20AU", true},
+    {"a\\nbetween\\tlines", "nbetween", false}, /* an escape is no letter */
+    {"a\\nbehind a line", "a%0Abehind", true},
+    {"say \\\"pomegranate\\\" twice", "%22pomegranate%22", true},
+    {"C:\\\\quince", "%5Cquince", true},
+    {"a\\u0001control\\u2028mango", "%E2%80%A8mango", true},
+    {"a smile \\ud83c\\udf89 of the fig", "%F0%9F%8E%89%20of%20the%20fig", true},
+    {"content", "citations", false}, /* and a member's name no text */
+    {"https://papaya.example/a/b", "papaya.example/a", true},
+};
+
+START_TEST(a_text_is_searched_as_it_was_written)
+{
+    struct visitor v = visitor_new();
+    expect_status(post(&v, "messages", text("{\"message\":\"%s\"}", texts[_i].message)), 200);
+    struct response *r = search(text("search=%s", texts[_i].search));
+    expect(r, finds(r, &v) == texts[_i].found);
+    expect(r, has_exactly(r, "meta", "has_more next_after stopped_early") &&
+                  !bool_at(r, "meta.stopped_early"));
+    expect(r, header(r, "X-Request-Id") && header(r, "ETag"));
+}
+END_TEST
+
+START_TEST(operators_search_answers_notes_and_visitors)
+{
+    struct visitor v = visitor_new(), w = visitor_new();
+    expect_status(operator(&v, "messages", "{\"message\":\"your tapir is ready\"}"), 201);
+    expect_status(operator(&v, "notes", "{\"note\":\"capybara\",\"name\":\"Ottokar\"}"), 201);
+    expect_status(post(&w, "leads", "{\"email\":\"okapi@example.com\",\"name\":\"Zo\u00eb O.\"}"),
+                  201);
+    static const struct {
+        const char *query;
+        bool v, w;
+    } queries[] = {
+        {"search=TAPIR", true, false},
+        {"search=tapir&search_by=text", true, false},
+        {"search=capybara", true, false},
+        {"search=ottokar", true, false},
+        {"search=okapi", false, false},
+        {"search=OKAPI@ex&search_by=visitor", false, true},
+        {"search=zoe%20o&search_by=visitor", false, true},
+        {"search=tapir&search_by=visitor", false, false},
+        {"search=tapir&status=closed", false, false},
+        {"search=tapir&status=open", true, false},
+        {"search=tapir&until=2026-01-01T00:00:00Z", false, false},
+        {"search=", true, true},
+    };
+    for (size_t i = 0; i < COUNT(queries); i++) {
+        struct response *r = search(queries[i].query);
+        expect(r, finds(r, &v) == queries[i].v && finds(r, &w) == queries[i].w);
+    }
+    struct response *r = search(text("search=%s&search_by=visitor", w.id));
+    expect(r, len_at(r, "data") == 1 && finds(r, &w));
+    r = search(text("search=tapir&agent_id=%s", agent));
+    expect(r, finds(r, &v));
+    r = http(server, .path = "/api/v1/conversations?per_page=100&search=tapir", .key = operators,
+             .headers = {text("If-None-Match: %s", header(search("search=tapir"), "ETag"))});
+    expect_status(r, 304);
+
+    assay_ok(server, "workspace", "create", "foreign", NULL);
+    char *foreign = key_new(server, "foreign", "conversations:read", NULL);
+    const char *const others[] = {"search=tapir", "search=okapi&search_by=visitor",
+                                  text("search=%s&search_by=visitor", w.id),
+                                  text("search=tapir&agent_id=%s", agent)};
+    for (size_t i = 0; i < COUNT(others); i++) {
+        r = http(server, .path = text("/api/v1/conversations?%s", others[i]), .key = foreign);
+        expect(r, r->status == 200 && len_at(r, "data") == 0 && !bool_at(r, "meta.has_more"));
+    }
+    expect_status(as(&v, "DELETE", "me", NULL), 200);
+    expect(r, len_at(search("search=tapir"), "data") == 0 &&
+                  len_at(search("search=capybara"), "data") == 0);
+}
+END_TEST
+
+START_TEST(a_search_goes_on_behind_its_last_id)
+{
+    struct visitor v[12];
+    for (size_t i = 0; i < COUNT(v); i++) {
+        v[i] = visitor_new();
+        expect_status(operator(&v[i], "messages", "{\"message\":\"a pelican\"}"), 201);
+    }
+    struct response *page = operate("GET", "conversations?per_page=10&search=pelican", NULL);
+    expect(page, len_at(page, "data") == 10 && bool_at(page, "meta.has_more"));
+    expect_str(page, "meta.next_after", str_at(page, "data.9.id"));
+    for (int i = 0; i < 10; i++)
+        expect_str(page, text("data.%d.id", i), v[11 - i].conversation);
+    page = operate(
+        "GET",
+        text("conversations?per_page=10&search=pelican&after=%s", str_at(page, "meta.next_after")),
+        NULL);
+    expect(page, len_at(page, "data") == 2 && !bool_at(page, "meta.has_more") &&
+                     at(page, "meta.next_after") == NULL);
+    expect_str(page, "data.1.id", v[0].conversation);
+}
+END_TEST
+
+START_TEST(a_bad_search_is_refused_and_names_the_parameter)
+{
+    char letters[200 * 6 + 1] = "";
+    for (int i = 0; i < 200; i++)
+        strcat(letters, "%C3%9F"); /* folded, it is two letters */
+    expect_status(search(text("search=%s", letters)), 200);
+    struct response *r = search(text("search=%sx", letters));
+    expect_error(r, 422, "validation_failed");
+    expect(r, at(r, "error.errors.search") != NULL);
+    r = search("search=x&search_by=mood");
+    expect_error(r, 422, "validation_failed");
+    expect(r, at(r, "error.errors.search_by") != NULL);
+    expect_error(search("search=%00"), 400, "bad_request");
+    expect_error(search("search=%FF"), 400, "bad_request");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("operators");
+    TCase *tc = harness_case(suite, "one server");
+    tcase_add_unchecked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, a_closed_conversation_is_released_and_listed_so);
+    tcase_add_loop_test(tc, a_closed_conversation_is_opened_again, 0, (int)COUNT(openers));
+    tcase_add_test(tc, a_visitor_finds_what_an_operator_closed_and_not_what_the_visitor_closed);
+    tcase_add_test(tc, a_change_of_state_survives_the_writers_death);
+    tcase_add_test(tc, a_visitor_sees_who_has_the_conversation);
+    tcase_add_test(tc, a_name_has_1_to_80_characters);
+    tcase_add_loop_test(tc, a_text_is_searched_as_it_was_written, 0, (int)COUNT(texts));
+    tcase_add_test(tc, operators_search_answers_notes_and_visitors);
+    tcase_add_test(tc, a_search_goes_on_behind_its_last_id);
+    tcase_add_test(tc, a_bad_search_is_refused_and_names_the_parameter);
+    tcase_add_test(tc, a_note_is_for_operators_alone);
+    tcase_add_test(tc, a_note_changes_the_tag_of_the_thread);
+    tcase_add_test(tc, a_thread_has_notes_among_its_messages);
+    tcase_add_test(tc, a_large_thread_has_its_notes_too);
+    tcase_add_test(tc, a_note_is_written_once_under_its_key_though_the_writer_dies);
+    tcase_add_test(tc, a_bad_note_is_refused_and_names_the_field);
+    return harness_main(suite);
+}

@@ -1,0 +1,846 @@
+/* The processes: starting, signals, deaths and reloads. design.md §2, operating.md. */
+#include "config.h"
+#include "t/kit/harness.h"
+
+#include <lmdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <strings.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+static struct origin *origin;
+static struct server *server;
+
+static void setup(void)
+{
+    origin = origin_usual();
+    server = server_new(&(struct server_options){.origin = origin});
+}
+
+static void teardown(void)
+{
+    server_discard(server);
+    origin_stop(origin);
+}
+
+/* ---- configuration and start ---- */
+
+START_TEST(a_good_configuration_passes_the_check)
+{
+    struct run run = run_program(assayd_path(), "-t", "-c", server->conf, NULL);
+    ck_assert_msg(run.status == 0, "%d: %s%s", run.status, run.out, run.err);
+}
+END_TEST
+
+static const struct {
+    const char *yaml;    /* line 9 on */
+    const char *says[3]; /* each must be in what it says */
+} mistakes[] = {
+    {"wrokers: 2", {":9:", "wrokers"}},
+    {"reports: { wait: soon }", {":9:", "reports.wait"}},
+    {"reports: { good: 101 }", {":9:", "reports.good"}},
+    {"timeouts: { header: -1s }", {":9:", "timeouts.header"}},
+    {"max_connections: 12abc", {":9:", "max_connections"}},
+    {"trusted_proxies: [10.0.0.1/8]", {":9:", "trusted_proxies"}},
+    {"log: { level: loud }", {":9:", "log.level"}},
+    {"store: 5", {":9:", "store"}},
+    {"reports: { good: 101 }\nlog: { level: loud }\ncolour: blue", {":9:", ":10:", ":11:"}},
+    {"store: { map_size: 1GiB", {"assay.yaml"}},
+    {"max_connections: 5\nmax_connections: 6", {"max_connections"}},
+};
+
+START_TEST(a_wrong_configuration_is_refused_with_file_line_and_sentence)
+{
+    server_configure(server, mistakes[_i].yaml);
+    for (int check = 0; check < 2; check++) {
+        struct run run = run_program(assayd_path(), "-c", server->conf, check ? "-t" : NULL, NULL);
+        ck_assert_msg(run.status == 1, "exit status %d: %s%s", run.status, run.out, run.err);
+        ck_assert_msg(strstr(run.err, server->conf) != NULL, "no file in: %s", run.err);
+        for (size_t i = 0; i < COUNT(mistakes[_i].says) && mistakes[_i].says[i]; i++)
+            ck_assert_msg(strstr(run.err, mistakes[_i].says[i]) != NULL, "no %s in: %s",
+                          mistakes[_i].says[i], run.err);
+    }
+}
+END_TEST
+
+START_TEST(a_missing_configuration_file_is_refused)
+{
+    struct run run = run_program(assayd_path(), "-c", "/nowhere/assay.yaml", NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "/nowhere/assay.yaml"), "%d: %s", run.status,
+                  run.err);
+}
+END_TEST
+
+START_TEST(set_overrides_one_key)
+{
+    server_spawn(server, "--set", "workers=3", NULL);
+    ck_assert(server_ready(server, 15000));
+    ck_assert_msg(strstr(server->ready, " workers=3 auditors=1") != NULL, "%s", server->ready);
+    ck_assert_int_gt(server_process(server, "assayd: worker 2"), 0);
+    server_stop(server);
+    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", "nonsense=1", NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "nonsense"), "%d: %s", run.status, run.err);
+}
+END_TEST
+
+START_TEST(help_and_version_are_printed)
+{
+    struct run help = run_program(assayd_path(), "-h", NULL),
+               version = run_program(assayd_path(), "-V", NULL);
+    ck_assert_msg(help.status == 0 && strstr(help.out, "--set"), "%d: %s", help.status, help.out);
+    ck_assert_msg(version.status == 0 && strpbrk(version.out, "0123456789"), "%d: %s",
+                  version.status, version.out);
+    ck_assert_int_ne(run_program(assayd_path(), "--nonsense", NULL).status, 0);
+}
+END_TEST
+
+START_TEST(process_titles_tell_who_is_who)
+{
+    server_start(server);
+    static const char *const titles[] = {"assayd: worker 0", "assayd: worker 1", "assayd: writer",
+                                         "assayd: auditor 0"};
+    ck_assert_str_eq(process_title(server->pid), "assayd: master");
+    for (size_t i = 0; i < COUNT(titles); i++)
+        ck_assert_msg(server_process(server, titles[i]) > 0, "no %s", titles[i]);
+    ck_assert_uint_eq(server_children(server, NULL, 0), COUNT(titles));
+    server_stop(server);
+}
+END_TEST
+
+/* A second server whose given key is the first one's must be refused. */
+static const char *const shared_keys[] = {"listen.0.address", "data_dir", "run_dir"};
+
+START_TEST(a_second_server_on_the_same_port_or_directory_is_refused)
+{
+    server_start(server);
+    struct server *other = server_new(&(struct server_options){.no_key = true});
+    const char *values[] = {server->address, server->data, server->run};
+    struct run run = run_program(assayd_path(), "-c", other->conf, "--set",
+                                 text("%s=%s", shared_keys[_i], values[_i]), NULL);
+    ck_assert_msg(run.status == 2, "exit status %d: %s%s", run.status, run.out, run.err);
+    ck_assert_msg(strstr(run.err, values[_i]) != NULL, "%s is not in: %s", values[_i], run.err);
+    ck_assert_msg(strstr(run.err, text("in use by pid %d (assayd: master): stop", server->pid)) !=
+                      NULL,
+                  "%s", run.err);
+    ck_assert_msg(strstr(run.err, text("or set %s to another", shared_keys[_i])) != NULL, "%s",
+                  run.err);
+    expect_status(http_get(server, "/api/v1/reports"), 200);
+    server_free(other);
+    server_stop(server);
+}
+END_TEST
+
+/*
+ * Columns: what --set gives of our own socket, which listens; the option that the sentence names.
+ */
+static const struct {
+    const char *form, *option;
+} taken[] = {
+    {"listen.0.address=127.0.0.1:%u", "set listen.0.address to"},
+    {"listen.0.address=0.0.0.0:%u", "set listen.0.address to"},
+    {"internal_listen=127.0.0.1:%u", "set internal_listen to"},
+};
+
+START_TEST(an_address_in_use_is_told_with_the_process_that_listens)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    char name[32] = "";
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert(bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, 1) == 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    prctl(PR_GET_NAME, name);
+    const char *set = text(taken[_i].form, ntohs(address.sin_port));
+    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", set, NULL);
+    ck_assert_msg(run.status == 2 && strstr(run.err, strchr(set, '=') + 1), "%d: %s", run.status,
+                  run.err);
+    ck_assert_msg(strstr(run.err, text("is in use by pid %d (%s)", (int)getpid(), name)), "%s",
+                  run.err);
+    ck_assert_msg(strstr(run.err, taken[_i].option), "%s", run.err);
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_unix_socket_in_use_is_told_with_the_process_that_listens)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/taken.sock", server->dir);
+    ck_assert(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0);
+    const char *set = text("listen.0.address=unix:%s", address.sun_path);
+    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", set, NULL);
+    ck_assert_msg(run.status == 2 && strstr(run.err, text("is in use by pid %d (", (int)getpid())),
+                  "%d: %s", run.status, run.err);
+    close(fd);
+}
+END_TEST
+
+START_TEST(an_address_that_is_given_twice_is_told_as_that)
+{
+    server_start(server); /* for a port that is free when it has ended */
+    const char *address = text("%s", server->address);
+    server_stop(server);
+    struct run run = run_program(assayd_path(), "-c", server->conf, "--set",
+                                 text("listen.0.address=%s", address), "--set",
+                                 text("internal_listen=%s", address), NULL);
+    ck_assert_msg(run.status == 2 && strstr(run.err, "by another listener of this configuration"),
+                  "%d: %s", run.status, run.err);
+}
+END_TEST
+
+/* ---- the first and the last line of the log ---- */
+
+START_TEST(the_log_says_what_starts_where_and_why_it_ends)
+{
+    server_start(server);
+    const char *log = server_log(server);
+    ck_assert_msg(
+        strstr(log, "\"process\":\"master\",\"message\":\"assayd " PACKAGE_VERSION " starts: "),
+        "%s", log);
+    ck_assert_msg(strstr(log, text("configuration %s", server->conf)), "%s", log);
+    ck_assert_msg(strstr(log, text(", pid %d, workers 2, auditors 1, listeners http://%s",
+                                   server->pid, server->address)),
+                  "%s", log);
+    expect_status(http_get(server, "/healthz"), 200);
+    server_stop(server);
+    log = strstr(server_log(server), "assayd " PACKAGE_VERSION " ends: ");
+    ck_assert_msg(log != NULL, "%s", server_log(server));
+    ck_assert_msg(
+        strstr(log, text("ends: SIGTERM from pid %d; exit status 0, uptime ", (int)getpid())), "%s",
+        log);
+    ck_assert_msg(strstr(log, " requests answered") && !strstr(log, " 0 requests answered"), "%s",
+                  log);
+}
+END_TEST
+
+START_TEST(a_server_without_a_file_says_that_it_has_the_defaults)
+{
+    bool has_file = access("/etc/assay/assay.yaml", F_OK) == 0;
+    struct watched *w =
+        watch_start(BY_TERMINAL, NULL, assayd_path(), "--set", text("data_dir=%s", server->data),
+                    "--set", text("run_dir=%s", server->run), "--set", "user=", "--set",
+                    "listen.0.address=127.0.0.1:0", NULL);
+    watch_expect(w, has_file ? "configuration /etc/assay/assay.yaml and 4 --set, pid"
+                             : "configuration built-in defaults and 4 --set, pid");
+    ck_assert_int_eq(kill(w->pid, SIGTERM), 0);
+    ck_assert_int_eq(watch_wait(w), 0);
+    watch_close(w);
+}
+END_TEST
+
+START_TEST(a_server_that_cannot_start_says_that_it_ends)
+{
+    char *dir = text("%s/none", server->dir);
+    struct run run = run_program(assayd_path(), "--set", text("data_dir=%s/data", dir), "--set",
+                                 text("run_dir=%s/run", server->dir), "--set", "user=", NULL);
+    ck_assert_int_eq(run.status, 2);
+    ck_assert_msg(strstr(run.err, "ends: it could not start; exit status 2"), "%s", run.err);
+    ck_assert_msg(!strstr(run.err, " starts: "), "%s", run.err);
+}
+END_TEST
+
+/* ---- deaths ---- */
+
+static bool serves(void *arg)
+{
+    const struct server *s = arg;
+    struct response *r =
+        http(s, .method = "POST", .path = "/api/v1/reports", .may_fail = true, .timeout_ms = 5000,
+             .body = form("url", origin_url(origin, "/good"), NULL), .headers = {"Prefer: wait=4"});
+    bool good = r->status == 201 && !strcmp(str_at(r, "data.status"), "done");
+    response_free(r);
+    return good;
+}
+
+static const char *const mortals[] = {"assayd: worker 0", "assayd: worker 1", "assayd: writer",
+                                      "assayd: auditor 0"};
+
+START_TEST(a_killed_process_is_replaced_and_the_service_goes_on)
+{
+    server_start(server);
+    int64_t id = report_new(server, origin_url(origin, "/good"));
+    for (int round = 0; round < 2; round++) {
+        pid_t old = server_process(server, mortals[_i]);
+        ck_assert_int_gt(old, 0);
+        kill(old, SIGKILL);
+        ck_assert_msg(server_replaces(server, mortals[_i], old, 8000), "%s was not replaced\n%s",
+                      mortals[_i], server_log(server));
+        ck_assert_msg(wait_until(serves, server, 10000), "no service after the death of %s\n%s",
+                      mortals[_i], server_log(server));
+        expect_status(http_get(server, report_path(id)), 200);
+    }
+    ck_assert_uint_eq(server_children(server, NULL, 0), COUNT(mortals));
+    server_stop(server);
+}
+END_TEST
+
+/* ${arg} becomes 0 where its slot is listed */
+static int is_listed(const char *line, void *arg)
+{
+    pid_t *pid = arg;
+    if (atoi(line) == *pid)
+        *pid = 0;
+    return 0;
+}
+
+static bool reads_no_more(void *arg)
+{
+    pid_t pid = *(pid_t *)arg;
+    MDB_env *env;
+    ck_assert_int_eq(mdb_env_create(&env), 0);
+    ck_assert_int_eq(mdb_env_set_maxdbs(env, 8), 0);
+    ck_assert_int_eq(mdb_env_open(env, server->data, MDB_RDONLY, 0600), 0);
+    ck_assert_int_ge(mdb_reader_list(env, is_listed, &pid), 0);
+    mdb_env_close(env);
+    return pid != 0;
+}
+
+static const char *const readers[] = {"assayd: worker 0", "assayd: writer"};
+
+START_TEST(a_process_that_crashes_is_told_with_what_to_check)
+{
+    setenv("ASAN_OPTIONS", "handle_sigbus=0", 1); /* a sanitizer would end it with a status */
+    server_start(server);
+    pid_t pid = server_process(server, readers[_i]);
+    ck_assert_int_eq(kill(pid, SIGBUS), 0);
+    ck_assert(server_replaces(server, readers[_i], pid, 10000));
+    ck_assert(server_says(server, "the store may be damaged: stop the server and run assay check",
+                          0, 5000));
+    ck_assert_int_eq(kill(server->pid, SIGTERM), 0);
+    ck_assert_int_eq(server_wait(server, 20000), 0);
+}
+END_TEST
+
+START_TEST(what_a_killed_worker_was_reading_is_let_go_at_once)
+{
+    server_start(server);
+    expect_status(http_get(server, "/api/v1/reports"), 200);
+    pid_t worker[2] = {server_process(server, "assayd: worker 0"),
+                       server_process(server, "assayd: worker 1")};
+    bool first = !reads_no_more(&worker[0]);
+    ck_assert(first || !reads_no_more(&worker[1]));
+    pid_t *reader = first ? &worker[0] : &worker[1];
+    ck_assert_int_eq(kill(*reader, SIGKILL), 0);
+    ck_assert_msg(wait_until(reads_no_more, reader, 5000), "%s", server_log(server));
+    server_signal(server, SIGTERM);
+    ck_assert_int_eq(server_wait(server, 10000), 0);
+}
+END_TEST
+
+enum { SLOTS_MAX = 65536 };
+
+START_TEST(with_every_reader_slot_taken_workers_go_on_and_commands_say_so)
+{
+    static MDB_txn *held[SLOTS_MAX];
+    MDB_env *env;
+    size_t count = 0;
+    int rc = 0;
+    server_start(server);
+    expect_status(http_get(server, "/api/v1/reports"), 200);
+    ck_assert_int_eq(mdb_env_create(&env), 0);
+    ck_assert_int_eq(mdb_env_set_maxdbs(env, 8), 0);
+    ck_assert_int_eq(mdb_env_open(env, server->data, MDB_RDONLY | MDB_NOTLS, 0600), 0);
+    while (count < SLOTS_MAX && (rc = mdb_txn_begin(env, NULL, MDB_RDONLY, &held[count])) == 0)
+        count++;
+    ck_assert_int_eq(rc, MDB_READERS_FULL);
+    for (int i = 0; i < 8; i++)
+        expect_status(http_get(server, "/api/v1/reports"), 200);
+    expect_status(http(server, .method = "POST", .path = "/api/v1/reports",
+                       .body = "url=http%3A%2F%2F127.0.0.1%3A80%2F",
+                       .headers = {"Prefer: respond-async"}),
+                  202);
+    struct run run = assay(server, "key", "list", NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "every reader slot is taken"), "%d: %s%s",
+                  run.status, run.out, run.err);
+    pid_t worker = server_process(server, "assayd: worker 0");
+    kill(worker, SIGKILL); /* its successor takes what it left */
+    ck_assert(server_replaces(server, "assayd: worker 0", worker, 8000));
+    ck_assert(wait_until(serves, server, 10000));
+    for (int i = 0; i < 8; i++)
+        expect_status(http_get(server, "/api/v1/reports"), 200);
+    while (count > 0)
+        mdb_txn_abort(held[--count]);
+    mdb_env_close(env);
+    assay_ok(server, "key", "list", NULL);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_write_in_flight_outlives_its_writer)
+{
+    server_start(server);
+    for (int round = 0; round < 3; round++) {
+        enum { POSTS = 20 };
+        struct raw *raws[POSTS];
+        char *body = form("url", origin_url(origin, text("/good?round=%d", round)), NULL);
+        for (size_t i = 0; i < POSTS; i++)
+            raws[i] = raw_open(server);
+        for (size_t i = 0; i < POSTS; i++) {
+            raw_post(raws[i], server->key, "Prefer: respond-async\r\n", body);
+            if (i == POSTS / 2)
+                kill(server_process(server, "assayd: writer"), SIGKILL);
+        }
+        for (size_t i = 0; i < POSTS; i++) {
+            struct response *r = raw_response(raws[i], false, 10000);
+            expect_status(r, 202);
+            expect_status(http_get(server, report_path(int_at(r, "data.id"))), 200);
+            raw_close(raws[i]);
+        }
+        struct response *r = http_get(server, text("/api/v1/reports?search=round%%3D%d", round));
+        expect_int(r, "meta.total", POSTS);
+    }
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_page_in_the_works_outlives_its_auditor)
+{
+    server_start(server);
+    origin_held(origin, "/held");
+    int64_t id = report_queued(server, origin_url(origin, "/held"));
+    ck_assert(origin_asked(origin, "/held"));
+    kill(server_process(server, "assayd: auditor 0"), SIGKILL);
+    origin_release(origin, "/held");
+    struct response *r = report_wait(server, id);
+    expect_str(r, "data.status", "done");
+    server_stop(server);
+}
+END_TEST
+
+static bool has_successor(void *auditor)
+{
+    pid_t now = server_process(server, "assayd: auditor 0");
+    return now != 0 && now != *(pid_t *)auditor;
+}
+
+/*
+ * The writer hears at once that one has come and that the one before it has gone, while it waits
+ * for more callers than have come.
+ */
+START_TEST(an_auditor_whose_forerunner_died_while_the_writer_stood_still_gets_pages)
+{
+    enum { CALLERS = 8, FEWER = 3 };
+    struct raw *raws[CALLERS];
+    server_start(server);
+    char *body = text("url=%s", origin_url(origin, "/good"));
+    for (size_t i = 0; i < CALLERS; i++)
+        raws[i] = raw_open(server);
+    for (int round = 0; round < 3; round++) {
+        pid_t writer = server_process(server, "assayd: writer"),
+              auditor = server_process(server, "assayd: auditor 0");
+        for (size_t i = 0; i < CALLERS; i++)
+            raw_post(raws[i], server->key, "Prefer: respond-async\r\n", body);
+        for (size_t i = 0; i < CALLERS; i++)
+            expect_status(raw_response(raws[i], false, 10000), 202);
+        ck_assert_int_eq(kill(writer, SIGSTOP), 0);
+        ck_assert_int_eq(kill(auditor, SIGKILL), 0);
+        bool came = wait_until(has_successor, &auditor, 5000);
+        for (size_t i = 0; i < FEWER; i++)
+            raw_post(raws[i], server->key, "Prefer: respond-async\r\n", body);
+        poll(NULL, 0, 300); /* it greets the writer */
+        ck_assert_int_eq(kill(writer, SIGCONT), 0);
+        ck_assert(came);
+        for (size_t i = 0; i < FEWER; i++)
+            expect_status(raw_response(raws[i], false, 10000), 202);
+        ck_assert_msg(serves(server), "round %d", round);
+    }
+    for (size_t i = 0; i < CALLERS; i++)
+        raw_close(raws[i]);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_page_that_kills_its_auditor_again_and_again_fails_alone)
+{
+    server_start(server);
+    origin_held(origin, "/deadly");
+    int64_t id = report_queued(server, origin_url(origin, "/deadly"));
+    struct response *r = NULL;
+    unsigned deaths = 0;
+    for (int64_t deadline = now_ms() + 20000; now_ms() < deadline;) {
+        r = http_get(server, report_path(id));
+        if (strcmp(str_at(r, "data.status"), "pending") != 0)
+            break;
+        pid_t auditor = server_process(server, "assayd: auditor 0");
+        if (auditor && origin_hits(origin, "/deadly") > deaths) {
+            kill(auditor, SIGKILL);
+            deaths = origin_hits(origin, "/deadly");
+        }
+        poll(NULL, 0, 5);
+    }
+    expect_str(r, "data.status", "failed");
+    expect_str(r, "data.error.code", "too_complex");
+    ck_assert_msg(deaths >= 2 && deaths <= 3, "after %u deaths", deaths);
+    ck_assert(wait_until(serves, server, 10000));
+    server_stop(server);
+}
+END_TEST
+
+struct gone {
+    pid_t pids[16];
+    size_t count;
+};
+
+static bool all_gone(void *arg)
+{
+    struct gone *gone = arg;
+    for (size_t i = 0; i < gone->count; i++)
+        if (process_alive(gone->pids[i]))
+            return false;
+    return true;
+}
+
+START_TEST(a_killed_master_leaves_nothing_behind)
+{
+    server_start(server);
+    struct gone gone = {.count = server_children(server, gone.pids, COUNT(gone.pids))};
+    int64_t id = report_queued(server, origin_url(origin, "/good"));
+    ck_assert_uint_eq(gone.count, 4);
+    server_signal(server, SIGKILL);
+    ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
+    ck_assert_msg(wait_until(all_gone, &gone, 5000), "processes are left");
+    server_start(server);
+    struct response *r = report_wait(server, id);
+    expect_str(r, "data.status", "done");
+    server_stop(server);
+}
+END_TEST
+
+/* What /proc/PID/status says behind ${name}. */
+static char *status_of(pid_t pid, const char *name)
+{
+    struct run run = run_program(
+        "/bin/sh", "-c",
+        text("sed -n 's/^%s:[ \\t]*//p' /proc/%d/status | tr -s '\\t ' ' ' | sed 's/ $//'", name,
+             (int)pid),
+        NULL);
+    return text("%.*s", (int)strcspn(run.out, "\n"), run.out);
+}
+
+START_TEST(started_by_root_its_processes_are_the_user_and_have_nothing_of_root)
+{
+    if (geteuid() != 0)
+        return; /* only root can become another user */
+    struct passwd *nobody = getpwnam("nobody");
+    ck_assert_ptr_nonnull(nobody);
+    char *uids =
+        text("%u %u %u %u", nobody->pw_uid, nobody->pw_uid, nobody->pw_uid, nobody->pw_uid);
+    char *gids =
+        text("%u %u %u %u", nobody->pw_gid, nobody->pw_gid, nobody->pw_gid, nobody->pw_gid);
+    /* it cannot look into a process that has become another user */
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
+    ck_assert_int_eq(chmod(server->dir, 0755), 0);
+    ck_assert(rmdir(server->data) == 0 && rmdir(server->run) == 0); /* the master makes them */
+    server_spawn(server, "--set", "user=nobody", NULL);
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    struct gone gone = {.count = server_children(server, gone.pids, COUNT(gone.pids))};
+    ck_assert_uint_eq(gone.count, 4);
+    for (size_t i = 0; i < gone.count; i++) {
+        const char *title = process_title(gone.pids[i]);
+        ck_assert_msg(!strcmp(status_of(gone.pids[i], "Uid"), uids), "%s: Uid %s", title,
+                      status_of(gone.pids[i], "Uid"));
+        ck_assert_msg(!strcmp(status_of(gone.pids[i], "Gid"), gids), "%s: Gid %s", title,
+                      status_of(gone.pids[i], "Gid"));
+        ck_assert_msg(!*status_of(gone.pids[i], "Groups"), "%s: Groups %s", title,
+                      status_of(gone.pids[i], "Groups"));
+        ck_assert_str_eq(status_of(gone.pids[i], "CapPrm"), "0000000000000000");
+        ck_assert_str_eq(status_of(gone.pids[i], "CapEff"), "0000000000000000");
+    }
+    /* to become another user makes a process forget that it dies with its parent */
+    server_signal(server, SIGKILL);
+    ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
+    ck_assert_msg(wait_until(all_gone, &gone, 5000), "processes are left");
+}
+END_TEST
+
+START_TEST(a_server_of_user_root_stays_root)
+{
+    if (geteuid() != 0)
+        return;
+    server_spawn(server, "--set", "user=root", NULL);
+    ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
+    ck_assert_str_eq(status_of(server_process(server, "assayd: worker 0"), "Uid"), "0 0 0 0");
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_connection_in_the_queue_outlives_its_worker)
+{
+    struct raw *raws[40];
+    server_start(server);
+    pid_t worker = server_process(server, "assayd: worker 0");
+    kill(worker, SIGSTOP); /* so that it accepts none of them */
+    for (size_t i = 0; i < COUNT(raws); i++) {
+        raws[i] = raw_open(server);
+        raw_get(raws[i], server->key, "/api/v1/reports");
+    }
+    kill(worker, SIGKILL);
+    for (size_t i = 0; i < COUNT(raws); i++) {
+        expect_status(raw_response(raws[i], false, 5000), 200);
+        raw_close(raws[i]);
+    }
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(whoever_stands_still_is_killed_and_replaced)
+{
+    static const char *const titles[] = {"assayd: worker 0", "assayd: writer", "assayd: auditor 0"};
+    pid_t old[COUNT(titles)];
+    struct raw *raws[20];
+    char *body = "url=http%3A%2F%2F127.0.0.1%3A80%2F";
+    size_t made = 0;
+    server_start(server);
+    for (size_t i = 0; i < COUNT(titles); i++) {
+        old[i] = server_process(server, titles[i]);
+        ck_assert_int_gt(old[i], 0);
+        kill(old[i], SIGSTOP);
+    }
+    for (size_t i = 0; i < COUNT(raws); i++) {
+        raws[i] = raw_open(server);
+        raw_post(raws[i], server->key, "Prefer: respond-async\r\n", body);
+    }
+    for (size_t i = 0; i < COUNT(titles); i++) {
+        bool replaced = server_replaces(server, titles[i], old[i], 20000);
+        if (!replaced)
+            kill(old[i], SIGKILL);
+        ck_assert_msg(replaced, "%s was not replaced within 20 s\n%s", titles[i],
+                      server_log(server));
+        ck_assert(!process_alive(old[i]));
+    }
+    for (size_t i = 0; i < COUNT(raws);
+         /*
+          * none was accepted by the worker that stood still, and the writer's absence is waited out
+          */
+         i++) {
+        struct response *r = raw_response(raws[i], false, 10000);
+        expect_status(r, 202);
+        made++;
+        raw_close(raws[i]);
+    }
+    expect_int(http_get(server, "/api/v1/reports"), "meta.total", made);
+    ck_assert(wait_until(serves, server, 10000));
+    server_stop(server);
+}
+END_TEST
+
+/* ---- stopping ---- */
+
+static const int gentle[] = {SIGTERM, SIGQUIT};
+
+START_TEST(a_gentle_stop_answers_held_posts_pending_and_ends_soon)
+{
+    server_start(server);
+    struct raw *raw = held_post(server, origin, "/held-stop"), *idle = raw_open(server),
+               *half = raw_open(server);
+    raw_text(idle, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_status(raw_response(idle, false, 5000), 200);
+    raw_text(half,
+             "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /api/v1/reports HTTP/1.1\r\nHost: x\r\n");
+    expect_status(raw_response(half, false, 5000), 200);
+    server_signal(server, gentle[_i]);
+    struct response *r = raw_response(raw, false, 5000);
+    expect_status(r, 201);
+    expect_str(r, "data.status", "pending");
+    expect(r, header(r, "Connection") && !strcasecmp(header(r, "Connection"), "close"));
+    raw_text(half, "Authorization: Bearer %s\r\n\r\n", server->key);
+    r = raw_response(half, false, 5000);
+    /* with Connection: close, unless its worker has not heard of the stop yet */
+    expect_status(r, 200);
+    ck_assert(raw_closed(half, 5000));
+    ck_assert_msg(server_wait(server, 10000) == 0, "not ended well\n%s", server_log(server));
+    ck_assert(raw_closed(idle, 1000));
+    server_start(server);
+    r = http_get(server, "/api/v1/reports?search=held-stop");
+    expect_int(r, "meta.total", 1);
+    origin_release(origin, "/held-stop");
+    expect_str(report_wait(server, int_at(r, "data.0.id")), "data.status", "done");
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(an_interrupt_stops_at_once)
+{
+    server_start(server);
+    struct gone gone = {.count = server_children(server, gone.pids, COUNT(gone.pids))};
+    struct raw *raw = held_post(server, origin, "/held-interrupt");
+    server_signal(server, SIGINT);
+    ck_assert_int_eq(server_wait(server, 3000), 0);
+    ck_assert(wait_until(all_gone, &gone, 1000));
+    ck_assert(raw_closed(raw, 1000));
+}
+END_TEST
+
+/*
+ * What systemd took into its socket's queue before a restart, and a worker out of it, is served; so
+ * is who asks one thing after the other.
+ */
+START_TEST(a_stop_answers_whoever_has_just_come)
+{
+    server_start(server);
+    struct raw *used = raw_open(server), *fresh = raw_open(server);
+    raw_text(used, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_status(raw_response(used, false, 5000), 200);
+    poll(NULL, 0, 50);
+    server_signal(server, gentle[_i]);
+    poll(NULL, 0, 150);
+    struct raw *both[] = {used, fresh};
+    for (size_t i = 0; i < COUNT(both); i++)
+        raw_text(both[i], "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    for (size_t i = 0; i < COUNT(both); i++) {
+        struct response *r = raw_response(both[i], false, 5000);
+        expect_status(r, 200);
+        expect(r, header(r, "Connection") && !strcasecmp(header(r, "Connection"), "close"));
+    }
+    ck_assert_msg(server_wait(server, 3000) == 0, "not ended well\n%s", server_log(server));
+}
+END_TEST
+
+/* as by Nice= in a unit, or under nice(1) */
+START_TEST(a_priority_that_was_given_is_kept)
+{
+    int given = getpriority(PRIO_PROCESS, 0) + 2;
+    ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, given), 0);
+    server_start(server);
+    int worker = getpriority(PRIO_PROCESS, (id_t)server_process(server, "assayd: worker 0"));
+    int auditor = getpriority(PRIO_PROCESS, (id_t)server_process(server, "assayd: auditor 0"));
+    ck_assert_int_eq(worker, given < 19 ? given : 19);
+    ck_assert_int_eq(auditor, given + 10 < 19 ? given + 10 : 19);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_second_stop_is_at_once)
+{
+    server_start(server);
+    struct raw *half = raw_open(server);
+    raw_text(half, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\n");
+    expect_status(raw_response(half, false, 5000), 200);
+    server_signal(server, SIGTERM);
+    ck_assert_msg(server_wait(server, 1000) == -1, "did not wait for a request that had begun");
+    server_signal(server, SIGTERM);
+    ck_assert_int_eq(server_wait(server, 3000), 0);
+}
+END_TEST
+
+/*
+ * What does not end by itself ends with the time for it: half a body that may take an hour, and an
+ * answer nobody reads.
+ */
+START_TEST(a_drain_ends_with_its_time)
+{
+    static const char request[] = "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
+    server_configure(server, "timeouts: { drain: 1s, body: 1h, send: 1h }");
+    server_start(server);
+    struct raw *half = raw_open(server), *deaf = raw_open(server);
+    raw_text(half, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /api/v1/reports HTTP/1.1\r\nHost: "
+                   "x\r\nContent-Length: 1000\r\n\r\nurl=");
+    expect_status(raw_response(half, false, 5000), 200);
+    raw_text(deaf, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_status(raw_response(deaf, false, 5000), 200);
+    for (int i = 0;
+         i < 1000 && send(deaf->fd, request, sizeof(request) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+         i++)
+        ;
+    int64_t since = now_ms();
+    server_signal(server, SIGTERM);
+    ck_assert_msg(server_wait(server, 10000) == 0, "%s", server_log(server));
+    ck_assert_msg(now_ms() - since >= 900 && now_ms() - since < 6000, "after %lld ms",
+                  (long long)(now_ms() - since));
+    ck_assert(raw_closed(half, 1000));
+}
+END_TEST
+
+START_TEST(it_starts_again_on_the_same_port_at_once)
+{
+    server_start(server);
+    struct raw *idle = raw_open(server);
+    raw_text(idle, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_status(raw_response(idle, false, 5000), 200);
+    char *address = text("listen.0.address=%s", server->address);
+    server_stop(server);
+    for (int i = 0; i < 3; i++) {
+        server_spawn(server, "--set", address, NULL);
+        ck_assert_msg(server_ready(server, 10000), "%s", server_log(server));
+        expect_status(http_get(server, "/healthz"), 200);
+        server_stop(server);
+    }
+}
+END_TEST
+
+/* Twelve short lives in a row; the master waits longer before each, here for 400 ms at most. */
+START_TEST(a_worker_that_keeps_dying_ends_the_server_with_status_3)
+{
+    setenv("ASSAYD", "t/kit/small_assayd", 1);
+    server_start(server);
+    int status;
+    while ((status = server_wait(server, 20)) == -1) {
+        pid_t worker = server_process(server, "assayd: worker 0");
+        if (worker)
+            kill(worker, SIGKILL);
+    }
+    ck_assert_int_eq(status, 3);
+    ck_assert_msg(strstr(server_log(server), "giving up: the worker keeps dying"), "%s",
+                  server_log(server));
+    ck_assert_msg(strstr(server_log(server), "ends: the worker keeps dying; exit status 3"), "%s",
+                  server_log(server));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("processes");
+    TCase *tcase = harness_case(suite, "a server each");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_good_configuration_passes_the_check);
+    tcase_add_loop_test(tcase, a_wrong_configuration_is_refused_with_file_line_and_sentence, 0,
+                        COUNT(mistakes));
+    tcase_add_test(tcase, a_missing_configuration_file_is_refused);
+    tcase_add_test(tcase, set_overrides_one_key);
+    tcase_add_test(tcase, help_and_version_are_printed);
+    tcase_add_test(tcase, process_titles_tell_who_is_who);
+    tcase_add_loop_test(tcase, a_second_server_on_the_same_port_or_directory_is_refused, 0,
+                        COUNT(shared_keys));
+    tcase_add_loop_test(tcase, an_address_in_use_is_told_with_the_process_that_listens, 0,
+                        COUNT(taken));
+    tcase_add_test(tcase, a_unix_socket_in_use_is_told_with_the_process_that_listens);
+    tcase_add_test(tcase, an_address_that_is_given_twice_is_told_as_that);
+    tcase_add_test(tcase, the_log_says_what_starts_where_and_why_it_ends);
+    tcase_add_test(tcase, a_server_without_a_file_says_that_it_has_the_defaults);
+    tcase_add_test(tcase, a_server_that_cannot_start_says_that_it_ends);
+    tcase_add_loop_test(tcase, a_killed_process_is_replaced_and_the_service_goes_on, 0,
+                        COUNT(mortals));
+    tcase_add_loop_test(tcase, a_process_that_crashes_is_told_with_what_to_check, 0,
+                        COUNT(readers));
+    tcase_add_test(tcase, what_a_killed_worker_was_reading_is_let_go_at_once);
+    tcase_add_test(tcase, with_every_reader_slot_taken_workers_go_on_and_commands_say_so);
+    tcase_add_test(tcase, a_write_in_flight_outlives_its_writer);
+    tcase_add_test(tcase, a_page_in_the_works_outlives_its_auditor);
+    tcase_add_test(tcase, an_auditor_whose_forerunner_died_while_the_writer_stood_still_gets_pages);
+    tcase_add_test(tcase, a_page_that_kills_its_auditor_again_and_again_fails_alone);
+    tcase_add_test(tcase, a_killed_master_leaves_nothing_behind);
+    tcase_add_test(tcase, started_by_root_its_processes_are_the_user_and_have_nothing_of_root);
+    tcase_add_test(tcase, a_server_of_user_root_stays_root);
+    tcase_add_test(tcase, a_connection_in_the_queue_outlives_its_worker);
+    tcase_add_loop_test(tcase, a_gentle_stop_answers_held_posts_pending_and_ends_soon, 0,
+                        COUNT(gentle));
+    tcase_add_test(tcase, an_interrupt_stops_at_once);
+    tcase_add_loop_test(tcase, a_stop_answers_whoever_has_just_come, 0, COUNT(gentle));
+    tcase_add_test(tcase, a_priority_that_was_given_is_kept);
+    tcase_add_test(tcase, a_second_stop_is_at_once);
+    tcase_add_test(tcase, a_drain_ends_with_its_time);
+    tcase_add_test(tcase, it_starts_again_on_the_same_port_at_once);
+    TCase *lasting = harness_case(suite, "a server that gives up");
+    tcase_add_checked_fixture(lasting, setup, teardown);
+    tcase_add_test(lasting, a_worker_that_keeps_dying_ends_the_server_with_status_3);
+    TCase *still = harness_case(suite, "a server that stands still");
+    tcase_add_checked_fixture(still, setup, teardown);
+    tcase_add_test(still, whoever_stands_still_is_killed_and_replaced);
+    return harness_main_at_once(suite);
+}

@@ -1,0 +1,149 @@
+/*
+ * USR2 between versions that differ, each assayd with a number of another one: what the processes
+ * of one master share may lie otherwise, and counts begin anew where they do; what two masters pass
+ * on or say to each other may not, nor may the store be unreadable.
+ */
+#include "t/kit/harness.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+
+static struct server *server;
+static char *program; /* a link to what is started */
+
+/* other scoreboard, traffic, limiters and counts; and one line more is passed on */
+static const char *const LATER = "./t/kit/later_assayd";
+
+/* What cannot follow this version, and the sentence. */
+static const struct {
+    const char *program, *says;
+} others[] = {
+    {"./t/kit/manifest_assayd", "these two versions cannot work side by side: restart instead"},
+    {"./t/kit/channel_assayd", "these two versions cannot work side by side: restart instead"},
+    {"./t/kit/format_assayd",
+     "data.mdb has format 1.4, but this version of Assay reads only format 99.4"},
+};
+
+static void point_at(const char *target)
+{
+    char *next = text("%s.next", program), *real = realpath(target, NULL);
+    ck_assert_msg(real != NULL, "%s is not built", target);
+    unlink(next);
+    ck_assert_int_eq(symlink(real, next), 0);
+    ck_assert_int_eq(rename(next, program), 0);
+    free(real);
+}
+
+static void setup(void)
+{
+    /* the new master is the old one's child, and then ours */
+    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    server = server_new(&(struct server_options){.workers = 2});
+    program = text("%s/assayd", server->dir);
+    point_at("./assayd");
+    setenv("ASSAYD", program, 1);
+    server_configure(server, "limits: { slots: 65536, limiters: { api: { windows: [ { limit: "
+                             "100000, seconds: 2678400, key: api_key } ] } } }\n"
+                             "timeouts: { drain: 20s, upgrade: 15s }");
+    server_start(server);
+}
+
+static void teardown(void)
+{
+    server_discard(server);
+}
+
+static pid_t pid_of_file(void)
+{
+    int pid = 0;
+    FILE *file = fopen(text("%s/assayd.pid", server->run), "r");
+    if (file != NULL && fscanf(file, "%d", &pid) != 1)
+        pid = 0;
+    if (file != NULL)
+        fclose(file);
+    return pid;
+}
+
+static bool is_succeeded(void *old)
+{
+    pid_t now = pid_of_file();
+    return now > 0 && now != *(pid_t *)old;
+}
+
+static void upgrade(void)
+{
+    pid_t old = server->pid;
+    server_signal(server, SIGUSR2);
+    ck_assert_msg(wait_until(is_succeeded, &old, 20000), "no new master\n%s", server_log(server));
+    ck_assert_msg(server_wait(server, 30000) == 0, "the old master has not ended\n%s",
+                  server_log(server));
+    server->pid = pid_of_file();
+}
+
+/* reads and writes; what is left of the limit */
+static long expect_service(void)
+{
+    struct response *r = http(server, .method = "POST", .path = "/api/v1/reports",
+                              .headers = {"Prefer: respond-async"}, .body = "url=http://x.test/");
+    expect_status(r, 202);
+    r = http_get(server, "/api/v1/reports");
+    expect_status(r, 200);
+    return atol(header(r, "X-RateLimit-Remaining"));
+}
+
+START_TEST(a_version_that_shares_other_things_takes_over_and_gives_back)
+{
+    long left = expect_service();
+    ck_assert_int_eq(left, 100000 - 2);
+    point_at(LATER);
+    upgrade();
+    ck_assert_int_eq(expect_service(), 100000 - 2); /* counted anew, beside the old table */
+    struct run stats = assay(server, "stats", NULL);
+    ck_assert_msg(stats.status == 1 && strstr(stats.err, "another version") != NULL, "%d: %s",
+                  stats.status, stats.err);
+    point_at("./assayd");
+    upgrade(); /* with the line that it does not know */
+    ck_assert_int_le(expect_service(), 100000 - 2);
+    assay_ok(server, "stats", NULL);
+    assay_ok(server, "check", NULL);
+    expect_int(http_get(server, "/api/v1/reports"), "meta.total", 3);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_version_that_cannot_follow_is_refused_and_the_old_one_goes_on)
+{
+    pid_t before[8], after[8];
+    expect_service();
+    ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
+    point_at(others[_i].program);
+    server_signal(server, SIGUSR2);
+    ck_assert_msg(server_says(server, "this one goes on", 0, 20000), "%s", server_log(server));
+    ck_assert_msg(strstr(server_log(server), others[_i].says) != NULL, "%s", server_log(server));
+    ck_assert_int_eq(pid_of_file(), server->pid);
+    expect_service();
+    ck_assert_uint_eq(server_children(server, after, COUNT(after)), 4);
+    for (size_t i = 0; i < 4; i++) /* the writer and the auditor may have made room */
+        if (strstr(process_title(before[i]), "worker") != NULL)
+            ck_assert_msg(process_alive(before[i]), "a worker was replaced\n%s",
+                          server_log(server));
+    point_at("./assayd");
+    upgrade();
+    expect_service();
+    expect_int(http_get(server, "/api/v1/reports"), "meta.total", 3);
+    /* and not server_stop, which takes the refusal in the log for a mishap */
+    kill(server->pid, SIGTERM);
+    ck_assert_int_eq(server_wait(server, 20000), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("versions");
+    TCase *tcase = harness_case(suite, "a server each");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_version_that_shares_other_things_takes_over_and_gives_back);
+    tcase_add_loop_test(tcase, a_version_that_cannot_follow_is_refused_and_the_old_one_goes_on, 0,
+                        COUNT(others));
+    return harness_main(suite);
+}

@@ -1,0 +1,759 @@
+/* What is read from a page: charsets, markup as browsers see it, robots.txt, language tags. */
+#include "core/audit/charset.h"
+#include "core/audit/css.h"
+#include "core/audit/facts.h"
+#include "core/audit/language.h"
+#include "core/audit/page.h"
+#include "core/audit/page_runs.h"
+#include "core/audit/robots.h"
+#include "core/audit/text.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+#define FFFD "\xEF\xBF\xBD"
+
+/* ---- charsets: body, Content-Type, the charset found and where, the text as UTF-8 ---- */
+
+static const struct {
+    struct str body;
+    const char *type, *name;
+    enum charset_source source;
+    bool known;
+    const char *utf8;
+} charset_cases[] = {
+    {{"\xEF\xBB\xBF\xC3\xA4", 5},
+     "text/html; charset=iso-8859-1",
+     "utf-8",
+     CHARSET_BOM,
+     true,
+     "\xC3\xA4"},
+    {{"\xFE\xFF\0a\0\xE4", 6}, "", "utf-16be", CHARSET_BOM, true, "a\xC3\xA4"},
+    {{"\xFF\xFE"
+      "a\0\xE4\0",
+      6},
+     "",
+     "utf-16le",
+     CHARSET_BOM,
+     true,
+     "a\xC3\xA4"},
+    {{"\xE4", 1}, "text/html; charset=ISO-8859-1", "iso-8859-1", CHARSET_HEADER, true, "\xC3\xA4"},
+    {{"\x80", 1},
+     "text/html;charset=\"iso-8859-1\"",
+     "iso-8859-1",
+     CHARSET_HEADER,
+     true,
+     "\xE2\x82\xAC"},
+    {{"\x83\x52", 2},
+     "text/html; charset=shift_jis",
+     "shift_jis",
+     CHARSET_HEADER,
+     true,
+     "\xE3\x82\xB3"},
+    {{"\xB0\xA1", 2}, "text/html; charset=EUC-KR", "euc-kr", CHARSET_HEADER, true, "\xEA\xB0\x80"},
+    {{"\xE4", 1},
+     "text/html; charset=windows-1251",
+     "windows-1251",
+     CHARSET_HEADER,
+     true,
+     "\xD0\xB4"},
+    {{"\xE4", 1},
+     "text/html; charset=no-such-set",
+     "no-such-set",
+     CHARSET_HEADER,
+     false,
+     "\xC3\xA4"},
+    {{"\xE4", 1},
+     "text/html; charset=utf-8//IGNORE",
+     "windows-1252",
+     CHARSET_DEFAULT,
+     true,
+     "\xC3\xA4"},
+    {{"\xE4", 1}, "text/html; charset=", "windows-1252", CHARSET_DEFAULT, true, "\xC3\xA4"},
+    {{"\xE4", 1}, "", "windows-1252", CHARSET_DEFAULT, true, "\xC3\xA4"},
+    {{"<meta charset=utf-8>\xC3\xA4", 22},
+     "",
+     "utf-8",
+     CHARSET_META,
+     true,
+     "<meta charset=utf-8>\xC3\xA4"},
+    {{"<META content='text/html; charset=koi8-r' http-equiv=Content-Type>", 66},
+     "text/html",
+     "koi8-r",
+     CHARSET_META,
+     true,
+     "<META content='text/html; charset=koi8-r' http-equiv=Content-Type>"},
+    {{"<!-- <meta charset=koi8-r> -->", 30},
+     "",
+     "windows-1252",
+     CHARSET_DEFAULT,
+     true,
+     "<!-- <meta charset=koi8-r> -->"},
+    {{"<meta name=x content='charset=koi8-r'>", 38},
+     "",
+     "windows-1252",
+     CHARSET_DEFAULT,
+     true,
+     "<meta name=x content='charset=koi8-r'>"},
+    {{"<meta charset=utf-16>", 21}, "", "utf-8", CHARSET_META, true, "<meta charset=utf-16>"},
+    {{"a\0b", 3}, "text/html; charset=utf-8", "utf-8", CHARSET_HEADER, true, "a" FFFD "b"},
+    {{"a\0b", 3},
+     "text/html; charset=windows-1252",
+     "windows-1252",
+     CHARSET_HEADER,
+     true,
+     "a" FFFD "b"},
+    {{"a\xC0\x80"
+      "b\xED\xA0\x80"
+      "c\xF5\x80",
+      10},
+     "text/html; charset=utf-8",
+     "utf-8",
+     CHARSET_HEADER,
+     true,
+     "a" FFFD FFFD "b" FFFD FFFD FFFD "c" FFFD FFFD},
+    {{"\x93\xFA\x96\x7B", 4},
+     "text/html; charset=x-sjis",
+     "x-sjis",
+     CHARSET_HEADER,
+     true,
+     "\xE6\x97\xA5\xE6\x9C\xAC"},
+    {{"\xC6\xFC\xCB\xDC", 4},
+     "text/html; charset=EUC-JP",
+     "euc-jp",
+     CHARSET_HEADER,
+     true,
+     "\xE6\x97\xA5\xE6\x9C\xAC"},
+    {{"\x1B$BF|K\\\x1B(B.", 11},
+     "text/html; charset=iso-2022-jp",
+     "iso-2022-jp",
+     CHARSET_HEADER,
+     true,
+     "\xE6\x97\xA5\xE6\x9C\xAC."},
+    {{"\xD6\xD0\xB9\xFA", 4},
+     "text/html; charset=GBK",
+     "gbk",
+     CHARSET_HEADER,
+     true,
+     "\xE4\xB8\xAD\xE5\x9B\xBD"},
+    {{"\xD6\xD0\xB9\xFA", 4},
+     "text/html; charset=gb2312",
+     "gb2312",
+     CHARSET_HEADER,
+     true,
+     "\xE4\xB8\xAD\xE5\x9B\xBD"},
+    {{"\xA4\xA4\xB0\xEA", 4},
+     "text/html; charset=big5",
+     "big5",
+     CHARSET_HEADER,
+     true,
+     "\xE4\xB8\xAD\xE5\x9C\x8B"},
+    {{"\xB1\xEA", 2},
+     "text/html; charset=iso-8859-2",
+     "iso-8859-2",
+     CHARSET_HEADER,
+     true,
+     "\xC4\x85\xC4\x99"},
+    {{"\xA4", 1},
+     "text/html; charset=ISO_8859-15",
+     "iso_8859-15",
+     CHARSET_HEADER,
+     true,
+     "\xE2\x82\xAC"},
+    {{"\xB9", 1},
+     "text/html; charset=windows-1250",
+     "windows-1250",
+     CHARSET_HEADER,
+     true,
+     "\xC4\x85"},
+    {{"\xF0\xC1", 2},
+     "text/html; charset=koi8-r",
+     "koi8-r",
+     CHARSET_HEADER,
+     true,
+     "\xD0\x9F\xD0\xB0"},
+    {{"a\0\xE4\0", 4}, "text/html; charset=utf-16", "utf-16", CHARSET_HEADER, true, "a\xC3\xA4"},
+    {{"+AOQ-", 5}, "text/html; charset=utf-7", "utf-7", CHARSET_HEADER, false, "+AOQ-"},
+    {{"<meta charset=utf-8>\xC3\xA4", 22},
+     "text/html; charset=klingon",
+     "utf-8",
+     CHARSET_META,
+     true,
+     "<meta charset=utf-8>\xC3\xA4"},
+    {{"\x83", 1}, "text/html; charset=shift_jis", "shift_jis", CHARSET_HEADER, true, FFFD},
+    {{"", 0}, "", "windows-1252", CHARSET_DEFAULT, true, ""},
+};
+
+START_TEST(bytes_become_utf8_as_browsers_read_them)
+{
+    struct charset charset;
+    struct buf out = {0};
+    charset_find(charset_cases[_i].body, str_of(charset_cases[_i].type), &charset);
+    ck_assert_str_eq(charset.name, charset_cases[_i].name);
+    ck_assert_int_eq(charset.source, charset_cases[_i].source);
+    ck_assert_int_eq(charset.known, charset_cases[_i].known);
+    ck_assert(charset_to_utf8(&charset, charset_cases[_i].body, &out));
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, charset_cases[_i].utf8);
+    buf_free(&out);
+}
+END_TEST
+
+START_TEST(a_meta_tag_counts_within_1024_bytes_only)
+{
+    char body[1200];
+    struct charset charset;
+    memset(body, ' ', sizeof(body));
+    memcpy(body + 1000, "<meta charset=utf-8>", 20);
+    charset_find((struct str){body, sizeof(body)}, STR(""), &charset);
+    ck_assert_int_eq(charset.source, CHARSET_META);
+    memset(body, ' ', sizeof(body));
+    memcpy(body + 1010, "<meta charset=utf-8>", 20);
+    charset_find((struct str){body, sizeof(body)}, STR(""), &charset);
+    ck_assert_int_eq(charset.source, CHARSET_DEFAULT);
+}
+END_TEST
+
+/* ---- what the parser sees ---- */
+
+/* What is fed, and the texts, which marks stand for. */
+struct gathered {
+    struct buf fed;
+    struct page_run runs[64];
+    size_t count;
+};
+
+static bool gather(void *arg, const char *p, size_t n)
+{
+    struct gathered *g = arg;
+    buf_add(&g->fed, p, n);
+    return true;
+}
+
+static char gather_text(void *arg, struct page_run run)
+{
+    struct gathered *g = arg;
+    ck_assert_uint_lt(g->count, sizeof(g->runs) / sizeof(*g->runs));
+    g->runs[g->count++] = run;
+    return (char)('?' + g->count); /* @, A, B … */
+}
+
+static void scan(struct str html, struct str *doctype, struct gathered *out)
+{
+    ck_assert(page_scan(html, doctype, &(struct page_sink){gather, gather_text, out}));
+}
+
+/*
+ * What was fed with [text] for each mark, _ before one that is spaced, {} about one that is not
+ * decoded; | where the head is over.
+ */
+static void show(const struct gathered *g, struct buf *out)
+{
+    for (struct str rest = buf_view(&g->fed); rest.n > 0;) {
+        if (!text_starts(rest, "<!--")) {
+            buf_add(out, rest.p, 1);
+            rest = text_from(rest, 1);
+            continue;
+        }
+        if (rest.p[4] == PAGE_MARK_BODY) {
+            buf_adds(out, "|");
+        } else {
+            const struct page_run *run = &g->runs[rest.p[4] - '@'];
+            bool decoded = (run->flags & RUN_DECODED) != 0;
+            buf_printf(out, "%s%s%.*s%s", (run->flags & RUN_SPACED) != 0 ? "_" : "",
+                       decoded ? "[" : "{", (int)run->text.n, run->text.p, decoded ? "]" : "}");
+        }
+        rest = text_from(rest, 8);
+    }
+    buf_add(out, "", 1);
+}
+
+/* html, what is passed on as show() has it, doctype */
+static const char *const scan_cases[][3] = {
+    {"<p>a</p>", "|<p>[a]</p>", ""},
+    {"<!DOCTYPE html>\n<p>a", "|<p>_[a]", "DOCTYPE html"},
+    {"<!-- x --><!doctype html><p>", "|<p>", "doctype html"},
+    {"x<!doctype html>", "|[x]", ""},
+    {"<p><!doctype html>", "|<p>", ""},
+    {"a<!-- b -->c", "|[a][c]", ""},
+    {"a<!-->b", "|[a][b]", ""},
+    {"a<!--->b", "|[a][b]", ""},
+    {"a<!-- b --!>c", "|[a][c]", ""},
+    {"a<!-- b ---->c", "|[a][c]", ""},
+    {"a<!-- b > c", "|[a]", ""},
+    {"a<!x>b<?php x ?>c</ x>d", "|[a][b][c][d]", ""},
+    {"a < b <3 <", "|[a < b <3 <]", ""},
+    {"a</", "|[a</]", ""},
+    {"a <b>b</b> <i> c</i>\n", "|[a ]<b>[b]</b><i>_[ c]</i>", ""},
+    {"<a title=\"a>b\">c", "|<a title=\"a>b\">[c]", ""},
+    {"<a title='a>b'c=d>e", "|<a title='a>b'c=d>[e]", ""},
+    {"<a title=a\"b>c", "|<a title=a\"b>[c]", ""},
+    {"<a \"a>b", "|<a \"a>[b]", ""},
+    {"<p class=a id='>'>b", "|<p>[b]", ""},
+    {"<p class=a STYLE='b>' data-lang=c lang=d e>f", "|<p STYLE='b>'  lang=d >[f]", ""},
+    {"<p style lang style=a stylex=b>c", "|<p style  lang >[c]", ""},
+    {"<path d='x'/><p/>", "|<path/><p/>", ""},
+    {"<p title=\"never closed>b", "", ""},
+    {"a<p", "|[a]", ""},
+    {"<i></p class=x>", "|<i></p>", ""},
+    {"</p class=x></i>", "", ""},
+    {"</br>", "|<br>", ""},
+    {"<p></BODY></html>a", "|<p>[a]", ""},
+    {"<script>if (a<b) '</p>';</script>c", "<script></script>|[c]", ""},
+    {"<SCRIPT>a</ScRiPt >c", "<SCRIPT></ScRiPt>|[c]", ""},
+    {"<script>a</scripts>b</script>c", "<script></script>|[c]", ""},
+    {"<script>a", "<script></script>", ""},
+    {"<script type='application/ld+json'>{\"a\":\"</p>\"}</script>",
+     "<script type='application/ld+json'>{\"a\":\"<\\/p>\"}</script>", ""},
+    {"<style>p>a{}</style>b", "<style>p>a{}</style>|[b]", ""},
+    {"<noscript><img></noscript>b", "<noscript></noscript>|[b]", ""},
+    {"<title>a<b>c&amp;</b></title>", "<title>[a<b>c&amp;</b>]</title>", ""},
+    {"<textarea><p></textarea>", "|<textarea>[<p>]</textarea>", ""},
+    {"<xmp>&lt;<p></xmp>", "|<xmp>{&lt;<p>}</xmp>", ""},
+    {"<plaintext>a<p>b</plaintext>c", "|<pre>{a<p>b</plaintext>c}</pre>", ""},
+    {"<title>a", "<title>[a]</title>", ""},
+    {"<html><head><meta a><link b></head><meta c><x-y>",
+     "<html><head><meta a><link b></head><meta c>|<x-y>", ""},
+    {"<head><template><p>a</template><title>b</title><p>",
+     "<head><template><p>[a]</template><title>[b]</title>|<p>", ""},
+    {"", "", ""},
+};
+
+START_TEST(the_parser_sees_markup_as_browsers_do)
+{
+    struct gathered g = {.count = 0};
+    struct buf out = {0};
+    struct str doctype;
+    scan(str_of(scan_cases[_i][0]), &doctype, &g);
+    show(&g, &out);
+    ck_assert_str_eq(out.p, scan_cases[_i][1]);
+    ck_assert(str_eq(doctype, str_of(scan_cases[_i][2])));
+    buf_free(&out);
+    buf_free(&g.fed);
+}
+END_TEST
+
+START_TEST(a_mark_finds_its_run_though_others_were_lost)
+{
+    struct page_runs runs = {0};
+    struct page_run run;
+    char marks[200];
+    for (unsigned i = 0; i < 200; i++)
+        marks[i] = page_runs_add(&runs, (struct page_run){STR("x"), i});
+    ck_assert(page_runs_take(&runs, marks[0], &run));
+    ck_assert_uint_eq(run.flags, 0);
+    ck_assert(page_runs_take(&runs, marks[40], &run)); /* 39 were lost */
+    ck_assert_uint_eq(run.flags, 40);
+    ck_assert(!page_runs_take(&runs, '?', &run));
+    for (unsigned i = 41; i < 200; i++) {
+        ck_assert(page_runs_take(&runs, marks[i], &run));
+        ck_assert_uint_eq(run.flags, i);
+    }
+    ck_assert(!page_runs_take(&runs, marks[199], &run));
+    char next = page_runs_add(&runs, (struct page_run){STR("y"), 7});
+    ck_assert(!page_runs_take(&runs, next == 'A' ? 'B' : 'A', &run));
+    ck_assert(page_runs_take(&runs, next, &run));
+    ck_assert_uint_eq(run.flags, 7);
+    ck_assert(!runs.failed);
+    page_runs_free(&runs);
+}
+END_TEST
+
+/* text, what it says */
+static const char *const decode_cases[][2] = {
+    {"a", "a"},
+    {"a & b && c", "a & b && c"},
+    {"&amp;&lt;&gt;&quot;&apos;&nbsp;", "&<>\"'\xC2\xA0"},
+    {"&uuml;&Uuml;&hearts;&thetasym;", "\xC3\xBC\xC3\x9C\xE2\x99\xA5\xCF\x91"},
+    {"&copy 1 &ampx &hearts &nope; &;", "\xC2\xA9 1 &ampx &hearts &nope; &;"},
+    {"&#65;&#x42;&#X43;&#68 &#;&#x;&#xZ;", "ABCD &#;&#x;&#xZ;"},
+    {"&#146;&#x80;&#0;&#xD800;&#x110000;&#99999999999;",
+     "\xE2\x80\x99\xE2\x82\xAC" FFFD FFFD FFFD FFFD},
+    {"&#128512;&", "\xF0\x9F\x98\x80&"},
+};
+
+START_TEST(character_references_say_what_browsers_show)
+{
+    struct buf out = {0};
+    page_decode(str_of(decode_cases[_i][0]), &out);
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, decode_cases[_i][1]);
+    buf_free(&out);
+}
+END_TEST
+
+START_TEST(a_tag_is_cut_between_attributes_at_64_kib)
+{
+    struct gathered g = {.count = 0};
+    struct buf html = {0};
+    struct str doctype;
+    buf_adds(&html, "<a");
+    for (unsigned i = 0; i < 800; i++)
+        buf_printf(&html, " a%u=\"%0100u\"", i, i);
+    buf_adds(&html, ">after");
+    ck_assert_uint_gt(html.n, PAGE_TAG_BYTES);
+    scan(buf_view(&html), &doctype, &g);
+    ck_assert_uint_le(g.fed.n, PAGE_TAG_BYTES + 32);
+    ck_assert_uint_gt(g.fed.n, PAGE_TAG_BYTES - 200);
+    ck_assert(text_ends(buf_view(&g.fed), "\"><!--@-->"));
+    buf_free(&html);
+    buf_free(&g.fed);
+}
+END_TEST
+
+/* ---- CSS: text, its URLs with a space between, ! before an imported one ---- */
+
+static const char *const css_cases[][2] = {
+    {"", ""},
+    {"p{color:red}", ""},
+    {"a:url(b)", "b"},
+    {"a: URL( 'b c' ) , url(\"d\")", "b c d"},
+    {"a:url( b )", "b"},
+    {"a:url(b", "b"},
+    {"a:url('b", "b"},
+    {"a:url()", ""},
+    {"a:curl(b) url (c) url2(d)", ""},
+    {"/* url(a) */b:url(c)/* d", "c"},
+    {"a:'url(b)' \"url(c)\" 'it\\'s url(d)';e:url(f)", "f"},
+    {"a:'never closed\nb:url(c)", "c"},
+    {"@import 'a';b{c:url(d)}", "!a d"},
+    {"@IMPORT url(a) screen; 'b'", "!a"},
+    {"@import;'a'", ""},
+    {"@namespace url(a); @media x{b:url(c)}", "c"},
+    {"@import/**/'a'", "!a"},
+    {"\\", ""},
+    {"'\\", ""},
+    {"/*", ""},
+    {"/", ""},
+    {"@", ""},
+};
+
+START_TEST(css_names_its_urls)
+{
+    struct buf out = {0};
+    struct css_url one;
+    for (struct str rest = str_of(css_cases[_i][0]); css_url(&rest, &one);)
+        if (one.url.n > 0)
+            buf_printf(&out, "%s%s%.*s", out.n > 0 ? " " : "", one.is_import ? "!" : "",
+                       (int)one.url.n, one.url.p);
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, css_cases[_i][1]);
+    buf_free(&out);
+}
+END_TEST
+
+/* ---- modes ---- */
+
+static const struct {
+    const char *doctype;
+    enum page_mode mode;
+} modes[] = {
+    {"", PAGE_QUIRKS},
+    {"DOCTYPE html", PAGE_NO_QUIRKS},
+    {"doctype HTML ", PAGE_NO_QUIRKS},
+    {"DOCTYPE html SYSTEM \"about:legacy-compat\"", PAGE_NO_QUIRKS},
+    {"DOCTYPE html SYSTEM 'http://www.ibm.com/data/dtd/v11/ibmxhtml1-transitional.dtd'",
+     PAGE_QUIRKS},
+    {"DOCTYPE html foo", PAGE_QUIRKS},
+    {"DOCTYPE", PAGE_QUIRKS},
+    {"DOCTYPE svg", PAGE_QUIRKS},
+    {"DOCTYPE html PUBLIC", PAGE_QUIRKS},
+    {"DOCTYPE html PUBLIC \"-//W3C//DTD HTML 4.01//EN", PAGE_QUIRKS},
+    {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\" \"http://www.w3.org/TR/html4/strict.dtd\"",
+     PAGE_NO_QUIRKS},
+    {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01 Transitional//EN\" "
+     "\"http://www.w3.org/TR/html4/loose.dtd\"",
+     PAGE_LIMITED_QUIRKS},
+    {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01 Transitional//EN\"", PAGE_QUIRKS},
+    {"DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.0 Transitional//EN\"", PAGE_QUIRKS},
+    {"DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\"", PAGE_QUIRKS},
+    {"DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Transitional//EN\" \"x\"", PAGE_LIMITED_QUIRKS},
+    {"DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \"x\"", PAGE_NO_QUIRKS},
+    {"DOCTYPE html PUBLIC \"HTML\"", PAGE_QUIRKS},
+};
+
+START_TEST(a_doctype_sets_the_mode_as_html_says)
+{
+    ck_assert_msg(page_mode_of(str_of(modes[_i].doctype)) == modes[_i].mode, "%s",
+                  modes[_i].doctype);
+}
+END_TEST
+
+/* ---- facts ---- */
+
+static struct page page;
+
+static enum page_status read_page(const char *html)
+{
+    return page_read(&page, str_of(html), 1000);
+}
+
+static const struct page_element *first(enum page_tag tag)
+{
+    size_t at = 0;
+    const struct page_element *e = page_next(&page, tag, &at);
+    ck_assert_ptr_nonnull(e);
+    return e;
+}
+
+START_TEST(elements_keep_their_attributes_texts_and_places)
+{
+    ck_assert_int_eq(read_page("<!DOCTYPE html><html lang=en><head><title> A &amp; <b>B</b>\n "
+                               "C</title><LINK REL=icon HREF=\"/f?a=1&amp;b=2\"></head>"
+                               "<body><svg><title>no</title><image href=x></svg><h1>One <a href=# "
+                               "Hidden>two</a>\n three</h1><p lang=de><img alt>"
+                               "<picture><source srcset=s><img src=i></picture><video><source "
+                               "src=v></video></p><a>late</a></body></html>"),
+                     PAGE_OK);
+    ck_assert(str_eq(first(TAG_TITLE)->text, STR("A & <b>B</b> C")));
+    ck_assert_uint_eq(first(TAG_TITLE)->flags, ELEMENT_IN_HEAD);
+    ck_assert(str_eq(page_value(first(TAG_LINK), "href"), STR("/f?a=1&b=2")));
+    ck_assert(str_eq(first(TAG_H1)->text, STR("One two three")));
+    ck_assert(str_eq(first(TAG_A)->text, STR("two")));
+    struct str value;
+    ck_assert(page_attribute(first(TAG_A), "hidden", &value));
+    ck_assert_ptr_null(value.p);
+    ck_assert(!page_attribute(first(TAG_A), "rel", &value));
+    ck_assert(str_eq(first(TAG_A)->lang, STR("en")));
+    ck_assert(str_eq(first(TAG_IMG)->lang, STR("de")));
+    ck_assert_uint_eq(first(TAG_SVG_IMAGE)->flags, ELEMENT_IN_SVG);
+    size_t at = 0;
+    page_next(&page, TAG_TITLE, &at);
+    ck_assert_uint_eq(page_next(&page, TAG_TITLE, &at)->flags, ELEMENT_IN_SVG);
+    ck_assert_uint_eq(first(TAG_SOURCE)->flags, ELEMENT_IN_PICTURE);
+    page_free(&page);
+}
+END_TEST
+
+START_TEST(text_is_what_stands_on_the_screen)
+{
+    ck_assert_int_eq(read_page("<title>no</title><style>no</style><body>One<b>half</"
+                               "b><p>two<script>no</script></p><noscript>no</noscript>"
+                               "<template><p>no</p><h1>no</h1></"
+                               "template><ul><li>three<li>fo&uuml;r</ul><!-- no -->&lt;five"),
+                     PAGE_OK);
+    struct str words[] = {STR("Onehalf"), STR("two"), STR("three"), STR("fo\xC3\xBCr"),
+                          STR("five")};
+    struct str rest = buf_view(&page.text), word;
+    for (int i = 0; i < COUNT(words); i++) {
+        ck_assert(text_word(&rest, &word));
+        ck_assert_msg(str_eq(word, words[i]), "%.*s", (int)word.n, word.p);
+    }
+    ck_assert(!text_word(&rest, &word));
+    size_t at = 0;
+    ck_assert_ptr_null(page_next(&page, TAG_H1, &at));
+    page_free(&page);
+}
+END_TEST
+
+/* html, the words of its text */
+static const char *const text_cases[][2] = {
+    {"just text", "just text"},
+    {"<html><body><p>a</p></body></html>b<p>c</p>d", "a b c d"},
+    {"</html>a</body>b", "ab"},
+    {"<p>a</p></p></div></body><p>b", "a b"},
+    {"one</p>two</br>three", "one two three"},
+    {"</div>a</i></p><b>b</b>", "a b"},
+    {"</div></body></html><html><head></head><body>a", "a"},
+    {"a</div>b</p>c", "ab c"},
+    {"<table>a<tr>b<td>c</td>d</table>e", "a b c d e"},
+    {"<select>a<option>b<option>c</select>d", "a b c d"},
+    {"<b>a</b><i>b</i> <u>c</u>\n<s>d</s>", "ab c d"},
+    {"<b>a</b> <template>x<b>y</b></template>b", "a b"},
+    {"<b>a</b> <script>x</script> <!-- y --> <b>b</b>", "a b"},
+    {"<head><title>x</title>a</head>b<title>y</title>c", "a b c"},
+    {"<head>\n<meta a>\n</head>\n<body>\na", "a"},
+    {"<svg><title>a</title><text>b</text></svg>c", "b c"},
+    {"<noscript>x</noscript>a<iframe>y</iframe>b", "a b"},
+    {"<xmp>a <b>c</b></xmp>d", "a b c b d"},
+    {"a<plaintext>b</plaintext>c", "a b plaintext c"},
+    {"<textarea>a<p>b</textarea>c", "a p b c"},
+    {"<pre>\n\na\n</pre>b", "a b"},
+    {"<p>caf&eacute; fish&amp;chips x&#x2014;y", "caf\xC3\xA9 fish chips x y"},
+    {"<frameset><frame src=a><noframes>x</noframes></frameset>a", "a"},
+    {"<style>x</style>a<style>&lt;!--A--&gt;<!--A--></style>b", "a b"},
+    {"<script type=application/ld+json>\"<!--A-->\"</script>a b", "a b"},
+    {"<p>a<!doctype html>b<!DOCTYPE x [<!ENTITY y 'z'>]>c", "ab c"},
+    {"<![CDATA[x]]>a<?xml b?>c", "ac"},
+};
+
+START_TEST(no_text_is_lost_wherever_it_stands)
+{
+    struct buf out = {0};
+    ck_assert_int_eq(read_page(text_cases[_i][0]), PAGE_OK);
+    for (struct str rest = buf_view(&page.text), word; text_word(&rest, &word);)
+        buf_printf(&out, "%s%.*s", out.n > 0 ? " " : "", (int)word.n, word.p);
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, text_cases[_i][1]);
+    buf_free(&out);
+    page_free(&page);
+}
+END_TEST
+
+/* html, which of its elements are in the head */
+static const char *const head_cases[][2] = {
+    {"<title>a</title><link a><p><link b>", "title link"},
+    {"<html><head><meta a></head><meta b><body><meta c>", "html head meta meta"},
+    {"<head><noscript><meta x></noscript><meta a><div></div><meta b></head>", "head meta"},
+    {"<meta a>text<meta b>", "meta"},
+    {"<meta a><x-b></x-b><meta c>", "meta"},
+    {"<header><link a></header>", ""},
+    {"<head><template><p>x</p></template><link a></head>", "head link"},
+    {"<head><script>x</script><style>y</style><base a><link b>", "head script style base link"},
+    {"<!-- a --> \n<head><svg></svg><link a></head>", "head"},
+};
+
+START_TEST(the_head_ends_where_browsers_end_it)
+{
+    struct buf out = {0};
+    ck_assert_int_eq(read_page(head_cases[_i][0]), PAGE_OK);
+    for (size_t i = 0; i < page.count; i++)
+        if ((page.elements[i]->flags & ELEMENT_IN_HEAD) != 0 &&
+            strstr(head_cases[_i][0], page.elements[i]->name) != NULL)
+            buf_printf(&out, "%s%s", out.n > 0 ? " " : "", page.elements[i]->name);
+    buf_add(&out, "", 1);
+    struct str got = text_trim(str_of(out.p)), wanted = str_of(head_cases[_i][1]);
+    ck_assert_msg(str_eq(got, wanted), "%s: %s", head_cases[_i][0], out.p);
+    buf_free(&out);
+    page_free(&page);
+}
+END_TEST
+
+START_TEST(a_link_has_the_language_of_its_text)
+{
+    static const char *const links[][2] = {
+        {"<html lang=en><a>x</a>", "en"},
+        {"<html lang=en><a lang=de>x</a>", "de"},
+        {"<html lang=en><a><b lang=de>x</b></a>", "de"},
+        {"<html lang=en><a><b>x</b><b lang=de>y</b></a>", ""},
+        {"<html lang=en><a><b lang=de-AT>x</b><b lang=de-CH>y</b></a>", "de-AT"},
+        {"<a>x</a>", ""},
+        {"<div lang=fr><p>x</div><a>y</a>", ""},
+    };
+    for (int i = 0; i < COUNT(links); i++) {
+        ck_assert_int_eq(read_page(links[i][0]), PAGE_OK);
+        struct str lang = first(TAG_A)->lang;
+        ck_assert_msg(str_eq(lang, str_of(links[i][1])), "%s: %.*s", links[i][0], (int)lang.n,
+                      lang.p);
+        page_free(&page);
+    }
+}
+END_TEST
+
+START_TEST(elements_depth_styles_and_old_tags_are_counted)
+{
+    ck_assert_int_eq(read_page("<html><body><div style='a:b'><p "
+                               "style=c><font>x</font><u>y</u><center></center></div>"),
+                     PAGE_OK);
+    ck_assert_uint_eq(page.element_count, 7);
+    ck_assert_uint_eq(page.depth, 5);
+    ck_assert_uint_eq(page.style_attributes, 2);
+    ck_assert(str_eq(page.style_samples[0], STR("<div style=\"a:b\">")));
+    size_t old = 0;
+    for (unsigned i = 0; i < PAGE_DEPRECATED_COUNT; i++)
+        old += page.deprecated[i];
+    ck_assert_uint_eq(old, 3);
+    page_free(&page);
+}
+END_TEST
+
+/* ---- robots.txt: text, target, allowed, line ---- */
+
+#define ALL "User-agent: *\n"
+static const struct {
+    const char *text, *target;
+    bool allowed;
+    unsigned line;
+} robots_cases[] = {
+    {"", "/a", true, 0},
+    {ALL "Disallow: /", "/a", false, 2},
+    {ALL "Disallow:", "/a", true, 0},
+    {"Disallow: /", "/a", true, 0},
+    {ALL "Disallow: /a\nAllow: /a/b", "/a/b/c", true, 3},
+    {ALL "Allow: /a/b\nDisallow: /a", "/a/c", false, 3},
+    {ALL "Disallow: /a\nAllow: /a", "/a", true, 3},
+    {ALL "Allow: /a\nDisallow: /a", "/a", true, 2},
+    {ALL "Disallow: /A", "/a", true, 0},
+    {ALL "Disallow: /*.php$", "/x/y.php", false, 2},
+    {ALL "Disallow: /*.php$", "/x/y.php?z", true, 0},
+    {ALL "Disallow: /*.php", "/x/y.php?z", false, 2},
+    {ALL "Disallow: /a*b*c", "/aXbYcZ", false, 2},
+    {ALL "Disallow: /a*b*c$", "/aXbcYbc", false, 2},
+    {ALL "Disallow: /a$", "/a", false, 2},
+    {ALL "Disallow: /a$", "/ab", true, 0},
+    {ALL "Disallow: *", "/a", false, 2},
+    {ALL "Disallow: $", "/a", true, 0},
+    {ALL "Disallow: /\xC3\xA4", "/%c3%a4", false, 2},
+    {ALL "Disallow: /%7Ejoe", "/~joe/x", false, 2},
+    {ALL "Disallow: /a%2Fb", "/a/b", true, 0},
+    {ALL "Disallow: /a # comment", "/a", false, 2},
+    {"\xEF\xBB\xBF" ALL "Disallow: /a", "/a", false, 2},
+    {"user-AGENT : googlebot\r\ndisALLOW : /a\r\n", "/a", false, 2},
+    {"User-agent: Googlebot\nDisallow: /b\n\n" ALL "Disallow: /", "/a", true, 0},
+    {"User-agent: Googlebot\n\n" ALL "Disallow: /", "/a", false, 4},
+    {"User-agent: Googlebot\nDisallow:\nUser-agent: *\nDisallow: /", "/a", true, 0},
+    {"User-agent: Googlebot-Image\nDisallow: /", "/a", true, 0},
+    {"User-agent: Googlebot/2.1\nDisallow: /", "/a", false, 2},
+    {"User-agent: other\nUser-agent: googlebot\nDisallow: /a", "/a", false, 3},
+    {"User-agent: googlebot\nDisallow: /a\nUser-agent: x\nDisallow: /\nUser-agent: "
+     "googlebot\nDisallow: /b",
+     "/b", false, 6},
+    {ALL "Crawl-delay: 3\nSitemap: http://x/\nDisallow: /a", "/a", false, 4},
+    {ALL "\n\nDisallow: /a", "/a", false, 4},
+    {ALL "Disallow: /", "/robots.txt", true, 0},
+    {"<html>no robots at all</html>", "/a", true, 0},
+};
+
+START_TEST(robots_txt_is_read_by_rfc_9309)
+{
+    struct robots_verdict out;
+    robots_judge(str_of(robots_cases[_i].text), "Googlebot", str_of(robots_cases[_i].target), &out);
+    ck_assert_msg(out.allowed == robots_cases[_i].allowed, "%s", robots_cases[_i].text);
+    ck_assert_msg(out.line == robots_cases[_i].line, "%s: line %u", robots_cases[_i].text,
+                  out.line);
+}
+END_TEST
+
+START_TEST(language_tags_have_a_registered_language)
+{
+    static const char *const known[] = {"en",  "EN",  "en-US", "de-CH-1996", "zh-Hant-TW", "haw",
+                                        "gsw", "yue", "qaa",   "iw",         "sr-Latn"};
+    static const char *const unknown[] = {
+        "",    "x-default", "i-klingon", "e",   "xx",  "english",          "eng", "en_US",
+        "en-", "-en",       "en--US",    "zzz", "123", "de-toolongsubtag", "qzz", " "};
+    for (int i = 0; i < COUNT(known); i++)
+        ck_assert_msg(language_is_known(str_of(known[i])), "%s", known[i]);
+    for (int i = 0; i < COUNT(unknown); i++)
+        ck_assert_msg(!language_is_known(str_of(unknown[i])), "%s", unknown[i]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("audit_page");
+    TCase *t = tcase_create("page");
+    tcase_add_loop_test(t, bytes_become_utf8_as_browsers_read_them, 0, COUNT(charset_cases));
+    tcase_add_test(t, a_meta_tag_counts_within_1024_bytes_only);
+    tcase_add_loop_test(t, the_parser_sees_markup_as_browsers_do, 0, COUNT(scan_cases));
+    tcase_add_test(t, a_mark_finds_its_run_though_others_were_lost);
+    tcase_add_loop_test(t, character_references_say_what_browsers_show, 0, COUNT(decode_cases));
+    tcase_add_test(t, a_tag_is_cut_between_attributes_at_64_kib);
+    tcase_add_loop_test(t, css_names_its_urls, 0, COUNT(css_cases));
+    tcase_add_loop_test(t, a_doctype_sets_the_mode_as_html_says, 0, COUNT(modes));
+    tcase_add_test(t, elements_keep_their_attributes_texts_and_places);
+    tcase_add_test(t, text_is_what_stands_on_the_screen);
+    tcase_add_loop_test(t, no_text_is_lost_wherever_it_stands, 0, COUNT(text_cases));
+    tcase_add_loop_test(t, the_head_ends_where_browsers_end_it, 0, COUNT(head_cases));
+    tcase_add_test(t, a_link_has_the_language_of_its_text);
+    tcase_add_test(t, elements_depth_styles_and_old_tags_are_counted);
+    tcase_add_loop_test(t, robots_txt_is_read_by_rfc_9309, 0, COUNT(robots_cases));
+    tcase_add_test(t, language_tags_have_a_registered_language);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

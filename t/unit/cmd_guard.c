@@ -1,0 +1,174 @@
+/*
+ * A command whose work on the store dies goes on: it says where, tidies up, and ends with the
+ * documented status.
+ */
+#include "cmd/guard.h"
+#include "core/base/sanitized.h"
+
+#include <check.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static _Atomic int *shared; /* 1: the work has begun; 2: it was told to stop */
+static int tidied;
+static char said[4096];
+
+static void tidy(struct cmd *cmd)
+{
+    (void)cmd;
+    tidied++;
+}
+
+static const struct guard guard = {"no backup was made", "/data", "Do this next", tidy};
+
+/* the status, and what it wrote to standard error */
+static int run(int (*work)(struct cmd *cmd))
+{
+    struct cmd cmd = {.program = "assay"};
+    int fds[2], kept = dup(STDERR_FILENO);
+    tidied = 0;
+    ck_assert(pipe(fds) == 0 && dup2(fds[1], STDERR_FILENO) >= 0);
+    close(fds[1]);
+    int status = guard_run(&cmd, &guard, work);
+    ck_assert_int_ge(dup2(kept, STDERR_FILENO), 0);
+    close(kept);
+    size_t n = 0;
+    for (ssize_t got; (got = read(fds[0], said + n, sizeof(said) - 1 - n)) > 0;)
+        n += (size_t)got;
+    said[n] = '\0';
+    close(fds[0]);
+    return status;
+}
+
+static int done(struct cmd *cmd)
+{
+    (void)cmd;
+    return CMD_DONE;
+}
+
+static int refused(struct cmd *cmd)
+{
+    (void)cmd;
+    return cmd_refuse("no");
+}
+
+static int crash(struct cmd *cmd)
+{
+    (void)cmd;
+    guard_at(NULL, "the reports");
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer's would say more */
+    raise(SIGSEGV);
+    return CMD_DONE;
+}
+
+/* as the C library ends a process whose heap is broken */
+static int crash_with_words(struct cmd *cmd)
+{
+    (void)cmd;
+    guard_at(NULL, "the pages");
+    signal(SIGABRT, SIG_DFL);
+    if (write(STDERR_FILENO, "double free or corruption\n", 26) < 0)
+        return CMD_REFUSED;
+    abort();
+}
+
+static int be_killed(struct cmd *cmd)
+{
+    (void)cmd;
+    raise(SIGKILL);
+    return CMD_DONE;
+}
+
+START_TEST(work_that_ends_is_left_as_it_is)
+{
+    ck_assert_int_eq(run(done), CMD_DONE);
+    ck_assert_str_eq(said, "");
+    ck_assert_int_eq(run(refused), CMD_REFUSED);
+    ck_assert_str_eq(said, "assay: no\n");
+    ck_assert_int_eq(tidied, 0);
+}
+END_TEST
+
+START_TEST(a_crash_is_told_with_its_place_and_what_to_do)
+{
+    ck_assert_int_eq(run(crash), CMD_REFUSED);
+    ck_assert_str_eq(said, "assay: no backup was made: /data is damaged. Reading it ended in a "
+                           "crash (SIGSEGV) at the reports. Do this next\n");
+    ck_assert_int_eq(tidied, 1);
+}
+END_TEST
+
+START_TEST(what_the_library_says_of_a_crash_is_not_heard)
+{
+    if (SANITIZED)
+        return; /* a sanitizer's report is to be heard */
+    ck_assert_int_eq(run(crash_with_words), CMD_REFUSED);
+    ck_assert_str_eq(said, "assay: no backup was made: /data is damaged. Reading it ended in a "
+                           "crash (SIGABRT) at the pages. Do this next\n");
+}
+END_TEST
+
+START_TEST(a_kill_is_not_called_damage)
+{
+    ck_assert_int_eq(run(be_killed), CMD_REFUSED);
+    ck_assert_msg(strstr(said, "signal 9 (Killed) ended the process at the opening of the store") &&
+                      !strstr(said, "damaged"),
+                  "%s", said);
+    ck_assert_int_eq(tidied, 1);
+}
+END_TEST
+
+static void on_term(int number)
+{
+    (void)number;
+    *shared = 2;
+}
+
+static int wait_for_stop(struct cmd *cmd)
+{
+    (void)cmd;
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_term}, NULL);
+    *shared = 1;
+    for (int i = 0; i < 1000 && *shared == 1; i++)
+        poll(NULL, 0, 10);
+    return *shared == 2 ? CMD_DONE : CMD_USAGE;
+}
+
+/* TERM to the command alone, as a service manager sends it */
+START_TEST(a_stop_reaches_the_work)
+{
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status;
+    pid_t command = fork();
+    if (command == 0)
+        _exit(run(wait_for_stop));
+    for (int i = 0; i < 1000 && *shared == 0; i++)
+        poll(NULL, 0, 10);
+    ck_assert_int_eq(kill(command, SIGTERM), 0);
+    ck_assert_int_eq(waitpid(command, &status, 0), command);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == CMD_DONE, "%x", (unsigned)status);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("guard");
+    TCase *tcase = tcase_create("guard");
+    tcase_add_test(tcase, work_that_ends_is_left_as_it_is);
+    tcase_add_test(tcase, a_crash_is_told_with_its_place_and_what_to_do);
+    tcase_add_test(tcase, what_the_library_says_of_a_crash_is_not_heard);
+    tcase_add_test(tcase, a_kill_is_not_called_damage);
+    tcase_add_test(tcase, a_stop_reaches_the_work);
+    tcase_set_timeout(tcase, 60);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,272 @@
+/* How many connections there are, over processes that come, go and are killed. */
+#include "core/shm/connection_table.h"
+
+#include <check.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ADDRESS "192.0.2.1"
+#define OTHER "192.0.2.22"
+
+static struct connection_table *connection_table;
+
+static void begin(void)
+{
+    connection_table = connection_table_new(1000, 4);
+    ck_assert_ptr_nonnull(connection_table);
+}
+
+static void end(void)
+{
+    connection_table_free(connection_table);
+}
+
+static bool arrives(unsigned place, const char *address, size_t most, uint32_t *share)
+{
+    return connection_table_arrive(connection_table, place, address, strlen(address), most, share);
+}
+
+START_TEST(no_more_than_so_many_are_let_in_over_all_processes)
+{
+    connection_table_enter(connection_table, 0);
+    connection_table_enter(connection_table, 7);
+    ck_assert(connection_table_claim(connection_table, 0, 3) &&
+              connection_table_claim(connection_table, 7, 3) &&
+              connection_table_claim(connection_table, 7, 3));
+    ck_assert(!connection_table_claim(connection_table, 0, 3) &&
+              !connection_table_claim(connection_table, 7, 3));
+    ck_assert_uint_eq(connection_table_count(connection_table), 3);
+    connection_table_unclaim(connection_table, 7);
+    ck_assert(connection_table_claim(connection_table, 0, 3));
+    ck_assert(connection_table_claim(connection_table, 0, 4));
+}
+END_TEST
+
+START_TEST(it_can_be_made_to_do_for_more_workers_and_not_for_more_than_its_room)
+{
+    ck_assert(connection_table_fit(connection_table, 1024, 400));
+    ck_assert(!connection_table_fit(connection_table, 1000000, 4));
+    uint32_t share;
+    /* one address, in more processes than four workers have */
+    for (unsigned place = 0; place < 600; place++) {
+        connection_table_enter(connection_table, place);
+        ck_assert(arrives(place, ADDRESS, 600, &share) && share != 0);
+    }
+    connection_table_enter(connection_table, 600);
+    ck_assert(!arrives(600, ADDRESS, 600, &share));
+}
+END_TEST
+
+START_TEST(what_a_process_held_is_given_back_when_it_is_gone)
+{
+    uint32_t share;
+    connection_table_enter(connection_table, 0);
+    connection_table_enter(connection_table, 1);
+    for (int i = 0; i < 5; i++)
+        ck_assert(connection_table_claim(connection_table, 1, 5) && arrives(1, ADDRESS, 5, &share));
+    ck_assert(!connection_table_claim(connection_table, 0, 5) && !arrives(0, ADDRESS, 5, &share));
+    connection_table_leave(connection_table, 1);
+    ck_assert_uint_eq(connection_table_count(connection_table), 0);
+    ck_assert(connection_table_claim(connection_table, 0, 1) && arrives(0, ADDRESS, 1, &share));
+    connection_table_enter(connection_table, 1); /* its successor has nothing of it */
+    ck_assert(!connection_table_claim(connection_table, 1, 1) && !arrives(1, ADDRESS, 1, &share));
+    ck_assert(connection_table_claim(connection_table, 1, 2) && arrives(1, ADDRESS, 2, &share));
+}
+END_TEST
+
+START_TEST(addresses_are_counted_apart_and_over_all_processes)
+{
+    uint32_t first, second, other;
+    connection_table_enter(connection_table, 0);
+    connection_table_enter(connection_table, 1);
+    ck_assert(arrives(0, ADDRESS, 2, &first) && arrives(1, ADDRESS, 2, &second));
+    ck_assert(!arrives(0, ADDRESS, 2, &other) && other == 0);
+    ck_assert(arrives(0, OTHER, 2, &other));
+    /* a refused one is not counted */
+    ck_assert_uint_eq(connection_table_share(connection_table, first), 1);
+    connection_table_depart(connection_table, second);
+    ck_assert(arrives(0, ADDRESS, 2, &second));
+    ck_assert_uint_eq(connection_table_share(connection_table, second), 2);
+    ck_assert(!arrives(1, ADDRESS, 2, &first));
+    ck_assert(arrives(1, ADDRESS, 0, &first)); /* no limit: counted all the same */
+    ck_assert(!arrives(0, ADDRESS, 2, &first));
+}
+END_TEST
+
+START_TEST(many_addresses_that_come_and_go_leave_no_trace)
+{
+    enum { AT_ONCE = 1000, ROUNDS = 50 };
+    static uint32_t shares[AT_ONCE];
+    connection_table_enter(connection_table, 0);
+    connection_table_enter(connection_table, 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (uint32_t i = 0; i < AT_ONCE; i++) {
+            uint32_t address[4] = {(uint32_t)round, i};
+            ck_assert(connection_table_arrive(connection_table, i % 2, address, sizeof(address), 1,
+                                              &shares[i]));
+            ck_assert_msg(shares[i] != 0, "no room for address %u of round %d", i, round);
+        }
+        if (round % 3 == 0) { /* who dies frees them, too */
+            connection_table_leave(connection_table, 0);
+            connection_table_enter(connection_table, 0);
+        }
+        for (uint32_t i = 0; i < AT_ONCE; i++)
+            if (i % 2 == 1 || round % 3 != 0)
+                connection_table_depart(connection_table, shares[i]);
+    }
+}
+END_TEST
+
+/*
+ * Processes that let in and out as fast as they can, and one after the other is killed: never more
+ * than so many at a time, and as many again at the end. Who has one sets its bit, so that a single
+ * look sees who has one at the same time.
+ */
+enum { CHILDREN = 4, MOST = 3, MOST_OF_ADDRESS = 2, KILLS = 60 };
+struct seen {
+    _Atomic uint64_t rounds;
+    struct {
+        _Atomic unsigned open, address; /* of whom */
+    } by;
+    _Atomic bool too_many;
+};
+
+static void has_one(struct seen *seen, _Atomic unsigned *by, unsigned me, int most)
+{
+    if (__builtin_popcount(atomic_fetch_or(by, 1u << me) | 1u << me) > most)
+        atomic_store(&seen->too_many, true);
+}
+
+static void has_none(_Atomic unsigned *by, unsigned me)
+{
+    atomic_fetch_and(by, ~(1u << me));
+}
+
+static void come_and_go(struct seen *seen, unsigned me)
+{
+    for (;;) {
+        uint32_t share = 0;
+        if (connection_table_claim(connection_table, me, MOST)) {
+            has_one(seen, &seen->by.open, me, MOST);
+            if (arrives(me, ADDRESS, MOST_OF_ADDRESS, &share)) {
+                has_one(seen, &seen->by.address, me, MOST_OF_ADDRESS);
+                has_none(&seen->by.address, me);
+                connection_table_depart(connection_table, share);
+            }
+            has_none(&seen->by.open, me);
+            connection_table_unclaim(connection_table, me);
+        }
+        atomic_fetch_add(&seen->rounds, 1);
+    }
+}
+
+static pid_t child_new(struct seen *seen, unsigned place)
+{
+    connection_table_enter(connection_table, place);
+    pid_t pid = fork();
+    if (pid == 0)
+        come_and_go(seen, place);
+    return pid;
+}
+
+/* Its bits go first: once it has left, others may have its places. */
+static void child_kill(struct seen *seen, unsigned place, pid_t pid)
+{
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    has_none(&seen->by.address, place);
+    has_none(&seen->by.open, place);
+    connection_table_leave(connection_table, place);
+}
+
+START_TEST(processes_killed_at_any_instruction_leave_nothing_behind)
+{
+    struct seen *seen =
+        mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t pids[CHILDREN];
+    ck_assert(seen != MAP_FAILED);
+    for (unsigned i = 0; i < CHILDREN; i++)
+        pids[i] = child_new(seen, i);
+    for (int k = 0; k < KILLS; k++) {
+        unsigned i = (unsigned)k % CHILDREN;
+        uint64_t from = atomic_load(&seen->rounds);
+        while (atomic_load(&seen->rounds) < from + 200)
+            poll(NULL, 0, 1);
+        child_kill(seen, i, pids[i]);
+        pids[i] = child_new(seen, i);
+    }
+    for (unsigned i = 0; i < CHILDREN; i++)
+        child_kill(seen, i, pids[i]);
+    ck_assert(!atomic_load(&seen->too_many));
+    ck_assert_uint_eq(connection_table_count(connection_table), 0);
+    uint32_t share;
+    connection_table_enter(connection_table, 9);
+    for (int i = 0; i < MOST; i++)
+        ck_assert(connection_table_claim(connection_table, 9, MOST) &&
+                  arrives(9, ADDRESS, MOST, &share));
+    ck_assert(!connection_table_claim(connection_table, 9, MOST) &&
+              !arrives(9, ADDRESS, MOST, &share));
+    munmap(seen, sizeof(*seen));
+}
+END_TEST
+
+START_TEST(who_asks_for_room_is_answered_by_another_and_once)
+{
+    ck_assert(!connection_table_asks(connection_table, 0));
+    connection_table_ask(connection_table, 0);
+    ck_assert(!connection_table_asks(connection_table, 0) &&
+              connection_table_asks(connection_table, 1) &&
+              connection_table_asks(connection_table, 2));
+    ck_assert(connection_table_answer(connection_table) &&
+              !connection_table_answer(connection_table));
+    ck_assert(!connection_table_asks(connection_table, 1));
+    connection_table_ask(connection_table, 2);
+    connection_table_unask(connection_table, 1);
+    ck_assert(connection_table_asks(connection_table, 0));
+    connection_table_unask(connection_table, 2);
+    ck_assert(!connection_table_asks(connection_table, 0) &&
+              !connection_table_answer(connection_table));
+}
+END_TEST
+
+START_TEST(every_process_has_its_part)
+{
+    for (unsigned i = 0; i < 3; i++)
+        connection_table_enter(connection_table, i);
+    for (int i = 0; i < 7; i++) /* of 9, three each */
+        ck_assert(connection_table_claim(connection_table, i < 4 ? 0 : 1, 9));
+    ck_assert_int_eq(connection_table_part(connection_table, 0, 9), 1);
+    ck_assert_int_eq(connection_table_part(connection_table, 1, 9), 0);
+    ck_assert_int_eq(connection_table_part(connection_table, 2, 9), -1);
+    connection_table_leave(connection_table, 2);
+    ck_assert_int_eq(connection_table_part(connection_table, 0, 9), -1); /* rounded up: five */
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("crowd");
+    TCase *tcase = tcase_create("one table");
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, no_more_than_so_many_are_let_in_over_all_processes);
+    tcase_add_test(tcase, it_can_be_made_to_do_for_more_workers_and_not_for_more_than_its_room);
+    tcase_add_test(tcase, what_a_process_held_is_given_back_when_it_is_gone);
+    tcase_add_test(tcase, addresses_are_counted_apart_and_over_all_processes);
+    tcase_add_test(tcase, many_addresses_that_come_and_go_leave_no_trace);
+    tcase_add_test(tcase, processes_killed_at_any_instruction_leave_nothing_behind);
+    tcase_add_test(tcase, who_asks_for_room_is_answered_by_another_and_once);
+    tcase_add_test(tcase, every_process_has_its_part);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,75 @@
+/*
+ * The map fills while a URL of several segments is being indexed. The walk down the URL's segments
+ * stopped at the error and left more than a segment, which was then copied into a key: past its
+ * end, on the writer's stack, with bytes of the caller's. Told by AddressSanitizer or the stack
+ * protector; elsewhere by the check at the end.
+ */
+#include "t/kit/store.h"
+
+#define URL_BYTES 2000
+
+static const char *long_url(char out[URL_BYTES + 1], unsigned seed)
+{
+    int n = snprintf(out, URL_BYTES + 1, "http://long.example/%u/", seed);
+    for (; n < URL_BYTES; n++) {
+        seed = seed * 1103515245u + 12345u;
+        out[n] = (char)('a' + (seed >> 16) % 26);
+    }
+    out[URL_BYTES] = '\0';
+    return out;
+}
+
+static void problem(void *arg, const char *sentence)
+{
+    (void)arg;
+    ck_abort_msg("%s", sentence);
+}
+
+/*
+ * many changes in one transaction, so that it meets the end of the map and not the reserve before
+ * it; each size of batch meets it elsewhere
+ */
+START_TEST(url_that_meets_the_end_of_the_map_is_undone)
+{
+    char dir[64], url[URL_BYTES + 1];
+    unsigned met = 0;
+    kit_dir(dir);
+    struct store *s = kit_store(dir, STORE_WRITE, 1u << 20);
+    struct store_answer answer;
+    struct store_txn *t;
+    struct store_change workspace = {.kind = CHANGE_WORKSPACE_CREATE, .name = STR("w")};
+    ck_assert_int_eq(store_begin(s, &t), STORE_OK);
+    store_apply(t, &workspace, NOW, &answer);
+    ck_assert_int_eq(store_commit(t), STORE_OK);
+    uint64_t id = answer.id;
+    for (unsigned batch = 150; batch < 400; batch++) {
+        ck_assert_int_eq(store_begin(s, &t), STORE_OK);
+        for (unsigned i = 0; i < batch && store_txn_error(t) == STORE_OK; i++) {
+            struct store_change create =
+                kit_create_change(id, long_url(url, batch * 1000 + i), "long.example");
+            store_apply(t, &create, NOW, &answer);
+        }
+        met += store_txn_error(t) == STORE_FULL;
+        store_abort(t);
+    }
+    ck_assert_msg(met > 10, "the map was full in the middle of a change %u times only", met);
+    uint64_t records;
+    ck_assert_int_eq(store_check(s, NULL, problem, NULL, &records), STORE_OK);
+    store_close(s);
+    kit_remove(dir);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("full_map_long_urls");
+    TCase *t = tcase_create("full_map_long_urls");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, url_that_meets_the_end_of_the_map_is_undone);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,791 @@
+/*
+ * The limiter's table in one process, with the time as an argument. Links libratelimit.a and Check
+ * alone.
+ */
+#include "ratelimit/hash.h"
+#include "ratelimit/ratelimit.h"
+#include "ratelimit/siphash.h"
+
+#include <check.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NOW 1800000000 /* a multiple of 3600 */
+
+static char dir[64];
+static struct ratelimit *rl;
+
+static void open_table(uint64_t slots, enum ratelimit_made expected)
+{
+    enum ratelimit_made made;
+    ck_assert_int_eq(ratelimit_open(dir, slots, &made, &rl), 0);
+    ck_assert_int_eq(made, expected);
+}
+
+static void setup(void)
+{
+    strcpy(dir, "/tmp/assay-ratelimit-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    open_table(1024, RATELIMIT_NEW);
+}
+
+static const char *table_path(void)
+{
+    static char path[128];
+    snprintf(path, sizeof(path), "%s/limits-2", dir);
+    return path;
+}
+
+static void teardown(void)
+{
+    ratelimit_close(rl);
+    unlink(table_path());
+    rmdir(dir);
+}
+
+static struct ratelimit_window window(const char *key, uint32_t limit, uint32_t seconds)
+{
+    return (struct ratelimit_window){
+        .salt = 7, .seconds = seconds, .limit = limit, .key = key, .key_size = strlen(key)};
+}
+
+static struct ratelimit_window numbered(const uint64_t *key, uint32_t limit)
+{
+    return (struct ratelimit_window){
+        .salt = 9, .seconds = 60, .limit = limit, .key = key, .key_size = sizeof(*key)};
+}
+
+static int take(const struct ratelimit_window *w, size_t count, int64_t now,
+                struct ratelimit_state *out)
+{
+    return ratelimit_take(rl, w, count, (struct ratelimit_time){ratelimit_token(rl), now}, out);
+}
+
+/* how many of ${asked} requests at ${now} are admitted */
+static unsigned admitted(struct ratelimit_window w, int64_t now, unsigned asked)
+{
+    struct ratelimit_state state;
+    unsigned count = 0;
+    for (unsigned i = 0; i < asked; i++)
+        count += take(&w, 1, now, &state) == 0;
+    return count;
+}
+
+START_TEST(hash_agrees_with_the_papers_vector)
+{
+    uint64_t key[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
+    unsigned char input[15];
+    for (unsigned char i = 0; i < 15; i++)
+        input[i] = i;
+    ck_assert_uint_eq(siphash(SIPHASH_2_4, key, input, 15), 0xa129ca6149be45e5);
+}
+END_TEST
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/*
+ * the hash of ${size} bytes of 0, with one bit turned: of what they belong to, or, from 64 on, of
+ * theirs; none for UINT_MAX
+ */
+static uint64_t hash_with_bit(const struct hash_keys *keys, unsigned size, unsigned bit)
+{
+    unsigned char key[HASH_KEY_MAX] = {0};
+    uint64_t what = 0x1234567890abcdef + ((uint64_t)size << 56);
+    if (bit < 64)
+        what ^= 1ull << bit;
+    else if (bit < 64 + 8 * HASH_KEY_MAX)
+        key[(bit - 64) / 8] = (unsigned char)(1u << bit % 8);
+    return hash_key(keys, what, key, size);
+}
+
+START_TEST(every_bit_of_keys_of_every_size_changes_half_of_the_hash)
+{
+    const enum hash_kind kinds[] = {HASH_SIPHASH, hash_kind_here()};
+    uint64_t seed[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908}, hashes[64 + 8 * HASH_KEY_MAX + 1];
+    struct hash_keys keys;
+    hash_keys_make(&keys, kinds[_i], seed);
+    for (unsigned size = 0; size <= HASH_KEY_MAX; size++) {
+        unsigned bits = 64 + 8 * size, changed = 0;
+        hashes[bits] = hash_with_bit(&keys, size, UINT_MAX);
+        for (unsigned bit = 0; bit < bits; bit++) {
+            hashes[bit] = hash_with_bit(&keys, size, bit);
+            changed += (unsigned)__builtin_popcountll(hashes[bit] ^ hashes[bits]);
+        }
+        ck_assert_msg(changed > bits * 30 && changed < bits * 34, "size %u: %u of %u bits", size,
+                      changed, bits * 64);
+        qsort(hashes, bits + 1, sizeof(hashes[0]), by_value);
+        for (unsigned i = 0; i < bits; i++)
+            ck_assert_msg(hashes[i] != hashes[i + 1], "size %u: two have one hash", size);
+        ck_assert(size == 0 ||
+                  hash_with_bit(&keys, size, UINT_MAX) != hash_with_bit(&keys, size - 1, UINT_MAX));
+    }
+}
+END_TEST
+
+START_TEST(short_keys_have_the_same_hash_in_one_line)
+{
+    uint64_t seed[2] = {1, 2};
+    unsigned char key[HASH_SHORT_MAX];
+    struct hash_keys keys;
+    hash_keys_make(&keys, hash_kind_here(), seed);
+    for (unsigned char i = 0; i < sizeof(key); i++)
+        key[i] = (unsigned char)(i * 37 + 1);
+    for (size_t size = 0; size <= HASH_KEY_MAX; size++)
+        if (hash_is_short(&keys, size))
+            ck_assert_uint_eq(hash_short(&keys, size << 56, key, size),
+                              hash_key(&keys, size << 56, key, size));
+    ck_assert(!hash_is_short(&keys, HASH_SHORT_MIN - 1) &&
+              !hash_is_short(&keys, HASH_SHORT_MAX + 1));
+}
+END_TEST
+
+START_TEST(as_many_as_the_limit_are_admitted_and_told_so)
+{
+    struct ratelimit_window w = window("a", 3, 60);
+    struct ratelimit_state s;
+    for (uint32_t left = 3; left-- > 0;) {
+        ck_assert_int_eq(take(&w, 1, NOW + 5, &s), 0);
+        ck_assert_uint_eq(s.limit, 3);
+        ck_assert_uint_eq(s.remaining, left);
+        ck_assert_int_eq(s.reset, NOW + 60);
+        ck_assert_uint_eq(s.near, left == 2 ? 0 : 1); /* half of three is reached with the second */
+    }
+    ck_assert_int_eq(take(&w, 1, NOW + 59, &s), 1);
+    ck_assert_uint_eq(s.remaining, 0);
+    ck_assert_int_eq(s.reset, NOW + 60);
+    ck_assert_uint_eq(s.near, 0);
+    ck_assert_uint_eq(admitted(w, NOW + 60, 5), 3);
+}
+END_TEST
+
+static const struct {
+    int64_t first, then; /* seconds from the start of a window of 60 */
+    bool same_window;
+    const char *why;
+} clocks[] = {
+    {0, 59, true, "the window's last second"},
+    {0, 60, false, "the next window"},
+    {59, 60, false, "the next window begins at once"},
+    {60, 59, true, "a clock that lags a second adopts the window that has begun"},
+    {60, 58, true, "two seconds are adopted, too"},
+    {60, 57, false, "three are a clock that was stepped back"},
+    {3600, 0, false, "back by an hour: a window of its own"},
+    {-3600, 0, false, "forward by an hour"},
+    {86400 * 400, 0, false, "back by more than a year"},
+};
+
+START_TEST(window_goes_by_the_clock)
+{
+    /* the second finds a table that has been told the time already, by the first */
+    struct ratelimit_window keys[2] = {window("tells", 100, 60), window("is told", 100, 60)};
+    for (int i = 0; i < 2; i++)
+        ck_assert_uint_eq(admitted(keys[i], NOW + clocks[_i].first, 2), 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(admitted(keys[i], NOW + clocks[_i].then, 120) ==
+                          (clocks[_i].same_window ? 98 : 100),
+                      "%s", clocks[_i].why);
+}
+END_TEST
+
+START_TEST(nobody_is_locked_out_longer_than_a_window_and_two_seconds)
+{
+    /*
+     * saturated at NOW, then the clock is stepped by anything: within 62 s of its own time there is
+     * a budget again
+     */
+    static const int64_t steps[] = {-1, -2, -3, -59, -60,  -61,   -3600, -86400,
+                                    1,  2,  3,  61,  3600, 86400, 0};
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        char key[24];
+        snprintf(key, sizeof(key), "step%zu", i);
+        struct ratelimit_window w = window(key, 5, 60);
+        ck_assert_uint_eq(admitted(w, NOW, 9), 5);
+        int64_t waited = 0;
+        while (admitted(w, NOW + steps[i] + waited, 1) == 0)
+            waited++;
+        ck_assert_msg(waited <= 62, "step %lld: locked out for %lld s", (long long)steps[i],
+                      (long long)waited);
+    }
+}
+END_TEST
+
+START_TEST(reading_of_before_a_jump_is_refused)
+{
+    struct ratelimit_window w = window("k", 3, 60);
+    struct ratelimit_state s;
+    struct ratelimit_time old = {ratelimit_token(rl), NOW};
+    ck_assert_uint_eq(admitted(w, NOW - 3600, 1), 1);
+    ck_assert_int_eq(ratelimit_take(rl, &w, 1, old, &s), -1);
+    old.token = ratelimit_token(rl);
+    ck_assert_uint_eq(admitted(w, NOW, 1), 1);
+    ck_assert_int_eq(ratelimit_take(rl, &w, 1, old, &s), -1);
+}
+END_TEST
+
+START_TEST(reading_of_before_a_jump_is_refused_though_the_key_is_there_and_its_window_goes_on)
+{
+    static const uint32_t limits[] = {100, 4, 2, 1}; /* used a little, a quarter, half, all */
+    struct ratelimit_state s;
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        struct ratelimit_window w = window("k", limits[i], 60 + (uint32_t)i);
+        ck_assert_uint_eq(admitted(w, NOW, 1), 1);
+        struct ratelimit_time old = {ratelimit_token(rl), NOW};
+        ck_assert_uint_eq(admitted(window("other", 100, 60), NOW - 3600, 1), 1);
+        ck_assert_int_eq(ratelimit_take(rl, &w, 1, old, &s), -1);
+    }
+}
+END_TEST
+
+START_TEST(reading_that_grew_old_is_refused)
+{
+    /*
+     * the process slept for three seconds after it read the clock: its window is no longer the
+     * others'
+     */
+    struct ratelimit_window w = window("k", 3, 60);
+    struct ratelimit_state s;
+    ck_assert_uint_eq(admitted(w, NOW + 58, 3), 3);
+    struct ratelimit_time old = {ratelimit_token(rl), NOW + 58};
+    for (int64_t t = 59; t <= 61; t++)
+        ck_assert_uint_eq(admitted(w, NOW + t, 1), t >= 60);
+    ck_assert_int_eq(ratelimit_take(rl, &w, 1, old, &s), -1);
+    ck_assert_uint_eq(admitted(w, NOW + 61, 3), 1);
+}
+END_TEST
+
+START_TEST(refused_request_charges_no_window)
+{
+    struct ratelimit_window both[2] = {window("agent", 10, 60), window("address", 4, 3600)};
+    struct ratelimit_state s;
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(take(both, 2, NOW, &s), 0);
+    for (int i = 0; i < 50; i++) {
+        ck_assert_int_eq(take(both, 2, NOW, &s), 1);
+        ck_assert_uint_eq(s.window, 1);
+        ck_assert_int_eq(s.reset, NOW + 3600);
+    }
+    ck_assert_uint_eq(admitted(both[0], NOW, 20), 6);
+}
+END_TEST
+
+START_TEST(refused_request_makes_no_slot)
+{
+    /*
+     * charging the first window and giving it back would leave one, and for that moment stand in
+     * another's way
+     */
+    struct ratelimit_window both[2] = {window("agent", 10, 60), window("address", 1, 3600)};
+    struct ratelimit_usage usage;
+    struct ratelimit_state s;
+    ck_assert_uint_eq(admitted(both[1], NOW, 1), 1);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(take(both, 2, NOW, &s), 1);
+    ratelimit_usage(rl, NOW, &usage);
+    ck_assert_uint_eq(usage.used, 1);
+}
+END_TEST
+
+START_TEST(headers_tell_of_the_window_with_the_fewest_remaining)
+{
+    struct ratelimit_window both[2] = {window("narrow", 3, 60), window("wide", 5, 3600)};
+    struct ratelimit_state s;
+    ck_assert_int_eq(take(both, 2, NOW, &s), 0);
+    ck_assert_uint_eq(s.window, 0);
+    ck_assert_uint_eq(s.limit, 3);
+    ck_assert_uint_eq(s.remaining, 2);
+    ck_assert_uint_eq(admitted(both[1], NOW, 3), 3);
+    ck_assert_int_eq(ratelimit_peek(rl, both, 2, NOW, &s), 0);
+    ck_assert_uint_eq(s.window, 1);
+    ck_assert_uint_eq(s.remaining, 1);
+    ck_assert_int_eq(take(both, 2, NOW, &s), 0);
+    ck_assert_int_eq(take(both, 2, NOW, &s), 1);
+    ck_assert_uint_eq(s.window, 1);
+}
+END_TEST
+
+START_TEST(where_two_windows_refuse_the_later_reset_counts)
+{
+    struct ratelimit_window both[2] = {window("k", 2, 3600), window("k", 2, 60)};
+    struct ratelimit_state s;
+    ck_assert_uint_eq(admitted(both[0], NOW, 2), 2);
+    ck_assert_uint_eq(admitted(both[1], NOW, 2), 2);
+    ck_assert_int_eq(take(both, 2, NOW, &s), 1);
+    ck_assert_int_eq(s.reset, NOW + 3600);
+    struct ratelimit_window turned[2] = {both[1], both[0]};
+    ck_assert_int_eq(take(turned, 2, NOW, &s), 1);
+    ck_assert_int_eq(s.reset, NOW + 3600);
+}
+END_TEST
+
+START_TEST(used_is_kept_so_a_changed_limit_applies_at_once)
+{
+    ck_assert_uint_eq(admitted(window("k", 10, 60), NOW, 8), 8);
+    struct ratelimit_state s;
+    struct ratelimit_window less = window("k", 5, 60), more = window("k", 20, 60);
+    ck_assert_int_eq(take(&less, 1, NOW, &s), 1);
+    ck_assert_uint_eq(s.remaining, 0);
+    ck_assert_uint_eq(admitted(more, NOW, 50), 12);
+}
+END_TEST
+
+START_TEST(keys_limiters_and_lengths_do_not_share)
+{
+    struct ratelimit_window w = window("k", 1, 60), other = w;
+    ck_assert_uint_eq(admitted(w, NOW, 2), 1);
+    other.salt = 8;
+    ck_assert_uint_eq(admitted(other, NOW, 2), 1);
+    other = w;
+    other.seconds = 120;
+    ck_assert_uint_eq(admitted(other, NOW, 2), 1);
+    ck_assert_uint_eq(admitted(window("k2", 1, 60), NOW, 2), 1);
+    ck_assert_uint_eq(admitted(window("", 1, 60), NOW, 2), 1);
+    ck_assert_uint_ne(ratelimit_salt(rl, "a"), ratelimit_salt(rl, "b"));
+}
+END_TEST
+
+START_TEST(kept_hash_is_the_same_key)
+{
+    struct ratelimit_window w = window("k", 3, 60), kept = {.salt = 7, .seconds = 60, .limit = 3};
+    kept.hash = ratelimit_hash(rl, &w);
+    ck_assert_uint_eq(admitted(w, NOW, 2), 2);
+    ck_assert_uint_eq(admitted(kept, NOW, 2), 1);
+}
+END_TEST
+
+START_TEST(expected_key_is_the_same_key)
+{
+    unsigned char key[RATELIMIT_KEY_MAX];
+    for (unsigned char i = 0; i < sizeof(key); i++)
+        key[i] = (unsigned char)(i * 37 + 1);
+    for (size_t size = 0; size <= RATELIMIT_KEY_MAX; size++) {
+        struct ratelimit_window w = {.salt = 7,
+                                     .seconds = 60,
+                                     .limit = 3,
+                                     .key = key,
+                                     .key_size = size},
+                                expected = w;
+        ratelimit_expect(rl, &expected);
+        ck_assert_uint_eq(expected.hash, ratelimit_hash(rl, &w));
+        expected.key = NULL;
+        ck_assert_uint_eq(admitted(expected, NOW, 2), 2);
+        ck_assert_uint_eq(admitted(w, NOW, 2), 1);
+    }
+}
+END_TEST
+
+START_TEST(reset_gives_the_present_window_back)
+{
+    struct ratelimit_window w = window("k", 3, 60);
+    ck_assert(!ratelimit_reset(rl, &w, NOW));
+    ck_assert_uint_eq(admitted(w, NOW, 5), 3);
+    ck_assert(ratelimit_reset(rl, &w, NOW));
+    ck_assert(!ratelimit_reset(rl, &w, NOW));
+    ck_assert_uint_eq(admitted(w, NOW, 5), 3);
+}
+END_TEST
+
+START_TEST(peek_charges_nothing_and_makes_nothing)
+{
+    struct ratelimit_window w = window("k", 3, 60);
+    struct ratelimit_state s;
+    struct ratelimit_usage usage;
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(ratelimit_peek(rl, &w, 1, NOW, &s), 0);
+    ck_assert_uint_eq(s.remaining, 3);
+    ratelimit_usage(rl, NOW, &usage);
+    ck_assert_uint_eq(usage.used, 0);
+    ck_assert_uint_eq(admitted(w, NOW, 5), 3);
+    ck_assert_int_eq(ratelimit_peek(rl, &w, 1, NOW, &s), 1);
+    ratelimit_usage(rl, NOW, &usage);
+    ck_assert_uint_eq(usage.used, 1);
+    ratelimit_usage(rl, NOW + 60, &usage);
+    ck_assert_uint_eq(usage.used, 0);
+}
+END_TEST
+
+/* ---- a table with many keys ---- */
+
+START_TEST(table_holds_as_many_keys_as_it_was_made_for)
+{
+    ratelimit_close(rl);
+    open_table(65536, RATELIMIT_REMADE);
+    struct ratelimit_usage usage;
+    for (uint64_t key = 0; key < 65536; key++)
+        ck_assert_uint_eq(admitted(numbered(&key, 2), NOW, 1), 1);
+    ratelimit_usage(rl, NOW, &usage);
+    ck_assert_uint_eq(usage.evicted_alive, 0);
+    ck_assert_uint_gt(usage.used, 64000); /* from a sample */
+    ck_assert_uint_lt(usage.used, 67000);
+    for (uint64_t key = 0; key < 65536; key++)
+        if (admitted(numbered(&key, 2), NOW, 3) != 1)
+            ck_abort_msg("key %llu lost its count", (unsigned long long)key);
+}
+END_TEST
+
+START_TEST(ended_windows_make_room_without_evicting)
+{
+    struct ratelimit_usage usage;
+    for (uint64_t key = 0; key < 1024; key++)
+        admitted(numbered(&key, 100), NOW, 1);
+    for (uint64_t key = 5000; key < 6024; key++)
+        admitted(numbered(&key, 100), NOW + 63, 1);
+    ratelimit_usage(rl, NOW + 63, &usage);
+    ck_assert_uint_eq(usage.evicted_alive, 0);
+    ck_assert_uint_eq(usage.used, 1024);
+}
+END_TEST
+
+START_TEST(windows_of_a_clock_that_was_far_ahead_make_room_without_evicting)
+{
+    struct ratelimit_usage usage;
+    for (uint64_t key = 0; key < 1024; key++)
+        admitted(numbered(&key, 100), NOW + 86400 * 400, 1);
+    for (uint64_t key = 5000; key < 6024; key++)
+        admitted(numbered(&key, 100), NOW, 1);
+    ratelimit_usage(rl, NOW, &usage);
+    ck_assert_uint_eq(usage.evicted_alive, 0);
+    ck_assert_uint_eq(usage.used, 1024);
+}
+END_TEST
+
+START_TEST(use_and_evictions_are_told_by_tag)
+{
+    struct ratelimit_usage usage;
+    struct ratelimit_state s;
+    for (uint64_t key = 0; key < 6000; key++) { /* three times what there is room for */
+        struct ratelimit_window w = numbered(&key, 100);
+        w.tag = key < 600 ? 63 : 5;
+        ck_assert_int_eq(take(&w, 1, NOW, &s), 0);
+    }
+    ratelimit_usage(rl, NOW, &usage);
+    ck_assert_uint_eq(usage.used_by[63] + usage.used_by[5], usage.used);
+    ck_assert_uint_eq(usage.used_by[63] + usage.evicted_by[63], 600);
+    ck_assert_uint_eq(usage.used_by[5] + usage.evicted_by[5], 5400);
+    ck_assert_uint_gt(usage.evicted_by[63], 0);
+    ck_assert_uint_eq(usage.evicted_by[63] + usage.evicted_by[5], usage.evicted_alive);
+}
+END_TEST
+
+START_TEST(key_is_counted_under_the_tag_that_it_was_last_asked_with)
+{
+    struct ratelimit_window w = window("k", 100, 60);
+    struct ratelimit_usage usage;
+    for (unsigned tag = 1; tag < 4; tag++) {
+        w.tag = tag;
+        ck_assert_uint_eq(admitted(w, NOW, 2), 2);
+        ratelimit_usage(rl, NOW, &usage);
+        ck_assert_uint_eq(usage.used_by[tag], 1);
+        ck_assert_uint_eq(usage.used, 1);
+    }
+}
+END_TEST
+
+START_TEST(saturated_keys_outlive_a_flood_of_cold_ones)
+{
+    /* a quarter of the slots, so that no neighbourhood is saturated as a whole */
+    struct ratelimit_usage usage;
+    ratelimit_usage(rl, NOW, &usage);
+    uint64_t hot = usage.slots / 4;
+    for (uint64_t key = 0; key < hot; key++)
+        ck_assert_uint_eq(admitted(numbered(&key, 5), NOW, 9), 5);
+    for (uint64_t key = 1000000; key < 1200000; key++)
+        admitted(numbered(&key, 5), NOW, 1);
+    for (uint64_t key = 0; key < hot; key++)
+        if (admitted(numbered(&key, 5), NOW, 1) != 0)
+            ck_abort_msg("saturated key %llu was evicted", (unsigned long long)key);
+    ratelimit_usage(rl, NOW, &usage);
+    ck_assert_uint_gt(usage.evicted_alive, 100000);
+}
+END_TEST
+
+START_TEST(saturated_keys_of_a_small_limit_outlive_cold_ones_that_used_more)
+{
+    struct ratelimit_usage usage;
+    ratelimit_usage(rl, NOW, &usage);
+    uint64_t hot = usage.slots / 8, lost = 0;
+    for (uint64_t key = 0; key < hot; key++)
+        ck_assert_uint_eq(admitted(numbered(&key, 9), NOW, 20), 9);
+    for (uint64_t key = 1000000; key < 1030000; key++)
+        admitted(numbered(&key, 1000), NOW, 20);
+    for (uint64_t key = 0; key < hot; key++)
+        lost += admitted(numbered(&key, 9), NOW, 1);
+    ck_assert_uint_eq(lost, 0);
+}
+END_TEST
+
+START_TEST(of_two_cold_keys_the_one_that_used_less_goes)
+{
+    /* every slot: half of them used twice of a hundred, half once; as many new ones come */
+    struct ratelimit_usage usage;
+    ratelimit_usage(rl, NOW, &usage);
+    uint64_t half = usage.slots / 8, lost = 0;
+    for (uint64_t key = 0; key < half; key++)
+        admitted(numbered(&key, 100), NOW, 2);
+    for (uint64_t key = 1000000; key < 1000000 + 40 * half; key++)
+        admitted(numbered(&key, 100), NOW, 1);
+    for (uint64_t key = 0; key < half; key++)
+        lost += admitted(numbered(&key, 100), NOW, 100) != 98;
+    ck_assert_uint_eq(lost, 0);
+}
+END_TEST
+
+START_TEST(table_of_saturated_keys_still_takes_a_new_one)
+{
+    uint64_t key;
+    for (key = 0; key < 20000; key++)
+        ck_assert_uint_eq(admitted(numbered(&key, 1), NOW, 1), 1);
+    ck_assert_uint_eq(admitted(numbered(&key, 3), NOW, 9), 3);
+}
+END_TEST
+
+/* ---- the file ---- */
+
+START_TEST(file_keeps_its_counts)
+{
+    ck_assert_uint_eq(admitted(window("k", 5, 60), NOW, 3), 3);
+    uint64_t salt = ratelimit_salt(rl, "api");
+    ratelimit_close(rl);
+    open_table(1024, RATELIMIT_KEPT);
+    ck_assert_uint_eq(admitted(window("k", 5, 60), NOW, 9), 2);
+    ck_assert_uint_eq(ratelimit_salt(rl, "api"), salt);
+}
+END_TEST
+
+START_TEST(other_geometry_is_made_anew)
+{
+    ck_assert_uint_eq(admitted(window("k", 5, 60), NOW, 3), 3);
+    ratelimit_close(rl);
+    open_table(4096, RATELIMIT_REMADE);
+    ck_assert_uint_eq(admitted(window("k", 5, 60), NOW, 9), 5);
+}
+END_TEST
+
+static void overwrite(off_t at, const void *bytes, size_t size)
+{
+    FILE *f = fopen(table_path(), "r+");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fseek(f, at, SEEK_SET), 0);
+    ck_assert_uint_eq(fwrite(bytes, 1, size, f), size);
+    fclose(f);
+}
+
+static const struct {
+    off_t at;
+    const char *bytes;
+    size_t size;
+} damages[] = {
+    {0, "x", 1},
+    {8, "\1", 1},
+    {16, "\1", 1},
+    {24, "\xff\xff\xff\xff\xff\xff\xff\xff", 8},
+    {24, "\0\0\0\0\0\0\0\0", 8},
+    {32, "\1", 1},
+    {40, "\1", 1},
+    {48, "\7", 1},
+    {56, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16},
+};
+
+START_TEST(damaged_header_is_made_anew)
+{
+    struct ratelimit *other;
+    overwrite(damages[_i].at, damages[_i].bytes, damages[_i].size);
+    ck_assert_int_eq(ratelimit_attach(dir, true, &other), EPROTO);
+    ratelimit_close(rl);
+    open_table(1024, RATELIMIT_REMADE);
+    ck_assert_uint_eq(admitted(window("k", 5, 60), NOW, 9), 5);
+}
+END_TEST
+
+START_TEST(short_file_is_made_anew)
+{
+    ck_assert_int_eq(truncate(table_path(), 8192), 0);
+    /* its pages beyond the end are gone: only its first are touched again */
+    struct ratelimit *whole = rl;
+    open_table(1024, RATELIMIT_REMADE);
+    ck_assert_uint_eq(admitted(window("k", 5, 60), NOW, 9), 5);
+    ratelimit_close(whole);
+}
+END_TEST
+
+START_TEST(garbage_in_slots_locks_nobody_up)
+{
+    /*
+     * whatever bytes stand there: every decision ends, and a key that starts afresh has its whole
+     * budget
+     */
+    unsigned char noise[4096];
+    struct stat st;
+    uint64_t seed = 88172645463325252u;
+    ck_assert_int_eq(stat(table_path(), &st), 0);
+    ratelimit_close(rl);
+    for (off_t at = 4096; at < st.st_size; at += (off_t)sizeof(noise)) {
+        for (size_t i = 0; i < sizeof(noise); i++) {
+            seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+            noise[i] = (unsigned char)(i % 16 >= 12 && seed % 3 == 0 ? 0xff : seed >> 32);
+        }
+        size_t size =
+            st.st_size - at < (off_t)sizeof(noise) ? (size_t)(st.st_size - at) : sizeof(noise);
+        overwrite(at, noise, size);
+    }
+    open_table(1024, RATELIMIT_KEPT);
+    for (uint64_t key = 0; key < 3000; key++)
+        if (admitted(numbered(&key, 5), NOW, 9) != 5)
+            ck_abort_msg("key %llu", (unsigned long long)key);
+}
+END_TEST
+
+START_TEST(attached_table_is_the_same)
+{
+    struct ratelimit *own = rl, *other;
+    ck_assert_int_eq(ratelimit_attach(dir, false, &other), 0);
+    struct ratelimit_window w = window("k", 5, 60);
+    struct ratelimit_state s;
+    ck_assert_uint_eq(admitted(w, NOW, 2), 2);
+    ck_assert_int_eq(ratelimit_peek(other, &w, 1, NOW, &s), 0);
+    ck_assert_uint_eq(s.remaining, 3);
+    ratelimit_close(other);
+    ck_assert_int_eq(ratelimit_attach("/nonexistent", true, &rl), ENOENT);
+    rl = own;
+}
+END_TEST
+
+START_TEST(file_is_private_and_whole)
+{
+    struct stat st;
+    struct ratelimit_usage usage;
+    ck_assert_int_eq(stat(table_path(), &st), 0);
+    ck_assert_uint_eq(st.st_mode & 0777, 0600);
+    ratelimit_usage(rl, NOW, &usage);
+    ck_assert_uint_eq(usage.bytes, (uint64_t)st.st_size);
+    ck_assert_uint_ge((uint64_t)st.st_blocks * 512, usage.bytes);
+    ck_assert_uint_ge(usage.slots, 1024);
+}
+END_TEST
+
+/* ---- notes ---- */
+
+static unsigned noted_count;
+static struct ratelimit_noted noted;
+
+static void take_note(void *arg, const struct ratelimit_noted *n)
+{
+    (void)arg;
+    noted_count++;
+    noted = *n;
+}
+
+START_TEST(note_tells_who_is_near)
+{
+    struct ratelimit_window w = window("k", 4, 60);
+    admitted(w, NOW, 2);
+    ratelimit_note(rl, &w, NOW, "192.0.2.1");
+    admitted(w, NOW, 1);
+    ratelimit_notes(rl, NOW + 10, take_note, NULL);
+    ck_assert_uint_eq(noted_count, 1);
+    ck_assert_str_eq(noted.text, "192.0.2.1");
+    ck_assert_uint_eq(noted.used, 3);
+    ck_assert_uint_eq(noted.limit, 4);
+    ck_assert_uint_eq(noted.salt, 7);
+    ck_assert_int_eq(noted.reset, NOW + 60);
+    ratelimit_note(rl, &w, NOW, "192.0.2.1");
+    ratelimit_notes(rl, NOW + 10, take_note, NULL);
+    ck_assert_uint_eq(noted_count, 2);
+    ratelimit_notes(rl, NOW + 60, take_note, NULL);
+    ck_assert_uint_eq(noted_count, 2);
+}
+END_TEST
+
+START_TEST(note_tells_what_is_used_past_a_limit_that_was_raised)
+{
+    struct ratelimit_window w = window("k", 4, 60);
+    admitted(w, NOW, 4);
+    ratelimit_note(rl, &w, NOW, "192.0.2.1");
+    w.limit = 20;
+    admitted(w, NOW, 5);
+    ratelimit_notes(rl, NOW + 10, take_note, NULL);
+    ck_assert_uint_eq(noted_count, 1);
+    ck_assert_uint_eq(noted.used, 9);
+    ck_assert_uint_eq(noted.limit, 4);
+}
+END_TEST
+
+START_TEST(notes_are_bounded_and_keep_the_newest)
+{
+    ratelimit_close(rl);
+    open_table(8192, RATELIMIT_REMADE);
+    for (uint64_t key = 0; key < 5000; key++) {
+        struct ratelimit_window w = numbered(&key, 4);
+        char text[200];
+        memset(text, 'x', sizeof(text));
+        text[199] = '\0';
+        admitted(w, NOW, 4);
+        ratelimit_note(rl, &w, NOW, text);
+    }
+    ratelimit_notes(rl, NOW, take_note, NULL);
+    ck_assert_uint_gt(noted_count, 900);
+    ck_assert_uint_le(noted_count, 1024);
+    ck_assert_uint_eq(strlen(noted.text), RATELIMIT_TEXT_MAX);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ratelimit");
+    TCase *t = tcase_create("windows");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, hash_agrees_with_the_papers_vector);
+    tcase_add_test(t, as_many_as_the_limit_are_admitted_and_told_so);
+    tcase_add_loop_test(t, every_bit_of_keys_of_every_size_changes_half_of_the_hash, 0, 2);
+    tcase_add_test(t, short_keys_have_the_same_hash_in_one_line);
+    tcase_add_loop_test(t, window_goes_by_the_clock, 0, sizeof(clocks) / sizeof(clocks[0]));
+    tcase_add_test(t, nobody_is_locked_out_longer_than_a_window_and_two_seconds);
+    tcase_add_test(t, reading_of_before_a_jump_is_refused);
+    tcase_add_test(
+        t, reading_of_before_a_jump_is_refused_though_the_key_is_there_and_its_window_goes_on);
+    tcase_add_test(t, reading_that_grew_old_is_refused);
+    tcase_add_test(t, refused_request_charges_no_window);
+    tcase_add_test(t, refused_request_makes_no_slot);
+    tcase_add_test(t, headers_tell_of_the_window_with_the_fewest_remaining);
+    tcase_add_test(t, where_two_windows_refuse_the_later_reset_counts);
+    tcase_add_test(t, used_is_kept_so_a_changed_limit_applies_at_once);
+    tcase_add_test(t, keys_limiters_and_lengths_do_not_share);
+    tcase_add_test(t, kept_hash_is_the_same_key);
+    tcase_add_test(t, expected_key_is_the_same_key);
+    tcase_add_test(t, reset_gives_the_present_window_back);
+    tcase_add_test(t, peek_charges_nothing_and_makes_nothing);
+    tcase_add_test(t, table_holds_as_many_keys_as_it_was_made_for);
+    tcase_add_test(t, ended_windows_make_room_without_evicting);
+    tcase_add_test(t, windows_of_a_clock_that_was_far_ahead_make_room_without_evicting);
+    tcase_add_test(t, use_and_evictions_are_told_by_tag);
+    tcase_add_test(t, key_is_counted_under_the_tag_that_it_was_last_asked_with);
+    tcase_add_test(t, saturated_keys_outlive_a_flood_of_cold_ones);
+    tcase_add_test(t, saturated_keys_of_a_small_limit_outlive_cold_ones_that_used_more);
+    tcase_add_test(t, of_two_cold_keys_the_one_that_used_less_goes);
+    tcase_add_test(t, table_of_saturated_keys_still_takes_a_new_one);
+    tcase_add_test(t, file_keeps_its_counts);
+    tcase_add_test(t, other_geometry_is_made_anew);
+    tcase_add_loop_test(t, damaged_header_is_made_anew, 0, sizeof(damages) / sizeof(damages[0]));
+    tcase_add_test(t, short_file_is_made_anew);
+    tcase_add_test(t, garbage_in_slots_locks_nobody_up);
+    tcase_add_test(t, attached_table_is_the_same);
+    tcase_add_test(t, file_is_private_and_whole);
+    tcase_add_test(t, note_tells_who_is_near);
+    tcase_add_test(t, note_tells_what_is_used_past_a_limit_that_was_raised);
+    tcase_add_test(t, notes_are_bounded_and_keep_the_newest);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,739 @@
+/*
+ * Several callers of the table in one process, interleaved at every access to shared memory as a
+ * seed says: far more meetings than processes on two cores ever have. Each caller is a coroutine;
+ * RATELIMIT_STEP lets any other go on, for long if chance will have it, and a caller may be stopped
+ * for ever in the middle (a killed process).
+ *
+ * Invariants, after every run: a key has one slot at most; no more than the limit was admitted of a
+ * key, in each window, and as much again for each slot that was evicted; what is used is what was
+ * admitted, in both windows of a request that has two, or no more in all where slots were evicted;
+ * and when all who live have ended, every key that was asked for can be asked for again.
+ */
+#include <stdint.h>
+
+static void step(void);
+#define RATELIMIT_STEP() step()
+#include "ratelimit/ratelimit.c"
+#include "ratelimit/table.c"
+#include "ratelimit/file.c"
+#include "ratelimit/hash.c"
+
+#include <check.h>
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#endif
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+#define NOW 1800000000
+#define FIRST (NOW - 3600) /* no clock of a test goes back further */
+#define CALLERS 4
+#define STACK 65536
+
+/*
+ * Where a stack goes on. place_begin(p, stack, size, run): in ${run}, which never returns.
+ * place_go(from, to): go on at ${to}; whoever goes on at ${from} comes back here. By hand:
+ * swapcontext does as much, but asks the kernel for the mask of signals at every step, which took
+ * most of the time of these tests.
+ */
+#if defined(__x86_64__)
+struct place {
+    void **sp;
+};
+
+void turns_switch(struct place *from, void **to);
+__asm__(".text\n"
+        ".type turns_switch, @function\n"
+        "turns_switch:\n\t"
+        "pushq %rbp\n\tpushq %rbx\n\tpushq %r12\n\tpushq %r13\n\tpushq %r14\n\tpushq %r15\n\t"
+        "movq %rsp, (%rdi)\n\t"
+        "movq %rsi, %rsp\n\t"
+        "popq %r15\n\tpopq %r14\n\tpopq %r13\n\tpopq %r12\n\tpopq %rbx\n\tpopq %rbp\n\t"
+        "ret\n"
+        ".size turns_switch, . - turns_switch\n");
+
+static void place_go(struct place *from, const struct place *to)
+{
+    turns_switch(from, to->sp);
+}
+
+static void place_begin(struct place *p, char *stack, size_t size, void (*run)(void))
+{
+    /* six registers, where to go on, and a return address that nobody uses */
+    p->sp = (void **)(void *)(stack + size) - 8;
+    memset(p->sp, 0, 8 * sizeof(*p->sp));
+    p->sp[6] = (void *)(uintptr_t)run;
+}
+#else
+struct place {
+    ucontext_t context;
+};
+
+static void place_go(struct place *from, const struct place *to)
+{
+    swapcontext(&from->context, &to->context);
+}
+
+static void place_begin(struct place *p, char *stack, size_t size, void (*run)(void))
+{
+    getcontext(&p->context);
+    p->context.uc_stack.ss_sp = stack;
+    p->context.uc_stack.ss_size = size;
+    p->context.uc_link = NULL;
+    makecontext(&p->context, run, 0);
+}
+#endif
+
+struct caller {
+    struct ratelimit rl; /* as a process has it: the mapping is shared */
+    struct place place;
+    char stack[STACK] __attribute__((aligned(16)));
+    bool ended;
+    /* the turn in which it goes on, at the earliest; NEVER: it has ended or is killed */
+    unsigned wakes_at;
+};
+#define NEVER UINT32_MAX
+
+/*
+ * Columns: requests of each caller, keys they ask for (the least table has 32 slots), limit,
+ * whether some are killed, runs, step of the clock.
+ */
+struct plan {
+    const char *what;
+    unsigned asks, keys, limit;
+    bool kill;
+    unsigned runs;
+    int64_t clock_step;
+    unsigned wide; /* a second window, which all keys share, with this limit; 0: none */
+    /*
+     * turns that a second takes, windows being of 4 s; 0: the clock stands still and they are of 60
+     * s
+     */
+    unsigned second;
+    unsigned resets; /* of a thousand requests, how many are followed by a reset of their key */
+};
+
+static struct caller callers[CALLERS];
+static struct place scheduler;
+static struct caller *running;
+static uint64_t chance_state;
+static char dir[64];
+static struct ratelimit *rl;
+
+#define KEYS_MAX 64
+#define WINDOWS 4096
+static const struct plan *plan;
+static unsigned taken[KEYS_MAX], in_window[KEYS_MAX][WINDOWS], resets[KEYS_MAX];
+
+static uint64_t chance(uint64_t below)
+{
+    chance_state ^= chance_state << 13, chance_state ^= chance_state >> 7,
+        chance_state ^= chance_state << 17;
+    return (chance_state >> 11) % below;
+}
+
+static void step(void)
+{
+    if (running != NULL)
+        place_go(&running->place, &scheduler);
+}
+
+static int64_t clock_now; /* steps once in a run, at any moment, where the plan says so */
+
+static struct ratelimit_window key_window(const uint64_t *key, uint32_t limit)
+{
+    return (struct ratelimit_window){.salt = 1,
+                                     .seconds = plan->second > 0 ? 4 : 60,
+                                     .limit = limit,
+                                     .key = key,
+                                     .key_size = sizeof(*key)};
+}
+
+static struct ratelimit_window wide_window(uint32_t limit)
+{
+    return (struct ratelimit_window){
+        .salt = 2, .seconds = RATELIMIT_SECONDS_MAX, .limit = limit, .key = "", .key_size = 0};
+}
+
+/* one request; its reading of the clock may be as old as chance has its caller sleep */
+static bool ask(struct ratelimit *own, uint64_t key)
+{
+    struct ratelimit_window w[2] = {key_window(&key, plan->limit), wide_window(plan->wide)};
+    struct ratelimit_state state;
+    struct ratelimit_time time;
+    int got;
+    do {
+        time.token = ratelimit_token(own);
+        time.now = clock_now;
+        step();
+    } while ((got = ratelimit_take(own, w, plan->wide > 0 ? 2 : 1, time, &state)) < 0);
+    if (got != 0)
+        return false;
+    taken[key]++;
+    if (plan->wide == 0) {
+        int64_t window = (state.reset - FIRST) / w[0].seconds;
+        if (window >= WINDOWS)
+            ck_abort_msg("%s: the clock went on for too long", plan->what);
+        in_window[key][window]++;
+    }
+    return true;
+}
+
+static void call(void)
+{
+    struct caller *self = running;
+    for (unsigned i = 0; i < plan->asks; i++) {
+        uint64_t key = chance(plan->keys);
+        ask(&self->rl, key);
+        if (chance(1000) < plan->resets) {
+            struct ratelimit_window w = key_window(&key, plan->limit);
+            resets[key]++; /* before: others may take from what it gives before it has ended */
+            ratelimit_reset(&self->rl, &w, clock_now);
+        }
+    }
+    self->ended = true;
+    running = NULL;
+    place_go(&self->place, &scheduler);
+}
+
+static void start(void)
+{
+    for (unsigned i = 0; i < CALLERS; i++) {
+        struct caller *c = &callers[i];
+        c->rl = *rl;
+        c->ended = false;
+        c->wakes_at = 0;
+        ASAN_UNPOISON_MEMORY_REGION(c->stack, STACK); /* who was killed left its frames */
+        place_begin(&c->place, c->stack, STACK, call);
+    }
+}
+
+/*
+ * Who goes on: by chance one of those who are awake, and time goes on by as much as it takes them
+ * all to make a step; where all sleep, by as much as it takes one to wake. NULL: nobody is left.
+ * *alive: how many are.
+ */
+static struct caller *whose_turn(unsigned *turn, unsigned *alive)
+{
+    struct caller *awake[CALLERS], *first = NULL;
+    unsigned count = 0;
+    *alive = 0;
+    for (unsigned i = 0; i < CALLERS; i++) {
+        struct caller *c = &callers[i];
+        if (c->wakes_at == NEVER)
+            continue;
+        ++*alive;
+        if (first == NULL || c->wakes_at < first->wakes_at)
+            first = c;
+        if (c->wakes_at <= *turn)
+            awake[count++] = c;
+    }
+    if (count == 0) {
+        *turn = first != NULL ? first->wakes_at : *turn;
+        return first;
+    }
+    *turn += CALLERS / count;
+    return awake[chance(count)];
+}
+
+/* the clock from one turn to another */
+static void pass_time(unsigned from, unsigned to, unsigned steps_at)
+{
+    if (from <= steps_at && steps_at < to)
+        clock_now += plan->clock_step;
+    if (plan->second > 0)
+        clock_now += to / plan->second - from / plan->second;
+}
+
+/* until all have ended or are killed; false: they never do */
+static bool run(void)
+{
+    unsigned steps_at = (unsigned)chance(600), turn = 0, before, alive;
+    clock_now = NOW + 30;
+    while ((before = turn) < 2000000) {
+        struct caller *c = whose_turn(&turn, &alive);
+        if (c == NULL)
+            return true;
+        pass_time(before, turn, steps_at);
+        running = c;
+        place_go(&scheduler, &c->place);
+        running = NULL;
+        uint64_t luck = chance(1000);
+        if (c->ended || (plan->kill && luck == 999 && alive > 1))
+            c->wakes_at = NEVER;
+        else if (luck < 60) /* long enough for the others to do many whole requests */
+            c->wakes_at = turn + CALLERS * (unsigned)chance(400);
+    }
+    return false;
+}
+
+/* how many slots a key has, void and other reservations left out */
+static unsigned slots_of(uint64_t key)
+{
+    struct ratelimit_window w = key_window(&key, plan->limit);
+    uint64_t hash = ratelimit_hash(rl, &w);
+    unsigned count = 0;
+    for (uint64_t i = 0; i < (rl->mask + 1) * BUCKET_SLOTS; i++)
+        count += rl->slots[i].key == hash && !state_reserved(rl->slots[i].state);
+    return count;
+}
+
+static void forget(void)
+{
+    memset(rl->slots, 0, (rl->mask + 1) * BUCKET_SLOTS * sizeof(struct pair));
+    memset(rl->claims, 0, CLAIMS * sizeof(struct pair));
+    memset(taken, 0, sizeof(taken));
+    memset(in_window, 0, plan->keys * sizeof(in_window[0]));
+    memset(resets, 0, sizeof(resets));
+    rl->header->evicted[0] = rl->header->clock = 0;
+    /* where keys lie is the seed's too */
+    rl->header->seed[0] = chance_state;
+    rl->header->seed[1] = 0;
+    hash_keys_make(&rl->hash_keys, hash_kind_here(), rl->header->seed);
+}
+
+static void setup(void)
+{
+    enum ratelimit_made made;
+    strcpy(dir, "/tmp/assay-turns-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert_int_eq(ratelimit_open(dir, 1, &made, &rl), 0);
+}
+
+static void teardown(void)
+{
+    char path[128];
+    ratelimit_close(rl);
+    snprintf(path, sizeof(path), "%s/limits-2", dir);
+    unlink(path);
+    rmdir(dir);
+}
+
+static const struct plan plans[] = {
+    {"one new key met by all", 3, 1, 5, false, 6000, 0, 0, 0, 0},
+    {"few keys, used up", 12, 3, 9, false, 1600, 0, 0, 0, 0},
+    {"room for all", 10, 16, 2, false, 1600, 0, 0, 0, 0},
+    {"more keys than slots", 30, 64, 3, false, 500, 0, 0, 0, 0},
+    {"one key, the clock goes back an hour", 40, 1, 5, false, 4000, -3600, 0, 0, 0},
+    {"one key, the clock goes back three seconds", 40, 1, 5, false, 2000, -33, 0, 0, 0},
+    {"few keys, the clock goes on by an hour", 40, 3, 5, true, 4000, 3600, 0, 0, 0},
+    {"several keys, the clock goes back an hour", 20, 8, 3, true, 2000, -3600, 0, 0, 0},
+    {"one new key, some killed", 3, 1, 5, true, 6000, 0, 0, 0, 0},
+    {"room for all, some killed", 10, 16, 2, true, 3000, 0, 0, 0, 0},
+    {"more keys than slots, some killed", 30, 64, 3, true, 500, 0, 0, 0, 0},
+    {"two windows, the wide one refuses first", 12, 3, 12, false, 3000, 0, 20, 0, 0},
+    {"two windows, the narrow one refuses first", 12, 3, 4, false, 3000, 0, 100, 0, 0},
+    {"two windows, some killed", 12, 3, 6, true, 3000, 0, 15, 0, 0},
+    {"windows end", 40, 2, 3, false, 2400, 0, 0, 60, 0},
+    {"windows end, some killed", 40, 8, 2, true, 1600, 0, 0, 100, 0},
+    {"two windows, windows end", 30, 3, 3, false, 1600, 0, 50, 60, 0},
+    {"keys are reset", 30, 3, 5, false, 2000, 0, 0, 0, 100},
+    {"keys that use little of a large limit", 40, 16, 60, false, 400, 0, 0, 0, 0},
+    {"keys that use little of a large limit, some killed", 40, 16, 60, true, 400, 0, 0, 0, 0},
+    {"large limits used up", 60, 3, 25, false, 400, 0, 0, 0, 0},
+    {"large limits, windows end", 60, 3, 16, false, 600, 0, 0, 60, 0},
+    {"large limits, the clock goes back an hour", 60, 3, 16, false, 600, -3600, 0, 0, 0},
+    {"more keys than slots, large limits", 60, 64, 40, false, 500, 0, 0, 0, 0},
+    {"more keys than slots, large limits, some killed", 60, 64, 40, true, 500, 0, 0, 0, 0},
+    {"keys are reset and windows end", 30, 3, 3, false, 1600, 0, 0, 60, 100},
+};
+
+static void check_key(unsigned seed, unsigned key)
+{
+    /* one extra for the step, and for each reset */
+    unsigned windows = 1 + (plan->clock_step != 0) + resets[key];
+    if (slots_of(key) > 1)
+        ck_abort_msg("%s, seed %u: key %u has %u slots", plan->what, seed, key, slots_of(key));
+    /* and for each slot, also one that a killed caller took and did not live to count */
+    if (rl->header->evicted[0] != 0)
+        windows += (unsigned)rl->header->evicted[0] + (plan->kill ? CALLERS - 1 : 0);
+    if (plan->second == 0 && taken[key] > plan->limit * windows)
+        ck_abort_msg("%s, seed %u: key %u: %u of %u admitted", plan->what, seed, key, taken[key],
+                     plan->limit * windows);
+    for (unsigned w = 0; w < WINDOWS; w++)
+        if (in_window[key][w] > plan->limit * windows)
+            ck_abort_msg("%s, seed %u: key %u, window %u: %u of %u admitted", plan->what, seed, key,
+                         w, in_window[key][w], plan->limit * windows);
+}
+
+/* what the table says that a window has used */
+static unsigned used_of(struct ratelimit_window w)
+{
+    struct ratelimit_state state;
+    w.limit = RATELIMIT_COUNT_MAX;
+    ratelimit_peek(rl, &w, 1, clock_now, &state);
+    return w.limit - state.remaining;
+}
+
+/* a charge may be another key's, where its own has lost its slot meanwhile: but it is one key's */
+static void check_used_in_all(unsigned seed)
+{
+    unsigned used = 0, told = 0;
+    for (uint64_t key = 0; key < plan->keys; key++) {
+        used += used_of(key_window(&key, plan->limit));
+        told += taken[key];
+    }
+    if (used > told + (plan->kill ? CALLERS - 1 : 0))
+        ck_abort_msg("%s, seed %u: %u used in all, %u admitted", plan->what, seed, used, told);
+}
+
+/* what was admitted, and what killed ones did not live to be told */
+static void check_used(unsigned seed, struct ratelimit_window w, unsigned told)
+{
+    unsigned used = used_of(w);
+    if (used < told || used - told > (plan->kill ? CALLERS - 1 : 0))
+        ck_abort_msg("%s, seed %u: %u used of a window of %u s, %u admitted", plan->what, seed,
+                     used, w.seconds, told);
+}
+
+/*
+ * all that was asked, up to the limits: nobody was refused for nothing, and killed ones lost their
+ * own charge at most
+ */
+static void check_the_rest(unsigned seed)
+{
+    unsigned total = 0, narrow = 0, all = 0;
+    for (uint64_t key = 0; key < plan->keys; key++) {
+        check_used(seed, key_window(&key, plan->limit), taken[key]);
+        narrow += taken[key];
+    }
+    if (plan->wide > 0)
+        check_used(seed, wide_window(plan->wide), narrow);
+    for (uint64_t key = 0; key < plan->keys; key++) {
+        unsigned before = taken[key];
+        while (ask(rl, key))
+            ;
+        unsigned lost = plan->limit - taken[key];
+        if (taken[key] > plan->limit || (plan->wide == 0 && lost > (plan->kill ? CALLERS - 1 : 0)))
+            ck_abort_msg("%s, seed %u: key %u: %u admitted, then %u, of %u", plan->what, seed,
+                         (unsigned)key, before, taken[key] - before, plan->limit);
+        total += taken[key];
+        all += plan->limit;
+    }
+    unsigned room = plan->wide > 0 && plan->wide < all ? plan->wide : all;
+    if (total > room || room - total > (plan->kill ? CALLERS - 1 : 0))
+        ck_abort_msg("%s, seed %u: %u admitted in all, of %u", plan->what, seed, total, room);
+}
+
+START_TEST(any_order_of_steps_keeps_the_invariants)
+{
+    plan = &plans[_i];
+    for (unsigned seed = 1; seed <= plan->runs; seed++) {
+        chance_state = seed * 0x9e3779b97f4a7c15u;
+        forget();
+        start();
+        if (!run())
+            ck_abort_msg("%s, seed %u: it does not end", plan->what, seed);
+        for (unsigned key = 0; key < plan->keys; key++)
+            check_key(seed, key);
+        if (plan->keys <= 16 && plan->clock_step == 0 && plan->second == 0 && plan->resets == 0 &&
+            rl->header->evicted[0] == 0)
+            check_the_rest(seed);
+        if (rl->header->evicted[0] != 0 && plan->clock_step == 0 && plan->second == 0 &&
+            plan->resets == 0)
+            check_used_in_all(seed);
+        if (plan->wide > 0 && plan->second > 0) {
+            unsigned total = 0;
+            for (unsigned key = 0; key < plan->keys; key++)
+                total += taken[key];
+            check_used(seed, wide_window(plan->wide), total);
+        }
+    }
+}
+END_TEST
+
+/* a window that ended between a charge and its giving back has nothing more to get */
+START_TEST(only_the_window_that_was_charged_is_given_back)
+{
+    uint64_t key = 1;
+    plan = &plans[0];
+    struct ratelimit_window w = key_window(&key, plan->limit);
+    uint64_t hash = ratelimit_hash(rl, &w);
+    clock_now = NOW + 30;
+    ck_assert(ask(rl, key));
+    clock_now = NOW + 60;
+    ck_assert(ask(rl, key) && ask(rl, key));
+    ck_assert(!give_back(rl, hash, &w, NOW + 60, false));
+    check_used(0, w, 2);
+    ck_assert(give_back(rl, hash, &w, NOW + 120, false));
+    check_used(0, w, 1);
+}
+END_TEST
+
+/*
+ * However a decision is come to, it leaves the heat of what is used, by which a full table judges
+ * whom to keep, and tells of a key that has just come to half or all of its limit; also where the
+ * limit was another one before.
+ */
+START_TEST(every_charge_leaves_its_heat_and_tells_who_is_near)
+{
+    static const struct plan one = {.what = "heat", .asks = 1, .keys = 1, .limit = 1};
+    const uint32_t limit = (uint32_t)_i;
+    plan = &one;
+    for (uint32_t first = 1; first <= 40; first++) {
+        uint64_t key = first;
+        struct ratelimit_window w = key_window(&key, first);
+        struct ratelimit_state state;
+        for (uint32_t used = 1; used <= limit; used++) {
+            w.limit = used <= limit / 3 ? first : limit;
+            if (ratelimit_take(rl, &w, 1, (struct ratelimit_time){ratelimit_token(rl), NOW + 30},
+                               &state) != 0)
+                break; /* the first limit was the lower one */
+            struct pair *slot = table_look(rl, ratelimit_hash(rl, &w));
+            ck_assert_uint_eq(state_used(slot->state), used);
+            ck_assert_uint_eq(state_heat(slot->state), heat_of(used, w.limit));
+            ck_assert_uint_eq(state.near, is_near(&w, used));
+            ck_assert_uint_eq(state.remaining, w.limit - used);
+        }
+    }
+}
+END_TEST
+
+/*
+ * Columns: what; the limit of the key that is asked for three times: its decisions go other ways as
+ * it nears that.
+ */
+static const struct plan slot_plans[] = {
+    {"a key that has used little", 1, 1, 12, false, 0, 0, 0, 0, 0},
+    {"a key that has used some", 1, 1, 4, false, 0, 0, 0, 0, 0},
+    {"a key that has used most", 1, 1, 3, false, 0, 0, 0, 0, 0},
+};
+
+static void look_on(struct caller *c, unsigned looks)
+{
+    while (looks-- > 0 && !c->ended) {
+        running = c;
+        place_go(&scheduler, &c->place);
+        running = NULL;
+    }
+}
+
+/*
+ * a caller's key is charged by another after so many of its looks, and loses its slot after more;
+ * false: there was no such look
+ */
+static bool ask_beside(unsigned charged_at, unsigned lost_at)
+{
+    struct caller *c = &callers[0];
+    chance_state = 4711;
+    forget();
+    clock_now = NOW + 30;
+    ck_assert(ask(rl, 0));
+    start();
+    look_on(c, charged_at);
+    ck_assert(ask(rl, 0));
+    look_on(c, lost_at - charged_at);
+    bool ended = c->ended;
+    for (uint64_t key = 1; slots_of(0) > 0 || key % KEYS_MAX != 0; key++)
+        while (key % KEYS_MAX != 0 && ask(rl, key % KEYS_MAX))
+            ;
+    look_on(c, UINT32_MAX);
+    ck_assert_msg(taken[0] == 3,
+                  "%s: refused when it was charged before look %u and its slot went before look %u",
+                  plan->what, charged_at, lost_at);
+    return !ended;
+}
+
+/*
+ * A caller sleeps between any two of its looks at the table; meanwhile its key's slot becomes that
+ * of another key, which is used up. It is not refused for what that one has used: its own key has
+ * lost its count, and begins anew.
+ */
+START_TEST(slot_that_became_a_full_keys_refuses_nobody)
+{
+    bool goes_on = true;
+    plan = &slot_plans[_i];
+    for (unsigned lost_at = 0; goes_on; lost_at++) {
+        goes_on = false;
+        for (unsigned charged_at = 0; charged_at <= lost_at; charged_at++)
+            goes_on |= ask_beside(charged_at, lost_at);
+    }
+}
+END_TEST
+
+/*
+ * Columns: what; the limit; a second window, which all keys share, with this limit; how often the
+ * heir asks; seconds by which its clock is ahead of the caller's.
+ */
+static const struct {
+    struct plan plan;
+    unsigned asks;
+    int64_t ahead;
+} heirs[] = {
+    {{"an heir that has used little", 1, 1, 12, false, 0, 0, 0, 0, 0}, 1, 0},
+    {{"an heir with a younger clock", 1, 1, 12, false, 0, 0, 0, 0, 0}, 1, 1},
+    {{"an heir that is used up", 1, 1, 3, false, 0, 0, 0, 0, 0}, 3, 0},
+    {{"an heir that is used up, with a younger clock", 1, 1, 3, false, 0, 0, 0, 0, 0}, 3, 1},
+    {{"an heir that has used little, two windows", 1, 1, 12, false, 0, 0, 50, 0, 0}, 1, 0},
+    {{"an heir that is used up, two windows", 1, 1, 3, false, 0, 0, 50, 0, 0}, 3, 0},
+};
+
+/* the first key after 0 that the table looks for where it looks for key 0 first */
+static uint64_t heir_of_the_first(void)
+{
+    uint64_t first = 0, key = 1;
+    struct ratelimit_window w = key_window(&first, plan->limit), of = key_window(&key, plan->limit);
+    while (bucket_first(rl, ratelimit_hash(rl, &of)) != bucket_first(rl, ratelimit_hash(rl, &w)))
+        key++;
+    ck_assert_uint_lt(key, KEYS_MAX);
+    return key;
+}
+
+/*
+ * a caller's key has a slot that is over, and after so many of its looks that becomes another
+ * key's; false: there was no such look
+ */
+static bool ask_beside_heir(unsigned asks, int64_t ahead, unsigned lost_at)
+{
+    struct caller *c = &callers[0];
+    chance_state = 4711;
+    forget();
+    uint64_t new_master = heir_of_the_first();
+    clock_now = NOW + 30;
+    ck_assert(ask(rl, 0));
+    clock_now = NOW + 63 - ahead; /* over with the heir's clock, not with one that is behind */
+    rl->header->clock = (uint64_t)clock_now << 32;
+    start();
+    look_on(c, lost_at);
+    bool ended = c->ended;
+    clock_now += ahead;
+    for (unsigned i = 0; i < asks; i++)
+        ck_assert(ask(rl, new_master));
+    look_on(c, UINT32_MAX);
+    if (taken[0] != 2 || used_of(key_window(&(uint64_t){0}, plan->limit)) != 1 ||
+        used_of(key_window(&new_master, plan->limit)) != asks)
+        ck_abort_msg("%s, at look %u: %u admitted, %u used; the heir %u of %u", plan->what, lost_at,
+                     taken[0], used_of(key_window(&(uint64_t){0}, plan->limit)),
+                     used_of(key_window(&new_master, plan->limit)), asks);
+    if (plan->wide > 0)
+        check_used(lost_at, wide_window(plan->wide), taken[0] + taken[new_master]);
+    return !ended;
+}
+
+/*
+ * A caller sleeps between any two of its looks; meanwhile its key's slot, whose window is over,
+ * becomes another key's. Each is charged what it asked for, and nobody is refused.
+ */
+START_TEST(slot_that_became_an_heirs_is_charged_for_nobody_else)
+{
+    unsigned looks = 0;
+    plan = &heirs[_i].plan;
+    while (ask_beside_heir(heirs[_i].asks, heirs[_i].ahead, looks))
+        looks++;
+    ck_assert_uint_gt(looks, 5);
+}
+END_TEST
+
+/* every slot is some other key's, which has used 5 of 100 */
+static void fill_with_others(void)
+{
+    struct ratelimit_state state;
+    for (uint64_t key = 0; key < 200; key++)
+        for (unsigned i = 0; i < 5; i++) {
+            struct ratelimit_window w = {
+                .salt = 3, .seconds = 60, .limit = 100, .key = &key, .key_size = sizeof(key)};
+            ck_assert_int_ge(ratelimit_take(rl, &w, 1,
+                                            (struct ratelimit_time){ratelimit_token(rl), clock_now},
+                                            &state),
+                             0);
+        }
+    for (uint64_t i = 0; i < (rl->mask + 1) * BUCKET_SLOTS; i++)
+        ck_assert_uint_eq(state_used(rl->slots[i].state), 5);
+}
+
+/*
+ * A caller looks at a slot that is not its key's: one that has used more than its own limit, which
+ * is smaller. Meanwhile another process makes the caller's key a slot there. The caller is not
+ * refused for what it saw before.
+ */
+START_TEST(slot_that_was_a_full_keys_refuses_nobody)
+{
+    static const struct plan small = {
+        .what = "a key of a small limit", .asks = 1, .keys = 1, .limit = 3};
+    struct caller *c = &callers[0];
+    uint64_t key = 0;
+    bool ended = false;
+    plan = &small;
+    struct ratelimit_window w = key_window(&key, plan->limit);
+    for (unsigned made_at = 0; !ended; made_at++) {
+        chance_state = 4711;
+        forget();
+        clock_now = NOW + 30;
+        rl->header->clock = (uint64_t)clock_now << 32;
+        fill_with_others();
+        struct pair *slot = table_bucket(rl, bucket_first(rl, ratelimit_hash(rl, &w)));
+        slot->state--; /* it has used the least, so it is the one that goes */
+        start();
+        look_on(c, made_at);
+        ended = c->ended;
+        ck_assert(ask(rl, key));
+        ck_assert_msg(table_look(rl, ratelimit_hash(rl, &w)) == slot, "another one went");
+        look_on(c, UINT32_MAX);
+        ck_assert_msg(taken[key] == 2, "refused when its slot was made before look %u", made_at);
+    }
+}
+END_TEST
+
+START_TEST(heat_is_how_many_quarters_of_the_limit_are_used)
+{
+    for (uint32_t limit = 1; limit <= 40; limit++)
+        for (uint32_t used = 0; used <= 2 * limit; used++)
+            ck_assert_uint_eq(heat_of(used, limit), used >= limit ? HEAT_FULL : 4 * used / limit);
+    ck_assert_uint_eq(heat_of(RATELIMIT_COUNT_MAX - 1, RATELIMIT_COUNT_MAX), 3);
+    ck_assert_uint_eq(heat_of(RATELIMIT_COUNT_MAX, RATELIMIT_COUNT_MAX), HEAT_FULL);
+}
+END_TEST
+
+/*
+ * a window that ended by one clock goes on by another that lags: no other key takes the slot
+ * meanwhile
+ */
+START_TEST(slot_is_kept_for_clocks_that_lag)
+{
+    static const struct plan lag = {.what = "lag", .asks = 1, .keys = 1, .limit = 3};
+    plan = &lag;
+    chance_state = 4711;
+    forget();
+    uint64_t new_master = heir_of_the_first();
+    clock_now = NOW + 30;
+    while (ask(rl, 0))
+        ;
+    for (int64_t ahead = 0; ahead < RATELIMIT_LATE_SECONDS; ahead++) {
+        clock_now = NOW + 60 + ahead;
+        ck_assert(ask(rl, new_master));
+        clock_now = NOW + 59;
+        ck_assert(!ask(rl, 0));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ratelimit turns");
+    TCase *t = tcase_create("turns");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, any_order_of_steps_keeps_the_invariants, 0,
+                        sizeof(plans) / sizeof(plans[0]));
+    tcase_add_test(t, only_the_window_that_was_charged_is_given_back);
+    tcase_add_loop_test(t, every_charge_leaves_its_heat_and_tells_who_is_near, 1, 41);
+    tcase_add_loop_test(t, slot_that_became_a_full_keys_refuses_nobody, 0,
+                        sizeof(slot_plans) / sizeof(slot_plans[0]));
+    tcase_add_test(t, heat_is_how_many_quarters_of_the_limit_are_used);
+    tcase_add_test(t, slot_is_kept_for_clocks_that_lag);
+    tcase_add_test(t, slot_that_was_a_full_keys_refuses_nobody);
+    tcase_add_loop_test(t, slot_that_became_an_heirs_is_charged_for_nobody_else, 0,
+                        sizeof(heirs) / sizeof(heirs[0]));
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,353 @@
+/*
+ * Search in conversations: what is found, in pages, and begun again after stops, while the store
+ * changes.
+ */
+#include "t/kit/store_widget.h"
+
+static struct kit_stop stop;
+static unsigned stops;
+
+struct outcome {
+    struct ulid ids[STORE_SEARCH_ROWS], last;
+    size_t count;
+    enum store_status status;
+};
+
+static bool take(void *arg, enum store_status status, const struct store_row *row)
+{
+    struct outcome *o = arg;
+    if (row == NULL) {
+        o->status = status;
+        return true;
+    }
+    if (row->conversation != NULL && o->count == rows_most)
+        return false;
+    o->last = row->id;
+    if (row->conversation != NULL)
+        o->ids[o->count++] = row->id;
+    return true;
+}
+
+static struct store_search search_for(const char *needle, enum store_search_by by)
+{
+    return (struct store_search){.rows = {.workspace = workspace, .limit = STORE_SEARCH_ROWS},
+                                 .by = by,
+                                 .needle = str_of(needle),
+                                 .budget = UINT64_MAX,
+                                 .pause_arg = &stop};
+}
+
+/* Told to stop the ${at}-th time it asks; 0: never. */
+static struct outcome outcome_until(struct store_search *q, unsigned at)
+{
+    struct outcome o = {.count = 0};
+    stop = (struct kit_stop){.at = at};
+    store_conversation_search(kit.s, q, take, &o);
+    store_read_end(kit.s);
+    ck_assert_uint_eq(stop.asked, o.status == STORE_AGAIN ? at : stop.asked);
+    stops += o.status == STORE_AGAIN;
+    return o;
+}
+
+/* It is stopped ever later, until it ends; with ${between}, unless NULL, after each stop. */
+static struct outcome outcome_of(struct store_search *q, void (*between)(void))
+{
+    unsigned at = q->pause != NULL ? 1 : 0;
+    struct outcome o = outcome_until(q, at);
+    while (o.status == STORE_AGAIN) {
+        at += between != NULL ? 1 : 1 + at / 4;
+        if (between != NULL)
+            between();
+        o = outcome_until(q, at);
+    }
+    return o;
+}
+
+static struct outcome found(const char *needle, enum store_search_by by)
+{
+    struct store_search q = search_for(needle, by);
+    return outcome_of(&q, NULL);
+}
+
+static void expect_one(struct outcome o, const struct ulid *id)
+{
+    ck_assert_int_eq(o.status, STORE_NOT_FOUND);
+    ck_assert_uint_eq(o.count, 1);
+    ck_assert(ulid_eq(&o.ids[0], id));
+}
+
+static void write_as_operator(enum store_change_kind kind, const struct ulid *conversation,
+                              const char *body)
+{
+    ck_status(kit_status(
+                  &kit, &(struct store_change){.kind = kind,
+                                               .workspace = workspace,
+                                               .id = 7,
+                                               .conversation = *conversation,
+                                               .name = kind == CHANGE_NOTE ? STR("Renée") : STR(""),
+                                               .text = str_of(body)}),
+              STORE_OK);
+}
+
+START_TEST(a_text_is_found_whoever_wrote_it)
+{
+    struct visitor v = visitor_new(), w = visitor_new();
+    post(&w, "nothing of it");
+    post(&v, "Where is my ORDER, déjà payé? \xf0\x9f\x8e\x89 Straße ΣΊΣΥΦΟΣ");
+    write_as_operator(CHANGE_MESSAGE_REPLY, &v.conversation, "under way");
+    write_as_operator(CHANGE_NOTE, &v.conversation, "she is cross");
+    static const char *const needles[] = {"Where is my order, deja paye?",
+                                          "ORDER",
+                                          "er, D",
+                                          "déjà",
+                                          "\xf0\x9f\x8e\x89",
+                                          "STRASSE",
+                                          "σισυφος",
+                                          "under Way",
+                                          "She is CROSS",
+                                          "renee",
+                                          "w",
+                                          "deja\xcc\x81"};
+    for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++) {
+        struct outcome o = found(needles[i], SEARCH_BY_TEXT);
+        ck_assert_msg(o.count >= 1 && ulid_eq(&o.ids[o.count - 1], &v.conversation), "%s",
+                      needles[i]);
+    }
+    static const char *const others[] = {"orders", "her order", "order?", "way.", "walrus", "555"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        ck_assert_msg(found(others[i], SEARCH_BY_TEXT).count == 0, "%s", others[i]);
+    /* what the assistant said */
+    ck_assert_uint_eq(found("found nothing", SEARCH_BY_TEXT).count, 2);
+    /* an accent alone is no letter to look for */
+    struct outcome all = found("\xcc\x81", SEARCH_BY_TEXT);
+    ck_assert_uint_eq(all.count, 2);
+}
+END_TEST
+
+START_TEST(a_visitor_is_found_by_what_it_said_and_by_its_id)
+{
+    struct visitor v = visitor_new(), w = visitor_new();
+    lead(&v, "Ada@Example.com", "Ada Lovelace");
+    lead(&w, "Ada@Example.com", "Grace Hopper");
+    lead(&w, "grace@example.com", "Grace Hopper");
+    expect_one(found("lovelace", SEARCH_BY_VISITOR), &v.conversation);
+    expect_one(found("HOPPER", SEARCH_BY_VISITOR), &w.conversation);
+    expect_one(found("grace@", SEARCH_BY_VISITOR), &w.conversation);
+    ck_assert_uint_eq(found("ada@example", SEARCH_BY_VISITOR).count, 2);
+    ck_assert_uint_eq(found("555-walrus", SEARCH_BY_VISITOR).count, 0);
+    ck_assert_uint_eq(found("lovelace", SEARCH_BY_TEXT).count, 0);
+    char id[ULID_TEXT + 1] = "";
+    ulid_text(&v.id, id);
+    expect_one(found(id, SEARCH_BY_VISITOR), &v.conversation);
+    id[ULID_TEXT - 1] = '\0';
+    ck_assert_uint_eq(found(id, SEARCH_BY_VISITOR).count, 0);
+}
+END_TEST
+
+START_TEST(only_what_is_asked_for_is_searched)
+{
+    struct ulid other = agent_new(workspace), foreign = agent_new(kit_workspace(&kit, "other"));
+    struct visitor v = visitor_new(), w = visitor_of(&other), x = visitor_of(&foreign);
+    post(&v, "needle");
+    kit.now += HOUR;
+    struct visitor late = visitor_new();
+    post(&late, "needle");
+    post(&w, "needle");
+    post(&x, "needle");
+    set(&v, CONVERSATION_SET_HUMAN);
+    ck_assert_uint_eq(found("needle", SEARCH_BY_TEXT).count, 3);
+    struct store_search q = search_for("needle", SEARCH_BY_TEXT);
+    q.rows.agent = other;
+    expect_one(outcome_of(&q, NULL), &w.conversation);
+    q = search_for("needle", SEARCH_BY_TEXT);
+    q.rows.class = CONVERSATION_WAITING + 1;
+    expect_one(outcome_of(&q, NULL), &v.conversation);
+    q = search_for("needle", SEARCH_BY_TEXT);
+    q.rows.until = kit.now;
+    ck_assert_uint_eq(outcome_of(&q, NULL).count, 2);
+    q = search_for("needle", SEARCH_BY_TEXT);
+    q.rows.since = kit.now;
+    expect_one(outcome_of(&q, NULL), &late.conversation);
+    q = search_for("needle", SEARCH_BY_TEXT);
+    q.rows.agent = foreign;
+    ck_assert_uint_eq(outcome_of(&q, NULL).count, 0);
+    char id[ULID_TEXT + 1] = "";
+    ulid_text(&x.id, id);
+    ck_assert_uint_eq(found(id, SEARCH_BY_VISITOR).count, 0);
+    ulid_text(&v.id, id);
+    q = search_for(id, SEARCH_BY_VISITOR);
+    q.rows.agent = other;
+    ck_assert_uint_eq(outcome_of(&q, NULL).count, 0);
+    q = search_for(id, SEARCH_BY_VISITOR);
+    q.rows.class = CONVERSATION_OPEN + 1;
+    ck_assert_uint_eq(outcome_of(&q, NULL).count, 0);
+}
+END_TEST
+
+/* ---- stops and pages ---- */
+
+enum { TALKS = 40, OF_A_TALK = 12 };
+static struct visitor talks[TALKS];
+static char said[TALKS][600]; /* all that was said in it, parted by a byte that no needle has */
+
+static void fill(uint64_t seed)
+{
+    for (int i = 0; i < TALKS; i++) {
+        talks[i] = visitor_new();
+        said[i][0] = '\0';
+        for (uint64_t k = kit_random(&seed) % OF_A_TALK; k > 0; k--) {
+            char body[24];
+            size_t n = 1 + kit_random(&seed) % 20;
+            for (size_t c = 0; c < n; c++)
+                body[c] = "aaabA"[kit_random(&seed) % 5];
+            body[n] = '\0';
+            write_as_operator(kit_random(&seed) % 3 == 0 ? CHANGE_NOTE : CHANGE_MESSAGE_REPLY,
+                              &talks[i].conversation, body);
+            strcat(strcat(said[i], body), "|");
+        }
+        kit.now += (int64_t)(kit_random(&seed) % 3);
+    }
+}
+
+/* Against a search that knows no better. */
+START_TEST(stops_pages_and_budgets_find_what_there_is)
+{
+    uint64_t seed = 42 + (uint64_t)_i;
+    stops = 0;
+    fill(seed);
+    for (int round = 0; round < 12; round++) {
+        char needle[12];
+        size_t n = 1 + kit_random(&seed) % 10, next = TALKS;
+        for (size_t c = 0; c < n; c++)
+            needle[c] = "aab"[kit_random(&seed) % 3];
+        needle[n] = '\0';
+        struct store_search q = search_for(needle, SEARCH_BY_TEXT);
+        unsigned limit = round % 3 == 0 ? STORE_SEARCH_ROWS : 1 + (unsigned)(kit_random(&seed) % 5);
+        for (bool more = true; more;) {
+            struct ulid after = q.rows.after;
+            q = search_for(needle, SEARCH_BY_TEXT);
+            q.rows.after = after;
+            q.rows.limit = limit;
+            q.budget = round % 2 == 0 ? UINT64_MAX : 1 + kit_random(&seed) % 60;
+            q.pause = kit_stop; /* asked once for each thing that is looked at */
+            struct outcome o = round % 4 < 2 ? outcome_of(&q, NULL) : outcome_until(&q, 0);
+            for (size_t i = 0; i < o.count; i++) {
+                do
+                    next--;
+                while (strcasestr(said[next], needle) == NULL);
+                ck_assert_msg(ulid_eq(&o.ids[i], &talks[next].conversation), "%s: %s", needle,
+                              said[next]);
+            }
+            more = o.status == STORE_OK;
+            ck_assert(!q.stopped || (more && stop.asked >= q.budget &&
+                                     stop.asked <= q.budget + OF_A_TALK && o.count < limit));
+            ck_assert(!more || q.stopped || o.count == limit);
+            q.rows.after = o.last;
+        }
+        while (next-- > 0)
+            ck_assert_msg(strcasestr(said[next], needle) == NULL, "%s is missed in %s", needle,
+                          said[next]);
+    }
+    ck_assert_uint_gt(stops, 100);
+}
+END_TEST
+
+static unsigned changes;
+
+/* Each conversation but the oldest changes or goes while it is looked at. */
+static void change_one(void)
+{
+    int i = TALKS - 1 - (int)(++changes / 3);
+    if (i <= 0 || changes % 3 != 0)
+        return;
+    if (i % 2 == 0)
+        kit_apply(&kit, &(struct store_change){
+                            .kind = CHANGE_VISITOR_ERASE, .agent = agent, .visitor = talks[i].id});
+    else
+        write_as_operator(CHANGE_MESSAGE_REPLY, &talks[i].conversation, "b");
+}
+
+START_TEST(a_store_that_changes_meanwhile_ends_the_search_all_the_same)
+{
+    changes = 0;
+    fill(7);
+    write_as_operator(CHANGE_NOTE, &talks[0].conversation, "the oldest");
+    struct store_search q = search_for("the oldest", SEARCH_BY_TEXT);
+    q.pause = kit_stop;
+    expect_one(outcome_of(&q, change_one), &talks[0].conversation);
+    ck_assert_uint_gt(changes, TALKS);
+}
+END_TEST
+
+START_TEST(one_that_goes_after_it_was_found_is_not_found_again)
+{
+    struct outcome o = {.count = 0};
+    fill(7);
+    write_as_operator(CHANGE_NOTE, &talks[0].conversation, "the oldest");
+    struct store_search q = search_for("the oldest", SEARCH_BY_TEXT);
+    q.rows.limit = 1;
+    q.pause = kit_stop;
+    for (unsigned at = 1; o.count == 0; at++) {
+        o = outcome_until(&q, at);
+        ck_assert_int_eq(o.status, STORE_AGAIN);
+    }
+    kit_apply(&kit, &(struct store_change){
+                        .kind = CHANGE_VISITOR_ERASE, .agent = agent, .visitor = talks[0].id});
+    o = outcome_until(&q, 0);
+    ck_assert(o.status != STORE_AGAIN && o.count == 0);
+}
+END_TEST
+
+START_TEST(a_page_ends_before_the_row_that_is_not_taken)
+{
+    fill(3);
+    for (int i = 0; i < TALKS; i++)
+        write_as_operator(CHANGE_NOTE, &talks[i].conversation, "everywhere");
+    struct store_search q = search_for("everywhere", SEARCH_BY_TEXT);
+    for (size_t seen = 0; seen < TALKS;) {
+        struct ulid after = q.rows.after;
+        q = search_for("everywhere", SEARCH_BY_TEXT);
+        q.rows.after = after;
+        rows_most = 2;
+        struct outcome o = outcome_of(&q, NULL);
+        rows_most = SIZE_MAX;
+        ck_assert(o.count >= 1 && o.count < 10 &&
+                  ulid_eq(&o.ids[0], &talks[TALKS - 1 - seen].conversation));
+        seen += o.count;
+        ck_assert_int_eq(o.status, seen < TALKS ? STORE_OK : STORE_NOT_FOUND);
+        q.rows.after = o.last;
+    }
+}
+END_TEST
+
+START_TEST(what_is_longer_than_a_needle_is_refused)
+{
+    char needle[3 * STORE_NEEDLE_CHARS + 2];
+    memset(needle, 'x', sizeof(needle));
+    needle[3 * STORE_NEEDLE_CHARS + 1] = '\0';
+    ck_status(found(needle, SEARCH_BY_TEXT).status, STORE_INVALID);
+    needle[3 * STORE_NEEDLE_CHARS] = '\0';
+    ck_status(found(needle, SEARCH_BY_TEXT).status, STORE_NOT_FOUND);
+    struct store_search q = search_for("x", SEARCH_BY_TEXT);
+    q.rows.limit++;
+    ck_status(outcome_of(&q, NULL).status, STORE_INVALID);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store_search");
+    TCase *tc = tcase_create("search");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, widget_begin, widget_end);
+    tcase_add_test(tc, a_text_is_found_whoever_wrote_it);
+    tcase_add_test(tc, a_visitor_is_found_by_what_it_said_and_by_its_id);
+    tcase_add_test(tc, only_what_is_asked_for_is_searched);
+    tcase_add_loop_test(tc, stops_pages_and_budgets_find_what_there_is, 0, 6);
+    tcase_add_test(tc, a_store_that_changes_meanwhile_ends_the_search_all_the_same);
+    tcase_add_test(tc, one_that_goes_after_it_was_found_is_not_found_again);
+    tcase_add_test(tc, a_page_ends_before_the_row_that_is_not_taken);
+    tcase_add_test(tc, what_is_longer_than_a_needle_is_refused);
+    suite_add_tcase(suite, tc);
+    return kit_run(suite);
+}

@@ -1,0 +1,893 @@
+/*
+ * Lists: every sort, filter and page against the order the header promises; URLs longer than any
+ * key; search.
+ */
+#include "t/kit/store.h"
+
+static struct kit k;
+static uint64_t w;
+
+static void setup(void)
+{
+    kit_open(&k);
+    w = kit_workspace(&k, "acme");
+}
+
+static void teardown(void)
+{
+    kit_close(&k);
+}
+
+static struct store_list_query query(unsigned sort, bool ascending)
+{
+    return (struct store_list_query){
+        .workspace = w, .sort = sort, .ascending = ascending, .page = 1, .per_page = 100};
+}
+
+static void expect(const struct store_list_query *q, const char *ids)
+{
+    char got[2048] = "";
+    struct kit_list l = kit_reports(k.s, q);
+    ck_status(l.status, STORE_OK);
+    for (size_t i = 0; i < l.count; i++) {
+        size_t n = strlen(got);
+        snprintf(got + n, sizeof(got) - n, "%s%llu", i == 0 ? "" : " ",
+                 (unsigned long long)l.reports[i].id);
+    }
+    ck_assert_str_eq(got, ids);
+    ck_assert_uint_eq(l.total, l.count);
+    store_read_end(k.s);
+}
+
+/*
+ * Seven reports: 1 and 2 good, 3 decent, 4 bad, 5 failed, 6 pending, 7 good again; dates in the
+ * order 3 1 2 4 7.
+ */
+static void seven(void)
+{
+    static const char *const urls[] = {"https://b.com/z",     "https://a.com/", "https://a.com/B",
+                                       "https://b.com/a?q=1", "http://c.com/",  "https://a.com/",
+                                       "https://b.com/z"};
+    static const char *const projects[] = {"b.com", "a.com", "a.com", "b.com",
+                                           "c.com", "a.com", "b.com"};
+    static const struct {
+        uint64_t id;
+        int score;
+    } done[] = {{3, 60}, {1, 90}, {2, 80}, {4, 5}, {7, 90}};
+    for (int i = 0; i < 7; i++)
+        ck_assert_uint_eq(kit_create(&k, w, urls[i], projects[i]), (uint64_t)i + 1);
+    for (size_t i = 0; i < 5; i++) {
+        k.now += 1000;
+        kit_done(&k, done[i].id, 1, done[i].score);
+    }
+    struct store_change c = kit_failed_change(5, 1);
+    ck_status(kit_status(&k, &c), STORE_OK);
+}
+
+/* Columns: sort, ascending, result, project (by number), the ids in order. */
+static const struct {
+    unsigned sort;
+    bool ascending;
+    enum report_result result;
+    uint64_t project;
+    const char *ids;
+} lists[] = {
+    {REPORT_BY_ID, true, 0, 0, "1 2 3 4 5 6 7"},
+    {REPORT_BY_ID, false, 0, 0, "7 6 5 4 3 2 1"},
+    {REPORT_BY_SCORE, true, 0, 0, "5 6 4 3 2 1 7"},
+    {REPORT_BY_SCORE, false, 0, 0, "7 1 2 3 4 6 5"},
+    {REPORT_BY_GENERATED_AT, true, 0, 0, "5 6 3 1 2 4 7"},
+    {REPORT_BY_GENERATED_AT, false, 0, 0, "7 4 2 1 3 6 5"},
+    {REPORT_BY_URL, true, 0, 0, "5 2 6 3 4 1 7"},
+    {REPORT_BY_URL, false, 0, 0, "7 1 4 3 6 2 5"},
+    {REPORT_BY_ID, true, RESULT_GOOD, 0, "1 2 7"},
+    {REPORT_BY_SCORE, false, RESULT_GOOD, 0, "7 1 2"},
+    {REPORT_BY_URL, true, RESULT_GOOD, 0, "2 1 7"},
+    {REPORT_BY_GENERATED_AT, true, RESULT_DECENT, 0, "3"},
+    {REPORT_BY_ID, true, RESULT_BAD, 0, "4"},
+    {REPORT_BY_ID, false, 0, 1, "7 4 1"},
+    {REPORT_BY_SCORE, true, 0, 2, "6 3 2"},
+    {REPORT_BY_URL, false, 0, 2, "3 6 2"},
+    {REPORT_BY_GENERATED_AT, false, 0, 2, "2 3 6"},
+    {REPORT_BY_URL, true, RESULT_GOOD, 1, "1 7"},
+    {REPORT_BY_SCORE, true, RESULT_BAD, 2, ""},
+    {REPORT_BY_ID, true, 0, 99, ""},
+};
+
+START_TEST(a_list_is_in_the_order_of_its_sort_and_has_what_its_filters_let_through)
+{
+    seven();
+    struct store_list_query q = query(lists[_i].sort, lists[_i].ascending);
+    q.result = lists[_i].result;
+    q.project = lists[_i].project;
+    expect(&q, lists[_i].ids);
+}
+END_TEST
+
+/* Columns: status (0: all), result, project, the ids in order. */
+static const struct {
+    unsigned status;
+    enum report_result result;
+    uint64_t project;
+    const char *ids;
+} by_status[] = {
+    {1 + REPORT_PENDING, 0, 0, "6"},         {1 + REPORT_DONE, 0, 0, "1 2 3 4 7"},
+    {1 + REPORT_FAILED, 0, 0, "5"},          {1 + REPORT_DONE, RESULT_GOOD, 0, "1 2 7"},
+    {1 + REPORT_FAILED, RESULT_GOOD, 0, ""}, {1 + REPORT_DONE, 0, 2, "2 3"},
+    {1 + REPORT_PENDING, 0, 2, "6"},
+};
+
+START_TEST(a_list_has_the_reports_of_a_status_before_and_after_a_merge)
+{
+    kit_log_entries = 4;
+    kit_reopen(&k);
+    seven();
+    struct store_list_query q = query(REPORT_BY_ID, true);
+    q.status = by_status[_i].status;
+    q.result = by_status[_i].result;
+    q.project = by_status[_i].project;
+    expect(&q, by_status[_i].ids);
+    kit_purge(&k, 100);
+    expect(&q, by_status[_i].ids);
+    kit_log_entries = 0;
+}
+END_TEST
+
+START_TEST(pages_of_any_size_join_to_the_whole_list_and_keep_its_total)
+{
+    seven();
+    for (unsigned sort = REPORT_BY_ID; sort <= REPORT_BY_SCORE; sort++) {
+        for (unsigned per_page = 1; per_page <= 8; per_page++) {
+            uint64_t whole[7];
+            struct store_list_query q = query(sort, false);
+            struct kit_list l = kit_reports(k.s, &q);
+            ck_assert_uint_eq(l.count, 7);
+            for (size_t i = 0; i < 7; i++)
+                whole[i] = l.reports[i].id;
+            q.per_page = per_page;
+            size_t at = 0;
+            for (q.page = 1; at < 7; q.page++) {
+                l = kit_reports(k.s, &q);
+                ck_assert_uint_eq(l.total, 7);
+                ck_assert_uint_gt(l.count, 0);
+                for (size_t i = 0; i < l.count; i++)
+                    ck_assert_uint_eq(l.reports[i].id, whole[at++]);
+            }
+            l = kit_reports(k.s, &q);
+            ck_assert_uint_eq(l.count, 0);
+            ck_assert_uint_eq(l.total, 7);
+            store_read_end(k.s);
+        }
+    }
+}
+END_TEST
+
+START_TEST(an_absurd_page_is_empty_with_the_right_total)
+{
+    seven();
+    struct store_list_query q = query(REPORT_BY_URL, true);
+    q.page = UINT64_MAX;
+    struct kit_list l = kit_reports(k.s, &q);
+    ck_status(l.status, STORE_OK);
+    ck_assert_uint_eq(l.count, 0);
+    ck_assert_uint_eq(l.total, 7);
+    q.search = STR("a.com");
+    l = kit_reports(k.s, &q);
+    ck_assert_uint_eq(l.count, 0);
+    ck_assert_uint_eq(l.total, 3);
+    q.sort = 4;
+    ck_status(kit_reports(k.s, &q).status, STORE_INVALID);
+    q = query(2, true);
+    ck_status(kit_projects(k.s, &q).status, STORE_INVALID);
+    q = query(REPORT_BY_ID, true);
+    q.workspace = 99;
+    l = kit_reports(k.s, &q);
+    ck_status(l.status, STORE_OK);
+    ck_assert_uint_eq(l.total, 0);
+}
+END_TEST
+
+START_TEST(items_carry_results_only_when_asked_for)
+{
+    seven();
+    struct store_list_query q = query(REPORT_BY_ID, true);
+    ck_assert_uint_eq(kit_reports(k.s, &q).reports[0].results.n, 0);
+    q.with_results = true;
+    struct kit_list l = kit_reports(k.s, &q);
+    ck_assert(str_eq(l.reports[0].results, STR("{\"title\":{}}")));
+    ck_assert_uint_eq(l.reports[5].results.n, 0);
+}
+END_TEST
+
+/* Columns: needle, the ids by id. */
+static const struct {
+    const char *needle, *ids;
+} searches[] = {
+    {"a.com", "2 3 6"},
+    {"A.COM/b", "3"},
+    {"/z", "1 7"},
+    {"%", ""},
+    {"_", ""},
+    {"http", "1 2 3 4 5 6 7"},
+    {"http:", "5"},
+    {"?q=1", "4"},
+    {"q=11", ""},
+    {"https://b.com/a?q=1", "4"},
+    {"https://b.com/a?q=12", ""},
+};
+
+START_TEST(a_search_finds_substrings_whatever_their_case_with_an_exact_total)
+{
+    seven();
+    struct store_list_query q = query(REPORT_BY_ID, true);
+    q.search = str_of(searches[_i].needle);
+    expect(&q, searches[_i].ids);
+    for (unsigned sort = REPORT_BY_ID; sort <= REPORT_BY_SCORE; sort++) {
+        struct store_list_query one = query(sort, false);
+        one.search = q.search;
+        uint64_t total = kit_reports(k.s, &q).total;
+        one.per_page = 1;
+        struct kit_list l = kit_reports(k.s, &one);
+        ck_assert_uint_eq(l.total, total);
+        ck_assert_uint_eq(l.count, total == 0 ? 0 : 1);
+    }
+}
+END_TEST
+
+START_TEST(a_needle_of_any_length_up_to_200_is_found_wherever_it_lies)
+{
+    enum { URLS = 130, MOST = 200 };
+    static char urls[URLS][300];
+    kit_segment_rows = 64; /* some in segments, some in the log */
+    kit_chunk_shift = 6;
+    kit_log_entries = 8;
+    kit_reopen(&k);
+    for (unsigned i = 0; i < URLS; i++) {
+        size_t n = (size_t)snprintf(urls[i], sizeof(urls[i]), "https://a.com/%u/", i % 9);
+        while (n < 260)
+            n += (size_t)snprintf(urls[i] + n, sizeof(urls[i]) - n, "%s%u", n % 3 ? "Word-" : "q/",
+                                  (unsigned)(i * 31 + n) % 40);
+        kit_create(&k, w, urls[i], "a.com");
+        if (i == 100)
+            kit_purge(&k, 100);
+    }
+    struct store_list_query q = query(REPORT_BY_URL, true);
+    for (unsigned n = 1; n <= MOST; n++) {
+        char needle[MOST + 1];
+        unsigned from = n * 7 % (260 - MOST), total = 0;
+        memcpy(needle, urls[n % URLS] + from, n);
+        needle[n] = '\0';
+        needle[n / 2] ^= needle[n / 2] >= 'a' && needle[n / 2] <= 'z' ? 0x20 : 0;
+        for (unsigned i = 0; i < URLS; i++)
+            total += strcasestr(urls[i], needle) != NULL;
+        q.search = str_of(needle);
+        ck_assert_uint_ge(total, 1);
+        ck_assert_uint_eq(kit_reports(k.s, &q).total, total);
+        store_read_end(k.s);
+        needle[n - 1] = '~';
+        ck_assert_uint_eq(kit_reports(k.s, &q).total, 0);
+        store_read_end(k.s);
+    }
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+}
+END_TEST
+
+START_TEST(a_search_goes_with_filters)
+{
+    seven();
+    struct store_list_query q = query(REPORT_BY_SCORE, false);
+    q.search = STR("COM");
+    q.result = RESULT_GOOD;
+    expect(&q, "7 1 2");
+    q.project = 1;
+    expect(&q, "7 1");
+}
+END_TEST
+
+START_TEST(a_percent_and_an_underscore_are_letters_like_any_other)
+{
+    kit_create(&k, w, "https://a.com/x%20y", "a.com");
+    kit_create(&k, w, "https://a.com/x_y", "a.com");
+    kit_create(&k, w, "https://a.com/xzy", "a.com");
+    struct store_list_query q = query(REPORT_BY_ID, true);
+    q.search = STR("x_y");
+    expect(&q, "2");
+    q.search = STR("%");
+    expect(&q, "1");
+    char needle[600];
+    memset(needle, 'a', sizeof(needle));
+    q.search = (struct str){needle, sizeof(needle)};
+    expect(&q, "");
+}
+END_TEST
+
+/* ---- URLs longer than a key ---- */
+
+#define LONG 60
+
+static char long_urls[LONG][8300];
+
+static int by_url(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    int order = strcmp(long_urls[x - 1], long_urls[y - 1]);
+    return order != 0 ? order : x < y ? -1 : x > y;
+}
+
+/*
+ * Lengths on both sides of every cut, many the same up to the last letter, some the same
+ * altogether.
+ */
+static void make_long(int i)
+{
+    static const size_t lengths[] = {30, 439, 440, 441, 442, 879, 880, 881, 1319, 1321, 2048, 8192};
+    size_t n = lengths[(size_t)i % 12];
+    char *url = long_urls[i];
+    memset(url, 'a', n);
+    memcpy(url, "https://a.com/", 14);
+    if (i % 5 != 0)
+        url[n - 1] = (char)('!' + i % 90);
+    if (i % 7 == 3 && n > 500)
+        url[470] = 'b';
+    url[n] = '\0';
+}
+
+START_TEST(the_order_by_url_is_right_however_long_they_are)
+{
+    uint64_t ids[LONG];
+    for (int i = 0; i < LONG; i++) {
+        make_long(i);
+        ids[i] = kit_create(&k, w, long_urls[i], "a.com");
+        if (i % 3 == 0)
+            kit_done(&k, ids[i], 1, i);
+    }
+    qsort(ids, LONG, sizeof(*ids), by_url);
+    for (int project = 0; project < 2; project++) {
+        struct store_list_query q = query(REPORT_BY_URL, true);
+        q.project = (uint64_t)project;
+        struct kit_list up = kit_reports(k.s, &q);
+        ck_assert_uint_eq(up.count, LONG);
+        for (size_t i = 0; i < LONG; i++)
+            ck_assert_uint_eq(up.reports[i].id, ids[i]);
+        q.ascending = false;
+        struct kit_list down = kit_reports(k.s, &q);
+        for (size_t i = 0; i < LONG; i++)
+            ck_assert_uint_eq(down.reports[i].id, ids[LONG - 1 - i]);
+        q.search = STR("AAAB");
+        q.ascending = true;
+        struct kit_list found = kit_reports(k.s, &q);
+        ck_assert_uint_gt(found.count, 0);
+        for (size_t i = 0; i < found.count; i++)
+            ck_assert_ptr_nonnull(strcasestr(long_urls[found.reports[i].id - 1], "aaab"));
+        store_read_end(k.s);
+    }
+    kit_check_clean(k.s);
+    for (size_t i = 0; i < LONG; i++) {
+        struct store_change c = {.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = ids[i]};
+        ck_status(kit_status(&k, &c), STORE_OK);
+        if (i % 10 == 0)
+            kit_check_clean(k.s);
+    }
+    kit_check_clean(k.s);
+}
+END_TEST
+
+START_TEST(a_url_too_long_for_the_store_is_refused)
+{
+    char url[8300];
+    memset(url, 'a', sizeof(url));
+    struct store_change c = kit_create_change(w, "", "a.com");
+    c.url = (struct str){url, 8193};
+    ck_status(kit_status(&k, &c), STORE_INVALID);
+    c.url.n = 8192;
+    ck_status(kit_status(&k, &c), STORE_OK);
+}
+END_TEST
+
+/* ---- projects ---- */
+
+static void expect_projects(const struct store_list_query *q, const char *names)
+{
+    char got[1024] = "";
+    struct kit_list l = kit_projects(k.s, q);
+    ck_status(l.status, STORE_OK);
+    for (size_t i = 0; i < l.count; i++) {
+        size_t n = strlen(got);
+        snprintf(got + n, sizeof(got) - n, "%s%.*s", i == 0 ? "" : " ", (int)l.projects[i].name.n,
+                 l.projects[i].name.p);
+    }
+    ck_assert_str_eq(got, names);
+    ck_assert_uint_eq(l.total, l.count);
+    store_read_end(k.s);
+}
+
+START_TEST(projects_are_listed_by_date_or_by_name_and_searched)
+{
+    static const char *const names[] = {"m.com", "b.org", "z.com", "ab.com"};
+    for (int i = 0; i < 4; i++) {
+        kit_create(&k, w, "https://x/", names[i]);
+        k.now += i == 1 ? 0 : 1000; /* the second and the third at the same time */
+    }
+    struct store_list_query q = query(PROJECT_BY_CREATED_AT, true);
+    expect_projects(&q, "m.com b.org z.com ab.com");
+    q.ascending = false;
+    expect_projects(&q, "ab.com z.com b.org m.com");
+    q.sort = PROJECT_BY_NAME;
+    expect_projects(&q, "z.com m.com b.org ab.com");
+    q.ascending = true;
+    expect_projects(&q, "ab.com b.org m.com z.com");
+    q.search = STR("B.");
+    expect_projects(&q, "ab.com b.org");
+    q.search = STR("nothing");
+    expect_projects(&q, "");
+    q.search = (struct str){NULL, 0};
+    q.per_page = 2;
+    q.page = 2;
+    struct kit_list l = kit_projects(k.s, &q);
+    ck_assert_uint_eq(l.count, 2);
+    ck_assert_uint_eq(l.total, 4);
+    ck_assert(str_eq(l.projects[0].name, STR("m.com")));
+    q.page = 3;
+    l = kit_projects(k.s, &q);
+    ck_assert_uint_eq(l.count, 0);
+    ck_assert_uint_eq(l.total, 4);
+}
+END_TEST
+
+START_TEST(another_workspaces_reports_and_projects_are_in_no_list)
+{
+    uint64_t other = kit_workspace(&k, "other");
+    seven();
+    kit_create(&k, other, "https://a.com/", "a.com");
+    struct store_list_query q = query(REPORT_BY_URL, true);
+    q.workspace = other;
+    expect(&q, "8");
+    q.project = 1;
+    expect(&q, "");
+    q.project = 0;
+    q.sort = PROJECT_BY_NAME;
+    expect_projects(&q, "a.com");
+}
+END_TEST
+
+START_TEST(every_reading_of_one_snapshot_agrees_and_a_new_one_sees_what_came)
+{
+    seven();
+    struct store_list_query q = query(REPORT_BY_ID, false);
+    struct kit_list l = kit_reports(k.s, &q);
+    ck_assert_uint_eq(l.total, 7);
+    const char *url = l.reports[6].url.p;
+    struct store_txn *t;
+    struct store_answer a;
+    struct store_change c = kit_create_change(w, "https://d.com/", "d.com");
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    store_apply(t, &c, k.now, &a);
+    ck_status(store_commit(t), STORE_OK);
+    ck_assert(memcmp(url, "https://b.com/z", 15) == 0);
+    ck_assert_uint_eq(kit_reports(k.s, &q).total, 7);
+    ck_status(kit_report(k.s, w, a.id, NULL), STORE_NOT_FOUND);
+    store_read_end(k.s);
+    ck_assert_uint_eq(kit_reports(k.s, &q).total, 8);
+    ck_status(kit_report(k.s, w, a.id, NULL), STORE_OK);
+}
+END_TEST
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
+
+static uint64_t rated(enum report_result result)
+{
+    struct store_list_query q = query(REPORT_BY_ID, true);
+    q.result = result;
+    uint64_t total = kit_reports(k.s, &q).total;
+    store_read_end(k.s);
+    return total;
+}
+
+static bool one_step(void)
+{
+    return kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}) == STORE_OK;
+}
+
+START_TEST(new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_off)
+{
+    struct store_report r;
+    struct store_upkeep upkeep;
+    enum { REPORTS = 1700 };
+    for (int i = 0; i < REPORTS; i++)
+        kit_done(&k, kit_create(&k, w, "https://a.com/x", i % 2 ? "a.com" : "b.com"), 1, i % 100);
+    kit_create(&k, w, "https://c.com/pending", "c.com");
+    uint64_t dying = kit_create(&k, w, "https://d.com/", "d.com");
+    kit_done(&k, dying, 1, 85);
+    struct store_project p;
+    ck_status(kit_project(k.s, w, "d.com", &p), STORE_OK);
+    ck_status(
+        kit_status(
+            &k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = p.id}),
+        STORE_OK);
+    ck_assert_uint_eq(rated(RESULT_GOOD), REPORTS / 100 * 20);
+    kit_purge(&k, 10);
+    kit_good = 90;
+    kit_decent = 10;
+    kit_reopen(&k);
+    ck_assert(one_step()); /* 500 of them */
+    ck_status(store_upkeep(k.s, &upkeep), STORE_OK);
+    ck_assert_str_eq(upkeep.what, "rating");
+    ck_assert_uint_eq(upkeep.done, 500);
+    store_read_end(k.s);
+    ck_assert_uint_eq(rated(RESULT_GOOD), 5 * 10 + 12 * 20);
+    kit_check_clean(k.s);
+    kit_reopen(&k);
+    kit_purge(&k, 10);
+    ck_assert_uint_eq(rated(RESULT_GOOD), REPORTS / 100 * 10);
+    ck_assert_uint_eq(rated(RESULT_DECENT), REPORTS / 100 * 80);
+    ck_assert_uint_eq(rated(RESULT_BAD), REPORTS / 100 * 10);
+    ck_status(kit_report(k.s, w, 86, &r), STORE_OK);
+    ck_assert_int_eq(r.result, RESULT_DECENT);
+    ck_assert_uint_eq(r.version, 3); /* it is another record for whoever has it */
+    kit_check_clean(k.s);
+    kit_reopen(&k);
+    ck_assert(!one_step());
+    ck_status(store_upkeep(k.s, &upkeep), STORE_OK);
+    ck_assert_str_eq(upkeep.what, "");
+    kit_good = kit_decent = 0;
+}
+END_TEST
+
+/* In one transaction. A URL of its own for each, none in the order of the numbers. */
+static void create_many(unsigned from, unsigned to)
+{
+    char url[64];
+    struct store_txn *t;
+    struct store_answer a;
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (unsigned i = from; i < to; i++) {
+        snprintf(url, sizeof(url), "https://a.com/%u/%s", i * 7919 % 10007,
+                 i % 3 == 0 ? "needle" : "hay");
+        struct store_change create = kit_create_change(w, url, "a.com");
+        store_apply(t, &create, k.now, &a);
+        ck_status(a.status, STORE_OK);
+        struct store_change done = kit_done_change(a.id, 1, (int)(i % 100));
+        store_apply(t, &done, k.now, &a);
+        ck_status(a.status, STORE_OK);
+    }
+    ck_status(store_commit(t), STORE_OK);
+}
+
+/*
+ * Turns until the list is there, each of which is stopped ${every} questions later than the one
+ * before; between two of them ${meanwhile} more reports come, and (${merging}) a step of the
+ * upkeep.
+ */
+static unsigned list_in_turns(const struct store_list_query *q, unsigned every, unsigned *reports,
+                              unsigned meanwhile, bool merging, struct kit_list *out)
+{
+    struct kit_stop *stop = q->pause_arg;
+    for (unsigned turns = 1;; turns++) {
+        *stop = (struct kit_stop){.at = turns * every};
+        *out = kit_reports(k.s, q);
+        if (out->status != STORE_AGAIN) {
+            ck_status(out->status, STORE_OK);
+            return turns;
+        }
+        ck_assert_uint_lt(turns, 1000);
+        ck_assert_uint_eq(stop->asked, stop->at);
+        store_read_end(k.s);
+        create_many(*reports, *reports + meanwhile);
+        *reports += meanwhile;
+        if (merging)
+            one_step();
+    }
+}
+
+/* How often it asks whether to stop. */
+static unsigned asks_of(const struct store_list_query *q, struct kit_list *out)
+{
+    struct kit_stop *stop = q->pause_arg;
+    *stop = (struct kit_stop){0};
+    *out = kit_reports(k.s, q);
+    ck_status(out->status, STORE_OK);
+    return stop->asked;
+}
+
+/*
+ * Columns: sort, needle, how many questions later it is stopped each time, reports that come
+ * between two turns, and are merged.
+ */
+static const struct {
+    unsigned sort;
+    const char *needle;
+    unsigned every, meanwhile;
+    bool merging;
+} stopped[] = {
+    {REPORT_BY_ID, "", 1, 0, false},
+    {REPORT_BY_URL, "", 1, 0, false},
+    {REPORT_BY_URL, "needle", 1, 0, false},
+    {REPORT_BY_SCORE, "eedl", 1, 0, false},
+    {REPORT_BY_URL, "", 3, 1, true},
+    {REPORT_BY_ID, "n", 4, 1, true},
+    {REPORT_BY_URL, "needle", 3, 1, true},
+    {REPORT_BY_SCORE, "", 3, 2, false},
+    {REPORT_BY_GENERATED_AT, "needle", 3, 2, false},
+};
+
+START_TEST(a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_begun_again)
+{
+    static const unsigned merged = 1500, tail = 2500, batch = 250;
+    unsigned reports = 0;
+    struct kit_stop stop = {0};
+    struct kit_list l;
+    kit_segment_rows = 512;
+    kit_chunk_shift = 6;
+    kit_log_entries = 8;
+    kit_reopen(&k);
+    for (; reports < merged + tail; reports += batch) {
+        if (reports == merged)
+            kit_purge(&k, 10);
+        create_many(reports, reports + batch);
+    }
+    kit_reopen(&k);
+    struct store_list_query q = {.workspace = w,
+                                 .sort = stopped[_i].sort,
+                                 .ascending = true,
+                                 .search = str_of(stopped[_i].needle),
+                                 .page = 3,
+                                 .per_page = 100,
+                                 .pause = kit_stop,
+                                 .pause_arg = &stop};
+    unsigned asks = asks_of(&q, &l);
+    /* a segment to be verified or looked at, or eight items are the most between two questions */
+    ck_assert_uint_ge(asks, 2 * (merged / 512) + l.count / 8);
+    store_read_end(k.s);
+    kit_reopen(&k);
+    unsigned turns = list_in_turns(&q, stopped[_i].every, &reports, stopped[_i].meanwhile,
+                                   stopped[_i].merging, &l);
+    ck_assert_uint_gt(turns, 1);
+    uint64_t ids[100], total = l.total;
+    size_t count = l.count;
+    ck_assert_uint_eq(total, stopped[_i].needle[0] == '\0' ? reports : (reports + 2) / 3);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = l.reports[i].id;
+    store_read_end(k.s);
+    if (!stopped[_i].merging) /* what was found is kept */
+        ck_assert_uint_le(asks_of(&q, &l), 2 * (merged / 512 + 1) + l.count / 8);
+    store_read_end(k.s);
+    kit_reopen(&k);
+    q.pause = NULL;
+    l = kit_reports(k.s, &q);
+    ck_assert_uint_eq(l.total, total);
+    ck_assert_uint_eq(l.count, count);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_uint_eq(l.reports[i].id, ids[i]);
+    store_read_end(k.s);
+    kit_check_clean(k.s);
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+}
+END_TEST
+
+/* ---- projects that come and go ---- */
+
+#define MODEL_PROJECTS 4000
+static struct model_project {
+    char name[32];
+    uint64_t id; /* 0: not there */
+    int64_t created_at;
+} model[MODEL_PROJECTS];
+static uint32_t model_seed;
+static unsigned model_sort;
+
+static uint32_t pick(uint32_t below)
+{
+    model_seed = model_seed * 1664525 + 1013904223;
+    return (model_seed >> 8) % below;
+}
+
+/*
+ * ${count} of those that are not there, in one transaction, in another workspace too. The clock
+ * goes back at times.
+ */
+static void make_projects(unsigned count, uint64_t other)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    k.now += (int64_t)pick(3000) - 1000;
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (unsigned i = 0; i < count; i++) {
+        struct model_project *p = &model[pick(MODEL_PROJECTS)];
+        if (p->id != 0)
+            continue;
+        struct store_change c = kit_create_change(w, "https://x/", p->name);
+        store_apply(t, &c, k.now, &a);
+        ck_status(a.status, STORE_OK);
+        p->id = 1; /* which it is, is asked below */
+        p->created_at = k.now;
+        c = kit_create_change(other, "https://x/", p->name);
+        store_apply(t, &c, k.now, &a);
+        ck_status(a.status, STORE_OK);
+    }
+    ck_status(store_commit(t), STORE_OK);
+    for (size_t i = 0; i < MODEL_PROJECTS; i++) {
+        struct store_project p;
+        if (model[i].id != 1)
+            continue;
+        ck_status(kit_project(k.s, w, model[i].name, &p), STORE_OK);
+        model[i].id = p.id;
+    }
+    store_read_end(k.s);
+}
+
+static void delete_projects(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct model_project *p = &model[pick(MODEL_PROJECTS)];
+        if (p->id == 0)
+            continue;
+        ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE,
+                                                        .workspace = w,
+                                                        .id = p->id}),
+                  STORE_OK);
+        p->id = 0;
+    }
+    one_step();
+}
+
+static int model_order(const void *a, const void *b)
+{
+    const struct model_project *x = *(struct model_project *const *)a,
+                               *y = *(struct model_project *const *)b;
+    if (model_sort == PROJECT_BY_NAME)
+        return strcmp(x->name, y->name);
+    if (x->created_at != y->created_at)
+        return x->created_at < y->created_at ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void expect_model(const struct store_list_query *q, const struct kit_list *l)
+{
+    static struct model_project *there[MODEL_PROJECTS];
+    size_t count = 0, from = (size_t)(q->page - 1) * q->per_page;
+    for (size_t i = 0; i < MODEL_PROJECTS; i++)
+        if (model[i].id != 0 && (q->search.n == 0 || strstr(model[i].name, q->search.p) != NULL))
+            there[count++] = &model[i];
+    model_sort = q->sort;
+    qsort(there, count, sizeof(*there), model_order);
+    ck_assert_uint_eq(l->total, count);
+    ck_assert_uint_eq(l->count, from >= count                ? 0
+                                : count - from < q->per_page ? count - from
+                                                             : q->per_page);
+    for (size_t i = 0; i < l->count; i++)
+        ck_assert_uint_eq(l->projects[i].id,
+                          there[q->ascending ? from + i : count - 1 - from - i]->id);
+}
+
+START_TEST(a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns)
+{
+    static const char *const sought[] = {"", "", "7", "p1", ".net", "nothing"};
+    uint64_t other = kit_workspace(&k, "other");
+    unsigned again = 0;
+    model_seed = (uint32_t)_i + 1;
+    for (unsigned i = 0; i < MODEL_PROJECTS; i++)
+        snprintf(model[i].name, sizeof(model[i].name), "p%u.%s", i * 7919 % 100003,
+                 i % 3 ? "com" : "net");
+    make_projects(2500, other);
+    for (int round = 0; round < 40; round++) {
+        struct kit_stop stop = {0};
+        struct store_list_query q = {.workspace = w,
+                                     .sort = pick(2),
+                                     .ascending = pick(2),
+                                     .search = str_of(sought[pick(6)]),
+                                     .page = 1 + pick(5),
+                                     .per_page = 1 + pick(100),
+                                     .pause = pick(4) ? kit_stop : NULL,
+                                     .pause_arg = &stop};
+        unsigned every = 1 + pick(4);
+        struct kit_list l;
+        for (unsigned turns = 0;; again++, turns++) {
+            stop = (struct kit_stop){.at = (turns + 1) * every};
+            l = kit_projects(k.s, &q);
+            if (l.status != STORE_AGAIN)
+                break;
+            ck_assert_uint_lt(turns, 1000);
+            ck_assert_uint_eq(stop.asked, stop.at);
+            store_read_end(k.s);
+            if (turns < 20)
+                make_projects(pick(4), other);
+            if (turns < 20 && pick(2))
+                delete_projects(pick(3));
+        }
+        ck_status(l.status, STORE_OK);
+        expect_model(&q, &l);
+        store_read_end(k.s);
+        make_projects(pick(3) == 0 ? pick(1500) : pick(3), other);
+        delete_projects(pick(3));
+    }
+    ck_assert_uint_gt(again, 20);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+START_TEST(a_list_of_projects_stops_wherever_it_may_however_many_come_and_go)
+{
+    enum { TURNS = 60, STEP = 16 }; /* so many keys of an index are read at once */
+    uint64_t other = kit_workspace(&k, "other");
+    struct kit_stop stop;
+    struct store_list_query q = {
+        .workspace = w, .page = 1, .per_page = 10, .pause = kit_stop, .pause_arg = &stop};
+    model_seed = 7;
+    for (unsigned i = 0; i < MODEL_PROJECTS; i++)
+        snprintf(model[i].name, sizeof(model[i].name), "p%u.com", i * 7919 % 100003);
+    make_projects(2 * MODEL_PROJECTS, other);
+    struct kit_list l;
+    for (unsigned turn = 1; turn <= TURNS; turn++) {
+        stop = (struct kit_stop){.at = turn * 5};
+        ck_status(kit_projects(k.s, &q).status, STORE_AGAIN);
+        ck_assert_uint_eq(stop.asked, stop.at);
+        store_read_end(k.s);
+        make_projects(2, other);
+        delete_projects(2);
+    }
+    stop = (struct kit_stop){0};
+    l = kit_projects(k.s, &q);
+    ck_assert_uint_ge(stop.asked, 2 * (l.total / STEP) + l.count / 8);
+    expect_model(&q, &l);
+    store_read_end(k.s);
+    uint64_t before = l.total;
+    make_projects(3000, other);
+    stop = (struct kit_stop){0};
+    l = kit_projects(k.s, &q);
+    /* what is new comes in steps, too */
+    ck_assert_uint_ge(stop.asked, (l.total - before) / STEP + l.count / 8);
+    expect_model(&q, &l);
+    store_read_end(k.s);
+    struct model_project *newest = model;
+    for (size_t i = 0; i < MODEL_PROJECTS; i++)
+        newest = model[i].id > newest->id ? &model[i] : newest;
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE,
+                                                    .workspace = w,
+                                                    .id = newest->id}),
+              STORE_OK);
+    newest->id = 0;
+    q = (struct store_list_query){.workspace = w,
+                                  .sort = PROJECT_BY_NAME,
+                                  .search = str_of(newest->name),
+                                  .page = 1,
+                                  .per_page = 10};
+    l = kit_projects(k.s, &q);
+    ck_status(l.status, STORE_OK);
+    expect_model(&q, &l); /* the last of one order is somewhere in the other */
+    store_read_end(k.s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store lists");
+    TCase *tc = tcase_create("lists");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, a_list_is_in_the_order_of_its_sort_and_has_what_its_filters_let_through,
+                        0, COUNT(lists));
+    tcase_add_loop_test(tc, a_list_has_the_reports_of_a_status_before_and_after_a_merge, 0,
+                        (int)(sizeof(by_status) / sizeof(by_status[0])));
+    tcase_add_test(tc, pages_of_any_size_join_to_the_whole_list_and_keep_its_total);
+    tcase_add_test(tc, an_absurd_page_is_empty_with_the_right_total);
+    tcase_add_test(tc, items_carry_results_only_when_asked_for);
+    tcase_add_loop_test(tc, a_search_finds_substrings_whatever_their_case_with_an_exact_total, 0,
+                        COUNT(searches));
+    tcase_add_test(tc, a_needle_of_any_length_up_to_200_is_found_wherever_it_lies);
+    tcase_add_test(tc, a_search_goes_with_filters);
+    tcase_add_test(tc, a_percent_and_an_underscore_are_letters_like_any_other);
+    tcase_add_test(tc, the_order_by_url_is_right_however_long_they_are);
+    tcase_add_test(tc, a_url_too_long_for_the_store_is_refused);
+    tcase_add_test(tc, projects_are_listed_by_date_or_by_name_and_searched);
+    tcase_add_test(tc, another_workspaces_reports_and_projects_are_in_no_list);
+    tcase_add_test(tc, every_reading_of_one_snapshot_agrees_and_a_new_one_sees_what_came);
+    tcase_add_loop_test(tc, a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns, 0,
+                        4);
+    tcase_add_test(tc, a_list_of_projects_stops_wherever_it_may_however_many_come_and_go);
+    tcase_add_loop_test(
+        tc, a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_begun_again, 0,
+        COUNT(stopped));
+    tcase_add_test(tc, new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_off);
+    suite_add_tcase(suite, tc);
+    return kit_run(suite);
+}

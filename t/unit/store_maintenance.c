@@ -1,0 +1,370 @@
+/*
+ * The upkeep of the reports' indexes beside deletes, cut off anywhere, and where room is scarce.
+ */
+#include "t/kit/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct kit k;
+
+/* How often this process waited for the disk: these stand before the C library's for LMDB, too. */
+static unsigned syncs;
+
+static ssize_t write_at(int fd, const void *p, size_t n, off_t at)
+{
+    syncs += (fcntl(fd, F_GETFL) & O_DSYNC) != 0;
+    return syscall(SYS_pwrite64, fd, p, n, at);
+}
+
+ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
+{
+    return write_at(fd, p, n, at);
+}
+
+ssize_t pwrite64(int fd, const void *p, size_t n, off_t at)
+{
+    return write_at(fd, p, n, at);
+}
+
+int fdatasync(int fd)
+{
+    syncs++;
+    return (int)syscall(SYS_fdatasync, fd);
+}
+
+static void setup(void)
+{
+    kit_segment_rows = 64;
+    kit_chunk_shift = 6;
+    kit_log_entries = 8;
+    kit_open(&k);
+}
+
+static void teardown(void)
+{
+    kit_close(&k);
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = kit_good = kit_decent = 0;
+}
+
+static bool one_slice(uint64_t limit)
+{
+    enum store_status status =
+        kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = limit});
+    if (status != STORE_NOT_FOUND)
+        ck_status(status, STORE_OK);
+    return status == STORE_OK;
+}
+
+START_TEST(a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere)
+{
+    enum { REPORTS = 300 };
+    uint64_t w = kit_workspace(&k, "going"), other = kit_workspace(&k, "staying");
+    struct store_usage u;
+    unsigned rounds = 0;
+    for (int i = 0; i < REPORTS; i++)
+        kit_create(&k, i % 10 == 0 ? other : w, "https://a.com/x", i % 2 ? "a.com" : "b.com");
+    kit_purge(&k, 1);
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = w}),
+              STORE_OK);
+    do {
+        kit_maintain(&k, 1 + (uint64_t)_i, 4);
+        kit_check_clean(k.s);
+        kit_reopen(&k);
+        ck_status(store_usage(k.s, &u), STORE_OK);
+        ck_assert_uint_lt(rounds++, 3000);
+    } while (u.workspaces == 2);
+    kit_purge(&k, 100);
+    struct store_list_query q = {
+        .workspace = other, .sort = REPORT_BY_ID, .page = 1, .per_page = 100};
+    ck_assert_uint_eq(kit_reports(k.s, &q).total, REPORTS / 10);
+    store_read_end(k.s);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+START_TEST(rating_that_was_undone_is_not_taken_for_done)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    struct store_report r;
+    uint64_t w = kit_workspace(&k, "acme"), id = kit_create(&k, w, "https://a.com/", "a.com");
+    kit_done(&k, id, 1, 85);
+    kit_good = 99;
+    kit_decent = 98;
+    kit_reopen(&k);
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (int i = 0; i < 2; i++) /* the second finds that all are */
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}, k.now, &a);
+    store_abort(t);
+    k.now += 60000;
+    kit_purge(&k, 10);
+    ck_status(kit_report(k.s, w, id, &r), STORE_OK);
+    ck_assert_int_eq(r.result, RESULT_BAD);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+START_TEST(a_grade_by_the_bounds_of_before_is_brought_to_those_of_now)
+{
+    struct store_report r;
+    uint64_t w = kit_workspace(&k, "acme"), id = kit_create(&k, w, "https://a.com/", "a.com");
+    kit_good = 99;
+    kit_decent = 98;
+    kit_reopen(&k);
+    kit_purge(&k, 10);
+    kit_done(&k, id, 1, 85); /* by an auditor from before the reload */
+    kit_purge(&k, 10);
+    ck_status(kit_report(k.s, w, id, &r), STORE_OK);
+    ck_assert_int_eq(r.result, RESULT_BAD);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+/* Until a create is refused, with the upkeep that the writer does between. */
+static void fill(uint64_t w)
+{
+    char url[200], project[32];
+    for (uint64_t i = 0;; i++) {
+        snprintf(url, sizeof(url), "https://host%u.example/some/where/%llu/else",
+                 (unsigned)(i % 40), (unsigned long long)i * 7919);
+        snprintf(project, sizeof(project), "p%u", (unsigned)(i % 40));
+        struct store_change c = kit_create_change(w, url, project);
+        struct store_answer answer = kit_apply(&k, &c);
+        if (answer.status != STORE_OK) {
+            ck_status(answer.status, STORE_FULL);
+            return;
+        }
+        if (i % 4 == 0)
+            kit_done(&k, answer.id, 1, (int)(i / 4 % 100));
+        if (i % 50 == 0)
+            kit_purge(&k, 200);
+    }
+}
+
+/* Columns: the map, rows of a segment, the log's length that is merged */
+static const struct {
+    uint64_t map;
+    uint32_t rows, entries;
+} maps[] = {
+    {(uint64_t)16 << 20, 1024, 64},
+    {(uint64_t)16 << 20, 256, 64},
+    {(uint64_t)32 << 20, 0, 1000},
+    {(uint64_t)64 << 20, 0, 4096},
+};
+
+START_TEST(a_full_store_deletes_whatever_its_upkeep_is_at)
+{
+    kit_segment_rows = maps[_i].rows;
+    kit_chunk_shift = 0;
+    kit_log_entries = maps[_i].entries;
+    store_close(k.s);
+    kit_remove(k.dir);
+    kit_dir(k.dir);
+    k.s = kit_store(k.dir, STORE_WRITE, maps[_i].map);
+    uint64_t w = kit_workspace(&k, "full");
+    fill(w);
+    kit_good = 95; /* and rating has something to do, too */
+    kit_decent = 5;
+    store_close(k.s);
+    k.s = kit_store(k.dir, STORE_WRITE, maps[_i].map);
+    struct store_project p;
+    for (int i = 0; i < 40; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "p%d", i);
+        ck_status(kit_project(k.s, w, name, &p), STORE_OK);
+        uint64_t id = p.id;
+        store_read_end(k.s);
+        ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE,
+                                                        .workspace = w,
+                                                        .id = id}),
+                  STORE_OK);
+        kit_purge(&k, 200);
+    }
+    kit_check_clean(k.s);
+    kit_create(&k, w, "https://a.com/", "a");
+}
+END_TEST
+
+static bool pause_always(void *arg)
+{
+    ++*(unsigned *)arg;
+    return true;
+}
+
+static unsigned pauses;
+
+/* Carry out a change that is to pause wherever it is asked. */
+static struct store_answer paused(const struct store_change *c)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    store_txn_pause(t, pause_always, &pauses);
+    store_apply(t, c, k.now, &a);
+    ck_status(store_commit(t), STORE_OK);
+    return a;
+}
+
+static void delete_project(uint64_t w, const char *name)
+{
+    struct store_project p;
+    ck_status(kit_project(k.s, w, name, &p), STORE_OK);
+    uint64_t id = p.id;
+    store_read_end(k.s);
+    ck_status(
+        kit_status(&k,
+                   &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = id}),
+        STORE_OK);
+}
+
+static uint64_t records(void)
+{
+    struct store_usage u;
+    ck_status(store_usage(k.s, &u), STORE_OK);
+    store_read_end(k.s);
+    return u.reports + u.projects;
+}
+
+START_TEST(work_in_the_background_ends_its_slice_with_each_record_where_a_pause_is_due)
+{
+    enum { REPORTS = 200 };
+    uint64_t w = kit_workspace(&k, "acme"), ids[REPORTS / 2];
+    struct store_project p;
+    for (int i = 0; i < REPORTS; i++) {
+        uint64_t id = kit_create(&k, w, "https://a.com/x", i % 2 ? "goes.com" : "stays.com");
+        kit_done(&k, id, 1, 60);
+        if (i % 2)
+            ids[i / 2] = id;
+    }
+    kit_purge(&k, 1000);
+    ck_status(kit_project(k.s, w, "goes.com", &p), STORE_OK);
+    delete_project(w, "goes.com");
+    pauses = 0;
+    for (size_t i = 0; i < REPORTS / 2; i++) {
+        uint64_t before = records();
+        struct store_change purge = {
+            .kind = CHANGE_PURGE_DYING,
+            .workspace = w,
+            .id = p.id,
+            .data = {(const char *)&ids[i], sizeof(ids) - i * sizeof(*ids)}};
+        struct store_answer a = paused(&purge);
+        ck_status(a.status, STORE_OK);
+        ck_assert_uint_eq(a.id, 1);
+        ck_assert_uint_eq(before - records(), 1);
+        if (i % 20 == 0)
+            kit_check_clean(k.s);
+    }
+    kit_purge(&k, 1000);
+    kit_good = 55; /* and what is left is to be rated */
+    kit_decent = 50;
+    kit_reopen(&k);
+    unsigned slices = 0;
+    while (paused(&(struct store_change){.kind = CHANGE_PURGE, .limit = 1000}).status == STORE_OK)
+        slices++;
+    ck_assert_uint_ge(slices, REPORTS / 2);
+    ck_assert_uint_ge(pauses, REPORTS);
+    struct store_list_query q = {.workspace = w, .result = RESULT_GOOD, .page = 1, .per_page = 10};
+    ck_assert_uint_eq(kit_reports(k.s, &q).total, REPORTS / 2);
+    store_read_end(k.s);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+static struct store_upkeep upkeep_now(void)
+{
+    struct store_upkeep u;
+    ck_status(store_upkeep(k.s, &u), STORE_OK);
+    store_read_end(k.s);
+    return u;
+}
+
+START_TEST(rating_tells_how_far_it_is_and_a_purge_does_not_wait_for_it)
+{
+    enum { REPORTS = 1200 };
+    uint64_t w = kit_workspace(&k, "acme");
+    for (int i = 0; i < REPORTS; i++)
+        kit_done(&k, kit_create(&k, w, "https://a.com/x", i % 2 ? "goes.com" : "stays.com"), 1, 60);
+    kit_purge(&k, 1000);
+    delete_project(w, "goes.com");
+    kit_good = 55;
+    kit_decent = 50;
+    kit_reopen(&k);
+    uint64_t there = records();
+    ck_assert_str_eq(upkeep_now().what, "rating");
+    ck_assert_uint_eq(upkeep_now().done, 0);
+    ck_assert_uint_eq(upkeep_now().total, REPORTS);
+    ck_assert(one_slice(10));
+    kit_maintain(&k, 10, 8);
+    ck_assert_uint_gt(upkeep_now().done, 0);
+    ck_assert_uint_lt(records(), there);
+    ck_assert_uint_gt(records(), REPORTS / 2 + 1);
+    kit_purge(&k, 100);
+    ck_assert_str_eq(upkeep_now().what, "");
+    /* and bounds that come after others are told before the first step by them, too */
+    kit_good = 65;
+    kit_reopen(&k);
+    ck_assert_str_eq(upkeep_now().what, "rating");
+    ck_assert_uint_eq(upkeep_now().done, 0);
+    kit_purge(&k, 100);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+static unsigned syncs_of(struct store_change c)
+{
+    unsigned before = syncs;
+    ck_status(kit_status(&k, &c), STORE_OK);
+    return syncs - before;
+}
+
+START_TEST(what_nobody_waits_for_is_synced_once_and_what_a_caller_waits_for_twice)
+{
+    uint64_t w = kit_workspace(&k, "acme");
+    struct store_change create = kit_create_change(w, "https://a.com/", "a.com");
+    uint64_t id = kit_apply(&k, &create).id;
+    struct store_project p;
+    for (int i = 0; i < 20; i++)
+        ck_assert_uint_eq(syncs_of(create), 2);
+    ck_status(kit_project(k.s, w, "a.com", &p), STORE_OK);
+    delete_project(w, "a.com");
+    const struct store_change purge = {.kind = CHANGE_PURGE_DYING,
+                                       .workspace = w,
+                                       .id = p.id,
+                                       .data = {(const char *)&id, sizeof(id)}};
+    ck_assert_uint_eq(syncs_of(purge), 1);
+    ck_assert_uint_eq(syncs_of(create), 2);
+    struct store_txn *t; /* both in one: a caller waits */
+    struct store_answer a;
+    unsigned before = syncs;
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    store_apply(t, &create, NOW, &a);
+    store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 5}, NOW, &a);
+    ck_status(store_commit(t), STORE_OK);
+    ck_assert_uint_eq(syncs - before, 2);
+    kit_purge(&k, 10);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store upkeep");
+    TCase *tc = tcase_create("upkeep");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere,
+                        0, 5);
+    tcase_add_test(tc, a_grade_by_the_bounds_of_before_is_brought_to_those_of_now);
+    tcase_add_test(tc, rating_that_was_undone_is_not_taken_for_done);
+    tcase_add_test(tc, work_in_the_background_ends_its_slice_with_each_record_where_a_pause_is_due);
+    tcase_add_test(tc, rating_tells_how_far_it_is_and_a_purge_does_not_wait_for_it);
+    tcase_add_loop_test(tc, a_full_store_deletes_whatever_its_upkeep_is_at, 0,
+                        (int)(sizeof(maps) / sizeof(*maps)));
+    tcase_add_test(tc, what_nobody_waits_for_is_synced_once_and_what_a_caller_waits_for_twice);
+    suite_add_tcase(suite, tc);
+    return kit_run(suite);
+}

@@ -1,0 +1,338 @@
+/* Searches of a chunk, made here without a store, beside a look at each of its texts. */
+#include "t/kit/store.h"
+
+#include "store/index/chunk.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
+
+enum { ROWS_MAX = 1 << CHUNK_ROWS_SHIFT, URL_MAX = 400 };
+
+static char texts[ROWS_MAX][URL_MAX];
+static struct str urls[ROWS_MAX];
+static struct buf part;
+static struct chunk chunk;
+
+/*
+ * Columns: rows; words to choose from, of which the n-th comes in one of n rows where ${steep}, and
+ * each as often where not; of so many letters.
+ */
+static const struct shape {
+    uint32_t rows, words;
+    bool steep;
+    unsigned letters;
+} shapes[] = {
+    {1, 4, false, 26},         {63, 20, true, 26},      {64, 20, false, 3},
+    {65, 5, true, 2},          {500, 300, true, 26},    {1000, 80, false, 4},
+    {ROWS_MAX, 600, true, 26}, {ROWS_MAX, 60, true, 6}, {ROWS_MAX, 900, false, 5},
+    {ROWS_MAX, 40, false, 26},
+};
+
+static size_t word(char *to, uint32_t number, unsigned letters)
+{
+    uint64_t seed = number + 77;
+    size_t n = 2 + kit_random(&seed) % 9;
+    for (size_t i = 0; i < n; i++)
+        to[i] = (char)('a' + kit_random(&seed) % letters);
+    return n;
+}
+
+static void make_url(const struct shape *shape, uint32_t row, uint64_t *seed)
+{
+    static const char marks[] = "/-.?=&%_";
+    char *p = texts[row];
+    for (uint64_t left = 1 + kit_random(seed) % 12; left > 0; left--) {
+        uint64_t of = kit_random(seed) % shape->words + 1;
+        p += word(p, (uint32_t)(shape->steep ? shape->words / of : of), shape->letters);
+        *p++ = marks[kit_random(seed) % (kit_random(seed) % 4 == 0 ? sizeof(marks) - 1 : 1)];
+    }
+    p += sprintf(p, "%u", row % 2 == 0 ? row : row % 97);
+    if (kit_random(seed) % 8 == 0)
+        texts[row][0] = (char)(texts[row][0] - ('a' - 'A'));
+    urls[row] = (struct str){texts[row], (size_t)(p - texts[row])};
+}
+
+static void make_chunk(uint32_t rows)
+{
+    buf_free(&part);
+    part = (struct buf){0};
+    chunk_make(urls, rows, sizeof(*urls), &part);
+    kit_assert(buf_ok(&part));
+    struct part_reader r = {(const uint8_t *)part.p, (const uint8_t *)part.p + part.n, false};
+    kit_assert(chunk_read(&r, &chunk) && chunk.head->rows == rows);
+}
+
+static void make(const struct shape *shape, uint64_t seed)
+{
+    memset(texts, 0, sizeof(texts));
+    for (uint32_t i = 0; i < shape->rows; i++)
+        make_url(shape, i, &seed);
+    make_chunk(shape->rows);
+}
+
+static void teardown(void)
+{
+    buf_free(&part);
+}
+
+/* ---- what is asked ---- */
+
+/*
+ * Of a text's or, one behind the other, of frequent words that follow each other nowhere else; with
+ * a letter changed now and then.
+ */
+static struct str needle_of(uint64_t *seed, char out[URL_MAX])
+{
+    struct str from = urls[kit_random(seed) % chunk.head->rows];
+    if (chunk.head->word_bytes != 0 && kit_random(seed) % 4 == 0)
+        from = (struct str){(const char *)chunk.words, chunk.head->word_bytes};
+    size_t most = kit_random(seed) % 4 == 0 ? 120 : 9, n = 1 + kit_random(seed) % most;
+    n = n > from.n ? from.n : n;
+    memcpy(out, from.p + kit_random(seed) % (from.n - n + 1), n);
+    out[n] = '\0';
+    if (kit_random(seed) % 8 == 0)
+        out[kit_random(seed) % n] = (char)('a' + kit_random(seed) % 26);
+    if (kit_random(seed) % 8 == 0 && *out >= 'a' && *out <= 'z')
+        *out = (char)(*out - ('a' - 'A'));
+    return (struct str){out, n};
+}
+
+/* It ends where it is first asked whether to stop, with a part of what it finds otherwise. */
+static void expect_stop(struct search *s, const uint64_t *bits)
+{
+    struct kit_stop stop = {.at = 1};
+    uint64_t some[CHUNK_WORDS] = {0};
+    s->stop = kit_stop;
+    s->stop_arg = &stop;
+    bool whole = chunk_match(&chunk, s, some);
+    kit_assert(stop.asked == (whole ? 0 : 1));
+    for (size_t i = 0; i < CHUNK_WORDS; i++)
+        kit_assert(whole ? some[i] == bits[i] : (some[i] & ~bits[i]) == 0);
+}
+
+/* ${other}: of whose rows the order was told that grams are asked in, NULL: of none's. */
+static void expect_match(struct str needle, const struct chunk *other, bool stops)
+{
+    struct search s;
+    uint64_t bits[CHUNK_WORDS] = {0};
+    kit_assert(search_begin(&s, needle));
+    if (other != NULL)
+        chunk_order(other, &s);
+    kit_assert(chunk_match(&chunk, &s, bits));
+    for (uint32_t i = 0; i < ROWS_MAX; i++) {
+        bool has = i < chunk.head->rows && strcasestr(texts[i], needle.p) != NULL;
+        if (bit_test(bits, i) != has)
+            ck_abort_msg("\"%s\" is %s of \"%s\"", needle.p, has ? "a part" : "no part", texts[i]);
+    }
+    if (stops)
+        expect_stop(&s, bits);
+    search_end(&s);
+}
+
+START_TEST(a_search_of_a_chunk_finds_the_rows_that_have_the_needle)
+{
+    enum { NEEDLES = 600 };
+    char needle[URL_MAX];
+    uint64_t seed = 3 + (uint64_t)_i;
+    make(&shapes[_i], seed);
+    for (int i = 0; i < NEEDLES; i++)
+        expect_match(needle_of(&seed, needle), i % 3 == 0 ? NULL : &chunk, i % 5 == 0);
+}
+END_TEST
+
+START_TEST(in_which_order_grams_are_asked_changes_no_answer)
+{
+    enum { NEEDLES = 300 };
+    static struct buf first;
+    char needle[URL_MAX];
+    uint64_t seed = 9;
+    make(&shapes[COUNT(shapes) - 2], 1);
+    first = part;
+    struct chunk other = chunk;
+    part = (struct buf){0};
+    make(&shapes[_i], 2);
+    for (int i = 0; i < NEEDLES; i++)
+        expect_match(needle_of(&seed, needle), &other, false);
+    buf_free(&first);
+}
+END_TEST
+
+/* The grams of a needle are as many as they were, whichever is asked first. */
+START_TEST(an_order_has_each_gram_once)
+{
+    char needle[URL_MAX];
+    uint64_t seed = 4;
+    make(&shapes[_i], 3);
+    for (int i = 0; i < 300; i++) {
+        struct search s;
+        kit_assert(search_begin(&s, needle_of(&seed, needle)));
+        struct search before = s;
+        chunk_order(&chunk, &s);
+        kit_assert(s.gram_count == before.gram_count);
+        for (size_t j = 0; j < s.gram_count; j++) {
+            int left = 0;
+            for (size_t l = 0; l < s.gram_count; l++)
+                left += (s.grams[l] == s.grams[j]) - (before.grams[l] == s.grams[j]);
+            kit_assert(left == 0);
+        }
+        search_end(&s);
+    }
+}
+END_TEST
+
+/*
+ * Words end where the next begins: what is at the end of the one and the beginning of the other is
+ * in neither.
+ */
+START_TEST(a_word_is_the_first_that_has_the_needle_within_itself)
+{
+    static const char *const words[] = {"ab/",  "abab", "/ba",  "bbbb", "b-",
+                                        "-aab", "a",    "ba-b", "b"};
+    static const char *const needles[] = {"ab",    "ba",   "b/a", "/a",  "bb", "bbbb",
+                                          "bbbbb", "b-a",  "-",   "--",  "a",  "aab",
+                                          "B",     "abab", "-b",  "bab", "c"};
+    uint8_t all[256] = {0};
+    uint32_t offset[COUNT(words) + 1] = {0};
+    for (int i = 0; i < COUNT(words); i++) {
+        memcpy(all + offset[i], words[i], strlen(words[i]));
+        offset[i + 1] = offset[i] + (uint32_t)strlen(words[i]);
+    }
+    for (int i = 0; i < COUNT(needles); i++) {
+        struct search s;
+        kit_assert(search_begin(&s, str_of(needles[i])));
+        for (uint32_t count = 0; count <= COUNT(words); count++) {
+            for (uint32_t from = 0; from <= count; from++) {
+                uint32_t want = from;
+                while (want < count && strcasestr(words[want], needles[i]) == NULL)
+                    want++;
+                ck_assert_msg(search_word(&s, all, offset, from, count) == want,
+                              "\"%s\" from %u to %u", needles[i], from, count);
+            }
+        }
+        search_end(&s);
+    }
+}
+END_TEST
+
+/* ---- what is kept as frequent ---- */
+
+/* How many rows are said to have it; 0: it is none of the frequent. */
+static uint32_t rows_of_frequent(const char *text)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < chunk.head->words; i++)
+        if (strlen(text) == chunk.word_at[i + 1] - chunk.word_at[i] &&
+            strncasecmp((const char *)chunk.words + chunk.word_at[i], text, strlen(text)) == 0)
+            for (uint32_t j = 0; j < chunk.bitmap; j++)
+                n += bit_count(chunk.word_bits[(size_t)i * chunk.bitmap + j]);
+    return n;
+}
+
+/*
+ * Words that are rare, as two rows alone share a number: what they begin or end with, how many do,
+ * and of how many that is kept as a frequent word.
+ */
+static const struct {
+    const char *form, *affix;
+    uint32_t rows, kept;
+} rare[] = {
+    {"/%2$s%3$c%1$u", "kitchen", 64, 64},
+    {"/%2$s%3$c%1$u", "KitchenShop", 40, 40},
+    {"/%2$s%3$c%1$u", "kettle", 40, 60},
+    {"/%2$s%3$c%1$u", "kettledrum", 20, 0},
+    {"/%2$s%3$c%1$u", "portal", 30, 0},
+    {"/%1$u%3$c%2$s/", "bakery", 50, 50},
+    {"/%1$u%3$c%2$s/", "herbakery", 33, 33},
+    {"/%1$u%3$c%2$s/", "brewery", 31, 0},
+    {"/%2$s%3$c%1$u", "cellar", 32, 32},
+    {"/%2$s%3$c%1$u", "ham", 40, 0},
+    {"/%2$swing%3$c%1$u", "conservatoryconservatory", 40, 40},
+};
+
+START_TEST(what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one)
+{
+    uint32_t row = 0, kept = 0;
+    for (int i = 0; i < COUNT(rare); i++) {
+        kept += rare[i].kept != 0;
+        for (uint32_t j = 0; j < rare[i].rows; j++, row++) {
+            urls[row] =
+                (struct str){texts[row], (size_t)sprintf(texts[row], rare[i].form, row / 2,
+                                                         rare[i].affix, 'a' + row / 2 % 26)};
+            for (size_t at = 0; row % 3 == 0 && at < urls[row].n; at++)
+                texts[row][at] = (char)toupper(texts[row][at]);
+        }
+    }
+    make_chunk(row);
+    for (int i = 0; i < COUNT(rare); i++)
+        ck_assert_msg(rows_of_frequent(rare[i].affix) == rare[i].kept, "%s", rare[i].affix);
+    ck_assert_uint_eq(chunk.head->words, kept);
+}
+END_TEST
+
+/* In a full chunk one row in 64 has to have it. */
+START_TEST(the_larger_a_chunk_the_more_rows_a_frequent_word_has)
+{
+    for (uint32_t row = 0; row < ROWS_MAX; row++) {
+        const char *affix = row < 64 ? "kitchen" : row < 64 + 63 ? "portal" : "";
+        urls[row] = (struct str){
+            texts[row], (size_t)sprintf(texts[row], "/%s%c%u", affix, 'a' + (int)(row % 26), row)};
+    }
+    make_chunk(ROWS_MAX);
+    ck_assert_uint_eq(rows_of_frequent("kitchen"), 64);
+    ck_assert_uint_eq(rows_of_frequent("portal"), 0);
+}
+END_TEST
+
+/* Behind a URL may be anything, the letter with which others go on as well. */
+START_TEST(a_word_at_the_end_of_a_url_goes_on_with_nothing_behind_it)
+{
+    enum { ROWS = 48, END = 7 };
+    for (uint32_t row = 0; row < ROWS; row++) {
+        size_t n = (size_t)sprintf(texts[row], "/lardera%u", row);
+        urls[row] = (struct str){texts[row], row % 4 == 0 ? END : n};
+    }
+    make_chunk(ROWS);
+    ck_assert_uint_eq(rows_of_frequent("lardera"), ROWS - ROWS / 4);
+    ck_assert_uint_eq(chunk.head->words, 1);
+}
+END_TEST
+
+/* 63 words before it, and 64. */
+START_TEST(a_word_far_behind_in_a_url_is_found_without_being_kept)
+{
+    enum { ROWS = 48, KEPT = 64 };
+    for (int before = KEPT - 1; before <= KEPT; before++) {
+        for (uint32_t row = 0; row < ROWS; row++) {
+            char *p = texts[row];
+            for (int i = 0; i < before; i++)
+                p += sprintf(p, "/b");
+            p += sprintf(p, "/%s", row % 3 == 0 ? "larded" : "larder");
+            urls[row] = (struct str){texts[row], (size_t)(p - texts[row])};
+        }
+        make_chunk(ROWS);
+        ck_assert_uint_eq(rows_of_frequent("/larder"), before < KEPT ? ROWS - ROWS / 3 : 0);
+        expect_match(str_of("larder"), NULL, false);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store chunk");
+    TCase *tc = tcase_create("chunk");
+    tcase_add_checked_fixture(tc, NULL, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, a_search_of_a_chunk_finds_the_rows_that_have_the_needle, 0,
+                        COUNT(shapes));
+    tcase_add_loop_test(tc, in_which_order_grams_are_asked_changes_no_answer, 0, COUNT(shapes));
+    tcase_add_loop_test(tc, an_order_has_each_gram_once, 0, COUNT(shapes));
+    tcase_add_test(tc, a_word_is_the_first_that_has_the_needle_within_itself);
+    tcase_add_test(tc, what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one);
+    tcase_add_test(tc, a_word_at_the_end_of_a_url_goes_on_with_nothing_behind_it);
+    tcase_add_test(tc, the_larger_a_chunk_the_more_rows_a_frequent_word_has);
+    tcase_add_test(tc, a_word_far_behind_in_a_url_is_found_without_being_kept);
+    suite_add_tcase(suite, tc);
+    return kit_run(suite);
+}

@@ -1,0 +1,323 @@
+/*
+ * Searches among texts that are nearly the needle at each of their letters: each takes long, so
+ * wherever they lie a list asks between some of them whether to stop. Begun again after a stop, it
+ * has the same answer.
+ */
+#include "store/index/found.h"
+#include "t/kit/store.h"
+
+/*
+ * How many rows with so many letters may be looked at in one go: of a chunk or the log, and of
+ * those that are looked at one by one. Of each segment it asks when it is verified and before a
+ * look.
+ */
+enum { LETTERS = 80, ROWS = 100, OTHERS = 600, AT_ONCE = 4, FEW_AT_ONCE = 16, SEGMENTS = 2 };
+
+static struct kit k;
+static uint64_t w;
+static char near[1024], needle[2 * LETTERS + 3];
+static struct kit_stop stop;
+
+static void setup(void)
+{
+    kit_segment_rows = 1024;
+    kit_chunk_shift = 10;
+    kit_log_entries = 512;
+    kit_open(&k);
+    w = kit_workspace(&k, "acme");
+    strcpy(near, "https://a.test/");
+    needle[0] = '\0';
+    for (int i = 0; i < LETTERS; i++) {
+        strcat(near, "%d0%b1");
+        strcat(needle, "\xD0\xB1");
+    }
+    strcat(needle, "\xD0\xB0");
+    stop = (struct kit_stop){0};
+}
+
+static void teardown(void)
+{
+    kit_close(&k);
+    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+}
+
+/*
+ * Every other one has the needle; the others have a letter between what is nearly it and its last.
+ */
+static uint64_t create_near(unsigned i, const char *project)
+{
+    char url[1100];
+    snprintf(url, sizeof(url), "%s%s/%u", near, i % 2 == 0 ? "%d0%90" : "/%d0%90", i);
+    return kit_create(&k, w, url, project);
+}
+
+static struct store_list_query query(void)
+{
+    return (struct store_list_query){.workspace = w,
+                                     .sort = REPORT_BY_ID,
+                                     .page = 1,
+                                     .per_page = 1,
+                                     .search = str_of(needle),
+                                     .pause = kit_stop,
+                                     .pause_arg = &stop};
+}
+
+/* Told to stop the ${at}-th time it asks; 0: never. */
+static struct kit_list list_until(const struct store_list_query *q, bool projects, unsigned at)
+{
+    stop = (struct kit_stop){.at = at};
+    struct kit_list l = projects ? kit_projects(k.s, q) : kit_reports(k.s, q);
+    store_read_end(k.s);
+    return l;
+}
+
+/* How often the list, which has so many in all, asks whether to stop. */
+static unsigned asks_of(const struct store_list_query *q, bool projects, uint64_t total)
+{
+    struct kit_list l = list_until(q, projects, 0);
+    ck_status(l.status, STORE_OK);
+    ck_assert_uint_eq(l.total, total);
+    return stop.asked;
+}
+
+/* At first sight it stops wherever it asks, at once, and is the same when it is begun again. */
+static void expect_stops(const struct store_list_query *q, bool projects, uint64_t total)
+{
+    found_forget(k.s);
+    for (unsigned at = 1; list_until(q, projects, at).status == STORE_AGAIN; at += 1 + at / 8) {
+        ck_assert_uint_eq(stop.asked, at);
+        asks_of(q, projects, total);
+        found_forget(k.s);
+    }
+    ck_assert_uint_lt(stop.asked, stop.at);
+    asks_of(q, projects, total);
+}
+
+/*
+ * Columns: of how many rows one is nearly the needle; with one in two, all rows of the chunk are
+ * looked at.
+ */
+static const unsigned one_in[] = {6, 2, 1};
+
+START_TEST(a_search_stops_among_the_rows_of_a_chunk_and_keeps_what_it_found_in_the_end)
+{
+    unsigned among = one_in[_i];
+    for (unsigned i = 0; i < ROWS * among; i++)
+        if (i % among == 0)
+            create_near(i / among, "a.test");
+        else
+            kit_create(&k, w, "https://a.test/other", "a.test");
+    for (unsigned i = ROWS * among; i < OTHERS; i++)
+        kit_create(&k, w, "https://a.test/other", "a.test");
+    kit_purge(&k, 1000);
+    struct store_list_query q = query();
+    ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / AT_ONCE);
+    ck_assert_uint_eq(asks_of(&q, false, ROWS / 2), SEGMENTS);
+    expect_stops(&q, false, ROWS / 2);
+}
+END_TEST
+
+/* The map's size is to change from the ${at}-th question on. */
+static bool map_is_to_change(void *arg)
+{
+    struct kit_stop *s = arg;
+    if (++s->asked == s->at)
+        atomic_store(&k.s->shared->waiting, 1);
+    return false;
+}
+
+START_TEST(a_search_lets_go_of_its_snapshot_within_a_chunk_when_the_size_of_the_map_is_to_change)
+{
+    for (unsigned i = 0; i < ROWS; i++)
+        create_near(i, "a.test");
+    for (unsigned i = ROWS; i < OTHERS; i++)
+        kit_create(&k, w, "https://a.test/other", "a.test");
+    kit_purge(&k, 1000);
+    struct store_list_query q = query();
+    asks_of(&q, false, ROWS / 2); /* which opens the segment */
+    found_forget(k.s);
+    unsigned asks = asks_of(&q, false, ROWS / 2);
+    ck_assert_uint_gt(asks, ROWS / AT_ONCE);
+    q.pause = map_is_to_change;
+    for (unsigned at = 1; at < asks; at++) {
+        found_forget(k.s);
+        ck_status(list_until(&q, false, at).status, STORE_AGAIN);
+        ck_assert_uint_eq(stop.asked, at);
+        atomic_store(&k.s->shared->waiting, 0);
+        asks_of(&q, false, ROWS / 2);
+    }
+}
+END_TEST
+
+static void few_among_others(bool graded)
+{
+    for (unsigned i = 0; i < ROWS; i++) {
+        uint64_t id = create_near(i, "few.test");
+        if (graded)
+            kit_done(&k, id, 1, 100);
+    }
+    for (unsigned i = 0; i < OTHERS; i++)
+        kit_create(&k, w, "https://a.test/other", "a.test");
+    kit_purge(&k, 1000);
+}
+
+START_TEST(a_search_stops_among_the_few_rows_of_a_project)
+{
+    struct store_project p;
+    few_among_others(false);
+    ck_status(kit_project(k.s, w, "few.test", &p), STORE_OK);
+    struct store_list_query q = query();
+    q.project = p.id;
+    for (q.sort = REPORT_BY_ID; q.sort <= REPORT_BY_SCORE; q.sort++) {
+        ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / FEW_AT_ONCE);
+        expect_stops(&q, false, ROWS / 2);
+    }
+    q.sort = REPORT_BY_ID;
+    q.project = 0; /* what was found of these rows is no reason to leave out others */
+    expect_stops(&q, false, ROWS / 2);
+    q.project = p.id; /* and of the whole segment they need not be looked at again */
+    ck_assert_uint_eq(asks_of(&q, false, ROWS / 2), SEGMENTS);
+    q.pause = NULL;
+    asks_of(&q, false, ROWS / 2);
+}
+END_TEST
+
+START_TEST(a_search_stops_among_the_few_rows_that_a_filter_lets_through)
+{
+    few_among_others(true);
+    struct store_list_query q = query();
+    q.result = RESULT_GOOD;
+    ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / FEW_AT_ONCE);
+    expect_stops(&q, false, ROWS / 2);
+}
+END_TEST
+
+START_TEST(a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found)
+{
+    struct store_list_query q = query();
+    for (unsigned i = 0; i < ROWS; i++)
+        create_near(i, "a.test");
+    ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / AT_ONCE);
+    ck_assert_uint_eq(asks_of(&q, false, ROWS / 2), 0);
+    expect_stops(&q, false, ROWS / 2);
+    for (unsigned i = 0; i < 2; i++)
+        create_near(i, "a.test");
+    /* for their records of the log, and their order */
+    ck_assert_uint_le(asks_of(&q, false, ROWS / 2 + 1), 4);
+    struct store_change c = {.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = 1};
+    ck_status(kit_status(&k, &c), STORE_OK);
+    asks_of(&q, false, ROWS / 2);
+    for (unsigned i = 0; i < OTHERS; i++) /* it becomes a segment, and others lie where they lay */
+        kit_create(&k, w, "https://a.test/other", "a.test");
+    kit_purge(&k, 1000);
+    for (unsigned i = 0; i < 2; i++)
+        create_near(i, "a.test");
+    asks_of(&q, false, ROWS / 2 + 1);
+}
+END_TEST
+
+START_TEST(a_search_of_projects_stops_among_long_names)
+{
+    enum { PROJECTS = 300, LONG = 240, HALF = 100 };
+    char name[LONG + 32];
+    for (unsigned i = 0; i < PROJECTS; i++) {
+        memset(name, 'a', LONG);
+        for (unsigned at = HALF - 1; i % 2 == 0 && at < LONG; at += HALF)
+            name[at] = 'b'; /* nearly */
+        snprintf(name + LONG, sizeof(name) - LONG, "%u", i);
+        kit_create(&k, w, "https://a.test/", name);
+    }
+    memset(needle, 'a', HALF);
+    needle[HALF] = '\0';
+    struct store_list_query q = query();
+    q.sort = PROJECT_BY_NAME;
+    q.pause = NULL;
+    q.search = STR("nothing"); /* it reads them all */
+    asks_of(&q, true, 0);
+    q.pause = kit_stop;
+    q.search = str_of(needle);
+    ck_assert_uint_ge(asks_of(&q, true, PROJECTS / 2), PROJECTS * LONG * HALF >> 19);
+    ck_assert_uint_eq(asks_of(&q, true, PROJECTS / 2), 0);
+    expect_stops(&q, true, PROJECTS / 2);
+    name[0] = 'c';
+    kit_create(&k, w, "https://a.test/", name);
+    asks_of(&q, true, PROJECTS / 2 + 1);
+}
+END_TEST
+
+START_TEST(a_log_that_one_transaction_made_long_is_read_in_parts)
+{
+    enum { CHANGES = 400, RECORD = 64 << 10 };
+    struct store_txn *t;
+    struct store_answer a;
+    struct store_list_query q = query();
+    struct store_change c = kit_create_change(w, near, "a.test");
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (unsigned i = 0; i < CHANGES; i++) {
+        store_apply(t, &c, k.now, &a);
+        ck_status(a.status, STORE_OK);
+    }
+    ck_status(store_commit(t), STORE_OK);
+    q.search.n = 0;
+    ck_assert_uint_gt(asks_of(&q, false, CHANGES), CHANGES * strlen(near) / RECORD);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_there)
+{
+    enum { NEEDLES = 700, MOST = 512, ROUNDS = 40, AT_ONCE_CREATED = 300 };
+    char text[16];
+    size_t bytes = 0, before = 0, drops = 0;
+    struct store_list_query q = {.workspace = w,
+                                 .sort = PROJECT_BY_NAME,
+                                 .page = 1,
+                                 .per_page = 10,
+                                 .search = STR("a.test")};
+    kit_log_entries = 64;
+    kit_reopen(&k);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < AT_ONCE_CREATED; i++)
+            kit_create(&k, w, "https://a.test/", "a.test");
+        kit_purge(&k, 1000);
+        q.sort = REPORT_BY_ID;
+        asks_of(&q, false, (round + 1) * AT_ONCE_CREATED);
+        drops += k.s->found->count < before;
+        before = k.s->found->count;
+    }
+    ck_assert_uint_ge(drops, 2); /* each round adds a segment, and some are merged */
+    for (unsigned i = 0; i < NEEDLES; i++) {
+        snprintf(text, sizeof(text), "%u", i);
+        q.sort = PROJECT_BY_NAME;
+        q.search = str_of(text);
+        asks_of(&q, true, 0);
+    }
+    size_t count = 0;
+    for (const struct found *f = k.s->found; f != NULL; f = f->next, count++)
+        bytes += f->bytes;
+    ck_assert_uint_eq(count, MOST);
+    ck_assert_uint_eq(k.s->found_count, MOST);
+    ck_assert_uint_eq(k.s->found_bytes, bytes);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store pauses");
+    TCase *tc = tcase_create("pauses");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc,
+                        a_search_stops_among_the_rows_of_a_chunk_and_keeps_what_it_found_in_the_end,
+                        0, (int)(sizeof(one_in) / sizeof(*one_in)));
+    tcase_add_test(
+        tc, a_search_lets_go_of_its_snapshot_within_a_chunk_when_the_size_of_the_map_is_to_change);
+    tcase_add_test(tc, a_search_stops_among_the_few_rows_of_a_project);
+    tcase_add_test(tc, a_search_stops_among_the_few_rows_that_a_filter_lets_through);
+    tcase_add_test(tc, a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found);
+    tcase_add_test(tc, a_search_of_projects_stops_among_long_names);
+    tcase_add_test(tc, a_log_that_one_transaction_made_long_is_read_in_parts);
+    tcase_add_test(tc, what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_there);
+    suite_add_tcase(suite, tc);
+    return kit_run(suite);
+}

@@ -1,0 +1,107 @@
+/*
+ * The table of who is typing: what one process writes another reads, for as long as it lasts, and
+ * however full it is.
+ */
+#include "core/shm/typing_table.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOW UINT64_C(1000000)
+
+static struct typing_table *board;
+
+static void begin(void)
+{
+    board = typing_table_new();
+    ck_assert_ptr_nonnull(board);
+}
+
+static void end(void)
+{
+    typing_table_free(board);
+}
+
+static struct ulid id(uint64_t n)
+{
+    return ulid_of_halves(UINT64_C(1) << 40, n * UINT64_C(0x9E3779B97F4A7C15));
+}
+
+START_TEST(a_ping_lasts_until_its_time_and_is_one_sides_alone)
+{
+    struct ulid a = id(1), b = id(2);
+    ck_assert(!typing_table_now(board, &a, TYPIST_VISITOR, NOW));
+    typing_table_set(board, &a, TYPIST_VISITOR, NOW + TYPING_MS, NOW);
+    ck_assert(typing_table_now(board, &a, TYPIST_VISITOR, NOW + TYPING_MS - 1));
+    ck_assert(!typing_table_now(board, &a, TYPIST_VISITOR, NOW + TYPING_MS));
+    ck_assert(!typing_table_now(board, &a, TYPIST_OPERATOR, NOW) &&
+              !typing_table_now(board, &b, TYPIST_VISITOR, NOW));
+    typing_table_set(board, &a, TYPIST_OPERATOR, NOW + 1, NOW);
+    ck_assert(typing_table_now(board, &a, TYPIST_OPERATOR, NOW) &&
+              typing_table_now(board, &a, TYPIST_VISITOR, NOW));
+    typing_table_set(board, &a, TYPIST_VISITOR, 0, NOW);
+    ck_assert(!typing_table_now(board, &a, TYPIST_VISITOR, NOW) &&
+              typing_table_now(board, &a, TYPIST_OPERATOR, NOW));
+}
+END_TEST
+
+START_TEST(an_end_without_a_beginning_takes_no_slot)
+{
+    struct ulid a = id(1);
+    uint64_t before = typing_table_changes(board);
+    typing_table_set(board, &a, TYPIST_VISITOR, 0, NOW);
+    ck_assert_uint_eq(typing_table_changes(board), before);
+    typing_table_set(board, &a, TYPIST_VISITOR, NOW + 1, NOW);
+    ck_assert_uint_eq(typing_table_changes(board), before + 1);
+}
+END_TEST
+
+START_TEST(another_process_sees_it)
+{
+    struct ulid a = id(7);
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        typing_table_set(board, &a, TYPIST_OPERATOR, NOW + 5, NOW);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(typing_table_now(board, &a, TYPIST_OPERATOR, NOW));
+}
+END_TEST
+
+START_TEST(a_full_table_forgets_whoever_typed_longest_ago)
+{
+    size_t kept = 0;
+    for (uint64_t i = 0; i < 200000; i++) {
+        struct ulid a = id(i);
+        typing_table_set(board, &a, TYPIST_VISITOR, NOW + i + 1, NOW);
+        /* the newest always finds a place */
+        ck_assert(typing_table_now(board, &a, TYPIST_VISITOR, NOW));
+    }
+    for (uint64_t i = 190000; i < 200000; i++) {
+        struct ulid a = id(i);
+        kept += typing_table_now(board, &a, TYPIST_VISITOR, NOW);
+    }
+    ck_assert_msg(kept > 9900, "%zu", kept);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("typing");
+    TCase *tc = tcase_create("typing");
+    tcase_add_checked_fixture(tc, begin, end);
+    tcase_add_test(tc, a_ping_lasts_until_its_time_and_is_one_sides_alone);
+    tcase_add_test(tc, an_end_without_a_beginning_takes_no_slot);
+    tcase_add_test(tc, another_process_sees_it);
+    tcase_add_test(tc, a_full_table_forgets_whoever_typed_longest_ago);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,200 @@
+/* What two masters say to each other, and the descriptors that one asks the other for. */
+#include "core/master/upgrade_channel.h"
+
+#include <check.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* more than go into a message, and than one less or more would show */
+static const size_t counts[] = {1, 250, 251, 700};
+enum { MOST = 700 };
+
+static int pair[2], fds[MOST];
+
+static void begin(void)
+{
+    ck_assert_int_eq(upgrade_channel_pair(pair), 0);
+}
+
+static void end(void)
+{
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* each is the end of a pipe of its own, by which it is known again */
+static ino_t inode_of(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
+/* the heir's side, in a process of its own: how it ends */
+static int ask(size_t count, const ino_t *inodes)
+{
+    int *got;
+    size_t n;
+    close(pair[0]);
+    if (upgrade_channel_get(pair[1], &got, &n) != 0)
+        return errno == EPIPE ? 2 : 3;
+    if (n != count)
+        return 4;
+    for (size_t i = 0; i < n; i++)
+        if (inode_of(got[i]) != inodes[i])
+            return 5;
+    return upgrade_channel_send(pair[1], MESSAGE_PREPARED, NULL, 0) ? 0 : 6;
+}
+
+static int hear(struct upgrade_message *heard)
+{
+    int word;
+    while ((word = upgrade_channel_receive(pair[0], heard)) == 0)
+        poll(&(struct pollfd){pair[0], POLLIN, 0}, 1, 1000);
+    return word;
+}
+
+static int status_of(pid_t pid)
+{
+    int status;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+START_TEST(all_descriptors_come_in_their_order_and_from_is_who_asked)
+{
+    static ino_t inodes[MOST];
+    struct upgrade_message heard;
+    int word;
+    for (size_t i = 0; i < counts[_i]; i++) {
+        int ends[2];
+        ck_assert_int_eq(pipe(ends), 0);
+        close(ends[0]);
+        fds[i] = ends[1];
+        inodes[i] = inode_of(fds[i]);
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        for (size_t i = 0; i < counts[_i]; i++)
+            close(fds[i]);
+        _exit(ask(counts[_i], inodes));
+    }
+    while ((word = hear(&heard)) == MESSAGE_ASK) {
+        ck_assert_int_eq(heard.from, pid);
+        ck_assert(upgrade_channel_give(pair[0], fds, counts[_i], &heard));
+    }
+    ck_assert_int_eq(word, MESSAGE_PREPARED);
+    ck_assert_int_eq(status_of(pid), 0);
+    for (size_t i = 0; i < counts[_i]; i++)
+        close(fds[i]);
+}
+END_TEST
+
+START_TEST(what_lies_in_the_pair_outlives_who_gave_it_until_it_is_drained)
+{
+    int *got;
+    size_t n;
+    int before = dup(0);
+    close(before);
+    upgrade_channel_push(pair[0], (int[]){0, 1, 2}, 3);
+    if (_i == 1)
+        upgrade_channel_drain(pair[1]);
+    close(pair[0]);
+    if (_i == 0) {
+        ck_assert_int_eq(upgrade_channel_get(pair[1], &got, &n), 0);
+        ck_assert_uint_eq(n, 3);
+        ck_assert_int_eq(inode_of(got[2]), inode_of(2));
+        for (size_t i = 0; i < n; i++)
+            close(got[i]);
+        free(got);
+    } else {
+        ck_assert_int_eq(upgrade_channel_get(pair[1], &got, &n), -1);
+        ck_assert_int_eq(errno, EPIPE);
+        int after = dup(0);
+        ck_assert_int_eq(after, pair[0] < before ? pair[0] : before);
+        close(after);
+    }
+    pair[0] = -1;
+}
+END_TEST
+
+START_TEST(who_is_given_nothing_is_told_so_by_the_end)
+{
+    struct upgrade_message heard;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(ask(1, NULL));
+    if (_i == 0) /* it has asked, and it may be that it has not */
+        ck_assert_int_eq(hear(&heard), MESSAGE_ASK);
+    close(pair[0]);
+    pair[0] = -1;
+    ck_assert_int_eq(status_of(pid), 2);
+}
+END_TEST
+
+static const pid_t wrong[] = {-1, 3, 100000};
+
+START_TEST(what_is_not_there_cannot_be_asked_for)
+{
+    struct upgrade_message heard = {.numbers = {wrong[_i]}, .count = 1};
+    errno = 0;
+    ck_assert(!upgrade_channel_give(pair[0], (int[]){0, 1, 2}, 3, &heard));
+    ck_assert_int_eq(errno, EPROTO);
+}
+END_TEST
+
+START_TEST(descriptors_in_place_of_a_word_are_not_taken)
+{
+    struct upgrade_message heard = {.numbers = {0}, .count = 1};
+    int before = dup(0);
+    ck_assert(upgrade_channel_give(pair[1], (int[]){0}, 1, &heard));
+    close(before);
+    ck_assert_int_eq(upgrade_channel_receive(pair[0], &heard), MESSAGE_GIVEN);
+    int after = dup(0);
+    ck_assert_int_eq(after, before);
+    close(after);
+}
+END_TEST
+
+START_TEST(numbers_go_with_a_word)
+{
+    struct upgrade_message heard;
+    pid_t numbers[SCOREBOARD_SLOTS];
+    for (size_t i = 0; i < SCOREBOARD_SLOTS; i++)
+        numbers[i] = (pid_t)i + 1000;
+    ck_assert(upgrade_channel_send(pair[0], MESSAGE_TAKE, numbers, SCOREBOARD_SLOTS));
+    ck_assert_int_eq(upgrade_channel_receive(pair[1], &heard), MESSAGE_TAKE);
+    ck_assert(heard.count == SCOREBOARD_SLOTS &&
+              heard.numbers[SCOREBOARD_SLOTS - 1] == numbers[SCOREBOARD_SLOTS - 1]);
+    ck_assert_int_eq(upgrade_channel_receive(pair[1], &heard), 0);
+    close(pair[0]);
+    pair[0] = -1;
+    ck_assert_int_eq(upgrade_channel_receive(pair[1], &heard), -1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("parley");
+    TCase *tcase = tcase_create("a pair of sockets");
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, all_descriptors_come_in_their_order_and_from_is_who_asked, 0,
+                        sizeof(counts) / sizeof(counts[0]));
+    tcase_add_loop_test(tcase, what_lies_in_the_pair_outlives_who_gave_it_until_it_is_drained, 0,
+                        2);
+    tcase_add_loop_test(tcase, who_is_given_nothing_is_told_so_by_the_end, 0, 2);
+    tcase_add_loop_test(tcase, what_is_not_there_cannot_be_asked_for, 0,
+                        sizeof(wrong) / sizeof(wrong[0]));
+    tcase_add_test(tcase, descriptors_in_place_of_a_word_are_not_taken);
+    tcase_add_test(tcase, numbers_go_with_a_word);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,185 @@
+/*
+ * A writer client whose writer does not answer: what waiting requests are told, and when. The test
+ * sets the clock.
+ */
+#include "core/ipc/channel.h"
+#include "core/conn/acceptor.h"
+#include "core/async/writer_client.h"
+#include "core/http/request.h"
+#include "core/http/http.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- what stands for the rest of a worker ---- */
+
+static struct {
+    unsigned count;
+    enum err err;
+} replies;
+
+void reply_error(struct request *r, enum err err, const char *format, ...)
+{
+    (void)r;
+    (void)format;
+    replies.count++;
+    replies.err = err;
+}
+
+void store_read_end(struct store *s)
+{
+    (void)s;
+}
+
+void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results,
+                      store_report_fn *done, void *arg)
+{
+    (void)s, (void)workspace, (void)id, (void)with_results, (void)done, (void)arg;
+    ck_abort_msg("nobody waits for a report");
+}
+
+static void on_event(void *arg, const struct store_event *e)
+{
+    (void)arg, (void)e;
+    ck_abort_msg("this writer says nothing");
+}
+
+void reply_header(struct request *r, const char *name, struct str value)
+{
+    (void)r, (void)name, (void)value;
+    ck_abort_msg("no header is set");
+}
+
+bool queries_send(struct queries *all, struct query *q, struct waiter *w)
+{
+    (void)all, (void)q, (void)w;
+    ck_abort_msg("nothing is queried");
+}
+
+void thread_pool_send(struct thread_pool *a, struct pool_job *job, struct waiter *w)
+{
+    (void)a, (void)job, (void)w;
+    ck_abort_msg("no job is sent");
+}
+
+static int watched; /* connections of requests that wait */
+
+void conn_watch(struct conn *c)
+{
+    (void)c;
+    watched++;
+}
+
+void conn_unwatch(struct conn *c)
+{
+    (void)c;
+    watched--;
+}
+
+/* ---- a writer that only listens ---- */
+
+static char dir[] = "/tmp/assay-link-XXXXXX";
+static struct process process;
+static struct loop loop;
+static struct http http = {.loop = &loop};
+static struct writer_client *l;
+static int listening;
+
+static void setup(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(process.writer_path, sizeof(process.writer_path), "%s/writer.sock", dir);
+    listening = channel_listen(process.writer_path);
+    ck_assert_int_ge(listening, 0);
+    replies.count = 0;
+    loop = (struct loop){.process = &process, .now_ms = 1000000};
+    loop.ctx.loop = h2o_evloop_create();
+    l = http.writer = writer_client_new(&loop, on_event, NULL);
+    ck_assert(writer_client_connected(l));
+}
+
+static void teardown(void)
+{
+    writer_client_free(l);
+    h2o_evloop_destroy(loop.ctx.loop);
+    close(listening);
+    unlink(process.writer_path);
+    rmdir(dir);
+}
+
+static void must_not_end(struct request *r, const struct store_answer *answer)
+{
+    (void)r, (void)answer;
+    ck_abort_msg("nobody answered");
+}
+
+static void send_create(struct request *r, const char *key)
+{
+    char hash[32] = "";
+    strncpy(hash, key, sizeof(hash) - 1);
+    struct store_change change = {.kind = CHANGE_REPORT_CREATE,
+                                  .idem_key = {hash, key[0] == '\0' ? 0 : sizeof(hash)}};
+    *r = (struct request){.http = &http};
+    request_change(r, &change, must_not_end);
+}
+
+static void tick_after(unsigned ms)
+{
+    loop.now_ms += ms;
+    writer_client_tick(l);
+}
+
+/*
+ * Columns: Idempotency-Key of a first request, of one a second later, and what the later one is
+ * told when its 30 s are over.
+ */
+static const struct {
+    const char *first, *second;
+    enum err told;
+} cases[] = {
+    {"same", "same", ERR_CONFLICT},
+    {"one", "another", ERR_UNAVAILABLE},
+    {"one", "", ERR_UNAVAILABLE},
+    {"", "", ERR_UNAVAILABLE},
+};
+
+START_TEST(who_gets_no_answer_is_told_after_30_s)
+{
+    struct request first, second;
+    send_create(&first, cases[_i].first);
+    tick_after(1000);
+    send_create(&second, cases[_i].second);
+    ck_assert_int_eq(watched, 2);
+    tick_after(WRITER_ANSWER_MS - 1001);
+    ck_assert_uint_eq(replies.count, 0);
+    tick_after(1);
+    ck_assert_int_eq(watched, 1);
+    ck_assert_uint_eq(replies.count, 1);
+    ck_assert_int_eq(replies.err, ERR_UNAVAILABLE);
+    tick_after(999);
+    ck_assert_uint_eq(replies.count, 1);
+    tick_after(1);
+    ck_assert_uint_eq(replies.count, 2);
+    ck_assert_int_eq(replies.err, cases[_i].told);
+    ck_assert_uint_eq(writer_client_waiting(l), 0);
+    tick_after(WRITER_ANSWER_MS);
+    ck_assert_uint_eq(replies.count, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("writer_client");
+    TCase *tcase = tcase_create("writer_client");
+    suite_add_tcase(suite, tcase);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, who_gets_no_answer_is_told_after_30_s, 0,
+                        sizeof(cases) / sizeof(cases[0]));
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
