@@ -170,8 +170,8 @@ END_TEST
 START_TEST(before_the_server_has_run_nothing_is_counted)
 {
     struct run run = assay(server, "limits", "top", NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, "there are no counts in run_dir"), "%d: %s", run.status,
-                  run.err);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "there are no counts in run_dir"), "%d: %s",
+                  run.status, run.err);
 }
 END_TEST
 

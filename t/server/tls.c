@@ -554,7 +554,8 @@ static const struct {
     {{"listen.0.tls.second_certificate=/c"}, "set both second_certificate and second_key"},
     {{"listen.0.tls.certificate=/c", "listen.0.tls.key=/k", "listen.0.tls.second_key=/k"},
      "set both second_certificate and second_key"},
-    {{"listen.0.tls.second_certificate=/c", "listen.0.tls.second_key=/k"}, "second_certificate needs a certificate"},
+    {{"listen.0.tls.second_certificate=/c", "listen.0.tls.second_key=/k"},
+     "second_certificate needs a certificate"},
 };
 
 START_TEST(half_a_second_certificate_is_a_mistake)
