@@ -121,8 +121,8 @@ fail:
     return -1;
 }
 
-static enum store_status change_here(struct client *c, const struct store_change *change,
-                                     struct store_answer *answer)
+static enum store_status change_locally(struct client *c, const struct store_change *change,
+                                        struct store_answer *answer)
 {
     struct store_txn *t;
     enum store_status status = store_begin(c->store, &t);
@@ -160,8 +160,8 @@ static bool await_answer(struct client *c, struct store_answer *answer, uint64_t
     }
 }
 
-static int change_there(struct client *c, const struct store_change *change,
-                        struct store_answer *answer)
+static int change_by_writer(struct client *c, const struct store_change *change,
+                            struct store_answer *answer)
 {
     struct buf wire = {0};
     uint64_t deadline_ms = clock_mono_ms() + GIVE_UP_MS;
@@ -194,9 +194,9 @@ int client_change(struct client *c, const struct store_change *change, struct st
     int result = 0;
     *answer = (struct store_answer){0};
     if (c->live)
-        result = change_there(c, change, answer);
+        result = change_by_writer(c, change, answer);
     else {
-        enum store_status status = change_here(c, change, answer);
+        enum store_status status = change_locally(c, change, answer);
         if (status != STORE_OK)
             answer->status = status;
     }

@@ -52,7 +52,7 @@ bool limiters_route_parts(const char *route, struct str *method, struct str *pat
 }
 
 /* How well ${route} matches; 0: not at all. */
-static size_t fit(const char *route, struct str method, struct str path)
+static size_t match_length(const char *route, struct str method, struct str path)
 {
     struct str m, p;
     if (!limiters_route_parts(route, &m, &p))
@@ -74,7 +74,7 @@ unsigned limiters_of_path(const struct limiters *limits, struct str method, stru
         method = STR("GET");
     for (unsigned i = 1; i < limits->count; i++)
         for (unsigned k = 0; k < limits->rows[i].routes_count; k++) {
-            size_t fits = fit(limits->rows[i].routes[k], method, path);
+            size_t fits = match_length(limits->rows[i].routes[k], method, path);
             if (fits > best) {
                 best = fits;
                 found = i;
