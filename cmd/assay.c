@@ -158,7 +158,7 @@ static void take_option(struct arguments *a, const struct cmd_option *option, co
 }
 
 /* Split the command line into options and words. False: wrong usage, which is reported. */
-static bool sort_arguments(int argc, char **argv, struct arguments *a)
+static bool split_arguments(int argc, char **argv, struct arguments *a)
 {
     bool options_end = false;
     for (int i = 1; i < argc; i++) {
@@ -196,7 +196,7 @@ static bool sort_arguments(int argc, char **argv, struct arguments *a)
 }
 
 /* Find the command and check its options and words. */
-static bool judge_arguments(struct arguments *a)
+static bool check_arguments(struct arguments *a)
 {
     struct cmd *cmd = &a->cmd;
     size_t taken = 0;
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
     int status = CMD_USAGE;
     if (a.sets == NULL || words == NULL || a.cmd.given == NULL)
         status = cmd_refuse("out of memory");
-    else if (!sort_arguments(argc, argv, &a))
+    else if (!split_arguments(argc, argv, &a))
         status = CMD_USAGE;
     else if (a.version) {
         puts("assay " PACKAGE_VERSION);
@@ -265,7 +265,7 @@ int main(int argc, char **argv)
         size_t taken = a.cmd.words_count;
         bool found = find_row(words, a.cmd.words_count, &taken) != NULL;
         status = cmd_help_words(&a.cmd, words, found ? taken : a.cmd.words_count);
-    } else if (judge_arguments(&a)) {
+    } else if (check_arguments(&a)) {
         status = run(&a);
     }
     free(a.sets);

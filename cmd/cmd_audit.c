@@ -177,7 +177,7 @@ static void grades_free(struct grade *grades, size_t count)
 }
 
 /* The leak check of a sanitizer at exit does not work within the sandbox, so exit at once. */
-static int leave(int status)
+static int exit_sandboxed(int status)
 {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -224,5 +224,5 @@ int cmd_audit(struct cmd *cmd)
         print_summary(&grading);
     audit_free(audit);
     grades_free(grading.grades, grading.total);
-    return leave(grading.status);
+    return exit_sandboxed(grading.status);
 }

@@ -24,7 +24,7 @@ static bool is_color(struct str text)
     return true;
 }
 
-static void take_looks(struct str theme, struct embed_looks *out)
+static void read_looks(struct str theme, struct embed_looks *out)
 {
     struct str color = {NULL, 0}, position = {NULL, 0};
     if (theme.n == 0)
@@ -43,11 +43,11 @@ static void note_agent(void *arg, enum store_status status, const struct store_a
     struct known *known = arg;
     known->status = status;
     if (status == STORE_OK)
-        take_looks(agent_setting(agent, STR("theme")), known->looks);
+        read_looks(agent_setting(agent, STR("theme")), known->looks);
 }
 
 /* CMD_DONE: the agent exists. */
-static int agent_known(struct cmd *cmd, const char *text, struct embed_looks *looks)
+static int find_agent(struct cmd *cmd, const char *text, struct embed_looks *looks)
 {
     struct ulid id;
     struct known known = {STORE_NOT_FOUND, looks};
@@ -70,7 +70,7 @@ struct pinned {
     char src[4096], integrity[SCRIPT_INTEGRITY_SIZE];
 };
 
-static bool pin(const char *base, struct pinned *out)
+static bool make_pinned(const char *base, struct pinned *out)
 {
     char version[SCRIPT_VERSION_SIZE];
     script_version_text(version);
@@ -83,7 +83,7 @@ bool embed_element(const char *base, const char *agent, const struct embed_looks
                    struct buf *out)
 {
     struct pinned pinned;
-    if (!pin(base, &pinned))
+    if (!make_pinned(base, &pinned))
         return false;
     buf_printf(out,
                "<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\"",
@@ -115,7 +115,7 @@ static int print_record(const char *base, const char *agent, const struct embed_
 {
     struct pinned pinned;
     struct records records;
-    if (!pin(base, &pinned))
+    if (!make_pinned(base, &pinned))
         return no_element();
     records_start(&records, true);
     records_text(&records, "agent_id", str_of(agent));
@@ -136,7 +136,7 @@ int cmd_agent_embed(struct cmd *cmd)
     struct embed_looks looks = {.position = NULL};
     const struct conf *conf = cmd->conf;
     const struct conf_listen *first = &conf->listen[0];
-    int status = agent_known(cmd, cmd->words[0], &looks);
+    int status = find_agent(cmd, cmd->words[0], &looks);
     if (status != CMD_DONE)
         return status;
     if (conf->base_url[0] != '\0')

@@ -188,27 +188,27 @@ int cmd_key_create(struct cmd *cmd)
     return status == CMD_DONE ? cmd_credential_create(cmd, CREDENTIAL_KEY, bits) : status;
 }
 
-struct kind_look {
+struct key_kind {
     enum store_status status;
     bool token;
 };
 
-static void look_at_kind(void *arg, enum store_status status, const struct store_key *key)
+static void note_kind(void *arg, enum store_status status, const struct store_key *key)
 {
-    *(struct kind_look *)arg =
-        (struct kind_look){status, status == STORE_OK && scopes_of_token(key->scopes)};
+    *(struct key_kind *)arg =
+        (struct key_kind){status, status == STORE_OK && scopes_of_token(key->scopes)};
 }
 
 /* Keys and tokens share their ids, but a command for keys must not change a token. */
 static int check_kind(struct client *client, enum credential_kind kind, uint64_t id)
 {
-    struct kind_look look = {.status = STORE_NOT_FOUND};
-    store_key_get(client_store(client), id, look_at_kind, &look);
+    struct key_kind found = {.status = STORE_NOT_FOUND};
+    store_key_get(client_store(client), id, note_kind, &found);
     store_read_end(client_store(client));
-    if (look.status == STORE_NOT_FOUND ||
-        (look.status == STORE_OK && look.token != (kind == CREDENTIAL_TOKEN)))
+    if (found.status == STORE_NOT_FOUND ||
+        (found.status == STORE_OK && found.token != (kind == CREDENTIAL_TOKEN)))
         return no_credential(kind, id);
-    return look.status == STORE_OK ? CMD_DONE : cmd_store_refuse(client, look.status);
+    return found.status == STORE_OK ? CMD_DONE : cmd_store_refuse(client, found.status);
 }
 
 int cmd_credential_rotate(struct cmd *cmd, enum credential_kind kind)

@@ -30,7 +30,7 @@ static bool server_runs(const struct conf *conf)
     return runs;
 }
 
-static int open_view(const struct conf *conf, bool write, struct view *v)
+static int open_files(const struct conf *conf, bool write, struct view *v)
 {
     char path[4200];
     uint64_t version;
@@ -52,7 +52,7 @@ static int open_view(const struct conf *conf, bool write, struct view *v)
                       error == EPROTO ? "another version wrote them" : strerror(error));
 }
 
-static void close_view(struct view *v)
+static void close_files(struct view *v)
 {
     ratelimit_close(v->table);
     limiter_stats_close(v->board);
@@ -88,7 +88,7 @@ int cmd_limits_list(struct cmd *cmd)
     struct view v;
     struct records records;
     struct ratelimit_usage usage;
-    if (open_view(cmd->conf, false, &v) != CMD_DONE)
+    if (open_files(cmd->conf, false, &v) != CMD_DONE)
         return CMD_REFUSED;
     records_start(&records, cmd->json);
     for (unsigned i = 1; i < v.limits.count; i++)
@@ -100,7 +100,7 @@ int cmd_limits_list(struct cmd *cmd)
         printf("\nThe limiter table: about %" PRIu64 " of %" PRIu64 " slots in use, %" PRIu64
                " keys forgotten while active, %.1f MiB.\n",
                usage.used, usage.slots, usage.evicted_alive, (double)usage.bytes / (1 << 20));
-    close_view(&v);
+    close_files(&v);
     return CMD_DONE;
 }
 
@@ -184,7 +184,7 @@ int cmd_limits_top(struct cmd *cmd)
     if (cmd->words_count > 0 &&
         (most = strtoull(cmd->words[0], &end, 10), *end != '\0' || most == 0 || most > TOP_MAX))
         return cmd_misuse(cmd, "\"%s\" is not a number from 1 to %d", cmd->words[0], TOP_MAX);
-    if (open_view(cmd->conf, false, &v) != CMD_DONE)
+    if (open_files(cmd->conf, false, &v) != CMD_DONE)
         return CMD_REFUSED;
     ratelimit_notes(v.table, v.now, add_note, &top);
     qsort(top.notes, top.count, sizeof(*top.notes), compare_notes);
@@ -192,7 +192,7 @@ int cmd_limits_top(struct cmd *cmd)
     if (top.count == 0)
         cmd_say("No key has used more than half of its limit in the current window.");
     free(top.notes);
-    close_view(&v);
+    close_files(&v);
     return CMD_DONE;
 }
 
@@ -262,14 +262,14 @@ int cmd_limits_show(struct cmd *cmd)
     struct view v;
     struct target t;
     struct records records;
-    if (open_view(cmd->conf, false, &v) != CMD_DONE)
+    if (open_files(cmd->conf, false, &v) != CMD_DONE)
         return CMD_REFUSED;
     int status = find_target(&v, cmd->words[0], cmd->words[1], &t);
     records_start(&records, cmd->json);
     for (unsigned i = 0; status == CMD_DONE && i < t.count; i++)
         show_window(&records, &v, &t, i);
     records_finish(&records);
-    close_view(&v);
+    close_files(&v);
     return status;
 }
 
@@ -277,7 +277,7 @@ int cmd_limits_reset(struct cmd *cmd)
 {
     struct view v;
     struct target t;
-    if (open_view(cmd->conf, true, &v) != CMD_DONE)
+    if (open_files(cmd->conf, true, &v) != CMD_DONE)
         return CMD_REFUSED;
     int status = find_target(&v, cmd->words[0], cmd->words[1], &t);
     unsigned had = 0;
@@ -289,6 +289,6 @@ int cmd_limits_reset(struct cmd *cmd)
         cmd_say(had > 0 ? "Set the count of %s in limiter %s to zero."
                         : "%s has no count in limiter %s.",
                 cmd->words[1], cmd->words[0]);
-    close_view(&v);
+    close_files(&v);
     return status;
 }

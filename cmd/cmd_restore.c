@@ -5,6 +5,7 @@
 
 #include "core/base/data_lock.h"
 #include "core/auth/signing_keys.h"
+#include "core/base/data_lock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +22,7 @@ static bool show_progress(void *arg, uint64_t done, uint64_t total)
     return !cmd_interrupted();
 }
 
-static bool give_files(int dir, const char *name, const struct stat *owner)
+static bool chown_files(int dir, const char *name, const struct stat *owner)
 {
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -40,7 +41,7 @@ static bool give_files(int dir, const char *name, const struct stat *owner)
 }
 
 /* Files restored by root get the owner of data_dir. */
-static int give_to_owner(const char *data_dir)
+static int chown_restored(const char *data_dir)
 {
     static const char *const names[] = {"data.mdb", "index", "secrets", "lock.mdb", "lock"};
     struct stat owner;
@@ -51,7 +52,7 @@ static int give_to_owner(const char *data_dir)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && given; i++)
         given = fchownat(dir, names[i], owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) == 0 ||
                 errno == ENOENT;
-    given = given && give_files(dir, "index", &owner);
+    given = given && chown_files(dir, "index", &owner);
     int error = errno;
     if (dir >= 0)
         close(dir);
@@ -71,7 +72,7 @@ static void say_restored(const char *from, const char *to)
 }
 
 /* Replace the signing secrets, if those of the backup differ. The previous ones are kept. */
-static int put_secrets_back(const struct conf *conf, const char *from)
+static int restore_secrets(const struct conf *conf, const char *from)
 {
     char backup[PATH_MAX], there[SECRETS_PATH];
     snprintf(backup, sizeof(backup), "%.4000s/secrets", from);
@@ -124,9 +125,9 @@ static int restore(struct cmd *cmd)
         return status;
     status = replace_store(from, to);
     if (status == CMD_DONE)
-        status = give_to_owner(to);
+        status = chown_restored(to);
     if (status == CMD_DONE)
-        status = put_secrets_back(cmd->conf, from);
+        status = restore_secrets(cmd->conf, from);
     if (status == CMD_DONE)
         say_restored(from, to);
     close(lock);

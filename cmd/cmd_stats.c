@@ -123,7 +123,7 @@ static bool print(struct watch *w)
     return false;
 }
 
-static void take_next(struct watch *w)
+static void take_snapshot(struct watch *w)
 {
     struct stats_snapshot *spare = w->before;
     w->before = w->now;
@@ -149,7 +149,7 @@ static void watch(struct watch *w, uint64_t interval_ms)
         int what = screen_wait(next_ms);
         on = what != SCREEN_STOP && (what <= 0 || take_key(w, what));
         if (on && what == SCREEN_TIME) {
-            take_next(w);
+            take_snapshot(w);
             next_ms = clock_mono_ms() + interval_ms;
             shown = true;
         }

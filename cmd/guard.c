@@ -28,7 +28,7 @@ void guard_at(void *arg, const char *what)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-static void pass_on(int number)
+static void forward_signal(int number)
 {
     if (child > 0)
         kill((pid_t)child, number);
@@ -38,7 +38,7 @@ static void pass_on(int number)
  * The C library's messages about a corrupted heap or stack go to /dev/null, and only our messages
  * to standard error. Sanitizers keep standard error for their reports.
  */
-static void keep_library_quiet(void)
+static void silence_library(void)
 {
     int words = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1),
         nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -62,26 +62,26 @@ static void run_child(struct cmd *cmd, int (*work)(struct cmd *cmd), pid_t paren
     signal(SIGTERM, SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     process_leave_no_core();
-    keep_library_quiet();
+    silence_library();
     int status = work(cmd);
     if (fflush(stdout) != 0)
         status = cmd_refuse("cannot write to standard output");
     exit(status);
 }
 
-static bool is_damage(int number)
+static bool is_crash(int number)
 {
     return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE ||
            number == SIGILL;
 }
 
-static int died(struct cmd *cmd, const struct guard *guard, int number)
+static int report_crash(struct cmd *cmd, const struct guard *guard, int number)
 {
     const char *name = sigabbrev_np(number);
     cmd_progress_end();
     if (guard->tidy != NULL)
         guard->tidy(cmd);
-    if (is_damage(number))
+    if (is_crash(number))
         return cmd_refuse("%s: %s is damaged. Reading it ended in a crash (SIG%s) at %s. %s",
                           guard->refused, guard->path, name, step, guard->advice);
     if (number != SIGINT && number != SIGTERM)
@@ -110,13 +110,13 @@ int guard_run(struct cmd *cmd, const struct guard *guard, int (*work)(struct cmd
     if (pid == 0)
         run_child(cmd, work, parent, &before);
     child = pid;
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = pass_on}, NULL);
-    sigaction(SIGTERM, &(struct sigaction){.sa_handler = pass_on}, NULL);
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = forward_signal}, NULL);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = forward_signal}, NULL);
     sigprocmask(SIG_SETMASK, &before, NULL);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     child = 0;
     if (pid < 0)
         return cmd_refuse("cannot create a process: %s", strerror(errno));
-    return WIFSIGNALED(status) ? died(cmd, guard, WTERMSIG(status)) : WEXITSTATUS(status);
+    return WIFSIGNALED(status) ? report_crash(cmd, guard, WTERMSIG(status)) : WEXITSTATUS(status);
 }

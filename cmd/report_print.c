@@ -245,7 +245,7 @@ static void print_counts(const struct printer *p, const struct json *results)
 }
 
 /* A line below a check: ${label} and as much of ${text} as fits. */
-static void print_aside(const struct printer *p, const char *label, const char *text)
+static void print_note(const struct printer *p, const char *label, const char *text)
 {
     size_t room = p->look->width - 8 - strlen(label), columns = columns_of(text, strlen(text));
     fputs("        ", p->out);
@@ -263,7 +263,7 @@ static void print_details(const struct printer *p, const struct json *check)
     const struct json *details = json_member(check, "details");
     size_t n = json_length(details);
     for (size_t i = 0; i < n && i < DETAILS_SHOWN; i++)
-        print_aside(p, "", json_chars(json_item(details, i)));
+        print_note(p, "", json_chars(json_item(details, i)));
     if (n > DETAILS_SHOWN)
         fprintf(p->out, "        and %zu more\n", n - DETAILS_SHOWN);
 }
@@ -286,7 +286,7 @@ static void print_failed(const struct printer *p, const char *id, const struct j
     fputc('\n', p->out);
     /* the message already contains numbers */
     if (json_kind(value) == JSON_STRING && json_chars(value)[0] != '\0')
-        print_aside(p, "found: ", json_chars(value));
+        print_note(p, "found: ", json_chars(value));
     print_details(p, check);
 }
 

@@ -1,22 +1,22 @@
 #include "cmd/stats.h"
 
 /* A counter that decreased belongs to another server. */
-static uint64_t grown(uint64_t before, uint64_t now)
+static uint64_t growth(uint64_t before, uint64_t now)
 {
     return now < before ? now : now - before;
 }
 
 double stats_rate(const struct stats_interval *v, uint64_t before, uint64_t now)
 {
-    return (double)grown(before, now) / v->seconds;
+    return (double)growth(before, now) / v->seconds;
 }
 
 static struct request_stats_times times_between(const struct request_stats_times *before,
                                                 const struct request_stats_times *now)
 {
-    struct request_stats_times t = {.sum = grown(before->sum, now->sum)};
+    struct request_stats_times t = {.sum = growth(before->sum, now->sum)};
     for (size_t i = 0; i <= REQUEST_STATS_BOUNDS; i++)
-        t.count[i] = grown(before->count[i], now->count[i]);
+        t.count[i] = growth(before->count[i], now->count[i]);
     return t;
 }
 
@@ -94,7 +94,7 @@ struct stats_work stats_work(const struct stats_interval *v)
     return (struct stats_work){
         .changes = stats_rate(v, before->changes, now->changes),
         .commits = (double)count / v->seconds,
-        .batch = count == 0 ? 0 : (double)grown(before->changes, now->changes) / (double)count,
+        .batch = count == 0 ? 0 : (double)growth(before->changes, now->changes) / (double)count,
         .commit_p50 = stats_quantile(&commits, 0.5),
         .commit_p99 = stats_quantile(&commits, 0.99),
         .done = stats_rate(v, before->done, now->done),

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 /* A file of the server, mapped as long as it is not replaced. */
-struct seen {
+struct mapped_file {
     const char *name;
     ino_t inode;
     const void *map;
@@ -15,7 +15,7 @@ struct seen {
 
 struct stats {
     const struct conf *conf;
-    struct seen board, request_stats, limiters;
+    struct mapped_file board, request_stats, limiters;
     struct limiters limits; /* of the last snapshot */
     uint64_t limits_version;
 };
@@ -32,15 +32,15 @@ struct stats *stats_new(const struct conf *conf)
     return s;
 }
 
-static void unmap(struct stats *s, struct seen *seen)
+static void unmap(struct stats *s, struct mapped_file *file)
 {
-    if (seen == &s->board)
-        scoreboard_close(seen->map);
-    else if (seen == &s->request_stats)
-        request_stats_close(seen->map);
+    if (file == &s->board)
+        scoreboard_close(file->map);
+    else if (file == &s->request_stats)
+        request_stats_close(file->map);
     else
-        limiter_stats_close(seen->map);
-    seen->map = NULL;
+        limiter_stats_close(file->map);
+    file->map = NULL;
 }
 
 void stats_free(struct stats *s)
@@ -53,34 +53,34 @@ void stats_free(struct stats *s)
     free(s);
 }
 
-static const void *map(struct stats *s, const struct seen *seen, const char *path)
+static const void *map(struct stats *s, const struct mapped_file *file, const char *path)
 {
-    if (seen == &s->board)
+    if (file == &s->board)
         return scoreboard_open(path);
-    if (seen == &s->request_stats)
+    if (file == &s->request_stats)
         return request_stats_open(path);
     return limiter_stats_open(path);
 }
 
 /* Map a file again if its inode changed: a starting server creates new files. */
-static const void *see(struct stats *s, struct seen *seen)
+static const void *map_current(struct stats *s, struct mapped_file *file)
 {
     char path[4200];
     struct stat st;
-    snprintf(path, sizeof(path), "%s/%s", s->conf->run_dir, seen->name);
+    snprintf(path, sizeof(path), "%s/%s", s->conf->run_dir, file->name);
     bool there = stat(path, &st) == 0;
-    seen->error = there ? 0 : errno;
-    if (seen->map != NULL && (!there || st.st_ino != seen->inode))
-        unmap(s, seen);
-    if (seen->map == NULL && there) {
+    file->error = there ? 0 : errno;
+    if (file->map != NULL && (!there || st.st_ino != file->inode))
+        unmap(s, file);
+    if (file->map == NULL && there) {
         errno = EPROTO;
-        seen->map = map(s, seen, path);
-        seen->error = seen->map == NULL ? errno : 0;
-        seen->inode = st.st_ino;
-        if (seen == &s->limiters)
+        file->map = map(s, file, path);
+        file->error = file->map == NULL ? errno : 0;
+        file->inode = st.st_ino;
+        if (file == &s->limiters)
             s->limits_version = 0; /* each file counts its own versions */
     }
-    return seen->map;
+    return file->map;
 }
 
 bool stats_alive(const struct scoreboard *board)
@@ -98,7 +98,7 @@ static uint64_t ago(uint64_t then_ms, uint64_t now_ms)
     return then_ms == 0 || then_ms > now_ms ? 0 : now_ms - then_ms;
 }
 
-static void look_at_processes(const struct scoreboard *board, struct stats_snapshot *out)
+static void read_processes(const struct scoreboard *board, struct stats_snapshot *out)
 {
     const struct score *score;
     out->master = score_get(board->master_pid);
@@ -123,7 +123,7 @@ static void look_at_processes(const struct scoreboard *board, struct stats_snaps
             };
 }
 
-static void look_at_requests(const struct request_stats *stats, struct stats_snapshot *out)
+static void read_requests(const struct request_stats *stats, struct stats_snapshot *out)
 {
     for (unsigned i = 0; i < REQUEST_STATS_WORKERS; i++)
         out->workers[i] = request_stats_worker(stats, i);
@@ -133,8 +133,8 @@ static void look_at_requests(const struct request_stats *stats, struct stats_sna
     out->request_stats_known = true;
 }
 
-static void look_at_limiters(struct stats *s, const struct limiter_stats *board,
-                             struct stats_snapshot *out)
+static void read_limiters(struct stats *s, const struct limiter_stats *board,
+                          struct stats_snapshot *out)
 {
     static struct limiters limits;
     uint64_t version;
@@ -155,8 +155,7 @@ static void look_at_limiters(struct stats *s, const struct limiter_stats *board,
  * Open the store only for this snapshot: an open store prevents a restore. Wait until the writer
  * has opened it, because opening creates what is missing.
  */
-static void look_at_store(struct stats *s, const struct scoreboard *board,
-                          struct stats_snapshot *out)
+static void read_store(struct stats *s, const struct scoreboard *board, struct stats_snapshot *out)
 {
     struct store *store;
     char why[512];
@@ -174,7 +173,7 @@ static void look_at_store(struct stats *s, const struct scoreboard *board,
     store_close(store);
 }
 
-static void note_unreadable(const struct stats *s, const struct seen *file,
+static void note_unreadable(const struct stats *s, const struct mapped_file *file,
                             struct stats_snapshot *out)
 {
     snprintf(out->why, sizeof(out->why), "cannot read %s/%s: %s", s->conf->run_dir, file->name,
@@ -184,7 +183,7 @@ static void note_unreadable(const struct stats *s, const struct seen *file,
 void stats_snapshot_take(struct stats *s, struct stats_snapshot *out)
 {
     *out = (struct stats_snapshot){.mono_ms = clock_mono_ms(), .wall_ms = clock_wall_ms()};
-    const struct scoreboard *board = see(s, &s->board);
+    const struct scoreboard *board = map_current(s, &s->board);
     if (board == NULL || !stats_alive(board)) {
         if (board == NULL && s->board.error != ENOENT)
             note_unreadable(s, &s->board, out);
@@ -192,14 +191,14 @@ void stats_snapshot_take(struct stats *s, struct stats_snapshot *out)
     }
     out->running = true;
     out->life = score_get(board->started_at_s) ^ (uint64_t)s->board.inode << 32;
-    look_at_processes(board, out);
-    const struct request_stats *stats = see(s, &s->request_stats);
-    const struct limiter_stats *limiters = see(s, &s->limiters);
-    look_at_store(s, board, out);
+    read_processes(board, out);
+    const struct request_stats *stats = map_current(s, &s->request_stats);
+    const struct limiter_stats *limiters = map_current(s, &s->limiters);
+    read_store(s, board, out);
     if (limiters != NULL)
-        look_at_limiters(s, limiters, out);
+        read_limiters(s, limiters, out);
     if (stats != NULL)
-        look_at_requests(stats, out);
+        read_requests(stats, out);
     else
         note_unreadable(s, &s->request_stats, out);
 }

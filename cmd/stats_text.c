@@ -150,7 +150,7 @@ static void add_row(struct table *t, size_t i, double weight)
 
 static const double *weights;
 
-static int heavier(const void *a, const void *b)
+static int compare_weights(const void *a, const void *b)
 {
     size_t i = *(const size_t *)a, j = *(const size_t *)b;
     if (weights[i] != weights[j])
@@ -161,7 +161,7 @@ static int heavier(const void *a, const void *b)
 static void sort_rows(struct table *t)
 {
     weights = t->weight;
-    qsort(t->rows, t->count, sizeof(t->rows[0]), heavier);
+    qsort(t->rows, t->count, sizeof(t->rows[0]), compare_weights);
 }
 
 /* writer, workers, auditors, each by index */
@@ -257,7 +257,7 @@ static void put_summary(const struct stats_interval *v, struct buf *out)
 /* ---- the whole text ---- */
 
 /* Share the rows among the tables, one each in turn. A first row also needs a heading and a gap. */
-static void give_rows(struct table *tables, size_t count, size_t rows)
+static void share_rows(struct table *tables, size_t count, size_t rows)
 {
     bool given = true;
     for (size_t i = 0; i < count; i++)
@@ -317,7 +317,7 @@ void stats_text(const struct stats_snapshot *before, const struct stats_snapshot
                    now->why[0] != '\0' ? now->why : "No server runs; waiting for it to start.");
     }
     size_t head = lines_of(&text);
-    give_rows(tables, 3, rows == 0 ? SIZE_MAX : rows > head ? rows - head : 0);
+    share_rows(tables, 3, rows == 0 ? SIZE_MAX : rows > head ? rows - head : 0);
     for (size_t i = 0; i < 3; i++) {
         struct table *t = &tables[i];
         if (t->shown > 0)

@@ -221,7 +221,7 @@ static void check_listeners(struct conf_build *build)
     }
 }
 
-static void check_together(struct conf_build *build)
+static void check_values(struct conf_build *build)
 {
     const struct conf *conf = build->conf;
     struct conf_place good = place_of(build, "reports.good", NULL),
@@ -315,7 +315,7 @@ int conf_load(const char *path, bool required, const char *const *sets, size_t s
         file_apply(&build, path, required);
     for (size_t i = 0; i < set_count; i++)
         conf_set(&build, sets[i]);
-    check_together(&build);
+    check_values(&build);
     conf_limits_finish(&build);
     check_files(&build);
     free(build.places);

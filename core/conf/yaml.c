@@ -47,7 +47,7 @@ struct events {
 };
 
 /* Report the errors of one event. */
-static void judge_event(struct yaml_reader *reading, const yaml_event_t *event, struct events *seen)
+static void check_event(struct yaml_reader *reading, const yaml_event_t *event, struct events *seen)
 {
     struct conf_build *build = reading->build;
     struct conf_place place = place_at(reading, event->start_mark.line);
@@ -110,7 +110,7 @@ static size_t tab_column(const struct yaml_reader *reading, yaml_mark_t mark)
     return 0;
 }
 
-static void tell_not_yaml(struct yaml_reader *reading, const yaml_parser_t *parser)
+static void report_not_yaml(struct yaml_reader *reading, const yaml_parser_t *parser)
 {
     bool unreadable = parser->error == YAML_READER_ERROR;
     struct conf_place place =
@@ -134,10 +134,10 @@ static bool pass_events(struct yaml_reader *reading, yaml_parser_t *parser)
     for (;;) {
         yaml_event_t event;
         if (!yaml_parser_parse(parser, &event)) {
-            tell_not_yaml(reading, parser);
+            report_not_yaml(reading, parser);
             return false;
         }
-        judge_event(reading, &event, &seen);
+        check_event(reading, &event, &seen);
         bool end = event.type == YAML_STREAM_END_EVENT;
         yaml_event_delete(&event);
         if (end)
