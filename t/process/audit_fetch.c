@@ -5,6 +5,7 @@
 #include "core/audit/audit.h"
 #include "core/audit/results.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -800,9 +801,5 @@ int main(void)
     tcase_add_test(t, pages_given_up_half_way_leave_nothing_behind);
     tcase_add_test(t, results_stay_within_32_kib_on_a_hostile_page);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -6,6 +6,7 @@
  */
 #include "core/audit/audit.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 #include "core/shm/scoreboard.h"
 
 #include <check.h>
@@ -470,9 +471,5 @@ int main(void)
     tcase_add_test(t, what_some_pages_reserve_is_not_taken_from_others);
     tcase_add_test(t, pages_that_never_end_are_given_up_when_their_time_is_over);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

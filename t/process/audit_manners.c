@@ -5,6 +5,7 @@
 #include "core/audit/audit.h"
 #include "core/shm/host_slots.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 #include "core/shm/scoreboard.h"
 
 #include <check.h>
@@ -577,9 +578,5 @@ int main(void)
     tcase_add_test(t, a_page_withdrawn_while_others_of_its_host_are_graded_never_begins);
     tcase_add_test(t, a_page_withdrawn_while_its_probes_run_is_not_graded);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -7,6 +7,7 @@
 #include "core/audit/audit.h"
 #include "t/kit/audit_net.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 #include "core/shm/scoreboard.h"
 
 #include <arpa/inet.h>
@@ -580,10 +581,7 @@ int main(void)
     if (has_nginx)
         tcase_add_test(t, nginx_is_graded_over_http_2_up_to_the_largest_page);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
+    int failed = suite_run(s);
     if (failed == 0 && !has_nginx)
         printf("skipped: HTTP/2, since nginx is not installed; the rest passed\n");
     return failed != 0 ? EXIT_FAILURE : has_nginx ? EXIT_SUCCESS : 77;

@@ -7,6 +7,7 @@
 #include "core/audit/audit.h"
 #include "core/audit/last_words.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -405,9 +406,5 @@ int main(void)
     tcase_add_loop_test(t, a_process_that_dies_of_a_page_names_it, 0,
                         SANITIZED ? 0 : sizeof(deaths) / sizeof(*deaths));
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

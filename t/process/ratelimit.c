@@ -4,6 +4,7 @@
  * was admitted is counted in shared memory, a counter for each key and window.
  */
 #include "ratelimit/ratelimit.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -513,9 +514,5 @@ int main(void)
     tcase_add_loop_test(t, clock_steps_give_one_window_each_at_most, 0,
                         sizeof(step_plans) / sizeof(step_plans[0]));
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
+    return suite_run(s);
 }

@@ -2,6 +2,7 @@
 #include "core/audit/audit.h"
 #include "core/audit/guard.h"
 #include "core/audit/url.h"
+#include "t/kit/suite.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -620,9 +621,5 @@ int main(void)
     tcase_add_test(t, allow_private_lets_private_names_and_its_addresses_through);
     tcase_add_test(t, a_redirect_is_resolved_and_judged_anew);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

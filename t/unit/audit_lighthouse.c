@@ -10,6 +10,7 @@
  * audit_checks.c).
  */
 #include "t/kit/audit.h"
+#include "t/kit/suite.h"
 #include "core/audit/text.h"
 
 #include <check.h>
@@ -667,9 +668,5 @@ int main(void)
     tcase_add_loop_test(t, a_robots_rule_of_lighthouse_is_followed, 0, COUNT(rules));
     tcase_add_test(t, a_robots_file_that_cannot_be_fetched_is_not_valid);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -7,6 +7,7 @@
 #include "core/audit/page_runs.h"
 #include "core/audit/robots.h"
 #include "core/audit/text.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -751,9 +752,5 @@ int main(void)
     tcase_add_loop_test(t, robots_txt_is_read_by_rfc_9309, 0, COUNT(robots_cases));
     tcase_add_test(t, language_tags_have_a_registered_language);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

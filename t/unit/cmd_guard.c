@@ -4,6 +4,7 @@
  */
 #include "cmd/guard.h"
 #include "core/audit/sandbox.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <poll.h>
@@ -166,9 +167,5 @@ int main(void)
     tcase_add_test(tcase, a_stop_reaches_the_work);
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

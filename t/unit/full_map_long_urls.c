@@ -5,6 +5,7 @@
  * protector; elsewhere by the check at the end.
  */
 #include "t/kit/store.h"
+#include "t/kit/suite.h"
 
 #define URL_BYTES 2000
 
@@ -67,9 +68,5 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, url_that_meets_the_end_of_the_map_is_undone);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,4 +1,6 @@
 /* Who may include whom (design: folders), read from the sources themselves. */
+#include "t/kit/suite.h"
+
 #include <check.h>
 #include <glob.h>
 #include <stdio.h>
@@ -40,9 +42,5 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, a_folder_includes_only_what_it_may, 0,
                         sizeof(rules) / sizeof(rules[0]));
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

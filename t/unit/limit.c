@@ -10,6 +10,7 @@
 #include "core/worker/worker.h"
 #include "core/http/limit.h"
 #include "core/http/route.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -223,9 +224,5 @@ int main(void)
     tcase_add_test(tcase, nothing_is_charged_to_what_was_expected_by_other_limits);
     tcase_add_test(tcase, what_was_expected_is_charged_where_the_limits_stand);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
  */
 #include "core/conf/conf.h"
 #include "ratelimit/ratelimit.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -334,9 +335,5 @@ int main(void)
                         (int)(sizeof(builds) / sizeof(builds[0])));
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/api/phrases.h"
+#include "t/kit/suite.h"
 
 /* Columns: the agent's language, what a visitor writes, the reply; NULL: it is a question. */
 static const struct {
@@ -92,9 +93,5 @@ int main(void)
                         sizeof(talk) / sizeof(*talk));
     tcase_add_test(tcase, every_language_has_every_phrase);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

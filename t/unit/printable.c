@@ -2,6 +2,7 @@
  * Text of strangers as a log or a terminal gets it: every code point of Unicode, and broken bytes.
  */
 #include "core/text/printable.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -90,9 +91,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_line_is_escaped_from_where_it_begins, 0,
                         sizeof(lines) / sizeof(lines[0]));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -17,6 +17,7 @@ static void step(void);
 #include "ratelimit/table.c"
 #include "ratelimit/file.c"
 #include "ratelimit/hash.c"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #ifndef __has_feature
@@ -731,9 +732,5 @@ int main(void)
     tcase_add_loop_test(t, slot_that_became_an_heirs_is_charged_for_nobody_else, 0,
                         sizeof(heirs) / sizeof(heirs[0]));
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
+    return suite_run(s);
 }

@@ -10,6 +10,7 @@
 #include "core/text/json_scan.h"
 #include "core/text/json_span.h"
 #include "core/auth/request_signature.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <json-c/json.h>
@@ -454,9 +455,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(suite());
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite());
 }

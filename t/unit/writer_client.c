@@ -8,6 +8,7 @@
 #include "core/http/admission_queue.h"
 #include "core/http/request.h"
 #include "core/http/event_stream.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -207,9 +208,5 @@ int main(void)
     tcase_add_test(tcase, turns_are_taken_in_order_by_few_and_not_waited_for_in_vain);
     tcase_add_loop_test(tcase, who_gets_no_answer_is_told_after_30_s, 0,
                         sizeof(cases) / sizeof(cases[0]));
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }
