@@ -1,12 +1,12 @@
 /*
- * The harness of the black-box tests (t/server, t/client): a real assayd in a private directory on
- * a free port of loopback, the two programs' command lines, programs on a terminal, an origin that
- * serves the pages to be graded, a client of exact bytes and a client of requests.
+ * The harness of the tests in t/server and t/client: a real assayd in a private directory on a free
+ * port of loopback, both programs' command lines, programs on a terminal, an origin that serves
+ * pages, a client that sends exact bytes, and a client for requests.
  *
- * A test program is one process that starts what it shares (unchecked fixtures) and forks for each
- * test. Whatever is started here dies with its starter. Functions that cannot do what they promise
- * fail the running test; nothing returns an error unless it says so. Memory lives as long as the
- * process.
+ * A test program is one process. It starts what its tests share (unchecked fixtures) and forks for
+ * each test. Every process started here dies with the process that started it. A function that
+ * fails fails the running test; it returns an error only where its comment says so. Memory lives as
+ * long as the process.
  */
 #ifndef ASSAY_T_HARNESS_H
 #define ASSAY_T_HARNESS_H

@@ -1,4 +1,4 @@
-/* JSON Schema, as far as core/api/openapi.json uses it. */
+/* JSON Schema validation, as far as core/api/openapi.json needs it. */
 #ifndef ASSAY_T_SCHEMA_KIT_H
 #define ASSAY_T_SCHEMA_KIT_H
 

@@ -1,4 +1,4 @@
-/* Certificates for listeners under test, each signed by itself. Failures fail the running test. */
+/* Self-signed certificates for listeners under test. A failure fails the running test. */
 #ifndef ASSAY_T_TLS_KIT_H
 #define ASSAY_T_TLS_KIT_H
 

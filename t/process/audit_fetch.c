@@ -1,6 +1,6 @@
 /*
- * Grading real answers of a server on loopback: what is asked, what is followed, and how every
- * hostile answer ends.
+ * Grading of real answers from a server on loopback: which requests are sent, which redirects are
+ * followed, and how each hostile answer ends.
  */
 #include "core/audit/audit.h"
 #include "core/audit/results.h"

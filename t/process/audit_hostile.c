@@ -1,8 +1,8 @@
 /*
- * Hostile pages and good ones at once, in a process that locked itself in as an auditor does: each
- * hostile page ends, with a report or a failure; the good ones are all graded while some that never
- * end are still there; memory and the processor's time stay within bounds. The time on the wall is
- * that of a machine with other work, and bounds only what waits for it.
+ * Hostile and good pages at once, in a sandboxed process like an auditor. Each hostile page ends
+ * with a report or a failure. The good pages are graded while endless pages are still open. Memory
+ * and CPU time stay within bounds. Wall time only bounds waiting, because the machine may have
+ * other work.
  */
 #include "core/audit/audit.h"
 #include "t/kit/audit_origin.h"

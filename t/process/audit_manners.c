@@ -1,7 +1,4 @@
-/*
- * How grading behaves towards hosts: who it says it is, how many connections it opens, how it
- * waits, and when it ends.
- */
+/* How grading treats hosts: user agent, number of connections, pauses, and when it stops. */
 #include "core/audit/audit.h"
 #include "core/shm/host_slots.h"
 #include "t/kit/audit_origin.h"

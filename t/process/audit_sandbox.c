@@ -1,6 +1,6 @@
 /*
- * Inside the sandbox: pages are fetched and graded, and nothing else can be done. Each test is a
- * process that locks itself in.
+ * The sandbox of an auditor: pages are fetched and graded, and every other operation is refused.
+ * Each test is a process that enters the sandbox.
  */
 #include "config.h"
 

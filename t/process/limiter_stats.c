@@ -1,5 +1,6 @@
 /*
- * The limiters' board under a publisher that hardly rests: a reader has one whole publish or none.
+ * Limiter statistics while a publisher writes all the time: a reader gets one complete publication
+ * or none.
  */
 #include "core/shm/limiter_stats.h"
 #include "t/kit/suite.h"

@@ -1,7 +1,7 @@
 /*
- * The limiter's table between real processes on one real mapping: exactness under load, at window
- * turns, with lagging clocks, with a full table and with processes killed at any instruction. What
- * was admitted is counted in shared memory, a counter for each key and window.
+ * The limiter's table between real processes on one mapping: exact under load, at the turn of a
+ * window, with clocks that lag, with a full table, and with processes killed at any instruction.
+ * Shared memory counts what was admitted, by key and window.
  */
 #include "ratelimit/ratelimit.h"
 #include "t/kit/suite.h"

@@ -1,6 +1,6 @@
 /*
- * Answer files beside a running server: whatever happens to them, or to the processes that read and
- * write them, answers come back by themselves, and nothing else notices.
+ * Answer files beside a running server: whatever happens to the files, or to the processes that
+ * read and write them, answers return without help, and other requests are not affected.
  */
 #include "t/kit/sync.h"
 

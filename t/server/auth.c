@@ -1,4 +1,4 @@
-/* Credentials: who gets in, with which scopes, until when, and into whose records. api.md §2. */
+/* Credentials: which are accepted, with which scopes, until when, and for which workspace. */
 #include "t/kit/harness.h"
 
 static struct origin *origin;

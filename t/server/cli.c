@@ -1,4 +1,4 @@
-/* The operators' command line, while the server runs and while it does not. operating.md. */
+/* The command line of operators, with a running server and without. */
 #include "store/schema.h"
 #include "t/kit/harness.h"
 #include "t/kit/harness_internal.h"

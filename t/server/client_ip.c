@@ -1,6 +1,6 @@
 /*
- * Who the client is taken for, over HTTP: no header buys a new budget, only a trusted proxy's word
- * counts, in X-Forwarded-For or in the PROXY protocol. api.md §1, design.md §4.
+ * The client's address over HTTP: no header gives a new budget; only X-Forwarded-For and the PROXY
+ * header of a trusted proxy count.
  */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"

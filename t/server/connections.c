@@ -1,6 +1,6 @@
 /*
- * More connections than max_connections or max_connections_per_ip: who gives way, who waits, and
- * who is counted. operating.md.
+ * More connections than max_connections or max_connections_per_ip: which are closed, which wait,
+ * and which are counted.
  */
 #include "t/kit/harness.h"
 

@@ -1,6 +1,7 @@
 /*
- * What `make run` runs, `assay demo`: from an empty directory to a graded page in the terminal, the
- * lines to go on with, and a server that stays until Ctrl-C; again, and nothing is made twice.
+ * `assay demo`, which `make run` starts: from an empty directory to a graded page in the terminal,
+ * the commands to try next, and a server that runs until Ctrl-C. A second run creates nothing
+ * twice.
  */
 #include "t/kit/harness.h"
 

@@ -1,6 +1,6 @@
 /*
- * Segment files of the index of reports beside a running server: whatever happens to them, or to
- * the processes that write and read them, lists are right or 503, and come back by themselves.
+ * Segment files beside a running server: whatever happens to the files, or to the processes that
+ * write and read them, lists are correct or 503, and recover without help.
  */
 #include "t/kit/index.h"
 

@@ -1,6 +1,6 @@
 /*
- * The queue of pages to grade: its limit per workspace, its fairness between them, and its end.
- * design.md §2.
+ * The queue of pages to grade: its limit per workspace, its fairness between workspaces, and its
+ * end.
  */
 #include "t/kit/harness.h"
 

@@ -1,7 +1,4 @@
-/*
- * What operators see and do about limits: assay limits, /metrics, and the log. operating.md,
- * design.md §6.
- */
+/* Limits for operators: assay limits, /metrics and the log. */
 #include "t/kit/harness.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /*
- * The seed's seven limiters with their real numbers, against a route table of the test's own
- * (t/kit/limited_routes.c). The seed's "Limits"; api.md §1.
+ * The seven built-in limiters with their default limits, on a route table of this test
+ * (t/kit/limited_routes.c).
  */
 #include "t/kit/harness.h"
 

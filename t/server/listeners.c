@@ -1,4 +1,4 @@
-/* Listeners other than one plain port, and who the client is taken for. operating.md, api.md §1. */
+/* Listeners of every kind, and the client's address on each. */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
 

@@ -1,7 +1,4 @@
-/*
- * What the access log tells, where it goes, and what neither log nor core file ever holds: a
- * secret. operating.md.
- */
+/* The access log: its content and its target. Neither the log nor a core file contains a secret. */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
 

@@ -1,7 +1,7 @@
 /*
- * The examples of core/api/openapi.json against a real server: every operation has one of its body
- * and of its answer, the body is sent, and what comes back has the status, the schema and the shape
- * that are documented.
+ * The examples of core/api/openapi.json against a real server. Every operation has an example of
+ * its body and of its answer. The body is sent, and the answer has the documented status, schema
+ * and shape.
  */
 #include "t/kit/schema.h"
 #include "t/kit/widget.h"

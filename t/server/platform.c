@@ -1,6 +1,6 @@
 /*
- * The platform: health, the OpenAPI document, and a store that is missing, locked away, of another
- * format, or full. api.md §2, design.md §5.
+ * Health, the OpenAPI document, and a store that is missing, not readable, of another format, or
+ * full.
  */
 #include "store/schema.h"
 #include "t/kit/harness.h"

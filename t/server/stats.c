@@ -1,6 +1,6 @@
 /*
- * assay stats --watch: on a terminal, in a pipe and as JSON, beside a server that works, stops and
- * comes back. operating.md.
+ * assay stats --watch: on a terminal, in a pipe and as JSON, with a server that works, stops and
+ * comes back.
  */
 #include "t/kit/harness.h"
 

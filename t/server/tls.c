@@ -1,6 +1,6 @@
 /*
- * TLS of the listeners: what is spoken, certificates of two kinds, their change by a reload, and
- * sessions that go on at any worker. operating.md.
+ * TLS of the listeners: protocols and ciphers, certificates of two kinds, a change of certificates
+ * by a reload, and sessions that any worker resumes.
  */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"

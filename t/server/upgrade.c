@@ -1,6 +1,6 @@
 /*
- * USR2: another binary takes over under load, or the old one goes on, whatever happens to either.
- * design.md §2, core/master/upgrade.h.
+ * USR2: another binary takes over under load, or the old one continues, whatever happens to either
+ * (core/master/upgrade.h).
  */
 #include "t/kit/harness.h"
 

@@ -1,3 +1,4 @@
+/* Accept and Accept-Encoding: the quality of each media type and coding. */
 #include "core/http/accept.h"
 #include "t/kit/suite.h"
 

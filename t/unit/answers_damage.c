@@ -1,4 +1,7 @@
-/* Answer files that cannot be used: missing ones, other ones, and damage, down to a bit. */
+/*
+ * Answer files that cannot be used: missing files, files of another kind, and damage down to one
+ * bit.
+ */
 #include "t/kit/answers.h"
 #include "t/kit/suite.h"
 

@@ -1,6 +1,6 @@
 /*
- * The answer index by itself: documents come, change and go; the position is of the same
- * transaction; readers see commits while one writes; what is asked of it.
+ * The answer index alone: documents are added, changed and removed; the position is of the same
+ * transaction; readers see commits of a writer; questions.
  */
 #include "t/kit/answers.h"
 #include "t/kit/suite.h"

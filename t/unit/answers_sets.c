@@ -1,7 +1,7 @@
 /*
- * The answer index over the question sets (t/kit/questions): how often the right page comes first
- * and says that it answers, and how often a question that nothing answers is answered. The bounds
- * are a little below what answers_report prints, so that a change for the worse fails.
+ * The answer index over the question sets (t/kit/questions): how often the right page is first and
+ * answers, and how often a question without an answer gets one. The bounds are a little below the
+ * figures of t/bench/run_answers_report, so that a regression fails.
  */
 #include "t/kit/answers_sets.h"
 #include "t/kit/suite.h"

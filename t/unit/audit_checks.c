@@ -1,4 +1,4 @@
-/* Every check's verdict: a page and what the check says of it, three lines a case. */
+/* The verdict of every check: a page and the check's result, three lines a case. */
 #include "t/kit/audit.h"
 #include "t/kit/suite.h"
 #include "core/audit/results.h"

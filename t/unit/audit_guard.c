@@ -1,4 +1,7 @@
-/* Where grading may go: every row of the deny lists, and what is refused before any look-up. */
+/*
+ * Which addresses grading may reach: every row of the deny lists, and what is refused before any
+ * look-up.
+ */
 #include "core/audit/audit.h"
 #include "core/audit/guard.h"
 #include "core/audit/url.h"

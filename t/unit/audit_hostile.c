@@ -1,6 +1,6 @@
 /*
- * Pages and robots.txt made to take long or much: each ends within its bounds of time and memory.
- * Times are those of the processor.
+ * Pages and robots.txt made to take much time or memory: each ends within its bounds. Times are CPU
+ * times.
  */
 #include "t/kit/audit.h"
 #include "t/kit/suite.h"

@@ -1,4 +1,4 @@
-/* What is read from a page: charsets, markup as browsers see it, robots.txt, language tags. */
+/* Reading a page: charsets, markup as browsers see it, robots.txt, language tags. */
 #include "core/audit/charset.h"
 #include "core/audit/css.h"
 #include "core/audit/facts.h"

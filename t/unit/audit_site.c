@@ -1,4 +1,4 @@
-/* The pages of t/unit/site, each graded as if it had been fetched, held to t/unit/site/verdicts. */
+/* The pages of t/unit/site, graded as if fetched, compared with t/unit/site/verdicts. */
 #include "t/kit/audit.h"
 #include "t/kit/suite.h"
 #include "core/audit/text.h"

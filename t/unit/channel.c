@@ -1,3 +1,4 @@
+/* The message channel between processes: frames, full sockets and lost peers. */
 #include "core/ipc/channel.h"
 #include "t/kit/suite.h"
 

@@ -1,4 +1,4 @@
-/* The master's child_slots, with children that are made up here. */
+/* The master's table of child processes, with made-up children. */
 #include "core/master/master_internal.h"
 
 #include "core/shm/scoreboard.h"

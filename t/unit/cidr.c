@@ -1,3 +1,4 @@
+/* Addresses and networks in CIDR notation. */
 #include "core/base/cidr.h"
 #include "t/kit/suite.h"
 

@@ -1,6 +1,4 @@
-/*
- * The client's address out of X-Forwarded-For: only what trusted proxies wrote counts. api.md §1.
- */
+/* The client's address from X-Forwarded-For: only addresses written by trusted proxies count. */
 #include "core/http/client_ip.h"
 #include "t/kit/suite.h"
 

@@ -1,3 +1,4 @@
+/* ETag, If-Match, If-None-Match, Prefer and Idempotency-Key. */
 #include "config.h"
 #include "core/http/etag.h"
 #include "core/http/idempotency.h"

@@ -1,3 +1,4 @@
+/* The configuration: loading, defaults, settings on the command line, and the dump. */
 #include "t/kit/conf.h"
 #include "t/kit/suite.h"
 

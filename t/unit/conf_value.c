@@ -1,3 +1,4 @@
+/* Values of options: durations, sizes and numbers. */
 #include "t/kit/conf.h"
 #include "t/kit/suite.h"
 #include "core/conf/values.h"

@@ -1,4 +1,4 @@
-/* How many connections there are, over processes that come, go and are killed. */
+/* The number of connections while processes start, end and are killed. */
 #include "core/shm/connection_table.h"
 #include "t/kit/suite.h"
 

@@ -1,4 +1,4 @@
-/* Origins as they are written down, and whom they let in. */
+/* Origins: their notation, and which requests they allow. */
 #include "core/http/cors.h"
 #include "t/kit/suite.h"
 

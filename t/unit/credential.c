@@ -1,3 +1,4 @@
+/* API keys and workspace tokens: their format and their hashes. */
 #include "core/auth/credential.h"
 #include "t/kit/suite.h"
 

@@ -1,4 +1,4 @@
-/* What coupons take off carts: the table in t/unit/carts, and bounds that hold for every cart. */
+/* Discounts of coupons: the table in t/unit/carts, and bounds that hold for every cart. */
 #include "core/api/discount.h"
 #include "t/kit/suite.h"
 

@@ -1,3 +1,4 @@
+/* The table of errors: codes, statuses and texts. */
 #include "core/http/err.h"
 #include "t/kit/suite.h"
 

@@ -1,3 +1,4 @@
+/* Fields of queries, forms and JSON bodies: types, bounds and error messages. */
 #include "core/http/fields.h"
 #include "t/kit/suite.h"
 

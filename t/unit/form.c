@@ -1,3 +1,4 @@
+/* Decoding of URL-encoded forms. */
 #include "core/text/form.h"
 #include "t/kit/suite.h"
 

@@ -1,8 +1,9 @@
 /*
- * The map fills while a URL of several segments is being indexed. The walk down the URL's segments
- * stopped at the error and left more than a segment, which was then copied into a key: past its
- * end, on the writer's stack, with bytes of the caller's. Told by AddressSanitizer or the stack
- * protector; elsewhere by the check at the end.
+ * The map fills while a URL of several segments is being indexed.
+ *
+ * Cause of the bug: the walk over the segments stopped at the error and left more than one segment,
+ * which was then copied into a key, past its end on the writer's stack. AddressSanitizer or the
+ * stack protector reports it; other builds see it in the check at the end.
  */
 #include "t/kit/store.h"
 #include "t/kit/suite.h"

@@ -1,3 +1,4 @@
+/* Handlers that read records, with test doubles for the pipeline, the store and the writer. */
 #include "config.h"
 #include "t/kit/api_doubles.h"
 #include "t/kit/suite.h"

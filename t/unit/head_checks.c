@@ -1,3 +1,4 @@
+/* Checks of request heads before any handler. */
 #include "core/http/head_checks.h"
 #include "t/kit/suite.h"
 

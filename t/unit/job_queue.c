@@ -1,3 +1,4 @@
+/* The job queue of the writer: order, fairness, hosts and auditors. */
 #include "core/writer/job_queue.h"
 #include "t/kit/suite.h"
 

@@ -1,3 +1,4 @@
+/* JSON output: escaping, numbers and structure. */
 #include "core/text/json_out.h"
 #include "t/kit/suite.h"
 

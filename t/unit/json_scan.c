@@ -1,4 +1,4 @@
-/* The strict scanner in front of json-c, and that json-c takes whatever it lets through. */
+/* The strict scanner in front of json-c: json-c accepts everything that the scanner accepts. */
 #include "core/text/json_scan.h"
 #include "t/kit/suite.h"
 

@@ -1,4 +1,4 @@
-/* Visitors' tokens and the secrets that sign them. The clock is the test's. */
+/* Visitors' tokens and the keys that sign them. The test sets the clock. */
 #include "core/auth/jwt.h"
 #include "t/kit/suite.h"
 

@@ -1,4 +1,4 @@
-/* Who may include whom (design: folders), read from the sources themselves. */
+/* Which folder may include which, read from the sources. */
 #include "t/kit/suite.h"
 
 #include <check.h>

@@ -1,8 +1,8 @@
 /*
- * The pipeline's limiter where the limits change under a request's hands: between the moment when
- * its address is known and the table begins to fetch (limit_expect), and the one when it is
- * charged. What was expected by the old limits counts for nothing then. A real table and a real
- * board; a route table of one row.
+ * The pipeline's limiter when the limits change during a request: between the moment its address is
+ * known and the table is prefetched (limit_expect), and the moment it is charged. A prefetch for
+ * the old limits is ignored. A real table and real limiter statistics, and a route table of one
+ * row.
  */
 #include "core/conn/acceptor.h"
 #include "core/shm/limiter_stats.h"

@@ -1,7 +1,4 @@
-/*
- * The table of limiters, its keys, and the board that puts it into force. The seed's "Limits";
- * api.md §1.
- */
+/* The table of limiters, their keys, and the statistics block that activates it. */
 #include "core/conf/limiters.h"
 #include "core/shm/limiter_stats.h"
 #include "t/kit/suite.h"

@@ -1,3 +1,4 @@
+/* The log: levels, formats and escaping. */
 #include "core/base/log.h"
 #include "t/kit/suite.h"
 

@@ -1,6 +1,4 @@
-/*
- * The longest stretch of a worker's loop: CPU time of its turns, wall time since epoll returned.
- */
+/* The longest run of a worker's loop: CPU time of its runs, wall time since epoll returned. */
 #include "core/loop/loop_time.h"
 #include "t/kit/suite.h"
 

@@ -1,6 +1,6 @@
 /*
- * The man pages, the sample file, completion and the packages against the tables, by what the
- * programs themselves print.
+ * The man pages, the sample configuration, completion and the packages, compared with the tables
+ * and with what the programs print.
  */
 #include "core/conf/conf.h"
 #include "ratelimit/ratelimit.h"

@@ -1,6 +1,6 @@
 /*
- * The OpenAPI document against the program: the route table, each route's fields, scopes and
- * errors, in both directions.
+ * The OpenAPI document against the program, in both directions: routes, and the fields, scopes and
+ * errors of each.
  */
 #include "config.h"
 #include "t/kit/api_doubles.h"

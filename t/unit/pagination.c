@@ -1,3 +1,4 @@
+/* Pagination: the envelope of a list and the Link header. */
 #include "core/http/pagination.h"
 #include "t/kit/suite.h"
 

@@ -1,3 +1,4 @@
+/* Password hashes of private reports. */
 #include "core/auth/password.h"
 #include "t/kit/suite.h"
 

@@ -1,6 +1,6 @@
 /*
- * Small talk: what is nothing but a greeting, thanks or a goodbye, in which language the reply is,
- * and what is a question.
+ * Small talk: which messages are only a greeting, thanks or a goodbye, the language of the reply,
+ * and which are questions.
  */
 #include <check.h>
 #include <locale.h>

@@ -1,6 +1,4 @@
-/*
- * Text of strangers as a log or a terminal gets it: every code point of Unicode, and broken bytes.
- */
+/* Untrusted text for a log or a terminal: every code point of Unicode, and invalid bytes. */
 #include "core/text/printable.h"
 #include "t/kit/suite.h"
 

@@ -1,4 +1,4 @@
-/* Query threads: turns, refusals, stops. Queries of these tests wait at a gate. */
+/* Query threads: order, refusals and stops. The queries of these tests wait at a gate. */
 #include "t/kit/store.h"
 #include "t/kit/suite.h"
 

@@ -1,6 +1,6 @@
 /*
- * The limiter's table in one process, with the time as an argument. Links libratelimit.a and Check
- * alone.
+ * The limiter's table in one process, with the time as an argument. Links only libratelimit.a and
+ * Check.
  */
 #include "ratelimit/hash.h"
 #include "ratelimit/ratelimit.h"

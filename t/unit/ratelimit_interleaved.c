@@ -1,13 +1,13 @@
 /*
  * Several callers of the table in one process, interleaved at every access to shared memory as a
- * seed says: far more meetings than processes on two cores ever have. Each caller is a coroutine;
- * RATELIMIT_STEP lets any other go on, for long if chance will have it, and a caller may be stopped
- * for ever in the middle (a killed process).
+ * seed says. This gives far more interleavings than processes on two cores. Each caller is a
+ * coroutine; RATELIMIT_STEP switches to another caller, sometimes for long, and a caller may be
+ * stopped for ever (a killed process).
  *
- * Invariants, after every run: a key has one slot at most; no more than the limit was admitted of a
- * key, in each window, and as much again for each slot that was evicted; what is used is what was
- * admitted, in both windows of a request that has two, or no more in all where slots were evicted;
- * and when all who live have ended, every key that was asked for can be asked for again.
+ * Invariants after every run: a key has at most one slot. No more than the limit was admitted for a
+ * key in each window, and as much again for each evicted slot. The use equals what was admitted, in
+ * both windows of a request that has two, or at most that where slots were evicted. When all live
+ * callers have ended, every requested key can be requested again.
  */
 #include <stdint.h>
 

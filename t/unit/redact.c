@@ -1,4 +1,4 @@
-/* What looks like a secret is masked before it is logged; what does not is left as it is. */
+/* Text that looks like a secret is masked before it is logged; other text is not changed. */
 #include "core/text/redact.h"
 #include "t/kit/suite.h"
 

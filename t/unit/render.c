@@ -1,3 +1,4 @@
+/* JSON of reports and lists as the API returns them. */
 #include "core/api/render.h"
 #include "core/api/render_widget.h"
 #include "t/kit/suite.h"

@@ -1,4 +1,4 @@
-/* What the command line prints: reports, records, and other people's text made harmless. */
+/* Output of the command line: reports, records, and untrusted text made harmless. */
 #include "cmd/cmd.h"
 #include "cmd/report_print.h"
 #include "t/kit/suite.h"

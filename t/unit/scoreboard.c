@@ -1,3 +1,4 @@
+/* The scoreboard in shared memory. */
 #include "core/shm/scoreboard.h"
 #include "t/kit/suite.h"
 

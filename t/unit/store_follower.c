@@ -1,6 +1,6 @@
 /*
- * The follower of answer files: a build that is interrupted goes on, and a file that is missing,
- * damaged or of another time is built anew.
+ * The follower of answer files: it continues an interrupted build, and rebuilds a file that is
+ * missing, damaged or of another store.
  */
 #include "t/kit/store_lookup.h"
 

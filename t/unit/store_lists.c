@@ -1,7 +1,4 @@
-/*
- * Lists: every sort, filter and page against the order the header promises; URLs longer than any
- * key; search.
- */
+/* Lists: every sort, filter and page in the documented order; URLs longer than any key; search. */
 #include "t/kit/store.h"
 
 static struct kit k;

@@ -1,4 +1,4 @@
-/* Reports: every answer of their changes, idempotency, and the life of a generation. */
+/* Reports: every result of their changes, idempotency, and the life of a grading. */
 #include "t/kit/store.h"
 
 static struct kit k;

@@ -1,5 +1,5 @@
 /*
- * Readers of one environment in several threads, while another process writes, grows the map and
+ * Readers of one environment in several threads while another process writes, grows the map and
  * merges. Run it under ThreadSanitizer too.
  */
 #include "t/kit/store.h"

@@ -1,6 +1,6 @@
 /*
- * The pure parts of bulk sync: money, dates in zones, signatures, compression, plain text, JSON as
- * text, items into documents.
+ * Pure functions of bulk sync: money, dates in time zones, signatures, compression, plain text,
+ * JSON as text, items as documents.
  */
 #include "core/api/money.h"
 #include "core/api/wp.h"

@@ -1,4 +1,4 @@
-/* What two masters say to each other, and the descriptors that one asks the other for. */
+/* Messages between two masters, and the descriptors that one requests from the other. */
 #include "core/master/upgrade_channel.h"
 #include "t/kit/suite.h"
 

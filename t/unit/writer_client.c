@@ -1,6 +1,6 @@
 /*
- * A worker's link to a writer that does not answer: what its requests are told, and when, and those
- * that wait for their turn there. Time is the worker's, and the test's to set.
+ * A worker's client of a writer that does not answer: what waiting requests are told, and when. The
+ * test sets the time.
  */
 #include "core/ipc/channel.h"
 #include "core/conn/acceptor.h"
