@@ -11,6 +11,8 @@
 #ifndef ASSAY_T_HARNESS_H
 #define ASSAY_T_HARNESS_H
 
+#include "t/kit/suite.h"
+
 #include <check.h>
 #include <json-c/json.h>
 #include <limits.h>

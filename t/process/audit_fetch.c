@@ -779,6 +779,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *s = suite_create("audit_fetch");
     TCase *t = tcase_create("fetch");
     tcase_set_timeout(t, 60);

@@ -554,6 +554,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *s = suite_create("audit_manners");
     TCase *t = tcase_create("manners");
     tcase_set_timeout(t, 60);

@@ -551,6 +551,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     const char *why, *path = getenv("PATH");
     char wider[4096];
     /* where Debian has it, and users have not */

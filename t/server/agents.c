@@ -232,6 +232,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("agents");
     TCase *tc = harness_case(suite, "agents");
     tcase_add_checked_fixture(tc, setup, teardown);

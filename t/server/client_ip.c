@@ -398,6 +398,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("client_ip");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

@@ -575,6 +575,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("limits");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

@@ -921,6 +921,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("upgrade");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
