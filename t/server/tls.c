@@ -573,6 +573,7 @@ END_TEST
 
 int main(void)
 {
+    tls_prepare();
     suite_processes(2);
     Suite *suite = suite_create("tls");
     TCase *tcase = harness_case(suite, "a server each");
