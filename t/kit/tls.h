@@ -12,7 +12,9 @@
  */
 EVP_PKEY *tls_pair(const char *certificate, const char *key, bool is_rsa, long serial);
 
-/* tls_prepare(), in main: makes an RSA key, which takes long, for the first RSA pair of each test. */
+/*
+ * tls_prepare(), in main: makes an RSA key, which takes long, for the first RSA pair of each test.
+ */
 void tls_prepare(void);
 
 #endif
