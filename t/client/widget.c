@@ -74,7 +74,6 @@ int main(void)
 {
     if (system("node \"" SRCDIR "/t/client/widget.mjs\" probe") != 0)
         return SUITE_SKIPPED;
-    suite_processes(2);
     Suite *suite = suite_create("widget");
     TCase *tcase = harness_case(suite, "a browser");
     tcase_add_checked_fixture(tcase, NULL, teardown);
