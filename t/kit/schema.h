@@ -4,6 +4,9 @@
 
 #include <json-c/json.h>
 
+/* member(object, name): a member of an object, or NULL. */
+struct json_object *member(struct json_object *object, const char *name);
+
 /* schema_resolve(document, value): what a "$ref" in it points at; ${value} itself without one.
  * NULL: it points nowhere. */
 struct json_object *schema_resolve(struct json_object *document, struct json_object *value);

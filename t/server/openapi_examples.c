@@ -22,15 +22,6 @@ static int operations_count;
 static struct origin *origin;
 static char *token, *version, *stylesheet;
 
-static json *member(json *object, const char *name)
-{
-    json *value = NULL;
-    return json_object_is_type(object, json_type_object) &&
-                   json_object_object_get_ex(object, name, &value)
-               ? value
-               : NULL;
-}
-
 static void read_document(void)
 {
     document = json_object_from_file(SRCDIR "/core/api/openapi.json");
