@@ -1,8 +1,7 @@
 /*
- * Clients that obey: over a limit they wait for what Retry-After says, and get through on their one
- * retry. The seed's "Errors", rule 3. Built twice: for curl, and (CLIENT_GOT) for npm's got, which
- * is skipped with exit status 77 where neither t/client/node_modules (by ./bootstrap --all-tests)
- * nor the node_modules of the directory ASSAY_NPM has it.
+ * Clients that wait for Retry-After: after a 429 they retry once and succeed. Built for curl and,
+ * with CLIENT_GOT, for npm's got. The got program exits with 77 (skipped) when got is in neither
+ * t/client/node_modules (installed by ./bootstrap --all-tests) nor $ASSAY_NPM/node_modules.
  */
 #include "t/kit/harness.h"
 

@@ -1,8 +1,8 @@
 /*
- * The chat widget in a browser: headless Chromium, driven by npm's playwright-core
- * (t/client/widget.mjs), on pages of other origins under a strict Content-Security-Policy. Skipped
- * with exit status 77 where either is missing; the module is looked for in t/client/node_modules
- * (./bootstrap --all-tests), or in the node_modules of the directory ASSAY_NPM.
+ * The chat widget in headless Chromium, on pages of other origins with a strict
+ * Content-Security-Policy. npm's playwright-core drives the browser (t/client/widget.mjs). Exits
+ * with 77 (skipped) when Chromium is missing or playwright-core is in neither t/client/node_modules
+ * (installed by ./bootstrap --all-tests) nor $ASSAY_NPM/node_modules.
  */
 #include "t/kit/harness.h"
 
@@ -73,7 +73,7 @@ END_TEST
 int main(void)
 {
     if (system("node \"" SRCDIR "/t/client/widget.mjs\" probe") != 0)
-        return 77;
+        return SUITE_SKIPPED;
     Suite *suite = suite_create("widget");
     TCase *tcase = harness_case(suite, "a browser");
     tcase_add_checked_fixture(tcase, NULL, teardown);

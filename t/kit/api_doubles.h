@@ -1,7 +1,7 @@
 /*
- * Plays what stands around the handlers of core/api/: the pipeline (request.h), the store's readers
- * and the writer. A test says what the store holds and how the writer answers, sends a request
- * through the route table, and looks at what was replied and asked. One request at a time.
+ * Test doubles for the handlers of core/api: the pipeline (request.h), the store's readers and the
+ * writer. A test sets what the store holds and how the writer answers, sends a request through the
+ * route table, and checks the reply and the changes. One request at a time.
  */
 #ifndef ASSAY_T_API_DOUBLES_H
 #define ASSAY_T_API_DOUBLES_H

@@ -1,6 +1,6 @@
 /*
- * What the tests of the checks share: facts made of a URL, headers and HTML, and a check held to
- * its verdict.
+ * For tests of the checks: facts made of a URL, headers and HTML, and assertions on a check's
+ * verdict.
  */
 #ifndef ASSAY_T_AUDIT_KIT_H
 #define ASSAY_T_AUDIT_KIT_H

@@ -1,8 +1,8 @@
 /*
- * A small internet for the tests of grading: network and mount namespaces of our own, in which
- * every address of IPv4 and IPv6 is delivered here, names are what a DNS server of ours says, and
- * our own authority is the one that is trusted. So the product runs as it does outside, with its
- * default guard, and a connection to an address that is forbidden would be seen.
+ * A private network for tests of grading. In its network and mount namespaces every IPv4 and IPv6
+ * address is delivered to the test, a DNS server of the test answers for all names, and only the
+ * test's certificate authority is trusted. The auditor runs with its default guard, so the test
+ * sees any connection to a forbidden address.
  */
 #ifndef ASSAY_T_AUDIT_NET_H
 #define ASSAY_T_AUDIT_NET_H

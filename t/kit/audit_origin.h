@@ -1,6 +1,6 @@
 /*
- * A small web server on loopback for the tests of grading: a thread accepts, a thread a connection
- * answers by the test's own function, one request a connection.
+ * A small web server on loopback for tests of grading. One thread accepts; one thread per
+ * connection answers with the test's function. One request per connection.
  */
 #ifndef ASSAY_T_AUDIT_ORIGIN_H
 #define ASSAY_T_AUDIT_ORIGIN_H

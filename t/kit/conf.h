@@ -1,5 +1,5 @@
 /*
- * What the tests of the configuration share: a private directory with one file in it, loaded and
+ * For tests of the configuration: a private directory with one configuration file, loaded and
  * dumped.
  */
 #ifndef ASSAY_CONF_KIT_H

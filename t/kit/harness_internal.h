@@ -1,4 +1,4 @@
-/* What the files of the harness share. */
+/* Shared by the files of the harness. */
 #ifndef ASSAY_T_HARNESS_INTERNAL_H
 #define ASSAY_T_HARNESS_INTERNAL_H
 

@@ -1,4 +1,4 @@
-/* What a later version's master passes on: a line more than this one's knows. */
+/* The inherited state of a later version: it has one line that this version does not know. */
 #define inherited_state_write manifest_of_now
 #include "core/master/inherited_state.c"
 #undef inherited_state_write

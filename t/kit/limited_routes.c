@@ -1,7 +1,7 @@
 /*
- * A route table of its own for a server that is otherwise assayd: every path the seed's limiters
- * name, each answering what its query asks for (?status=503). The rows stand where those of the
- * widget and of bulk sync will; t/server/limits_rows.c holds the limits against them.
+ * A route table for an assayd in tests of limits: one route for each path that a built-in limiter
+ * names. A route answers with the status of its query (?status=503). Used by
+ * t/server/limits_rows.c.
  */
 #include "core/http/request.h"
 

@@ -1,6 +1,6 @@
 /*
- * Callers that ask again and again while a test does something to the server; each request must be
- * answered as it should.
+ * Callers that send requests in a loop while a test changes the server. Each request must get the
+ * expected answer.
  */
 #ifndef ASSAY_T_LOAD_KIT_H
 #define ASSAY_T_LOAD_KIT_H

@@ -1,7 +1,4 @@
-/*
- * What the tests of exact bytes share: heads of requests to put together, and timeouts short enough
- * to be waited for.
- */
+/* For tests that send exact bytes: parts of request heads, and short timeouts. */
 #ifndef ASSAY_T_RAW_KIT_H
 #define ASSAY_T_RAW_KIT_H
 

@@ -1,8 +1,8 @@
 /*
- * run_test PROGRAM [ARGUMENT]...: run a test with the signal dispositions and the signal mask of a
+ * run_test PROGRAM [ARGUMENT]...: runs a test with the signal dispositions and the signal mask of a
  * login shell. `make check` starts every test with it. A signal that the parent ignores or blocks
- * (nohup, a shell's background job, many CI runners) stays ignored or blocked across exec, and a
- * shell cannot undo that: a test, or a server that it starts, would not get that signal.
+ * (nohup, a background job of a shell, many CI runners) stays ignored or blocked across exec, and a
+ * shell cannot undo that. A test or its server would then not get that signal.
  */
 #include <errno.h>
 #include <signal.h>

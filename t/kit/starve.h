@@ -1,6 +1,6 @@
 /*
- * A workspace that tries to starve the others of grading: hosts that never answer, and several ways
- * to have the server fetch from them. For t/server/fairness.c.
+ * A workspace that tries to occupy all auditors: hosts that never answer, and several ways to make
+ * the server fetch from them. Used by t/server/fairness.c.
  */
 #ifndef ASSAY_T_STARVE_KIT_H
 #define ASSAY_T_STARVE_KIT_H

@@ -1,4 +1,5 @@
 #include "t/kit/store.h"
+#include "t/kit/suite.h"
 
 #include "store/answers/follower.h"
 #include "store/maintenance.h"
@@ -410,13 +411,10 @@ void kit_check_clean(struct store *s)
 
 int kit_run(Suite *suite)
 {
-    SRunner *runner = srunner_create(suite);
     base_make();
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = suite_run(suite);
     kit_remove(base);
-    return failed == 0 ? 0 : 1;
+    return failed;
 }
 
 uint64_t kit_random(uint64_t *seed)

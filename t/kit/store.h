@@ -1,6 +1,6 @@
 /*
- * What the store's tests share: a private directory, changes in one line, and readers that return
- * what a callback got. Time is an argument everywhere; NOW is where the tests' clock starts.
+ * For tests of the store: a private directory, changes in one line, and readers that return what a
+ * callback got. Every function takes the time as an argument; the tests' clock starts at NOW.
  */
 #ifndef ASSAY_T_STORE_KIT_H
 #define ASSAY_T_STORE_KIT_H

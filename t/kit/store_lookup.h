@@ -1,6 +1,6 @@
 /*
- * What the tests of look-ups and of the follower share: a store with one agent, syncs, questions,
- * and what is there of its answer file.
+ * For tests of look-ups and of the follower: a store with one agent, syncs, questions, and the
+ * state of its answer file.
  */
 #ifndef ASSAY_T_STORE_LOOKUP_KIT_H
 #define ASSAY_T_STORE_LOOKUP_KIT_H

@@ -1,6 +1,6 @@
 /*
- * What the store's tests of the widget share: a store with the agent of a workspace, visitors of it
- * and what they do, and readers that return what a callback got.
+ * For tests of the store's widget records: a store with one agent, changes made by its visitors,
+ * and readers that return what a callback got.
  */
 #ifndef ASSAY_T_STORE_WIDGET_KIT_H
 #define ASSAY_T_STORE_WIDGET_KIT_H

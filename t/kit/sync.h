@@ -1,5 +1,5 @@
 /*
- * What the tests of bulk sync share: a server with a shop's tokens and agents, bodies as a shop's
+ * For tests of bulk sync: a server with a shop's tokens and agents, request bodies as a shop's
  * plugin makes them, signatures and gzip.
  */
 #ifndef ASSAY_T_SYNC_KIT_H

@@ -4,9 +4,27 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+static EVP_PKEY *prepared; /* an RSA key that the next RSA pair of this process takes */
+
+void tls_prepare(void)
+{
+    prepared = EVP_RSA_gen(2048);
+}
+
+static EVP_PKEY *new_key(bool is_rsa)
+{
+    EVP_PKEY *key = prepared;
+    if (!is_rsa)
+        return EVP_EC_gen("P-256");
+    if (key == NULL)
+        return EVP_RSA_gen(2048);
+    prepared = NULL;
+    return key;
+}
+
 EVP_PKEY *tls_pair(const char *certificate, const char *key, bool is_rsa, long serial)
 {
-    EVP_PKEY *pair = is_rsa ? EVP_RSA_gen(2048) : EVP_EC_gen("P-256");
+    EVP_PKEY *pair = new_key(is_rsa);
     X509 *x = X509_new();
     ck_assert(pair && x);
     X509_set_version(x, 2);

@@ -1,4 +1,4 @@
-/* Certificates for listeners under test, each signed by itself. Failures fail the running test. */
+/* Self-signed certificates for listeners under test. A failure fails the running test. */
 #ifndef ASSAY_T_TLS_KIT_H
 #define ASSAY_T_TLS_KIT_H
 
@@ -11,5 +11,10 @@
  * RSA. The key, which the caller frees.
  */
 EVP_PKEY *tls_pair(const char *certificate, const char *key, bool is_rsa, long serial);
+
+/*
+ * tls_prepare(), in main: makes an RSA key, which takes long, for the first RSA pair of each test.
+ */
+void tls_prepare(void);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * What the widget's tests share: a server with an agent and an operator's key, and visitors of it.
- */
+/* For tests of the widget: a server with an agent and an operator's key, and its visitors. */
 #ifndef ASSAY_T_WIDGET_KIT_H
 #define ASSAY_T_WIDGET_KIT_H
 

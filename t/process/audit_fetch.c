@@ -1,10 +1,11 @@
 /*
- * Grading real answers of a server on loopback: what is asked, what is followed, and how every
- * hostile answer ends.
+ * Grading of real answers from a server on loopback: which requests are sent, which redirects are
+ * followed, and how each hostile answer ends.
  */
 #include "core/audit/audit.h"
 #include "core/audit/results_internal.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -778,6 +779,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *s = suite_create("audit_fetch");
     TCase *t = tcase_create("fetch");
     tcase_set_timeout(t, 60);
@@ -800,9 +802,5 @@ int main(void)
     tcase_add_test(t, pages_given_up_half_way_leave_nothing_behind);
     tcase_add_test(t, results_stay_within_32_kib_on_a_hostile_page);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,11 +1,12 @@
 /*
- * Hostile pages and good ones at once, in a process that locked itself in as an auditor does: each
- * hostile page ends, with a report or a failure; the good ones are all graded while some that never
- * end are still there; memory and the processor's time stay within bounds. The time on the wall is
- * that of a machine with other work, and bounds only what waits for it.
+ * Hostile and good pages at once, in a sandboxed process like an auditor. Each hostile page ends
+ * with a report or a failure. The good pages are graded while endless pages are still open. Memory
+ * and CPU time stay within bounds. Wall time only bounds waiting, because the machine may have
+ * other work.
  */
 #include "core/audit/audit.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 #include "core/shm/scoreboard.h"
 
 #include <check.h>
@@ -470,9 +471,5 @@ int main(void)
     tcase_add_test(t, what_some_pages_reserve_is_not_taken_from_others);
     tcase_add_test(t, pages_that_never_end_are_given_up_when_their_time_is_over);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,10 +1,8 @@
-/*
- * How grading behaves towards hosts: who it says it is, how many connections it opens, how it
- * waits, and when it ends.
- */
+/* How grading treats hosts: user agent, number of connections, pauses, and when it stops. */
 #include "core/audit/audit.h"
 #include "core/shm/host_slots.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 #include "core/shm/scoreboard.h"
 
 #include <check.h>
@@ -556,6 +554,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *s = suite_create("audit_manners");
     TCase *t = tcase_create("manners");
     tcase_set_timeout(t, 60);
@@ -577,9 +576,5 @@ int main(void)
     tcase_add_test(t, a_page_withdrawn_while_others_of_its_host_are_graded_never_begins);
     tcase_add_test(t, a_page_withdrawn_while_its_probes_run_is_not_graded);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,12 +1,13 @@
 /*
- * Grading over a net, with the guard as it is by default: public addresses are reached, forbidden
- * ones never, whatever redirects, probes and names say; certificates are judged by authorities; and
- * nginx speaks HTTP/2. Every address is delivered to this test (audit_net.h), so a connection to a
- * forbidden one would be seen.
+ * Grading over a private network with the default guard: public addresses are reached; forbidden
+ * addresses never are, whatever redirects, probes and names say; certificates need a trusted
+ * authority; nginx is graded over HTTP/2. Every address leads to this test (audit_net.h), so it
+ * sees any connection to a forbidden address.
  */
 #include "core/audit/audit.h"
 #include "t/kit/audit_net.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 #include "core/shm/scoreboard.h"
 
 #include <arpa/inet.h>
@@ -550,6 +551,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     const char *why, *path = getenv("PATH");
     char wider[4096];
     /* where Debian has it, and users have not */
@@ -580,10 +582,7 @@ int main(void)
     if (has_nginx)
         tcase_add_test(t, nginx_is_graded_over_http_2_up_to_the_largest_page);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
+    int failed = suite_run(s);
     if (failed == 0 && !has_nginx)
         printf("skipped: HTTP/2, since nginx is not installed; the rest passed\n");
     return failed != 0 ? EXIT_FAILURE : has_nginx ? EXIT_SUCCESS : 77;

@@ -1,12 +1,13 @@
 /*
- * Inside the sandbox: pages are fetched and graded, and nothing else can be done. Each test is a
- * process that locks itself in.
+ * The sandbox of an auditor: pages are fetched and graded, and every other operation is refused.
+ * Each test is a process that enters the sandbox.
  */
 #include "config.h"
 
 #include "core/audit/audit.h"
 #include "core/audit/crash_note_internal.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -405,9 +406,5 @@ int main(void)
     tcase_add_loop_test(t, a_process_that_dies_of_a_page_names_it, 0,
                         SANITIZED ? 0 : sizeof(deaths) / sizeof(*deaths));
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

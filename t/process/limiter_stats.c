@@ -1,7 +1,9 @@
 /*
- * The limiters' board under a publisher that hardly rests: a reader has one whole publish or none.
+ * Limiter statistics while a publisher writes all the time: a reader gets one complete publication
+ * or none.
  */
 #include "core/shm/limiter_stats.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -125,9 +127,5 @@ int main(void)
     tcase_add_test(tcase, the_file_has_all_its_room_from_the_start);
     tcase_add_test(tcase, counters_of_many_processes_add_up);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

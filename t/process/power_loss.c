@@ -1,11 +1,11 @@
 /*
- * Power loss: a writer that creates, grades, deletes, purges, merges, rebuilds, backs up and
- * restores is recorded (power_recorder.h), and the record is replayed up to a random point. What
- * was not synced by then may be on the disk or not: each sector of each write, and each directory's
- * entries up to some moment. In every such state the store opens, check finds nothing wrong, all
- * that was acknowledged is there, and no segment file is without a name once maintenance has run.
+ * Power loss. A writer that creates, grades, deletes, purges, merges, rebuilds, backs up and
+ * restores is recorded (power_recorder.h), and the record is replayed up to a random point. Of the
+ * writes that are not synced by then, a random part is lost: by sector of a write, and by directory
+ * entry. In each state the store opens, the check finds no mistake, every acknowledged change is
+ * there, and after maintenance every segment file has a name in the manifest.
  *
- * POWER_POINTS: how many points, 1,000 by default. POWER_SEED.
+ * POWER_POINTS is the number of points, 1,000 by default; POWER_SEED the seed.
  */
 #include "t/kit/store.h"
 

@@ -1,9 +1,11 @@
 /*
- * The limiter's table between real processes on one real mapping: exactness under load, at window
- * turns, with lagging clocks, with a full table and with processes killed at any instruction. What
- * was admitted is counted in shared memory, a counter for each key and window.
+ * The limiter's table between real processes on one mapping: exact under load, at the turn of a
+ * window, with clocks that lag, with a full table, and with processes killed at any instruction.
+ * Shared memory counts what was admitted, by key and window. RATELIMIT_TIMES multiplies the rounds
+ * of most tests, up to 10.
  */
 #include "ratelimit/ratelimit.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -54,6 +56,13 @@ static void teardown(void)
     snprintf(path, sizeof(path), "%s/limits-2", dir);
     unlink(path);
     rmdir(dir);
+}
+
+/* ${rounds}, or a multiple where one is asked for */
+static unsigned times(unsigned rounds)
+{
+    const char *wanted = getenv("RATELIMIT_TIMES");
+    return rounds * (wanted == NULL ? 1 : (unsigned)strtoul(wanted, NULL, 10));
 }
 
 static uint64_t get(const uint64_t *at)
@@ -163,11 +172,13 @@ START_TEST(admitted_is_the_lesser_of_limit_and_asked)
 }
 END_TEST
 
+#define ONE_WINDOW_LIMIT 500 /* each key is asked for about 700 times */
+
 static void hammer_one_window(unsigned self)
 {
     uint64_t luck = self + 77;
-    for (uint64_t i = 0; i < 200000; i++)
-        ask(chance(&luck, KEYS), 2000, 60, NOW + (int64_t)chance(&luck, 60));
+    for (unsigned i = 0; i < times(60000); i++)
+        ask(chance(&luck, KEYS), ONE_WINDOW_LIMIT, 60, NOW + (int64_t)chance(&luck, 60));
 }
 
 START_TEST(never_one_more_than_the_limit)
@@ -176,14 +187,15 @@ START_TEST(never_one_more_than_the_limit)
     wait_all(PROCESSES);
     for (unsigned k = 0; k < KEYS; k++) {
         uint32_t asked = shared->asked[1][k];
-        ck_assert_uint_eq(shared->admitted[1][k], asked < 2000 ? asked : 2000);
+        ck_assert_uint_eq(shared->admitted[1][k],
+                          asked < ONE_WINDOW_LIMIT ? asked : ONE_WINDOW_LIMIT);
     }
 }
 END_TEST
 
 /* ---- meeting at the same instant ---- */
 
-#define MEETINGS 6000
+#define MEETINGS 2000
 
 /* waits until the others are there, too */
 static void meet(unsigned self, uint64_t number)
@@ -196,7 +208,7 @@ static void meet(unsigned self, uint64_t number)
 
 static void meet_new_keys(unsigned self)
 {
-    for (uint64_t m = 1; m <= MEETINGS; m++) {
+    for (uint64_t m = 1; m <= times(MEETINGS); m++) {
         meet(self, m);
         for (unsigned i = 0; i < 3; i++)
             ask(m * KEYS + m % KEYS, 7, 60, NOW + (int64_t)(m / KEYS) * 60);
@@ -207,7 +219,7 @@ START_TEST(all_meet_a_new_key_at_once)
 {
     spawn_all(meet_new_keys, PROCESSES);
     wait_all(PROCESSES);
-    for (uint64_t m = 1; m <= MEETINGS; m++)
+    for (uint64_t m = 1; m <= times(MEETINGS); m++)
         ck_assert_uint_eq(shared->admitted[m / KEYS + 1][m % KEYS], 7);
 }
 END_TEST
@@ -238,10 +250,12 @@ END_TEST
 
 /* ---- a full table ---- */
 
-static void connection_table(unsigned self)
+#define COLD_KEYS 20000 /* of each process: far more than the table has slots */
+
+static void fill_table(unsigned self)
 {
     uint64_t luck = self + 5;
-    for (unsigned i = 0; i < 60000; i++) {
+    for (unsigned i = 0; i < times(COLD_KEYS); i++) {
         uint64_t cold = ((uint64_t)(self + 1) << 32) + i;
         struct ratelimit_window w = key_window(&cold, 1000, 60);
         struct ratelimit_state state;
@@ -257,18 +271,18 @@ START_TEST(full_table_never_admits_more_of_a_key_whose_slot_lives)
     for (uint64_t k = 0; k < 64; k++)
         for (unsigned i = 0; i < 20; i++)
             ask(k, 50, 60, NOW);
-    spawn_all(connection_table, PROCESSES);
+    spawn_all(fill_table, PROCESSES);
     wait_all(PROCESSES);
     for (unsigned k = 0; k < 64; k++)
         ck_assert_uint_eq(shared->admitted[1][k], 50);
     ratelimit_usage(rl, NOW, &usage);
-    ck_assert_uint_gt(usage.evicted_alive, PROCESSES * 60000 / 2);
+    ck_assert_uint_gt(usage.evicted_alive, PROCESSES * times(COLD_KEYS) / 2);
 }
 END_TEST
 
 /* ---- kill -9 ---- */
 
-#define KILLS 1500
+#define KILLS 500
 #define VICTIMS 3 /* processes at a time: the rest of the machine does the killing */
 
 /* one request by the test's clock, which may move; *end: of the window that it was told */
@@ -360,7 +374,7 @@ START_TEST(killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_mos
         for (unsigned i = 0; i < 100; i++)
             shared->admitted[1][key] += ask_by_clock(key, 100000, &end);
     spawn_all(ask_until_killed, VICTIMS);
-    for (unsigned i = 1; i <= KILLS; i++) {
+    for (unsigned i = 1; i <= times(KILLS); i++) {
         unsigned self = (unsigned)chance(&luck, VICTIMS);
         for (unsigned spin = 0, most = (unsigned)chance(&luck, 30000); spin < most; spin++)
             __asm__ volatile("");
@@ -395,7 +409,7 @@ END_TEST
 /* ---- the clock ---- */
 
 #define STEPPERS 3
-#define CROWD 2
+#define FILLERS 2
 
 /*
  * Columns: what; the limit of the keys that are counted: small where there is a crowd, so that one
@@ -405,7 +419,7 @@ END_TEST
 static const struct {
     const char *what;
     uint32_t limit;
-    bool connection_table, kill;
+    bool full_table, kill;
 } step_plans[] = {
     {"alone", 25, false, false},
     {"in a full table, beside kills", 3, true, true},
@@ -434,7 +448,7 @@ static void ask_through_steps(unsigned self)
     }
 }
 
-static void connection_table_through_steps(unsigned self)
+static void fill_table_through_steps(unsigned self)
 {
     uint64_t luck = self + 99;
     int64_t end;
@@ -464,11 +478,11 @@ START_TEST(clock_steps_give_one_window_each_at_most)
 {
     uint32_t before[8], after[8];
     uint64_t luck = 4711;
-    unsigned processes = STEPPERS + (step_plans[_i].connection_table ? CROWD : 0);
+    unsigned processes = STEPPERS + (step_plans[_i].full_table ? FILLERS : 0);
     step_limit = step_plans[_i].limit;
     shared->now = NOW + 30;
     for (unsigned i = 0; i < processes; i++)
-        spawn(i, i < STEPPERS ? ask_through_steps : connection_table_through_steps);
+        spawn(i, i < STEPPERS ? ask_through_steps : fill_table_through_steps);
     let_all_ask();
     for (size_t i = 0; i < sizeof(clock_steps) / sizeof(clock_steps[0]); i++) {
         copy_admitted(before);
@@ -476,7 +490,7 @@ START_TEST(clock_steps_give_one_window_each_at_most)
         for (unsigned k = 0; step_plans[_i].kill && k < 20; k++) {
             unsigned victim = (unsigned)chance(&luck, processes);
             kill_one(victim);
-            spawn(victim, victim < STEPPERS ? ask_through_steps : connection_table_through_steps);
+            spawn(victim, victim < STEPPERS ? ask_through_steps : fill_table_through_steps);
         }
         let_all_ask();
         copy_admitted(after);
@@ -513,9 +527,5 @@ int main(void)
     tcase_add_loop_test(t, clock_steps_give_one_window_each_at_most, 0,
                         sizeof(step_plans) / sizeof(step_plans[0]));
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
+    return suite_run(s);
 }

@@ -1,7 +1,7 @@
 /*
- * The writer is killed with SIGKILL at a random moment, again and again. What it had answered after
- * a commit is there afterwards, what it had not is there as a whole or not at all, exactly as its
- * channel's note says, and nothing needs repair.
+ * Kills the writer with SIGKILL at random moments. A change that was acknowledged after its commit
+ * is stored. A change that was not is stored completely or not at all, as its channel's note says.
+ * No repair is needed.
  */
 #include "t/kit/store.h"
 

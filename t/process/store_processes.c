@@ -1,6 +1,6 @@
 /*
- * Several processes on one environment: readers beside the writer, slots and room that run out, a
- * map that grows, backups under writes.
+ * Several processes on one LMDB environment: readers beside the writer, reader slots and space that
+ * run out, a map that grows, backups during writes.
  */
 #include "t/kit/store.h"
 

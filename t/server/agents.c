@@ -1,6 +1,6 @@
 /*
- * Agents, workspace tokens and signing secrets on the command line, while the server runs (1) and
- * while it does not (0).
+ * Agents, workspace tokens and signing keys on the command line, with a running server (1) and
+ * without (0).
  */
 #include "t/kit/harness.h"
 
@@ -232,6 +232,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("agents");
     TCase *tc = harness_case(suite, "agents");
     tcase_add_checked_fixture(tc, setup, teardown);

@@ -1,6 +1,6 @@
 /*
- * What bulk sync brought, as visitors get it: answers with their citations, coupons applied and
- * staged. api.md §6, §8.
+ * Answers to visitors from synced content: citations, coupons that are applied, and pending
+ * coupons.
  */
 #include "t/kit/harness.h"
 

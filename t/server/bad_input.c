@@ -1,7 +1,4 @@
-/*
- * Bad input: a clear error of the contract's shape, whatever is sent, and nothing kept of it.
- * api.md §2.
- */
+/* Bad input of every kind gets an error of the documented shape, and nothing of it is stored. */
 #include "t/kit/harness.h"
 
 #include <strings.h>

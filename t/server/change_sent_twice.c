@@ -1,7 +1,7 @@
 /*
- * A sender whose connection breaks comes back under the same channel and sends again what was not
- * answered. Where both connections met in one batch of the writer, the second knew nothing of what
- * the first had in it, and changes happened twice.
+ * A sender whose connection breaks comes back under the same channel and repeats the changes that
+ * were not answered. Cause of the bug: when both connections were in one batch of the writer, the
+ * second did not see the changes of the first, and they were applied twice.
  */
 #include "t/kit/harness.h"
 

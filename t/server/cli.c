@@ -1,4 +1,4 @@
-/* The operators' command line, while the server runs and while it does not. operating.md. */
+/* The command line of operators, with a running server and without. */
 #include "store/engine/schema.h"
 #include "t/kit/harness.h"
 #include "t/kit/harness_internal.h"
@@ -324,7 +324,8 @@ START_TEST(where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing)
     server_stop(server);
     assay_ok(server, "backup", dir, NULL);
     limit_files(8192);
-    expect_too_long(assay(server, "workspace", "create", "more", NULL), "reached the file size limit");
+    expect_too_long(assay(server, "workspace", "create", "more", NULL),
+                    "reached the file size limit");
     expect_too_long(assay(server, "backup", cut, NULL), "the file size limit is reached");
     expect_too_long(assay(server, "restore", dir, NULL), "File too large");
     limit_files(RLIM_INFINITY);

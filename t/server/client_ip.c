@@ -1,6 +1,6 @@
 /*
- * Who the client is taken for, over HTTP: no header buys a new budget, only a trusted proxy's word
- * counts, in X-Forwarded-For or in the PROXY protocol. api.md §1, design.md §4.
+ * The client's address over HTTP: no header gives a new budget; only X-Forwarded-For and the PROXY
+ * header of a trusted proxy count.
  */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
@@ -398,6 +398,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("client_ip");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

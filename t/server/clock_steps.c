@@ -1,7 +1,7 @@
 /*
- * The wall clock is stepped while assayd runs: what waits goes on waiting as long as it should,
- * what is due by the clock goes by the new time, and nothing is lost. operating.md `timeouts`,
- * design.md §6 and §9. t/kit/stepped_clock.c is the clock; the test's own is not stepped.
+ * The wall clock is stepped while assayd runs. Waits keep their length, work that is due by the
+ * clock follows the new time, and nothing is lost. t/kit/stepped_clock.c steps the server's clock;
+ * the test's own does not change.
  */
 #include "t/kit/harness.h"
 

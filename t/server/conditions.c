@@ -1,4 +1,4 @@
-/* Conditions and representations: ETag, If-None-Match, If-Match, gzip, HEAD, OPTIONS. api.md §2. */
+/* Conditional requests and representations: ETag, If-None-Match, If-Match, gzip, HEAD, OPTIONS. */
 #include "t/kit/harness.h"
 
 #include <zlib.h>

@@ -1,6 +1,6 @@
 /*
- * More connections than max_connections or max_connections_per_ip: who gives way, who waits, and
- * who is counted. operating.md.
+ * More connections than max_connections or max_connections_per_ip: which are closed, which wait,
+ * and which are counted.
  */
 #include "t/kit/harness.h"
 
@@ -414,11 +414,11 @@ static bool some_are_turned_away(void *arg)
 START_TEST(of_those_that_wait_the_address_with_fewest_goes_first)
 {
     enum { CROWD = 100 };
-    struct raw *held[HELD], *connection_table[CROWD], *other;
+    struct raw *held[HELD], *crowd[CROWD], *other;
     char path[HELD][32];
     struct server internal = start_held(held, path);
     for (int i = 0; i < CROWD; i++)
-        raw_text(connection_table[i] = raw_from("127.0.0.2"), HEALTHZ);
+        raw_text(crowd[i] = raw_from("127.0.0.2"), HEALTHZ);
     ck_assert_msg(wait_until(some_are_turned_away, &internal, 5000), "all are to wait");
     raw_text(other = raw_from("127.0.0.3"), HEALTHZ);
     ck_assert_int_eq(raw_response(other, false, 300)->status, 0);
@@ -428,14 +428,14 @@ START_TEST(of_those_that_wait_the_address_with_fewest_goes_first)
     expect_status(raw_response(other, false, 5000), 200);
     size_t waited = 0, turned_away = 0;
     for (int i = 0; i < CROWD; i++) {
-        int status = raw_response(connection_table[i], false, 10000)->status;
+        int status = raw_response(crowd[i], false, 10000)->status;
         waited += status == 200;
         turned_away += status == 503;
     }
     ck_assert_msg(waited >= 64 - HELD && turned_away >= 20 && waited + turned_away == CROWD,
                   "%zu waited, %zu were turned away", waited, turned_away);
     raw_close(other);
-    close_all(connection_table, CROWD);
+    close_all(crowd, CROWD);
     close_all(held, HELD);
     server_stop(server);
 }
@@ -667,6 +667,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("connections");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

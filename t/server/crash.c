@@ -1,7 +1,7 @@
 /*
- * kill -9 of any process at any moment, under load, many times: what was acknowledged is there,
- * what was asked for once happened once, and nothing needs a repair. ASSAY_CRASH_SECONDS and
- * ASSAY_CRASH_SEED change how long and in which order.
+ * kill -9 of any process at any moment under load, many times: acknowledged changes are stored,
+ * each requested change happened once, and no repair is needed. ASSAY_CRASH_SECONDS sets the
+ * duration, ASSAY_CRASH_SEED the order.
  */
 #include "t/kit/harness.h"
 

@@ -1,6 +1,6 @@
 /*
- * Damaged stores: whatever pages of data.mdb say, backup, check and restore end in time, by no
- * signal, with a sentence.
+ * Damaged stores: whatever the pages of data.mdb contain, backup, check and restore end in time
+ * with a message, and no signal kills them.
  */
 #include "t/kit/harness.h"
 

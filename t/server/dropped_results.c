@@ -1,8 +1,9 @@
 /*
- * A full store: grading results that the writer neither stores nor holds in memory are dropped, and
+ * A full store: the writer drops grading results that it can neither store nor hold in memory, and
  * a sweep of the jobs grades their pages again.
- * Cause: the sweep was skipped for five minutes after the store was last full, although it had
- * room again.
+ *
+ * Cause of the bug: the sweep was skipped for five minutes after the store was last full, although
+ * it had free space.
  */
 #include "t/kit/harness.h"
 

@@ -1,7 +1,7 @@
 /*
- * A disk that is full, or read-only, under a server that runs or starts: refused with a sentence,
- * nothing that was acknowledged lost, and all is well once there is room again. api.md §2 (507),
- * design.md §5. Needs a disk of its own, which root alone can mount; skipped elsewhere.
+ * A full or read-only disk under a server that runs or starts: requests are refused with a message,
+ * acknowledged changes are kept, and the server works again when there is space. Needs a disk of
+ * its own, which only root can mount; skipped otherwise.
  */
 #include "t/kit/harness.h"
 

@@ -1,6 +1,6 @@
 /*
- * Idempotency-Key on POST /api/v1/reports: one record however often and wherever it is repeated.
- * api.md §2.
+ * Idempotency-Key on POST /api/v1/reports: one record, however often and on whichever worker the
+ * request is repeated.
  */
 #include "t/kit/harness.h"
 

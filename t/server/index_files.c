@@ -1,7 +1,8 @@
 /*
- * Segment files of the index of reports beside a running server: whatever happens to them, or to
- * the processes that write and read them, lists are right or 503, and come back by themselves.
+ * Segment files beside a running server: whatever happens to the files, or to the processes that
+ * write and read them, lists are correct or 503, and recover without help.
  */
+#include "t/kit/file_damage.h"
 #include "t/kit/index.h"
 
 #include <dirent.h>
@@ -140,18 +141,6 @@ START_TEST(lists_are_answered_from_a_segment_file_that_stats_know)
 END_TEST
 
 /* ---- damage ---- */
-
-static void delete_file(const char *path)
-{
-    ck_assert_int_eq(unlink(path), 0);
-}
-
-static void truncate_file(const char *path)
-{
-    struct stat st;
-    ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_int_eq(truncate(path, st.st_size / 3), 0);
-}
 
 static void change_bits(const char *path)
 {

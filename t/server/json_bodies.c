@@ -1,6 +1,4 @@
-/*
- * JSON bodies of reports: taken as forms are, and refused with the place of a mistake. api.md §4.
- */
+/* JSON bodies of reports: accepted as forms are, and refused with the position of the mistake. */
 #include "t/kit/harness.h"
 
 #define JSON_TYPE "Content-Type: application/json"

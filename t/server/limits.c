@@ -1,7 +1,7 @@
 /*
- * Limits over HTTP, by the limiter `api` on projects and reports: whom it charges, what every
- * response says, and what a reload, a restart and a death leave of it. api.md §1, design.md §6.
- * Windows of 31 days stand still while a test runs.
+ * Limits over HTTP, with the limiter `api` on projects and reports: who is charged, what every
+ * response says, and what a reload, a restart and a crash leave. Windows of 31 days do not turn
+ * during a test.
  */
 #include "t/kit/harness.h"
 
@@ -575,6 +575,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("limits");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

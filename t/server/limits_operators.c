@@ -1,7 +1,4 @@
-/*
- * What operators see and do about limits: assay limits, /metrics, and the log. operating.md,
- * design.md §6.
- */
+/* Limits for operators: assay limits, /metrics and the log. */
 #include "t/kit/harness.h"
 
 #include <signal.h>
@@ -299,6 +296,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("limits_operators");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

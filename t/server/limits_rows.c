@@ -1,6 +1,6 @@
 /*
- * The seed's seven limiters with their real numbers, against a route table of the test's own
- * (t/kit/limited_routes.c). The seed's "Limits"; api.md §1.
+ * The seven built-in limiters with their default limits, on a route table of this test
+ * (t/kit/limited_routes.c).
  */
 #include "t/kit/harness.h"
 
@@ -200,6 +200,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(2);
     Suite *suite = suite_create("limits_rows");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

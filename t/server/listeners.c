@@ -1,4 +1,4 @@
-/* Listeners other than one plain port, and who the client is taken for. operating.md, api.md §1. */
+/* Listeners of every kind, and the client's address on each. */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
 
@@ -260,6 +260,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(2);
     Suite *suite = suite_create("listeners");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

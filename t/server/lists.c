@@ -1,7 +1,4 @@
-/*
- * GET /api/v1/reports: every sort, filter, search and page, held against a model of the list.
- * api.md §3 and §4.
- */
+/* GET /api/v1/reports: every sort, filter, search and page, compared with a model of the list. */
 #include "t/kit/harness.h"
 
 #include <strings.h>

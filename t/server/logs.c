@@ -1,7 +1,4 @@
-/*
- * What the access log tells, where it goes, and what neither log nor core file ever holds: a
- * secret. operating.md.
- */
+/* The access log: its content and its target. Neither the log nor a core file contains a secret. */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
 
@@ -613,6 +610,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(2);
     Suite *suite = suite_create("logs");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

@@ -1,6 +1,6 @@
 /*
- * What /metrics counts: answers, times, the writer, the store, auditors and processes, over
- * workers' deaths and reloads. operating.md.
+ * /metrics: responses, durations, the writer, the store, auditors and processes, across deaths of
+ * workers and reloads.
  */
 #include "t/kit/harness.h"
 

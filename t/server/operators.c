@@ -1,6 +1,6 @@
 /*
- * What operators do with conversations beside answering: close and reopen them, tell their name,
- * take notes that no visitor sees, and search. api.md §6.
+ * What operators do with conversations besides answering: close and reopen them, show their name,
+ * write notes that no visitor sees, and search.
  */
 #include "t/kit/widget.h"
 

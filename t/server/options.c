@@ -1,6 +1,6 @@
 /*
- * Every option of the table takes effect on HUP, or the reload is refused with its name. Each has a
- * probe, which sees from outside what the server does. operating.md, "Configuration"; design.md §2.
+ * Every option of the table takes effect on HUP, or the reload is refused with the option's name.
+ * Each option has a probe that observes the server from outside.
  */
 #include "core/conf/conf.h"
 #include "t/kit/harness.h"

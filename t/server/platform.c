@@ -1,6 +1,6 @@
 /*
- * The platform: health, the OpenAPI document, and a store that is missing, locked away, of another
- * format, or full. api.md §2, design.md §5.
+ * Health, the OpenAPI document, and a store that is missing, not readable, of another format, or
+ * full.
  */
 #include "store/engine/schema.h"
 #include "t/kit/harness.h"
@@ -432,6 +432,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(2);
     Suite *suite = suite_create("platform");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

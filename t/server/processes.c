@@ -1,4 +1,4 @@
-/* The processes: starting, signals, deaths and reloads. design.md §2, operating.md. */
+/* The processes of a server: start, signals, deaths and reloads. */
 #include "config.h"
 #include "t/kit/harness.h"
 

@@ -1,4 +1,4 @@
-/* Projects: list, one, delete. api.md §3. */
+/* Projects: list, read, delete. */
 #include "t/kit/harness.h"
 
 static struct origin *origin;

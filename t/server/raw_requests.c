@@ -1,6 +1,6 @@
 /*
- * Exact bytes: smuggling first of all, errors before any handler, pipelining, and clients that are
- * slow or vanish. design.md §4.
+ * Exact bytes: request smuggling, errors before any handler, pipelining, and clients that are slow
+ * or disappear.
  */
 #include "t/kit/raw.h"
 

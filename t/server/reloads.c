@@ -1,4 +1,4 @@
-/* HUP and USR1: a new configuration under load, refused ones, and new log files. design.md §2. */
+/* HUP and USR1: a new configuration under load, refused configurations, and new log files. */
 #include "t/kit/load.h"
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* PUT /api/v1/reports/{id}: privacy and password, generating again. api.md §4. */
+/* PUT /api/v1/reports/{id}: privacy, password, and grading again. */
 #include "t/kit/harness.h"
 
 static struct origin *origin;

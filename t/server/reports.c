@@ -1,4 +1,4 @@
-/* Reports one at a time: create, read, delete, conditions and representations. api.md §2 and §4. */
+/* Single reports: create, read, delete, conditional requests and representations. */
 #include "t/kit/harness.h"
 
 #include <regex.h>

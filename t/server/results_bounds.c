@@ -1,7 +1,6 @@
 /*
- * New bounds of results, by a reload, while the writer is killed over them: each report has its
- * result by the old or by the new ones, and its list knows. How far it is shows in the log and in
- * `assay stats`.
+ * A reload changes the bounds of results while the writer is killed: each report has its result by
+ * the old or the new bounds, and its list agrees. The log and `assay stats` show the progress.
  */
 #include "t/kit/harness.h"
 

@@ -1,6 +1,6 @@
 /*
- * Reloads that change `workers`: the sockets of the slots that come and go. design.md §2. In a
- * network of our own, where a handshake ends within seconds.
+ * Reloads that change `workers`: sockets are added and removed. Runs in a network namespace, where
+ * a handshake ends within seconds.
  */
 #include "t/kit/load.h"
 

@@ -1,6 +1,6 @@
 /*
- * The chat widget's script over HTTP: its headers, its two addresses, its size, and the element
- * that `assay agent embed` prints.
+ * The chat widget's script over HTTP: its headers, its two URLs, its size, and the element that
+ * `assay agent embed` prints.
  */
 #include "t/kit/harness.h"
 

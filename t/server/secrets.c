@@ -1,6 +1,6 @@
 /*
- * What the auditor of a running server has and has not: seen from outside, with a listener that has
- * a key. audits.md, design.md §7.
+ * What the auditor of a running server holds, seen from outside, with a listener that has a private
+ * key.
  */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"

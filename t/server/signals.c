@@ -1,7 +1,6 @@
 /*
  * assayd started by a parent that ignores and blocks every signal, as nohup, cron wrappers and CI
- * runners do in part: it obeys HUP, USR1, USR2, TERM, QUIT and INT and sees its children end, as
- * nginx and PostgreSQL do under nohup.
+ * runners do in part. It obeys HUP, USR1, USR2, TERM, QUIT and INT and reaps its children.
  */
 #include "t/kit/harness.h"
 

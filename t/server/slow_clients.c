@@ -1,4 +1,4 @@
-/* Clients that are slow or vanish: every wait on them ends, and nothing is lost. design.md §4. */
+/* Clients that are slow or disappear: every wait for them ends, and nothing is lost. */
 #include "t/kit/raw.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /*
- * Readers that do not read: what a worker keeps of their answers is bounded, for each by a piece
- * and for all together, and nobody else notices. design.md §4.
+ * Clients that do not read: a worker buffers a bounded part of their answers, for each and in
+ * total, and other clients are not affected.
  */
 #include "t/kit/harness.h"
 

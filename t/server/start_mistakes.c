@@ -1,4 +1,4 @@
-/* Defects of the whole server, each with its cause. */
+/* Bugs at the start of a server, each with its cause. */
 #include "t/kit/harness.h"
 
 #include <signal.h>

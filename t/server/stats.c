@@ -1,6 +1,6 @@
 /*
- * assay stats --watch: on a terminal, in a pipe and as JSON, beside a server that works, stops and
- * comes back. operating.md.
+ * assay stats --watch: on a terminal, in a pipe and as JSON, with a server that works, stops and
+ * comes back.
  */
 #include "t/kit/harness.h"
 
@@ -320,6 +320,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("stats");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

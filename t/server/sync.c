@@ -1,6 +1,6 @@
 /*
- * Bulk sync over HTTP: a shop's plugin against a real server. What is large, or long under way, is
- * in t/server/sync_large.c. api.md §7.
+ * Bulk sync over HTTP: a shop's plugin against a real server. Large bodies and long syncs are in
+ * t/server/sync_large.c.
  */
 #include "t/kit/sync.h"
 

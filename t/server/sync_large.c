@@ -1,6 +1,6 @@
 /*
- * Bulk sync with large bodies: how many bytes are taken, compressed or not, what a batch does to
- * others meanwhile, and a sync that is cut off. api.md §2, §7.
+ * Bulk sync with large bodies: how many bytes are accepted, compressed or not, how a batch affects
+ * other requests, and a sync that is interrupted.
  */
 #include "t/kit/sync.h"
 

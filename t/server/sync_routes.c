@@ -1,7 +1,6 @@
 /*
- * Every route of bulk sync, under both of its prefixes: what it answers when all is well, and to
- * everything that may be wrong with a request. Each answer carries the limiter's headers; none of
- * the wrong ones leaves anything behind. api.md §2, §7.
+ * Every route of bulk sync, under both prefixes: its answer to a good request and to every kind of
+ * bad request. Each answer carries the limiter's headers; a bad request changes nothing.
  */
 #include "t/kit/sync.h"
 

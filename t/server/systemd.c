@@ -1,7 +1,7 @@
 /*
- * What the service manager is told: ready, reloading, stopping, who is the main process, and that
- * all is well, sd_notify(3); and the sockets that it gives, sd_listen_fds(3).
- * packaging/assay.service and assay.socket rest on it.
+ * Notifications to the service manager (sd_notify(3)): ready, reloading, stopping, main process,
+ * watchdog; and sockets from it (sd_listen_fds(3)). packaging/assay.service and assay.socket rely
+ * on both.
  */
 #include "t/kit/harness.h"
 

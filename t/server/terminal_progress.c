@@ -1,6 +1,6 @@
 /*
- * Long work shows how far it is on a terminal, on a line that is gone at its end, and nowhere else;
- * Ctrl-C ends it with nothing half-made. operating.md.
+ * Long work shows its progress on a terminal, on a line that it removes at the end, and nowhere
+ * else. Ctrl-C ends it without partial results.
  */
 #include "t/kit/harness.h"
 

@@ -1,6 +1,6 @@
 /*
- * TLS of the listeners: what is spoken, certificates of two kinds, their change by a reload, and
- * sessions that go on at any worker. operating.md.
+ * TLS of the listeners: protocols and ciphers, certificates of two kinds, a change of certificates
+ * by a reload, and sessions that any worker resumes.
  */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
@@ -574,6 +574,8 @@ END_TEST
 
 int main(void)
 {
+    tls_prepare();
+    suite_processes(2);
     Suite *suite = suite_create("tls");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

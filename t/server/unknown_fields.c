@@ -1,6 +1,6 @@
 /*
- * Names that a route does not know: ignored and named by lists, refused under
- * `Prefer: handling=strict` (RFC 7240). api.md §2.
+ * Unknown names in a request: ignored and listed, or refused under `Prefer: handling=strict` (RFC
+ * 7240).
  */
 #include "t/kit/harness.h"
 

@@ -1,6 +1,6 @@
 /*
- * USR2: another binary takes over under load, or the old one goes on, whatever happens to either.
- * design.md §2, core/master/upgrade.h.
+ * USR2: another binary takes over under load, or the old one continues, whatever happens to either
+ * (core/master/upgrade.h).
  */
 #include "t/kit/harness.h"
 
@@ -921,6 +921,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("upgrade");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

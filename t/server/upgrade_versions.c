@@ -1,7 +1,7 @@
 /*
- * USR2 between versions that differ, each assayd with a number of another one: what the processes
- * of one master share may lie otherwise, and counts begin anew where they do; what two masters pass
- * on or say to each other may not, nor may the store be unreadable.
+ * USR2 between versions that differ in one number each. The layout of shared memory may differ;
+ * counters then start again. The inherited state, the messages between processes and the store's
+ * format may not differ.
  */
 #include "t/kit/harness.h"
 

@@ -1,6 +1,6 @@
 /*
- * What is held of bodies that are still being sent is bounded: the largest go first. design.md §4.
- * On a server whose bound is 4 MiB.
+ * A worker buffers a bounded part of the bodies that are being sent; the largest are refused first.
+ * This server's bound is 4 MiB.
  */
 #include "t/kit/harness.h"
 

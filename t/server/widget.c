@@ -1,6 +1,6 @@
 /*
- * The widget over HTTP: how a conversation begins, what is said in it, and what of that is refused.
- * api.md §2, §6.
+ * The widget over HTTP: how a conversation starts, which messages are accepted, and which are
+ * refused.
  */
 #include "t/kit/widget.h"
 

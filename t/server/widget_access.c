@@ -1,6 +1,6 @@
 /*
- * Whom the widget answers: origins, visitors' tokens and the secrets that sign them, agents that
- * stop, and budgets that are each session's own. api.md §2, §6.
+ * Who may use the widget: origins, visitors' tokens and their signing keys, agents that are
+ * stopped, and a budget for each session.
  */
 #include "t/kit/widget.h"
 

@@ -1,7 +1,4 @@
-/*
- * What visitors leave with the widget, what operators do with it, and how it goes: leads, events,
- * ratings, typing, erasure. api.md §6.
- */
+/* Leads, events, ratings and typing of visitors, what operators do with them, and their erasure. */
 #include "t/kit/widget.h"
 
 #include <strings.h>

@@ -1,7 +1,7 @@
 /*
- * The widget's routes, each with all that holds for every one of them: its limiter's headers, CORS,
- * its credential, hostile bodies, lengths; and that budgets are each session's own. What each route
- * does is in t/server/widget.c and t/server/widget_leads_events.c. api.md §2, §6.
+ * What every route of the widget has: the limiter's headers, CORS, its credential, refusal of
+ * hostile bodies, length limits, and a budget for each session. The routes themselves are in
+ * t/server/widget.c and t/server/widget_leads_events.c.
  */
 #include "t/kit/widget.h"
 

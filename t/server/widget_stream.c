@@ -1,6 +1,6 @@
 /*
- * The conversation as an event stream: what comes, on whichever worker; no gap; slow readers;
- * heartbeats; and when it ends. api.md §6.
+ * The event stream of a conversation: its events on any worker, no gaps, slow readers, heartbeats,
+ * and its end.
  */
 #include "t/kit/widget.h"
 

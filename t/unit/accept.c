@@ -1,4 +1,6 @@
+/* Accept and Accept-Encoding: the quality of each media type and coding. */
 #include "core/http/accept.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -62,9 +64,5 @@ int main(void)
     tcase_add_loop_test(t, coding_has_the_quality_it_is_given, 0,
                         sizeof(codings) / sizeof(codings[0]));
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,5 +1,6 @@
-/* Every check's verdict: a page and what the check says of it, three lines a case. */
+/* The verdict of every check: a page and the check's result, three lines a case. */
 #include "t/kit/audit.h"
+#include "t/kit/suite.h"
 #include "core/audit/results_internal.h"
 
 #include <check.h>
@@ -802,9 +803,5 @@ int main(void)
     tcase_add_test(t, long_details_are_cut_before_anything_else);
     tcase_add_test(t, a_score_is_classified_by_the_thresholds);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,7 +1,11 @@
-/* Where grading may go: every row of the deny lists, and what is refused before any look-up. */
+/*
+ * Which addresses grading may reach: every row of the deny lists, and what is refused before any
+ * look-up.
+ */
 #include "core/audit/audit.h"
 #include "core/audit/guard_internal.h"
 #include "core/audit/url.h"
+#include "t/kit/suite.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -620,9 +624,5 @@ int main(void)
     tcase_add_test(t, allow_private_lets_private_names_and_its_addresses_through);
     tcase_add_test(t, a_redirect_is_resolved_and_judged_anew);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,5 +1,9 @@
-/* Pages and robots.txt made to take long or much: each ends within its bounds of time and memory. Times are those of the processor. */
+/*
+ * Pages and robots.txt made to take much time or memory: each ends within its bounds. Times are CPU
+ * times.
+ */
 #include "t/kit/audit.h"
+#include "t/kit/suite.h"
 #include "core/audit/results_internal.h"
 #include "core/audit/robots_internal.h"
 
@@ -241,9 +245,5 @@ int main(void)
     tcase_add_loop_test(t, a_long_base_makes_no_page_dear, 0, COUNT(based));
     tcase_add_test(t, half_a_megabyte_of_robots_rules_is_read_in_time);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,15 +1,16 @@
 /*
- * The checks that follow Lighthouse, held to its cases: what it is given there as artifacts is a
- * page, its headers and its robots.txt here, and the verdicts are the same. Where ours differ on
- * purpose, the case says so.
+ * The checks that follow Lighthouse, with Lighthouse's test cases: its artifacts become a page,
+ * headers and robots.txt here, and the verdicts are the same. A case says where ours differ on
+ * purpose.
  *
- * Its cases that no page can be: anchors with a resolved href of nothing (crawlable-anchors);
- * doctypes with a mode their words do not have, and modes of frames (doctype); images of style
- * sheets, of shadow roots and of unfinished gathering (unsized-images); an URL that was never asked
- * for, and those of localhost (redirects-http; ours asks for the http form itself, see
- * audit_checks.c).
+ * Left out are cases that no page can produce: anchors whose resolved href is empty
+ * (crawlable-anchors); doctypes with a mode that their words do not have, and modes of frames
+ * (doctype); images of style sheets, of shadow roots and of unfinished gathering (unsized-images);
+ * a URL that was never requested, and those of localhost (redirects-http; ours requests the http
+ * URL itself, see audit_checks.c).
  */
 #include "t/kit/audit.h"
+#include "t/kit/suite.h"
 #include "core/audit/text.h"
 
 #include <check.h>
@@ -663,9 +664,5 @@ int main(void)
     tcase_add_loop_test(t, a_robots_rule_of_lighthouse_is_followed, 0, COUNT(rules));
     tcase_add_test(t, a_robots_file_that_cannot_be_fetched_is_not_valid);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,5 +1,6 @@
-/* The pages of t/unit/site, each graded as if it had been fetched, held to t/unit/site/verdicts. */
+/* The pages of t/unit/site, graded as if fetched, compared with t/unit/site/verdicts. */
 #include "t/kit/audit.h"
+#include "t/kit/suite.h"
 #include "core/audit/text.h"
 
 #include <check.h>
@@ -161,10 +162,7 @@ int main(void)
     tcase_add_test(t, every_page_of_the_verdicts_is_graded);
     tcase_add_test(t, every_check_of_a_page_is_passed_and_failed_by_one);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
+    int failed = suite_run(s);
     buf_free(&verdicts);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,10 +1,11 @@
 /*
- * Plain URLs, which are taken without libcurl's parser: it would have taken each of them as it is.
- * Generated ones, good and nearly good.
+ * Plain URLs, which are taken without libcurl's parser: libcurl's parser accepts each one
+ * unchanged. The URLs are generated, valid and nearly valid.
  */
 #include "core/audit/audit.h"
 #include "core/audit/guard_internal.h"
 #include "core/audit/url.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <locale.h>
@@ -412,9 +413,5 @@ int main(void)
     tcase_add_test(t, urls_are_the_same_whatever_the_case_of_their_escapes);
     tcase_add_test(t, a_redirect_to_a_fragment_leads_to_the_same_page);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,7 +1,8 @@
-/* The master's child_slots, with children that are made up here. */
+/* The master's table of child processes, with made-up children. */
 #include "core/master/master_internal.h"
 
 #include "core/shm/scoreboard.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -147,9 +148,5 @@ int main(void)
     tcase_add_test(tc, a_reload_begins_while_one_that_failed_waits_for_its_next_try);
     tcase_add_test(tc, a_reload_begins_while_the_writer_waits_for_the_disk);
     suite_add_tcase(suite, tc);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,4 +1,6 @@
+/* Addresses and networks in CIDR notation. */
 #include "core/base/cidr.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -143,9 +145,5 @@ int main(void)
     tcase_add_test(tcase, a_list_has_what_any_of_its_networks_has);
     tcase_add_test(tcase, socket_addresses_become_the_same_bits);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,7 +1,6 @@
-/*
- * The client's address out of X-Forwarded-For: only what trusted proxies wrote counts. api.md §1.
- */
+/* The client's address from X-Forwarded-For: only addresses written by trusted proxies count. */
 #include "core/http/client_ip.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -125,9 +124,5 @@ int main(void)
                         (int)(sizeof(lines) / sizeof(lines[0])));
     tcase_add_test(tcase, a_nul_in_it_is_no_end);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

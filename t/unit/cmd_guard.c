@@ -1,9 +1,10 @@
 /*
- * A command whose work on the store dies goes on: it says where, tidies up, and ends with the
- * documented status.
+ * A command survives the death of its work on the store: it reports where, cleans up, and exits
+ * with the documented status.
  */
 #include "cmd/guard.h"
 #include "core/base/sanitizer.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <poll.h>
@@ -166,9 +167,5 @@ int main(void)
     tcase_add_test(tcase, a_stop_reaches_the_work);
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,7 +1,9 @@
+/* ETag, If-Match, If-None-Match, Prefer and Idempotency-Key. */
 #include "config.h"
 #include "core/http/etag.h"
 #include "core/http/idempotency.h"
 #include "core/http/prefer.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 
@@ -242,9 +244,5 @@ int main(void)
     tcase_add_test(tc, idempotency_key_is_printable_and_of_bounded_length);
     tcase_add_test(tc, idempotency_key_is_bound_to_credential_and_path);
     tcase_add_test(tc, body_digest_is_sha_256);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

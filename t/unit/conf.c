@@ -1,4 +1,6 @@
+/* The configuration: loading, defaults, settings on the command line, and the dump. */
 #include "t/kit/conf.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -373,9 +375,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_wrong_set_is_a_mistake_too, 0, COUNT(bad_sets));
     tcase_add_loop_test(tcase, reload_refuses_just_what_needs_a_restart, 0, COUNT(changes));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,4 +1,6 @@
+/* Mistakes in a configuration: each is refused with its line and what to do. */
 #include "t/kit/conf.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -288,9 +290,5 @@ int main(void)
     tcase_add_test(tcase, hostile_files_end_soon_with_a_mistake);
     tcase_add_test(tcase, any_truncation_is_read_or_refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,4 +1,6 @@
+/* Values of options: durations, sizes and numbers. */
 #include "t/kit/conf.h"
+#include "t/kit/suite.h"
 #include "core/conf/values.h"
 
 #include <check.h>
@@ -101,9 +103,5 @@ int main(void)
     tcase_add_loop_test(tcase, sizes_are_read_strictly, 0, COUNT(sizes));
     tcase_add_loop_test(tcase, written_numbers_read_back, 0, COUNT(numbers));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

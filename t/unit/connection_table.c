@@ -1,5 +1,6 @@
-/* How many connections there are, over processes that come, go and are killed. */
+/* The number of connections while processes start, end and are killed. */
 #include "core/shm/connection_table.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <poll.h>
@@ -264,9 +265,5 @@ int main(void)
     tcase_add_test(tcase, who_asks_for_room_is_answered_by_another_and_once);
     tcase_add_test(tcase, every_process_has_its_part);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

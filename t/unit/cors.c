@@ -1,5 +1,6 @@
-/* Origins as they are written down, and whom they let in. */
+/* Origins: their notation, and which requests they allow. */
 #include "core/http/cors.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -84,9 +85,5 @@ int main(void)
     tcase_add_loop_test(tc, only_listed_origins_are_let_in, 0,
                         (int)(sizeof(sent) / sizeof(sent[0])));
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

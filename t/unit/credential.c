@@ -1,4 +1,6 @@
+/* API keys and workspace tokens: their format and their hashes. */
 #include "core/auth/credential.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -133,9 +135,5 @@ int main(void)
     tcase_add_test(tcase, a_prefix_that_does_not_fit_is_refused);
     tcase_add_loop_test(tcase, hash_is_sha256, 0, COUNT(vectors));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,5 +1,6 @@
-/* What coupons take off carts: the table in t/unit/carts, and bounds that hold for every cart. */
+/* Discounts of coupons: the table in t/unit/carts, and bounds that hold for every cart. */
 #include "core/api/discount.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -216,9 +217,5 @@ int main(void)
     tcase_add_test(tcase, no_line_gets_below_nothing_and_the_parts_are_the_whole);
     tcase_add_test(tcase, a_cart_worth_more_than_numbers_hold_has_no_subtotal);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return suite_run(suite);
 }

@@ -1,4 +1,6 @@
+/* The table of errors: codes, statuses and texts. */
 #include "core/http/err.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 
@@ -53,9 +55,5 @@ int main(void)
     tcase_add_loop_test(tc, every_store_status_has_an_error, 0, STORE_STATUSES);
     tcase_add_loop_test(tc, statuses_a_library_chose_have_their_row, 0,
                         sizeof(statuses) / sizeof(statuses[0]));
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,4 +1,6 @@
+/* Fields of queries, forms and JSON bodies: types, bounds and error messages. */
 #include "core/http/fields.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <json-c/json.h>
@@ -354,9 +356,5 @@ int main(void)
     tcase_add_test(tc, unknown_names_are_noted_once_each_from_whatever_carries_them);
     tcase_add_test(tc, as_mistakes_unknown_names_are_told_with_the_nearest_known_one);
     tcase_add_test(tc, so_many_unknown_names_are_noted_and_no_more);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,4 +1,6 @@
+/* Decoding of URL-encoded forms. */
 #include "core/text/form.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -194,9 +196,5 @@ int main(void)
     tcase_add_test(tc, empty_form_has_no_pairs);
     tcase_add_loop_test(tc, numbers_are_digits_within_their_range, 0,
                         sizeof(number_cases) / sizeof(number_cases[0]));
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

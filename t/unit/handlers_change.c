@@ -1,5 +1,7 @@
+/* Handlers that change records, with test doubles for the pipeline, the store and the writer. */
 #include "config.h"
 #include "t/kit/api_doubles.h"
+#include "t/kit/suite.h"
 
 #include "core/api/api.h"
 
@@ -428,9 +430,5 @@ int main(void)
     tcase_add_test(tc, new_grade_is_waited_for_only_when_asked);
     tcase_add_test(tc, if_match_goes_to_the_writer_as_versions);
     tcase_add_test(tc, deleted_report_is_told_by_its_id);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,5 +1,7 @@
+/* Handlers that read records, with test doubles for the pipeline, the store and the writer. */
 #include "config.h"
 #include "t/kit/api_doubles.h"
+#include "t/kit/suite.h"
 
 #include "core/api/api.h"
 
@@ -329,9 +331,5 @@ int main(void)
     LOOP(tc, project_that_is_not_there_is_404, no_projects);
     tcase_add_test(tc, health_and_readiness_differ_while_draining);
     tcase_add_loop_test(tc, query_that_does_not_decode_is_400_on_every_route, 0, (int)routes_count);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

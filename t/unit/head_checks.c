@@ -1,4 +1,6 @@
+/* Checks of request heads before any handler. */
 #include "core/http/head_checks.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -112,9 +114,5 @@ int main(void)
     tcase_add_test(t, chunked_body_is_told);
     tcase_add_test(t, head_of_32_kib_passes_and_one_byte_more_does_not);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,4 +1,6 @@
+/* The job queue of the writer: order, fairness, hosts and auditors. */
 #include "core/writer/job_queue.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -531,9 +533,5 @@ int main(void)
     tcase_add_test(t, a_dead_auditor_leaves_no_withdrawn_job);
     tcase_add_test(t, random_use_keeps_the_counts);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

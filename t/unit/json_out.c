@@ -1,4 +1,6 @@
+/* JSON output: escaping, numbers and structure. */
 #include "core/text/json_out.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <limits.h>
@@ -149,9 +151,5 @@ int main(void)
                         sizeof(time_cases) / sizeof(time_cases[0]));
     tcase_add_test(tc, times_of_one_second_are_written_alike_also_after_another);
     tcase_add_test(tc, every_day_of_four_centuries_agrees_with_the_c_library);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,5 +1,6 @@
-/* Visitors' tokens and the secrets that sign them. The clock is the test's. */
+/* Visitors' tokens and the keys that sign them. The test sets the clock. */
 #include "core/auth/jwt.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -367,9 +368,5 @@ int main(void)
     tcase_add_loop_test(tc, a_damaged_file_is_refused_and_what_was_known_stays, 0, COUNT(damaged));
     tcase_add_test(tc, a_file_everybody_may_read_is_refused);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

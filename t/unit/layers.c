@@ -2,7 +2,8 @@
  * Who may include whom, read from the sources. The rooms below stand in order: a room includes
  * itself and rooms above it in the table, and of those the ones its row allows.
  */
-#include <check.h>
+#include "t/kit/suite.h"
+
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -304,9 +305,5 @@ int main(void)
     tcase_add_test(tcase, an_internal_header_is_included_from_its_own_folder_alone);
     tcase_add_test(tcase, the_master_knows_the_lives_of_processes_and_not_their_inside);
     tcase_add_test(tcase, no_circle_has_more_than_three_modules);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

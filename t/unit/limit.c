@@ -1,8 +1,8 @@
 /*
- * The pipeline's limiter where the limits change under a request's hands: between the moment when
- * its address is known and the table begins to fetch (limit_expect), and the one when it is
- * charged. What was expected by the old limits counts for nothing then. A real table and a real
- * board; a route table of one row.
+ * The pipeline's limiter when the limits change during a request: between the moment its address is
+ * known and the table is prefetched (limit_expect), and the moment it is charged. A prefetch for
+ * the old limits is ignored. A real table and real limiter statistics, and a route table of one
+ * row.
  */
 #include "core/http/http.h"
 #include "core/conn/acceptor.h"
@@ -11,6 +11,7 @@
 #include "core/worker/worker.h"
 #include "core/http/limit.h"
 #include "core/http/route.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -225,9 +226,5 @@ int main(void)
     tcase_add_test(tcase, nothing_is_charged_to_what_was_expected_by_other_limits);
     tcase_add_test(tcase, what_was_expected_is_charged_where_the_limits_stand);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

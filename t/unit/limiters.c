@@ -1,9 +1,7 @@
-/*
- * The table of limiters, its keys, and the board that puts it into force. The seed's "Limits";
- * api.md §1.
- */
+/* The table of limiters, their keys, and the statistics block that activates it. */
 #include "core/conf/limiters.h"
 #include "core/shm/limiter_stats.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -417,9 +415,5 @@ int main(void)
     tcase_add_test(boards, a_few_lines_are_logged_and_the_rest_is_told_as_a_number);
     tcase_add_test(boards, a_file_that_is_no_board_is_refused);
     suite_add_tcase(suite, boards);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

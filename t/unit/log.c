@@ -1,4 +1,6 @@
+/* The log: levels, formats and escaping. */
 #include "core/base/log.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -134,9 +136,5 @@ int main(void)
     tcase_add_test(tcase, what_is_under_the_level_is_not_written);
     tcase_add_test(tcase, a_mistake_that_repeats_does_not_fill_the_log_and_hides_no_other);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

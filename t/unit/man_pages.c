@@ -1,9 +1,10 @@
 /*
- * The man pages, the sample file, completion and the packages against the tables, by what the
- * programs themselves print.
+ * The man pages, the sample configuration, completion and the packages, compared with the tables
+ * and with what the programs print.
  */
 #include "core/conf/conf.h"
 #include "ratelimit/ratelimit.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -350,9 +351,5 @@ int main(void)
                         (int)(sizeof(builds) / sizeof(builds[0])));
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,9 +1,10 @@
 /*
- * The OpenAPI document against the program: the route table, each route's fields, scopes and
- * errors, in both directions.
+ * The OpenAPI document against the program, in both directions: routes, and the fields, scopes and
+ * errors of each.
  */
 #include "config.h"
 #include "t/kit/api_doubles.h"
+#include "t/kit/suite.h"
 
 #include "core/api/openapi.h"
 
@@ -561,9 +562,5 @@ int main(void)
     tcase_add_loop_test(tc, every_error_code_is_listed, 0, ERRS);
     tcase_add_loop_test(tc, operations_have_names_of_their_own, 0, n);
     tcase_add_test(tc, document_is_served_with_its_tag);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

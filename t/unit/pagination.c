@@ -1,4 +1,6 @@
+/* Pagination: the envelope of a list and the Link header. */
 #include "core/http/pagination.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 
@@ -136,9 +138,5 @@ int main(void)
                         sizeof(cases) / sizeof(cases[0]));
     tcase_add_test(tc, unknown_names_are_the_last_member_of_meta);
     tcase_add_test(tc, header_too_long_for_proxies_is_left_out);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

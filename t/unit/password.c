@@ -1,4 +1,6 @@
+/* Password hashes of private reports. */
 #include "core/auth/password.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 
@@ -86,9 +88,5 @@ int main(void)
     tcase_add_test(tc, hash_of_another_implementation_verifies);
     tcase_add_loop_test(tc, text_that_is_no_hash_of_ours_verifies_nothing, 0,
                         sizeof(bad_hashes) / sizeof(bad_hashes[0]));
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

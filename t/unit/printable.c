@@ -1,7 +1,6 @@
-/*
- * Text of strangers as a log or a terminal gets it: every code point of Unicode, and broken bytes.
- */
+/* Untrusted text for a log or a terminal: every code point of Unicode, and invalid bytes. */
 #include "core/text/printable.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -90,9 +89,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_line_is_escaped_from_where_it_begins, 0,
                         sizeof(lines) / sizeof(lines[0]));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,10 +1,11 @@
 /*
- * The PROXY protocol's header: what is one, where it ends, whom it names. HAProxy's
- * doc/proxy-protocol.txt.
+ * The PROXY protocol header: which bytes are one, where it ends, and which address it gives. See
+ * HAProxy's doc/proxy-protocol.txt.
  */
 #include "core/conn/proxy_protocol.h"
 
 #include "core/base/cidr.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -184,9 +185,5 @@ int main(void)
     tcase_add_test(tcase, the_largest_is_taken_and_one_byte_more_is_not);
     tcase_add_loop_test(tcase, anything_else_is_refused, 0, COUNT(bad));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,7 +1,11 @@
-/* The limiter's table in one process, with the time as an argument. Links libratelimit.a and Check alone. */
+/*
+ * The limiter's table in one process, with the time as an argument. Links only libratelimit.a and
+ * Check.
+ */
 #include "ratelimit/hash_internal.h"
 #include "ratelimit/ratelimit.h"
 #include "ratelimit/siphash_internal.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -780,9 +784,5 @@ int main(void)
     tcase_add_test(t, note_tells_what_is_used_past_a_limit_that_was_raised);
     tcase_add_test(t, notes_are_bounded_and_keep_the_newest);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
+    return suite_run(s);
 }

@@ -1,5 +1,6 @@
-/* What looks like a secret is masked before it is logged; what does not is left as it is. */
+/* Text that looks like a secret is masked before it is logged; other text is not changed. */
 #include "core/text/redact.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -131,9 +132,5 @@ int main(void)
     tcase_add_test(tcase, no_secret_is_left_however_it_is_encoded);
     tcase_add_test(tcase, a_text_of_many_empty_secrets_fits_into_the_room);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,5 +1,7 @@
+/* JSON of reports and lists as the API returns them. */
 #include "core/api/render.h"
 #include "core/api/render_widget.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <json-c/json.h>
@@ -337,9 +339,5 @@ int main(void)
                         sizeof(messages) / sizeof(messages[0]));
     tcase_add_test(tc, events_and_ratings_come_out_with_what_was_not_told_as_null);
     tcase_add_test(tc, the_answer_to_a_message_repeats_what_was_said_and_how_sure_it_is);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,6 +1,7 @@
-/* What the command line prints: reports, records, and other people's text made harmless. */
+/* Output of the command line: reports, records, and untrusted text made harmless. */
 #include "cmd/cmd.h"
 #include "cmd/report_print.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <locale.h>
@@ -346,9 +347,5 @@ int main(void)
     tcase_add_test(tcase, records_are_an_object_a_line_as_json);
     tcase_add_test(tcase, no_record_steers_the_terminal);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,6 +1,6 @@
 /*
- * Questions over a small shop: the right page answers however few pages there are, a question about
- * a page that is not there is not answered, and neither hashes of words nor their order matter.
+ * Questions over a small shop: the right page answers however few pages there are, a question
+ * without a page is not answered, and neither hashes nor the order of words matter.
  */
 #include "t/kit/store.h"
 

@@ -1,6 +1,6 @@
 /*
- * A backup is data.mdb alone, also of a store with segment files and beside a writer. A restore
- * builds the segment files anew and keeps what was there.
+ * A backup is data.mdb alone, also with segment files and beside a writer. A restore rebuilds the
+ * segment files and keeps all records.
  */
 #include "t/kit/store.h"
 

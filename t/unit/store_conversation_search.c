@@ -1,6 +1,6 @@
 /*
- * Search in conversations: what is found, in pages, and begun again after stops, while the store
- * changes.
+ * Search in conversations: its matches, its pages, and its continuation after stops, while the
+ * store changes.
  */
 #include "t/kit/store_widget.h"
 

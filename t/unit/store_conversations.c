@@ -1,6 +1,6 @@
 /*
- * Visitors, conversations, messages, leads, events and ratings in the store: once only, isolated,
- * in order.
+ * Visitors, conversations, messages, leads, events and ratings in the store: each once, isolated by
+ * workspace, in order.
  */
 #include "t/kit/store_widget.h"
 

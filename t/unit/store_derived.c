@@ -1,6 +1,7 @@
 /*
- * Every space is a record, follows from records or is the index of reports: from records alone,
- * what follows is rebuilt equal, whatever was done and wherever a purge or an erasure was cut off.
+ * Every key space is a record, derived from records, or the index of reports. Derived spaces are
+ * rebuilt from records with equal content, after any changes and wherever a purge or an erasure was
+ * interrupted.
  */
 #include "t/kit/store_widget.h"
 

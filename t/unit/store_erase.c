@@ -1,6 +1,6 @@
 /*
- * What visitors left goes: to the last byte, with its agent or workspace, or when it is older than
- * kept; and leads that several share.
+ * Erasure of visitors' data: every byte, with its agent or workspace, or after the retention time;
+ * and leads that several visitors share.
  */
 #include "t/kit/store_widget.h"
 

@@ -1,6 +1,6 @@
 /*
- * Look-ups over what bulk sync brought, and the log of changed documents that answer files follow:
- * what was indexed is found, what went is not, whoever removed it.
+ * Look-ups over synced content, and the log of changed documents that answer files follow: indexed
+ * documents are found, removed documents are not, whoever removed them.
  */
 #include "t/kit/store_lookup.h"
 

@@ -1,5 +1,6 @@
 /*
- * The upkeep of the reports' indexes beside deletes, cut off anywhere, and where room is scarce.
+ * Maintenance of the report index during deletes, interrupted at any point, and with little free
+ * space.
  */
 #include "t/kit/store.h"
 

@@ -1,6 +1,6 @@
 /*
- * Messages lie in the order in which they came, and are found by their conversation, place and id
- * all the same: few pages a commit, few steps a page.
+ * The message log: messages are stored in order of arrival and found by conversation, position and
+ * id, with few pages a commit and few steps a page.
  */
 #include "t/kit/store.h"
 

@@ -1,7 +1,7 @@
 /*
- * Random changes, and beside them a model as simple as can be: an array of reports that is filtered
- * and sorted anew for each question. After every batch the store must be clean and answer
- * everything as the model does. The seeds are fixed, so a failure comes again.
+ * Random changes beside a simple model: an array of reports that is filtered and sorted for each
+ * query. After every batch the store is consistent and answers as the model does. The seeds are
+ * fixed, so a failure repeats.
  */
 #include "t/kit/store.h"
 

@@ -1,4 +1,4 @@
-/* Searches of a chunk, made here without a store, beside a look at each of its texts. */
+/* Searches of an n-gram block, made without a store, compared with a scan of its texts. */
 #include "t/kit/store.h"
 
 #include "store/index/bitmap_internal.h"

@@ -1,6 +1,4 @@
-/*
- * Results and the index's log are cut in pieces that fit a page; nobody who reads them sees where.
- */
+/* Results and the index's log are stored in pieces that fit a page; readers get them whole. */
 #include "t/kit/store.h"
 
 #include "store/engine/cursor.h"

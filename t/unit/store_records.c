@@ -1,4 +1,4 @@
-/* Workspaces, keys, projects, jobs, channels and purges: every answer of their changes. */
+/* Workspaces, keys, projects, jobs, channels and purges: every result of their changes. */
 #include "t/kit/store.h"
 
 static struct kit k;

@@ -1,7 +1,6 @@
 /*
- * Searches among texts that are nearly the needle at each of their letters: each takes long, so
- * wherever they lie a list asks between some of them whether to stop. Begun again after a stop, it
- * has the same answer.
+ * Searches over texts that nearly match at each character. Each takes long, so a list checks
+ * between texts whether to stop. A search that starts again after a stop has the same result.
  */
 #include "store/engine/environment.h"
 #include "store/index/match_cache_internal.h"

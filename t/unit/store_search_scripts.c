@@ -1,7 +1,7 @@
 /*
- * Searches in any script. URLs are kept in ASCII, with all else percent-encoded, and a needle
- * stands for its encoding: held against an oracle that compares letter by letter, over reports in
- * segments and in the log.
+ * Searches in any script. URLs are stored in ASCII, percent-encoded; a search pattern stands for
+ * its encoding. Results are compared with an oracle that compares character by character, over
+ * reports in segments and in the in-memory tail.
  */
 #include "t/kit/store.h"
 

@@ -1,6 +1,6 @@
 /*
- * Segment files of the index of reports: which there are, when they are deleted, and what their
- * damage does. Lists and their merges are in store_lists and store_model.
+ * Segment files of the report index: which exist, when they are deleted, and what damage does.
+ * Lists and merges are in store_lists and store_model.
  */
 #include "t/kit/store.h"
 

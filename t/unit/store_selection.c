@@ -1,6 +1,6 @@
 /*
- * Pages out of several sorted runs, made here without a store, beside all of their elements sorted
- * in one array.
+ * Pages from several sorted runs, made without a store, compared with one sorted array of all
+ * elements.
  */
 #include "t/kit/store.h"
 

@@ -1,4 +1,4 @@
-/* What bulk sync brings, in the store: items, generations, tombstones, coupons. */
+/* Synced content in the store: items, generations, tombstones, coupons. */
 #include "t/kit/store.h"
 
 #include "store/engine/cursor.h"

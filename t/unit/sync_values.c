@@ -1,6 +1,6 @@
 /*
- * The pure parts of bulk sync: money, dates in zones, signatures, compression, plain text, JSON as
- * text, items into documents.
+ * Pure functions of bulk sync: money, dates in time zones, signatures, compression, plain text,
+ * JSON as text, items as documents.
  */
 #include "core/api/money.h"
 #include "core/api/wp.h"
@@ -10,6 +10,7 @@
 #include "core/text/json_scan.h"
 #include "core/text/json_span.h"
 #include "core/auth/request_signature.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <json-c/json.h>
@@ -467,9 +468,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(suite());
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite());
 }

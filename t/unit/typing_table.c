@@ -1,8 +1,9 @@
 /*
- * The table of who is typing: what one process writes another reads, for as long as it lasts, and
- * however full it is.
+ * The table of who is typing: what one process writes another reads until it expires, also when the
+ * table is full.
  */
 #include "core/shm/typing_table.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -99,9 +100,5 @@ int main(void)
     tcase_add_test(tc, another_process_sees_it);
     tcase_add_test(tc, a_full_table_forgets_whoever_typed_longest_ago);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,5 +1,6 @@
-/* What two masters say to each other, and the descriptors that one asks the other for. */
+/* Messages between two masters, and the descriptors that one requests from the other. */
 #include "core/master/upgrade_channel.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -192,9 +193,5 @@ int main(void)
     tcase_add_test(tcase, descriptors_in_place_of_a_word_are_not_taken);
     tcase_add_test(tcase, numbers_go_with_a_word);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

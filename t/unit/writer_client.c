@@ -1,12 +1,13 @@
 /*
- * A writer client whose writer does not answer: what waiting requests are told, and when. The test
- * sets the clock.
+ * A worker's client of a writer that does not answer: what waiting requests are told, and when. The
+ * test sets the time.
  */
 #include "core/ipc/channel.h"
 #include "core/conn/acceptor.h"
 #include "core/async/writer_client.h"
 #include "core/http/request.h"
 #include "core/http/http.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -177,9 +178,5 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, who_gets_no_answer_is_told_after_30_s, 0,
                         sizeof(cases) / sizeof(cases[0]));
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }
