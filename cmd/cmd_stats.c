@@ -37,9 +37,9 @@ static void show_process(struct records *records, const struct score *score, uin
     records_number(records, "done", score_get(score->requests));
     records_number(records, "batches", score_get(score->batches));
     records_number(records, "pending", score_get(score->pending));
-    records_number(records, "upkeep", score_get(score->upkeep));
-    records_number(records, "stretch_us", score_get(score->stretch_us));
-    records_number(records, "stretch_cpu_us", score_get(score->stretch_cpu_us));
+    records_number(records, "upkeep", score_get(score->maintenance_left));
+    records_number(records, "stretch_us", score_get(score->longest_us));
+    records_number(records, "stretch_cpu_us", score_get(score->longest_cpu_us));
     records_end_row(records);
 }
 

@@ -61,7 +61,7 @@ static void run_child(struct cmd *cmd, int (*work)(struct cmd *cmd), pid_t paren
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
-    process_leave_no_core();
+    process_disable_core_dumps();
     silence_library();
     int status = work(cmd);
     if (fflush(stdout) != 0)

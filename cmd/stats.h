@@ -44,7 +44,7 @@ struct stats_snapshot {
     struct stats_process processes[SCOREBOARD_SLOTS + SCOREBOARD_AUDITORS];
     size_t process_count;
     bool request_stats_known, room_known;
-    struct request_stats_answered workers[REQUEST_STATS_WORKERS], routes[ROUTES_MAX + 1];
+    struct request_stats_totals workers[REQUEST_STATS_WORKERS], routes[ROUTES_MAX + 1];
     struct request_stats_work work;
     struct store_space room;
     struct stats_limiter limiters[LIMITERS_MAX];

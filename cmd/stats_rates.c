@@ -48,8 +48,8 @@ static enum answer_class class_of(int status)
 }
 
 static struct stats_answers answers_between(const struct stats_interval *v,
-                                            const struct request_stats_answered *before,
-                                            const struct request_stats_answered *now)
+                                            const struct request_stats_totals *before,
+                                            const struct request_stats_totals *now)
 {
     struct stats_answers a = {.all = 0};
     for (size_t i = 0; i < REQUEST_STATS_STATUSES; i++) {

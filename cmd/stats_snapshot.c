@@ -119,7 +119,7 @@ static void read_processes(const struct scoreboard *board, struct stats_snapshot
                 .connections = score_get(score->connections),
                 .streams = score_get(score->streams),
                 .pending = score_get(score->pending),
-                .upkeep = score_get(score->upkeep),
+                .upkeep = score_get(score->maintenance_left),
             };
 }
 
@@ -160,7 +160,7 @@ static void read_store(struct stats *s, const struct scoreboard *board, struct s
     struct store *store;
     char why[512];
     const struct store_options options = {.dir = s->conf->data_dir, .mode = STORE_READ};
-    if (!scoreboard_writer_there(board))
+    if (!scoreboard_writer_ready(board))
         return;
     if (store_open(&options, &store, why, sizeof(why)) != STORE_OK) {
         snprintf(out->why, sizeof(out->why), "cannot read the store: %.400s", why);

@@ -24,25 +24,25 @@ struct auditor {
     struct process *process;
     struct audit *audit;
     struct channel channel;
-    struct running *running;
+    struct running_job *running;
 };
 
-struct running {
+struct running_job {
     struct auditor *auditor;
-    struct running *next;
+    struct running_job *next;
     uint64_t report, attempt;
 };
 
-static struct running **find(struct auditor *a, const struct running *r)
+static struct running_job **find(struct auditor *a, const struct running_job *r)
 {
-    struct running **at = &a->running;
+    struct running_job **at = &a->running;
     while (*at != r)
         at = &(*at)->next;
     return at;
 }
 
-static void send_findings(struct auditor *a, const struct running *r,
-                          const struct audit_findings *f)
+static void send_result(struct auditor *a, const struct running_job *r,
+                        const struct audit_findings *f)
 {
     struct buf wire = {0};
     struct store_change change = {.kind = CHANGE_REPORT_FINISH,
@@ -57,7 +57,7 @@ static void send_findings(struct auditor *a, const struct running *r,
                                   .error_message =
                                       str_of(f->error_code == NULL ? NULL : f->error_message)};
     change_encode(&change, &wire);
-    channel_put(&a->channel, FRAME_FINDINGS, r->report, r->attempt, buf_view(&wire));
+    channel_put(&a->channel, FRAME_RESULT, r->report, r->attempt, buf_view(&wire));
     buf_free(&wire);
     score_add(a->process->score->requests, 1);
     if (f->error_code != NULL)
@@ -66,22 +66,22 @@ static void send_findings(struct auditor *a, const struct running *r,
 
 static void on_finished(void *arg, const struct audit_findings *f)
 {
-    struct running *r = arg;
+    struct running_job *r = arg;
     struct auditor *a = r->auditor;
     if (f->withdrawn)
-        channel_put(&a->channel, FRAME_BACK, r->report, r->attempt, (struct str){0});
+        channel_put(&a->channel, FRAME_RETURNED, r->report, r->attempt, (struct str){0});
     else
-        send_findings(a, r, f);
+        send_result(a, r, f);
     *find(a, r) = r->next;
     free(r);
 }
 
 static bool on_job(struct auditor *a, const struct frame *f)
 {
-    struct running *r = malloc(sizeof(*r));
+    struct running_job *r = malloc(sizeof(*r));
     if (r == NULL)
         return false;
-    *r = (struct running){a, a->running, f->head.a, f->head.b};
+    *r = (struct running_job){a, a->running, f->head.a, f->head.b};
     a->running = r;
     audit_add(a->audit, r->report, f->payload, on_finished, r);
     return true;
@@ -90,7 +90,7 @@ static bool on_job(struct auditor *a, const struct frame *f)
 /* A job that is not found has ended; its findings are on their way. */
 static void on_withdraw(struct auditor *a, const struct frame *f)
 {
-    for (const struct running *r = a->running; r != NULL; r = r->next)
+    for (const struct running_job *r = a->running; r != NULL; r = r->next)
         if (r->report == f->head.a && r->attempt == f->head.b)
             audit_withdraw(a->audit, r);
 }
@@ -99,7 +99,7 @@ static void free_jobs(struct auditor *a)
 {
     audit_free(a->audit);
     while (a->running != NULL) {
-        struct running *r = a->running;
+        struct running_job *r = a->running;
         a->running = r->next;
         free(r);
     }
@@ -118,7 +118,7 @@ static bool connect_writer(struct auditor *a)
     return channel_flush(&a->channel) >= 0;
 }
 
-static bool exchange(struct auditor *a)
+static bool read_and_send(struct auditor *a)
 {
     struct frame f;
     int got = channel_read(&a->channel), next = 0;
@@ -143,24 +143,24 @@ static bool serve(struct auditor *a)
         exit(EXIT_START);
     }
     score_set(a->process->score->pending, audit_pending(a->audit));
-    return exchange(a);
+    return read_and_send(a);
 }
 
 /* Return unfinished jobs to the queue; they are not counted as failed attempts. */
 static void return_jobs(struct auditor *a)
 {
-    channel_put(&a->channel, FRAME_BACK, 0, 0, (struct str){0});
-    for (struct running *r = a->running; r != NULL; r = r->next)
-        channel_put(&a->channel, FRAME_BACK, r->report, r->attempt, (struct str){0});
+    channel_put(&a->channel, FRAME_RETURNED, 0, 0, (struct str){0});
+    for (struct running_job *r = a->running; r != NULL; r = r->next)
+        channel_put(&a->channel, FRAME_RETURNED, r->report, r->attempt, (struct str){0});
     for (int tries = 0; tries < 20 && channel_flush(&a->channel) == 1; tries++)
         poll(&(struct pollfd){a->channel.fd, POLLOUT, 0}, 1, 100);
 }
 
-static struct channel *last_channel;
+static struct channel *last_channel; /* for the signal handler */
 
 static void send_crash_note(uint64_t report)
 {
-    channel_last_word(last_channel, FRAME_SUSPECT, report);
+    channel_send_now(last_channel, FRAME_SUSPECT, report);
 }
 
 /* The guard denies the host's own addresses. If they cannot be listed, it denies every address. */
@@ -179,9 +179,9 @@ int auditor_run(struct process *p)
     struct auditor a = {.process = p, .audit = audit_new(p->conf), .channel.fd = -1};
     const char *why = NULL;
     score_set(p->scoreboard->auditor_pid[p->score - p->scoreboard->auditor_slot], getpid());
-    scoreboard_narrow(p->scoreboard);
+    scoreboard_unmap_private(p->scoreboard);
     if (a.audit != NULL)
-        audit_share_host_slots(a.audit, &p->scoreboard->places);
+        audit_share_host_slots(a.audit, &p->scoreboard->host_slots);
     p->scoreboard = NULL;
     if (a.audit == NULL || !connect_writer(&a))
         return EXIT_START;
@@ -192,10 +192,10 @@ int auditor_run(struct process *p)
         log_error("the auditor cannot give up its privileges: %s", why);
         return EXIT_START;
     }
-    process_phase(p, PHASE_READY);
+    process_set_phase(p, PHASE_READY);
     bool connected = true;
     while (connected && !process_stopping && !process_draining) {
-        process_beat(p);
+        process_heartbeat(p);
         connected = serve(&a);
     }
     if (connected)

@@ -40,7 +40,7 @@ void transfer_stop(struct audit *audit, struct transfer *t)
 {
     fetch_cancel(t->fetch, audit->multi);
     if (t->has_host_slot)
-        host_slots_give(audit->host_slots, t->url.host, audit->pid);
+        host_slots_release(audit->host_slots, t->url.host, audit->pid);
     t->has_host_slot = false;
 }
 

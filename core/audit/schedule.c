@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define PER_HOST PLACES_PER_HOST /* pages of one host that run at once */
+#define PER_HOST HOST_SLOTS_PER_HOST /* pages of one host that run at once */
 #define HOST_SLOT_POLL_MS 20     /* other auditors do not announce free slots */
 #define PROBE_TIMEOUT_MS 5000
 
@@ -71,7 +71,7 @@ static bool same_site(const char *a, const char *b)
 static bool take_host_slot(struct audit *audit, struct transfer *t, int64_t now)
 {
     bool own = same_site(t->url.host, t->job->url.host);
-    t->has_host_slot = (own ? host_slots_take : host_slots_take_as_guest)(audit->host_slots,
+    t->has_host_slot = (own ? host_slots_take : host_slots_take_redirected)(audit->host_slots,
                                                                           t->url.host, audit->pid);
     if (t->has_host_slot && t->kind == REQUEST_PAGE && t->slot_wanted_at_ms != 0)
         job_extend_deadline(audit, t->job, now - t->slot_wanted_at_ms);

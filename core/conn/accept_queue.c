@@ -14,7 +14,7 @@
 /* connections of its address, here: those that wait and those that do not */
 static size_t share_of(const struct conn *c)
 {
-    return c->stands_for_many ? 1 : connection_table_share(acceptor_connection_table(c->acceptor), c->share);
+    return c->stands_for_many ? 1 : connection_table_address_count(acceptor_connection_table(c->acceptor), c->share);
 }
 
 /* who is to go where not all can wait: the newest of the address that has most, if that is more than one in so many; NULL: nobody */

@@ -48,7 +48,7 @@ void conn_turn_away(struct conn *c, bool tls)
                      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %.*s\r\n"
                      "Retry-After: 1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
                      LOOP_ID_BYTES, loop_next_id(c->loop).p, strlen(body), body);
-    connection_table_tell(acceptor_connection_table(c->acceptor), CROWD_TURNED_AWAY);
+    connection_table_count_event(acceptor_connection_table(c->acceptor), CONNECTIONS_REFUSED);
     if (!tls && send(h2o_socket_get_fd(c->socket), answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
         conn_linger(c);
     h2o_socket_close(c->socket);
@@ -63,7 +63,7 @@ bool conn_arrive(struct conn *c, bool tls)
     if (c->stands_for_many)
         return true;
     limiter_key_make(BY_IP, c->loop->conf->limits_ipv6_prefix, &(struct limiter_caller){.ip = &ip}, &key);
-    if (connection_table_arrive(acceptor_connection_table(d), c->loop->process->place, key.bytes, key.size, c->loop->conf->max_connections_per_ip, &c->share))
+    if (connection_table_add_address(acceptor_connection_table(d), c->loop->process->connection_slot, key.bytes, key.size, c->loop->conf->max_connections_per_ip, &c->share))
         return true;
     warn_of_many(d, &ip);
     conn_turn_away(c, tls);
@@ -95,12 +95,12 @@ struct place {
 
 static int part_of(const struct acceptor *d)
 {
-    return connection_table_part(acceptor_connection_table(d), d->loop->process->place, d->loop->conf->max_connections);
+    return connection_table_compare_share(acceptor_connection_table(d), d->loop->process->connection_slot, d->loop->conf->max_connections);
 }
 
 static bool claim_of(struct acceptor *d, size_t most)
 {
-    return connection_table_claim(acceptor_connection_table(d), d->loop->process->place, most);
+    return connection_table_add(acceptor_connection_table(d), d->loop->process->connection_slot, most);
 }
 
 /* a place of ours, and a descriptor for it */
@@ -116,7 +116,7 @@ static bool claim(struct acceptor *d)
  */
 static bool leaves_to_others(const struct acceptor *d)
 {
-    return connection_table_asks(acceptor_connection_table(d), d->loop->process->place) && part_of(d) >= 0;
+    return connection_table_eviction_requested(acceptor_connection_table(d), d->loop->process->connection_slot) && part_of(d) >= 0;
 }
 
 /* ${newcomer}: NULL where it has not been let in at all, and is not known */
@@ -139,7 +139,7 @@ static struct place find_place(struct acceptor *d, const struct endpoint *endpoi
 static void give_place_back(struct acceptor *d, struct place place)
 {
     if (place.kind == PLACE_FREE)
-        connection_table_unclaim(acceptor_connection_table(d), d->loop->process->place);
+        connection_table_remove(acceptor_connection_table(d), d->loop->process->connection_slot);
 }
 
 /* from now on its place is another's */
@@ -148,7 +148,7 @@ static void give_way(struct acceptor *d, struct conn *c)
     eviction_forget(d->eviction, c);
     c->seated = false;
     conn_end(c);
-    connection_table_tell(acceptor_connection_table(d), CROWD_GAVE_WAY);
+    connection_table_count_event(acceptor_connection_table(d), CONNECTIONS_EVICTED);
 }
 
 static void come_in(struct endpoint *endpoint, h2o_socket_t *socket, struct place place)
@@ -184,9 +184,9 @@ static void come_in(struct endpoint *endpoint, h2o_socket_t *socket, struct plac
 static void ask_for_room(struct acceptor *d, bool asks)
 {
     if (asks)
-        connection_table_ask(acceptor_connection_table(d), d->loop->process->place);
+        connection_table_request_eviction(acceptor_connection_table(d), d->loop->process->connection_slot);
     else
-        connection_table_unask(acceptor_connection_table(d), d->loop->process->place);
+        connection_table_cancel_eviction(acceptor_connection_table(d), d->loop->process->connection_slot);
 }
 
 /* who speaks for others first, or for the operators, has no address to go by */
@@ -211,7 +211,7 @@ static void descriptors_are_out(struct acceptor *d)
     struct conn *c = eviction_find(d->eviction, d->connections);
     if (c != NULL) {
         give_way(d, c);
-        connection_table_unclaim(acceptor_connection_table(d), d->loop->process->place);
+        connection_table_remove(acceptor_connection_table(d), d->loop->process->connection_slot);
     }
     endpoint_let_in(d, false, true);
     d->try_at_ms = d->loop->now_ms + TRY_EVERY_MS;
@@ -288,13 +288,13 @@ void acceptor_seat(struct acceptor *d)
 
 void acceptor_help(struct acceptor *d)
 {
-    if (!connection_table_asks(acceptor_connection_table(d), d->loop->process->place) || connection_table_count(acceptor_connection_table(d)) < d->loop->conf->max_connections)
+    if (!connection_table_eviction_requested(acceptor_connection_table(d), d->loop->process->connection_slot) || connection_table_count(acceptor_connection_table(d)) < d->loop->conf->max_connections)
         return;
     if ((d->full || d->waiting > 0) && part_of(d) <= 0)
         return; /* somebody waits here too */
     struct conn *c = eviction_find(d->eviction, d->connections);
-    if (c == NULL || eviction_spares(d->eviction, c, NULL, d->connections) || !connection_table_answer(acceptor_connection_table(d)))
+    if (c == NULL || eviction_spares(d->eviction, c, NULL, d->connections) || !connection_table_take_eviction(acceptor_connection_table(d)))
         return;
     give_way(d, c);
-    connection_table_unclaim(acceptor_connection_table(d), d->loop->process->place);
+    connection_table_remove(acceptor_connection_table(d), d->loop->process->connection_slot);
 }

@@ -67,9 +67,9 @@ static void on_conn_closed(void *data)
     c->next->prev = c->prev;
     *(c->waits ? &d->waiting : &d->connections) -= 1;
     eviction_forget(d->eviction, c);
-    connection_table_depart(acceptor_connection_table(d), c->share);
+    connection_table_remove_address(acceptor_connection_table(d), c->share);
     if (c->seated)
-        connection_table_unclaim(acceptor_connection_table(d), d->loop->process->place);
+        connection_table_remove(acceptor_connection_table(d), d->loop->process->connection_slot);
     else if (c->extra)
         d->internal_extra--;
     if (c->lingers)

@@ -146,7 +146,7 @@ static bool may_go(struct conn *c, enum turn turn)
 
 static size_t held_by(const struct eviction *eviction, const struct conn *c)
 {
-    return c->stands_for_many ? 1 : connection_table_share(eviction->loop->process->connection_table, c->share);
+    return c->stands_for_many ? 1 : connection_table_address_count(eviction->loop->process->connection_table, c->share);
 }
 
 static bool crowds(const struct eviction *eviction, const struct conn *c, size_t connections)

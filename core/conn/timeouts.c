@@ -126,7 +126,7 @@ struct bounded {
     uint64_t (*first)(const struct conn *c);
     enum connection_table_event event;
 };
-static const struct bounded uploads = {receiving, is_large, CROWD_UPLOAD_CUT}, answers = {answering, waits_ms, CROWD_ANSWER_CUT};
+static const struct bounded uploads = {receiving, is_large, CONNECTIONS_UPLOAD_CUT}, answers = {answering, waits_ms, CONNECTIONS_RESPONSE_CUT};
 
 static unsigned class_of(const struct bounded *what, const struct conn *c)
 {
@@ -151,7 +151,7 @@ static void end_some(struct acceptor *d, const struct bounded *what, size_t exce
                 continue;
             freed += what->bytes(c);
             conn_end(c);
-            connection_table_tell(acceptor_connection_table(d), what->event);
+            connection_table_count_event(acceptor_connection_table(d), what->event);
         }
 }
 

@@ -162,7 +162,7 @@ static uint64_t pending(const struct score *s)
 
 static uint64_t upkeep(const struct score *s)
 {
-    return score_get(s->upkeep);
+    return score_get(s->maintenance_left);
 }
 
 static uint64_t heartbeat_age_ms(const struct score *s)
@@ -173,7 +173,7 @@ static uint64_t heartbeat_age_ms(const struct score *s)
 
 static uint64_t stretch_us(const struct score *s)
 {
-    return score_get(s->stretch_us);
+    return score_get(s->longest_us);
 }
 
 static const enum role roles[] = {ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR};
@@ -241,18 +241,18 @@ static void streams(struct http *h, const struct metric *m, struct buf *out)
 
 static void gave_way(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, connection_table_told(h->loop->process->connection_table, CROWD_GAVE_WAY));
+    metrics_sample(out, m, NULL, NULL, connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
 }
 
 static void turned_away(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, connection_table_told(h->loop->process->connection_table, CROWD_TURNED_AWAY));
+    metrics_sample(out, m, NULL, NULL, connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
 }
 
 static void cut_off(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, "what", "answer", connection_table_told(h->loop->process->connection_table, CROWD_ANSWER_CUT));
-    metrics_sample(out, m, "what", "upload", connection_table_told(h->loop->process->connection_table, CROWD_UPLOAD_CUT));
+    metrics_sample(out, m, "what", "answer", connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_RESPONSE_CUT));
+    metrics_sample(out, m, "what", "upload", connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_UPLOAD_CUT));
 }
 
 static void held(struct http *h, const struct metric *m, struct buf *out)
