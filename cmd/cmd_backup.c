@@ -83,7 +83,7 @@ static int copy_store(struct client *client, const char *dir)
     struct copying copying = {client_is_live(client), clock_mono_us()};
     cmd_catch_interrupts();
     lower_priority();
-    store_tell(client_store(client), guard_at, NULL);
+    store_on_stage(client_store(client), guard_at, NULL);
     enum store_status stored = store_backup(client_store(client), dir, show_copy, &copying);
     cmd_progress_end();
     if (stored == STORE_OK)

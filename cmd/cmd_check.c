@@ -66,7 +66,7 @@ static int check(struct cmd *cmd)
     struct checking checking = {.json = cmd->json};
     uint64_t records = 0;
     cmd_catch_interrupts();
-    store_tell(client_store(client), guard_at, NULL);
+    store_on_stage(client_store(client), guard_at, NULL);
     if (cmd_has(cmd, "--repair") && repair(client) != CMD_DONE) {
         client_close(client);
         return CMD_REFUSED;

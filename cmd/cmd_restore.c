@@ -3,6 +3,7 @@
 #include "cmd/cmd_store.h"
 #include "cmd/guard.h"
 
+#include "core/base/data_lock.h"
 #include "core/auth/signing_keys.h"
 #include "core/base/data_lock.h"
 
@@ -78,7 +79,7 @@ static int restore_secrets(const struct conf *conf, const char *from)
     signing_keys_path(conf, there);
     if ((access(backup, F_OK) != 0 && errno == ENOENT) || cmd_same_file(backup, there))
         return CMD_DONE;
-    int rc = store_keep_before(there);
+    int rc = store_keep_replaced(there);
     if (rc == 0 && cmd_copy_file(backup, there))
         return CMD_DONE;
     return cmd_refuse("the store is restored, but its signing secrets are not: %s: %s; copy %s to "

@@ -166,7 +166,7 @@ static void read_store(struct stats *s, const struct scoreboard *board, struct s
         snprintf(out->why, sizeof(out->why), "cannot read the store: %.400s", why);
         return;
     }
-    out->room_known = store_room(store, &out->room) == STORE_OK;
+    out->room_known = store_space(store, &out->room) == STORE_OK;
     if (out->room_known && out->room.readers > 0)
         out->room.readers--; /* this command */
     store_read_end(store);

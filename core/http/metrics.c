@@ -286,11 +286,11 @@ static void unindexed(struct http *h, const struct metric *m, struct buf *out)
     metrics_sample(out, m, NULL, NULL, count);
 }
 
-static struct store_room room(struct http *h)
+static struct store_space room(struct http *h)
 {
-    struct store_room room;
-    if (store_room(h->loop->store, &room) != STORE_OK)
-        room = (struct store_room){0};
+    struct store_space room;
+    if (store_space(h->loop->store, &room) != STORE_OK)
+        room = (struct store_space){0};
     return room;
 }
 
