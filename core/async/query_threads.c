@@ -28,7 +28,7 @@ struct query_thread {
     struct query *running; /* under the lock, as what follows */
     bool idle, takes_searches;
     uint64_t tidy_at_ms; /* the thread's own; 0: no file is open */
-    unsigned last; /* lane: they take turns, too */
+    unsigned last;       /* lane: they take turns, too */
 };
 
 struct queries {

@@ -10,8 +10,8 @@
 struct thread_pool;
 
 struct pool_job {
-    struct thread_job job; /* thread_pool.c's */
-    struct thread_pool *of;       /* thread_pool.c's */
+    struct thread_job job;  /* thread_pool.c's */
+    struct thread_pool *of; /* thread_pool.c's */
     /* in the thread; true: there is more, and it is called again */
     bool (*work)(struct pool_job *job);
     /* on the loop, once in any case; ${w} NULL: it is gone, or the worker ends */

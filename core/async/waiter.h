@@ -10,7 +10,7 @@
 
 struct waiter {
     struct conn *conn;
-    struct pending *pending; /* what it waits for; NULL: nothing */
+    struct pending *pending;     /* what it waits for; NULL: nothing */
     uint64_t from_us, waited_us; /* start of this wait; sum of all waits before it */
 };
 

@@ -80,7 +80,8 @@ static void disconnect(struct writer_client *l)
 
 static void put_change(struct writer_client *l, const struct op *op)
 {
-    channel_put(&l->channel, FRAME_CHANGE, op->sequence, l->answered, (struct str){op->wire, op->size});
+    channel_put(&l->channel, FRAME_CHANGE, op->sequence, l->answered,
+                (struct str){op->wire, op->size});
 }
 
 /* ---- waiting for reports ---- */
@@ -151,8 +152,7 @@ static void look_again(struct writer_client *l, uint64_t workspace)
     for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
         for (struct wait *wait = l->waits[i]; wait != NULL; wait = wait->next)
             if (wait->pending.waiter != NULL && wait->workspace == workspace)
-                store_report_get(l->loop->store, workspace, wait->report, false, note_ended,
-                                 wait);
+                store_report_get(l->loop->store, workspace, wait->report, false, note_ended, wait);
     store_read_end(l->loop->store);
 }
 
@@ -162,7 +162,8 @@ static void ask_again(struct writer_client *l)
     for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
         for (struct wait *wait = l->waits[i]; wait != NULL; wait = wait->next)
             if (wait->pending.waiter != NULL) {
-                store_report_get(l->loop->store, wait->workspace, wait->report, false, note_ended, wait);
+                store_report_get(l->loop->store, wait->workspace, wait->report, false, note_ended,
+                                 wait);
                 channel_put(&l->channel, FRAME_WAIT, wait->report, 0, (struct str){0});
             }
     store_read_end(l->loop->store);
@@ -314,7 +315,8 @@ static void on_readable(h2o_socket_t *socket, const char *err)
             on_answer(l, &f);
         else if (f.head.type == FRAME_EVENT)
             take_event(l, &f);
-    store_read_end(l->loop->store); /* what came together shares a snapshot: all of it was committed before */
+    store_read_end(
+        l->loop->store); /* what came together shares a snapshot: all of it was committed before */
     if (got < 0 || next < 0 || (l->writing && !watch(l, EPOLL_CTL_MOD, false)))
         disconnect(l);
     else
@@ -348,7 +350,8 @@ static void reconnect(struct writer_client *l)
 static struct str idem_key(const struct op *op)
 {
     struct store_change change;
-    return change_decode((struct str){op->wire, op->size}, &change) ? change.idem_key : (struct str){NULL, 0};
+    return change_decode((struct str){op->wire, op->size}, &change) ? change.idem_key
+                                                                    : (struct str){NULL, 0};
 }
 
 /* an earlier request under the same Idempotency-Key is still on its way */

@@ -46,7 +46,8 @@ enum change_outcome {
 typedef void change_done_fn(struct waiter *w, enum change_outcome outcome,
                             const struct store_answer *answer);
 bool writer_client_change(struct writer_client *l, const struct store_change *change,
-                          struct waiter *w, change_done_fn *done) __attribute__((warn_unused_result));
+                          struct waiter *w, change_done_fn *done)
+    __attribute__((warn_unused_result));
 void writer_client_send(struct writer_client *l, const struct store_change *change);
 
 /*

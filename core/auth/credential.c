@@ -6,7 +6,8 @@
 
 static const char base62[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-static const char *const prefixes[CREDENTIAL_KINDS] = {[CREDENTIAL_KEY] = "asy_key_", [CREDENTIAL_TOKEN] = "asy_wp_"};
+static const char *const prefixes[CREDENTIAL_KINDS] = {
+    [CREDENTIAL_KEY] = "asy_key_", [CREDENTIAL_TOKEN] = "asy_wp_"};
 
 const struct credential_scope credential_scopes[] = {
     {"reports:read", SCOPE_REPORTS_READ},
@@ -69,7 +70,8 @@ bool credential_new(const char *prefix, char out[CREDENTIAL_SIZE])
 {
     size_t n = strlen(prefix);
     out[0] = '\0';
-    if (n + CREDENTIAL_RANDOM + CREDENTIAL_CHECK >= CREDENTIAL_SIZE || !random_base62(out + n, CREDENTIAL_RANDOM)) {
+    if (n + CREDENTIAL_RANDOM + CREDENTIAL_CHECK >= CREDENTIAL_SIZE ||
+        !random_base62(out + n, CREDENTIAL_RANDOM)) {
         out[0] = '\0';
         return false;
     }
@@ -84,7 +86,8 @@ bool credential_parse(struct str text, enum credential_kind *kind)
 {
     for (unsigned i = 0; i < CREDENTIAL_KINDS; i++) {
         size_t n = strlen(prefixes[i]);
-        if (text.n != n + CREDENTIAL_RANDOM + CREDENTIAL_CHECK || memcmp(text.p, prefixes[i], n) != 0)
+        if (text.n != n + CREDENTIAL_RANDOM + CREDENTIAL_CHECK ||
+            memcmp(text.p, prefixes[i], n) != 0)
             continue;
         for (size_t at = n; at < text.n; at++)
             if (text.p[at] == '\0' || strchr(base62, text.p[at]) == NULL)
@@ -116,5 +119,6 @@ bool credential_hash(struct str text, uint8_t out[CREDENTIAL_HASH])
     if (context == NULL)
         context = EVP_MD_CTX_new();
     return digest != NULL && context != NULL && EVP_DigestInit_ex2(context, digest, NULL) == 1 &&
-           EVP_DigestUpdate(context, text.p, text.n) == 1 && EVP_DigestFinal_ex(context, out, NULL) == 1;
+           EVP_DigestUpdate(context, text.p, text.n) == 1 &&
+           EVP_DigestFinal_ex(context, out, NULL) == 1;
 }

@@ -32,7 +32,8 @@ const char *credential_prefix(enum credential_kind kind);
 const char *credential_looks_like(struct str text);
 
 /* credential_new(prefix, out): a fresh secret. False when the system gives no randomness; then ${out} is empty. */
-bool credential_new(const char *prefix, char out[CREDENTIAL_SIZE]) __attribute__((warn_unused_result));
+bool credential_new(const char *prefix, char out[CREDENTIAL_SIZE])
+    __attribute__((warn_unused_result));
 
 /*
  * credential_parse(text, kind): whether ${text} is a credential somebody could have been given: known prefix, right length, right checksum.
@@ -44,7 +45,8 @@ bool credential_parse(struct str text, enum credential_kind *kind);
  * credential_hash(text, out): SHA-256 of ${text}, what the store keeps. False only when OpenSSL fails. Any thread; credential_hash_end() gives
  * back what this one keeps for it, and a thread that ends before its process calls it.
  */
-bool credential_hash(struct str text, uint8_t out[CREDENTIAL_HASH]) __attribute__((warn_unused_result));
+bool credential_hash(struct str text, uint8_t out[CREDENTIAL_HASH])
+    __attribute__((warn_unused_result));
 void credential_hash_end(void);
 
 #endif

@@ -19,12 +19,14 @@ struct jwt {
 };
 
 /* jwt_sign(secrets, now_ms, claims, out): the token in ${out}, ended by NUL; its length, 0 when OpenSSL fails. */
-size_t jwt_sign(const struct signing_keys *secrets, int64_t now_ms, const struct jwt *claims, char out[JWT_SIZE]);
+size_t jwt_sign(const struct signing_keys *secrets, int64_t now_ms, const struct jwt *claims,
+                char out[JWT_SIZE]);
 
 /*
  * jwt_verify(secrets, token, now_ms, ttl_ms, out): true for a token of ours that is good at ${now_ms}; ${ttl_ms}: the life of tokens, which
  * bounds how long an older secret is believed. What lies in ${out} after false means nothing.
  */
-bool jwt_verify(const struct signing_keys *secrets, struct str token, int64_t now_ms, int64_t ttl_ms, struct jwt *out);
+bool jwt_verify(const struct signing_keys *secrets, struct str token, int64_t now_ms,
+                int64_t ttl_ms, struct jwt *out);
 
 #endif

@@ -30,8 +30,10 @@ void signing_keys_path(const struct conf *conf, char out[SECRETS_PATH]);
  * signing_keys_make(path, now_ms, why, why_size): make the file with one secret, mode 0600, where there is none; durable when it returns.
  * signing_keys_rotate(path, now_ms, keep_ms, …): add one and leave out those whose successor is older than ${keep_ms}. 0, or -1 with a sentence.
  */
-int signing_keys_make(const char *path, int64_t now_ms, char *why, size_t why_size) __attribute__((warn_unused_result));
-int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char *why, size_t why_size) __attribute__((warn_unused_result));
+int signing_keys_make(const char *path, int64_t now_ms, char *why, size_t why_size)
+    __attribute__((warn_unused_result));
+int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char *why,
+                        size_t why_size) __attribute__((warn_unused_result));
 
 struct signing_keys;
 
@@ -51,6 +53,7 @@ uint64_t signing_keys_generation(const struct signing_keys *s);
  * lives ${life_ms} may still be signed with it; NULL.
  */
 const struct secret *signing_keys_signing(const struct signing_keys *s, int64_t now_ms);
-const struct secret *signing_keys_find(const struct signing_keys *s, struct str kid, int64_t now_ms, int64_t life_ms);
+const struct secret *signing_keys_find(const struct signing_keys *s, struct str kid, int64_t now_ms,
+                                       int64_t life_ms);
 
 #endif

@@ -46,7 +46,8 @@ static bool read_address(const char *hex, struct ip *out)
 }
 
 /* those of a table whose sockets listen on the port, of ${ip} or of all addresses */
-static void find_sockets(const char *table, const struct ip *ip, unsigned port, struct inodes *found)
+static void find_sockets(const char *table, const struct ip *ip, unsigned port,
+                         struct inodes *found)
 {
     char line[512], hex[33];
     FILE *file = fopen(table, "re");
@@ -54,7 +55,8 @@ static void find_sockets(const char *table, const struct ip *ip, unsigned port, 
         struct ip its;
         unsigned its_port, state;
         unsigned long inode;
-        if (sscanf(line, " %*u: %32[0-9A-F]:%x %*s %x %*s %*s %*s %*u %*u %lu", hex, &its_port, &state, &inode) == 4 &&
+        if (sscanf(line, " %*u: %32[0-9A-F]:%x %*s %x %*s %*s %*s %*u %*u %lu", hex, &its_port,
+                   &state, &inode) == 4 &&
             state == TCP_STATE_LISTEN && its_port == port && read_address(hex, &its) &&
             (is_any(&its) || is_any(ip) || memcmp(&its, ip, sizeof(its)) == 0))
             found->number[found->count++] = inode;
@@ -114,7 +116,8 @@ pid_t holder_of_unix(int fd)
 {
     struct ucred peer;
     socklen_t size = sizeof(peer);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0 ? peer.pid : 0;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0 ? peer.pid
+                                                                                      : 0;
 }
 
 pid_t holder_of_lock(const char *path)
@@ -127,8 +130,8 @@ pid_t holder_of_lock(const char *path)
         unsigned high, low;
         unsigned long inode;
         int pid;
-        if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &pid, &high, &low, &inode) == 4 && inode == st.st_ino &&
-            makedev(high, low) == st.st_dev)
+        if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &pid, &high, &low, &inode) == 4 &&
+            inode == st.st_ino && makedev(high, low) == st.st_dev)
             holder = pid;
     }
     if (locks != NULL)

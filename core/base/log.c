@@ -115,11 +115,13 @@ static void line_escaped(struct line *line, const char *text, bool quoted)
     }
 }
 
-static void line_json(struct line *line, const char *time_text, enum log_level level, const char *message)
+static void line_json(struct line *line, const char *time_text, enum log_level level,
+                      const char *message)
 {
     char head[128];
-    int n = snprintf(head, sizeof(head), "{\"time\":\"%s\",\"level\":\"%s\",\"pid\":%ld,\"process\":\"", time_text, level_names[level],
-                     (long)getpid());
+    int n =
+        snprintf(head, sizeof(head), "{\"time\":\"%s\",\"level\":\"%s\",\"pid\":%ld,\"process\":\"",
+                 time_text, level_names[level], (long)getpid());
     line_add(line, head, (size_t)n);
     line_escaped(line, log_process, true);
     line_adds(line, "\",\"message\":\"");
@@ -127,10 +129,12 @@ static void line_json(struct line *line, const char *time_text, enum log_level l
     line_end(line, "\"}\n");
 }
 
-static void line_text(struct line *line, const char *time_text, enum log_level level, const char *message)
+static void line_text(struct line *line, const char *time_text, enum log_level level,
+                      const char *message)
 {
     char head[128];
-    int n = snprintf(head, sizeof(head), "%s %s %s[%ld]: ", time_text, level_names[level], log_process, (long)getpid());
+    int n = snprintf(head, sizeof(head), "%s %s %s[%ld]: ", time_text, level_names[level],
+                     log_process, (long)getpid());
     line_add(line, head, (size_t)n);
     line_escaped(line, message, false);
     line_end(line, "\n");
@@ -144,7 +148,8 @@ static void write_line(enum log_level level, const char *message)
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
     strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(time_text, sizeof(time_text), "%s.%03uZ", seconds, (unsigned)(now.tv_nsec / 1000000) % 1000);
+    snprintf(time_text, sizeof(time_text), "%s.%03uZ", seconds,
+             (unsigned)(now.tv_nsec / 1000000) % 1000);
 
     struct line line = {.n = 0};
     if (log_line_format == LOG_FORMAT_JSON)

@@ -18,7 +18,8 @@ static void serve(struct endpoint *endpoint)
     int fd = dup(endpoint->listener->fds[endpoint->slot]);
     if (fd < 0)
         return; /* tried again at the next tick */
-    endpoint->socket = h2o_evloop_socket_create(endpoint->acceptor->loop->ctx.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
+    endpoint->socket =
+        h2o_evloop_socket_create(endpoint->acceptor->loop->ctx.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
     endpoint->socket->data = endpoint;
     if (!endpoint->acceptor->full)
         h2o_socket_read_start(endpoint->socket, endpoint_on_accept);
@@ -34,10 +35,12 @@ static void leave(struct endpoint *endpoint)
 static bool orphaned(const struct acceptor *d, const struct endpoint *endpoint)
 {
     const struct scoreboard *sb = d->loop->process->scoreboard;
-    uint64_t since = score_get(sb->listener[endpoint->slot].unserved_since_ms), now = d->loop->now_ms;
+    uint64_t since = score_get(sb->listener[endpoint->slot].unserved_since_ms),
+             now = d->loop->now_ms;
     if (since < d->opened_ms)
         since = d->opened_ms;
-    return score_get(sb->listener[endpoint->slot].pid) == 0 && now > since && now - since > ADOPT_AFTER_MS;
+    return score_get(sb->listener[endpoint->slot].pid) == 0 && now > since &&
+           now - since > ADOPT_AFTER_MS;
 }
 
 /* of the sockets of removed slots; the master's is the last copy, or closing them would reset what waits there */
@@ -73,12 +76,15 @@ void acceptor_tick(struct acceptor *d)
                 serve(endpoint);
         } else if (endpoint->socket == NULL && orphaned(d, endpoint))
             serve(endpoint);
-        else if (endpoint->socket != NULL && score_get(d->loop->process->scoreboard->listener[endpoint->slot].pid) != 0)
+        else if (endpoint->socket != NULL &&
+                 score_get(d->loop->process->scoreboard->listener[endpoint->slot].pid) != 0)
             leave(endpoint);
     }
     timeouts_answers(d);
     if (now >= d->sweep_at_ms) {
-        d->sweep_at_ms = now + (d->loop->draining ? SWEEP_MS / 10 : now < d->pressed_until_ms ? SWEEP_MS / 5 : SWEEP_MS);
+        d->sweep_at_ms = now + (d->loop->draining           ? SWEEP_MS / 10
+                                : now < d->pressed_until_ms ? SWEEP_MS / 5
+                                                            : SWEEP_MS);
         timeouts_conns(d);
     }
 }
@@ -125,9 +131,10 @@ static void make_accepts(struct acceptor *d)
 {
     struct process *p = d->loop->process;
     for (size_t i = 0; i < p->listeners_count; i++) {
-        d->accept[i] = (h2o_accept_ctx_t){.ctx = &d->loop->ctx,
-                                          .hosts = d->loop->config.hosts,
-                                          .ssl_ctx = p->listeners[i].tls ? p->tls->ctx[p->listeners[i].conf_index] : NULL};
+        d->accept[i] = (h2o_accept_ctx_t){
+            .ctx = &d->loop->ctx,
+            .hosts = d->loop->config.hosts,
+            .ssl_ctx = p->listeners[i].tls ? p->tls->ctx[p->listeners[i].conf_index] : NULL};
         if (d->accept[i].ssl_ctx != NULL)
             plain_http_answer(d->accept[i].ssl_ctx);
     }
@@ -140,7 +147,8 @@ struct acceptor *acceptor_new(struct loop *loop)
     size_t count = 0;
     for (size_t i = 0; i < p->listeners_count; i++)
         count += p->listeners[i].count;
-    if (d == NULL || (d->endpoints = calloc(count, sizeof(*d->endpoints))) == NULL || (d->lingering = lingering_new(loop->ctx.loop, loop->conf->lingering_connections)) == NULL ||
+    if (d == NULL || (d->endpoints = calloc(count, sizeof(*d->endpoints))) == NULL ||
+        (d->lingering = lingering_new(loop->ctx.loop, loop->conf->lingering_connections)) == NULL ||
         (d->eviction = eviction_new(loop, &d->conns)) == NULL) {
         acceptor_free(d);
         return NULL;
@@ -151,8 +159,11 @@ struct acceptor *acceptor_new(struct loop *loop)
     d->slots = score_get(p->score->slots);
     for (size_t i = 0; i < p->listeners_count; i++)
         for (size_t k = 0; k < p->listeners[i].count; k++)
-            d->endpoints[d->count++] =
-                (struct endpoint){.acceptor = d, .listener = &p->listeners[i], .slot = k, .own = k == p->index, .accept = &d->accept[i]};
+            d->endpoints[d->count++] = (struct endpoint){.acceptor = d,
+                                                         .listener = &p->listeners[i],
+                                                         .slot = k,
+                                                         .own = k == p->index,
+                                                         .accept = &d->accept[i]};
     make_accepts(d);
     return d;
 }

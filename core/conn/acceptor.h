@@ -38,25 +38,30 @@ struct conn {
     h2o_socket_t *socket;
     struct request *request; /* in the pipeline now; NULL while idle or receiving */
     uint64_t came_ms;        /* let in */
-    uint64_t since_ms;       /* of what the sweep measures: idle, receiving the head, the body, sending */
-    uint64_t sent;           /* bytes the client had acknowledged at the last sweep */
-    uint64_t paced, paced_ms; /* the same when a body or an answer last went on at a fair pace: room.h */
-    size_t grown;             /* what of a body was there then, with its head */
+    uint64_t since_ms; /* of what the sweep measures: idle, receiving the head, the body, sending */
+    uint64_t sent;     /* bytes the client had acknowledged at the last sweep */
+    uint64_t paced,
+        paced_ms; /* the same when a body or an answer last went on at a fair pace: room.h */
+    size_t grown; /* what of a body was there then, with its head */
     uint64_t requests;
     struct ip peer; /* valid where ${peer_known} and not ${local} */
-    struct pending_header *proxy_header; /* the PROXY protocol's header is being read; NULL: it is over, or there is none */
+    struct pending_header *
+        proxy_header; /* the PROXY protocol's header is being read; NULL: it is over, or there is none */
     bool receiving, head_done, internal, sending, ended, peer_known, local /* a Unix socket's */;
-    bool streaming; /* sends now and then, without end: its heartbeats are what its client must take */
-    bool direct; /* the peer speaks for itself, whatever its headers say */
+    bool
+        streaming; /* sends now and then, without end: its heartbeats are what its client must take */
+    bool direct;   /* the peer speaks for itself, whatever its headers say */
     bool lingers;  /* answered before all was read: lingering_close.h */
     int linger_fd; /* then: the descriptor that outlives it */
-    bool waits;           /* accepted, and not let in yet: accept_queue.c */
-    bool seated;          /* one of max_connections */
-    bool extra;           /* one of the internal listener's beyond them */
-    bool stands_for_many; /* a trusted proxy's, or of a network without limits: one connection there is no one caller's */
-    uint32_t share;       /* of its address, in the crowd */
-    bool vanished; /* the client sends nothing more while its request is held: nobody need wait for it */
-    size_t held;   /* bytes of memory that its answer takes until the client has it */
+    bool waits;    /* accepted, and not let in yet: accept_queue.c */
+    bool seated;   /* one of max_connections */
+    bool extra;    /* one of the internal listener's beyond them */
+    bool
+        stands_for_many; /* a trusted proxy's, or of a network without limits: one connection there is no one caller's */
+    uint32_t share; /* of its address, in the crowd */
+    bool
+        vanished; /* the client sends nothing more while its request is held: nobody need wait for it */
+    size_t held;      /* bytes of memory that its answer takes until the client has it */
     uint64_t held_ms; /* since when there are any */
 };
 

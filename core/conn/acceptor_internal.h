@@ -27,17 +27,19 @@ struct acceptor {
     struct loop *loop;
     struct endpoint *endpoints;
     size_t count, connections, internal_extra;
-    unsigned slots; /* the first: those whose sockets we have a copy of */
+    unsigned slots;                  /* the first: those whose sockets we have a copy of */
     struct conn conns, accept_queue; /* rings' anchors */
-    size_t waiting;           /* in the lobby; the others are ${connections} */
+    size_t waiting;                  /* in the lobby; the others are ${connections} */
     struct eviction *eviction;
     struct lingering *lingering;
     h2o_accept_ctx_t accept[LISTENERS_MAX];
-    uint64_t sweep_at_ms, opened_ms, warned_ms, turned_away_ms, crowded_ms, try_at_ms, pressed_until_ms;
-    size_t held; /* by answers, on connections that are not ended */
+    uint64_t sweep_at_ms, opened_ms, warned_ms, turned_away_ms, crowded_ms, try_at_ms,
+        pressed_until_ms;
+    size_t held;     /* by answers, on connections that are not ended */
     unsigned called; /* out of the lobby, while somebody had waited there for long */
     bool open;
-    bool full; /* nobody is let in until a connection ends, or the next try finds that descriptors or memory are free again */
+    bool
+        full; /* nobody is let in until a connection ends, or the next try finds that descriptors or memory are free again */
 };
 
 static inline struct connection_table *acceptor_connection_table(const struct acceptor *d)
@@ -51,7 +53,8 @@ static inline struct connection_table *acceptor_connection_table(const struct ac
  * conn_new(d, door, socket, waits): ${socket}, which came in through ${door}, is a connection, in the lobby if it ${waits}; NULL when out
  * of memory, and it is still the caller's. conn_sit(c): it is in the lobby no more.
  */
-struct conn *conn_new(struct acceptor *d, struct endpoint *endpoint, h2o_socket_t *socket, bool waits);
+struct conn *conn_new(struct acceptor *d, struct endpoint *endpoint, h2o_socket_t *socket,
+                      bool waits);
 void conn_sit(struct conn *c);
 /* conn_end(c): libh2o sees its client going away, in a later turn. */
 void conn_end(struct conn *c);

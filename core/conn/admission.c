@@ -24,8 +24,10 @@ static bool find_caller(struct conn *c, struct ip *ip)
 {
     const struct conf *conf = c->loop->conf;
     struct sockaddr_storage peer = {0};
-    return !c->internal && !c->direct && h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) != 0 &&
-           ip_of((struct sockaddr *)&peer, ip) && !cidr_list_has(&conf->trusted_proxies, ip) && !cidr_list_has(&conf->limits_exempt, ip);
+    return !c->internal && !c->direct &&
+           h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) != 0 &&
+           ip_of((struct sockaddr *)&peer, ip) && !cidr_list_has(&conf->trusted_proxies, ip) &&
+           !cidr_list_has(&conf->limits_exempt, ip);
 }
 
 static void warn_of_many(struct acceptor *d, const struct ip *ip)
@@ -34,22 +36,25 @@ static void warn_of_many(struct acceptor *d, const struct ip *ip)
     if (d->turned_away_ms != 0 && d->loop->now_ms - d->turned_away_ms < WARN_EVERY_MS)
         return;
     ip_text(ip, text);
-    log_warn("a connection from %s is closed: it has %u others, which is max_connections_per_ip", text,
-             d->loop->conf->max_connections_per_ip);
+    log_warn("a connection from %s is closed: it has %u others, which is max_connections_per_ip",
+             text, d->loop->conf->max_connections_per_ip);
     d->turned_away_ms = d->loop->now_ms;
 }
 
 /* a client of TLS would not understand it */
 void conn_turn_away(struct conn *c, bool tls)
 {
-    static const char body[] = "{\"error\":{\"code\":\"unavailable\",\"message\":\"There are too many connections from your address. Close some.\"}}";
+    static const char body[] = "{\"error\":{\"code\":\"unavailable\",\"message\":\"There are too "
+                               "many connections from your address. Close some.\"}}";
     char answer[512];
     int n = snprintf(answer, sizeof(answer),
-                     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %.*s\r\n"
+                     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: "
+                     "application/json\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %.*s\r\n"
                      "Retry-After: 1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
                      LOOP_ID_BYTES, loop_next_id(c->loop).p, strlen(body), body);
     connection_table_tell(acceptor_connection_table(c->acceptor), CROWD_TURNED_AWAY);
-    if (!tls && send(h2o_socket_get_fd(c->socket), answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+    if (!tls &&
+        send(h2o_socket_get_fd(c->socket), answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
         conn_linger(c);
     h2o_socket_close(c->socket);
 }
@@ -62,8 +67,10 @@ bool conn_arrive(struct conn *c, bool tls)
     c->stands_for_many = !find_caller(c, &ip);
     if (c->stands_for_many)
         return true;
-    limiter_key_make(BY_IP, c->loop->conf->limits_ipv6_prefix, &(struct limiter_caller){.ip = &ip}, &key);
-    if (connection_table_arrive(acceptor_connection_table(d), c->loop->process->place, key.bytes, key.size, c->loop->conf->max_connections_per_ip, &c->share))
+    limiter_key_make(BY_IP, c->loop->conf->limits_ipv6_prefix, &(struct limiter_caller){.ip = &ip},
+                     &key);
+    if (connection_table_arrive(acceptor_connection_table(d), c->loop->process->place, key.bytes,
+                                key.size, c->loop->conf->max_connections_per_ip, &c->share))
         return true;
     warn_of_many(d, &ip);
     conn_turn_away(c, tls);
@@ -78,7 +85,8 @@ void endpoint_let_in(struct acceptor *d, bool allowed, bool internal_too)
     d->try_at_ms = d->loop->now_ms + TRY_ROOM_EVERY_MS;
     for (size_t i = 0; i < d->count; i++) {
         h2o_socket_t *socket = d->endpoints[i].socket;
-        if (socket != NULL && h2o_socket_is_reading(socket) != allowed && (internal_too || !d->endpoints[i].listener->internal)) {
+        if (socket != NULL && h2o_socket_is_reading(socket) != allowed &&
+            (internal_too || !d->endpoints[i].listener->internal)) {
             if (allowed)
                 h2o_socket_read_start(socket, endpoint_on_accept);
             else
@@ -95,7 +103,8 @@ struct place {
 
 static int part_of(const struct acceptor *d)
 {
-    return connection_table_part(acceptor_connection_table(d), d->loop->process->place, d->loop->conf->max_connections);
+    return connection_table_part(acceptor_connection_table(d), d->loop->process->place,
+                                 d->loop->conf->max_connections);
 }
 
 static bool claim_of(struct acceptor *d, size_t most)
@@ -116,11 +125,13 @@ static bool claim(struct acceptor *d)
  */
 static bool leaves_to_others(const struct acceptor *d)
 {
-    return connection_table_asks(acceptor_connection_table(d), d->loop->process->place) && part_of(d) >= 0;
+    return connection_table_asks(acceptor_connection_table(d), d->loop->process->place) &&
+           part_of(d) >= 0;
 }
 
 /* ${newcomer}: NULL where it has not been let in at all, and is not known */
-static struct place find_place(struct acceptor *d, const struct endpoint *endpoint, const struct conn *newcomer)
+static struct place find_place(struct acceptor *d, const struct endpoint *endpoint,
+                               const struct conn *newcomer)
 {
     if (endpoint->listener->internal && d->internal_extra < INTERNAL_EXTRA)
         return (struct place){PLACE_EXTRA, NULL};
@@ -131,7 +142,8 @@ static struct place find_place(struct acceptor *d, const struct endpoint *endpoi
         d->sweep_at_ms = 0;
     d->pressed_until_ms = d->loop->now_ms + PRESSED_MS;
     struct conn *another = eviction_find(d->eviction, d->connections);
-    if (another != NULL && (newcomer == NULL || !eviction_spares(d->eviction, another, newcomer, d->connections)))
+    if (another != NULL &&
+        (newcomer == NULL || !eviction_spares(d->eviction, another, newcomer, d->connections)))
         return (struct place){PLACE_OF_ANOTHER, another};
     return (struct place){leaves && claim(d) ? PLACE_FREE : PLACE_NONE, NULL};
 }
@@ -288,12 +300,14 @@ void acceptor_seat(struct acceptor *d)
 
 void acceptor_help(struct acceptor *d)
 {
-    if (!connection_table_asks(acceptor_connection_table(d), d->loop->process->place) || connection_table_count(acceptor_connection_table(d)) < d->loop->conf->max_connections)
+    if (!connection_table_asks(acceptor_connection_table(d), d->loop->process->place) ||
+        connection_table_count(acceptor_connection_table(d)) < d->loop->conf->max_connections)
         return;
     if ((d->full || d->waiting > 0) && part_of(d) <= 0)
         return; /* somebody waits here too */
     struct conn *c = eviction_find(d->eviction, d->connections);
-    if (c == NULL || eviction_spares(d->eviction, c, NULL, d->connections) || !connection_table_answer(acceptor_connection_table(d)))
+    if (c == NULL || eviction_spares(d->eviction, c, NULL, d->connections) ||
+        !connection_table_answer(acceptor_connection_table(d)))
         return;
     give_way(d, c);
     connection_table_unclaim(acceptor_connection_table(d), d->loop->process->place);

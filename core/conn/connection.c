@@ -88,7 +88,8 @@ static void join(struct conn *ring, struct conn *c)
     ring->prev = c;
 }
 
-struct conn *conn_new(struct acceptor *d, struct endpoint *endpoint, h2o_socket_t *socket, bool waits)
+struct conn *conn_new(struct acceptor *d, struct endpoint *endpoint, h2o_socket_t *socket,
+                      bool waits)
 {
     struct conn *c = calloc(1, sizeof(*c));
     if (c == NULL)

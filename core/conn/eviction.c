@@ -15,7 +15,7 @@
 /* a body or an answer is slow of which so many bytes take longer than that, which is more than a round trip */
 #define PACE_BYTES 2048
 #define PACE_MS 200
-#define CANDIDATES 32     /* found at one look at all connections */
+#define CANDIDATES 32 /* found at one look at all connections */
 /* where none was found; what was found is no older either: less than a hundredth of the time goes into looking */
 #define LOOK_EVERY_MS(connections) (10 + (connections) / 100)
 
@@ -33,7 +33,8 @@ struct eviction {
     struct conn *ring;
     struct candidate found[CANDIDATES]; /* ascending */
     size_t count;
-    uint64_t looked_ms, class; /* of the best then: whoever came later may go before those of another */
+    uint64_t looked_ms,
+        class;      /* of the best then: whoever came later may go before those of another */
     bool fruitless; /* the last look found none */
 };
 
@@ -65,8 +66,9 @@ uint64_t conn_taken(const struct conn *c)
     if (getsockopt(h2o_socket_get_fd(c->socket), IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
         return info.tcpi_bytes_acked;
     int unsent = 0;
-    return ioctl(h2o_socket_get_fd(c->socket), TIOCOUTQ, &unsent) == 0 ? (uint64_t)c->socket->bytes_written - (uint64_t)unsent
-                                                                       : c->sent + 1;
+    return ioctl(h2o_socket_get_fd(c->socket), TIOCOUTQ, &unsent) == 0
+               ? (uint64_t)c->socket->bytes_written - (uint64_t)unsent
+               : c->sent + 1;
 }
 
 bool conn_keeps_pace(const struct conn *c, uint64_t taken)
@@ -77,7 +79,8 @@ bool conn_keeps_pace(const struct conn *c, uint64_t taken)
 static bool head_complete(const h2o_buffer_t *input)
 {
     size_t n = input->size < CONN_HEAD_MAX ? input->size : CONN_HEAD_MAX;
-    return memmem(input->bytes, n, "\r\n\r\n", 4) != NULL || memmem(input->bytes, n, "\n\n", 2) != NULL;
+    return memmem(input->bytes, n, "\r\n\r\n", 4) != NULL ||
+           memmem(input->bytes, n, "\n\n", 2) != NULL;
 }
 
 void conn_received(struct conn *c, uint64_t now)
@@ -146,7 +149,9 @@ static bool may_go(struct conn *c, enum turn turn)
 
 static size_t held_by(const struct eviction *eviction, const struct conn *c)
 {
-    return c->stands_for_many ? 1 : connection_table_share(eviction->loop->process->connection_table, c->share);
+    return c->stands_for_many
+               ? 1
+               : connection_table_share(eviction->loop->process->connection_table, c->share);
 }
 
 static bool crowds(const struct eviction *eviction, const struct conn *c, size_t connections)
@@ -155,13 +160,15 @@ static bool crowds(const struct eviction *eviction, const struct conn *c, size_t
     return held > 1 && held > connections / EVICTION_CROWDING;
 }
 
-static uint64_t rank_of(const struct eviction *eviction, struct conn *c, size_t connections, enum turn *turn)
+static uint64_t rank_of(const struct eviction *eviction, struct conn *c, size_t connections,
+                        enum turn *turn)
 {
     size_t held = held_by(eviction, c);
     bool crowding = crowds(eviction, c, connections);
     *turn = turn_of(c, eviction->loop->now_ms, crowding);
     uint64_t size = held == 0 ? 0 : 64 - (uint64_t)__builtin_clzll(held);
-    return (uint64_t)crowding << 60 | (uint64_t)*turn << 56 | size << 48 | (age_of(c, eviction->loop->now_ms) & 0xffffffffff);
+    return (uint64_t)crowding << 60 | (uint64_t)*turn << 56 | size << 48 |
+           (age_of(c, eviction->loop->now_ms) & 0xffffffffff);
 }
 
 /* among the best, in their order, if it may go; the least of them falls out */
@@ -186,7 +193,8 @@ static void look(struct eviction *eviction, size_t connections)
     eviction->count = 0;
     eviction->looked_ms = eviction->loop->now_ms;
     for (struct conn *c = eviction->ring->next; c != eviction->ring; c = c->next) {
-        struct candidate one = {c, rank_of(eviction, c, connections, &turn), age_of(c, eviction->looked_ms)};
+        struct candidate one = {c, rank_of(eviction, c, connections, &turn),
+                                age_of(c, eviction->looked_ms)};
         if (turn != NEVER)
             keep(eviction, one, turn);
     }
@@ -194,11 +202,13 @@ static void look(struct eviction *eviction, size_t connections)
 }
 
 /* it is at what it was at when it was found, and may go */
-static bool is_good(const struct eviction *eviction, const struct candidate *one, size_t connections)
+static bool is_good(const struct eviction *eviction, const struct candidate *one,
+                    size_t connections)
 {
     enum turn turn;
     uint64_t rank = rank_of(eviction, one->conn, connections, &turn);
-    return turn != NEVER && CLASS(rank) >= CLASS(one->rank) && age_of(one->conn, eviction->loop->now_ms) >= one->age && may_go(one->conn, turn);
+    return turn != NEVER && CLASS(rank) >= CLASS(one->rank) &&
+           age_of(one->conn, eviction->loop->now_ms) >= one->age && may_go(one->conn, turn);
 }
 
 struct conn *eviction_find(struct eviction *eviction, size_t connections)
@@ -206,7 +216,9 @@ struct conn *eviction_find(struct eviction *eviction, size_t connections)
     if (eviction->loop->now_ms - eviction->looked_ms >= LOOK_EVERY_MS(connections))
         eviction->fruitless = false, eviction->count = 0;
     for (int looks = 0; looks < 2 && !eviction->fruitless; looks++) {
-        for (; eviction->count > 0 && CLASS(eviction->found[eviction->count - 1].rank) == eviction->class; eviction->count--)
+        for (; eviction->count > 0 &&
+               CLASS(eviction->found[eviction->count - 1].rank) == eviction->class;
+             eviction->count--)
             if (is_good(eviction, &eviction->found[eviction->count - 1], connections))
                 return eviction->found[eviction->count - 1].conn;
         if (looks == 0)
@@ -216,9 +228,11 @@ struct conn *eviction_find(struct eviction *eviction, size_t connections)
     return NULL;
 }
 
-bool eviction_spares(const struct eviction *eviction, struct conn *c, const struct conn *newcomer, size_t connections)
+bool eviction_spares(const struct eviction *eviction, struct conn *c, const struct conn *newcomer,
+                     size_t connections)
 {
-    if (crowds(eviction, c, connections) || (newcomer != NULL && !crowds(eviction, newcomer, connections)))
+    if (crowds(eviction, c, connections) ||
+        (newcomer != NULL && !crowds(eviction, newcomer, connections)))
         return false;
     enum turn turn = turn_of(c, eviction->loop->now_ms, false);
     return turn == HEAD || turn == REST;
@@ -228,7 +242,8 @@ void eviction_forget(struct eviction *eviction, struct conn *c)
 {
     for (size_t i = 0; i < eviction->count; i++)
         if (eviction->found[i].conn == c) {
-            memmove(eviction->found + i, eviction->found + i + 1, (--eviction->count - i) * sizeof(eviction->found[0]));
+            memmove(eviction->found + i, eviction->found + i + 1,
+                    (--eviction->count - i) * sizeof(eviction->found[0]));
             return;
         }
 }

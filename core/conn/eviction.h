@@ -32,7 +32,8 @@ struct conn *eviction_find(struct eviction *eviction, size_t count);
  * eviction_spares(room, c, newcomer, count): ${c} has only just begun, or come to rest, and its address does not crowd, as that of
  * ${newcomer} does (NULL: whose that is is not known): it does not go for that one.
  */
-bool eviction_spares(const struct eviction *eviction, struct conn *c, const struct conn *newcomer, size_t count);
+bool eviction_spares(const struct eviction *eviction, struct conn *c, const struct conn *newcomer,
+                     size_t count);
 
 /* eviction_forget(room, c): ${c} has given way, or ends. */
 void eviction_forget(struct eviction *eviction, struct conn *c);

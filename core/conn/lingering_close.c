@@ -53,7 +53,8 @@ void lingering_free(struct lingering *l)
 static bool discard(struct lingerer *one)
 {
     ssize_t got;
-    while ((got = recv(h2o_socket_get_fd(one->socket), NULL, 1u << 20, MSG_TRUNC | MSG_DONTWAIT)) > 0)
+    while ((got = recv(h2o_socket_get_fd(one->socket), NULL, 1u << 20, MSG_TRUNC | MSG_DONTWAIT)) >
+           0)
         if ((one->bytes += (size_t)got) > LINGER_BYTES)
             return false;
     return got < 0 && (errno == EAGAIN || errno == EINTR);

@@ -8,7 +8,8 @@
 #define START_BYTES 5 /* of a record's header */
 
 /* as far as they stand in so many bytes */
-static const char *const methods[] = {"GET ", "HEAD ", "POST ", "PUT ", "DELET", "OPTIO", "PATCH", "TRACE", "CONNE"};
+static const char *const methods[] = {"GET ",  "HEAD ", "POST ", "PUT ", "DELET",
+                                      "OPTIO", "PATCH", "TRACE", "CONNE"};
 
 static bool is_method(const char *start)
 {
@@ -25,14 +26,16 @@ _Static_assert(sizeof(SENTENCE) - 1 == 74, "DIGITS is its length");
 /* The handshake then fails, and libh2o closes the connection. */
 static void answer(struct conn *c, bool without_body)
 {
-    static const char text[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n"
+    static const char text[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; "
+                               "charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n"
                                "Connection: close\r\nContent-Length: " DIGITS "\r\n\r\n" SENTENCE;
     size_t n = sizeof(text) - 1 - (without_body ? sizeof(SENTENCE) - 1 : 0);
     if (send(h2o_socket_get_fd(c->socket), text, n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
         conn_linger(c);
 }
 
-static void on_message(int sent, int version, int type, const void *bytes, size_t n, SSL *ssl, void *arg)
+static void on_message(int sent, int version, int type, const void *bytes, size_t n, SSL *ssl,
+                       void *arg)
 {
     (void)version, (void)arg;
     if (sent != 0 || type != SSL3_RT_HEADER)

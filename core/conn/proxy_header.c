@@ -43,7 +43,8 @@ static void on_greeting(h2o_socket_t *socket, const char *err)
     ssize_t got = err != NULL ? 0 : recv(fd, g->bytes + g->n, sizeof(g->bytes) - g->n, MSG_PEEK);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    enum proxy_verdict verdict = got <= 0 ? PROXY_WRONG : proxy_header_parse(g->bytes, g->n + (size_t)got, &header);
+    enum proxy_verdict verdict =
+        got <= 0 ? PROXY_WRONG : proxy_header_parse(g->bytes, g->n + (size_t)got, &header);
     size_t taken = verdict == PROXY_WHOLE ? header.size - g->n : got > 0 ? (size_t)got : 0;
     if (verdict == PROXY_WRONG || recv(fd, g->bytes + g->n, taken, 0) != (ssize_t)taken) {
         h2o_socket_close(socket);
@@ -60,14 +61,17 @@ bool proxy_header_trusted(struct acceptor *d, h2o_socket_t *socket)
 {
     struct sockaddr_storage peer = {0};
     struct ip ip;
-    if (h2o_socket_getpeername(socket, (struct sockaddr *)&peer) == 0 || !ip_of((struct sockaddr *)&peer, &ip))
+    if (h2o_socket_getpeername(socket, (struct sockaddr *)&peer) == 0 ||
+        !ip_of((struct sockaddr *)&peer, &ip))
         return true; /* a Unix socket's */
     if (cidr_list_has(&d->loop->conf->trusted_proxies, &ip))
         return true;
     if (d->warned_ms == 0 || d->loop->now_ms - d->warned_ms > WARN_EVERY_MS) {
         char text[INET6_ADDRSTRLEN];
         ip_text(&ip, text);
-        log_warn("a connection from %s to a listener with proxy_protocol is closed: it is not in trusted_proxies", text);
+        log_warn("a connection from %s to a listener with proxy_protocol is closed: it is not in "
+                 "trusted_proxies",
+                 text);
         d->warned_ms = d->loop->now_ms;
     }
     return false;

@@ -61,8 +61,8 @@ static enum proxy_verdict v1_line(char *line, struct proxy_header *out)
     int family = v4 ? AF_INET : AF_INET6;
     if (!v4 && strcmp(protocol, "TCP6") != 0)
         return PROXY_WRONG;
-    if (inet_pton(family, word(&line), from) != 1 || inet_pton(family, word(&line), to) != 1 || !port_parse(word(&line), &from_port) ||
-        !port_parse(line, &to_port))
+    if (inet_pton(family, word(&line), from) != 1 || inet_pton(family, word(&line), to) != 1 ||
+        !port_parse(word(&line), &from_port) || !port_parse(line, &to_port))
         return PROXY_WRONG;
     (v4 ? set_v4 : set_v6)(out, from, from_port);
     return PROXY_WHOLE;
@@ -77,7 +77,8 @@ static enum proxy_verdict v1_parse(const uint8_t *bytes, size_t n, struct proxy_
         return n < V1_MAX && memchr(bytes, '\0', most) == NULL ? PROXY_MORE : PROXY_WRONG;
     out->size = (size_t)(end - bytes) + 1;
     size_t length = out->size - 2;
-    if (out->size < sizeof(v1_start) + 1 || end[-1] != '\r' || memchr(bytes, '\r', length) != NULL || memchr(bytes, '\0', length) != NULL)
+    if (out->size < sizeof(v1_start) + 1 || end[-1] != '\r' ||
+        memchr(bytes, '\r', length) != NULL || memchr(bytes, '\0', length) != NULL)
         return PROXY_WRONG;
     memcpy(line, bytes, length);
     line[length] = '\0';
@@ -87,7 +88,8 @@ static enum proxy_verdict v1_parse(const uint8_t *bytes, size_t n, struct proxy_
 /* ---- version 2: 16 bytes, then as many as they say ---- */
 
 #define V2_HEAD 16
-static const uint8_t v2_start[] = {0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a};
+static const uint8_t v2_start[] = {0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d,
+                                   0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a};
 
 enum { V2_LOCAL = 0x20, V2_PROXY = 0x21 };
 

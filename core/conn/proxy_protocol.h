@@ -20,7 +20,11 @@ struct proxy_header {
     socklen_t client_size;
 };
 
-enum proxy_verdict { PROXY_WHOLE, PROXY_MORE /* all ${n} bytes belong to it, and more must come */, PROXY_WRONG };
+enum proxy_verdict {
+    PROXY_WHOLE,
+    PROXY_MORE /* all ${n} bytes belong to it, and more must come */,
+    PROXY_WRONG
+};
 
 /* proxy_header_parse(bytes, n, out): what a connection's first ${n} bytes are; *out is filled with PROXY_WHOLE. */
 enum proxy_verdict proxy_header_parse(const uint8_t *bytes, size_t n, struct proxy_header *out);

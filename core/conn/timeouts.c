@@ -26,13 +26,16 @@
 /* the library has nothing to send on this connection before the head is whole, so we may */
 static void refuse_head(const struct conn *c)
 {
-    static const char body[] = "{\"error\":{\"code\":\"bad_request\",\"message\":\"The request head is larger than 32 KiB.\"}}";
+    static const char body[] = "{\"error\":{\"code\":\"bad_request\",\"message\":\"The request "
+                               "head is larger than 32 KiB.\"}}";
     char answer[512];
     int n = snprintf(answer, sizeof(answer),
-                     "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n"
+                     "HTTP/1.1 400 Bad Request\r\nContent-Type: "
+                     "application/json\r\nX-Content-Type-Options: nosniff\r\n"
                      "X-Request-Id: %.*s\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
                      LOOP_ID_BYTES, loop_next_id(c->loop).p, strlen(body), body);
-    if (c->socket->ssl == NULL && send(h2o_socket_get_fd(c->socket), answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+    if (c->socket->ssl == NULL &&
+        send(h2o_socket_get_fd(c->socket), answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return; /* it is going anyway */
 }
 
@@ -51,7 +54,8 @@ static void sweep_receiving(struct conn *c, uint64_t now)
 static void sweep_idle(struct conn *c, uint64_t now)
 {
     const struct loop *w = c->loop;
-    uint64_t idle = now - c->since_ms, most = c->requests == 0 ? w->conf->header_timeout_ms : w->conf->idle_timeout_ms;
+    uint64_t idle = now - c->since_ms,
+             most = c->requests == 0 ? w->conf->header_timeout_ms : w->conf->idle_timeout_ms;
     if (w->draining)
         most = w->stopping ? STOP_IDLE_MS : GENTLE_IDLE_MS;
     if (idle >= most && conn_quiet(c))
@@ -68,9 +72,10 @@ static void sweep_sending(struct conn *c, uint64_t now)
     if (sent != c->sent) {
         c->sent = sent;
         c->since_ms = now;
-    } else if (now - c->since_ms > (c->streaming && c->loop->conf->send_timeout_ms < 3 * CONN_BEAT_MS
-                                        ? 3 * CONN_BEAT_MS
-                                        : c->loop->conf->send_timeout_ms))
+    } else if (now - c->since_ms >
+               (c->streaming && c->loop->conf->send_timeout_ms < 3 * CONN_BEAT_MS
+                    ? 3 * CONN_BEAT_MS
+                    : c->loop->conf->send_timeout_ms))
         conn_end(c);
 }
 
@@ -126,7 +131,8 @@ struct bounded {
     uint64_t (*first)(const struct conn *c);
     enum connection_table_event event;
 };
-static const struct bounded uploads = {receiving, is_large, CROWD_UPLOAD_CUT}, answers = {answering, waits_ms, CROWD_ANSWER_CUT};
+static const struct bounded uploads = {receiving, is_large, CROWD_UPLOAD_CUT},
+                            answers = {answering, waits_ms, CROWD_ANSWER_CUT};
 
 static unsigned class_of(const struct bounded *what, const struct conn *c)
 {
@@ -141,7 +147,7 @@ static void end_some(struct acceptor *d, const struct bounded *what, size_t exce
     unsigned class = 64;
     for (const struct conn *c = d->conns.next; c != &d->conns; c = c->next)
         bytes[class_of(what, c)] += what->bytes(c);
-    for (size_t above = 0; class > 1 && above + bytes[class] < excess; class--)
+    for (size_t above = 0; class > 1 && above + bytes[class] < excess; class --)
         above += bytes[class];
     /* all of the classes above that one, and of it as many as it takes */
     for (unsigned pass = 0; pass < 2; pass++)

@@ -15,7 +15,8 @@
 
 #define FILE_MAX_BYTES ((size_t)256 * 1024)
 #define PAIRS 2 /* certificates with keys of two kinds */
-#define TICKET_KEYS_BYTES 80 /* OpenSSL's name and two keys: the same in all workers, so that a session goes on at any */
+#define TICKET_KEYS_BYTES                                                                          \
+    80 /* OpenSSL's name and two keys: the same in all workers, so that a session goes on at any */
 
 /* What a client of TLS 1.2 may choose from: keys of one connection open no other, and what is sent cannot be changed. TLS 1.3 has no others. */
 #define CIPHERS_1_2 "ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -82,7 +83,8 @@ static bool read_told(size_t i, const char *option, const char *path, struct pem
     return false;
 }
 
-static bool read_pair(const struct conf *conf, size_t i, size_t pair, struct tls_secrets *to, FILE *mistakes)
+static bool read_pair(const struct conf *conf, size_t i, size_t pair, struct tls_secrets *to,
+                      FILE *mistakes)
 {
     struct paths paths = paths_of(&conf->listen[i], pair);
     return paths.certificate[0] == '\0' ||
@@ -96,7 +98,8 @@ static int read_listener(const struct conf *conf, size_t i, struct tls_secrets *
 {
     int wrong = 0;
     if (getrandom(to->listen[i].ticket_keys, TICKET_KEYS_BYTES, 0) != TICKET_KEYS_BYTES) {
-        fprintf(mistakes, "listen %s: there is no randomness: %s\n", conf->listen[i].address, strerror(errno));
+        fprintf(mistakes, "listen %s: there is no randomness: %s\n", conf->listen[i].address,
+                strerror(errno));
         return 1;
     }
     for (size_t pair = 0; pair < PAIRS; pair++)
@@ -142,7 +145,8 @@ int tls_load(const struct conf *conf, struct tls *out, FILE *mistakes)
         with_tls += has_tls(conf, i);
     if (with_tls == 0)
         return 0;
-    void *memory = mmap(NULL, sizeof(*out->secrets), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, sizeof(*out->secrets), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         fprintf(mistakes, "listen: no memory for keys: %s\n", strerror(errno));
         return 1;
@@ -174,7 +178,8 @@ void tls_free(struct tls *t)
 
 bool tls_lend(struct tls *t, bool to_child)
 {
-    return t->secrets == NULL || madvise(t->secrets, t->size, to_child ? MADV_DOFORK : MADV_DONTFORK) == 0;
+    return t->secrets == NULL ||
+           madvise(t->secrets, t->size, to_child ? MADV_DOFORK : MADV_DONTFORK) == 0;
 }
 
 /* ---- the worker's part: contexts ---- */
@@ -245,12 +250,14 @@ static const char *use_bytes(SSL_CTX *ctx, const struct pem *pem,
 }
 
 /* HTTP/1.1 is all there is; who offers only others is told so */
-static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_size, const unsigned char *in, unsigned in_size, void *arg)
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_size,
+                           const unsigned char *in, unsigned in_size, void *arg)
 {
     static const unsigned char ours[] = "\x08http/1.1";
     unsigned char *chosen;
     (void)ssl, (void)arg;
-    if (SSL_select_next_proto(&chosen, out_size, ours, sizeof(ours) - 1, in, in_size) != OPENSSL_NPN_NEGOTIATED)
+    if (SSL_select_next_proto(&chosen, out_size, ours, sizeof(ours) - 1, in, in_size) !=
+        OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     *out = chosen;
     return SSL_TLSEXT_ERR_OK;
@@ -259,10 +266,13 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
 static bool set_up(SSL_CTX *ctx, const struct tls_secrets *secrets, size_t i)
 {
     unsigned char ticket_keys[TICKET_KEYS_BYTES];
-    memcpy(ticket_keys, secrets->listen[i].ticket_keys, sizeof(ticket_keys)); /* OpenSSL does not take const */
-    SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA | SSL_OP_NO_RENEGOTIATION);
+    memcpy(ticket_keys, secrets->listen[i].ticket_keys,
+           sizeof(ticket_keys)); /* OpenSSL does not take const */
+    SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
+                                 SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
-    bool ok = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 && SSL_CTX_set_cipher_list(ctx, CIPHERS_1_2) == 1 &&
+    bool ok = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
+              SSL_CTX_set_cipher_list(ctx, CIPHERS_1_2) == 1 &&
               SSL_CTX_set_tlsext_ticket_keys(ctx, ticket_keys, sizeof(ticket_keys)) == 1;
     OPENSSL_cleanse(ticket_keys, sizeof(ticket_keys));
     return ok;
@@ -323,7 +333,8 @@ static bool use_pair(SSL_CTX *ctx, const struct tls_secrets *secrets, size_t i, 
     return what == NULL;
 }
 
-static SSL_CTX *open_one(const struct conf_listen *l, const struct tls_secrets *secrets, size_t i, FILE *mistakes)
+static SSL_CTX *open_one(const struct conf_listen *l, const struct tls_secrets *secrets, size_t i,
+                         FILE *mistakes)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
     int first = EVP_PKEY_NONE;
@@ -348,7 +359,8 @@ int tls_open(const struct conf *conf, struct tls *t, FILE *mistakes)
 {
     int wrong = 0;
     for (size_t i = 0; i < conf->listen_count; i++)
-        if (has_tls(conf, i) && (t->ctx[i] = open_one(&conf->listen[i], t->secrets, i, mistakes)) == NULL)
+        if (has_tls(conf, i) &&
+            (t->ctx[i] = open_one(&conf->listen[i], t->secrets, i, mistakes)) == NULL)
             wrong++;
     return wrong;
 }

@@ -16,7 +16,8 @@ static struct str cut(struct str *rest, char mark)
 {
     const char *at = rest->n == 0 ? NULL : memchr(rest->p, mark, rest->n);
     struct str head = {rest->p, at == NULL ? rest->n : (size_t)(at - rest->p)};
-    *rest = at == NULL ? (struct str){rest->p + rest->n, 0} : (struct str){at + 1, rest->n - head.n - 1};
+    *rest = at == NULL ? (struct str){rest->p + rest->n, 0}
+                       : (struct str){at + 1, rest->n - head.n - 1};
     return trim(head);
 }
 

@@ -8,7 +8,10 @@ bool admission_take(struct admission *turn, struct request *r, request_fn *go)
     struct admission_queue *all = &r->http->admissions;
     struct admission **end = &all->first;
     size_t waiting = 0;
-    *turn = (struct admission){.of = all, .request = r, .go = go, .given_up_at_ms = r->http->loop->now_ms + WRITER_ANSWER_MS};
+    *turn = (struct admission){.of = all,
+                               .request = r,
+                               .go = go,
+                               .given_up_at_ms = r->http->loop->now_ms + WRITER_ANSWER_MS};
     if (!all->taken) {
         all->taken = turn->taken = true;
         return true;
@@ -16,7 +19,8 @@ bool admission_take(struct admission *turn, struct request *r, request_fn *go)
     for (; *end != NULL; end = &(*end)->next)
         waiting++;
     if (waiting >= ADMISSIONS_WAITING) {
-        reply_error(r, ERR_UNAVAILABLE, "Too many large changes are waiting. This one was not processed. Retry later.");
+        reply_error(r, ERR_UNAVAILABLE,
+                    "Too many large changes are waiting. This one was not processed. Retry later.");
         return false;
     }
     turn->waits = true;
@@ -56,6 +60,7 @@ void admission_queue_tick(struct admission_queue *all, uint64_t now_ms)
         if (turn->given_up_at_ms > now_ms && !turn->request->wait.conn->vanished)
             continue;
         leave(turn);
-        reply_error(turn->request, ERR_UNAVAILABLE, "The request timed out in the queue and was not processed. Retry later.");
+        reply_error(turn->request, ERR_UNAVAILABLE,
+                    "The request timed out in the queue and was not processed. Retry later.");
     }
 }

@@ -35,7 +35,8 @@ static bool parse(struct str s, struct ip *ip)
     s = trimmed(s);
     bool bracketed = s.n > 0 && *s.p == '[';
     const char *colon = s.n == 0 ? NULL : memchr(s.p, bracketed ? ']' : ':', s.n);
-    bool one_colon = colon != NULL && memchr(colon + 1, ':', s.n - (size_t)(colon + 1 - s.p)) == NULL;
+    bool one_colon =
+        colon != NULL && memchr(colon + 1, ':', s.n - (size_t)(colon + 1 - s.p)) == NULL;
     if (bracketed) {
         if (colon == NULL)
             return false;
@@ -56,7 +57,8 @@ bool client_right_most(const struct cidr_list *trusted, struct str line, struct 
 {
     for (;;) {
         const char *comma = line.n == 0 ? NULL : memrchr(line.p, ',', line.n);
-        struct str item = comma == NULL ? line : (struct str){comma + 1, line.n - (size_t)(comma + 1 - line.p)};
+        struct str item =
+            comma == NULL ? line : (struct str){comma + 1, line.n - (size_t)(comma + 1 - line.p)};
         struct ip found;
         if (!parse(item, &found))
             return false;

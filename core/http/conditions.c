@@ -30,7 +30,8 @@ static bool header_next(struct request *r, struct str name, ssize_t *cursor, str
 }
 
 /* the same for a header the library knows by name: its parser has looked it up already */
-static bool token_next(struct request *r, const h2o_token_t *name, ssize_t *cursor, struct str *value)
+static bool token_next(struct request *r, const h2o_token_t *name, ssize_t *cursor,
+                       struct str *value)
 {
     *cursor = h2o_find_header(&r->h2o->headers, name, *cursor);
     return header_at(r, *cursor, value);
@@ -43,15 +44,19 @@ bool reply_etag(struct request *r, uint64_t version)
     /* not a second time: a query thread may have read a later version */
     if (r->etag.p == NULL && (r->route->flags & (ROUTE_PUBLIC | ROUTE_PAGE)) == 0)
         reply_token(r, H2O_TOKEN_CACHE_CONTROL,
-                    r->route->auth == AUTH_JWT || r->route->auth == AUTH_WP_TOKEN ? STR("no-store") : STR("private, no-cache"));
+                    r->route->auth == AUTH_JWT || r->route->auth == AUTH_WP_TOKEN
+                        ? STR("no-store")
+                        : STR("private, no-cache"));
     r->etag = etag_format(version, request_alloc(r, ETAG_SIZE));
-    for (ssize_t cursor = -1; match == ETAG_MISS && token_next(r, H2O_TOKEN_IF_NONE_MATCH, &cursor, &line);)
+    for (ssize_t cursor = -1;
+         match == ETAG_MISS && token_next(r, H2O_TOKEN_IF_NONE_MATCH, &cursor, &line);)
         match = etag_none_match(line, r->etag);
     if (match == ETAG_MISS)
         return false;
     if (match == ETAG_GZIP)
         r->etag = etag_compressed(r->etag, request_alloc(r, ETAG_SIZE));
-    reply_token(r, H2O_TOKEN_VARY, STR("accept-encoding")); /* as the answer it stands for may have it */
+    reply_token(r, H2O_TOKEN_VARY,
+                STR("accept-encoding")); /* as the answer it stands for may have it */
     reply_empty(r, 304);
     return true;
 }
@@ -81,18 +86,22 @@ bool request_idempotency(struct request *r, struct store_change *change)
     if (!request_header(r, "idempotency-key", &key))
         return true;
     if (!idempotency_key_valid(key)) {
-        reply_error(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to %d printable ASCII characters.", IDEMPOTENCY_KEY_MAX);
+        reply_error(r, ERR_BAD_REQUEST,
+                    "Idempotency-Key must be 1 to %d printable ASCII characters.",
+                    IDEMPOTENCY_KEY_MAX);
         return false;
     }
     uint8_t *digests = request_alloc(r, 2 * IDEMPOTENCY_DIGEST_SIZE);
     struct str path = {r->h2o->path_normalized.base, r->h2o->path_normalized.len};
     struct str body = {r->h2o->entity.base, r->h2o->entity.len};
-    if (!idempotency_digest(r->key, path, key, digests) || !idempotency_body(body, digests + IDEMPOTENCY_DIGEST_SIZE)) {
+    if (!idempotency_digest(r->key, path, key, digests) ||
+        !idempotency_body(body, digests + IDEMPOTENCY_DIGEST_SIZE)) {
         reply_error(r, ERR_INTERNAL, NULL);
         return false;
     }
     change->idem_key = (struct str){(const char *)digests, IDEMPOTENCY_DIGEST_SIZE};
-    change->idem_body = (struct str){(const char *)digests + IDEMPOTENCY_DIGEST_SIZE, IDEMPOTENCY_DIGEST_SIZE};
+    change->idem_body =
+        (struct str){(const char *)digests + IDEMPOTENCY_DIGEST_SIZE, IDEMPOTENCY_DIGEST_SIZE};
     return true;
 }
 

@@ -6,7 +6,8 @@ static bool port_valid(struct str port)
 {
     unsigned value = 0;
     for (size_t i = 0; i < port.n; i++) {
-        if (port.p[i] < '0' || port.p[i] > '9' || (value = value * 10 + (unsigned)(port.p[i] - '0')) > 65535)
+        if (port.p[i] < '0' || port.p[i] > '9' ||
+            (value = value * 10 + (unsigned)(port.p[i] - '0')) > 65535)
             return false;
     }
     return port.n > 0 && port.n <= 5 && value > 0;
@@ -18,7 +19,8 @@ static bool host_valid(struct str host)
     bool v6 = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
     const char *also = v6 ? ":.[]" : "-._";
     for (size_t i = 0; i < host.n; i++)
-        if (!isalnum((unsigned char)host.p[i]) && (host.p[i] == '\0' || strchr(also, host.p[i]) == NULL))
+        if (!isalnum((unsigned char)host.p[i]) &&
+            (host.p[i] == '\0' || strchr(also, host.p[i]) == NULL))
             return false;
     return host.n > 0 && host.p[0] != '.' && host.p[0] != '-';
 }

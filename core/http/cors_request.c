@@ -22,7 +22,9 @@ void cors_headers(struct request *r)
 {
     if (r->route != NULL && (r->route->flags & ROUTE_PUBLIC) != 0) {
         reply_header(r, "access-control-allow-origin", STR("*"));
-        reply_header(r, "cross-origin-resource-policy", STR("cross-origin")); /* for pages that demand it of what they embed (Fetch, COEP) */
+        reply_header(
+            r, "cross-origin-resource-policy",
+            STR("cross-origin")); /* for pages that demand it of what they embed (Fetch, COEP) */
     }
     if (!on_surface(r))
         return;
@@ -32,19 +34,22 @@ void cors_headers(struct request *r)
         return;
     reply_header(r, "access-control-allow-origin", origin);
     reply_header(r, "access-control-expose-headers",
-                 STR("X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, Idempotent-Replayed, "
+                 STR("X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, "
+                     "X-Request-Id, Idempotent-Replayed, "
                      "ETag"));
 }
 
 bool cors_preflight(struct request *r)
 {
     struct str method;
-    if (!h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")) || !on_surface(r) ||
-        cors_origin(r).p == NULL || !request_header(r, "access-control-request-method", &method))
+    if (!h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")) ||
+        !on_surface(r) || cors_origin(r).p == NULL ||
+        !request_header(r, "access-control-request-method", &method))
         return false;
     reply_header(r, "access-control-allow-methods", STR("GET, POST, DELETE, OPTIONS"));
     reply_header(r, "access-control-allow-headers",
-                 STR("Authorization, Content-Type, Accept, Idempotency-Key, X-Request-Id, Last-Event-ID, If-None-Match"));
+                 STR("Authorization, Content-Type, Accept, Idempotency-Key, X-Request-Id, "
+                     "Last-Event-ID, If-None-Match"));
     reply_header(r, "access-control-max-age", STR("7200"));
     reply_empty(r, 204);
     return true;

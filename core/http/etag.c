@@ -85,7 +85,8 @@ static bool tag_version(struct str tag, uint64_t *version)
 {
     char plain_buffer[ETAG_SIZE], gzip_buffer[ETAG_SIZE];
     const char *dash = memchr(tag.p, '-', tag.n);
-    if (dash == NULL || !number_parse((struct str){tag.p + 1, (size_t)(dash - tag.p) - 1}, UINT64_MAX - 1, version))
+    if (dash == NULL ||
+        !number_parse((struct str){tag.p + 1, (size_t)(dash - tag.p) - 1}, UINT64_MAX - 1, version))
         return false;
     struct str plain = etag_format(*version, plain_buffer);
     return str_eq(tag, plain) || str_eq(tag, etag_compressed(plain, gzip_buffer));

@@ -52,7 +52,8 @@ static void choice_error(struct buf *errors, const struct field *f)
     char list[256] = "";
     size_t n = 0;
     for (size_t i = 0; f->choices[i] != NULL && n < sizeof(list); ++i)
-        n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i == 0 ? "" : ", ", f->choices[i]);
+        n +=
+            (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i == 0 ? "" : ", ", f->choices[i]);
     fields_error(errors, f->name, "must be %s%s", f->choices[1] == NULL ? "" : "one of ", list);
 }
 
@@ -73,7 +74,8 @@ static void chars_judge(const struct field *f, struct str text, struct buf *erro
     for (size_t i = 0; i < text.n; ++i)
         count += ((unsigned char)text.p[i] & 0xc0) != 0x80;
     if (count < f->min || count > f->max)
-        fields_error(errors, f->name, "must be %" PRIu64 " to %" PRIu64 " characters long", f->min, f->max);
+        fields_error(errors, f->name, "must be %" PRIu64 " to %" PRIu64 " characters long", f->min,
+                     f->max);
 }
 
 static void value_set(const struct field *f, struct str text, struct value *v, struct buf *errors)
@@ -101,7 +103,8 @@ static void value_set(const struct field *f, struct str text, struct value *v, s
     }
     case FIELD_NUMBER:
         if (!number_parse(text, f->max, &v->number) || v->number < f->min)
-            fields_error(errors, f->name, "must be a whole number from %" PRIu64 " to %" PRIu64, f->min, f->max);
+            fields_error(errors, f->name, "must be a whole number from %" PRIu64 " to %" PRIu64,
+                         f->min, f->max);
         break;
     }
 }
@@ -183,7 +186,8 @@ static void initials_fill(const struct field *fields, struct value *values, stru
         if (fields[i].initial != NULL)
             value_set(&fields[i], str_of(fields[i].initial), &values[i], errors);
     }
-    assert(errors->n == 0); /* an initial value that the field itself refuses is a mistake of the table */
+    assert(errors->n ==
+           0); /* an initial value that the field itself refuses is a mistake of the table */
 }
 
 enum fields_status fields_decode(const struct field *fields, struct str encoded, char *scratch,
@@ -212,7 +216,8 @@ enum fields_status fields_decode(const struct field *fields, struct str encoded,
             continue;
         }
         seen |= bit;
-        if (text.n == 0 && fields[at].type != FIELD_CHOICE && fields[at].type != FIELD_NUMBER && fields[at].min == 0)
+        if (text.n == 0 && fields[at].type != FIELD_CHOICE && fields[at].type != FIELD_NUMBER &&
+            fields[at].min == 0)
             continue;
         size_t before = errors->n;
         values[at].sent = true;
@@ -234,16 +239,19 @@ static const char *const wanted[] = {
     [FIELD_TEXT] = "a string", [FIELD_CHARS] = "a string", [FIELD_NUMBER] = "a whole number"};
 
 /* Kept as the caller sent it, but for its spaces. */
-static void json_set(const struct field *f, struct json_object *value, struct value *v, struct buf *errors)
+static void json_set(const struct field *f, struct json_object *value, struct value *v,
+                     struct buf *errors)
 {
-    const char *text = json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+    const char *text = json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN |
+                                                                 JSON_C_TO_STRING_NOSLASHESCAPE);
     v->json = value;
     v->text = str_of(text);
     if (f->max != 0 && v->text.n > f->max)
         fields_error(errors, f->name, "must be at most %" PRIu64 " bytes of JSON", f->max);
 }
 
-static void member_set(const struct field *f, struct json_object *value, struct value *v, struct buf *errors)
+static void member_set(const struct field *f, struct json_object *value, struct value *v,
+                       struct buf *errors)
 {
     enum json_type type = json_object_get_type(value);
     bool number = type == json_type_int, string = type == json_type_string;
@@ -251,7 +259,8 @@ static void member_set(const struct field *f, struct json_object *value, struct 
     if (f->type == FIELD_JSON)
         json_set(f, value, v, errors);
     else if (f->type == FIELD_TREE)
-        v->text = str_of(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+        v->text = str_of(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN |
+                                                                   JSON_C_TO_STRING_NOSLASHESCAPE));
     else if (f->type == FIELD_BOOL && type == json_type_boolean)
         v->number = (uint64_t)json_object_get_boolean(value);
     else if (f->type == FIELD_BOOL)
@@ -264,7 +273,8 @@ static void member_set(const struct field *f, struct json_object *value, struct 
         value_set(f, number ? str_of(json_object_get_string(value)) : string_of(value), v, errors);
 }
 
-static const struct json_member *member_of(const struct json_member *members, int count, const char *name)
+static const struct json_member *member_of(const struct json_member *members, int count,
+                                           const char *name)
 {
     for (int i = 0; i < count; i++)
         if (str_eq(members[i].name, str_of(name)))
@@ -272,8 +282,8 @@ static const struct json_member *member_of(const struct json_member *members, in
     return NULL;
 }
 
-enum fields_status fields_of_flat(const struct field *fields, const struct json_member *members, int count,
-                                  struct value *values, struct fields_unknown *unknown,
+enum fields_status fields_of_flat(const struct field *fields, const struct json_member *members,
+                                  int count, struct value *values, struct fields_unknown *unknown,
                                   struct buf *errors)
 {
     initials_fill(fields, values, errors);
@@ -284,7 +294,8 @@ enum fields_status fields_of_flat(const struct field *fields, const struct json_
         const struct json_member *m = member_of(members, count, fields[i].name);
         if (m == NULL)
             continue;
-        if (fields[i].type != FIELD_TEXT && fields[i].type != FIELD_CHARS && fields[i].type != FIELD_CHOICE)
+        if (fields[i].type != FIELD_TEXT && fields[i].type != FIELD_CHARS &&
+            fields[i].type != FIELD_CHOICE)
             return FIELDS_MALFORMED;
         values[i].sent = true;
         value_set(&fields[i], m->text, &values[i], errors);

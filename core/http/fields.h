@@ -13,7 +13,7 @@ enum fields_status {
     FIELDS_OK,
     /* bad percent-encoding, NUL or invalid UTF-8, in whatever name or value: 400 */
     FIELDS_MALFORMED,
-    FIELDS_INVALID,   /* something is in ${errors}: 422 */
+    FIELDS_INVALID, /* something is in ${errors}: 422 */
 };
 
 /*

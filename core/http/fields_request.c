@@ -56,14 +56,16 @@ static bool parse(struct request *r, const struct field *fields, struct str enco
         return true;
     struct buf errors = {0};
     struct fields_unknown unknown = {.count = 0};
-    enum fields_status status = fields_decode(fields, encoded, scratch_for(r, encoded), r->values,
-                                              &unknown, &errors);
+    enum fields_status status =
+        fields_decode(fields, encoded, scratch_for(r, encoded), r->values, &unknown, &errors);
     switch (judge_unknown(r, fields, &unknown, status, &errors)) {
     case FIELDS_OK:
         return true;
     case FIELDS_MALFORMED:
         buf_free(&errors);
-        reply_error(r, ERR_BAD_REQUEST, "The %s is malformed. Each %% needs two hexadecimal digits; decoded, its text must be UTF-8 without NUL.",
+        reply_error(r, ERR_BAD_REQUEST,
+                    "The %s is malformed. Each %% needs two hexadecimal digits; decoded, its text "
+                    "must be UTF-8 without NUL.",
                     what);
         return false;
     case FIELDS_INVALID:
@@ -94,7 +96,8 @@ static void tree_put(void *arg)
 }
 
 /* most bodies are a few plain strings, which need no tree */
-static bool parse_flat(struct request *r, struct str text, enum fields_status *status, struct buf *errors)
+static bool parse_flat(struct request *r, struct str text, enum fields_status *status,
+                       struct buf *errors)
 {
     struct json_member members[FIELDS_MAX];
     struct fields_unknown unknown = {.count = 0};
@@ -128,7 +131,8 @@ static int tree_field(const struct field *fields)
     return -1;
 }
 
-struct json_object *fields_read_large(struct str text, const struct field *tree, struct str *large, struct json_fault *fault)
+struct json_object *fields_read_large(struct str text, const struct field *tree, struct str *large,
+                                      struct json_fault *fault)
 {
     struct buf small = {0};
     *large = (struct str){NULL, 0};
@@ -170,7 +174,8 @@ bool fields_parse_json(struct request *r, struct str text)
         tree->object = r->large_body->object;
         r->large_body->object = NULL;
     } else {
-        tree->object = fields_read_large(text, at < 0 ? NULL : &r->route->fields[at], &large, &fault);
+        tree->object =
+            fields_read_large(text, at < 0 ? NULL : &r->route->fields[at], &large, &fault);
     }
     if (fault.verdict == JSON_SCAN_MEMORY) {
         reply_error(r, ERR_UNAVAILABLE, NULL);

@@ -1,7 +1,14 @@
 #include "core/http/head_checks.h"
 
 /* headers that may stand once */
-enum once { ONCE_HOST, ONCE_CONTENT_LENGTH, ONCE_TRANSFER_ENCODING, ONCE_AUTHORIZATION, ONCE_CONTENT_TYPE, ONCE_COUNT };
+enum once {
+    ONCE_HOST,
+    ONCE_CONTENT_LENGTH,
+    ONCE_TRANSFER_ENCODING,
+    ONCE_AUTHORIZATION,
+    ONCE_CONTENT_TYPE,
+    ONCE_COUNT
+};
 
 static const struct {
     struct str name;
@@ -9,7 +16,8 @@ static const struct {
 } once[ONCE_COUNT] = {
     [ONCE_HOST] = {STR("host"), "The request has two Host headers."},
     [ONCE_CONTENT_LENGTH] = {STR("content-length"), "The request has two Content-Length headers."},
-    [ONCE_TRANSFER_ENCODING] = {STR("transfer-encoding"), "The request has two Transfer-Encoding headers."},
+    [ONCE_TRANSFER_ENCODING] = {STR("transfer-encoding"),
+                                "The request has two Transfer-Encoding headers."},
     [ONCE_AUTHORIZATION] = {STR("authorization"), "The request has two Authorization headers."},
     [ONCE_CONTENT_TYPE] = {STR("content-type"), "The request has two Content-Type headers."},
 };
@@ -48,7 +56,8 @@ static enum once which(const char *line, const char *eol)
     if (i == ONCE_CONTENT_LENGTH && eol - line > 12 && line[12] == ':')
         i = ONCE_CONTENT_TYPE;
     size_t n = once[i].name.n;
-    return (size_t)(eol - line) > n && line[n] == ':' && begins(line, once[i].name) ? i : ONCE_COUNT;
+    return (size_t)(eol - line) > n && line[n] == ':' && begins(line, once[i].name) ? i
+                                                                                    : ONCE_COUNT;
 }
 
 const char *head_fault(struct str raw, bool http11, bool *chunked)
@@ -57,7 +66,8 @@ const char *head_fault(struct str raw, bool http11, bool *chunked)
     *chunked = false;
     const char *p = raw.p, *end = raw.p + (raw.n < HEAD_MAX_BYTES ? raw.n : HEAD_MAX_BYTES);
     if (end - p >= 2 && p[0] == '\r' && p[1] == '\n')
-        p += 2; /* one empty line before the request is no part of it (RFC 9112 §2.2); the library skips it too */
+        p +=
+            2; /* one empty line before the request is no part of it (RFC 9112 §2.2); the library skips it too */
     for (bool request_line = true;; request_line = false) {
         const char *eol = memchr(p, '\n', (size_t)(end - p));
         if (eol == NULL)

@@ -5,10 +5,13 @@
 
 #include <json-c/json.h>
 
-#define MOST_BYTES ((size_t)64 << 20) /* of all bodies of a worker that are read, or were and whose requests have not ended */
-#define GZIP_RATIO_MAX 1032           /* deflate makes no more of a byte */
+#define MOST_BYTES                                                                                 \
+    ((size_t)64                                                                                    \
+     << 20) /* of all bodies of a worker that are read, or were and whose requests have not ended */
+#define GZIP_RATIO_MAX 1032 /* deflate makes no more of a byte */
 
-static size_t held; /* bytes of them; what is to be made of gzip counts as the most that it may be */
+static size_t
+    held; /* bytes of them; what is to be made of gzip counts as the most that it may be */
 
 static void large_body_free(void *arg)
 {

@@ -16,13 +16,16 @@ struct library_answer {
     h2o_iovec_t body;
 };
 
-static void send_ours(h2o_ostream_t *self, h2o_req_t *req, h2o_iovec_t *bufs, size_t count, h2o_send_state_t state)
+static void send_ours(h2o_ostream_t *self, h2o_req_t *req, h2o_iovec_t *bufs, size_t count,
+                      h2o_send_state_t state)
 {
     struct library_answer *answer = (struct library_answer *)self;
     (void)bufs;
     (void)count;
-    h2o_ostream_send_next(self, req, &answer->body, h2o_memis(req->input.method.base, req->input.method.len, H2O_STRLIT("HEAD")) ? 0 : 1,
-                          state);
+    h2o_ostream_send_next(
+        self, req, &answer->body,
+        h2o_memis(req->input.method.base, req->input.method.len, H2O_STRLIT("HEAD")) ? 0 : 1,
+        state);
 }
 
 /* a request that never was in the pipeline: what the limiter needs of it */
@@ -58,7 +61,8 @@ static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t 
         req->res.reason = err_row(err)->reason;
     }
     error_body(&body, err, err_row(err)->message);
-    struct library_answer *answer = (struct library_answer *)h2o_add_ostream(req, sizeof(*answer), slot);
+    struct library_answer *answer =
+        (struct library_answer *)h2o_add_ostream(req, sizeof(*answer), slot);
     answer->body = h2o_strdup(&req->pool, body.p, body.n);
     buf_free(&body);
     answer->super.do_send = send_ours;
@@ -69,8 +73,10 @@ static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t 
     r->sent_bytes = answer->body.len;
     r->answered_us = r->started_us;
     access_log_add(h->access_log, r, 0);
-    h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL, H2O_STRLIT("application/json"));
-    h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, id.p, id.n);
+    h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL,
+                   H2O_STRLIT("application/json"));
+    h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, id.p,
+                          id.n);
     reply_safety_headers(r);
     limit_headers(r);
     cors_headers(r);
@@ -79,7 +85,8 @@ static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t 
 
 void library_answers_register(struct http *h, h2o_hostconf_t *host)
 {
-    struct library_filter *filter = (struct library_filter *)h2o_create_filter(&host->fallback_path, sizeof(*filter));
+    struct library_filter *filter =
+        (struct library_filter *)h2o_create_filter(&host->fallback_path, sizeof(*filter));
     filter->super.on_setup_ostream = on_library_answer;
     filter->http = h;
 }

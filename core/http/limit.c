@@ -43,7 +43,8 @@ struct limiting {
 static void settle_routes(struct limiting *l)
 {
     for (size_t i = 0; i < routes_count; i++) {
-        unsigned named = limiters_of_path(&l->limits, str_of(routes[i].method), str_of(routes[i].path));
+        unsigned named =
+            limiters_of_path(&l->limits, str_of(routes[i].method), str_of(routes[i].path));
         l->of_route[i] = (uint8_t)(named != LIMITER_NONE ? named : routes[i].limiter);
     }
     memset(l->known, 0, sizeof(l->known));
@@ -53,7 +54,8 @@ static void settle_routes(struct limiting *l)
 
 static void follow_board(struct limiting *l)
 {
-    if (limiter_stats_version(l->board) != l->version && limiter_stats_read(l->board, &l->limits, &l->version))
+    if (limiter_stats_version(l->board) != l->version &&
+        limiter_stats_read(l->board, &l->limits, &l->version))
         settle_routes(l);
 }
 
@@ -91,20 +93,23 @@ void limiting_tick(struct limiting *l, int64_t now_ms)
     for (unsigned i = 1; i < l->limits.count; i++) {
         uint64_t count = limiter_stats_left_out(l->board, l->limits.rows[i].counter, now_ms / 1000);
         if (count > 0)
-            log_info("limiter %s: %llu further refusals were not logged individually", l->limits.rows[i].name, (unsigned long long)count);
+            log_info("limiter %s: %llu further refusals were not logged individually",
+                     l->limits.rows[i].name, (unsigned long long)count);
     }
 }
 
 /* ---- charging ---- */
 
 /* the windows that count for this caller: ${keys} are what ${windows} point at, ${of} their places in the row */
-static size_t make_windows(const struct limiting *l, unsigned limiter, const struct request *r, struct limiter_key *keys,
-                           struct ratelimit_window *windows)
+static size_t make_windows(const struct limiting *l, unsigned limiter, const struct request *r,
+                           struct limiter_key *keys, struct ratelimit_window *windows)
 {
     static const uint8_t unknown[LIMITER_ULID];
     const struct limiter_row *row = &l->limits.rows[limiter];
-    bool visitor = memcmp(r->visitor, unknown, sizeof(unknown)) != 0, agent = memcmp(r->agent, unknown, sizeof(unknown)) != 0;
-    struct limiter_caller caller = {&r->client_ip, r->key, r->token, visitor ? r->visitor : NULL, agent ? r->agent : NULL};
+    bool visitor = memcmp(r->visitor, unknown, sizeof(unknown)) != 0,
+         agent = memcmp(r->agent, unknown, sizeof(unknown)) != 0;
+    struct limiter_caller caller = {&r->client_ip, r->key, r->token, visitor ? r->visitor : NULL,
+                                    agent ? r->agent : NULL};
     size_t count = 0;
     for (unsigned i = 0; i < row->windows_count; i++) {
         const struct limiter_window *w = &row->windows[i];
@@ -134,7 +139,8 @@ static void log_refusal(struct limiting *l, unsigned limiter, const struct reque
         return;
     make_windows(l, limiter, r, keys, windows);
     limiter_key_text(&keys[state->window], l->limits.ipv6_prefix, text);
-    log_info("limiter %s %s %s: over %u in %u s, resets in %lld s", row->name, row->dry_run ? "would refuse" : "refuses", text, state->limit,
+    log_info("limiter %s %s %s: over %u in %u s, resets in %lld s", row->name,
+             row->dry_run ? "would refuse" : "refuses", text, state->limit,
              windows[state->window].seconds, (long long)(state->reset - r->now_ms / 1000));
 }
 
@@ -143,7 +149,10 @@ static struct known *known_of(struct limiting *l, unsigned limiter, const struct
 {
     const struct limiter_row *row = &l->limits.rows[limiter];
     enum limiter_by by = (enum limiter_by)row->windows[0].by;
-    uint64_t id = row->windows_count != 1 ? 0 : by == BY_API_KEY ? r->key : by == BY_TOKEN ? r->token : 0;
+    uint64_t id = row->windows_count != 1 ? 0
+                  : by == BY_API_KEY      ? r->key
+                  : by == BY_TOKEN        ? r->token
+                                          : 0;
     if (id == 0)
         return NULL;
     struct known *k = &l->known[(id + limiter) % KNOWN];
@@ -153,8 +162,8 @@ static struct known *known_of(struct limiting *l, unsigned limiter, const struct
 }
 
 /* as make_windows, remembering */
-static size_t find_windows(struct limiting *l, unsigned limiter, const struct request *r, struct limiter_key *keys,
-                           struct ratelimit_window *windows)
+static size_t find_windows(struct limiting *l, unsigned limiter, const struct request *r,
+                           struct limiter_key *keys, struct ratelimit_window *windows)
 {
     if (r->limit.expected.hash != 0 && r->limit.expected_by == l->version) {
         windows[0] = r->limit.expected;
@@ -162,11 +171,12 @@ static size_t find_windows(struct limiting *l, unsigned limiter, const struct re
     }
     struct known *k = known_of(l, limiter, r);
     if (k != NULL && k->hash != 0) {
-        windows[0] = (struct ratelimit_window){.salt = l->salts[limiter],
-                                               .seconds = l->limits.rows[limiter].windows[0].seconds,
-                                               .limit = k->limit,
-                                               .tag = l->limits.rows[limiter].counter,
-                                               .hash = k->hash};
+        windows[0] =
+            (struct ratelimit_window){.salt = l->salts[limiter],
+                                      .seconds = l->limits.rows[limiter].windows[0].seconds,
+                                      .limit = k->limit,
+                                      .tag = l->limits.rows[limiter].counter,
+                                      .hash = k->hash};
         return 1;
     }
     if (k != NULL && k->unlimited)
@@ -188,7 +198,8 @@ void limit_expect(struct request *r)
     unsigned limiter = r->route != NULL ? l->of_route[r->route - routes] : LIMITER_NONE;
     const struct limiter_row *row = &l->limits.rows[limiter];
     struct limiter_key key;
-    if (row->windows_count != 1 || row->windows[0].by != BY_IP || make_windows(l, limiter, r, &key, &r->limit.expected) == 0)
+    if (row->windows_count != 1 || row->windows[0].by != BY_IP ||
+        make_windows(l, limiter, r, &key, &r->limit.expected) == 0)
         return;
     ratelimit_expect(l->table, &r->limit.expected);
     r->limit.expected.key = NULL;
@@ -196,7 +207,8 @@ void limit_expect(struct request *r)
 }
 
 /* as ratelimit_take; by the loop's time, which is good enough but where a clock was stepped */
-static int take(struct limiting *l, const struct ratelimit_window *windows, size_t count, struct request *r)
+static int take(struct limiting *l, const struct ratelimit_window *windows, size_t count,
+                struct request *r)
 {
     struct ratelimit_time time = {l->token, r->now_ms / 1000};
     int over;
@@ -240,9 +252,9 @@ static bool charge(struct limiting *l, unsigned limiter, struct request *r)
     if (over && !exempt)
         log_refusal(l, limiter, r);
     limiter_stats_count(l->board, l->loop->process->index, row->counter,
-                         !over || exempt ? COUNT_ADMITTED
-                         : row->dry_run  ? COUNT_DRY_RUN_REFUSED
-                                         : COUNT_REFUSED);
+                        !over || exempt ? COUNT_ADMITTED
+                        : row->dry_run  ? COUNT_DRY_RUN_REFUSED
+                                        : COUNT_REFUSED);
     r->limit.refused = over && !exempt && !row->dry_run;
     return !r->limit.refused;
 }
@@ -250,7 +262,8 @@ static bool charge(struct limiting *l, unsigned limiter, struct request *r)
 /* the limiter of a request without a row: of the path's other methods, or of the surface it would be in */
 static unsigned limiter_of_stranger(const struct limiting *l, struct request *r)
 {
-    struct str method = {r->h2o->input.method.base, r->h2o->input.method.len}, query, args[PATH_ARGS_MAX];
+    struct str method = {r->h2o->input.method.base, r->h2o->input.method.len}, query,
+               args[PATH_ARGS_MAX];
     struct str path = route_path(r->h2o, &query);
     const struct route *other, *row = route_find(method, path, false, args, &other);
     if (row != NULL || other != NULL)
@@ -264,17 +277,20 @@ bool limit_charge(struct request *r)
     if (r->limit.settled)
         return !r->limit.refused;
     r->limit.settled = true;
-    if (r->wait.conn->internal || h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")))
+    if (r->wait.conn->internal ||
+        h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")))
         return true;
     follow_board(l);
-    unsigned limiter = r->route != NULL ? l->of_route[r->route - routes] : limiter_of_stranger(l, r);
+    unsigned limiter =
+        r->route != NULL ? l->of_route[r->route - routes] : limiter_of_stranger(l, r);
     return limiter == LIMITER_NONE || charge(l, limiter, r);
 }
 
 const char *limit_name(const struct request *r)
 {
     const struct limiters *limits = &r->http->limiting->limits;
-    return r->limit.told && r->limit.limiter < limits->count ? limits->rows[r->limit.limiter].name : NULL;
+    return r->limit.told && r->limit.limiter < limits->count ? limits->rows[r->limit.limiter].name
+                                                             : NULL;
 }
 
 /* ---- headers ---- */
@@ -282,8 +298,10 @@ const char *limit_name(const struct request *r)
 /* ${v} in decimal, so that it ends where ${end} is; where it starts */
 static char *decimal(char *end, uint64_t v)
 {
-    static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
-                                "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+    static const char pairs[] = "000102030405060708091011121314151617181920212223242526272829303132"
+                                "3334353637383940414243444546474849"
+                                "505152535455565758596061626364656667686970717273747576777879808182"
+                                "8384858687888990919293949596979899";
     for (; v >= 100; v /= 100)
         memcpy(end -= 2, pairs + v % 100 * 2, 2);
     if (v >= 10)
@@ -305,8 +323,10 @@ static struct str remembered(struct number_text *n, uint64_t v)
 
 void limit_headers(struct request *r)
 {
-    static h2o_iovec_t limit = {H2O_STRLIT("x-ratelimit-limit")}, remaining = {H2O_STRLIT("x-ratelimit-remaining")},
-                       reset = {H2O_STRLIT("x-ratelimit-reset")}, after = {H2O_STRLIT("retry-after")};
+    static h2o_iovec_t limit = {H2O_STRLIT("x-ratelimit-limit")},
+                       remaining = {H2O_STRLIT("x-ratelimit-remaining")},
+                       reset = {H2O_STRLIT("x-ratelimit-reset")},
+                       after = {H2O_STRLIT("retry-after")};
     const struct ratelimit_state *state = &r->limit.state;
     struct limiting *l = r->http->limiting;
     if (!r->limit.told)
@@ -319,7 +339,8 @@ void limit_headers(struct request *r)
     reply_push(r, &limit, "X-RateLimit-Limit", (struct str){text + ROOM - known.n, known.n});
     text += ROOM;
     at = decimal(text + ROOM, state->remaining);
-    reply_push(r, &remaining, "X-RateLimit-Remaining", (struct str){at, (size_t)(text + ROOM - at)});
+    reply_push(r, &remaining, "X-RateLimit-Remaining",
+               (struct str){at, (size_t)(text + ROOM - at)});
     text += ROOM;
     known = remembered(&l->reset_text, (uint64_t)state->reset);
     memcpy(text, l->reset_text.text, ROOM);

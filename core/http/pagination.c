@@ -32,7 +32,8 @@ static void query_add(struct buf *b, struct str raw)
 static bool is_page(struct str raw_name)
 {
     char decoded[12]; /* four letters, each as %XX */
-    return raw_name.n <= sizeof(decoded) && str_eq(form_decode(raw_name, true, decoded), STR("page"));
+    return raw_name.n <= sizeof(decoded) &&
+           str_eq(form_decode(raw_name, true, decoded), STR("page"));
 }
 
 static void address_make(const struct pagination *p, struct address *a)
@@ -68,7 +69,8 @@ static void address_add(struct buf *b, const struct address *a, uint64_t page)
 }
 
 /* A page that may not be there (0) is null in the body and left out of the header. */
-static void relation(struct buf *envelope, struct buf *link, const struct address *a, const char *name, uint64_t page)
+static void relation(struct buf *envelope, struct buf *link, const struct address *a,
+                     const char *name, uint64_t page)
 {
     buf_printf(envelope, "%s\"%s\":", strcmp(name, "first") == 0 ? "" : ",", name);
     if (page == 0) {

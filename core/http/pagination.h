@@ -23,10 +23,10 @@ struct pagination {
     struct str path;     /* "/api/v1/reports" */
     /* raw, as it came, known to decode well; kept in the links but for the page */
     struct str query;
-    uint64_t page;       /* from 1 */
+    uint64_t page; /* from 1 */
     unsigned per_page;
-    uint64_t total; /* of all pages */
-    size_t count;   /* items on this page */
+    uint64_t total;     /* of all pages */
+    size_t count;       /* items on this page */
     struct str ignored; /* JSON array of the query's unknown names; empty: there are none */
 };
 

@@ -37,12 +37,15 @@ static void over(struct pool_job *away, struct waiter *w)
 void request_hash(struct request *r, struct str password, request_hash_fn *done)
 {
     struct thread_pool *password_pool = r->http->password_pool;
-    struct hash_job *job = thread_pool_waiting(password_pool) >= HASHER_QUEUE ? NULL : malloc(sizeof(*job) + password.n);
+    struct hash_job *job = thread_pool_waiting(password_pool) >= HASHER_QUEUE
+                               ? NULL
+                               : malloc(sizeof(*job) + password.n);
     if (job == NULL) {
         done(r, (struct str){0});
         return;
     }
-    *job = (struct hash_job){.away = {.work = work, .over = over}, .done = done, .size = password.n};
+    *job =
+        (struct hash_job){.away = {.work = work, .over = over}, .done = done, .size = password.n};
     memcpy(job->password, password.p, password.n);
     thread_pool_send(password_pool, &job->away, &r->wait);
 }

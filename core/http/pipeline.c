@@ -84,7 +84,8 @@ static bool id_acceptable(struct str id)
         return false;
     for (size_t i = 0; i < id.n; i++) {
         char c = id.p[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-'))
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '.' || c == '_' || c == '-'))
             return false;
     }
     return true;
@@ -95,7 +96,8 @@ struct str pipeline_request_id(struct http *h, h2o_req_t *req)
 {
     for (size_t i = 0; i < req->headers.size; i++) {
         const h2o_header_t *header = &req->headers.entries[i];
-        if (header->name->len != strlen("x-request-id") || memcmp(header->name->base, "x-request-id", header->name->len) != 0)
+        if (header->name->len != strlen("x-request-id") ||
+            memcmp(header->name->base, "x-request-id", header->name->len) != 0)
             continue;
         if (id_acceptable(view(header->value)))
             return view(header->value);
@@ -111,7 +113,9 @@ static void note_answer(struct request *r, bool streamed)
     const struct process *p = r->http->loop->process;
     uint64_t took_us = clock_mono_us() - r->started_us;
     if (r->replied)
-        request_stats_answered(p->request_stats, p->index, r->route == NULL ? routes_count : (size_t)(r->route - routes), r->status, streamed ? REQUEST_STATS_UNTIMED : took_us);
+        request_stats_answered(p->request_stats, p->index,
+                               r->route == NULL ? routes_count : (size_t)(r->route - routes),
+                               r->status, streamed ? REQUEST_STATS_UNTIMED : took_us);
     access_log_add(r->http->access_log, r, took_us);
 }
 
@@ -139,7 +143,11 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
 {
     struct http *h = ((struct pipeline_handler *)self)->http;
     struct request *r = h2o_mem_alloc_shared(&req->pool, sizeof(*r), on_request_end);
-    memset(r, 0, offsetof(struct request, values)); /* fields_parse fills those, find_credential and others what is behind them */
+    memset(
+        r, 0,
+        offsetof(
+            struct request,
+            values)); /* fields_parse fills those, find_credential and others what is behind them */
     r->h2o = req;
     r->http = h;
     r->conf = h->loop->conf;
@@ -157,7 +165,8 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
 
 static void put_handler(struct http *h, h2o_pathconf_t *path)
 {
-    struct pipeline_handler *handler = (struct pipeline_handler *)h2o_create_handler(path, sizeof(*handler));
+    struct pipeline_handler *handler =
+        (struct pipeline_handler *)h2o_create_handler(path, sizeof(*handler));
     handler->super.on_req = on_request;
     handler->http = h;
 }

@@ -11,10 +11,10 @@
 #define PREFER_APPLIED_SIZE 24
 
 struct prefer {
-    bool wait, async; /* honoured */
-    unsigned wait_s;  /* valid where ${wait} */
+    bool wait, async;           /* honoured */
+    unsigned wait_s;            /* valid where ${wait} */
     bool strict, handling_seen; /* the first handling counts */
-    bool wait_seen;   /* the first wait counts, be it well-formed or not */
+    bool wait_seen;             /* the first wait counts, be it well-formed or not */
 };
 
 /*

@@ -21,7 +21,8 @@
 static const struct {
     int status;
     const char *reason;
-} reasons[] = {{200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"}, {304, "Not Modified"}};
+} reasons[] = {
+    {200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"}, {304, "Not Modified"}};
 
 static const char *reason_of(int status)
 {
@@ -58,7 +59,8 @@ bool request_header(struct request *r, const char *name, struct str *value)
     ssize_t at = h2o_find_header_by_str(&r->h2o->headers, name, strlen(name), -1);
     if (at < 0)
         return false;
-    *value = (struct str){r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
+    *value =
+        (struct str){r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
     return true;
 }
 
@@ -73,7 +75,8 @@ void reply_header(struct request *r, const char *name, struct str value)
     if (token != NULL)
         reply_token(r, token, value);
     else
-        h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 0, NULL, value.p, value.n);
+        h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 0, NULL,
+                              value.p, value.n);
 }
 
 /* what was to be said gives way to 429: the answer to a request that nobody charged yet, and that its limiter refuses */
@@ -91,9 +94,11 @@ static h2o_iovec_t refusal(struct request *r)
 
 void reply_safety_headers(struct request *r)
 {
-    static h2o_iovec_t sniffing = {H2O_STRLIT("x-content-type-options")}, hsts = {H2O_STRLIT("strict-transport-security")};
+    static h2o_iovec_t sniffing = {H2O_STRLIT("x-content-type-options")},
+                       hsts = {H2O_STRLIT("strict-transport-security")};
     uint64_t hsts_s = conn_hsts_s(r->wait.conn);
-    reply_push(r, &sniffing, NULL, STR("nosniff")); /* what callers sent is in our answers, and never a page */
+    reply_push(r, &sniffing, NULL,
+               STR("nosniff")); /* what callers sent is in our answers, and never a page */
     if (hsts_s == 0)
         return;
     enum { ROOM = 32 };
@@ -151,7 +156,8 @@ static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t
     reply_send(r, body, body != NULL && !r->is_head ? 1 : 0, H2O_SEND_STATE_FINAL);
 }
 
-void reply_begin(struct request *r, int status, const char *type, size_t length, h2o_generator_t *generator)
+void reply_begin(struct request *r, int status, const char *type, size_t length,
+                 h2o_generator_t *generator)
 {
     reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
     start_reply(r, status, length, generator);
@@ -163,7 +169,8 @@ static bool accepts_gzip(struct request *r)
     ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_ACCEPT_ENCODING, -1);
     if (at < 0)
         return false;
-    struct str header = {r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
+    struct str header = {r->h2o->headers.entries[at].value.base,
+                         r->h2o->headers.entries[at].value.len};
     return accept_quality(header, STR("gzip"), STR("*")) > 0;
 }
 
@@ -199,7 +206,8 @@ static void negotiate_gzip(struct request *r, h2o_iovec_t *body)
         mark_gzip(r);
 }
 
-void reply_parts(struct request *r, int status, const char *type, const struct str *parts, size_t count)
+void reply_parts(struct request *r, int status, const char *type, const struct str *parts,
+                 size_t count)
 {
     h2o_iovec_t body = {NULL, 0};
     for (size_t i = 0; i < count; i++)
@@ -279,8 +287,8 @@ static void tell_trouble(const struct request *r, enum store_status status)
 {
     static uint64_t told_ms;
     uint64_t now = clock_mono_ms();
-    if ((status != STORE_CORRUPT && status != STORE_IO) || r->store == NULL || store_why(r->store)[0] == '\0' ||
-        (told_ms != 0 && now - told_ms < TROUBLE_EVERY_MS))
+    if ((status != STORE_CORRUPT && status != STORE_IO) || r->store == NULL ||
+        store_why(r->store)[0] == '\0' || (told_ms != 0 && now - told_ms < TROUBLE_EVERY_MS))
         return;
     told_ms = now;
     log_error("cannot answer requests from the store: %s", store_why(r->store));

@@ -73,7 +73,7 @@ enum field_type {
      * route's
      */
     FIELD_TREE,
-    FIELD_BOOL,  /* its number is 0 or 1 */
+    FIELD_BOOL, /* its number is 0 or 1 */
 };
 struct json_object;
 struct field {
@@ -107,7 +107,7 @@ struct route {
     const char *method; /* GET answers HEAD too */
     const char *path;   /* a segment in braces is an argument: /api/v1/reports/{id} */
     enum route_auth auth;
-    uint32_t scope;       /* enum scope, 0: none */
+    uint32_t scope; /* enum scope, 0: none */
     /* whose headers every response has; the configuration may put another in its place */
     enum limiter limiter;
     enum route_body body;
@@ -138,7 +138,7 @@ struct request {
     struct http *http;
     const struct conf *conf;
     struct store *store;
-    const struct route *route;      /* NULL until found */
+    const struct route *route; /* NULL until found */
     /* where none is: one of the path with another method, or NULL */
     const struct route *other;
     struct str args[PATH_ARGS_MAX]; /* decoded path arguments, in order */
@@ -149,18 +149,18 @@ struct request {
     uint64_t key, workspace;
     uint32_t scopes;
     /* whom the limiter may charge instead of the address; 0 where not known */
-    uint64_t token;                               /* id of a workspace token */
+    uint64_t token; /* id of a workspace token */
     /* of a verified JWT; the agent also of a body, where it exists */
     uint8_t visitor[LIMITER_ULID], agent[LIMITER_ULID];
     enum store_status credential_status;
-    uint64_t seen; /* store_version when the credential was looked at */
+    uint64_t seen;                             /* store_version when the credential was looked at */
     bool looked_up, waits_for_key, compressed; /* pipeline's own */
-    struct session session; /* AUTH_JWT */
-    uint64_t version; /* for handlers: between two continuations */
-    void *state;      /* for handlers: between two continuations */
+    struct session session;                    /* AUTH_JWT */
+    uint64_t version;                          /* for handlers: between two continuations */
+    void *state;                               /* for handlers: between two continuations */
     struct fields_unknown *unknown; /* names that the route does not know, or NULL: fields.h */
-    struct large_body *large_body; /* a large body that was read off the loop, or NULL */
-    int64_t now_ms;   /* wall clock at arrival, for judging expiry */
+    struct large_body *large_body;  /* a large body that was read off the loop, or NULL */
+    int64_t now_ms;                 /* wall clock at arrival, for judging expiry */
     /* pipeline's own */
     bool replied;
     bool is_head;
@@ -175,8 +175,8 @@ struct request {
     struct str etag;
     struct {
         struct ratelimit_state state;
-        bool settled, told, refused; /* charged or free; a limiter is on it; that refuses it */
-        unsigned limiter;            /* where told */
+        bool settled, told, refused;      /* charged or free; a limiter is on it; that refuses it */
+        unsigned limiter;                 /* where told */
         struct ratelimit_window expected; /* by limit_expect; its hash is 0 where it was not */
         uint64_t expected_by;             /* the version of the limits */
     } limit;

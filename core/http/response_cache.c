@@ -59,7 +59,8 @@ static bool same_secret(const char *a, const char *b, size_t n)
     return differ == 0;
 }
 
-int cached_key(struct response_cache *m, struct str token, enum credential_kind kind, const struct cached_key **out)
+int cached_key(struct response_cache *m, struct str token, enum credential_kind kind,
+               const struct cached_key **out)
 {
     enum credential_kind found;
     uint64_t tail;
@@ -102,8 +103,8 @@ struct cached_report *cached_report(struct response_cache *m, uint64_t workspace
     return r->body.base != NULL && r->id == id && r->workspace == workspace ? r : NULL;
 }
 
-struct cached_report *cached_report_put(struct response_cache *m, uint64_t workspace, uint64_t id, uint64_t version, uint64_t seen,
-                                    struct str body)
+struct cached_report *cached_report_put(struct response_cache *m, uint64_t workspace, uint64_t id,
+                                        uint64_t version, uint64_t seen, struct str body)
 {
     struct cached_report *r = place_of(m, id);
     let_go(m, r);

@@ -34,7 +34,7 @@ struct cached_key {
  * is still remembered.
  */
 int cached_key(struct response_cache *m, struct str token, enum credential_kind kind,
-             const struct cached_key **out);
+               const struct cached_key **out);
 void cached_key_learn(struct response_cache *m, const struct store_key *key, uint64_t seen);
 
 /*
@@ -52,6 +52,6 @@ struct cached_report {
  */
 struct cached_report *cached_report(struct response_cache *m, uint64_t workspace, uint64_t id);
 struct cached_report *cached_report_put(struct response_cache *m, uint64_t workspace, uint64_t id,
-                                    uint64_t version, uint64_t seen, struct str body);
+                                        uint64_t version, uint64_t seen, struct str body);
 
 #endif

@@ -10,7 +10,7 @@
 #define BUCKETS 64
 
 static const struct str api = STR("/api/v1/");
-static uint8_t first_of[BUCKETS]; /* row + 1 */
+static uint8_t first_of[BUCKETS];    /* row + 1 */
 static uint8_t next_of[ROUTES_MAX];  /* likewise */
 static uint8_t fixed_of[ROUTES_MAX]; /* bytes of a row's path before its first argument */
 static bool ready;
@@ -66,8 +66,8 @@ static bool has_method(const struct route *row, struct str method)
     return strncmp(row->method, method.p, method.n) == 0 && row->method[method.n] == '\0';
 }
 
-const struct route *route_find(struct str method, struct str path, bool internal, struct str args[PATH_ARGS_MAX],
-                               const struct route **other)
+const struct route *route_find(struct str method, struct str path, bool internal,
+                               struct str args[PATH_ARGS_MAX], const struct route **other)
 {
     if (str_eq(method, STR("HEAD")))
         method = STR("GET");
@@ -77,9 +77,11 @@ const struct route *route_find(struct str method, struct str path, bool internal
     for (unsigned i = first_of[bucket_of(path)]; i != 0; i = next_of[i - 1]) {
         const struct route *row = &routes[i - 1];
         size_t fixed = fixed_of[i - 1];
-        if (path.n < fixed || (path.n > fixed && row->path[fixed] == '\0') || memcmp(path.p, row->path, fixed) != 0)
+        if (path.n < fixed || (path.n > fixed && row->path[fixed] == '\0') ||
+            memcmp(path.p, row->path, fixed) != 0)
             continue;
-        if ((row->flags & (internal ? ROUTE_INTERNAL : ROUTE_PRIVATE)) == (internal ? 0 : ROUTE_PRIVATE) ||
+        if ((row->flags & (internal ? ROUTE_INTERNAL : ROUTE_PRIVATE)) ==
+                (internal ? 0 : ROUTE_PRIVATE) ||
             !match(row->path + fixed, (struct str){path.p + fixed, path.n - fixed}, args))
             continue;
         if (has_method(row, method))
@@ -92,13 +94,16 @@ const struct route *route_find(struct str method, struct str path, bool internal
 struct str route_path(const h2o_req_t *req, struct str *query)
 {
     struct str path = {req->input.path.base, req->input.path.len};
-    if (path.n > 7 && *path.p != '/' && (strncasecmp(path.p, "http://", 7) == 0 || (path.n > 8 && strncasecmp(path.p, "https://", 8) == 0))) {
+    if (path.n > 7 && *path.p != '/' &&
+        (strncasecmp(path.p, "http://", 7) == 0 ||
+         (path.n > 8 && strncasecmp(path.p, "https://", 8) == 0))) {
         size_t at = path.p[4] == ':' ? 7 : 8;
         const char *slash = memchr(path.p + at, '/', path.n - at);
         path = slash == NULL ? STR("/") : (struct str){slash, path.n - (size_t)(slash - path.p)};
     }
     const char *mark = path.n == 0 ? NULL : memchr(path.p, '?', path.n);
-    *query = mark == NULL ? (struct str){NULL, 0} : (struct str){mark + 1, path.n - (size_t)(mark + 1 - path.p)};
+    *query = mark == NULL ? (struct str){NULL, 0}
+                          : (struct str){mark + 1, path.n - (size_t)(mark + 1 - path.p)};
     return mark == NULL ? path : (struct str){path.p, (size_t)(mark - path.p)};
 }
 
@@ -107,7 +112,8 @@ bool route_known(struct str method, struct str path)
     if (path.n > 0 && path.p[path.n - 1] == '*')
         return true;
     for (size_t i = 0; i < routes_count; i++)
-        if (str_eq(str_of(routes[i].path), path) && (str_eq(method, STR("*")) || has_method(&routes[i], method)))
+        if (str_eq(str_of(routes[i].path), path) &&
+            (str_eq(method, STR("*")) || has_method(&routes[i], method)))
             return true;
     return false;
 }

@@ -18,7 +18,8 @@ struct seen {
     uint64_t generation; /* of the secrets it was verified with */
     uint64_t version;    /* of the store when it was looked up; 0: not yet */
     uint64_t workspace;
-    char origin[ORIGIN_REMEMBERED]; /* that was allowed then; its length, or SIZE_MAX where none was sent */
+    char origin
+        [ORIGIN_REMEMBERED]; /* that was allowed then; its length, or SIZE_MAX where none was sent */
     size_t origin_n;
     bool lead_wanted; /* the agent wants a lead before a chat, and there is none */
 };
@@ -71,12 +72,14 @@ static struct seen *verify(struct request *r, struct str token)
         return NULL;
     struct seen *seen = slot_of(r->http->sessions, token);
     bool known = seen->size == token.n && same(seen->text, token.p, token.n) &&
-                 seen->generation == signing_keys_generation(secrets) && seen->claims.exp + JWT_LEEWAY_S > r->now_ms / 1000;
+                 seen->generation == signing_keys_generation(secrets) &&
+                 seen->claims.exp + JWT_LEEWAY_S > r->now_ms / 1000;
     if (known)
         return seen;
     if (!jwt_verify(secrets, token, r->now_ms, r->conf->jwt_ttl_ms, &claims))
         return NULL;
-    *seen = (struct seen){.size = token.n, .claims = claims, .generation = signing_keys_generation(secrets)};
+    *seen = (struct seen){
+        .size = token.n, .claims = claims, .generation = signing_keys_generation(secrets)};
     memcpy(seen->text, token.p, token.n);
     return seen;
 }
@@ -89,7 +92,9 @@ struct look {
 
 static enum session_verdict judge_agent(struct request *r, const struct store_agent *agent)
 {
-    return !agent->is_published ? SESSION_UNPUBLISHED : cors_allowed(agent->origins, cors_origin(r)) ? SESSION_GOOD : SESSION_FORBIDDEN;
+    return !agent->is_published                           ? SESSION_UNPUBLISHED
+           : cors_allowed(agent->origins, cors_origin(r)) ? SESSION_GOOD
+                                                          : SESSION_FORBIDDEN;
 }
 
 bool session_allows(struct request *r, const struct store_agent *agent)
@@ -115,7 +120,8 @@ static void learn(struct request *r, struct seen *seen, uint64_t workspace)
         memcpy(seen->origin, origin.p, origin.n);
 }
 
-static void session_found(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+static void session_found(void *arg, enum store_status status, const struct store_agent *agent,
+                          const struct store_conversation *c)
 {
     struct look *look = arg;
     if (status != STORE_OK) {
@@ -131,13 +137,16 @@ static void session_found(void *arg, enum store_status status, const struct stor
 static void agent_found(void *arg, enum store_status status, const struct store_agent *agent)
 {
     struct look *look = arg;
-    look->verdict = status == STORE_OK ? judge_agent(look->r, agent) : status == STORE_NOT_FOUND ? SESSION_GOOD : SESSION_UNAVAILABLE;
+    look->verdict = status == STORE_OK          ? judge_agent(look->r, agent)
+                    : status == STORE_NOT_FOUND ? SESSION_GOOD
+                                                : SESSION_UNAVAILABLE;
 }
 
 static bool remembered(struct request *r, const struct seen *seen)
 {
     struct str origin = cors_origin(r);
-    return seen->version != 0 && seen->version == store_version(r->store) && seen->origin_n == (origin.p == NULL ? SIZE_MAX : origin.n) &&
+    return seen->version != 0 && seen->version == store_version(r->store) &&
+           seen->origin_n == (origin.p == NULL ? SIZE_MAX : origin.n) &&
            (origin.p == NULL || memcmp(seen->origin, origin.p, origin.n) == 0);
 }
 
@@ -145,7 +154,8 @@ static enum session_verdict look_up(struct request *r, struct seen *seen)
 {
     struct look look = {r, seen, SESSION_UNAVAILABLE};
     seen->version = 0;
-    store_session_get(r->store, &seen->claims.agent, &seen->claims.visitor, &seen->claims.conversation, session_found, &look);
+    store_session_get(r->store, &seen->claims.agent, &seen->claims.visitor,
+                      &seen->claims.conversation, session_found, &look);
     if (look.verdict != SESSION_BAD || (r->route->flags & ROUTE_ERASED) == 0)
         return look.verdict;
     r->session.erased = true;
@@ -167,7 +177,8 @@ enum session_verdict session_find(struct request *r, struct str token)
     r->session.expires_at = seen->claims.exp * 1000;
     enum session_verdict verdict = remembered(r, seen) ? SESSION_GOOD : look_up(r, seen);
     r->workspace = seen->workspace;
-    if (verdict == SESSION_BAD) { /* the token of somebody who is gone is charged to its sender's address, as every bad one */
+    if (verdict ==
+        SESSION_BAD) { /* the token of somebody who is gone is charged to its sender's address, as every bad one */
         memset(r->visitor, 0, sizeof(r->visitor));
         memset(r->agent, 0, sizeof(r->agent));
     }

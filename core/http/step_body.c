@@ -28,7 +28,8 @@ static bool is_type(struct str type, struct str wanted)
 {
     if (type.n < wanted.n || strncasecmp(type.p, wanted.p, wanted.n) != 0)
         return false;
-    return type.n == wanted.n || type.p[wanted.n] == ';' || type.p[wanted.n] == ' ' || type.p[wanted.n] == '\t';
+    return type.n == wanted.n || type.p[wanted.n] == ';' || type.p[wanted.n] == ' ' ||
+           type.p[wanted.n] == '\t';
 }
 
 static bool is(struct str s, struct str wanted)
@@ -74,7 +75,8 @@ enum step step_check_body(struct request *r)
         return refuse_type(r);
     if (!has(r, H2O_TOKEN_CONTENT_ENCODING, &coding) || is(coding, STR("identity")))
         return STEP_NEXT;
-    r->compressed = r->route->body == BODY_SYNC && (is(coding, STR("gzip")) || is(coding, STR("x-gzip")));
+    r->compressed =
+        r->route->body == BODY_SYNC && (is(coding, STR("gzip")) || is(coding, STR("x-gzip")));
     return r->compressed ? STEP_NEXT : refuse_type(r);
 }
 
@@ -94,7 +96,9 @@ static enum step refuse_signature(struct request *r, enum err err, const char *m
 enum step step_read_large(struct request *r)
 {
     struct str header = {"", 0}, token;
-    if (r->route->body != BODY_SYNC || r->h2o->entity.len <= (r->compressed ? LARGE_PACKED_BYTES : LARGE_BYTES) || !step_bearer(r, &token))
+    if (r->route->body != BODY_SYNC ||
+        r->h2o->entity.len <= (r->compressed ? LARGE_PACKED_BYTES : LARGE_BYTES) ||
+        !step_bearer(r, &token))
         return STEP_NEXT;
     request_header(r, "x-signature", &header);
     if (header.n == 0 && (r->scopes & SCOPE_SIGNED) != 0)
@@ -111,15 +115,20 @@ enum step step_check_signature(struct request *r)
     if (r->route->auth != AUTH_WP_TOKEN || !step_bearer(r, &token))
         return STEP_NEXT;
     if (!request_header(r, "x-signature", &header))
-        return (r->scopes & SCOPE_SIGNED) != 0 ? refuse_signature(r, ERR_SIGNATURE_MISSING, NULL) : STEP_NEXT;
-    switch (r->large_body != NULL && r->large_body->is_signed ? r->large_body->signature
-                                                       : signature_judge(header, token, view(r->h2o->entity), r->now_ms / 1000)) {
+        return (r->scopes & SCOPE_SIGNED) != 0 ? refuse_signature(r, ERR_SIGNATURE_MISSING, NULL)
+                                               : STEP_NEXT;
+    switch (r->large_body != NULL && r->large_body->is_signed
+                ? r->large_body->signature
+                : signature_judge(header, token, view(r->h2o->entity), r->now_ms / 1000)) {
     case SIGNATURE_GOOD:
         return STEP_NEXT;
     case SIGNATURE_MALFORMED:
-        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "X-Signature must be t=<unix>,v1=<64 hexadecimal digits>.");
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH,
+                                "X-Signature must be t=<unix>,v1=<64 hexadecimal digits>.");
     case SIGNATURE_OLD:
-        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "The time of X-Signature differs from the server's by more than 300 seconds. Set the clock.");
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH,
+                                "The time of X-Signature differs from the server's by more than "
+                                "300 seconds. Set the clock.");
     default:
         return refuse_signature(r, ERR_SIGNATURE_MISMATCH, NULL);
     }
@@ -136,10 +145,14 @@ enum step step_inflate_body(struct request *r)
 {
     if (!r->compressed)
         return STEP_NEXT;
-    struct buf *plain = r->large_body != NULL ? &r->large_body->plain : h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*plain), plain_free);
+    struct buf *plain = r->large_body != NULL
+                            ? &r->large_body->plain
+                            : h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*plain), plain_free);
     if (r->large_body == NULL)
         *plain = (struct buf){0};
-    switch (r->large_body != NULL ? r->large_body->inflated : inflate_gzip(view(r->h2o->entity), step_max_body(r->route, r->conf), plain)) {
+    switch (r->large_body != NULL
+                ? r->large_body->inflated
+                : inflate_gzip(view(r->h2o->entity), step_max_body(r->route, r->conf), plain)) {
     case INFLATE_OK:
         r->h2o->entity = h2o_iovec_init(plain->p, plain->n);
         return STEP_NEXT;
@@ -165,7 +178,8 @@ enum step step_parse_fields(struct request *r)
         return STEP_DONE;
     struct str type;
     bool json = r->h2o->entity.len > 0 && has(r, H2O_TOKEN_CONTENT_TYPE, &type) && is_json(type);
-    return (json ? fields_parse_json : fields_parse)(r, view(r->h2o->entity)) ? STEP_NEXT : STEP_DONE;
+    return (json ? fields_parse_json : fields_parse)(r, view(r->h2o->entity)) ? STEP_NEXT
+                                                                              : STEP_DONE;
 }
 
 /* whom the body names is whom a limiter that waits for it charges */

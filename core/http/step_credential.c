@@ -14,7 +14,9 @@
 
 static enum step refuse_credential(struct request *r, bool sent, const char *message)
 {
-    reply_header(r, "www-authenticate", sent ? STR("Bearer realm=\"assay\", error=\"invalid_token\"") : STR("Bearer realm=\"assay\""));
+    reply_header(r, "www-authenticate",
+                 sent ? STR("Bearer realm=\"assay\", error=\"invalid_token\"")
+                      : STR("Bearer realm=\"assay\""));
     reply_error(r, ERR_UNAUTHORIZED, "%s", message);
     return STEP_DONE;
 }
@@ -23,7 +25,8 @@ bool step_bearer(struct request *r, struct str *token)
 {
     ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_AUTHORIZATION, -1);
     struct str value = at < 0 ? (struct str){"", 0} : view(r->h2o->headers.entries[at].value);
-    if (value.n < 7 || (memcmp(value.p, "Bearer ", 7) != 0 && strncasecmp(value.p, "Bearer ", 7) != 0))
+    if (value.n < 7 ||
+        (memcmp(value.p, "Bearer ", 7) != 0 && strncasecmp(value.p, "Bearer ", 7) != 0))
         return false;
     *token = (struct str){value.p + 7, value.n - 7};
     while (token->n > 0 && *token->p == ' ')
@@ -34,7 +37,8 @@ bool step_bearer(struct request *r, struct str *token)
 /* say, now and then, that a key is in use */
 static void touch(struct request *r)
 {
-    uint64_t *slot = &r->http->touched[r->key % (sizeof(r->http->touched) / sizeof(r->http->touched[0]))];
+    uint64_t *slot =
+        &r->http->touched[r->key % (sizeof(r->http->touched) / sizeof(r->http->touched[0]))];
     uint64_t mark = r->key << 20 | ((uint64_t)(r->now_ms / TOUCH_EVERY_MS) & 0xfffff);
     if (r->now_ms - r->credential.last_used_at < TOUCH_EVERY_MS || *slot == mark)
         return;
@@ -60,12 +64,20 @@ static void key_found(void *arg, enum store_status status, const struct store_ke
 static const struct {
     const char *name, *send, *unknown, *revoked, *expired;
 } credential_words[] = {
-    [AUTH_API_KEY] = {"an API key", "Send an API key: Authorization: Bearer asy_key_….", "This API key is unknown. Check that it is complete.",
-                      "This API key was revoked. Ask for another one.", "This API key has expired. Ask for another one."},
-    [AUTH_JWT] = {"a visitor's token", "Send the visitor's token from POST /api/v1/widget/init: Authorization: Bearer ….",
-                  "This visitor's token is invalid or has expired. Get another one with POST /api/v1/widget/init.", NULL, NULL},
-    [AUTH_WP_TOKEN] = {"a workspace token", "Send a workspace token: Authorization: Bearer asy_wp_….",
-                       "This workspace token is unknown. Check that it is complete.", "This workspace token was revoked. Ask for another one.",
+    [AUTH_API_KEY] = {"an API key", "Send an API key: Authorization: Bearer asy_key_….",
+                      "This API key is unknown. Check that it is complete.",
+                      "This API key was revoked. Ask for another one.",
+                      "This API key has expired. Ask for another one."},
+    [AUTH_JWT] =
+        {"a visitor's token",
+         "Send the visitor's token from POST /api/v1/widget/init: Authorization: Bearer ….",
+         "This visitor's token is invalid or has expired. Get another one with POST "
+         "/api/v1/widget/init.",
+         NULL, NULL},
+    [AUTH_WP_TOKEN] = {"a workspace token",
+                       "Send a workspace token: Authorization: Bearer asy_wp_….",
+                       "This workspace token is unknown. Check that it is complete.",
+                       "This workspace token was revoked. Ask for another one.",
                        "This workspace token has expired. Ask for another one."},
 };
 
@@ -77,8 +89,8 @@ static enum step refuse_unknown(struct request *r, struct str token)
     const char *sent = credential_looks_like(token);
     if (sent == NULL || strcmp(sent, credential_words[auth].name) == 0)
         return refuse_credential(r, true, credential_words[auth].unknown);
-    snprintf(message, sizeof(message), "This operation needs %s, but the request has %s. %s", credential_words[auth].name, sent,
-             credential_words[auth].send);
+    snprintf(message, sizeof(message), "This operation needs %s, but the request has %s. %s",
+             credential_words[auth].name, sent, credential_words[auth].send);
     return refuse_credential(r, true, message);
 }
 
@@ -128,7 +140,8 @@ static enum step find_strangers_token(struct request *r)
     static const struct str surfaces[] = {STR("/v1/wp/"), STR("/api/v1/wp/")};
     r->credential_status = STORE_NOT_FOUND;
     for (size_t i = 0; i < sizeof(surfaces) / sizeof(surfaces[0]); i++)
-        if (path.n >= surfaces[i].n && memcmp(path.p, surfaces[i].p, surfaces[i].n) == 0 && step_bearer(r, &token))
+        if (path.n >= surfaces[i].n && memcmp(path.p, surfaces[i].p, surfaces[i].n) == 0 &&
+            step_bearer(r, &token))
             return look_up(r, token, CREDENTIAL_TOKEN);
     return STEP_NEXT;
 }
@@ -159,9 +172,13 @@ static enum step refuse_scope(struct request *r)
         scope++;
     enum { ROOM = 128 };
     char *asked = request_alloc(r, ROOM);
-    int n = snprintf(asked, ROOM, "Bearer realm=\"assay\", error=\"insufficient_scope\", scope=\"%s\"", scope->name);
+    int n =
+        snprintf(asked, ROOM, "Bearer realm=\"assay\", error=\"insufficient_scope\", scope=\"%s\"",
+                 scope->name);
     reply_header(r, "www-authenticate", (struct str){asked, (size_t)n});
-    reply_error(r, ERR_INSUFFICIENT_SCOPE, "The credential does not have the scope %s, which the operation needs. Use one that has it.",
+    reply_error(r, ERR_INSUFFICIENT_SCOPE,
+                "The credential does not have the scope %s, which the operation needs. Use one "
+                "that has it.",
                 scope->name);
     return STEP_DONE;
 }
@@ -170,7 +187,10 @@ enum step step_judge_credential(struct request *r)
 {
     const struct store_key *key = &r->credential;
     if (r->route == NULL) {
-        r->token = r->credential_status == STORE_OK && key->revoked_at == 0 && !is_over(key, r->now_ms) ? key->id : 0;
+        r->token =
+            r->credential_status == STORE_OK && key->revoked_at == 0 && !is_over(key, r->now_ms)
+                ? key->id
+                : 0;
         return STEP_NEXT;
     }
     if (r->route->auth == AUTH_NONE || r->route->auth == AUTH_JWT)

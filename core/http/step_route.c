@@ -14,7 +14,8 @@ enum step step_check_head(struct request *r)
     /* the library keeps the head at the start of its input until the request ends, a body behind it */
     h2o_buffer_t *input = r->wait.conn->socket->input;
     bool chunked;
-    const char *fault = head_fault((struct str){input->bytes, input->size}, r->h2o->version >= 0x101, &chunked);
+    const char *fault =
+        head_fault((struct str){input->bytes, input->size}, r->h2o->version >= 0x101, &chunked);
     /* the library's decoder is laxer about chunk sizes than others ("0x5" ends the body): whatever follows such a body is not read */
     if (chunked)
         r->h2o->http1_is_persistent = 0;
@@ -61,7 +62,8 @@ enum step step_find_route(struct request *r)
     r->is_head = str_eq(method, STR("HEAD"));
     if (!path_valid(r, path)) {
         reply_error(r, ERR_BAD_REQUEST,
-                    "The path is malformed. Each %% needs two hexadecimal digits; decoded, the path must be UTF-8 without NUL.");
+                    "The path is malformed. Each %% needs two hexadecimal digits; decoded, the "
+                    "path must be UTF-8 without NUL.");
         return STEP_DONE;
     }
     r->route = route_find(method, path, r->wait.conn->internal, r->args, &r->other);
@@ -77,7 +79,9 @@ enum step step_lead_back(struct request *r)
     if (r->route != NULL)
         return STEP_NEXT;
     if (r->other != NULL)
-        reply_allow(r, r->other, h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")));
+        reply_allow(
+            r, r->other,
+            h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")));
     else
         reply_error(r, ERR_NOT_FOUND, NULL);
     return STEP_DONE;
@@ -91,7 +95,8 @@ enum step step_check_accept(struct request *r)
     if (at < 0 || r->route == NULL || (r->route->flags & ROUTE_TEXT) != 0)
         return STEP_NEXT;
     struct str accept = view(r->h2o->headers.entries[at].value);
-    if (str_eq(accept, STR("application/json")) || str_eq(accept, STR("*/*")) || accept_json(accept))
+    if (str_eq(accept, STR("application/json")) || str_eq(accept, STR("*/*")) ||
+        accept_json(accept))
         return STEP_NEXT;
     reply_error(r, ERR_NOT_ACCEPTABLE, NULL);
     return STEP_DONE;
@@ -108,7 +113,8 @@ static void follow_proxies(struct request *r)
     const h2o_headers_t *headers = &r->h2o->headers;
     for (size_t i = headers->size; i > 0; i--) {
         const h2o_header_t *h = &headers->entries[i - 1];
-        if (h->name == &H2O_TOKEN_X_FORWARDED_FOR->buf && !client_right_most(&r->conf->trusted_proxies, view(h->value), &r->client_ip))
+        if (h->name == &H2O_TOKEN_X_FORWARDED_FOR->buf &&
+            !client_right_most(&r->conf->trusted_proxies, view(h->value), &r->client_ip))
             return;
     }
 }
@@ -119,13 +125,15 @@ enum step step_find_client(struct request *r)
     if (!c->peer_known) {
         struct sockaddr_storage peer = {0};
         c->peer_known = true;
-        if (h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 || !ip_of((struct sockaddr *)&peer, &c->peer))
+        if (h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 ||
+            !ip_of((struct sockaddr *)&peer, &c->peer))
             c->local = true; /* a Unix socket: whoever may connect to it is a proxy of this host */
     }
     r->client_ip = c->peer;
     if (c->direct)
         return STEP_NEXT;
-    if (c->local || (r->conf->trusted_proxies.count > 0 && cidr_list_has(&r->conf->trusted_proxies, &c->peer)))
+    if (c->local ||
+        (r->conf->trusted_proxies.count > 0 && cidr_list_has(&r->conf->trusted_proxies, &c->peer)))
         follow_proxies(r);
     return STEP_NEXT;
 }

@@ -19,10 +19,10 @@ struct loop {
     struct store *store;
     h2o_globalconf_t config;
     h2o_context_t ctx;
-    uint64_t now_ms; /* CLOCK_MONOTONIC, read once a turn and at the start of each request */
-    bool draining;   /* no new connections; answers carry Connection: close */
-    bool stopping;   /* draining, and idle connections are closed at once */
-    bool sent;       /* something was sent in this turn */
+    uint64_t now_ms;        /* CLOCK_MONOTONIC, read once a turn and at the start of each request */
+    bool draining;          /* no new connections; answers carry Connection: close */
+    bool stopping;          /* draining, and idle connections are closed at once */
+    bool sent;              /* something was sent in this turn */
     char id[LOOP_ID_BYTES]; /* the last request id, hexadecimal: a random half and a counter */
 };
 

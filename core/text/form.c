@@ -116,7 +116,8 @@ bool form_next(struct form *f, struct str *name, struct str *value)
             continue;
         const char *equals = memchr(piece, '=', n);
         *name = (struct str){piece, equals == NULL ? n : (size_t)(equals - piece)};
-        *value = equals == NULL ? (struct str){piece + n, 0} : (struct str){equals + 1, n - name->n - 1};
+        *value =
+            equals == NULL ? (struct str){piece + n, 0} : (struct str){equals + 1, n - name->n - 1};
         return true;
     }
     return false;

@@ -3,10 +3,12 @@
 
 /* What stands for a byte inside a string: 0 itself, 'u' a \u00XX, otherwise the letter after the backslash. */
 static const char escapes[256] = {
-    [0x00] = 'u', [0x01] = 'u', [0x02] = 'u', [0x03] = 'u', [0x04] = 'u', [0x05] = 'u', [0x06] = 'u', [0x07] = 'u', [0x08] = 'b', [0x09] = 't', [0x0a] = 'n',
-    [0x0b] = 'u', [0x0c] = 'f', [0x0d] = 'r', [0x0e] = 'u', [0x0f] = 'u', [0x10] = 'u', [0x11] = 'u', [0x12] = 'u', [0x13] = 'u', [0x14] = 'u', [0x15] = 'u',
-    [0x16] = 'u', [0x17] = 'u', [0x18] = 'u', [0x19] = 'u', [0x1a] = 'u', [0x1b] = 'u', [0x1c] = 'u', [0x1d] = 'u', [0x1e] = 'u', [0x1f] = 'u', [0x22] = '"',
-    [0x5c] = '\\', [0x7f] = 'u',
+    [0x00] = 'u', [0x01] = 'u', [0x02] = 'u', [0x03] = 'u',  [0x04] = 'u', [0x05] = 'u',
+    [0x06] = 'u', [0x07] = 'u', [0x08] = 'b', [0x09] = 't',  [0x0a] = 'n', [0x0b] = 'u',
+    [0x0c] = 'f', [0x0d] = 'r', [0x0e] = 'u', [0x0f] = 'u',  [0x10] = 'u', [0x11] = 'u',
+    [0x12] = 'u', [0x13] = 'u', [0x14] = 'u', [0x15] = 'u',  [0x16] = 'u', [0x17] = 'u',
+    [0x18] = 'u', [0x19] = 'u', [0x1a] = 'u', [0x1b] = 'u',  [0x1c] = 'u', [0x1d] = 'u',
+    [0x1e] = 'u', [0x1f] = 'u', [0x22] = '"', [0x5c] = '\\', [0x7f] = 'u',
 };
 
 static void escape(struct buf *b, unsigned char c)
@@ -34,7 +36,9 @@ static size_t plain_run(const char *p, size_t n)
         memcpy(&w, p + i, sizeof(w));
         /* a byte's high bit is set by what is subtracted where it is less than that, which a byte of zero is less than one */
         uint64_t quote = w ^ low * '"', slash = w ^ low * '\\', rubout = w ^ low * 0x7f;
-        if (((w | ((w - low * 0x20) & ~w) | ((quote - low) & ~quote) | ((slash - low) & ~slash) | ((rubout - low) & ~rubout)) & high) != 0)
+        if (((w | ((w - low * 0x20) & ~w) | ((quote - low) & ~quote) | ((slash - low) & ~slash) |
+              ((rubout - low) & ~rubout)) &
+             high) != 0)
             break;
     }
     return i;
@@ -92,9 +96,11 @@ void json_time(struct buf *b, int64_t ms)
         buf_adds(b, "null");
         return;
     }
-    static _Thread_local int64_t last_second = INT64_MIN; /* most times of a record, and of those made with it, are of one second */
+    static _Thread_local int64_t last_second =
+        INT64_MIN; /* most times of a record, and of those made with it, are of one second */
     static _Thread_local char text[] = "\"0000-00-00T00:00:00Z\"";
-    const int64_t first = -62135596800, last = 253402300799; /* 0001-01-01T00:00:00Z, 9999-12-31T23:59:59Z */
+    const int64_t first = -62135596800,
+                  last = 253402300799; /* 0001-01-01T00:00:00Z, 9999-12-31T23:59:59Z */
     int64_t seconds = ms / 1000 - (ms % 1000 < 0);
     seconds = seconds < first ? first : seconds > last ? last : seconds;
     if (seconds == last_second) {

@@ -24,7 +24,8 @@ struct scan {
 #define DIGEST_FACTOR UINT64_C(0x9fb21c651e98df25)
 
 /* Cold: inlined into the scanner it costs 7 % of the speed of good texts. */
-static bool __attribute__((cold, noinline)) refuse_at(struct scan *s, enum json_verdict verdict, const char *at, const char *expected)
+static bool __attribute__((cold, noinline))
+refuse_at(struct scan *s, enum json_verdict verdict, const char *at, const char *expected)
 {
     if (s->verdict == JSON_SCAN_OK) {
         s->verdict = verdict;
@@ -91,12 +92,15 @@ static bool scan_unicode(struct scan *s, uint32_t *out)
     if (!four_digits(s, out))
         return malformed(s, "four hexadecimal digits after \\u");
     if (*out >= 0xd800 && *out <= 0xdbff) {
-        if (!take(s, '\\') || !take(s, 'u') || !four_digits(s, &low) || low < 0xdc00 || low > 0xdfff)
+        if (!take(s, '\\') || !take(s, 'u') || !four_digits(s, &low) || low < 0xdc00 ||
+            low > 0xdfff)
             return refuse_at(s, JSON_SCAN_ENCODING, from, NULL);
         *out = 0x10000 + ((*out - 0xd800) << 10) + (low - 0xdc00);
         return true;
     }
-    return (*out >= 0xdc00 && *out <= 0xdfff) || *out == 0 ? refuse_at(s, JSON_SCAN_ENCODING, from, NULL) : true;
+    return (*out >= 0xdc00 && *out <= 0xdfff) || *out == 0
+               ? refuse_at(s, JSON_SCAN_ENCODING, from, NULL)
+               : true;
 }
 
 #define UNENDED "the closing \" of the string"
@@ -111,7 +115,8 @@ static bool scan_escape(struct scan *s, uint32_t *out)
         return scan_unicode(s, out);
     const char *at = c == '\0' ? NULL : strchr(from, c);
     if (at == NULL)
-        return refuse_at(s, JSON_SCAN_MALFORMED, s->p - 1, "one of \" \\ / b f n r t u after the backslash");
+        return refuse_at(s, JSON_SCAN_MALFORMED, s->p - 1,
+                         "one of \" \\ / b f n r t u after the backslash");
     *out = (unsigned char)to[at - from];
     return true;
 }
@@ -133,7 +138,9 @@ static uint32_t code_point(struct scan *s)
 static bool any_special(uint64_t v)
 {
     uint64_t quote = v ^ EACH('"'), slash = v ^ EACH('\\');
-    return ((((v - EACH(0x20)) & ~v) | ((quote - EACH(1)) & ~quote) | ((slash - EACH(1)) & ~slash)) & EACH(0x80)) != 0;
+    return ((((v - EACH(0x20)) & ~v) | ((quote - EACH(1)) & ~quote) |
+             ((slash - EACH(1)) & ~slash)) &
+            EACH(0x80)) != 0;
 }
 
 /* over what stands for itself, up to a quote, an escape or what may not be there */
@@ -231,12 +238,15 @@ static bool scan_number(struct scan *s)
         if (scan_digits(s) == 0)
             return malformed(s, DIGIT);
     }
-    return number_fits((struct str){from, (size_t)(s->p - from)}, whole) ? true : refuse_at(s, JSON_SCAN_RANGE, from, NULL);
+    return number_fits((struct str){from, (size_t)(s->p - from)}, whole)
+               ? true
+               : refuse_at(s, JSON_SCAN_RANGE, from, NULL);
 }
 
 /* ---- the rest ---- */
 
-#define VALUE "a value: an object, an array, a string in double quotes, a number, true, false or null"
+#define VALUE                                                                                      \
+    "a value: an object, an array, a string in double quotes, a number, true, false or null"
 
 static bool scan_word(struct scan *s)
 {
@@ -328,7 +338,8 @@ static bool scan_object(struct scan *s)
             return false;
         skip_space(s);
     } while (take(s, ','));
-    return take(s, '}') ? names_differ(s, from) : malformed(s, "a comma or the closing } of the object");
+    return take(s, '}') ? names_differ(s, from)
+                        : malformed(s, "a comma or the closing } of the object");
 }
 
 static bool scan_array(struct scan *s)
@@ -395,9 +406,14 @@ static void place_of(struct str text, const char *at, struct json_fault *fault)
     }
 }
 
-enum json_verdict json_scan_member(struct str text, unsigned depth, struct str name, struct str *value, struct json_fault *fault)
+enum json_verdict json_scan_member(struct str text, unsigned depth, struct str name,
+                                   struct str *value, struct json_fault *fault)
 {
-    struct scan s = {.p = text.p, .end = text.p + text.n, .depth = depth, .wanted = name, .outermost = name.p == NULL ? UINT_MAX : depth - 1};
+    struct scan s = {.p = text.p,
+                     .end = text.p + text.n,
+                     .depth = depth,
+                     .wanted = name,
+                     .outermost = name.p == NULL ? UINT_MAX : depth - 1};
     *value = (struct str){NULL, 0};
     size_t good = utf8_length(text);
     if (good < text.n) {
@@ -425,17 +441,22 @@ void json_fault_text(const struct json_fault *fault, char out[JSON_FAULT_TEXT])
     } texts[] = {
         [JSON_SCAN_OK] = {"The JSON is well-formed", ""},
         [JSON_SCAN_MALFORMED] = {"The JSON is malformed", ""},
-        [JSON_SCAN_ENCODING] = {"The JSON has invalid UTF-8, NUL or an incomplete surrogate pair", ""},
-        [JSON_SCAN_DEEP] = {"The JSON is nested too deeply", ". Use fewer levels of arrays and objects"},
+        [JSON_SCAN_ENCODING] = {"The JSON has invalid UTF-8, NUL or an incomplete surrogate pair",
+                                ""},
+        [JSON_SCAN_DEEP] = {"The JSON is nested too deeply",
+                            ". Use fewer levels of arrays and objects"},
         [JSON_SCAN_MANY] = {"The JSON has more than 100,000 values", ". Send fewer at once"},
-        [JSON_SCAN_DUPLICATE] = {"The JSON has two members with the same name in the object that ends", ". Remove one"},
-        [JSON_SCAN_RANGE] = {"The JSON has a number that is too large", ". Whole numbers have 64 bits"},
+        [JSON_SCAN_DUPLICATE] =
+            {"The JSON has two members with the same name in the object that ends", ". Remove one"},
+        [JSON_SCAN_RANGE] = {"The JSON has a number that is too large",
+                             ". Whole numbers have 64 bits"},
         [JSON_SCAN_MEMORY] = {"The server has no memory for the JSON", ". Send it again later"},
     };
     char place[64] = "";
     if (fault->line > 0)
         snprintf(place, sizeof(place), " at line %u, column %u", fault->line, fault->column);
-    snprintf(out, JSON_FAULT_TEXT, "%s%s%s%s%s.", texts[fault->verdict].what, place, fault->expected == NULL ? "" : ": expected ",
+    snprintf(out, JSON_FAULT_TEXT, "%s%s%s%s%s.", texts[fault->verdict].what, place,
+             fault->expected == NULL ? "" : ": expected ",
              fault->expected == NULL ? "" : fault->expected, texts[fault->verdict].advice);
 }
 

@@ -10,7 +10,7 @@
 
 struct json_object;
 
-#define JSON_SCAN_DEPTH 16 /* of nesting, for bodies */
+#define JSON_SCAN_DEPTH 16      /* of nesting, for bodies */
 #define JSON_SCAN_VALUES 100000 /* of a body: a tree of them takes some hundred bytes for each */
 
 enum json_verdict {

@@ -32,8 +32,10 @@ static size_t string_size(struct str s)
 }
 
 /* What ends a number or a word; what counts in an array or object: its strings and brackets. */
-static const bool ends[256] = {[','] = true, [']'] = true, ['}'] = true, [':'] = true, [' '] = true, ['\t'] = true, ['\n'] = true, ['\r'] = true};
-static const bool counts[256] = {['"'] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
+static const bool ends[256] = {[','] = true, [']'] = true,  ['}'] = true,  [':'] = true,
+                               [' '] = true, ['\t'] = true, ['\n'] = true, ['\r'] = true};
+static const bool counts[256] = {
+    ['"'] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
 
 static size_t scalar_size(struct str s)
 {

@@ -7,7 +7,7 @@ static size_t code_point(struct str s, uint32_t *out)
 {
     static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *p = (const unsigned char *)s.p;
-    size_t n = p[0] < 0x80           ? 1
+    size_t n = p[0] < 0x80             ? 1
                : (p[0] & 0xe0) == 0xc0 ? 2
                : (p[0] & 0xf0) == 0xe0 ? 3
                : (p[0] & 0xf8) == 0xf0 ? 4

@@ -8,9 +8,10 @@ static const struct {
     struct str text;
     bool whole;
 } names[] = {
-    {STR("pass"), false},     {STR("token"), false},      {STR("secret"), false},  {STR("signature"), false},
-    {STR("jwt"), false},      {STR("authoriz"), false},   {STR("credential"), false}, {STR("session"), false},
-    {STR("key"), false},      {STR("sig"), true},
+    {STR("pass"), false},       {STR("token"), false},   {STR("secret"), false},
+    {STR("signature"), false},  {STR("jwt"), false},     {STR("authoriz"), false},
+    {STR("credential"), false}, {STR("session"), false}, {STR("key"), false},
+    {STR("sig"), true},
 };
 
 /* A value's beginning, wherever it stands, and how many characters of a credential follow it at least. */
@@ -28,14 +29,17 @@ static int hex_digit(char c)
 /* The character at ${at}, decoded where it is percent-encoded, and how many bytes it takes. */
 static char character(struct str text, size_t at, size_t *bytes)
 {
-    bool encoded = text.p[at] == '%' && text.n - at > 2 && hex_digit(text.p[at + 1]) >= 0 && hex_digit(text.p[at + 2]) >= 0;
+    bool encoded = text.p[at] == '%' && text.n - at > 2 && hex_digit(text.p[at + 1]) >= 0 &&
+                   hex_digit(text.p[at + 2]) >= 0;
     *bytes = encoded ? 3 : 1;
-    return encoded ? (char)(hex_digit(text.p[at + 1]) << 4 | hex_digit(text.p[at + 2])) : text.p[at];
+    return encoded ? (char)(hex_digit(text.p[at + 1]) << 4 | hex_digit(text.p[at + 2]))
+                   : text.p[at];
 }
 
 static bool is_end(char c)
 {
-    return c == '&' || c == '/' || c == '?' || c == '#' || c == ';' || c == ' ' || c == '"' || c == ',';
+    return c == '&' || c == '/' || c == '?' || c == '#' || c == ';' || c == ' ' || c == '"' ||
+           c == ',';
 }
 
 /* of the value of a parameter: a password may have any other byte in it */
@@ -95,7 +99,8 @@ static bool begins_credential(struct str text, size_t at)
 {
     for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
         size_t n = length_of(text, at, starts[i].text, false), follow = 0, bytes = 0;
-        for (size_t p = at + n; n > 0 && p < text.n && follow < starts[i].follow && is_of_credential(character(text, p, &bytes));
+        for (size_t p = at + n; n > 0 && p < text.n && follow < starts[i].follow &&
+                                is_of_credential(character(text, p, &bytes));
              p += bytes)
             follow++;
         if (n > 0 && follow == starts[i].follow)
@@ -121,7 +126,7 @@ struct str redact(struct str text, char *room)
 {
     struct output out = {room, 0, text.n + REDACT_MORE};
     bool found = false;
-    size_t name = 0; /* where the parameter's name begins that may be under way */
+    size_t name = 0;    /* where the parameter's name begins that may be under way */
     bool value = false; /* of a parameter whose name tells, at ${at} */
     for (size_t at = 0, bytes = 0; at < text.n; at += bytes) {
         if (value || begins_credential(text, at)) {
@@ -134,7 +139,8 @@ struct str redact(struct str text, char *room)
                 break;
         }
         char c = character(text, at, &bytes);
-        value = c == '=' && at > name && at + bytes < text.n && is_telling((struct str){text.p + name, at - name});
+        value = c == '=' && at > name && at + bytes < text.n &&
+                is_telling((struct str){text.p + name, at - name});
         if (c == '=' || is_end(c))
             name = at + bytes;
         add(&out, (struct str){text.p + at, bytes});

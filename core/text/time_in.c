@@ -6,7 +6,8 @@
 static bool shaped(struct str text, const char *shape)
 {
     for (size_t i = 0; shape[i] != '\0'; i++)
-        if (i >= text.n || (shape[i] == 'd' ? text.p[i] < '0' || text.p[i] > '9' : (text.p[i] | 0x20) != (shape[i] | 0x20)))
+        if (i >= text.n || (shape[i] == 'd' ? text.p[i] < '0' || text.p[i] > '9'
+                                            : (text.p[i] | 0x20) != (shape[i] | 0x20)))
             return false;
     return true;
 }
@@ -22,8 +23,9 @@ static int digits_at(const char *p, size_t n)
 static bool calendar_has(const struct tm *tm)
 {
     struct tm day = {.tm_year = tm->tm_year, .tm_mon = tm->tm_mon, .tm_mday = tm->tm_mday};
-    return tm->tm_year >= 70 && tm->tm_mon >= 0 && tm->tm_mon < 12 && timegm(&day) >= 0 && day.tm_mon == tm->tm_mon && tm->tm_hour < 24 &&
-           tm->tm_min < 60 && tm->tm_sec <= 60; /* a leap second */
+    return tm->tm_year >= 70 && tm->tm_mon >= 0 && tm->tm_mon < 12 && timegm(&day) >= 0 &&
+           day.tm_mon == tm->tm_mon && tm->tm_hour < 24 && tm->tm_min < 60 &&
+           tm->tm_sec <= 60; /* a leap second */
 }
 
 /* Takes ".123…" off ${rest}; nanoseconds and finer are left out. */
@@ -35,7 +37,8 @@ static bool fraction_take(struct str *rest, int *millis)
         return true;
     if (!shaped(*rest, ".d"))
         return false;
-    for (*rest = (struct str){rest->p + 1, rest->n - 1}; shaped(*rest, "d"); *rest = (struct str){rest->p + 1, rest->n - 1}, scale /= 10)
+    for (*rest = (struct str){rest->p + 1, rest->n - 1}; shaped(*rest, "d");
+         *rest = (struct str){rest->p + 1, rest->n - 1}, scale /= 10)
         *millis += (*rest->p - '0') * scale;
     return true;
 }
