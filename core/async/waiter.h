@@ -6,7 +6,7 @@
 #ifndef ASSAY_ASYNC_WAITER_H
 #define ASSAY_ASYNC_WAITER_H
 
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 
 struct waiter {
     struct conn *conn;
@@ -41,7 +41,7 @@ static inline void waiter_leave(struct waiter *w)
 /* waiter_is_unwanted(w): NULL, or its client hung up. */
 static inline bool waiter_is_unwanted(const struct waiter *w)
 {
-    return w == NULL || w->conn->vanished;
+    return w == NULL || w->conn->hung_up;
 }
 
 #endif

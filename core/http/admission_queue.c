@@ -1,6 +1,6 @@
 #include "core/http/admission_queue.h"
 
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/http/http.h"
 
 bool admission_take(struct admission *turn, struct request *r, request_fn *go)
@@ -57,7 +57,7 @@ void admission_queue_tick(struct admission_queue *all, uint64_t now_ms)
 {
     for (struct admission *turn = all->first, *next; turn != NULL; turn = next) {
         next = turn->next;
-        if (turn->given_up_at_ms > now_ms && !turn->request->wait.conn->vanished)
+        if (turn->given_up_at_ms > now_ms && !turn->request->wait.conn->hung_up)
             continue;
         leave(turn);
         reply_error(turn->request, ERR_UNAVAILABLE,

@@ -5,7 +5,7 @@
 #include "core/http/limit.h"
 #include "core/http/pipeline.h"
 #include "core/http/reply.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 
 struct library_filter {
     h2o_filter_t super;

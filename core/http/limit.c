@@ -2,7 +2,7 @@
 
 #include "core/http/reply.h"
 #include "core/http/route.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/shm/limiter_stats.h"
 #include "core/base/log.h"
 #include "core/http/http.h"

@@ -5,7 +5,7 @@
 #include "core/http/session.h"
 #include "core/http/steps.h"
 #include "core/http/access_log.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/async/writer_client.h"
 #include "core/shm/request_stats.h"
 
@@ -124,12 +124,8 @@ static void on_request_end(void *arg)
     struct request *r = arg;
     struct conn *c = r->wait.conn;
     waiter_leave(&r->wait);
-    c->request = NULL;
-    c->requests++;
-    c->since_ms = r->http->loop->now_ms;
     bool streamed = c->streaming;
-    c->receiving = c->head_done = c->sending = c->streaming = false;
-    conn_hold(c, 0);
+    conn_end_request(c);
     score_add(r->http->loop->process->score->requests, 1);
     note_answer(r, streamed);
 }

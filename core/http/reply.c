@@ -7,7 +7,7 @@
 #include "core/http/fields.h"
 #include "core/text/json_out.h"
 #include "core/http/limit.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/base/log.h"
 
 #include <assert.h>
@@ -128,9 +128,7 @@ static void start_reply(struct request *r, int status, size_t length, h2o_genera
     r->replied = true;
     r->status = status;
     r->sent_bytes = r->is_head || length == SIZE_MAX ? 0 : length;
-    r->wait.conn->sending = true;
-    r->wait.conn->since_ms = r->wait.conn->paced_ms = r->http->loop->now_ms;
-    r->wait.conn->sent = 0;
+    conn_begin_response(r->wait.conn);
     r->http->replying = true;
     h2o_start_response(req, generator);
     r->http->replying = false;
@@ -220,7 +218,7 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
         to += parts[i].n;
     }
     reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
-    conn_hold(r->wait.conn, body.len);
+    conn_response_memory(r->wait.conn, body.len);
     negotiate_gzip(r, &body);
     send_reply(r, status, body.len, &body);
 }

@@ -5,7 +5,7 @@
 #include "core/http/cors_request.h"
 #include "core/text/form.h"
 #include "core/http/head_checks.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 
 /* ---- head checks ---- */
 
@@ -127,12 +127,12 @@ enum step step_find_client(struct request *r)
         c->peer_known = true;
         if (h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 ||
             !ip_of((struct sockaddr *)&peer, &c->peer))
-            c->local = true; /* a Unix socket: whoever may connect to it is a proxy of this host */
+            c->unix_socket = true; /* a Unix socket: whoever may connect to it is a proxy of this host */
     }
     r->client_ip = c->peer;
     if (c->direct)
         return STEP_NEXT;
-    if (c->local ||
+    if (c->unix_socket ||
         (r->conf->trusted_proxies.count > 0 && cidr_list_has(&r->conf->trusted_proxies, &c->peer)))
         follow_proxies(r);
     return STEP_NEXT;

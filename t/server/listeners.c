@@ -192,7 +192,7 @@ START_TEST(connections_beyond_the_whole_limit_do_not_harm_the_others)
     raw_close(first);
     for (size_t i = 0; i < COUNT(raws); i++)
         raws[i] = raw_open(server);
-    /* one that rests between requests may give way (core/conn/eviction.h); whoever asks for something gets in */
+    /* an idle connection may be evicted (core/conn/eviction_internal.h); one with a request is admitted */
     first = raw_open(server);
     raw_get(first, server->key, "/api/v1/reports");
     expect_status(raw_response(first, false, 5000), 200);

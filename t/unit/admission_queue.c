@@ -48,7 +48,7 @@ START_TEST(requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is
     admission_release(&turns[0]);
     ck_assert_ptr_eq(went_on, &requests[1]);
     admission_release(&turns[2]); /* its request is gone */
-    conns[4].vanished = true;
+    conns[4].hung_up = true;
     admission_queue_tick(&http.admissions, loop.now_ms);
     ck_assert_uint_eq(replies.count, 2);
     admission_release(&turns[1]);

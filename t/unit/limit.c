@@ -4,7 +4,7 @@
  * real board; a route table of one row.
  */
 #include "core/http/http.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/shm/limiter_stats.h"
 #include "core/process/process.h"
 #include "core/worker/worker.h"

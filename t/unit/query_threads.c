@@ -1,7 +1,7 @@
 /* Query threads: turns, refusals, stops. Queries of these tests wait at a gate. */
 #include "t/kit/store.h"
 
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/http/http.h"
 #include "core/http/request.h"
 #include "core/async/query_threads.h"
