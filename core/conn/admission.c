@@ -240,7 +240,7 @@ void acceptor_on_connection(h2o_socket_t *listener, const char *err)
     struct acceptor *a = endpoint->acceptor;
     if (err != NULL)
         return;
-    loop_look_at_clock(a->loop);
+    loop_read_clock(a->loop);
     for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
         bool queue = may_queue(endpoint);
         struct grant grant = queue ? find_free_slot(a) : find_slot(a, endpoint, NULL);

@@ -123,7 +123,7 @@ static void on_request_end(void *arg)
 {
     struct request *r = arg;
     struct conn *c = r->wait.conn;
-    waiter_leave(&r->wait);
+    waiter_cancel(&r->wait);
     bool streamed = c->streaming;
     conn_end_request(c);
     score_add(r->http->loop->process->score->requests, 1);
