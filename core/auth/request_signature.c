@@ -76,7 +76,7 @@ static bool mac_make(struct str token, struct str digits, struct str body, uint8
     return good && n == MAC_BYTES;
 }
 
-enum signature_verdict signature_judge(struct str header, struct str token, struct str body,
+enum signature_verdict signature_check(struct str header, struct str token, struct str body,
                                        int64_t now_s)
 {
     struct str digits, hex;

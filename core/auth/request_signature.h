@@ -17,8 +17,8 @@ enum signature_verdict {
     SIGNATURE_WRONG,
 };
 
-/* signature_judge(header, token, body, now_s): compared in constant time. */
-enum signature_verdict signature_judge(struct str header, struct str token, struct str body,
+/* signature_check(header, token, body, now_s): compared in constant time. */
+enum signature_verdict signature_check(struct str header, struct str token, struct str body,
                                        int64_t now_s);
 
 /* signature_make(token, body, now_s, out): the header's value. False when OpenSSL fails. */

@@ -11,7 +11,7 @@ static struct str trim(struct str s)
     return s;
 }
 
-/* what stands before ${mark}; *rest is what follows it, empty at the end */
+/* The text before ${mark}; *rest: the text after it. */
 static struct str cut(struct str *rest, char mark)
 {
     const char *at = rest->n == 0 ? NULL : memchr(rest->p, mark, rest->n);
@@ -26,7 +26,7 @@ static bool same(struct str a, struct str b)
     return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
 }
 
-/* "0.5" → 500; anything malformed counts as 1 */
+/* "0.5" → 500; malformed → 1000 */
 static int quality(struct str q)
 {
     int value = 0, scale = 1000;
@@ -52,7 +52,7 @@ static int quality_of(struct str parameters)
     return 1000;
 }
 
-/* the quality of the item of that name, -1: it is not there */
+/* -1: the header does not name it */
 static int range_quality(struct str header, struct str name)
 {
     int found = -1;
@@ -77,7 +77,7 @@ bool accept_json(struct str header)
     static const struct str ranges[] = {STR("application/json"), STR("application/*"), STR("*/*")};
     if (trim(header).n == 0)
         return true;
-    /* the most specific range that is there decides (RFC 9110 §12.5.1) */
+    /* the most specific range counts (RFC 9110 §12.5.1) */
     for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
         int found = range_quality(header, ranges[i]);
         if (found >= 0)

@@ -15,15 +15,15 @@
 
 #define FLUSH_BYTES (64u << 10)
 #define FLUSH_EVERY_MS 1000
-#define TEXT_MAX 8192 /* what is longer is cut */
+#define TEXT_MAX 8192 /* longer texts are cut */
 
 struct access_log {
     const struct conf *conf;
     int fd; /* -1: no access log */
     struct buf out;
     uint64_t flushed_ms;
-    char room[3][TEXT_MAX + REDACT_MORE];
-    bool torn; /* the last line that was written lacks its end */
+    char scratch[3][TEXT_MAX + REDACT_MORE];
+    bool incomplete; /* the last write ended within a line */
 };
 
 static int open_file(const struct conf *conf)
@@ -47,13 +47,13 @@ struct access_log *access_log_open(const struct conf *conf)
     return log;
 }
 
-/* what is told of a request: texts without secrets */
+/* The texts of a line, without secrets. */
 struct line {
     struct str method, path, agent, ip;
     uint64_t took_us;
 };
 
-/* from the first byte of its head until all of it was there; by the loop's clock, so to the millisecond */
+/* By the loop's clock, so in whole milliseconds. */
 static uint64_t received_us(const struct request *r)
 {
     const struct timeval *from = &r->h2o->timestamps.request_begin_at,
@@ -126,7 +126,7 @@ static void add_combined(struct buf *b, const struct request *r, const struct li
 
 static struct str without_secrets(struct access_log *log, unsigned i, h2o_iovec_t v)
 {
-    return redact((struct str){v.base, v.len < TEXT_MAX ? v.len : TEXT_MAX}, log->room[i]);
+    return redact((struct str){v.base, v.len < TEXT_MAX ? v.len : TEXT_MAX}, log->scratch[i]);
 }
 
 void access_log_add(struct access_log *log, const struct request *r, uint64_t took_us)
@@ -149,19 +149,19 @@ void access_log_add(struct access_log *log, const struct request *r, uint64_t to
         access_log_flush(log, true);
 }
 
-/* a full disk takes half a line, perhaps: the next begins on a line of its own */
+/* After a partial write, on a full disk, the next line starts with a newline. */
 static bool write_all(struct access_log *log)
 {
     size_t done = 0;
-    if (log->torn && write(log->fd, "\n", 1) != 1)
+    if (log->incomplete && write(log->fd, "\n", 1) != 1)
         return false;
-    log->torn = false;
+    log->incomplete = false;
     while (done < log->out.n) {
         ssize_t n = write(log->fd, log->out.p + done, log->out.n - done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
-            log->torn = done > 0 && log->out.p[done - 1] != '\n';
+            log->incomplete = done > 0 && log->out.p[done - 1] != '\n';
             return false;
         }
         done += (size_t)n;
@@ -178,7 +178,7 @@ void access_log_flush(struct access_log *log, bool all)
         return;
     log->flushed_ms = now;
     if (!write_all(log))
-        log_error("log.access %s: cannot write, lines were lost: %s", log->conf->log_access,
+        log_error("log.access %s: cannot write; lines were lost: %s", log->conf->log_access,
                   strerror(errno));
     buf_reset(&log->out);
 }
@@ -188,10 +188,10 @@ void access_log_reopen(struct access_log *log)
     access_log_flush(log, true);
     int fd = open_file(log->conf);
     if (fd < 0)
-        return; /* the old file is better than none */
+        return; /* keep the old file */
     close(log->fd);
     log->fd = fd;
-    log->torn = false;
+    log->incomplete = false;
 }
 
 void access_log_close(struct access_log *log)

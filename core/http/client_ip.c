@@ -11,7 +11,7 @@ static struct str trimmed(struct str s)
     return s;
 }
 
-/* ":" and one to five digits, or nothing */
+/* ":" and 1 to 5 digits, or empty */
 static bool is_port(struct str s)
 {
     if (s.n == 0)
@@ -25,8 +25,7 @@ static bool is_port(struct str s)
 }
 
 /*
- * an address, perhaps with a port as some proxies write it: "192.0.2.1:80", "[2001:db8::1]:80". A name, a zone, an octal number or anything
- * else that has to be guessed at is no address.
+ * An address, perhaps with a port: "192.0.2.1:80", "[2001:db8::1]:80". No names, zones or octals.
  */
 static bool parse(struct str s, struct ip *ip)
 {

@@ -13,7 +13,7 @@ static bool port_valid(struct str port)
     return port.n > 0 && port.n <= 5 && value > 0;
 }
 
-/* A name, an IPv4 address, or an IPv6 address in brackets; international names as browsers send them, in punycode. */
+/* A name (international ones in Punycode), an IPv4 address, or an IPv6 address in brackets. */
 static bool host_valid(struct str host)
 {
     bool v6 = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';

@@ -12,7 +12,7 @@ bool idempotency_key_valid(struct str key)
     return true;
 }
 
-/* Lengths go in before the text, so that no two triples read the same. */
+/* The length of the path comes first, so that different triples have different input. */
 bool idempotency_digest(uint64_t credential, struct str path, struct str key,
                         uint8_t out[IDEMPOTENCY_DIGEST_SIZE])
 {

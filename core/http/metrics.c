@@ -13,7 +13,7 @@
 static void limiter_counts(struct http *h, const struct metric *m, struct buf *out,
                            enum limiter_count what)
 {
-    const struct limiters *limits = limiting_limits(h->limiting);
+    const struct limiters *limits = request_limiter_limits(h->limiter);
     for (unsigned i = 1; i < limits->count; i++)
         metrics_sample(
             out, m, "limiter", limits->rows[i].name,
@@ -35,11 +35,11 @@ static void dry_run_refused(struct http *h, const struct metric *m, struct buf *
     limiter_counts(h, m, out, COUNT_DRY_RUN_REFUSED);
 }
 
-/* the table tells limiters apart by the numbers of their counters */
+/* The table knows limiters by the number of their counter. */
 static void limiter_tags(struct http *h, const struct metric *m, struct buf *out,
                          const uint64_t by_tag[RATELIMIT_TAGS])
 {
-    const struct limiters *limits = limiting_limits(h->limiting);
+    const struct limiters *limits = request_limiter_limits(h->limiter);
     for (unsigned i = 1; i < limits->count; i++)
         metrics_sample(out, m, "limiter", limits->rows[i].name, by_tag[limits->rows[i].counter]);
 }
@@ -68,11 +68,11 @@ static void evicted_alive(struct http *h, const struct metric *m, struct buf *ou
     limiter_tags(h, m, out, all.evicted_by);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 #define LABELS_MAX 256
 
-/* routes are ours to name: nothing in them needs escaping */
+/* paths of the route table need no escaping */
 static void route_labels(size_t route, char labels[LABELS_MAX])
 {
     bool none = route == routes_count;
@@ -80,7 +80,7 @@ static void route_labels(size_t route, char labels[LABELS_MAX])
              none ? "" : routes[route].path);
 }
 
-static void answers(struct http *h, const struct metric *m, struct buf *out)
+static void responses(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t route = 0; route <= routes_count; route++)
         for (size_t i = 0; request_stats_status(i) >= 0; i++) {
@@ -101,7 +101,7 @@ static void seconds(struct buf *out, uint64_t us)
     buf_printf(out, "%llu.%06u", (unsigned long long)(us / 1000000), (unsigned)(us % 1000000));
 }
 
-/* a histogram's lines; nothing where nothing was timed */
+/* The lines of a histogram. */
 static void times(const struct metric *m, struct buf *out, const char *labels,
                   const struct request_stats_times *t)
 {
@@ -122,7 +122,7 @@ static void times(const struct metric *m, struct buf *out, const char *labels,
                (unsigned long long)count);
 }
 
-static void answer_times(struct http *h, const struct metric *m, struct buf *out)
+static void response_times(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t route = 0; route <= routes_count; route++) {
         char labels[LABELS_MAX];
@@ -139,7 +139,7 @@ static void answer_times(struct http *h, const struct metric *m, struct buf *out
 
 /* ---- processes ---- */
 
-/* the sum, or the largest, of a member over a role's processes */
+/* The sum, or the maximum, of a member over the processes of a role. */
 static uint64_t over_role(struct http *h, enum role role, bool largest,
                           uint64_t (*member)(const struct score *s))
 {
@@ -173,7 +173,7 @@ static uint64_t pending(const struct score *s)
     return score_get(s->pending);
 }
 
-static uint64_t upkeep(const struct score *s)
+static uint64_t maintenance(const struct score *s)
 {
     return score_get(s->upkeep);
 }
@@ -252,19 +252,19 @@ static void streams(struct http *h, const struct metric *m, struct buf *out)
     metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_streams));
 }
 
-static void gave_way(struct http *h, const struct metric *m, struct buf *out)
+static void evicted(struct http *h, const struct metric *m, struct buf *out)
 {
     metrics_sample(out, m, NULL, NULL,
                    connection_table_told(h->loop->process->connection_table, CROWD_GAVE_WAY));
 }
 
-static void turned_away(struct http *h, const struct metric *m, struct buf *out)
+static void refused_connections(struct http *h, const struct metric *m, struct buf *out)
 {
     metrics_sample(out, m, NULL, NULL,
                    connection_table_told(h->loop->process->connection_table, CROWD_TURNED_AWAY));
 }
 
-static void cut_off(struct http *h, const struct metric *m, struct buf *out)
+static void ended_early(struct http *h, const struct metric *m, struct buf *out)
 {
     metrics_sample(out, m, "what", "answer",
                    connection_table_told(h->loop->process->connection_table, CROWD_ANSWER_CUT));
@@ -272,7 +272,7 @@ static void cut_off(struct http *h, const struct metric *m, struct buf *out)
                    connection_table_told(h->loop->process->connection_table, CROWD_UPLOAD_CUT));
 }
 
-static void held(struct http *h, const struct metric *m, struct buf *out)
+static void waiting_requests(struct http *h, const struct metric *m, struct buf *out)
 {
     metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, pending));
 }
@@ -292,7 +292,7 @@ static void commit_times(struct http *h, const struct metric *m, struct buf *out
 
 static void maintenance_left(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, upkeep));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, maintenance));
 }
 
 static void unindexed(struct http *h, const struct metric *m, struct buf *out)
@@ -303,37 +303,37 @@ static void unindexed(struct http *h, const struct metric *m, struct buf *out)
     metrics_sample(out, m, NULL, NULL, count);
 }
 
-static struct store_room room(struct http *h)
+static struct store_room space(struct http *h)
 {
-    struct store_room room;
-    if (store_room(h->loop->store, &room) != STORE_OK)
-        room = (struct store_room){0};
-    return room;
+    struct store_room space;
+    if (store_room(h->loop->store, &space) != STORE_OK)
+        space = (struct store_room){0};
+    return space;
 }
 
 static void map_used(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(h).used_bytes);
+    metrics_sample(out, m, NULL, NULL, space(h).used_bytes);
 }
 
 static void index_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(h).index_bytes);
+    metrics_sample(out, m, NULL, NULL, space(h).index_bytes);
 }
 
 static void map_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(h).map_bytes);
+    metrics_sample(out, m, NULL, NULL, space(h).map_bytes);
 }
 
 static void readers(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(h).readers);
+    metrics_sample(out, m, NULL, NULL, space(h).readers);
 }
 
 static void readers_max(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(h).max_readers);
+    metrics_sample(out, m, NULL, NULL, space(h).max_readers);
 }
 
 static void queued(struct http *h, const struct metric *m, struct buf *out)
@@ -381,20 +381,21 @@ const struct metric metrics[] = {
      connections_max},
     {"assay_http_streams", "gauge", "Open event streams; each uses one connection.", streams},
     {"assay_connections_gave_way_total", "counter",
-     "Connections closed to admit others when max_connections was reached.", gave_way},
+     "Connections closed to admit others when max_connections was reached.", evicted},
     {"assay_connections_turned_away_total", "counter",
      "Connections refused because their address had max_connections_per_ip, or had most of the "
      "connections in a full accept queue.",
-     turned_away},
+     refused_connections},
     {"assay_connections_cut_off_total", "counter",
      "Connections closed when a worker reached its memory bound: the responses unread for longest, "
      "and the largest unfinished uploads.",
-     cut_off},
-    {"assay_http_requests_held", "gauge", "Requests that wait for a grade.", held},
+     ended_early},
+    {"assay_http_requests_held", "gauge", "Requests that wait for a grade.", waiting_requests},
     {"assay_http_requests_total", "counter",
-     "Requests answered, by route and status; the route is empty if no route matched.", answers},
+     "Requests answered, by route and status; the route is empty if no route matched.", responses},
     {"assay_http_request_duration_seconds", "histogram",
-     "Time from the request head to the end of the response, without event streams.", answer_times},
+     "Time from the request head to the end of the response, without event streams.",
+     response_times},
     {"assay_writer_changes_total", "counter",
      "Durable changes; divided by the number of commits, the batch size.", changes},
     {"assay_writer_commit_duration_seconds", "histogram", "Time of one commit, including the disk.",

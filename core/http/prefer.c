@@ -18,7 +18,7 @@ static struct str trim(struct str s)
     return s;
 }
 
-/* Cut ${rest} at the first ${stop} that is not inside a quoted string. False when nothing is left. */
+/* Cut ${rest} at the first ${stop} outside a quoted string. False: nothing is left. */
 static bool cut(struct str *rest, char stop, struct str *piece)
 {
     bool quoted = false;
@@ -60,7 +60,7 @@ static void take(struct prefer *p, struct str name, struct str value)
 void prefer_parse(struct str header, struct prefer *p)
 {
     struct str preference, pair, name;
-    if (str_eq(header, STR("respond-async"))) { /* as nearly all who prefer it write it */
+    if (str_eq(header, STR("respond-async"))) { /* the usual spelling */
         p->async = true;
         return;
     }

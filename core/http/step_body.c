@@ -1,4 +1,4 @@
-#include "core/http/steps.h"
+#include "core/http/steps_internal.h"
 
 #include "core/http/fields.h"
 #include "core/text/form.h"
@@ -89,11 +89,11 @@ static enum step refuse_signature(struct request *r, enum err err, const char *m
     return STEP_DONE;
 }
 
-/* What takes long to judge and to inflate is read off the loop. Deflate makes up to 1,032 times as much of a byte: both bounds are one. */
+/* A larger body is processed in a thread. Deflate can make 1,032 bytes of one. */
 #define LARGE_BYTES ((size_t)256 * 1024)
 #define LARGE_PACKED_BYTES (LARGE_BYTES / 1024)
 
-enum step step_read_large(struct request *r)
+enum step step_read_large_body(struct request *r)
 {
     struct str header = {"", 0}, token;
     if (r->route->body != BODY_SYNC ||
@@ -102,7 +102,7 @@ enum step step_read_large(struct request *r)
         return STEP_NEXT;
     request_header(r, "x-signature", &header);
     if (header.n == 0 && (r->scopes & SCOPE_SIGNED) != 0)
-        return STEP_NEXT; /* to be refused */
+        return STEP_NEXT; /* step_check_signature refuses it */
     if (large_body_send(r, step_max_body(r->route, r->conf), header, token))
         return STEP_WAIT;
     reply_error(r, ERR_UNAVAILABLE, NULL);
@@ -119,7 +119,7 @@ enum step step_check_signature(struct request *r)
                                                : STEP_NEXT;
     switch (r->large_body != NULL && r->large_body->is_signed
                 ? r->large_body->signature
-                : signature_judge(header, token, view(r->h2o->entity), r->now_ms / 1000)) {
+                : signature_check(header, token, view(r->h2o->entity), r->now_ms / 1000)) {
     case SIGNATURE_GOOD:
         return STEP_NEXT;
     case SIGNATURE_MALFORMED:
@@ -174,7 +174,7 @@ enum step step_parse_fields(struct request *r)
 {
     if (r->route->body == BODY_NONE)
         return fields_parse(r, r->query) ? STEP_NEXT : STEP_DONE;
-    if (!fields_parse_spare_query(r))
+    if (!fields_check_unused_query(r))
         return STEP_DONE;
     struct str type;
     bool json = r->h2o->entity.len > 0 && has(r, H2O_TOKEN_CONTENT_TYPE, &type) && is_json(type);
@@ -182,7 +182,7 @@ enum step step_parse_fields(struct request *r)
                                                                               : STEP_DONE;
 }
 
-/* whom the body names is whom a limiter that waits for it charges */
+/* For limiters that count by the agent in the body. */
 enum step step_find_agent(struct request *r)
 {
     if ((r->route->flags & ROUTE_BODY_FIRST) != 0)

@@ -1,4 +1,4 @@
-#include "core/http/steps.h"
+#include "core/http/steps_internal.h"
 
 #include "core/http/accept.h"
 #include "core/http/client_ip.h"
@@ -11,12 +11,15 @@
 
 enum step step_check_head(struct request *r)
 {
-    /* the library keeps the head at the start of its input until the request ends, a body behind it */
+    /* libh2o keeps the head at the start of its input until the request ends */
     h2o_buffer_t *input = r->wait.conn->socket->input;
     bool chunked;
     const char *fault =
         head_fault((struct str){input->bytes, input->size}, r->h2o->version >= 0x101, &chunked);
-    /* the library's decoder is laxer about chunk sizes than others ("0x5" ends the body): whatever follows such a body is not read */
+    /*
+     * libh2o accepts malformed chunk sizes ("0x5" ends the body), so nothing after a chunked body
+     * is read
+     */
     if (chunked)
         r->h2o->http1_is_persistent = 0;
     if (fault == NULL)
@@ -66,21 +69,21 @@ enum step step_find_route(struct request *r)
                     "path must be UTF-8 without NUL.");
         return STEP_DONE;
     }
-    r->route = route_find(method, path, r->wait.conn->internal, r->args, &r->other);
+    r->route = route_find(method, path, r->wait.conn->internal, r->args, &r->other_method);
     if (r->route != NULL && decode_args(r))
         return STEP_NEXT;
     r->route = NULL;
-    return cors_preflight(r) ? STEP_DONE : STEP_NEXT; /* to step_lead_back, by way of who it is */
+    return cors_preflight(r) ? STEP_DONE : STEP_NEXT; /* to step_reply_unrouted */
 }
 
-/* no such path, or not by this method: told once it is known whom the limiter of its surface charges */
-enum step step_lead_back(struct request *r)
+/* 404 or 405, after the credential is known, which the limiter needs. */
+enum step step_reply_unrouted(struct request *r)
 {
     if (r->route != NULL)
         return STEP_NEXT;
-    if (r->other != NULL)
+    if (r->other_method != NULL)
         reply_allow(
-            r, r->other,
+            r, r->other_method,
             h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")));
     else
         reply_error(r, ERR_NOT_FOUND, NULL);
@@ -105,8 +108,7 @@ enum step step_check_accept(struct request *r)
 /* ---- client address ---- */
 
 /*
- * the lines of X-Forwarded-For from the last to the first, and in each the addresses from right to left: the first that is no trusted
- * proxy's
+ * X-Forwarded-For from the last line to the first, up to an address that is not a trusted proxy's.
  */
 static void follow_proxies(struct request *r)
 {
@@ -127,7 +129,7 @@ enum step step_find_client(struct request *r)
         c->peer_known = true;
         if (h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 ||
             !ip_of((struct sockaddr *)&peer, &c->peer))
-            c->unix_socket = true; /* a Unix socket: whoever may connect to it is a proxy of this host */
+            c->unix_socket = true; /* its peer is a proxy on this host */
     }
     r->client_ip = c->peer;
     if (c->direct)
