@@ -22,7 +22,7 @@ const struct credential_scope credential_scopes[] = {
 
 const char *credential_looks_like(struct str text)
 {
-    /* A JWT begins with the base64url of {" (RFC 7519). */
+    /* a JWT starts with the base64url of {" (RFC 7519) */
     static const struct {
         struct str prefix;
         const char *name;
@@ -43,7 +43,7 @@ const char *credential_prefix(enum credential_kind kind)
     return prefixes[kind];
 }
 
-/* CRC-32 of ${text} as CREDENTIAL_CHECK base62 digits, most significant first: 62^6 is over 2^32, so it always fits. */
+/* CRC-32 of ${text} as CREDENTIAL_CHECK base62 digits, which is enough: 62^6 > 2^32. */
 static void checksum(const char *text, size_t n, char out[CREDENTIAL_CHECK])
 {
     unsigned long crc = crc32(0, (const unsigned char *)text, (unsigned)n);
@@ -51,7 +51,7 @@ static void checksum(const char *text, size_t n, char out[CREDENTIAL_CHECK])
         out[i] = base62[crc % 62];
 }
 
-/* ${count} base62 characters without bias: bytes from 248 (4 × 62) on are thrown away. */
+/* ${count} base62 characters without bias: bytes from 248 (4 × 62) on are not used. */
 static bool random_base62(char *out, size_t count)
 {
     size_t n = 0;
@@ -100,7 +100,7 @@ bool credential_parse(struct str text, enum credential_kind *kind)
     return false;
 }
 
-/* Fetching a digest and making a context cost more than the hash itself: both are made once a thread. */
+/* Once per thread: fetching a digest and creating a context cost more than a hash. */
 static _Thread_local EVP_MD *digest;
 static _Thread_local EVP_MD_CTX *context;
 

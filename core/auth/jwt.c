@@ -40,7 +40,7 @@ static int digit_of(char c)
                                   : -1;
 }
 
-/* False for foreign characters, an impossible length, and bits behind the last byte: each token has one spelling. */
+/* False also for bits after the last byte, so that each token has only one spelling. */
 static bool decode(struct str text, uint8_t *out, size_t room, size_t *n)
 {
     uint32_t group = 0;
@@ -83,10 +83,10 @@ static void ulid_claim(char *out, size_t room, size_t *n, const char *name, cons
     *n += (size_t)snprintf(out + *n, room - *n, ",\"%s\":\"%.*s\"", name, ULID_TEXT, text);
 }
 
-size_t jwt_sign(const struct signing_keys *secrets, int64_t now_ms, const struct jwt *claims,
+size_t jwt_sign(const struct signing_keys *keys, int64_t now_ms, const struct jwt *claims,
                 char out[JWT_SIZE])
 {
-    const struct secret *secret = signing_keys_signing(secrets, now_ms);
+    const struct secret *secret = signing_keys_signing(keys, now_ms);
     char head[96], body[256];
     uint8_t signature[MAC_BYTES];
     size_t head_n = (size_t)snprintf(
@@ -131,7 +131,7 @@ static bool split(struct str token, struct parts *out)
     return true;
 }
 
-/* A part as an object, to be put back; NULL when it is none. */
+/* A part as a json-c object, which the caller frees; NULL: it is not an object. */
 static struct json_object *object_of(struct str part)
 {
     uint8_t text[JWT_MAX];
@@ -147,7 +147,7 @@ static struct json_object *object_of(struct str part)
     return NULL;
 }
 
-/* A text member; n 0 when it is missing or something else. */
+/* n 0: missing or not a string. */
 static struct str text_member(struct json_object *object, const char *name)
 {
     struct json_object *value = NULL;
@@ -167,8 +167,8 @@ static bool time_member(struct json_object *object, const char *name, int64_t *o
     return *out >= 0 && *out < INT64_MAX / 2;
 }
 
-/* The secret that the header names, if the header is one we would have written. */
-static const struct secret *secret_of(const struct signing_keys *secrets, struct str head,
+/* The key that the header names, if the header is as jwt_sign writes it. */
+static const struct secret *secret_of(const struct signing_keys *keys, struct str head,
                                       int64_t now_ms, int64_t ttl_ms)
 {
     const struct secret *secret = NULL;
@@ -177,7 +177,7 @@ static const struct secret *secret_of(const struct signing_keys *secrets, struct
     if (object != NULL && str_eq(text_member(object, "alg"), STR("HS256")) &&
         (type.n == 0 || str_eq(type, STR("JWT"))) &&
         !json_object_object_get_ex(object, "crit", NULL))
-        secret = signing_keys_find(secrets, text_member(object, "kid"), now_ms,
+        secret = signing_keys_find(keys, text_member(object, "kid"), now_ms,
                                    ttl_ms + JWT_LEEWAY_S * 1000);
     json_object_put(object);
     return secret;
@@ -199,16 +199,16 @@ static bool claims_of(struct str body, int64_t now_s, struct jwt *out)
            not_before - JWT_LEEWAY_S <= now_s;
 }
 
-bool jwt_verify(const struct signing_keys *secrets, struct str token, int64_t now_ms,
-                int64_t ttl_ms, struct jwt *out)
+bool jwt_verify(const struct signing_keys *keys, struct str token, int64_t now_ms, int64_t ttl_ms,
+                struct jwt *out)
 {
     struct parts parts;
     uint8_t sent[MAC_BYTES], made[MAC_BYTES];
     size_t n;
     if (!split(token, &parts) || !decode(parts.signature, sent, sizeof(sent), &n) || n != MAC_BYTES)
         return false;
-    const struct secret *secret = secret_of(secrets, parts.head, now_ms, ttl_ms);
-    /* nothing of the body is read before it is known to be ours */
+    const struct secret *secret = secret_of(keys, parts.head, now_ms, ttl_ms);
+    /* the body is parsed only after its signature is verified */
     return secret != NULL && mac(secret, parts.signed_text, made) &&
            CRYPTO_memcmp(sent, made, MAC_BYTES) == 0 && claims_of(parts.body, now_ms / 1000, out);
 }

@@ -21,7 +21,7 @@ static bool derive(struct str password, const unsigned char salt[SALT_SIZE], con
                           cost[2], MEMORY_MAX, out, HASH_SIZE) == 1;
 }
 
-/* OpenSSL pads to whole groups of four; the padding is left off. */
+/* Base64 without OpenSSL's padding. */
 static void encode(const unsigned char *bytes, int n, char *out, size_t text)
 {
     char padded[64];
@@ -29,7 +29,7 @@ static void encode(const unsigned char *bytes, int n, char *out, size_t text)
     memcpy(out, padded, text);
 }
 
-/* ${n} bytes of exactly the text that encode makes of them. */
+/* False unless ${text} is exactly what encode makes of the ${n} bytes. */
 static bool decode(struct str text, unsigned char *out, int n)
 {
     char padded[64], again[64];
@@ -66,7 +66,7 @@ bool password_verify(struct str password, struct str hash)
     char text[PASSWORD_HASH_SIZE];
     unsigned cost[3];
     int salt_at = 0;
-    unsigned char salt[SALT_SIZE], kept[HASH_SIZE], made[HASH_SIZE];
+    unsigned char salt[SALT_SIZE], stored[HASH_SIZE], made[HASH_SIZE];
     if (hash.n >= sizeof(text))
         return false;
     memcpy(text, hash.p, hash.n);
@@ -80,9 +80,9 @@ bool password_verify(struct str password, struct str hash)
     if (hash.n != (size_t)salt_at + SALT_TEXT + 1 + HASH_TEXT || text[salt_at + SALT_TEXT] != '$')
         return false;
     if (!decode((struct str){text + salt_at, SALT_TEXT}, salt, SALT_SIZE) ||
-        !decode((struct str){text + salt_at + SALT_TEXT + 1, HASH_TEXT}, kept, HASH_SIZE))
+        !decode((struct str){text + salt_at + SALT_TEXT + 1, HASH_TEXT}, stored, HASH_SIZE))
         return false;
-    bool same = derive(password, salt, cost, made) && CRYPTO_memcmp(kept, made, HASH_SIZE) == 0;
+    bool same = derive(password, salt, cost, made) && CRYPTO_memcmp(stored, made, HASH_SIZE) == 0;
     OPENSSL_cleanse(made, sizeof(made));
     return same;
 }

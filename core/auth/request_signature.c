@@ -1,5 +1,7 @@
 #include "core/auth/request_signature.h"
 
+#include "core/text/chars.h"
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
@@ -8,14 +10,6 @@
 
 #define MAC_BYTES 32
 #define TIME_DIGITS_MAX 12
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
 
 static bool mac_read(struct str hex, uint8_t out[MAC_BYTES])
 {
@@ -41,7 +35,7 @@ static bool time_read(struct str digits, int64_t *out)
     return digits.n > 0;
 }
 
-/* "t=…,v1=…" in its two parts: the digits as they stand, which are what was signed. */
+/* Split "t=…,v1=…"; the digits are signed as they are written. */
 static bool header_read(struct str header, struct str *digits, struct str *hex)
 {
     const char *comma = header.n == 0 ? NULL : memchr(header.p, ',', header.n);

@@ -1,5 +1,7 @@
 #include "core/auth/signing_keys.h"
 
+#include "core/text/chars.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -40,11 +42,6 @@ void signing_keys_path(const struct conf *conf, char out[SECRETS_PATH])
 }
 
 /* ---- lines ---- */
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 static bool line_read(const char *line, struct secret *out)
 {
@@ -106,15 +103,15 @@ static int file_read(const char *path, struct list *out, struct stat *st, char *
     explicit_bzero(text, sizeof(text));
     if (!good)
         return refuse(why, why_size, path,
-                      "the file is not what assay secret rotate writes; restore it, or remove it "
-                      "to make it anew");
+                      "the file is damaged; restore it, or remove it and restart to create a new "
+                      "one, which invalidates visitors' tokens");
     if ((st->st_mode & (S_IROTH | S_IWOTH)) != 0)
         return refuse(why, why_size, path,
-                      "everybody may read the file: take that right away (chmod 600)");
+                      "all users can read or write the file; run chmod 600 on it");
     return 0;
 }
 
-/* ${list} as the file's text, which SECRETS_MAX of them do not fill. */
+/* FILE_MAX is enough for SECRETS_MAX keys. */
 static size_t list_write(const struct list *list, char text[FILE_MAX])
 {
     size_t n = (size_t)snprintf(
@@ -130,7 +127,7 @@ static size_t list_write(const struct list *list, char text[FILE_MAX])
     return n;
 }
 
-/* Through memory of this function alone, which is wiped: processes that are forked later must not find a secret in it. */
+/* The text is wiped: processes that are forked later must not have a key in their memory. */
 static int write_all(const char *path, const struct list *list)
 {
     char text[FILE_MAX];
@@ -143,7 +140,7 @@ static int write_all(const char *path, const struct list *list)
     return close(fd) == 0 && good ? 0 : -1;
 }
 
-/* A directory held for this process alone; -1 with errno. */
+/* Lock the directory of the file for this process; -1 with errno. */
 static int dir_lock(const char *path)
 {
     char copy[SECRETS_PATH];
@@ -156,7 +153,7 @@ static int dir_lock(const char *path)
     return -1;
 }
 
-/* In one step: whoever looks finds the old file or the new one. */
+/* Atomic: a reader finds the old file or the new one. */
 static int file_replace(const char *path, int dir, const struct list *list, char *why,
                         size_t why_size)
 {
@@ -172,10 +169,10 @@ static int file_replace(const char *path, int dir, const struct list *list, char
 static int add(const char *path, int dir, struct list *list, int64_t now_ms, char *why,
                size_t why_size)
 {
-    /* order is by time: a clock that was set back does not count */
+    /* keys are ordered by time, also after the clock was set back */
     int64_t last = list->count == 0 ? 0 : list->of[list->count - 1].made_ms;
     if (!secret_new(now_ms > last ? now_ms : last + 1, &list->of[list->count++]))
-        return refuse(why, why_size, path, "the system gives no random numbers");
+        return refuse(why, why_size, path, "getrandom failed");
     int status = file_replace(path, dir, list, why, why_size);
     explicit_bzero(list, sizeof(*list));
     return status;
@@ -211,8 +208,8 @@ int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char 
     memmove(list.of, list.of + over, list.count * sizeof(list.of[0]));
     if (status == 0 && list.count == SECRETS_MAX)
         status = refuse(why, why_size, path,
-                        "as many are live as there can be; wait until tokens of the oldest have "
-                        "ended (jwt.ttl)");
+                        "the file has the maximum number of secrets; wait until tokens of the "
+                        "oldest one have expired (jwt.ttl)");
     if (status == 0)
         status = add(path, dir, &list, now_ms, why, why_size);
     close(dir);
@@ -220,7 +217,7 @@ int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char 
     return status;
 }
 
-/* ---- what a worker knows of it ---- */
+/* ---- in a worker ---- */
 
 struct signing_keys *signing_keys_open(const char *path, char *why, size_t why_size)
 {
@@ -251,7 +248,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-void signing_keys_look(struct signing_keys *s)
+void signing_keys_reload(struct signing_keys *s)
 {
     struct stat now;
     struct list list;

@@ -1,7 +1,7 @@
 #ifndef ASSAY_BASE_SANITIZED_H
 #define ASSAY_BASE_SANITIZED_H
 
-/* SANITIZED: whether a sanitizer is built in, which maps terabytes and has signal handlers of its own. */
+/* SANITIZED: 1 with a sanitizer, which maps terabytes and has its own signal handlers. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)

@@ -1,15 +1,8 @@
 #include "core/http/client_ip.h"
 
-#define ADDRESS_MAX 45 /* the longest text of an IPv6 address */
+#include "core/text/chars.h"
 
-static struct str trimmed(struct str s)
-{
-    while (s.n > 0 && (*s.p == ' ' || *s.p == '\t'))
-        s = (struct str){s.p + 1, s.n - 1};
-    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-        s.n--;
-    return s;
-}
+#define ADDRESS_MAX 45 /* the longest text of an IPv6 address */
 
 /* ":" and 1 to 5 digits, or empty */
 static bool is_port(struct str s)
@@ -31,7 +24,7 @@ static bool parse(struct str s, struct ip *ip)
 {
     char text[ADDRESS_MAX + 1];
     struct str port = {NULL, 0};
-    s = trimmed(s);
+    s = blanks_trim(s);
     bool bracketed = s.n > 0 && *s.p == '[';
     const char *colon = s.n == 0 ? NULL : memchr(s.p, bracketed ? ']' : ':', s.n);
     bool one_colon =

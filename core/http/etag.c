@@ -2,6 +2,8 @@
 #include "config.h"
 #endif
 #include "core/http/etag.h"
+
+#include "core/text/chars.h"
 #include "core/text/form.h"
 
 _Static_assert(sizeof(PACKAGE_VERSION) <= ETAG_SIZE - sizeof("\"18446744073709551615--gz\""),
@@ -56,11 +58,7 @@ static bool tag_next(struct str *rest, struct str *tag, bool *weak)
 
 static bool is_star(struct str header)
 {
-    while (header.n > 0 && (header.p[0] == ' ' || header.p[0] == '\t'))
-        header = (struct str){header.p + 1, header.n - 1};
-    while (header.n > 0 && (header.p[header.n - 1] == ' ' || header.p[header.n - 1] == '\t'))
-        --header.n;
-    return str_eq(header, STR("*"));
+    return str_eq(blanks_trim(header), STR("*"));
 }
 
 enum etag_match etag_none_match(struct str header, struct str etag)

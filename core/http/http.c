@@ -31,7 +31,7 @@ static void reload_keys(struct http *h)
     if (h->loop->now_ms < h->keys_at_ms)
         return;
     h->keys_at_ms = h->loop->now_ms + SECRETS_LOOK_MS;
-    signing_keys_look(h->keys);
+    signing_keys_reload(h->keys);
 }
 
 /* OpenSSL reads its configuration at its first use; no request should wait for that. */

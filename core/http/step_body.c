@@ -1,6 +1,7 @@
 #include "core/http/steps_internal.h"
 
 #include "core/http/fields.h"
+#include "core/text/chars.h"
 #include "core/text/form.h"
 #include "core/http/inflate.h"
 #include "core/http/large_body.h"
@@ -30,11 +31,6 @@ static bool is_type(struct str type, struct str wanted)
         return false;
     return type.n == wanted.n || type.p[wanted.n] == ';' || type.p[wanted.n] == ' ' ||
            type.p[wanted.n] == '\t';
-}
-
-static bool is(struct str s, struct str wanted)
-{
-    return s.n == wanted.n && strncasecmp(s.p, wanted.p, s.n) == 0;
 }
 
 static bool is_form(struct str type)
@@ -73,10 +69,10 @@ enum step step_check_body(struct request *r)
     bool taken = typed && (is_json(type) || (r->route->body != BODY_SYNC && is_form(type)));
     if (typed ? !taken : r->h2o->entity.len > 0)
         return refuse_type(r);
-    if (!has(r, H2O_TOKEN_CONTENT_ENCODING, &coding) || is(coding, STR("identity")))
+    if (!has(r, H2O_TOKEN_CONTENT_ENCODING, &coding) || chars_equal(coding, STR("identity")))
         return STEP_NEXT;
-    r->compressed =
-        r->route->body == BODY_SYNC && (is(coding, STR("gzip")) || is(coding, STR("x-gzip")));
+    r->compressed = r->route->body == BODY_SYNC &&
+                    (chars_equal(coding, STR("gzip")) || chars_equal(coding, STR("x-gzip")));
     return r->compressed ? STEP_NEXT : refuse_type(r);
 }
 

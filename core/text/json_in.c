@@ -2,7 +2,7 @@
 
 #include <json-c/json.h>
 
-/* a struct json is json-c's object under a name of ours */
+/* struct json is json-c's object. */
 static struct json_object *inner(const struct json *j)
 {
     return (struct json_object *)(uintptr_t)j;

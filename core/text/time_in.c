@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-/* Whether ${text} begins as ${shape} says: d is a digit, anything else itself, in either case. */
+/* Whether ${text} starts like ${shape}: d is a digit, other characters match in either case. */
 static bool shaped(struct str text, const char *shape)
 {
     for (size_t i = 0; shape[i] != '\0'; i++)
@@ -28,7 +28,7 @@ static bool calendar_has(const struct tm *tm)
            tm->tm_sec <= 60; /* a leap second */
 }
 
-/* Takes ".123…" off ${rest}; nanoseconds and finer are left out. */
+/* Read ".123…" from ${rest}; digits after milliseconds are ignored. */
 static bool fraction_take(struct str *rest, int *millis)
 {
     int scale = 100;
@@ -43,7 +43,7 @@ static bool fraction_take(struct str *rest, int *millis)
     return true;
 }
 
-/* "Z" or "+01:00", and nothing behind it. */
+/* "Z" or "+01:00", and nothing else. */
 static bool zone_read(struct str zone, int *minutes)
 {
     *minutes = 0;
