@@ -1,8 +1,8 @@
 /*
- * The auditor process: it gets jobs from the writer, grades pages, and sends results. It has no
- * store and no keys, and gives up every right that grading does not need before the first page,
- * also the right to create Unix sockets. So it ends when its connection to the writer ends, and the
- * next auditor gets its jobs.
+ * The auditor process: receives jobs from the writer, grades pages, sends findings back. It holds
+ * no store and no keys. Before the first page it gives up its privileges, including the right to
+ * create Unix sockets, so it lives as long as its connection to the writer. When that ends, the
+ * writer gives the jobs to the next auditor.
  */
 #include "core/audit/auditor.h"
 
@@ -10,7 +10,7 @@
 #include "core/base/log.h"
 #include "core/process/process.h"
 #include "core/audit/audit.h"
-#include "core/audit/last_words.h"
+#include "core/audit/crash_note_internal.h"
 #include "store/change.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static void send_result(struct auditor *a, const struct running_job *r,
         score_add(a->process->score->batches, 1);
 }
 
-static void on_done(void *arg, const struct audit_findings *f)
+static void on_finished(void *arg, const struct audit_findings *f)
 {
     struct running_job *r = arg;
     struct auditor *a = r->auditor;
@@ -83,11 +83,11 @@ static bool on_job(struct auditor *a, const struct frame *f)
         return false;
     *r = (struct running_job){a, a->running, f->head.a, f->head.b};
     a->running = r;
-    audit_add(a->audit, r->report, f->payload, on_done, r);
+    audit_add(a->audit, r->report, f->payload, on_finished, r);
     return true;
 }
 
-/* not found: it has ended, and its result is on the way */
+/* A job that is not found has ended; its findings are on their way. */
 static void on_withdraw(struct auditor *a, const struct frame *f)
 {
     for (const struct running_job *r = a->running; r != NULL; r = r->next)
@@ -95,7 +95,7 @@ static void on_withdraw(struct auditor *a, const struct frame *f)
             audit_withdraw(a->audit, r);
 }
 
-static void drop_jobs(struct auditor *a)
+static void free_jobs(struct auditor *a)
 {
     audit_free(a->audit);
     while (a->running != NULL) {
@@ -105,7 +105,7 @@ static void drop_jobs(struct auditor *a)
     }
 }
 
-/* the master holds the listening socket: while the writer is replaced, this only waits */
+/* The master holds the listening socket, so while the writer is replaced connecting waits. */
 static bool connect_writer(struct auditor *a)
 {
     int fd = channel_connect(a->process->writer_path);
@@ -131,7 +131,7 @@ static bool read_and_send(struct auditor *a)
     return got >= 0 && next >= 0 && channel_flush(&a->channel) >= 0;
 }
 
-/* one turn of the loop; false: the writer is gone */
+/* Wait for events and handle them; false when the writer is gone. */
 static bool serve(struct auditor *a)
 {
     struct curl_waitfd fd = {
@@ -139,14 +139,14 @@ static bool serve(struct auditor *a)
         .events =
             (short)(CURL_WAIT_POLLIN | (channel_pending(&a->channel) > 0 ? CURL_WAIT_POLLOUT : 0))};
     if (audit_wait(a->audit, &fd, 1, 250) != 0) {
-        log_error("libcurl failed: restarting the auditor");
+        log_error("libcurl failed; the auditor restarts");
         exit(EXIT_START);
     }
     score_set(a->process->score->pending, audit_pending(a->audit));
     return read_and_send(a);
 }
 
-/* unfinished jobs go back to the queue */
+/* Return unfinished jobs to the queue; they are not counted as failed attempts. */
 static void return_jobs(struct auditor *a)
 {
     channel_put(&a->channel, FRAME_RETURNED, 0, 0, (struct str){0});
@@ -156,21 +156,21 @@ static void return_jobs(struct auditor *a)
         poll(&(struct pollfd){a->channel.fd, POLLOUT, 0}, 1, 100);
 }
 
-static struct channel *suspect_channel; /* for the signal handler */
+static struct channel *last_channel; /* for the signal handler */
 
-static void send_suspect(uint64_t report)
+static void send_crash_note(uint64_t report)
 {
-    channel_send_now(suspect_channel, FRAME_SUSPECT, report);
+    channel_send_now(last_channel, FRAME_SUSPECT, report);
 }
 
-/* The guard refuses the host's own addresses, and every address while it cannot list them. */
+/* The guard denies the host's own addresses. If they cannot be listed, it denies every address. */
 static void check_own_addresses(void)
 {
     struct ifaddrs *all;
     if (getifaddrs(&all) == 0)
         freeifaddrs(all);
     else
-        log_error("cannot list the addresses of this host, so no page is graded: %s",
+        log_error("cannot list the host's own addresses, so no page is graded: %s",
                   strerror(errno));
 }
 
@@ -181,12 +181,12 @@ int auditor_run(struct process *p)
     score_set(p->scoreboard->auditor_pid[p->score - p->scoreboard->auditor_slot], getpid());
     scoreboard_unmap_private(p->scoreboard);
     if (a.audit != NULL)
-        audit_share(a.audit, &p->scoreboard->host_slots);
+        audit_share_host_slots(a.audit, &p->scoreboard->host_slots);
     p->scoreboard = NULL;
     if (a.audit == NULL || !connect_writer(&a))
         return EXIT_START;
-    suspect_channel = &a.channel;
-    last_words_hear(send_suspect);
+    last_channel = &a.channel;
+    crash_note_install(send_crash_note);
     check_own_addresses();
     if (audit_sandbox(p->conf, &why) != 0) {
         log_error("the auditor cannot give up its privileges: %s", why);
@@ -201,6 +201,6 @@ int auditor_run(struct process *p)
     if (connected)
         return_jobs(&a);
     channel_close(&a.channel);
-    drop_jobs(&a);
+    free_jobs(&a);
     return EXIT_STOPPED;
 }

@@ -1,7 +1,7 @@
 #include "core/process/process.h"
 
 #include "core/base/log.h"
-#include "core/base/sanitized.h"
+#include "core/base/sanitizer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* 0, or an errno; O_NONBLOCK refuses a FIFO without a reader instead of waiting for one */
+/* 0 or an errno. Not blocking: a FIFO without a reader is refused. */
 static int try_append(const char *path)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -64,11 +64,11 @@ bool try_file(const struct conf *conf, const char *path, enum conf_file_use use,
     const char *user = geteuid() != 0 || conf->user == NULL ? "" : conf->user;
     const struct passwd *who = user[0] == '\0' ? NULL : getpwnam(user);
     if (user[0] != '\0' && who == NULL)
-        return true; /* process_user reports it */
+        return true; /* the start reports the unknown user */
     int error = who == NULL ? try_here(path, use) : try_as(who, path, use);
     if (error != 0) {
         snprintf(why, size,
-                 "cannot be opened for %s%s%s: %s; give the server's user access to it, or name "
+                 "cannot be opened for %s%s%s: %s; give the user of the server access, or set "
                  "another file",
                  use == FILE_APPENDED ? "appending" : "reading", who == NULL ? "" : " by user ",
                  user, strerror(error));

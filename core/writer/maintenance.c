@@ -114,21 +114,21 @@ void writer_maintenance_add(struct writer_maintenance *m)
 
 /* ---- progress ---- */
 
-static struct store_upkeep progress_of(struct writer_maintenance *m)
+static struct store_maintenance_status progress_of(struct writer_maintenance *m)
 {
-    struct store_upkeep now;
-    if (store_upkeep(m->store, &now) != STORE_OK)
+    struct store_maintenance_status now;
+    if (store_maintenance_status(m->store, &now) != STORE_OK)
         now.what = m->progress;
     store_read_end(m->store);
     if (now.what[0] == '\0')
         merge_thread_progress(m->threads->merge, &now);
     if (strcmp(now.what, "merging") == 0) /* routine: not logged */
-        now = (struct store_upkeep){.what = ""};
+        now = (struct store_maintenance_status){.what = ""};
     return now;
 }
 
 /* logged when it begins, every few seconds, and at its end */
-static void log_progress(struct writer_maintenance *m, const struct store_upkeep *now)
+static void log_progress(struct writer_maintenance *m, const struct store_maintenance_status *now)
 {
     bool changed = strcmp(now->what, m->progress) != 0;
     uint64_t at = clock_mono_ms();
@@ -150,7 +150,7 @@ void writer_maintenance_publish(struct writer_maintenance *m)
     if (!ended && clock_mono_ms() < m->progress_at_ms)
         return;
     m->progress_at_ms = clock_mono_ms() + PROGRESS_MS;
-    struct store_upkeep now = progress_of(m);
+    struct store_maintenance_status now = progress_of(m);
     score_set(m->process->score->maintenance_left, now.total - now.done);
     log_progress(m, &now);
     m->progress = now.what;

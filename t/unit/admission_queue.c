@@ -2,8 +2,7 @@
 #include "core/http/admission_queue.h"
 #include "core/http/http.h"
 
-#include <check.h>
-#include <stdlib.h>
+#include "t/kit/suite.h"
 
 static struct {
     unsigned count;
@@ -21,7 +20,7 @@ void reply_error(struct request *r, enum err err, const char *format, ...)
 static struct loop loop = {.now_ms = 1000000};
 static struct http http = {.loop = &loop};
 
-#define MANY (ADMISSIONS_WAITING + 2)
+#define MANY (ADMISSIONS_QUEUED_MAX + 2)
 
 static struct request *went_on; /* the last whose turn came */
 
@@ -48,7 +47,7 @@ START_TEST(requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is
     admission_release(&turns[0]);
     ck_assert_ptr_eq(went_on, &requests[1]);
     admission_release(&turns[2]); /* its request is gone */
-    conns[4].vanished = true;
+    conns[4].hung_up = true;
     admission_queue_tick(&http.admissions, loop.now_ms);
     ck_assert_uint_eq(replies.count, 2);
     admission_release(&turns[1]);
@@ -59,7 +58,7 @@ START_TEST(requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is
     ck_assert_uint_eq(replies.count, 2);
     loop.now_ms++;
     admission_queue_tick(&http.admissions, loop.now_ms);
-    ck_assert_uint_eq(replies.count, 2 + ADMISSIONS_WAITING - 4);
+    ck_assert_uint_eq(replies.count, 2 + ADMISSIONS_QUEUED_MAX - 4);
     ck_assert_ptr_eq(went_on, &requests[3]); /* none of those */
     admission_release(&turns[3]);
     ck_assert_ptr_eq(went_on, &requests[0]);
@@ -75,9 +74,5 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase,
                    requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is_gone);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

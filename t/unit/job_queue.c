@@ -1,4 +1,6 @@
+/* The job queue of the writer: order, fairness, hosts and auditors. */
 #include "core/writer/job_queue.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -50,7 +52,8 @@ START_TEST(workspaces_take_turns)
         second = got[i] == 10 ? i : second;
         third = got[i] == 20 ? i : third;
     }
-    ck_assert_msg(second < 3 && third < 3, "the small workspaces came at %zu and %zu", second, third);
+    ck_assert_msg(second < 3 && third < 3, "the small workspaces came at %zu and %zu", second,
+                  third);
 }
 END_TEST
 
@@ -87,12 +90,16 @@ START_TEST(host_has_two_jobs_out_at_most)
 }
 END_TEST
 
-/* the places at a host (shm/host_slots.h) would make a third wait within the auditor, where it takes another's room */
+/*
+ * the places at a host (shm/host_slots.h) would make a third wait within the auditor, where it
+ * takes another's room
+ */
 START_TEST(ports_schemes_and_paths_do_not_make_another_host)
 {
-    static const char *const urls[] = {"http://same.example/", "https://same.example:8443/x", "http://same.example:80/c",
-                                       "https://same.example?q"};
-    static const char *const v6[] = {"http://[2606:2800::1]/", "https://[2606:2800::1]:8443/", "http://[2606:2800::1]?q"};
+    static const char *const urls[] = {"http://same.example/", "https://same.example:8443/x",
+                                       "http://same.example:80/c", "https://same.example?q"};
+    static const char *const v6[] = {"http://[2606:2800::1]/", "https://[2606:2800::1]:8443/",
+                                     "http://[2606:2800::1]?q"};
     uint64_t got[8];
     for (size_t i = 0; i < 4; i++)
         add(1, i + 1, urls[i]);
@@ -401,7 +408,10 @@ START_TEST(a_dead_auditor_leaves_no_withdrawn_job)
 }
 END_TEST
 
-/* when none could go, none is looked for until that may have changed: each of the ways in which it does */
+/*
+ * when none could go, none is looked for until that may have changed: each of the ways in which it
+ * does
+ */
 START_TEST(what_may_go_after_a_time_in_which_nothing_could_is_found)
 {
     for (uint64_t id = 1; id <= 70; id++)
@@ -523,9 +533,5 @@ int main(void)
     tcase_add_test(t, a_dead_auditor_leaves_no_withdrawn_job);
     tcase_add_test(t, random_use_keeps_the_counts);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

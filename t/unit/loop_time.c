@@ -1,7 +1,6 @@
-/*
- * The longest stretch of a worker's loop: CPU time of its turns, wall time since epoll returned.
- */
+/* The longest run of a worker's loop: CPU time of its runs, wall time since epoll returned. */
 #include "core/loop/loop_time.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -106,9 +105,5 @@ int main(void)
     tcase_add_loop_test(tc, a_wall_clock_that_was_set_is_no_stretch, 0, 2);
     tcase_add_test(tc, short_turns_are_told_together);
     suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

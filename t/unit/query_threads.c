@@ -1,7 +1,8 @@
-/* Query threads: turns, refusals, stops. Queries of these tests wait at a gate. */
+/* Query threads: order, refusals and stops. The queries of these tests wait at a gate. */
 #include "t/kit/store.h"
+#include "t/kit/suite.h"
 
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/http/http.h"
 #include "core/http/request.h"
 #include "core/async/query_threads.h"
@@ -199,15 +200,15 @@ END_TEST
 
 START_TEST(what_waits_is_bounded_by_workspace_and_in_all)
 {
-    enum { WORKSPACES = QUERIES_WAITING / QUERIES_OF_A_WORKSPACE };
-    static struct test_query q[QUERIES_WAITING + WORKSPACES + 1], held;
+    enum { WORKSPACES = QUERIES_QUEUED_MAX / QUERIES_PER_WORKSPACE_MAX };
+    static struct test_query q[QUERIES_QUEUED_MAX + WORKSPACES + 1], held;
     size_t n = 0;
     begin(1);
     ask(&held, 'z', 1, false, true);
     await_running(1);
     loop.now_ms = clock_mono_ms();
     for (uint64_t workspace = 1; workspace <= WORKSPACES; workspace++) {
-        for (int i = 0; i < QUERIES_OF_A_WORKSPACE; i++)
+        for (int i = 0; i < QUERIES_PER_WORKSPACE_MAX; i++)
             ask(&q[n++], '\0', workspace, false, false);
         ck_assert_int_eq(refused, (int)workspace - 1);
         ask(&q[n++], '\0', workspace, false, false);
@@ -317,9 +318,5 @@ int main(void)
     tcase_add_test(tc, without_threads_a_query_runs_at_once);
     tcase_add_test(tc, a_query_that_runs_on_after_its_time_ends_the_heartbeat);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }
