@@ -26,7 +26,8 @@ bool schema_read_agent(MDB_val value, struct store_agent *out)
     return true;
 }
 
-enum store_status agent_read(struct store *s, MDB_txn *txn, const struct ulid *id, struct store_agent *out)
+enum store_status agent_read(struct store *s, MDB_txn *txn, const struct ulid *id,
+                             struct store_agent *out)
 {
     struct key k;
     MDB_val v;
@@ -112,7 +113,8 @@ static void agent_write(struct store_txn *t, const struct store_agent *a)
         .settings_n = (uint32_t)a->settings.n,
     };
     key_of(&k, SPACE_AGENT, &a->id);
-    char *to = txn_reserve(t, SPACE_AGENT, &k, sizeof(r) + a->name.n + a->origins.n + a->settings.n);
+    char *to =
+        txn_reserve(t, SPACE_AGENT, &k, sizeof(r) + a->name.n + a->origins.n + a->settings.n);
     if (to == NULL)
         return;
     to = append_str(to, (struct str){(const char *)&r, sizeof(r)});
@@ -122,7 +124,8 @@ static void agent_write(struct store_txn *t, const struct store_agent *a)
 }
 
 /* One that may be changed, of that workspace (0: any): a copy that later writes leave alone. */
-static enum store_status agent_open(struct store_txn *t, uint64_t workspace, const struct ulid *id, struct store_agent *out)
+static enum store_status agent_open(struct store_txn *t, uint64_t workspace, const struct ulid *id,
+                                    struct store_agent *out)
 {
     struct key k;
     MDB_val v;
@@ -136,17 +139,20 @@ static enum store_status agent_open(struct store_txn *t, uint64_t workspace, con
         return txn_fail(t, ENOMEM, "hold an agent");
     if (!schema_read_agent((MDB_val){t->copy.n, t->copy.p}, out))
         return txn_fail(t, 0, "an agent's record");
-    bool there = (workspace == 0 || out->workspace == workspace) && !store_dying(t->s, t->mdb, out->workspace, 0);
+    bool there = (workspace == 0 || out->workspace == workspace) &&
+                 !store_dying(t->s, t->mdb, out->workspace, 0);
     return there ? STORE_OK : STORE_NOT_FOUND;
 }
 
 static bool well_formed(const struct store_change *c, bool whole)
 {
-    return (!whole || (c->name.n > 0 && c->data.n > 0)) && c->name.n <= NAME_MAX_BYTES && c->text.n <= STORE_ORIGINS_MAX &&
-           (c->text.n == 0 || c->text.p[c->text.n - 1] == '\n') && c->data.n <= STORE_SETTINGS_MAX;
+    return (!whole || (c->name.n > 0 && c->data.n > 0)) && c->name.n <= NAME_MAX_BYTES &&
+           c->text.n <= STORE_ORIGINS_MAX && (c->text.n == 0 || c->text.p[c->text.n - 1] == '\n') &&
+           c->data.n <= STORE_SETTINGS_MAX;
 }
 
-enum store_status agent_create(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status agent_create(struct store_txn *t, const struct store_change *c,
+                               struct store_answer *answer)
 {
     if (!well_formed(c, true))
         return STORE_INVALID;
@@ -175,10 +181,12 @@ enum store_status agent_create(struct store_txn *t, const struct store_change *c
     return STORE_OK;
 }
 
-enum store_status agent_update(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status agent_update(struct store_txn *t, const struct store_change *c,
+                               struct store_answer *answer)
 {
     struct store_agent a = {0};
-    if (!well_formed(c, false) || ((c->fields & AGENT_HAS_NAME) && c->name.n == 0) || ((c->fields & AGENT_HAS_SETTINGS) && c->data.n == 0))
+    if (!well_formed(c, false) || ((c->fields & AGENT_HAS_NAME) && c->name.n == 0) ||
+        ((c->fields & AGENT_HAS_SETTINGS) && c->data.n == 0))
         return STORE_INVALID;
     enum store_status status = agent_open(t, c->workspace, &c->agent, &a);
     if (status != STORE_OK)
@@ -207,7 +215,8 @@ enum store_status agent_update(struct store_txn *t, const struct store_change *c
     return STORE_OK;
 }
 
-enum store_status agent_delete(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status agent_delete(struct store_txn *t, const struct store_change *c,
+                               struct store_answer *answer)
 {
     struct store_agent a;
     struct key k;

@@ -106,7 +106,9 @@ static void settle(int to, uint64_t *from, uint64_t end)
 {
     if (end - *from < SETTLE_BYTES)
         return;
-    sync_file_range(to, (off_t)*from, (off_t)(end - *from), SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+    sync_file_range(to, (off_t)*from, (off_t)(end - *from),
+                    SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                        SYNC_FILE_RANGE_WAIT_AFTER);
     posix_fadvise(to, (off_t)*from, (off_t)(end - *from), POSIX_FADV_DONTNEED);
     *from = end;
 }
@@ -127,12 +129,15 @@ static enum store_status go_on(struct store *s, struct progress *p, size_t more)
         return STORE_IO;
     }
     if (is_endless(s, p)) {
-        snprintf(s->why, sizeof(s->why), "the copy is larger than the store, so pages of it are damaged");
+        snprintf(s->why, sizeof(s->why),
+                 "the copy is larger than the store, so pages of it are damaged");
         return STORE_CORRUPT;
     }
     if (!in_the_way(s, p))
         return STORE_OK;
-    snprintf(s->why, sizeof(s->why), "the backup was given up: it holds the pages that the writer needs; raise store.map_size");
+    snprintf(
+        s->why, sizeof(s->why),
+        "the backup was given up: it holds the pages that the writer needs; raise store.map_size");
     return STORE_FULL;
 }
 
@@ -178,7 +183,8 @@ static enum store_status copy_through_pipe(struct store *s, int to, struct progr
         return store_fail(s, rc, "copy the store");
     }
     enum store_status status = pour(s, ends[0], to, p);
-    close(ends[0]); /* a copier that still writes ends with EPIPE; LMDB blocks the signal on its threads */
+    close(
+        ends[0]); /* a copier that still writes ends with EPIPE; LMDB blocks the signal on its threads */
     pthread_join(thread, NULL);
     if (status == STORE_OK && c.rc != 0)
         status = store_fail(s, c.rc, "copy the store");
@@ -206,7 +212,8 @@ static enum store_status copy_to(struct store *s, const char *dir, struct progre
     return status;
 }
 
-static enum store_status progress_of(struct store *s, store_progress_fn *progress, void *arg, struct progress *out)
+static enum store_status progress_of(struct store *s, store_progress_fn *progress, void *arg,
+                                     struct progress *out)
 {
     struct store_room room;
     MDB_stat stat_env;
@@ -215,17 +222,22 @@ static enum store_status progress_of(struct store *s, store_progress_fn *progres
     store_read_end(s);
     mdb_env_stat(s->env, &stat_env);
     mdb_env_info(s->env, &info);
-    *out = (struct progress){
-        .fn = progress, .arg = arg, .total = room.used_bytes, .page_bytes = stat_env.ms_psize, .last_page = info.me_last_pgno};
+    *out = (struct progress){.fn = progress,
+                             .arg = arg,
+                             .total = room.used_bytes,
+                             .page_bytes = stat_env.ms_psize,
+                             .last_page = info.me_last_pgno};
     return status;
 }
 
-enum store_status store_backup(struct store *s, const char *dir, store_progress_fn *progress, void *arg)
+enum store_status store_backup(struct store *s, const char *dir, store_progress_fn *progress,
+                               void *arg)
 {
     struct stat st;
     struct progress p;
     if (strlen(dir) >= 4096 || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode) || !dir_is_empty(dir)) {
-        snprintf(s->why, sizeof(s->why), "%.900s is not an empty directory: make one for each backup", dir);
+        snprintf(s->why, sizeof(s->why),
+                 "%.900s is not an empty directory: make one for each backup", dir);
         return STORE_INVALID;
     }
     enum store_status status = progress_of(s, progress, arg, &p);

@@ -39,7 +39,8 @@ struct cached *txn_made(struct store_txn *t, enum space space, uint64_t id, stru
         return NULL;
     c->dirty = true;
     c->workspace = (struct workspace_record){.id = id, .created_at = t->now};
-    c->project = (struct project_record){.id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
+    c->project =
+        (struct project_record){.id = id, .version = 1, .created_at = t->now, .updated_at = t->now};
     return c;
 }
 
@@ -53,7 +54,8 @@ static struct cached *cache_load(struct store_txn *t, enum space space, uint64_t
         return NULL;
     struct store_workspace w;
     struct store_project p;
-    bool good = space == SPACE_WORKSPACE ? schema_read_workspace(v, &w) : schema_read_project(v, &p);
+    bool good =
+        space == SPACE_WORKSPACE ? schema_read_workspace(v, &w) : schema_read_project(v, &p);
     struct str name = space == SPACE_WORKSPACE ? w.name : p.name;
     if (!good) {
         txn_fail(t, 0, space == SPACE_WORKSPACE ? "a workspace's record" : "a project's record");

@@ -17,8 +17,8 @@ static void message_key(struct key *k, const struct ulid *id)
 static bool well_formed(MDB_val value)
 {
     const struct message_record *r = value.mv_data;
-    return value.mv_size >= sizeof(*r) && value.mv_size == sizeof(*r) + chain_bytes(r) && r->place != 0 &&
-           r->jump_place < r->place && r->role <= ROLE_OF_OPERATOR;
+    return value.mv_size >= sizeof(*r) && value.mv_size == sizeof(*r) + chain_bytes(r) &&
+           r->place != 0 && r->jump_place < r->place && r->role <= ROLE_OF_OPERATOR;
 }
 
 bool chain_look(MDB_val k, MDB_val v, struct chained *out)
@@ -32,7 +32,8 @@ bool chain_look(MDB_val k, MDB_val v, struct chained *out)
 
 /* ---- reading ---- */
 
-enum store_status chain_get(struct store *s, MDB_txn *txn, const struct ulid *conversation, const struct ulid *id, struct chained *out)
+enum store_status chain_get(struct store *s, MDB_txn *txn, const struct ulid *conversation,
+                            const struct ulid *id, struct chained *out)
 {
     struct key k;
     MDB_val v;
@@ -42,18 +43,22 @@ enum store_status chain_get(struct store *s, MDB_txn *txn, const struct ulid *co
         return status;
     if (!chain_look(key_val(&k), v, out))
         return store_corrupt(s, "a message");
-    return memcmp(out->record->conversation.b, conversation->b, ULID_BYTES) == 0 ? STORE_OK : STORE_NOT_FOUND;
+    return memcmp(out->record->conversation.b, conversation->b, ULID_BYTES) == 0 ? STORE_OK
+                                                                                 : STORE_NOT_FOUND;
 }
 
 /* To the message at ${place}, which ${at} names as ${id}. It is further back, so nobody goes round in a damaged store. */
-static enum store_status go(struct store *s, MDB_txn *txn, struct chained *at, struct ulid id, uint64_t place)
+static enum store_status go(struct store *s, MDB_txn *txn, struct chained *at, struct ulid id,
+                            uint64_t place)
 {
     struct chained next;
     const struct ulid conversation = at->record->conversation;
     if (place == 0)
         return STORE_NOT_FOUND;
     enum store_status status = chain_get(s, txn, &conversation, &id, &next);
-    if (status == STORE_NOT_FOUND || (status == STORE_OK && (next.record->place != place || memcmp(id.b, at->id.b, ULID_BYTES) >= 0)))
+    if (status == STORE_NOT_FOUND ||
+        (status == STORE_OK &&
+         (next.record->place != place || memcmp(id.b, at->id.b, ULID_BYTES) >= 0)))
         return store_corrupt(s, "the order of a conversation's messages");
     *at = next;
     return status;
@@ -77,11 +82,13 @@ enum store_status chain_at(struct store *s, MDB_txn *txn, struct chained *at, ui
     return status;
 }
 
-enum store_status chain_below(struct store *s, MDB_txn *txn, struct chained *at, const struct ulid *bound)
+enum store_status chain_below(struct store *s, MDB_txn *txn, struct chained *at,
+                              const struct ulid *bound)
 {
     enum store_status status = STORE_OK;
     while (status == STORE_OK && memcmp(at->id.b, bound->b, ULID_BYTES) >= 0) {
-        bool far = at->record->jump_place == 0 || memcmp(at->record->jump.b, bound->b, ULID_BYTES) < 0;
+        bool far =
+            at->record->jump_place == 0 || memcmp(at->record->jump.b, bound->b, ULID_BYTES) < 0;
         status = far ? chain_before(s, txn, at) : jump(s, txn, at);
     }
     return status;
@@ -89,10 +96,12 @@ enum store_status chain_below(struct store *s, MDB_txn *txn, struct chained *at,
 
 /* ---- changing ---- */
 
-static bool read_one(struct store_txn *t, const struct ulid *conversation, const struct ulid *id, uint64_t place, struct message_record *out)
+static bool read_one(struct store_txn *t, const struct ulid *conversation, const struct ulid *id,
+                     uint64_t place, struct message_record *out)
 {
     struct chained at;
-    enum store_status status = t->error != STORE_OK ? t->error : chain_get(t->s, t->mdb, conversation, id, &at);
+    enum store_status status =
+        t->error != STORE_OK ? t->error : chain_get(t->s, t->mdb, conversation, id, &at);
     if (status == STORE_OK && (place == 0 || at.record->place == place))
         *out = *at.record;
     else
@@ -104,10 +113,12 @@ static bool read_back(struct store_txn *t, struct chain_end *end)
 {
     const struct ulid conversation = end->last.conversation, jump = end->last.jump;
     end->back.place = 0;
-    return end->last.jump_place == 0 || read_one(t, &conversation, &jump, end->last.jump_place, &end->back);
+    return end->last.jump_place == 0 ||
+           read_one(t, &conversation, &jump, end->last.jump_place, &end->back);
 }
 
-bool chain_end(struct store_txn *t, const struct ulid *conversation, const struct ulid *last, struct chain_end *out)
+bool chain_end(struct store_txn *t, const struct ulid *conversation, const struct ulid *last,
+               struct chain_end *out)
 {
     out->id = *last;
     out->last = out->back = (struct message_record){.conversation = *conversation};
@@ -125,7 +136,8 @@ void chain_next(const struct chain_end *end, struct message_record *out)
                                    .jump_place = both ? b->jump_place : a->place};
 }
 
-bool chain_follow(struct store_txn *t, struct chain_end *end, const struct ulid *id, const struct message_record *r)
+bool chain_follow(struct store_txn *t, struct chain_end *end, const struct ulid *id,
+                  const struct message_record *r)
 {
     const struct message_record before = end->last;
     end->id = *id;

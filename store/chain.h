@@ -25,7 +25,8 @@ static inline size_t chain_bytes(const struct message_record *r)
 bool chain_look(MDB_val k, MDB_val v, struct chained *out);
 
 /* chain_get(s, txn, conversation, id, out): STORE_NOT_FOUND where it is not there, or another conversation's. */
-enum store_status chain_get(struct store *s, MDB_txn *txn, const struct ulid *conversation, const struct ulid *id, struct chained *out);
+enum store_status chain_get(struct store *s, MDB_txn *txn, const struct ulid *conversation,
+                            const struct ulid *id, struct chained *out);
 
 /*
  * From ${at} on back; it is anywhere after anything but STORE_OK. chain_before: by one; STORE_NOT_FOUND: it is the first. chain_at: to that
@@ -33,7 +34,8 @@ enum store_status chain_get(struct store *s, MDB_txn *txn, const struct ulid *co
  */
 enum store_status chain_before(struct store *s, MDB_txn *txn, struct chained *at);
 enum store_status chain_at(struct store *s, MDB_txn *txn, struct chained *at, uint64_t place);
-enum store_status chain_below(struct store *s, MDB_txn *txn, struct chained *at, const struct ulid *bound);
+enum store_status chain_below(struct store *s, MDB_txn *txn, struct chained *at,
+                              const struct ulid *bound);
 
 /* Where a conversation ends: its last message (place 0: it has none), and the one that that jumps to. */
 struct chain_end {
@@ -46,9 +48,11 @@ struct chain_end {
  * chain_follow(t, end, id, r): it was put there, and is the end now. chain_put(t, id, r): put it; returns where its
  * texts go, chain_bytes(r) of them, to be filled before anything else is written. False, or NULL, after an error.
  */
-bool chain_end(struct store_txn *t, const struct ulid *conversation, const struct ulid *last, struct chain_end *out);
+bool chain_end(struct store_txn *t, const struct ulid *conversation, const struct ulid *last,
+               struct chain_end *out);
 void chain_next(const struct chain_end *end, struct message_record *out);
-bool chain_follow(struct store_txn *t, struct chain_end *end, const struct ulid *id, const struct message_record *r);
+bool chain_follow(struct store_txn *t, struct chain_end *end, const struct ulid *id,
+                  const struct message_record *r);
 char *chain_put(struct store_txn *t, const struct ulid *id, const struct message_record *r);
 
 /* chain_remove(t, c, left): the newest ones, at most *left; c->last and c->messages follow and are the caller's to put. */

@@ -19,13 +19,13 @@ enum store_change_kind {
      * workspace and length of life. Emits EVENT_KEY_REVOKED for the old one, so that nobody remembers its old end.
      */
     CHANGE_KEY_ROTATE,
-    CHANGE_KEY_TOUCH,            /* id: last_used_at becomes now; emits no event and bumps no version */
-    CHANGE_REPORT_CREATE,        /* workspace, url, name (project), privacy, hash, idem_*, code, limit → id, version */
-    CHANGE_REPORT_UPDATE,        /* workspace, id, fields, privacy, hash, match, limit → id, version */
-    CHANGE_REPORT_DELETE,        /* workspace, id, match → id */
-    CHANGE_REPORT_FINISH,        /* id, attempt, status, score, result, issues, results | error_code, error_message */
-    CHANGE_REPORT_DIED,          /* id, attempt: an auditor died holding this job alone; the second time → failed, too_complex */
-    CHANGE_PROJECT_DELETE,       /* workspace, id, match → id; reports invisible at once */
+    CHANGE_KEY_TOUCH, /* id: last_used_at becomes now; emits no event and bumps no version */
+    CHANGE_REPORT_CREATE, /* workspace, url, name (project), privacy, hash, idem_*, code, limit → id, version */
+    CHANGE_REPORT_UPDATE, /* workspace, id, fields, privacy, hash, match, limit → id, version */
+    CHANGE_REPORT_DELETE, /* workspace, id, match → id */
+    CHANGE_REPORT_FINISH, /* id, attempt, status, score, result, issues, results | error_code, error_message */
+    CHANGE_REPORT_DIED, /* id, attempt: an auditor died holding this job alone; the second time → failed, too_complex */
+    CHANGE_PROJECT_DELETE, /* workspace, id, match → id; reports invisible at once */
     /*
      * limit: at most that many records of what is erased or over its time, or results to be rated
      * -> id: how many; STORE_NOT_FOUND when nothing was left
@@ -47,11 +47,11 @@ enum store_change_kind {
      * (page context), answer, citations, fields, idem_*, code → first: message, second: answer
      */
     CHANGE_MESSAGE_POST,
-    CHANGE_MESSAGE_REPLY,    /* an operator's. workspace, conversation, id (key), text, idem_*, code → first */
+    CHANGE_MESSAGE_REPLY, /* an operator's. workspace, conversation, id (key), text, idem_*, code → first */
     CHANGE_NOTE, /* an operator's. workspace, conversation, id (key), name (empty: the claim's), text, idem_*, code → first */
     /* by the visitor: agent, visitor; by an operator: workspace, id (key), name (with a claim). conversation, fields → version */
     CHANGE_CONVERSATION_SET,
-    CHANGE_LEAD,   /* agent, visitor, conversation, hash (digest of the lower-cased address), text (address), name, url (phone), data, idem_* → first, code */
+    CHANGE_LEAD, /* agent, visitor, conversation, hash (digest of the lower-cased address), text (address), name, url (phone), data, idem_* → first, code */
     CHANGE_EVENTS, /* agent, visitor, conversation, data: rows of event_pack → id: how many */
     CHANGE_RATING, /* agent, visitor, conversation, score (1–5), text (comment), fields → first */
     /* fields: one of RETAIN_…; expires_at: what was made before; limit: records → id: how many went; STORE_NOT_FOUND when none was left */
@@ -143,7 +143,7 @@ struct store_change {
     uint32_t fields; /* CHANGE_HAS_… */
     uint64_t workspace;
     uint64_t id;
-    uint64_t limit; /* pending jobs a workspace may have; records a purge may take; 0: no limit */
+    uint64_t limit;  /* pending jobs a workspace may have; records a purge may take; 0: no limit */
     uint64_t beside; /* counts towards ${limit} too: jobs withdrawn and still out. By the writer */
     int64_t expires_at; /* ms since the epoch */
     uint32_t scopes;
@@ -155,15 +155,18 @@ struct store_change {
     int32_t score;
     uint32_t issues_high, issues_medium, issues_low, issues_passed;
     struct ulid agent, conversation, visitor;
-    struct str name;  /* of a workspace, key or project; UTF-8 */
-    struct str url;   /* normalised */
-    struct str hash;  /* password hash (text), or the 32 bytes of a key's SHA-256 */
-    struct str match; /* If-Match: the versions that may be changed, each a little-endian uint64; empty: any */
-    struct str idem_key;  /* 32 bytes: SHA-256 over credential, path and Idempotency-Key; empty: none */
+    struct str name; /* of a workspace, key or project; UTF-8 */
+    struct str url;  /* normalised */
+    struct str hash; /* password hash (text), or the 32 bytes of a key's SHA-256 */
+    struct str
+        match; /* If-Match: the versions that may be changed, each a little-endian uint64; empty: any */
+    struct str
+        idem_key; /* 32 bytes: SHA-256 over credential, path and Idempotency-Key; empty: none */
     struct str idem_body; /* 32 bytes: SHA-256 of the body */
     struct str results;   /* JSON object of the checks */
     struct str error_code, error_message;
-    struct str text, data, client_id, answer, citations; /* of the widget's changes: see their rows */
+    struct str text, data, client_id, answer,
+        citations; /* of the widget's changes: see their rows */
 };
 
 /*

@@ -2,7 +2,8 @@
 
 #include <errno.h>
 
-void store_channel_note(struct store_txn *t, uint64_t channel, uint64_t sequence, struct str answers)
+void store_channel_note(struct store_txn *t, uint64_t channel, uint64_t sequence,
+                        struct str answers)
 {
     struct key k;
     key_id(&k, SPACE_CHANNEL, channel);
@@ -14,7 +15,8 @@ void store_channel_note(struct store_txn *t, uint64_t channel, uint64_t sequence
         memcpy(to + sizeof(sequence), answers.p, answers.n);
 }
 
-enum store_status store_channel_get(struct store_txn *t, uint64_t channel, uint64_t *sequence, struct str *answers)
+enum store_status store_channel_get(struct store_txn *t, uint64_t channel, uint64_t *sequence,
+                                    struct str *answers)
 {
     struct key k;
     MDB_val v;
@@ -25,7 +27,8 @@ enum store_status store_channel_get(struct store_txn *t, uint64_t channel, uint6
     if (v.mv_size < sizeof(*sequence))
         return txn_fail(t, 0, "a channel's note");
     memcpy(sequence, v.mv_data, sizeof(*sequence));
-    *answers = (struct str){(const char *)v.mv_data + sizeof(*sequence), v.mv_size - sizeof(*sequence)};
+    *answers =
+        (struct str){(const char *)v.mv_data + sizeof(*sequence), v.mv_size - sizeof(*sequence)};
     return STORE_OK;
 }
 

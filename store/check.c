@@ -88,7 +88,8 @@ void check_step(struct check *c, uint64_t n)
 {
     uint64_t before = c->done;
     c->done += n;
-    if (c->progress != NULL && before / SLICE != c->done / SLICE && !c->progress(c->arg, c->done, c->total > c->done ? c->total : c->done))
+    if (c->progress != NULL && before / SLICE != c->done / SLICE &&
+        !c->progress(c->arg, c->done, c->total > c->done ? c->total : c->done))
         c->stopped = true;
 }
 
@@ -173,8 +174,8 @@ static enum store_status check_dying_count(struct check *c)
         rows++;
     walk_end(&w);
     if (status == STORE_NOT_FOUND && rows != c->counters.dying)
-        check_say(c, "%llu things are being deleted and the counter says %llu", (unsigned long long)rows,
-                  (unsigned long long)c->counters.dying);
+        check_say(c, "%llu things are being deleted and the counter says %llu",
+                  (unsigned long long)rows, (unsigned long long)c->counters.dying);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
@@ -187,7 +188,8 @@ static bool pages_may_go_on(void *arg, uint64_t done, uint64_t total)
     MDB_envinfo info;
     (void)done;
     (void)total;
-    return mdb_env_info(c->s->env, &info) != 0 || info.me_last_txnid - mdb_txn_id(c->txn) <= COMMITS_ALLOWED;
+    return mdb_env_info(c->s->env, &info) != 0 ||
+           info.me_last_txnid - mdb_txn_id(c->txn) <= COMMITS_ALLOWED;
 }
 
 /*
@@ -224,16 +226,14 @@ static enum store_status check_pages(struct check *c)
 static enum store_status check_all(struct store *s, bool records_only, store_progress_fn *progress,
                                    store_problem_fn *problem, void *arg, uint64_t *records)
 {
-    struct check c = {.s = s,
-                      .records_only = records_only,
-                      .progress = progress,
-                      .problem = problem,
-                      .arg = arg};
+    struct check c = {
+        .s = s, .records_only = records_only, .progress = progress, .problem = problem, .arg = arg};
     store_begins(s, "the pages of data.mdb");
     enum store_status status = check_pages(&c);
     if (status == STORE_OK)
         status = count_records(&c);
-    for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && status == STORE_OK && !c.stopped; i++)
+    for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && status == STORE_OK && !c.stopped;
+         i++)
         status = run_pass(&c, i);
     store_begins(s, "the indexes of reports");
     if (status == STORE_OK && !c.stopped && !records_only)

@@ -40,7 +40,8 @@ void check_log(struct check *c, const struct walk *w)
     uint64_t workspace, sequence, entries;
     struct log_head head;
     struct index_record m;
-    if (!walk_u64(w, 0, &workspace) || !walk_u64(w, 1, &sequence) || w->v.mv_size < sizeof(head) || !count_entries(w, &entries)) {
+    if (!walk_u64(w, 0, &workspace) || !walk_u64(w, 1, &sequence) || w->v.mv_size < sizeof(head) ||
+        !count_entries(w, &entries)) {
         check_say(c, "a record of the log of an index is malformed");
         return;
     }
@@ -58,7 +59,8 @@ void check_log(struct check *c, const struct walk *w)
     }
     if (sequence != c->log_next || head.entries != c->log_head.entries + entries ||
         head.bytes != c->log_head.bytes + w->v.mv_size - sizeof(head))
-        check_say(c, "the log of the index of workspace %llu has lost records before number %llu", LL(workspace), LL(sequence));
+        check_say(c, "the log of the index of workspace %llu has lost records before number %llu",
+                  LL(workspace), LL(sequence));
     c->log_next = sequence + 1;
     c->log_head = head;
 }
@@ -69,9 +71,8 @@ void check_index_record(struct check *c, const struct walk *w)
 {
     uint64_t workspace;
     struct index_record record;
-    if (!walk_u64(w, 0, &workspace) ||
-        index_read(c->s, c->txn, workspace, &record) != STORE_OK || record.log_from == 0 ||
-        record.version == 0 || record.state > INDEX_REBUILDING)
+    if (!walk_u64(w, 0, &workspace) || index_read(c->s, c->txn, workspace, &record) != STORE_OK ||
+        record.log_from == 0 || record.version == 0 || record.state > INDEX_REBUILDING)
         check_say(c, "the manifest of an index of reports is malformed");
 }
 
@@ -126,10 +127,12 @@ void check_index_due(struct check *c, const struct walk *w)
 
 /* ---- segments ---- */
 
-static bool order_good(const struct segment *g, const struct order *o, bool (*below)(const struct segment *g, uint32_t a, uint32_t b))
+static bool order_good(const struct segment *g, const struct order *o,
+                       bool (*below)(const struct segment *g, uint32_t a, uint32_t b))
 {
     for (uint32_t rank = 0; rank < g->rows; rank++) {
-        if (o->row[rank] >= g->rows || o->rank[o->row[rank]] != rank || (rank != 0 && !below(g, o->row[rank - 1], o->row[rank])))
+        if (o->row[rank] >= g->rows || o->rank[o->row[rank]] != rank ||
+            (rank != 0 && !below(g, o->row[rank - 1], o->row[rank])))
             return false;
     }
     return true;
@@ -161,12 +164,14 @@ static bool rows_good(const struct segment *g)
             classes += bit_test(g->result_bits[i], row);
         for (int i = 0; i < STATUSES; i++)
             statuses += bit_test(g->status_bits[i], row);
-        if (classes != 1 || statuses != 1 || (row != 0 && g->ids[row] <= g->ids[row - 1]) || g->row_project[row] >= g->projects)
+        if (classes != 1 || statuses != 1 || (row != 0 && g->ids[row] <= g->ids[row - 1]) ||
+            g->row_project[row] >= g->projects)
             return false;
     }
     for (uint32_t i = 0; i < g->projects; i++)
         for (uint32_t at = g->project_at[i]; at < g->project_at[i + 1]; at++)
-            if (at >= g->rows || g->project_row[at] >= g->rows || g->row_project[g->project_row[at]] != i ||
+            if (at >= g->rows || g->project_row[at] >= g->rows ||
+                g->row_project[g->project_row[at]] != i ||
                 (at != g->project_at[i] && g->project_row[at] <= g->project_row[at - 1]))
                 return false;
     return g->project_at[0] == 0 && g->project_at[g->projects] == g->rows;
@@ -180,7 +185,8 @@ static bool filter_good(const struct segment *g)
         struct str url = segment_url(g, row);
         for (size_t i = 0; i + 3 <= url.n; i++)
             if (!bit_test(g->grams, search_gram((const uint8_t *)url.p + i)) ||
-                !chunk_has(chunk, search_gram((const uint8_t *)url.p + i), row & ((1u << g->chunk_shift) - 1)))
+                !chunk_has(chunk, search_gram((const uint8_t *)url.p + i),
+                           row & ((1u << g->chunk_shift) - 1)))
                 return false;
     }
     return true;
@@ -201,7 +207,8 @@ static bool words_good(const struct chunk *c)
 {
     for (uint32_t i = 0; i < c->head->words; i++) {
         struct search s;
-        struct str word = {(const char *)c->words + c->word_at[i], c->word_at[i + 1] - c->word_at[i]};
+        struct str word = {(const char *)c->words + c->word_at[i],
+                           c->word_at[i + 1] - c->word_at[i]};
         const uint64_t *of = c->word_bits + (size_t)i * c->bitmap;
         uint64_t bits[CHUNK_WORDS] = {0};
         uint16_t rows[1u << CHUNK_ROWS_SHIFT];

@@ -15,7 +15,8 @@ struct check {
     void *arg;
     uint64_t done, total, problems;
     bool stopped, records_only;
-    uint64_t log_workspace, log_next; /* of the record of a log that should come next, and what the log has held before it */
+    uint64_t log_workspace,
+        log_next; /* of the record of a log that should come next, and what the log has held before it */
     struct log_head log_head;
     uint64_t unreadable; /* the workspace whose index could not be read last */
 };
@@ -29,13 +30,16 @@ void check_step(struct check *c, uint64_t n);
 
 /* Each looks at the record the walk stands on. */
 typedef void check_fn(struct check *c, const struct walk *w);
-check_fn check_workspace, check_workspace_name, check_key, check_key_id, check_key_workspace, check_project, check_project_name,
-    check_project_date;
-check_fn check_report, check_job, check_result, check_log, check_index_record, check_segment_row, check_base, check_index_due, check_dying, check_idem, check_idem_age, check_channel;
-check_fn check_agent, check_visitor, check_visitor_secret, check_conversation, check_message, check_note, check_once, check_lead, check_lead_email, check_event,
-    check_rating, check_listed_row, check_erasing;
-check_fn check_collection, check_collection_name, check_generation, check_generation_id, check_item, check_document, check_unseen, check_coupon, check_staged,
-    check_sync_once, check_answers, check_answers_log;
+check_fn check_workspace, check_workspace_name, check_key, check_key_id, check_key_workspace,
+    check_project, check_project_name, check_project_date;
+check_fn check_report, check_job, check_result, check_log, check_index_record, check_segment_row,
+    check_base, check_index_due, check_dying, check_idem, check_idem_age, check_channel;
+check_fn check_agent, check_visitor, check_visitor_secret, check_conversation, check_message,
+    check_note, check_once, check_lead, check_lead_email, check_event, check_rating,
+    check_listed_row, check_erasing;
+check_fn check_collection, check_collection_name, check_generation, check_generation_id, check_item,
+    check_document, check_unseen, check_coupon, check_staged, check_sync_once, check_answers,
+    check_answers_log;
 
 /*
  * check_document_change(c, d): its last change is in the log or was indexed.

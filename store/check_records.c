@@ -12,15 +12,18 @@ static bool key_number(struct check *c, const struct walk *w, unsigned skip, uin
     return false;
 }
 
-static const struct workspace_record *workspace_at(struct check *c, uint64_t id, struct store_workspace *out)
+static const struct workspace_record *workspace_at(struct check *c, uint64_t id,
+                                                   struct store_workspace *out)
 {
     struct key k;
     MDB_val v;
     key_id(&k, SPACE_WORKSPACE, id);
-    return check_get(c, SPACE_WORKSPACE, &k, &v) && schema_read_workspace(v, out) ? v.mv_data : NULL;
+    return check_get(c, SPACE_WORKSPACE, &k, &v) && schema_read_workspace(v, out) ? v.mv_data
+                                                                                  : NULL;
 }
 
-static const struct project_record *project_at(struct check *c, uint64_t id, struct store_project *out)
+static const struct project_record *project_at(struct check *c, uint64_t id,
+                                               struct store_project *out)
 {
     struct key k;
     MDB_val v;
@@ -98,7 +101,8 @@ void check_workspace(struct check *c, const struct walk *w)
         check_say(c, "workspace %llu has an id that was never given", LL(id));
     if (r->dying) {
         if (!dying_row(c, id, 0))
-            check_say(c, "workspace %llu is marked as being deleted and nothing deletes it", LL(id));
+            check_say(c, "workspace %llu is marked as being deleted and nothing deletes it",
+                      LL(id));
         return;
     }
     key_space(&k, SPACE_WORKSPACE_NAME);
@@ -107,10 +111,13 @@ void check_workspace(struct check *c, const struct walk *w)
         check_say(c, "workspace %llu cannot be found by its name", LL(id));
     struct workspace_record sums = {0};
     sum_projects(c, id, &sums);
-    if (sums.projects != r->projects || sums.pending != r->pending || memcmp(&sums.counts, &r->counts, sizeof(sums.counts)) != 0)
-        check_say(c, "workspace %llu counts %llu projects, %llu reports and %llu waiting; there are %llu, %llu and %llu", LL(id),
-                  LL(r->projects), LL(counts_sum(&r->counts)), LL(r->pending), LL(sums.projects), LL(counts_sum(&sums.counts)),
-                  LL(sums.pending));
+    if (sums.projects != r->projects || sums.pending != r->pending ||
+        memcmp(&sums.counts, &r->counts, sizeof(sums.counts)) != 0)
+        check_say(c,
+                  "workspace %llu counts %llu projects, %llu reports and %llu waiting; there are "
+                  "%llu, %llu and %llu",
+                  LL(id), LL(r->projects), LL(counts_sum(&r->counts)), LL(r->pending),
+                  LL(sums.projects), LL(counts_sum(&sums.counts)), LL(sums.pending));
 }
 
 void check_workspace_name(struct check *c, const struct walk *w)
@@ -121,7 +128,8 @@ void check_workspace_name(struct check *c, const struct walk *w)
     memcpy(&id, w->v.mv_data, w->v.mv_size < sizeof(id) ? w->v.mv_size : sizeof(id));
     const struct workspace_record *r = workspace_at(c, id, &workspace);
     if (r == NULL || r->dying || !str_eq(workspace.name, name))
-        check_say(c, "the workspace name %.*s leads to workspace %llu, which is not called so", (int)name.n, name.p, LL(id));
+        check_say(c, "the workspace name %.*s leads to workspace %llu, which is not called so",
+                  (int)name.n, name.p, LL(id));
 }
 
 /* ---- keys ---- */
@@ -144,7 +152,8 @@ void check_key(struct check *c, const struct walk *w)
     if (!leads_to(c, SPACE_KEY_WORKSPACE, &k, hash, sizeof(key.hash)))
         check_say(c, "key %llu cannot be found in workspace %llu", LL(key.id), LL(key.workspace));
     if (workspace_at(c, key.workspace, &workspace) == NULL)
-        check_say(c, "key %llu belongs to workspace %llu, which is not there", LL(key.id), LL(key.workspace));
+        check_say(c, "key %llu belongs to workspace %llu, which is not there", LL(key.id),
+                  LL(key.workspace));
     if (key.id > c->counters.key)
         check_say(c, "key %llu has an id that was never given", LL(key.id));
 }
@@ -157,7 +166,8 @@ static void check_hash(struct check *c, const struct walk *w, uint64_t workspace
     key_space(&k, SPACE_KEY);
     if (w->v.mv_size == sizeof(key.hash))
         key_bytes(&k, w->v.mv_data, w->v.mv_size);
-    if (w->v.mv_size != sizeof(key.hash) || !check_get(c, SPACE_KEY, &k, &v) || !schema_read_key(v, w->v.mv_data, &key) || key.id != id ||
+    if (w->v.mv_size != sizeof(key.hash) || !check_get(c, SPACE_KEY, &k, &v) ||
+        !schema_read_key(v, w->v.mv_data, &key) || key.id != id ||
         (workspace != 0 && key.workspace != workspace))
         check_say(c, "an index of keys names key %llu, which is not there", LL(id));
 }
@@ -195,7 +205,8 @@ static bool sum_report(void *arg, uint64_t id)
     return true;
 }
 
-static void check_project_living(struct check *c, const struct store_project *p, const struct project_record *r)
+static void check_project_living(struct check *c, const struct store_project *p,
+                                 const struct project_record *r)
 {
     struct key k;
     MDB_val v;
@@ -213,10 +224,13 @@ static void check_project_living(struct check *c, const struct store_project *p,
     if (view == NULL)
         return;
     view_each_id(view, p->id, sum_report, &(struct sums){c, &sums});
-    if (sums.pending != r->pending || sums.score_total != r->score_total || memcmp(&sums.counts, &r->counts, sizeof(sums.counts)) != 0)
-        check_say(c, "project %llu counts %llu reports, %llu waiting and %llu points; there are %llu, %llu and %llu", LL(p->id),
-                  LL(counts_sum(&r->counts)), LL(r->pending), LL(r->score_total), LL(counts_sum(&sums.counts)), LL(sums.pending),
-                  LL(sums.score_total));
+    if (sums.pending != r->pending || sums.score_total != r->score_total ||
+        memcmp(&sums.counts, &r->counts, sizeof(sums.counts)) != 0)
+        check_say(c,
+                  "project %llu counts %llu reports, %llu waiting and %llu points; there are %llu, "
+                  "%llu and %llu",
+                  LL(p->id), LL(counts_sum(&r->counts)), LL(r->pending), LL(r->score_total),
+                  LL(counts_sum(&sums.counts)), LL(sums.pending), LL(sums.score_total));
 }
 
 void check_project(struct check *c, const struct walk *w)
@@ -235,19 +249,23 @@ void check_project(struct check *c, const struct walk *w)
     if (id > c->counters.project)
         check_say(c, "project %llu has an id that was never given", LL(id));
     if (owner == NULL)
-        check_say(c, "project %llu belongs to workspace %llu, which is not there", LL(id), LL(p.workspace));
+        check_say(c, "project %llu belongs to workspace %llu, which is not there", LL(id),
+                  LL(p.workspace));
     else if (r->dying && !dying_row(c, p.workspace, id))
         check_say(c, "project %llu is marked as being deleted and nothing deletes it", LL(id));
     else if (!r->dying && !owner->dying)
         check_project_living(c, &p, r);
 }
 
-static void check_listed(struct check *c, uint64_t workspace, uint64_t id, const struct str *name, int64_t created_at)
+static void check_listed(struct check *c, uint64_t workspace, uint64_t id, const struct str *name,
+                         int64_t created_at)
 {
     struct store_project p;
     const struct project_record *r = project_at(c, id, &p);
-    if (r == NULL || r->dying || p.workspace != workspace || (name != NULL ? !str_eq(*name, p.name) : created_at != p.created_at))
-        check_say(c, "an index of workspace %llu names project %llu, which is not there or another", LL(workspace), LL(id));
+    if (r == NULL || r->dying || p.workspace != workspace ||
+        (name != NULL ? !str_eq(*name, p.name) : created_at != p.created_at))
+        check_say(c, "an index of workspace %llu names project %llu, which is not there or another",
+                  LL(workspace), LL(id));
 }
 
 void check_project_name(struct check *c, const struct walk *w)
@@ -267,7 +285,8 @@ void check_project_name(struct check *c, const struct walk *w)
 void check_project_date(struct check *c, const struct walk *w)
 {
     uint64_t workspace, created_at, id;
-    if (key_number(c, w, 0, &workspace) && key_number(c, w, 1, &created_at) && key_number(c, w, 2, &id))
+    if (key_number(c, w, 0, &workspace) && key_number(c, w, 1, &created_at) &&
+        key_number(c, w, 2, &id))
         check_listed(c, workspace, id, NULL, (int64_t)created_at);
 }
 
@@ -282,9 +301,11 @@ void check_dying(struct check *c, const struct walk *w)
         return;
     const struct workspace_record *wr = workspace_at(c, workspace, &owner);
     const struct project_record *pr = project == 0 ? NULL : project_at(c, project, &p);
-    bool marked = project == 0 ? wr != NULL && wr->dying : pr != NULL && pr->dying && p.workspace == workspace;
+    bool marked = project == 0 ? wr != NULL && wr->dying
+                               : pr != NULL && pr->dying && p.workspace == workspace;
     if (!marked)
-        check_say(c, "project %llu of workspace %llu is to be deleted and is not marked so", LL(project), LL(workspace));
+        check_say(c, "project %llu of workspace %llu is to be deleted and is not marked so",
+                  LL(project), LL(workspace));
 }
 
 void check_idem(struct check *c, const struct walk *w)

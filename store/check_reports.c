@@ -20,9 +20,11 @@ static void check_row(struct check *c, const struct store_report *r)
         return;
     if (!view_find(v, r->id, &row))
         check_say(c, "report %llu is missing in the index of its workspace", LL(r->id));
-    else if (row.project != r->project || row.class != class_of(r->result, r->status) || row.score != r->score || row.date != r->generated_at ||
-             !str_eq(row.url, r->url))
-        check_say(c, "the index has report %llu with another project, result, status, score, date or URL", LL(r->id));
+    else if (row.project != r->project || row.class != class_of(r->result, r->status) ||
+             row.score != r->score || row.date != r->generated_at || !str_eq(row.url, r->url))
+        check_say(
+            c, "the index has report %llu with another project, result, status, score, date or URL",
+            LL(r->id));
 }
 
 static void check_belongings(struct check *c, const struct store_report *r)
@@ -34,11 +36,15 @@ static void check_belongings(struct check *c, const struct store_report *r)
     if (status != STORE_OK)
         check_say(c, "report %llu: %s", LL(r->id), store_why(c->s));
     else if ((results.n != 0) != (r->result != RESULT_NONE))
-        check_say(c, "report %llu %s", LL(r->id), r->result != RESULT_NONE ? "has lost its results" : "has results and no score");
+        check_say(c, "report %llu %s", LL(r->id),
+                  r->result != RESULT_NONE ? "has lost its results" : "has results and no score");
     key_id(&k, SPACE_JOB, r->id);
-    const struct job_record *job = check_get(c, SPACE_JOB, &k, &v) ? store_record(v, sizeof(*job)) : NULL;
+    const struct job_record *job =
+        check_get(c, SPACE_JOB, &k, &v) ? store_record(v, sizeof(*job)) : NULL;
     if ((job != NULL) != (r->status == REPORT_PENDING))
-        check_say(c, "report %llu %s", LL(r->id), job == NULL ? "waits and nobody will generate it" : "has a job and does not wait");
+        check_say(c, "report %llu %s", LL(r->id),
+                  job == NULL ? "waits and nobody will generate it"
+                              : "has a job and does not wait");
     else if (job != NULL && (job->attempt != r->attempt || job->workspace != r->workspace))
         check_say(c, "the job of report %llu is of another attempt", LL(r->id));
 }
@@ -51,7 +57,8 @@ static void check_owners(struct check *c, const struct store_report *r)
     key_id(&k, SPACE_PROJECT, r->project);
     bool good = check_get(c, SPACE_PROJECT, &k, &v) && schema_read_project(v, &p);
     if (!good || p.workspace != r->workspace || !str_eq(p.name, r->project_name))
-        check_say(c, "report %llu belongs to project %llu, which is not there or another", LL(r->id), LL(r->project));
+        check_say(c, "report %llu belongs to project %llu, which is not there or another",
+                  LL(r->id), LL(r->project));
 }
 
 void check_report(struct check *c, const struct walk *w)
@@ -64,11 +71,15 @@ void check_report(struct check *c, const struct walk *w)
     }
     if (id > c->counters.report)
         check_say(c, "report %llu has an id that was never given", LL(id));
-    if ((r.result == RESULT_NONE) != (r.score < 0) || (r.result == RESULT_NONE) != (r.generated_at == 0) ||
-        (r.status == REPORT_DONE && r.result == RESULT_NONE) || (r.status == REPORT_FAILED) != (r.error_code.n != 0))
-        check_say(c, "report %llu contradicts itself in status, score, result, date or error", LL(id));
+    if ((r.result == RESULT_NONE) != (r.score < 0) ||
+        (r.result == RESULT_NONE) != (r.generated_at == 0) ||
+        (r.status == REPORT_DONE && r.result == RESULT_NONE) ||
+        (r.status == REPORT_FAILED) != (r.error_code.n != 0))
+        check_say(c, "report %llu contradicts itself in status, score, result, date or error",
+                  LL(id));
     if ((r.privacy == PRIVACY_PASSWORD) != (r.password_hash.n != 0))
-        check_say(c, "report %llu has privacy %d and %s password", LL(id), r.privacy, r.password_hash.n != 0 ? "a" : "no");
+        check_say(c, "report %llu has privacy %d and %s password", LL(id), r.privacy,
+                  r.password_hash.n != 0 ? "a" : "no");
     check_owners(c, &r);
     check_row(c, &r);
     check_belongings(c, &r);

@@ -86,16 +86,19 @@ void check_collection(struct check *c, const struct walk *w)
         check_say(c, "collection %llu belongs to an agent that is not there", LL(r.id));
         return;
     }
-    if (collection_named(c->s, c->txn, &r.agent, r.kind, r.site, &named) != STORE_OK || named != r.id)
+    if (collection_named(c->s, c->txn, &r.agent, r.kind, r.site, &named) != STORE_OK ||
+        named != r.id)
         check_say(c, "collection %llu cannot be found by its agent and site", LL(r.id));
     struct store_agent a;
     if (agent_read(c->s, c->txn, &r.agent, &a) != STORE_OK)
         return; /* it is being emptied */
     uint64_t count = r.kind == SYNCED_COUPON ? count_coupons(c, &r) : count_items(c, &r);
     if (count != r.count)
-        check_say(c, "collection %llu counts %llu items; there are %llu", LL(r.id), LL(r.count), LL(count));
+        check_say(c, "collection %llu counts %llu items; there are %llu", LL(r.id), LL(r.count),
+                  LL(count));
     if (r.kind != SYNCED_COUPON && count_generations(c, &r) != r.count)
-        check_say(c, "the generations of collection %llu count %llu items; there are %llu", LL(r.id), LL(count_generations(c, &r)), LL(r.count));
+        check_say(c, "the generations of collection %llu count %llu items; there are %llu",
+                  LL(r.id), LL(count_generations(c, &r)), LL(r.count));
     if (r.complete > r.generations)
         check_say(c, "collection %llu is complete beyond its last generation", LL(r.id));
 }
@@ -117,7 +120,8 @@ void check_generation(struct check *c, const struct walk *w)
     if (!key_numbers(w, &collection, &number) || w->v.mv_size != sizeof(struct generation_record))
         check_say(c, "a generation's record is malformed");
     else if (!collection_there(c, collection, &r) || number > r.generations)
-        check_say(c, "generation %llu of collection %llu was never begun", LL(number), LL(collection));
+        check_say(c, "generation %llu of collection %llu was never begun", LL(number),
+                  LL(collection));
 }
 
 void check_generation_id(struct check *c, const struct walk *w)
@@ -155,8 +159,10 @@ void check_item(struct check *c, const struct walk *w)
     if (item.document == 0)
         return;
     key_id(&k, SPACE_DOCUMENT, item.document);
-    if (!check_get(c, SPACE_DOCUMENT, &k, &v) || !schema_read_document(v, &d) || d.collection != collection || d.wp_id != wp_id)
-        check_say(c, "item %llu of collection %llu has a document that is not there, or another's", LL(wp_id), LL(collection));
+    if (!check_get(c, SPACE_DOCUMENT, &k, &v) || !schema_read_document(v, &d) ||
+        d.collection != collection || d.wp_id != wp_id)
+        check_say(c, "item %llu of collection %llu has a document that is not there, or another's",
+                  LL(wp_id), LL(collection));
 }
 
 void check_document(struct check *c, const struct walk *w)
@@ -176,7 +182,8 @@ void check_document(struct check *c, const struct walk *w)
     key_space(&k, SPACE_META);
     key_bytes(&k, "y", 1);
     if (check_get(c, SPACE_META, &k, &v) && v.mv_size == sizeof(struct synced_counters))
-        memcpy(&last, (const char *)v.mv_data + offsetof(struct synced_counters, document), sizeof(last));
+        memcpy(&last, (const char *)v.mv_data + offsetof(struct synced_counters, document),
+               sizeof(last));
     if (id > last)
         check_say(c, "document %llu has an id that was never given", LL(id));
     check_document_change(c, &d);
@@ -186,7 +193,8 @@ void check_unseen(struct check *c, const struct walk *w)
 {
     struct store_collection r;
     uint64_t collection;
-    if (!walk_u64(w, 0, &collection) || !unseen_well_formed(w->v) || !collection_there(c, collection, &r))
+    if (!walk_u64(w, 0, &collection) || !unseen_well_formed(w->v) ||
+        !collection_there(c, collection, &r))
         check_say(c, "a row of what is purged after a sync is malformed");
 }
 

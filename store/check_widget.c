@@ -18,7 +18,8 @@ static bool workspace_there(struct check *c, uint64_t workspace)
     return check_get(c, SPACE_WORKSPACE, &k, &v);
 }
 
-static bool is_listed(struct check *c, enum listed_kind kind, const struct ulid *scope, unsigned class, const struct ulid *id)
+static bool is_listed(struct check *c, enum listed_kind kind, const struct ulid *scope,
+                      unsigned class, const struct ulid *id)
 {
     struct key k;
     MDB_val v;
@@ -34,13 +35,15 @@ static void check_id(struct check *c, const char *what, const struct ulid *id)
     MDB_val v;
     key_space(&k, SPACE_META);
     key_bytes(&k, "u", 1);
-    if (!check_get(c, SPACE_META, &k, &v) || v.mv_size != ULID_BYTES || memcmp(id->b, v.mv_data, ULID_BYTES) > 0)
+    if (!check_get(c, SPACE_META, &k, &v) || v.mv_size != ULID_BYTES ||
+        memcmp(id->b, v.mv_data, ULID_BYTES) > 0)
         check_say(c, "%s %s has an id that was never given", what, id_text(id));
 }
 
 static bool own_key(const struct walk *w, const struct ulid *id)
 {
-    return w->k.mv_size == 1 + ULID_BYTES && memcmp((const uint8_t *)w->k.mv_data + 1, id->b, ULID_BYTES) == 0;
+    return w->k.mv_size == 1 + ULID_BYTES &&
+           memcmp((const uint8_t *)w->k.mv_data + 1, id->b, ULID_BYTES) == 0;
 }
 
 void check_agent(struct check *c, const struct walk *w)
@@ -53,20 +56,25 @@ void check_agent(struct check *c, const struct walk *w)
     struct ulid scope = scope_of_workspace(a.workspace);
     check_id(c, "agent", &a.id);
     if (!workspace_there(c, a.workspace))
-        check_say(c, "agent %s belongs to workspace %llu, which is not there", id_text(&a.id), (unsigned long long)a.workspace);
+        check_say(c, "agent %s belongs to workspace %llu, which is not there", id_text(&a.id),
+                  (unsigned long long)a.workspace);
     if (!is_listed(c, LISTED_AGENT, &scope, 0, &a.id))
         check_say(c, "agent %s is not in its workspace's list", id_text(&a.id));
 }
 
-static void check_owned(struct check *c, const char *what, enum listed_kind kind, uint64_t workspace, const struct ulid *agent,
-                        const struct ulid *visitor, const struct ulid *id)
+static void check_owned(struct check *c, const char *what, enum listed_kind kind,
+                        uint64_t workspace, const struct ulid *agent, const struct ulid *visitor,
+                        const struct ulid *id)
 {
     const struct ulid scope = scope_of_workspace(workspace);
     check_id(c, what, id);
     if (!workspace_there(c, workspace))
-        check_say(c, "%s %s belongs to workspace %llu, which is not there", what, id_text(id), (unsigned long long)workspace);
-    if (!is_listed(c, kind, &scope, 0, id) || !is_listed(c, kind, agent, 0, id) || !is_listed(c, kind, visitor, 0, id))
-        check_say(c, "%s %s is missing in a list of its workspace, agent or visitor", what, id_text(id));
+        check_say(c, "%s %s belongs to workspace %llu, which is not there", what, id_text(id),
+                  (unsigned long long)workspace);
+    if (!is_listed(c, kind, &scope, 0, id) || !is_listed(c, kind, agent, 0, id) ||
+        !is_listed(c, kind, visitor, 0, id))
+        check_say(c, "%s %s is missing in a list of its workspace, agent or visitor", what,
+                  id_text(id));
 }
 
 void check_visitor(struct check *c, const struct walk *w)
@@ -84,7 +92,8 @@ void check_visitor(struct check *c, const struct walk *w)
         check_say(c, "visitor %s is not in its agent's list", id_text(&id));
     key_of(&k, SPACE_VISITOR_SECRET, &agent);
     key_bytes(&k, r->secret, sizeof(r->secret));
-    if (!check_get(c, SPACE_VISITOR_SECRET, &k, &v) || v.mv_size != ULID_BYTES || memcmp(v.mv_data, id.b, ULID_BYTES) != 0)
+    if (!check_get(c, SPACE_VISITOR_SECRET, &k, &v) || v.mv_size != ULID_BYTES ||
+        memcmp(v.mv_data, id.b, ULID_BYTES) != 0)
         check_say(c, "visitor %s cannot be found by its secret", id_text(&id));
     if (ulid_none(&conversation))
         check_say(c, "visitor %s never had a conversation", id_text(&id));
@@ -110,15 +119,17 @@ static void check_last(struct check *c, const struct store_conversation *v)
 {
     struct chained last;
     uint64_t place = 0;
-    bool there = !ulid_none(&v->last) && chain_get(c->s, c->txn, &v->id, &v->last, &last) == STORE_OK;
+    bool there =
+        !ulid_none(&v->last) && chain_get(c->s, c->txn, &v->id, &v->last, &last) == STORE_OK;
     if (there)
         place = last.record->place;
     if (place != v->messages || there == ulid_none(&v->last))
-        check_say(c, "conversation %s counts %llu messages, and its last is number %llu", id_text(&v->id), (unsigned long long)v->messages,
-                  (unsigned long long)place);
+        check_say(c, "conversation %s counts %llu messages, and its last is number %llu",
+                  id_text(&v->id), (unsigned long long)v->messages, (unsigned long long)place);
 }
 
-static bool conversation_there(struct check *c, const struct ulid *id, struct store_conversation *out)
+static bool conversation_there(struct check *c, const struct ulid *id,
+                               struct store_conversation *out)
 {
     struct key k;
     MDB_val v;
@@ -136,7 +147,8 @@ void check_conversation(struct check *c, const struct walk *w)
     const struct ulid scope = scope_of_workspace(v.workspace);
     unsigned class = 1 + (unsigned)conversation_status(&v);
     check_owned(c, "conversation", LISTED_CONVERSATION, v.workspace, &v.agent, &v.visitor, &v.id);
-    if (!is_listed(c, LISTED_CONVERSATION, &scope, class, &v.id) || !is_listed(c, LISTED_CONVERSATION, &v.agent, class, &v.id))
+    if (!is_listed(c, LISTED_CONVERSATION, &scope, class, &v.id) ||
+        !is_listed(c, LISTED_CONVERSATION, &v.agent, class, &v.id))
         check_say(c, "conversation %s is missing in a list of its status", id_text(&v.id));
     if (v.closed_at != 0 ? v.claimed_by != 0 || v.human_requested : v.closed_by != 0)
         check_say(c, "conversation %s is closed and open at once", id_text(&v.id));
@@ -150,8 +162,8 @@ static bool names(struct check *c, const struct chained *m, struct ulid id, uint
     const struct ulid conversation = m->record->conversation;
     if (place == 0)
         return ulid_none(&id);
-    return chain_get(c->s, c->txn, &conversation, &id, &back) == STORE_OK && back.record->place == place &&
-           memcmp(id.b, m->id.b, ULID_BYTES) < 0;
+    return chain_get(c->s, c->txn, &conversation, &id, &back) == STORE_OK &&
+           back.record->place == place && memcmp(id.b, m->id.b, ULID_BYTES) < 0;
 }
 
 void check_message(struct check *c, const struct walk *w)
@@ -169,7 +181,8 @@ void check_message(struct check *c, const struct walk *w)
         check_say(c, "a message belongs to a conversation that is not there");
         return;
     }
-    bool found = chain_get(c->s, c->txn, &conversation, &v.last, &at) == STORE_OK && at.record->place >= r->place &&
+    bool found = chain_get(c->s, c->txn, &conversation, &v.last, &at) == STORE_OK &&
+                 at.record->place >= r->place &&
                  chain_at(c->s, c->txn, &at, r->place) == STORE_OK && ulid_eq(&at.id, &m.id);
     if (!found || !names(c, &m, r->before, r->place - 1) || !names(c, &m, r->jump, r->jump_place))
         check_say(c, "message %s is not at its place in its conversation", id_text(&m.id));
@@ -214,7 +227,8 @@ void check_lead(struct check *c, const struct walk *w)
     check_owned(c, "lead", LISTED_LEAD, lead.workspace, &lead.agent, &lead.visitor, &lead.id);
     key_of(&k, SPACE_LEAD_EMAIL, &lead.agent);
     key_bytes(&k, lead.hash, sizeof(lead.hash));
-    if (!check_get(c, SPACE_LEAD_EMAIL, &k, &v) || v.mv_size != ULID_BYTES || memcmp(v.mv_data, lead.id.b, ULID_BYTES) != 0)
+    if (!check_get(c, SPACE_LEAD_EMAIL, &k, &v) || v.mv_size != ULID_BYTES ||
+        memcmp(v.mv_data, lead.id.b, ULID_BYTES) != 0)
         check_say(c, "lead %s cannot be found by its address", id_text(&lead.id));
 }
 
@@ -229,7 +243,8 @@ void check_lead_email(struct check *c, const struct walk *w)
         check_say(c, "the index of leads by their addresses names one that is not there");
 }
 
-static void check_kept(struct check *c, const struct walk *w, enum store_rows rows, enum listed_kind kind, const char *what)
+static void check_kept(struct check *c, const struct walk *w, enum store_rows rows,
+                       enum listed_kind kind, const char *what)
 {
     const struct kept_record *r = w->v.mv_data;
     struct ulid agent, visitor;
@@ -250,8 +265,12 @@ void check_rating(struct check *c, const struct walk *w)
 }
 
 static const enum space space_of[LISTED_KINDS] = {
-    [LISTED_AGENT] = SPACE_AGENT, [LISTED_VISITOR] = SPACE_VISITOR, [LISTED_CONVERSATION] = SPACE_CONVERSATION,
-    [LISTED_LEAD] = SPACE_LEAD,   [LISTED_EVENT] = SPACE_EVENT,     [LISTED_RATING] = SPACE_RATING,
+    [LISTED_AGENT] = SPACE_AGENT,
+    [LISTED_VISITOR] = SPACE_VISITOR,
+    [LISTED_CONVERSATION] = SPACE_CONVERSATION,
+    [LISTED_LEAD] = SPACE_LEAD,
+    [LISTED_EVENT] = SPACE_EVENT,
+    [LISTED_RATING] = SPACE_RATING,
 };
 
 void check_listed_row(struct check *c, const struct walk *w)

@@ -77,7 +77,8 @@ bool schema_read_collection(MDB_val value, struct store_collection *out)
     return true;
 }
 
-static void name_key(struct key *k, const struct ulid *agent, enum synced_kind kind, struct str site)
+static void name_key(struct key *k, const struct ulid *agent, enum synced_kind kind,
+                     struct str site)
 {
     const uint8_t byte = (uint8_t)kind;
     key_of(k, SPACE_COLLECTION_NAME, agent);
@@ -85,8 +86,8 @@ static void name_key(struct key *k, const struct ulid *agent, enum synced_kind k
     key_str(k, site);
 }
 
-enum store_status collection_named(struct store *s, MDB_txn *txn, const struct ulid *agent, enum synced_kind kind, struct str site,
-                                   uint64_t *out)
+enum store_status collection_named(struct store *s, MDB_txn *txn, const struct ulid *agent,
+                                   enum synced_kind kind, struct str site, uint64_t *out)
 {
     struct key k;
     MDB_val v;
@@ -99,16 +100,20 @@ enum store_status collection_named(struct store *s, MDB_txn *txn, const struct u
     return status;
 }
 
-enum store_status collection_read(struct store *s, MDB_txn *txn, uint64_t id, struct store_collection *out)
+enum store_status collection_read(struct store *s, MDB_txn *txn, uint64_t id,
+                                  struct store_collection *out)
 {
     struct key k;
     MDB_val v;
     key_id(&k, SPACE_COLLECTION, id);
     enum store_status status = store_get(s, txn, SPACE_COLLECTION, &k, &v);
-    return status == STORE_OK && !schema_read_collection(v, out) ? store_corrupt(s, "a collection's record") : status;
+    return status == STORE_OK && !schema_read_collection(v, out)
+               ? store_corrupt(s, "a collection's record")
+               : status;
 }
 
-void store_collection_each(struct store *s, const struct ulid *agent, store_collection_fn *each, void *arg)
+void store_collection_each(struct store *s, const struct ulid *agent, store_collection_fn *each,
+                           void *arg)
 {
     MDB_txn *txn;
     struct walk w = {0};
@@ -248,7 +253,8 @@ uint64_t generation_complete(struct open_collection *o, uint64_t number, struct 
     generation_store(o, &o->left);
     key_id(&w.prefix, SPACE_GENERATION, o->record.id);
     generation_key(&from, o->record.id, o->record.complete);
-    enum store_status status = o->t->error != STORE_OK ? o->t->error : walk_from(o->t->s, o->t->mdb, &w, DB_WIDGET, &from);
+    enum store_status status =
+        o->t->error != STORE_OK ? o->t->error : walk_from(o->t->s, o->t->mdb, &w, DB_WIDGET, &from);
     for (; status == STORE_OK && walk_u64(&w, 1, &at) && at < number; status = walk_next(&w)) {
         struct generation_record row = {0};
         if (w.v.mv_size == sizeof(row))
@@ -283,17 +289,20 @@ bool collection_by_id(struct open_collection *o, struct store_txn *t, uint64_t i
     return true;
 }
 
-bool collection_open(struct open_collection *o, struct store_txn *t, const struct ulid *agent, enum synced_kind kind, struct str site)
+bool collection_open(struct open_collection *o, struct store_txn *t, const struct ulid *agent,
+                     enum synced_kind kind, struct str site)
 {
     uint64_t id = 0;
-    enum store_status status = t->error != STORE_OK ? t->error : collection_named(t->s, t->mdb, agent, kind, site, &id);
+    enum store_status status =
+        t->error != STORE_OK ? t->error : collection_named(t->s, t->mdb, agent, kind, site, &id);
     if (status == STORE_OK)
         return collection_by_id(o, t, id);
     if (status != STORE_NOT_FOUND) {
         txn_fail(t, 0, "the index of collections");
         return false;
     }
-    *o = (struct open_collection){.t = t, .site = site, .record = {.kind = (uint8_t)kind, .agent = *agent}};
+    *o = (struct open_collection){
+        .t = t, .site = site, .record = {.kind = (uint8_t)kind, .agent = *agent}};
     return t->error == STORE_OK;
 }
 
@@ -332,7 +341,8 @@ void collection_close(struct open_collection *o)
     o->record.site_n = (uint8_t)o->site.n;
     o->record.sync_id_n = (uint8_t)o->sync_id.n;
     key_id(&k, SPACE_COLLECTION, o->record.id);
-    char *to = txn_reserve(o->t, SPACE_COLLECTION, &k, sizeof(o->record) + o->site.n + o->sync_id.n);
+    char *to =
+        txn_reserve(o->t, SPACE_COLLECTION, &k, sizeof(o->record) + o->site.n + o->sync_id.n);
     if (to == NULL)
         return;
     to = append_str(to, (struct str){(const char *)&o->record, sizeof(o->record)});

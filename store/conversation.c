@@ -35,7 +35,8 @@ bool schema_read_conversation(MDB_val value, struct store_conversation *out)
 
 /* ---- reading ---- */
 
-enum store_status conversation_read(struct store *s, MDB_txn *txn, const struct ulid *id, struct store_conversation *out)
+enum store_status conversation_read(struct store *s, MDB_txn *txn, const struct ulid *id,
+                                    struct store_conversation *out)
 {
     struct key k;
     MDB_val v;
@@ -50,7 +51,8 @@ enum store_status conversation_read(struct store *s, MDB_txn *txn, const struct 
     return status == STORE_OK && !visitor_there(s, txn, &out->visitor) ? STORE_NOT_FOUND : status;
 }
 
-void store_conversation_get(struct store *s, uint64_t workspace, const struct ulid *id, store_conversation_fn *done, void *arg)
+void store_conversation_get(struct store *s, uint64_t workspace, const struct ulid *id,
+                            store_conversation_fn *done, void *arg)
 {
     MDB_txn *txn;
     struct store_conversation c;
@@ -62,8 +64,8 @@ void store_conversation_get(struct store *s, uint64_t workspace, const struct ul
     done(arg, status, status == STORE_OK ? &c : NULL);
 }
 
-void store_session_get(struct store *s, const struct ulid *agent, const struct ulid *visitor, const struct ulid *conversation,
-                       store_session_fn *done, void *arg)
+void store_session_get(struct store *s, const struct ulid *agent, const struct ulid *visitor,
+                       const struct ulid *conversation, store_session_fn *done, void *arg)
 {
     MDB_txn *txn;
     struct store_agent a;
@@ -86,7 +88,8 @@ static bool hold(struct store_txn *t, struct store_conversation *c)
     buf_reset(&t->copy);
     buf_str(&t->copy, c->page_url);
     buf_str(&t->copy, c->claimed_name);
-    if (!buf_ok(&t->copy) || (t->copy.p == NULL && (c->page_url.n != 0 || c->claimed_name.n != 0))) {
+    if (!buf_ok(&t->copy) ||
+        (t->copy.p == NULL && (c->page_url.n != 0 || c->claimed_name.n != 0))) {
         txn_fail(t, ENOMEM, "hold a conversation");
         return false;
     }
@@ -95,7 +98,8 @@ static bool hold(struct store_txn *t, struct store_conversation *c)
     return true;
 }
 
-enum store_status conversation_open(struct store_txn *t, const struct store_change *c, struct store_conversation *out)
+enum store_status conversation_open(struct store_txn *t, const struct store_change *c,
+                                    struct store_conversation *out)
 {
     enum store_status status = conversation_read(t->s, t->mdb, &c->conversation, out);
     if (status == STORE_CORRUPT || status == STORE_IO)
@@ -103,7 +107,8 @@ enum store_status conversation_open(struct store_txn *t, const struct store_chan
     if (status != STORE_OK)
         return status;
     bool by_operator = c->workspace != 0;
-    if (by_operator ? out->workspace != c->workspace : !ulid_eq(&out->agent, &c->agent) || !ulid_eq(&out->visitor, &c->visitor))
+    if (by_operator ? out->workspace != c->workspace
+                    : !ulid_eq(&out->agent, &c->agent) || !ulid_eq(&out->visitor, &c->visitor))
         return STORE_NOT_FOUND;
     return hold(t, out) ? STORE_OK : t->error;
 }
@@ -134,7 +139,8 @@ static void conversation_put(struct store_txn *t, const struct store_conversatio
         .name_n = (uint16_t)c->claimed_name.n,
     };
     key_of(&k, SPACE_CONVERSATION, &c->id);
-    char *to = txn_reserve(t, SPACE_CONVERSATION, &k, sizeof(r) + c->page_url.n + c->claimed_name.n);
+    char *to =
+        txn_reserve(t, SPACE_CONVERSATION, &k, sizeof(r) + c->page_url.n + c->claimed_name.n);
     if (to == NULL)
         return;
     to = append_str(to, (struct str){(const char *)&r, sizeof(r)});
@@ -142,8 +148,8 @@ static void conversation_put(struct store_txn *t, const struct store_conversatio
     append_str(to, c->claimed_name);
 }
 
-void listed_everywhere(struct store_txn *t, bool put, enum listed_kind kind, uint64_t workspace, const struct ulid *agent,
-                       const struct ulid *visitor, const struct ulid *id)
+void listed_everywhere(struct store_txn *t, bool put, enum listed_kind kind, uint64_t workspace,
+                       const struct ulid *agent, const struct ulid *visitor, const struct ulid *id)
 {
     const struct ulid scopes[] = {scope_of_workspace(workspace), *agent, *visitor};
     for (size_t i = 0; i < 3; i++)
@@ -154,7 +160,8 @@ void listed_everywhere(struct store_txn *t, bool put, enum listed_kind kind, uin
 }
 
 /* Its entries among those of its status, in its workspace and its agent. */
-static void list_by_status(struct store_txn *t, bool put, enum conversation_status status, const struct store_conversation *c)
+static void list_by_status(struct store_txn *t, bool put, enum conversation_status status,
+                           const struct store_conversation *c)
 {
     const struct ulid scopes[] = {scope_of_workspace(c->workspace), c->agent};
     for (size_t i = 0; i < 2; i++)
@@ -164,14 +171,16 @@ static void list_by_status(struct store_txn *t, bool put, enum conversation_stat
             listed_drop(t, LISTED_CONVERSATION, &scopes[i], 1 + (unsigned)status, &c->id);
 }
 
-void conversation_write(struct store_txn *t, enum conversation_status old_status, struct store_conversation *c)
+void conversation_write(struct store_txn *t, enum conversation_status old_status,
+                        struct store_conversation *c)
 {
     enum conversation_status status = conversation_status(c);
     c->updated_at = t->now;
     c->version++;
     conversation_put(t, c);
     if (old_status == CONVERSATION_STATUSES)
-        listed_everywhere(t, true, LISTED_CONVERSATION, c->workspace, &c->agent, &c->visitor, &c->id);
+        listed_everywhere(t, true, LISTED_CONVERSATION, c->workspace, &c->agent, &c->visitor,
+                          &c->id);
     else if (old_status != status)
         list_by_status(t, false, old_status, c);
     if (old_status != status)
@@ -216,7 +225,8 @@ static bool claim(const struct store_change *c, struct store_conversation *v)
 }
 
 /* What ${c} makes of a conversation. True where that is something else. STORE_EXISTS in *status: another operator has it. */
-static bool set(const struct store_change *c, int64_t now, struct store_conversation *v, enum store_status *status)
+static bool set(const struct store_change *c, int64_t now, struct store_conversation *v,
+                enum store_status *status)
 {
     const struct store_conversation old = *v;
     if (c->fields & CONVERSATION_SET_READ)
@@ -240,7 +250,8 @@ static bool set(const struct store_change *c, int64_t now, struct store_conversa
             !str_eq(old.claimed_name, v->claimed_name));
 }
 
-enum store_status conversation_set(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status conversation_set(struct store_txn *t, const struct store_change *c,
+                                   struct store_answer *answer)
 {
     struct store_conversation v;
     if (c->name.n > NAME_MAX_BYTES)
@@ -259,7 +270,8 @@ enum store_status conversation_set(struct store_txn *t, const struct store_chang
 /* ---- removing ---- */
 
 /* Whatever has the conversation's id at the start of its key in that space; true when nothing is left. */
-static bool remove_below(struct store_txn *t, enum space space, const struct ulid *id, uint64_t *left)
+static bool remove_below(struct store_txn *t, enum space space, const struct ulid *id,
+                         uint64_t *left)
 {
     while (*left > 0 && t->error == STORE_OK) {
         struct walk w = {0};
@@ -277,7 +289,8 @@ static bool remove_below(struct store_txn *t, enum space space, const struct uli
 }
 
 /* A copy of the record, its texts in t->copy. */
-static bool conversation_load(struct store_txn *t, const struct ulid *id, struct store_conversation *out)
+static bool conversation_load(struct store_txn *t, const struct ulid *id,
+                              struct store_conversation *out)
 {
     struct key k;
     MDB_val v;
@@ -294,7 +307,8 @@ static bool remove_messages(struct store_txn *t, struct store_conversation *c, u
 {
     const uint64_t messages = c->messages;
     chain_remove(t, c, left);
-    if (remove_below(t, SPACE_NOTE, &c->id, left) && remove_below(t, SPACE_ONCE, &c->id, left) && *left > 0)
+    if (remove_below(t, SPACE_NOTE, &c->id, left) && remove_below(t, SPACE_ONCE, &c->id, left) &&
+        *left > 0)
         return true;
     if (c->messages != messages) {
         c->version++;

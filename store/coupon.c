@@ -4,7 +4,8 @@
 
 /* Coupons: an agent's, by code. A sync of them replaces them all. */
 
-#define SEEN_ONLY UINT8_MAX /* type of a row that brings nothing: the coupon of that code stays as it is */
+#define SEEN_ONLY                                                                                  \
+    UINT8_MAX /* type of a row that brings nothing: the coupon of that code stays as it is */
 
 static struct str trimmed(struct str code)
 {
@@ -30,7 +31,8 @@ bool schema_read_coupon(MDB_val value, struct store_coupon *out)
     const struct coupon_record *r = value.mv_data;
     if (value.mv_size < sizeof(*r) || (r->type > COUPON_FIXED_PRODUCT && r->type != SEEN_ONLY))
         return false;
-    const size_t products_n = r->products_n * sizeof(uint64_t), excluded_n = r->excluded_n * sizeof(uint64_t);
+    const size_t products_n = r->products_n * sizeof(uint64_t),
+                 excluded_n = r->excluded_n * sizeof(uint64_t);
     if (value.mv_size != sizeof(*r) + r->code_n + r->label_n + products_n + excluded_n)
         return false;
     const char *p = (const char *)(r + 1);
@@ -54,7 +56,8 @@ bool schema_read_coupon(MDB_val value, struct store_coupon *out)
 
 /* ---- reading ---- */
 
-void store_coupon_get(struct store *s, const struct ulid *agent, struct str code, store_coupon_fn *done, void *arg)
+void store_coupon_get(struct store *s, const struct ulid *agent, struct str code,
+                      store_coupon_fn *done, void *arg)
 {
     MDB_txn *txn;
     struct key k;
@@ -100,9 +103,11 @@ void store_coupon_each(struct store *s, const struct ulid *agent, store_coupon_f
 
 /* ---- what a change carries: a length, then the record as it is stored but for whose it is ---- */
 
-static void row_pack(struct buf *out, const struct coupon_record *r, struct str code, const struct store_coupon *c)
+static void row_pack(struct buf *out, const struct coupon_record *r, struct str code,
+                     const struct store_coupon *c)
 {
-    uint32_t n = (uint32_t)(sizeof(*r) + code.n + (c == NULL ? 0 : c->label.n + c->products.n + c->excluded.n));
+    uint32_t n = (uint32_t)(sizeof(*r) + code.n +
+                            (c == NULL ? 0 : c->label.n + c->products.n + c->excluded.n));
     buf_add(out, &n, sizeof(n));
     buf_add(out, r, sizeof(*r));
     buf_str(out, code);
@@ -149,8 +154,9 @@ static bool row_next(struct str *rest, MDB_val *bytes, struct store_coupon *out)
     if (n > rest->n - sizeof(n))
         return false;
     *bytes = (MDB_val){n, (void *)(uintptr_t)(rest->p + sizeof(n))};
-    if (!schema_read_coupon(*bytes, out) || out->code.n == 0 || out->code.n > STORE_COUPON_CODE_MAX ||
-        out->label.n > STORE_SYNCED_SHORT_MAX || coupon_products(out->products) > STORE_COUPON_LIST_MAX ||
+    if (!schema_read_coupon(*bytes, out) || out->code.n == 0 ||
+        out->code.n > STORE_COUPON_CODE_MAX || out->label.n > STORE_SYNCED_SHORT_MAX ||
+        coupon_products(out->products) > STORE_COUPON_LIST_MAX ||
         coupon_products(out->excluded) > STORE_COUPON_LIST_MAX)
         return false;
     *rest = (struct str){rest->p + sizeof(n) + n, rest->n - sizeof(n) - n};
@@ -177,14 +183,16 @@ static bool same(MDB_val stored, MDB_val sent, const struct ulid *agent)
     const struct coupon_record *r = stored.mv_data;
     const size_t from = offsetof(struct coupon_record, amount);
     const struct coupon_record *new = sent.mv_data;
-    return stored.mv_size == sent.mv_size && r->type == new->type && r->exclude_sale_items == new->exclude_sale_items &&
-           memcmp(&r->agent, agent, sizeof(*agent)) == 0 &&
-           memcmp((const char *)stored.mv_data + from, (const char *)sent.mv_data + from, sent.mv_size - from) == 0;
+    return stored.mv_size == sent.mv_size && r->type == new->type &&
+           r->exclude_sale_items ==
+               new->exclude_sale_items &&memcmp(&r->agent, agent, sizeof(*agent)) == 0 &&
+           memcmp((const char *)stored.mv_data + from, (const char *)sent.mv_data + from,
+                  sent.mv_size - from) == 0;
 }
 
 /* ${count}: coupons there are. */
-static enum synced_mark coupon_put(struct store_txn *t, const struct store_change *c, MDB_val sent, const struct store_coupon *coupon,
-                                   uint64_t *count)
+static enum synced_mark coupon_put(struct store_txn *t, const struct store_change *c, MDB_val sent,
+                                   const struct store_coupon *coupon, uint64_t *count)
 {
     struct key k;
     MDB_val v;
@@ -245,7 +253,8 @@ static uint64_t drop_left_out(struct store_txn *t, const struct store_change *c)
     return dropped;
 }
 
-static void replace(struct open_collection *o, const struct store_change *c, struct store_answer *answer)
+static void replace(struct open_collection *o, const struct store_change *c,
+                    struct store_answer *answer)
 {
     struct store_txn *t = o->t;
     struct str rows = c->data;
@@ -265,7 +274,8 @@ static void replace(struct open_collection *o, const struct store_change *c, str
     answer->code = c->code;
 }
 
-enum store_status coupons_put(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status coupons_put(struct store_txn *t, const struct store_change *c,
+                              struct store_answer *answer)
 {
     struct open_collection o;
     if (!well_formed(c))
@@ -277,7 +287,8 @@ enum store_status coupons_put(struct store_txn *t, const struct store_change *c,
         return status;
     if (c->data.n != 0 && txn_is_full(t))
         return STORE_FULL;
-    if (!collection_open(&o, t, &c->agent, SYNCED_COUPON, (struct str){NULL, 0}) || !collection_begin(&o))
+    if (!collection_open(&o, t, &c->agent, SYNCED_COUPON, (struct str){NULL, 0}) ||
+        !collection_begin(&o))
         return t->error;
     replace(&o, c, answer);
     collection_close(&o);

@@ -25,7 +25,8 @@ bool schema_read_document(MDB_val value, struct store_synced *out)
         .stock = (enum stock_status)r->stock,
     };
     memcpy(out->currency, r->currency, sizeof(r->currency));
-    const size_t lengths[] = {r->title_n, r->taxonomy_n, r->text_n, r->url_n, r->language_n, r->type_n, r->image_url_n, r->sku_n};
+    const size_t lengths[] = {r->title_n,    r->taxonomy_n, r->text_n,      r->url_n,
+                              r->language_n, r->type_n,     r->image_url_n, r->sku_n};
     struct str *const texts[] = {&out->title,    &out->taxonomy, &out->text,      &out->url,
                                  &out->language, &out->type,     &out->image_url, &out->sku};
     size_t left = value.mv_size - sizeof(*r);
@@ -66,10 +67,13 @@ enum store_status document_get(struct store *s, MDB_txn *txn, uint64_t id, struc
     MDB_val v;
     key_id(&k, SPACE_DOCUMENT, id);
     enum store_status status = store_get(s, txn, SPACE_DOCUMENT, &k, &v);
-    return status == STORE_OK && !schema_read_document(v, out) ? store_corrupt(s, "a document's record") : status;
+    return status == STORE_OK && !schema_read_document(v, out)
+               ? store_corrupt(s, "a document's record")
+               : status;
 }
 
-enum store_status document_read(struct store *s, MDB_txn *txn, uint64_t id, struct store_synced *out)
+enum store_status document_read(struct store *s, MDB_txn *txn, uint64_t id,
+                                struct store_synced *out)
 {
     enum store_status status = document_get(s, txn, id, out);
     return status == STORE_OK ? document_there(s, txn, out) : status;
@@ -85,7 +89,9 @@ void store_synced_get(struct store *s, uint64_t id, store_synced_fn *done, void 
     done(arg, status, status == STORE_OK ? &d : NULL);
 }
 
-static enum store_status collection_documents(struct store *s, MDB_txn *txn, const struct store_collection *c, store_synced_fn *each, void *arg)
+static enum store_status collection_documents(struct store *s, MDB_txn *txn,
+                                              const struct store_collection *c,
+                                              store_synced_fn *each, void *arg)
 {
     struct walk w = {0};
     struct item_record item;
@@ -112,7 +118,8 @@ static enum store_status collection_documents(struct store *s, MDB_txn *txn, con
     return status;
 }
 
-void store_synced_each(struct store *s, const struct ulid *agent, enum synced_kind kind, store_synced_fn *each, void *arg)
+void store_synced_each(struct store *s, const struct ulid *agent, enum synced_kind kind,
+                       store_synced_fn *each, void *arg)
 {
     MDB_txn *txn;
     struct walk w = {0};
@@ -126,7 +133,8 @@ void store_synced_each(struct store *s, const struct ulid *agent, enum synced_ki
         status = walk_prefix(s, txn, &w, DB_WIDGET, false);
     for (; status == STORE_OK; status = walk_next(&w)) {
         memcpy(&id, w.v.mv_data, w.v.mv_size == sizeof(id) ? sizeof(id) : 0);
-        status = w.v.mv_size == sizeof(id) ? collection_read(s, txn, id, &c) : store_corrupt(s, "the index of collections");
+        status = w.v.mv_size == sizeof(id) ? collection_read(s, txn, id, &c)
+                                           : store_corrupt(s, "the index of collections");
         if (status == STORE_OK)
             status = collection_documents(s, txn, &c, each, arg);
         if (status != STORE_NOT_FOUND)
@@ -149,12 +157,13 @@ static bool same_texts(const struct store_synced *a, const struct store_synced *
 }
 
 /* ${was}: what is there of it, borrowed until the next write; NULL: nothing. */
-static void document_put(struct store_txn *t, const struct collection_record *c, uint64_t id, const struct store_synced *was,
-                         const struct sync_row *row)
+static void document_put(struct store_txn *t, const struct collection_record *c, uint64_t id,
+                         const struct store_synced *was, const struct sync_row *row)
 {
     struct key k;
     struct store_synced now;
-    if (!schema_read_document((MDB_val){row->document.n, (void *)(uintptr_t)row->document.p}, &now)) {
+    if (!schema_read_document((MDB_val){row->document.n, (void *)(uintptr_t)row->document.p},
+                              &now)) {
         txn_fail(t, 0, "a document that was sent");
         return;
     }
@@ -183,7 +192,8 @@ static bool document_load(struct store_txn *t, uint64_t id, struct store_synced 
     return t->error == STORE_OK;
 }
 
-uint64_t document_add(struct store_txn *t, const struct collection_record *c, const struct sync_row *row)
+uint64_t document_add(struct store_txn *t, const struct collection_record *c,
+                      const struct sync_row *row)
 {
     uint64_t id = synced_next_document(t);
     if (id != 0)
@@ -191,7 +201,8 @@ uint64_t document_add(struct store_txn *t, const struct collection_record *c, co
     return t->error == STORE_OK ? id : 0;
 }
 
-void document_replace(struct store_txn *t, const struct collection_record *c, uint64_t id, const struct sync_row *row)
+void document_replace(struct store_txn *t, const struct collection_record *c, uint64_t id,
+                      const struct sync_row *row)
 {
     struct store_synced was = {0};
     if (document_load(t, id, &was))

@@ -14,7 +14,8 @@ void erase_mark(struct store_txn *t, const struct ulid *scope)
 }
 
 /* ${scope}: in whose list it was found, and which goes. */
-static void remove_one(struct store_txn *t, enum listed_kind kind, const struct ulid *scope, const struct ulid *id, uint64_t *left)
+static void remove_one(struct store_txn *t, enum listed_kind kind, const struct ulid *scope,
+                       const struct ulid *id, uint64_t *left)
 {
     switch (kind) {
     case LISTED_CONVERSATION:
@@ -34,7 +35,8 @@ static void remove_one(struct store_txn *t, enum listed_kind kind, const struct 
 
 bool erase_scope(struct store_txn *t, const struct ulid *scope, uint64_t *left)
 {
-    static const enum listed_kind kinds[] = {LISTED_LEAD, LISTED_CONVERSATION, LISTED_RATING, LISTED_EVENT, LISTED_VISITOR};
+    static const enum listed_kind kinds[] = {LISTED_LEAD, LISTED_CONVERSATION, LISTED_RATING,
+                                             LISTED_EVENT, LISTED_VISITOR};
     struct ulid id;
     if (!synced_erase(t, scope, left))
         return false;
@@ -47,7 +49,8 @@ bool erase_scope(struct store_txn *t, const struct ulid *scope, uint64_t *left)
     return *left > 0 && t->error == STORE_OK;
 }
 
-static void erase_agent(struct store_txn *t, const struct ulid *scope, const struct ulid *agent, uint64_t *left)
+static void erase_agent(struct store_txn *t, const struct ulid *scope, const struct ulid *agent,
+                        uint64_t *left)
 {
     struct key k;
     if (!erase_scope(t, agent, left))
@@ -73,7 +76,9 @@ static bool erasing_next(struct store_txn *t, struct ulid *scope)
     key_space(&w.prefix, SPACE_ERASING);
     key_of(&from, SPACE_ERASING, &t->s->set_aside);
     key_bytes(&from, "", 1);
-    bool found = walk_from(t->s, t->mdb, &w, (enum db)schema_space_db[SPACE_ERASING], &from) == STORE_OK && w.k.mv_size == 1 + ULID_BYTES;
+    bool found =
+        walk_from(t->s, t->mdb, &w, (enum db)schema_space_db[SPACE_ERASING], &from) == STORE_OK &&
+        w.k.mv_size == 1 + ULID_BYTES;
     if (found)
         memcpy(scope->b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
     else
@@ -106,7 +111,8 @@ void erase_slice(struct store_txn *t, uint64_t *left)
 /* A visitor without a conversation left is nobody any more. */
 static void forget_visitor(struct store_txn *t, const struct ulid *visitor)
 {
-    static const enum listed_kind kinds[] = {LISTED_CONVERSATION, LISTED_LEAD, LISTED_EVENT, LISTED_RATING};
+    static const enum listed_kind kinds[] = {LISTED_CONVERSATION, LISTED_LEAD, LISTED_EVENT,
+                                             LISTED_RATING};
     struct ulid id;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (listed_first(t, kinds[i], visitor, &id))
@@ -115,7 +121,8 @@ static void forget_visitor(struct store_txn *t, const struct ulid *visitor)
 }
 
 /* The owner of a conversation or event that is about to go. */
-static bool visitor_of(struct store_txn *t, enum listed_kind kind, const struct ulid *id, struct ulid *out)
+static bool visitor_of(struct store_txn *t, enum listed_kind kind, const struct ulid *id,
+                       struct ulid *out)
 {
     enum space space = kind == LISTED_EVENT ? SPACE_EVENT : SPACE_CONVERSATION;
     struct key k;
@@ -127,7 +134,8 @@ static bool visitor_of(struct store_txn *t, enum listed_kind kind, const struct 
 }
 
 /* What one workspace has of that kind from before ${before}, oldest first. */
-static void retain_workspace(struct store_txn *t, enum listed_kind kind, uint64_t workspace, int64_t before, uint64_t *left)
+static void retain_workspace(struct store_txn *t, enum listed_kind kind, uint64_t workspace,
+                             int64_t before, uint64_t *left)
 {
     const struct ulid scope = scope_of_workspace(workspace);
     struct ulid id, next, visitor;
@@ -137,12 +145,14 @@ static void retain_workspace(struct store_txn *t, enum listed_kind kind, uint64_
             return;
         }
         remove_one(t, kind, &scope, &id, left);
-        if (!listed_first(t, kind, &scope, &next) || memcmp(&next, &id, sizeof(id)) != 0) /* else some of its messages are left */
+        if (!listed_first(t, kind, &scope, &next) ||
+            memcmp(&next, &id, sizeof(id)) != 0) /* else some of its messages are left */
             forget_visitor(t, &visitor);
     }
 }
 
-enum store_status retain_slice(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status retain_slice(struct store_txn *t, const struct store_change *c,
+                               struct store_answer *answer)
 {
     uint64_t left = txn_slice(t, c->limit), workspace = 0;
     if ((c->fields != RETAIN_EVENTS && c->fields != RETAIN_CONVERSATIONS) || c->limit == 0)
@@ -152,11 +162,13 @@ enum store_status retain_slice(struct store_txn *t, const struct store_change *c
         struct key from;
         key_id(&from, SPACE_WORKSPACE, workspace + 1);
         key_space(&w.prefix, SPACE_WORKSPACE);
-        bool found = walk_from(t->s, t->mdb, &w, DB_BASE, &from) == STORE_OK && walk_u64(&w, 0, &workspace);
+        bool found =
+            walk_from(t->s, t->mdb, &w, DB_BASE, &from) == STORE_OK && walk_u64(&w, 0, &workspace);
         walk_end(&w);
         if (!found)
             break;
-        retain_workspace(t, c->fields == RETAIN_EVENTS ? LISTED_EVENT : LISTED_CONVERSATION, workspace, c->expires_at, &left);
+        retain_workspace(t, c->fields == RETAIN_EVENTS ? LISTED_EVENT : LISTED_CONVERSATION,
+                         workspace, c->expires_at, &left);
     }
     answer->id = t->spent;
     return t->spent == 0 ? STORE_NOT_FOUND : STORE_OK;

@@ -30,7 +30,8 @@ static enum store_status idem_load(struct store_txn *t, struct str hash, struct 
 }
 
 /* The row of an earlier request under the same key; STORE_NOT_FOUND: there was none. */
-static enum store_status idem_find(struct store_txn *t, const struct store_change *c, struct idem_record *row)
+static enum store_status idem_find(struct store_txn *t, const struct store_change *c,
+                                   struct idem_record *row)
 {
     if (c->idem_key.n == 0)
         return STORE_NOT_FOUND;
@@ -42,7 +43,8 @@ static enum store_status idem_find(struct store_txn *t, const struct store_chang
     return memcmp(row->body, c->idem_body.p, HASH_BYTES) != 0 ? STORE_KEY_REUSED : STORE_OK;
 }
 
-enum store_status idem_look(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status idem_look(struct store_txn *t, const struct store_change *c,
+                            struct store_answer *answer)
 {
     struct idem_record row;
     enum store_status status = idem_find(t, c, &row);
@@ -70,7 +72,10 @@ void idem_put(struct store_txn *t, const struct store_change *c, uint64_t report
         age_key(&k, row.expires_at, c->idem_key.p);
         txn_del(t, SPACE_IDEM_AGE, &k);
     }
-    row = (struct idem_record){.workspace = c->workspace, .report = report, .expires_at = t->now + KEPT_MS, .code = c->code};
+    row = (struct idem_record){.workspace = c->workspace,
+                               .report = report,
+                               .expires_at = t->now + KEPT_MS,
+                               .code = c->code};
     memcpy(row.body, c->idem_body.p, HASH_BYTES);
     row_key(&k, c->idem_key.p);
     txn_put(t, SPACE_IDEM, &k, &row, sizeof(row));
@@ -86,7 +91,8 @@ static void once_key(struct key *k, const void *hash)
     key_bytes(k, hash, HASH_BYTES);
 }
 
-enum store_status idem_look_sync(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status idem_look_sync(struct store_txn *t, const struct store_change *c,
+                                 struct store_answer *answer)
 {
     struct idem_record row;
     struct key k;
@@ -96,7 +102,8 @@ enum store_status idem_look_sync(struct store_txn *t, const struct store_change 
         return status;
     once_key(&k, c->idem_key.p);
     status = txn_get(t, SPACE_SYNC_ONCE, &k, &v);
-    const struct sync_once_record *once = status == STORE_OK ? store_record(v, sizeof(*once)) : NULL;
+    const struct sync_once_record *once =
+        status == STORE_OK ? store_record(v, sizeof(*once)) : NULL;
     if (once == NULL)
         return txn_fail(t, 0, "the answer kept for an idempotency row");
     answer->replayed = 1;
@@ -108,10 +115,12 @@ enum store_status idem_look_sync(struct store_txn *t, const struct store_change 
     return STORE_OK;
 }
 
-void idem_put_sync(struct store_txn *t, const struct store_change *c, const struct store_answer *answer)
+void idem_put_sync(struct store_txn *t, const struct store_change *c,
+                   const struct store_answer *answer)
 {
     struct key k;
-    const struct sync_once_record once = {answer->id, answer->version, answer->first, answer->second};
+    const struct sync_once_record once = {answer->id, answer->version, answer->first,
+                                          answer->second};
     if (c->idem_key.n == 0)
         return;
     idem_put(t, c, 0);
@@ -126,7 +135,8 @@ static bool oldest_over(struct store_txn *t, struct key *out)
 {
     struct walk w = {0};
     uint64_t expires_at;
-    bool over = walk_begin(t->s, t->mdb, &w, SPACE_IDEM_AGE) == STORE_OK && walk_u64(&w, 0, &expires_at) && (int64_t)expires_at <= t->now &&
+    bool over = walk_begin(t->s, t->mdb, &w, SPACE_IDEM_AGE) == STORE_OK &&
+                walk_u64(&w, 0, &expires_at) && (int64_t)expires_at <= t->now &&
                 w.k.mv_size > HASH_BYTES;
     if (over) {
         out->n = 0;

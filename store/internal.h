@@ -44,7 +44,8 @@ struct store_txn {
     int64_t now;
     enum store_status error; /* the first that happened half-way */
     int full;                /* creates are refused, and why (room.c): -1 not looked at yet */
-    uint64_t spare_pages;    /* for results, as of that look, less what was taken since: behind them are those kept for deletes */
+    uint64_t
+        spare_pages; /* for results, as of that look, less what was taken since: behind them are those kept for deletes */
     bool counters_dirty;
     struct counters_record counters;
     struct ulid ulid; /* the last one given */
@@ -58,18 +59,20 @@ struct store_txn {
     } answers;
     struct cached *cache[CACHE_CHAINS];
     struct cached *spare;
-    struct cached *named;             /* the project that project_for found last, still listed by its name; or NULL */
+    struct cached
+        *named; /* the project that project_for found last, still listed by its name; or NULL */
     MDB_cursor *cursors[TXN_CURSORS]; /* NULL: not opened, or closed by a delete */
-    struct buf packed, copy; /* a report's results; a record */
+    struct buf packed, copy;          /* a report's results; a record */
     struct log_batch *batches;
     size_t batch_count, batch_cap;
     store_pause_fn *pause; /* of work in the background, or NULL */
     void *pause_arg;
-    bool background;       /* the change under way is such work */
+    bool background;         /* the change under way is such work */
     bool awaited, unawaited; /* there was a change in it that a caller waits for, or such work */
-    uint64_t slice, spent; /* records that may go for it, by the last txn_slice, and that went since */
-    bool rated;            /* results were rated in it */
-    bool due_told;         /* there is an EVENT_MAINTENANCE of it */
+    uint64_t slice,
+        spent;     /* records that may go for it, by the last txn_slice, and that went since */
+    bool rated;    /* results were rated in it */
+    bool due_told; /* there is an EVENT_MAINTENANCE of it */
 };
 
 /*
@@ -118,10 +121,10 @@ struct store {
     struct seen_report seen_reports[SEEN_REPORTS];
     size_t dying_snapshot; /* the transaction that dying was read in */
     uint64_t dying;
-    uint64_t file_bytes; /* writer: data.mdb is at least that long */
-    struct packer *packer;   /* of results: see result.c */
+    uint64_t file_bytes;       /* writer: data.mdb is at least that long */
+    struct packer *packer;     /* of results: see result.c */
     struct unpacked *unpacked; /* results, for the snapshot */
-    store_stage_fn *stage; /* store_tell */
+    store_stage_fn *stage;     /* store_tell */
     void *stage_arg;
     struct store_txn txn;
     struct store_event *events;
@@ -129,7 +132,7 @@ struct store {
     struct store_report *reports; /* the page handed out by store_report_list */
     struct store_project *projects;
     size_t report_cap, project_cap;
-    struct view *views; /* of workspaces' indexes: index/view.h */
+    struct view *views;    /* of workspaces' indexes: index/view.h */
     uint64_t lost_segment; /* the number of the last one that was missing or damaged; 0: none */
     uint64_t mapped_bytes; /* of segment files, that views may map in this process */
     size_t view_count;
@@ -138,12 +141,13 @@ struct store {
     struct found *found; /* what searches found, the latest first: index/found.h */
     size_t found_bytes, found_count;
     uint64_t rows_made; /* how often the rows of a view, or names, were begun anew */
-    bool rates;            /* results are brought to these bounds */
+    bool rates;         /* results are brought to these bounds */
     unsigned good, decent;
-    bool rated;            /* all were */
-    struct ulid set_aside; /* writer: a scope whose erasure failed, for the turn; none: see erase.c */
-    unsigned upkeep_turn;  /* writer: which kind of work in the background is next: see purge.c */
-    bool rating_failed;    /* writer: and when: see txn_rating_fails */
+    bool rated; /* all were */
+    struct ulid
+        set_aside; /* writer: a scope whose erasure failed, for the turn; none: see erase.c */
+    unsigned upkeep_turn; /* writer: which kind of work in the background is next: see purge.c */
+    bool rating_failed;   /* writer: and when: see txn_rating_fails */
     int64_t rating_failed_at;
     struct buf scratch;
     uint64_t random[32]; /* writer: for ids, */
@@ -184,7 +188,8 @@ int store_sync_dir(const char *dir);
 bool store_write_all(int fd, const void *p, size_t n);
 
 /* store_get(s, txn, space, key, out): one value; STORE_NOT_FOUND without one. ${key} carries its tag already. */
-enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out);
+enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key,
+                            MDB_val *out);
 
 /* store_see_key, store_see_report: the same, within the snapshot under way, for what every request reads. */
 enum store_status store_see_key(struct store *s, const uint8_t *hash, MDB_val *out);
@@ -239,11 +244,14 @@ struct walk {
     MDB_val k, v;
 };
 enum store_status walk_begin(struct store *s, MDB_txn *txn, struct walk *w, enum space space);
-enum store_status walk_prefix(struct store *s, MDB_txn *txn, struct walk *w, enum db db, bool backward); /* prefix and its length are set */
+enum store_status walk_prefix(struct store *s, MDB_txn *txn, struct walk *w, enum db db,
+                              bool backward); /* prefix and its length are set */
 /* walk_below(…): as walk_prefix, backward, but starting at the last key below ${below}. */
-enum store_status walk_below(struct store *s, MDB_txn *txn, struct walk *w, enum db db, const struct key *below);
+enum store_status walk_below(struct store *s, MDB_txn *txn, struct walk *w, enum db db,
+                             const struct key *below);
 /* walk_from(…): as walk_prefix, forward, but starting at the first key not below ${from}. */
-enum store_status walk_from(struct store *s, MDB_txn *txn, struct walk *w, enum db db, const struct key *from);
+enum store_status walk_from(struct store *s, MDB_txn *txn, struct walk *w, enum db db,
+                            const struct key *from);
 enum store_status walk_next(struct walk *w);
 void walk_end(struct walk *w);
 
@@ -258,7 +266,8 @@ enum store_status walk_next_workspace(struct store *s, enum space space, uint64_
                                       uint64_t *out);
 
 /* record_ids(t, space, after, most, ids): up to ${most} ids above ${after} of the records of ${space}, dying ones too; how many. */
-size_t record_ids(struct store_txn *t, enum space space, uint64_t after, size_t most, uint64_t *ids);
+size_t record_ids(struct store_txn *t, enum space space, uint64_t after, size_t most,
+                  uint64_t *ids);
 
 /* ---- txn.c: the write transaction ---- */
 
@@ -280,7 +289,8 @@ void txn_drop(struct store_txn *t, enum space space, struct key *key);
 /* txn_ulid(t, out): the next ULID; false after an error. */
 bool txn_ulid(struct store_txn *t, struct ulid *out);
 
-void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value);
+void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id,
+               uint64_t value);
 bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
 /* txn_match(match, version): does If-Match let that version through? */
 bool txn_match(struct str match, uint64_t version);
@@ -307,7 +317,8 @@ void cache_free(struct store_txn *t);
 
 /* ---- room.c ---- */
 
-#define STORE_DISK_RESERVE ((uint64_t)16 << 20) /* of the disk, or of what a file may grow to: for deletes */
+#define STORE_DISK_RESERVE                                                                         \
+    ((uint64_t)16 << 20) /* of the disk, or of what a file may grow to: for deletes */
 /* store_bytes_ahead(s, why): what data.mdb may still grow by; *why it ends there: ENOSPC, the disk, or EFBIG, this process' limit of file sizes. */
 uint64_t store_bytes_ahead(const struct store *s, int *why);
 /* txn_is_full(t): have creates to be refused? */
@@ -330,7 +341,8 @@ bool txn_results_fit(struct store_txn *t, size_t results_bytes);
 
 /* ---- one file per record type: what store_apply calls. They judge first and write after; all but STORE_OK wrote nothing. ---- */
 
-typedef enum store_status apply_fn(struct store_txn *t, const struct store_change *c, struct store_answer *answer);
+typedef enum store_status apply_fn(struct store_txn *t, const struct store_change *c,
+                                   struct store_answer *answer);
 apply_fn workspace_create, workspace_delete;
 apply_fn key_create, key_revoke, key_rotate, key_touch;
 apply_fn report_create, report_update, report_delete, report_finish, report_died;
@@ -338,7 +350,8 @@ apply_fn project_delete;
 apply_fn purge_slice, purge_dying;
 apply_fn index_install, index_lost, index_sweep;
 apply_fn agent_create, agent_update, agent_delete;
-apply_fn visitor_init, visitor_erase, message_post, message_reply, note_post, conversation_set, lead_put, events_put, rating_put, retain_slice;
+apply_fn visitor_init, visitor_erase, message_post, message_reply, note_post, conversation_set,
+    lead_put, events_put, rating_put, retain_slice;
 apply_fn sync_put, coupons_put, coupon_stage, answers_note;
 
 /* ---- report.c ---- */
@@ -377,7 +390,8 @@ void result_forget(struct store *s);
 /* ---- workspace.c, key.c ---- */
 
 /* workspace_read(s, txn, id, out, counts): a living one; ${out} may be NULL. */
-enum store_status workspace_read(struct store *s, MDB_txn *txn, uint64_t id, struct store_workspace *out, struct counts *counts);
+enum store_status workspace_read(struct store *s, MDB_txn *txn, uint64_t id,
+                                 struct store_workspace *out, struct counts *counts);
 /* key_remove(t, workspace, id): the key and its indexes. */
 void key_remove(struct store_txn *t, uint64_t workspace, uint64_t id);
 
@@ -387,8 +401,8 @@ void key_remove(struct store_txn *t, uint64_t workspace, uint64_t id);
 void project_unlist(struct store_txn *t, struct cached *p);
 
 /* project_read(s, txn, workspace, id, out, counts): a living one; ${counts}, unless NULL, are its reports by result. */
-enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t id, struct store_project *out,
-                               struct counts *counts);
+enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t id,
+                               struct store_project *out, struct counts *counts);
 
 /* project_for(t, workspace, name): the project of that name, made when there is none. */
 struct cached *project_for(struct store_txn *t, struct cached *workspace, struct str name);
@@ -398,8 +412,8 @@ void project_write(struct store_txn *t, struct cached *c);
  * project_count(t, r, old, new): the counters of ${r}'s workspace and project, as the report ${old} becomes ${new}; NULL: it was not
  * there, or is no more. The workspace's version moves in any case, the project's and its updated_at where its own counters did.
  */
-void project_count(struct store_txn *t, struct cached *workspace, struct cached *project, const struct store_report *old,
-                   const struct store_report *new);
+void project_count(struct store_txn *t, struct cached *workspace, struct cached *project,
+                   const struct store_report *old, const struct store_report *new);
 
 /* ---- lookup.c ---- */
 
@@ -409,7 +423,8 @@ bool lookup_tidy(struct store *s);
 /* ---- index/ ---- */
 
 /* index_move(t, old, new): in the index ${old} becomes ${new}; NULL: it was not there before, or is no more. */
-void index_move(struct store_txn *t, const struct store_report *old, const struct store_report *new);
+void index_move(struct store_txn *t, const struct store_report *old,
+                const struct store_report *new);
 
 /* ---- rate.c ---- */
 
@@ -431,11 +446,14 @@ void job_drop(struct store_txn *t, uint64_t report);
  * idem_look(t, c, answer): STORE_NOT_FOUND: not seen, go on. Otherwise the answer of a replay (answer->replayed set), or
  * STORE_KEY_REUSED.
  */
-enum store_status idem_look(struct store_txn *t, const struct store_change *c, struct store_answer *answer);
+enum store_status idem_look(struct store_txn *t, const struct store_change *c,
+                            struct store_answer *answer);
 void idem_put(struct store_txn *t, const struct store_change *c, uint64_t report);
 /* idem_look_sync, idem_put_sync: the same of a batch, whose answer itself is kept. */
-enum store_status idem_look_sync(struct store_txn *t, const struct store_change *c, struct store_answer *answer);
-void idem_put_sync(struct store_txn *t, const struct store_change *c, const struct store_answer *answer);
+enum store_status idem_look_sync(struct store_txn *t, const struct store_change *c,
+                                 struct store_answer *answer);
+void idem_put_sync(struct store_txn *t, const struct store_change *c,
+                   const struct store_answer *answer);
 /* idem_purge(t, left): delete what is over its time. */
 void idem_purge(struct store_txn *t, uint64_t *left);
 

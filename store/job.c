@@ -6,21 +6,27 @@
 /* ---- reading ---- */
 
 /* The head gives the URL, and tells whether anybody still wants it. */
-static enum store_status job_read(struct store *s, MDB_txn *txn, uint64_t report, MDB_val v, struct store_job *out)
+static enum store_status job_read(struct store *s, MDB_txn *txn, uint64_t report, MDB_val v,
+                                  struct store_job *out)
 {
     struct key k;
     MDB_val head;
     struct store_report r;
     const struct job_record *job = store_record(v, sizeof(*job));
     key_id(&k, SPACE_REPORT, report);
-    enum store_status status = job == NULL ? STORE_NOT_FOUND : store_get(s, txn, SPACE_REPORT, &k, &head);
+    enum store_status status =
+        job == NULL ? STORE_NOT_FOUND : store_get(s, txn, SPACE_REPORT, &k, &head);
     if (status == STORE_NOT_FOUND || (status == STORE_OK && !schema_read_report(head, &r)))
         return store_corrupt(s, "a job");
     if (status != STORE_OK)
         return status;
     if (store_dying(s, txn, r.workspace, r.project))
         return STORE_NOT_FOUND;
-    *out = (struct store_job){.workspace = r.workspace, .report = report, .attempt = job->attempt, .deaths = job->deaths, .url = r.url};
+    *out = (struct store_job){.workspace = r.workspace,
+                              .report = report,
+                              .attempt = job->attempt,
+                              .deaths = job->deaths,
+                              .url = r.url};
     return STORE_OK;
 }
 
@@ -32,7 +38,8 @@ bool store_job_get(struct store *s, uint64_t report, struct store_job *out)
     if (store_snapshot(s, &txn) != STORE_OK)
         return false;
     key_id(&k, SPACE_JOB, report);
-    return store_get(s, txn, SPACE_JOB, &k, &v) == STORE_OK && job_read(s, txn, report, v, out) == STORE_OK;
+    return store_get(s, txn, SPACE_JOB, &k, &v) == STORE_OK &&
+           job_read(s, txn, report, v, out) == STORE_OK;
 }
 
 struct waiting {

@@ -4,7 +4,8 @@
 
 /* Events and ratings: a record, and its entries in three lists. */
 
-static bool kept_read(MDB_val value, const struct kept_record **out, struct str *kind, struct str *text)
+static bool kept_read(MDB_val value, const struct kept_record **out, struct str *kind,
+                      struct str *text)
 {
     const struct kept_record *r = *out = value.mv_data;
     if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + (size_t)r->kind_n + r->text_n)
@@ -14,9 +15,11 @@ static bool kept_read(MDB_val value, const struct kept_record **out, struct str 
     return true;
 }
 
-static const enum space space_of[LISTED_KINDS] = {[LISTED_EVENT] = SPACE_EVENT, [LISTED_RATING] = SPACE_RATING};
+static const enum space space_of[LISTED_KINDS] = {
+    [LISTED_EVENT] = SPACE_EVENT, [LISTED_RATING] = SPACE_RATING};
 
-static void kept_write(struct store_txn *t, enum listed_kind kind, struct kept_record *r, struct str name, struct str text)
+static void kept_write(struct store_txn *t, enum listed_kind kind, struct kept_record *r,
+                       struct str name, struct str text)
 {
     struct key k;
     r->kind_n = (uint16_t)name.n;
@@ -24,16 +27,23 @@ static void kept_write(struct store_txn *t, enum listed_kind kind, struct kept_r
     key_of(&k, space_of[kind], &r->id);
     char *to = txn_reserve(t, space_of[kind], &k, sizeof(*r) + name.n + text.n);
     if (to != NULL)
-        append_str(append_str(append_str(to, (struct str){(const char *)r, sizeof(*r)}), name), text);
+        append_str(append_str(append_str(to, (struct str){(const char *)r, sizeof(*r)}), name),
+                   text);
 }
 
-static struct kept_record kept_new(const struct store_txn *t, const struct store_conversation *v, const struct ulid *id)
+static struct kept_record kept_new(const struct store_txn *t, const struct store_conversation *v,
+                                   const struct ulid *id)
 {
-    return (struct kept_record){
-        .id = *id, .agent = v->agent, .visitor = v->visitor, .conversation = v->id, .workspace = v->workspace, .created_at = t->now};
+    return (struct kept_record){.id = *id,
+                                .agent = v->agent,
+                                .visitor = v->visitor,
+                                .conversation = v->id,
+                                .workspace = v->workspace,
+                                .created_at = t->now};
 }
 
-static void kept_list(struct store_txn *t, bool put, enum listed_kind kind, const struct kept_record *r)
+static void kept_list(struct store_txn *t, bool put, enum listed_kind kind,
+                      const struct kept_record *r)
 {
     const struct ulid agent = r->agent, visitor = r->visitor, id = r->id;
     listed_everywhere(t, put, kind, r->workspace, &agent, &visitor, &id);
@@ -98,7 +108,8 @@ static bool events_well_formed(struct str rows)
     return rows.n == 0;
 }
 
-static bool event_put(struct store_txn *t, const struct store_conversation *v, const struct store_event_row *e)
+static bool event_put(struct store_txn *t, const struct store_conversation *v,
+                      const struct store_event_row *e)
 {
     struct ulid id;
     if (!txn_ulid(t, &id))
@@ -110,7 +121,8 @@ static bool event_put(struct store_txn *t, const struct store_conversation *v, c
     return true;
 }
 
-enum store_status events_put(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status events_put(struct store_txn *t, const struct store_change *c,
+                             struct store_answer *answer)
 {
     struct store_conversation v;
     struct store_event_row e;
@@ -139,7 +151,8 @@ static void rating_write(struct store_txn *t, struct kept_record *r, struct str 
 }
 
 /* The first rating of a conversation stays; what comes later may only say something else about it. */
-static enum store_status rating_comment(struct store_txn *t, const struct store_change *c, const struct store_conversation *v)
+static enum store_status rating_comment(struct store_txn *t, const struct store_change *c,
+                                        const struct store_conversation *v)
 {
     struct key k;
     MDB_val value;
@@ -154,7 +167,8 @@ static enum store_status rating_comment(struct store_txn *t, const struct store_
     return t->error;
 }
 
-enum store_status rating_put(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status rating_put(struct store_txn *t, const struct store_change *c,
+                             struct store_answer *answer)
 {
     struct store_conversation v;
     if (c->workspace != 0 || c->score < 1 || c->score > 5 || c->text.n > STORE_TEXT_MAX)
@@ -277,7 +291,8 @@ bool rows_owners(enum store_rows rows, MDB_val value, struct ulid *agent, struct
 }
 
 /* The record behind an entry; STORE_NOT_FOUND where its visitor or agent is gone and it waits to be purged. */
-static enum store_status row_at(struct store *s, MDB_txn *txn, enum store_rows rows, struct shown *out)
+static enum store_status row_at(struct store *s, MDB_txn *txn, enum store_rows rows,
+                                struct shown *out)
 {
     struct key k;
     MDB_val v;
@@ -291,21 +306,25 @@ static enum store_status row_at(struct store *s, MDB_txn *txn, enum store_rows r
     return status == STORE_OK && !visitor_there(s, txn, &out->visitor) ? STORE_NOT_FOUND : status;
 }
 
-enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w, enum store_rows rows, const struct store_rows_query *q,
-                            const struct ulid *visitor)
+enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w, enum store_rows rows,
+                            const struct store_rows_query *q, const struct ulid *visitor)
 {
-    const struct ulid scope = visitor != NULL ? *visitor : ulid_none(&q->agent) ? scope_of_workspace(q->workspace) : q->agent;
+    const struct ulid scope = visitor != NULL        ? *visitor
+                              : ulid_none(&q->agent) ? scope_of_workspace(q->workspace)
+                                                     : q->agent;
     struct ulid below = q->after, until;
     struct store_agent a;
     struct key from;
-    if (!ulid_none(&q->agent) && (agent_read(s, txn, &q->agent, &a) != STORE_OK || a.workspace != q->workspace))
+    if (!ulid_none(&q->agent) &&
+        (agent_read(s, txn, &q->agent, &a) != STORE_OK || a.workspace != q->workspace))
         return STORE_NOT_FOUND;
     if (q->until != 0) {
         ulid_floor(q->until, &until);
         if (ulid_none(&below) || memcmp(until.b, below.b, ULID_BYTES) < 0)
             below = until;
     }
-    listed_prefix(&w->prefix, rows_of[rows].kind, &scope, rows == ROWS_CONVERSATIONS && visitor == NULL ? q->class : 0);
+    listed_prefix(&w->prefix, rows_of[rows].kind, &scope,
+                  rows == ROWS_CONVERSATIONS && visitor == NULL ? q->class : 0);
     if (ulid_none(&below))
         return walk_prefix(s, txn, w, DB_WIDGET, true);
     from.n = 0;
@@ -318,7 +337,8 @@ enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w, enum 
 #define GONE_MAX 200
 
 /* The next entry, from where the walk stands, that is to be shown; the walk stays on it. STORE_AGAIN on one of many who are gone. */
-static enum store_status rows_next(struct walk *w, MDB_txn *txn, enum store_rows rows, const struct store_rows_query *q, unsigned *gone,
+static enum store_status rows_next(struct walk *w, MDB_txn *txn, enum store_rows rows,
+                                   const struct store_rows_query *q, unsigned *gone,
                                    struct shown *out)
 {
     enum store_status status = STORE_OK;
@@ -337,7 +357,8 @@ static enum store_status rows_next(struct walk *w, MDB_txn *txn, enum store_rows
     return status;
 }
 
-void store_rows_each(struct store *s, enum store_rows rows, const struct store_rows_query *query, store_row_fn *each, void *arg)
+void store_rows_each(struct store *s, enum store_rows rows, const struct store_rows_query *query,
+                     store_row_fn *each, void *arg)
 {
     MDB_txn *txn;
     struct walk w = {0};
@@ -346,7 +367,8 @@ void store_rows_each(struct store *s, enum store_rows rows, const struct store_r
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
         status = rows_walk(s, txn, &w, rows, query, NULL);
-    while (status == STORE_OK && (status = rows_next(&w, txn, rows, query, &gone, &shown)) == STORE_OK && left > 0 &&
+    while (status == STORE_OK &&
+           (status = rows_next(&w, txn, rows, query, &gone, &shown)) == STORE_OK && left > 0 &&
            each(arg, STORE_OK, &shown.row)) {
         left--;
         status = walk_next(&w);

@@ -11,7 +11,8 @@ static void hash_key(struct key *k, const void *hash)
 /* ---- reading ---- */
 
 /* A key of a workspace that is being deleted is revoked by that alone. */
-static enum store_status key_at(struct store *s, MDB_txn *txn, const uint8_t *hash, struct store_key *out)
+static enum store_status key_at(struct store *s, MDB_txn *txn, const uint8_t *hash,
+                                struct store_key *out)
 {
     MDB_val v;
     enum store_status status = store_see_key(s, hash, &v);
@@ -67,7 +68,8 @@ void store_key_each(struct store *s, uint64_t workspace, store_key_fn *each, voi
         status = walk_prefix(s, txn, &w, schema_space_db[space], false);
     for (; status == STORE_OK; status = walk_next(&w)) {
         struct store_key key;
-        status = w.v.mv_size == HASH_BYTES ? key_at(s, txn, w.v.mv_data, &key) : store_corrupt(s, "the index of keys");
+        status = w.v.mv_size == HASH_BYTES ? key_at(s, txn, w.v.mv_data, &key)
+                                           : store_corrupt(s, "the index of keys");
         if (status == STORE_OK)
             each(arg, STORE_OK, &key);
         else if (status != STORE_NOT_FOUND)
@@ -80,7 +82,8 @@ void store_key_each(struct store *s, uint64_t workspace, store_key_fn *each, voi
 /* ---- changing ---- */
 
 /* The record of the key with that id, copied; its name stays in the page until the next write. */
-static enum store_status key_load(struct store_txn *t, uint64_t workspace, uint64_t id, struct store_key *out)
+static enum store_status key_load(struct store_txn *t, uint64_t workspace, uint64_t id,
+                                  struct store_key *out)
 {
     struct key k;
     MDB_val v, hash;
@@ -92,7 +95,8 @@ static enum store_status key_load(struct store_txn *t, uint64_t workspace, uint6
     status = txn_get(t, SPACE_KEY, &k, &v);
     if (status != STORE_OK || !schema_read_key(v, hash.mv_data, out))
         return txn_fail(t, 0, "a key's record");
-    if ((workspace != 0 && out->workspace != workspace) || store_dying(t->s, t->mdb, out->workspace, 0))
+    if ((workspace != 0 && out->workspace != workspace) ||
+        store_dying(t->s, t->mdb, out->workspace, 0))
         return STORE_NOT_FOUND;
     buf_reset(&t->copy);
     buf_str(&t->copy, out->name);
@@ -166,7 +170,8 @@ void key_remove(struct store_txn *t, uint64_t workspace, uint64_t id)
     txn_del(t, SPACE_KEY_WORKSPACE, &k);
 }
 
-enum store_status key_create(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status key_create(struct store_txn *t, const struct store_change *c,
+                             struct store_answer *answer)
 {
     enum store_status status = c->name.n > NAME_MAX_BYTES ? STORE_INVALID : hash_is_new(t, c->hash);
     if (status != STORE_OK)
@@ -175,13 +180,17 @@ enum store_status key_create(struct store_txn *t, const struct store_change *c, 
         return STORE_NOT_FOUND;
     if (txn_is_full(t))
         return STORE_FULL;
-    struct store_key key = {.workspace = c->workspace, .scopes = c->scopes, .expires_at = c->expires_at, .name = c->name};
+    struct store_key key = {.workspace = c->workspace,
+                            .scopes = c->scopes,
+                            .expires_at = c->expires_at,
+                            .name = c->name};
     key_add(t, &key, c->hash.p);
     answer->id = key.id;
     return STORE_OK;
 }
 
-enum store_status key_revoke(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status key_revoke(struct store_txn *t, const struct store_change *c,
+                             struct store_answer *answer)
 {
     struct store_key key;
     enum store_status status = key_load(t, c->workspace, c->id, &key);
@@ -197,7 +206,8 @@ enum store_status key_revoke(struct store_txn *t, const struct store_change *c, 
 }
 
 /* The new key lives as long from now on as the old one was made to. Workers that remember the old one have to look at it again. */
-enum store_status key_rotate(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status key_rotate(struct store_txn *t, const struct store_change *c,
+                             struct store_answer *answer)
 {
     struct store_key key;
     enum store_status status = hash_is_new(t, c->hash);
@@ -220,7 +230,8 @@ enum store_status key_rotate(struct store_txn *t, const struct store_change *c, 
     return STORE_OK;
 }
 
-enum store_status key_touch(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status key_touch(struct store_txn *t, const struct store_change *c,
+                            struct store_answer *answer)
 {
     struct store_key key;
     enum store_status status = key_load(t, c->workspace, c->id, &key);

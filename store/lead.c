@@ -3,7 +3,8 @@
 #include <errno.h>
 
 #define HASH_BYTES LEAD_HASH_BYTES
-#define SENDERS_MAX LEAD_SENDERS_MAX /* past them the first stays, since others could push it out, and of these the oldest goes */
+#define SENDERS_MAX                                                                                \
+    LEAD_SENDERS_MAX /* past them the first stays, since others could push it out, and of these the oldest goes */
 
 /* A lead, and what only the store asks of it. */
 struct lead {
@@ -23,7 +24,8 @@ static bool lead_decode(MDB_val value, struct lead *out)
         return false;
     memcpy(senders, r + 1, r->senders_n * sizeof(senders[0]));
     for (size_t i = 0; i < r->senders_n; i++)
-        n += (size_t)senders[i].email_n + senders[i].name_n + senders[i].phone_n + senders[i].fields_n;
+        n += (size_t)senders[i].email_n + senders[i].name_n + senders[i].phone_n +
+             senders[i].fields_n;
     if (value.mv_size != n)
         return false;
     const char *at = (const char *)value.mv_data + all;
@@ -95,7 +97,8 @@ static enum store_status lead_load(struct store_txn *t, const struct ulid *id, s
     buf_add(&t->copy, v.mv_data, v.mv_size);
     if (!buf_ok(&t->copy))
         return txn_fail(t, ENOMEM, "hold a lead");
-    return lead_decode((MDB_val){t->copy.n, t->copy.p}, out) ? STORE_OK : txn_fail(t, 0, "a lead's record");
+    return lead_decode((MDB_val){t->copy.n, t->copy.p}, out) ? STORE_OK
+                                                             : txn_fail(t, 0, "a lead's record");
 }
 
 static size_t size_of(const struct store_sender *s)
@@ -137,7 +140,8 @@ static void lead_write(struct store_txn *t, const struct lead *lead)
         to = put_sender(to, &lead->senders[i]);
     for (size_t i = 0; i < l->senders_n; i++) {
         const struct store_sender *s = &lead->senders[i];
-        to = append_str(append_str(append_str(append_str(to, s->email), s->name), s->phone), s->fields);
+        to = append_str(append_str(append_str(append_str(to, s->email), s->name), s->phone),
+                        s->fields);
     }
 }
 
@@ -151,7 +155,8 @@ static void drop_sender(struct store_txn *t, struct lead *lead, size_t i)
 {
     listed_drop(t, LISTED_LEAD, &lead->senders[i].visitor, 0, &lead->l.id);
     lead->l.senders_n--;
-    memmove(&lead->senders[i], &lead->senders[i + 1], (lead->l.senders_n - i) * sizeof(lead->senders[0]));
+    memmove(&lead->senders[i], &lead->senders[i + 1],
+            (lead->l.senders_n - i) * sizeof(lead->senders[0]));
 }
 
 /* Which of its senders that visitor is; senders_n: none. */
@@ -164,7 +169,8 @@ static size_t sender_at(const struct lead *lead, const struct ulid *visitor)
 }
 
 /* What that visitor said before, or nothing yet. */
-static struct store_sender *sender_for(struct store_txn *t, struct lead *lead, const struct ulid *visitor)
+static struct store_sender *sender_for(struct store_txn *t, struct lead *lead,
+                                       const struct ulid *visitor)
 {
     size_t i = sender_at(lead, visitor);
     if (i < lead->l.senders_n)
@@ -172,20 +178,22 @@ static struct store_sender *sender_for(struct store_txn *t, struct lead *lead, c
     if (lead->l.senders_n == SENDERS_MAX)
         drop_sender(t, lead, 1);
     listed_put(t, LISTED_LEAD, visitor, 0, &lead->l.id);
-    lead->senders[lead->l.senders_n] = (struct store_sender){.visitor = *visitor, .created_at = t->now};
+    lead->senders[lead->l.senders_n] =
+        (struct store_sender){.visitor = *visitor, .created_at = t->now};
     return &lead->senders[lead->l.senders_n++];
 }
 
 static bool well_formed(const struct store_change *c)
 {
-    return c->workspace == 0 && c->hash.n == HASH_BYTES && c->text.n > 0 && c->text.n <= NAME_MAX_BYTES &&
-           c->name.n <= 2 * NAME_MAX_BYTES && c->url.n <= NAME_MAX_BYTES && c->data.n <= STORE_TEXT_MAX &&
+    return c->workspace == 0 && c->hash.n == HASH_BYTES && c->text.n > 0 &&
+           c->text.n <= NAME_MAX_BYTES && c->name.n <= 2 * NAME_MAX_BYTES &&
+           c->url.n <= NAME_MAX_BYTES && c->data.n <= STORE_TEXT_MAX &&
            (c->idem_key.n == 0 || (c->idem_key.n == HASH_BYTES && c->idem_body.n == HASH_BYTES));
 }
 
 /* The lead with that address, or a new one. */
-static enum store_status lead_for(struct store_txn *t, const struct store_change *c, const struct store_conversation *v, struct lead *out,
-                                  bool *made)
+static enum store_status lead_for(struct store_txn *t, const struct store_change *c,
+                                  const struct store_conversation *v, struct lead *out, bool *made)
 {
     struct key k;
     MDB_val value;
@@ -204,7 +212,8 @@ static enum store_status lead_for(struct store_txn *t, const struct store_change
         return status;
     if (txn_is_full(t))
         return STORE_FULL;
-    *out = (struct lead){.l = {.agent = v->agent, .senders = out->senders}, .at = {.agent = v->agent, .workspace = v->workspace}};
+    *out = (struct lead){.l = {.agent = v->agent, .senders = out->senders},
+                         .at = {.agent = v->agent, .workspace = v->workspace}};
     memcpy(out->at.hash, c->hash.p, HASH_BYTES);
     if (!txn_ulid(t, &out->l.id))
         return t->error;
@@ -226,7 +235,8 @@ static void note_captured(struct store_txn *t, const struct store_change *c)
     conversation_write(t, conversation_status(&v), &v);
 }
 
-enum store_status lead_put(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status lead_put(struct store_txn *t, const struct store_change *c,
+                           struct store_answer *answer)
 {
     struct store_conversation v;
     struct lead lead;

@@ -60,7 +60,8 @@ static enum store_status take_project(struct project_list *l, uint64_t id)
     if (!page_room(s, &items, &s->project_cap, l->page.count, sizeof(*s->projects)))
         return STORE_IO;
     s->projects = items;
-    enum store_status status = project_read(s, l->txn, l->q->workspace, id, &s->projects[l->page.count], NULL);
+    enum store_status status =
+        project_read(s, l->txn, l->q->workspace, id, &s->projects[l->page.count], NULL);
     l->page.count += status == STORE_OK;
     return status == STORE_NOT_FOUND ? store_corrupt(s, "an index of projects") : status;
 }
@@ -80,13 +81,15 @@ static uint64_t id_of(const struct names *n, uint32_t row)
 static enum store_status take_all(struct project_list *l, const struct names *n)
 {
     enum store_status status = STORE_OK;
-    for (uint64_t at = l->page.skip; status == STORE_OK && l->page.count < l->page.want && at < names_count(n); at++)
+    for (uint64_t at = l->page.skip;
+         status == STORE_OK && l->page.count < l->page.want && at < names_count(n); at++)
         status = take_project(l, id_of(n, row_at(l, n, at)));
     return status;
 }
 
 /* The rows that have the needle; what was found stays, as they become more. */
-static enum store_status search_names(struct project_list *l, const struct names *n, const uint64_t **out)
+static enum store_status search_names(struct project_list *l, const struct names *n,
+                                      const uint64_t **out)
 {
     struct found *found = found_needle(l->s, l->q->workspace, search_key(&l->search));
     uint32_t rows = (uint32_t)(n->rows.n / sizeof(struct names_row));
@@ -102,7 +105,8 @@ static enum store_status search_names(struct project_list *l, const struct names
     return STORE_OK;
 }
 
-static enum store_status take_matching(struct project_list *l, const struct names *n, uint64_t *total)
+static enum store_status take_matching(struct project_list *l, const struct names *n,
+                                       uint64_t *total)
 {
     const uint64_t *bits = NULL;
     enum store_status status = search_names(l, n, &bits);
@@ -132,11 +136,13 @@ static enum store_status project_list(struct project_list *l, uint64_t *total)
     return l->q->search.n == 0 ? take_all(l, n) : take_matching(l, n, total);
 }
 
-void store_project_list(struct store *s, const struct store_list_query *query, store_project_list_fn *done, void *arg)
+void store_project_list(struct store *s, const struct store_list_query *query,
+                        store_project_list_fn *done, void *arg)
 {
     struct project_list l = {.s = s, .q = query, .page = page_of(s, query)};
     uint64_t total = 0;
-    enum store_status status = query->sort > PROJECT_BY_NAME ? STORE_INVALID : store_snapshot(s, &l.txn);
+    enum store_status status =
+        query->sort > PROJECT_BY_NAME ? STORE_INVALID : store_snapshot(s, &l.txn);
     if (status == STORE_OK && !search_begin(&l.search, query->search))
         status = store_fail(s, ENOMEM, "search");
     l.search.stop = page_stopped;

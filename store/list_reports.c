@@ -83,7 +83,8 @@ static const uint16_t *ranks_of(const struct segment *g, unsigned sort)
 }
 
 /* The rows of a segment that all but the search let through. */
-static uint32_t filter_segment(const struct store_list_query *q, const struct view_segment *in, uint64_t *bits)
+static uint32_t filter_segment(const struct store_list_query *q, const struct view_segment *in,
+                               uint64_t *bits)
 {
     const struct segment *g = &in->segment;
     if (q->project == 0) {
@@ -141,7 +142,8 @@ static enum store_status search_whole(struct report_list *l, const struct view_s
 }
 
 /* Leave of ${rows} those that match. */
-static enum store_status search_few(struct report_list *l, const struct view_segment *in, uint16_t *rows, uint32_t *count)
+static enum store_status search_few(struct report_list *l, const struct view_segment *in,
+                                    uint16_t *rows, uint32_t *count)
 {
     uint32_t n = 0;
     if (l->found == NULL)
@@ -158,7 +160,8 @@ static enum store_status search_few(struct report_list *l, const struct view_seg
     return STORE_OK;
 }
 
-static enum store_status search_few_bits(struct report_list *l, const struct view_segment *in, uint64_t *bits)
+static enum store_status search_few_bits(struct report_list *l, const struct view_segment *in,
+                                         uint64_t *bits)
 {
     uint16_t rows[FEW_ROWS];
     uint32_t n = 0;
@@ -173,7 +176,8 @@ static enum store_status search_few_bits(struct report_list *l, const struct vie
 }
 
 /* Leave of ${bits} (${count} of them) those that match. */
-static enum store_status search_segment(struct report_list *l, const struct view_segment *in, uint64_t *bits, uint32_t *count)
+static enum store_status search_segment(struct report_list *l, const struct view_segment *in,
+                                        uint64_t *bits, uint32_t *count)
 {
     const struct segment *g = &in->segment;
     enum store_status status = STORE_OK;
@@ -194,7 +198,8 @@ static enum store_status search_segment(struct report_list *l, const struct view
 /* ---- a project's rows of a segment, where they are few ---- */
 
 /* They cost less than a pass over all bits of the segment, of which a page of such a project would take several. */
-static bool few_of_project(const struct store_list_query *q, const struct segment *g, const uint16_t **rows, uint32_t *count)
+static bool few_of_project(const struct store_list_query *q, const struct segment *g,
+                           const uint16_t **rows, uint32_t *count)
 {
     if (q->project == 0)
         return false;
@@ -217,8 +222,8 @@ static int compare_u32(const void *a, const void *b)
 }
 
 /* Those that match are the run, in the order of the sort. */
-static enum store_status match_few(struct report_list *l, const struct view_segment *in, const uint16_t *rows, uint32_t count,
-                                   struct run *run)
+static enum store_status match_few(struct report_list *l, const struct view_segment *in,
+                                   const uint16_t *rows, uint32_t count, struct run *run)
 {
     const uint16_t *rank = ranks_of(&in->segment, l->q->sort);
     uint16_t passing[FEW_ROWS];
@@ -292,7 +297,8 @@ static enum store_status match_own(struct report_list *l, struct run *run)
 /* ---- the page ---- */
 
 /* Bits by row become bits by rank, by the rarer ones. */
-static void turn(const uint64_t *bits, uint32_t count, const struct segment *g, const uint16_t *rank, uint64_t *out)
+static void turn(const uint64_t *bits, uint32_t count, const struct segment *g,
+                 const uint16_t *rank, uint64_t *out)
 {
     bool rare = count <= g->rows / 2;
     memset(out, rare ? 0 : 0xff, g->words * sizeof(*out));
@@ -310,10 +316,12 @@ static void turn(const uint64_t *bits, uint32_t count, const struct segment *g, 
 }
 
 /* The matches of a segment by rank; where all or none do, they are the same in any order. */
-static void order_run(struct report_list *l, struct view_segment *in, struct run *run, const uint64_t *bits, uint64_t *turned)
+static void order_run(struct report_list *l, struct view_segment *in, struct run *run,
+                      const uint64_t *bits, uint64_t *turned)
 {
     const struct segment *g = &in->segment;
-    const uint16_t *rank = run->count != 0 && run->count != g->rows ? ranks_of(g, l->q->sort) : NULL;
+    const uint16_t *rank =
+        run->count != 0 && run->count != g->rows ? ranks_of(g, l->q->sort) : NULL;
     if (rank != NULL)
         turn(bits, run->count, g, rank, turned);
     run->bits = rank != NULL ? turned : bits;
@@ -368,7 +376,8 @@ static bool make_room(struct report_list *l)
     size_t words = 0, count = v->segment_count + 1;
     for (size_t i = 0; i < v->segment_count; i++)
         words += v->segments[i].segment.words;
-    size_t bytes = count * sizeof(*l->runs) + 2 * words * sizeof(uint64_t) + (words + count + v->row_count) * sizeof(uint32_t) +
+    size_t bytes = count * sizeof(*l->runs) + 2 * words * sizeof(uint64_t) +
+                   (words + count + v->row_count) * sizeof(uint32_t) +
                    (l->q->project != 0 ? v->segment_count * FEW_ROWS * sizeof(uint32_t) : 0);
     buf_reset(&l->s->scratch);
     char *p = buf_reserve(&l->s->scratch, bytes);
@@ -379,7 +388,8 @@ static bool make_room(struct report_list *l)
     uint32_t *before = (uint32_t *)(l->matches + 2 * words);
     for (size_t i = 0; i < v->segment_count; i++) {
         const struct segment *g = &v->segments[i].segment;
-        l->runs[i] = (struct run){.segment = g, .words = g->words, .ranks = g->rows, .before = before};
+        l->runs[i] =
+            (struct run){.segment = g, .words = g->words, .ranks = g->rows, .before = before};
         before += g->words + 1;
     }
     l->runs[count - 1] = (struct run){0};
@@ -475,11 +485,13 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     return verified == STORE_OK ? status : verified;
 }
 
-void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg)
+void store_report_list(struct store *s, const struct store_list_query *query,
+                       store_report_list_fn *done, void *arg)
 {
     struct report_list l = {.s = s, .q = query, .page = page_of(s, query)};
     uint64_t total = 0;
-    bool valid = query->sort <= REPORT_BY_SCORE && query->result <= RESULT_BAD && query->status <= STATUSES && query->per_page <= STORE_PER_PAGE_MAX;
+    bool valid = query->sort <= REPORT_BY_SCORE && query->result <= RESULT_BAD &&
+                 query->status <= STATUSES && query->per_page <= STORE_PER_PAGE_MAX;
     enum store_status status = valid ? store_snapshot(s, &l.txn) : STORE_INVALID;
     if (status == STORE_OK && !search_begin_url(&l.search, query->search))
         status = store_fail(s, ENOMEM, "search");

@@ -14,7 +14,8 @@ void listed_prefix(struct key *k, enum listed_kind kind, const struct ulid *scop
     key_bytes(k, &parts[1], 1);
 }
 
-void listed_put(struct store_txn *t, enum listed_kind kind, const struct ulid *scope, unsigned class, const struct ulid *id)
+void listed_put(struct store_txn *t, enum listed_kind kind, const struct ulid *scope,
+                unsigned class, const struct ulid *id)
 {
     struct key k;
     listed_prefix(&k, kind, scope, class);
@@ -22,7 +23,8 @@ void listed_put(struct store_txn *t, enum listed_kind kind, const struct ulid *s
     txn_put(t, SPACE_LISTED, &k, "", 0);
 }
 
-void listed_drop(struct store_txn *t, enum listed_kind kind, const struct ulid *scope, unsigned class, const struct ulid *id)
+void listed_drop(struct store_txn *t, enum listed_kind kind, const struct ulid *scope,
+                 unsigned class, const struct ulid *id)
 {
     struct key k;
     listed_prefix(&k, kind, scope, class);
@@ -38,16 +40,19 @@ bool listed_id(const struct walk *w, struct ulid *out)
     return true;
 }
 
-bool listed_first(struct store_txn *t, enum listed_kind kind, const struct ulid *scope, struct ulid *out)
+bool listed_first(struct store_txn *t, enum listed_kind kind, const struct ulid *scope,
+                  struct ulid *out)
 {
     struct walk w = {0};
     listed_prefix(&w.prefix, kind, scope, 0);
-    bool found = t->error == STORE_OK && walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false) == STORE_OK && listed_id(&w, out);
+    bool found = t->error == STORE_OK &&
+                 walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false) == STORE_OK && listed_id(&w, out);
     walk_end(&w);
     return found;
 }
 
-void event_ulid(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, const struct ulid *u)
+void event_ulid(struct store_txn *t, enum store_event_kind kind, uint64_t workspace,
+                const struct ulid *u)
 {
     uint64_t high, low;
     ulid_halves(u, &high, &low);

@@ -4,15 +4,18 @@
 
 #define HASH_BYTES 32
 #define ONCE_KEY_MAX 256
-#define ONCE_FOR_MS                                                                                                                        \
-    ((int64_t)24 * 60 * 60 * 1000) /* Idempotency-Key, api.md §2; a client_message_id stays for as long as its conversation */
+#define ONCE_FOR_MS                                                                                \
+    ((int64_t)24 * 60 * 60 *                                                                       \
+     1000) /* Idempotency-Key, api.md §2; a client_message_id stays for as long as its conversation */
 
 static void message_of(const struct chained *at, struct store_message *out)
 {
     const struct message_record *r = at->record;
     const char *p = (const char *)(r + 1);
-    *out = (struct store_message){
-        .id = at->id, .role = r->role, .created_at = r->created_at, .low_confidence = r->low_confidence != 0};
+    *out = (struct store_message){.id = at->id,
+                                  .role = r->role,
+                                  .created_at = r->created_at,
+                                  .low_confidence = r->low_confidence != 0};
     out->text = taken(&p, r->text_n);
     out->citations = taken(&p, r->citations_n);
     out->client_id = taken(&p, r->client_n);
@@ -63,7 +66,8 @@ static enum store_status show_back(struct page *p, struct chained *at)
 #define BLOCK 32 /* messages that are looked for before they are shown */
 
 /* Those at ${place} and behind, ${count} of them; ${end} is not before them. */
-static enum store_status gather(const struct page *p, const struct chained *end, uint64_t place, size_t count, struct chained *block)
+static enum store_status gather(const struct page *p, const struct chained *end, uint64_t place,
+                                size_t count, struct chained *block)
 {
     struct chained at = *end;
     enum store_status status = chain_at(p->s, p->txn, &at, place + count - 1);
@@ -81,7 +85,8 @@ static enum store_status show_forth(struct page *p, const struct chained *end, u
     enum store_status status = STORE_OK;
     while (status == STORE_OK && place <= end->record->place && !is_done(p)) {
         uint64_t there = end->record->place - place + 1;
-        size_t most = p->left < BLOCK ? p->left : BLOCK, count = there < most ? (size_t)there : most;
+        size_t most = p->left < BLOCK ? p->left : BLOCK,
+               count = there < most ? (size_t)there : most;
         status = gather(p, end, place, count, block);
         for (size_t i = 0; status == STORE_OK && i < count && !is_done(p); i++, place++)
             show(p, &block[i]);
@@ -90,19 +95,23 @@ static enum store_status show_forth(struct page *p, const struct chained *end, u
 }
 
 /* The place of the first message above ${after}: behind the newest that is not. */
-static enum store_status place_above(const struct page *p, const struct chained *end, const struct ulid *after, uint64_t *out)
+static enum store_status place_above(const struct page *p, const struct chained *end,
+                                     const struct ulid *after, uint64_t *out)
 {
     struct chained at = *end;
     uint64_t high, low;
     ulid_halves(after, &high, &low);
     const struct ulid next = ulid_of_halves(high + (low == UINT64_MAX), low + 1);
-    enum store_status status = memcmp(after->b, end->id.b, ULID_BYTES) < 0 ? chain_below(p->s, p->txn, &at, &next) : STORE_OK;
+    enum store_status status = memcmp(after->b, end->id.b, ULID_BYTES) < 0
+                                   ? chain_below(p->s, p->txn, &at, &next)
+                                   : STORE_OK;
     *out = status == STORE_OK ? at.record->place + 1 : 1;
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
 /* The newest message below ${before}. */
-static enum store_status newest(struct store *s, MDB_txn *txn, const struct store_messages_query *q, struct chained *out)
+static enum store_status newest(struct store *s, MDB_txn *txn, const struct store_messages_query *q,
+                                struct chained *out)
 {
     struct key k;
     MDB_val v;
@@ -113,14 +122,21 @@ static enum store_status newest(struct store *s, MDB_txn *txn, const struct stor
     if (status == STORE_OK && !schema_read_conversation(v, &c))
         return store_corrupt(s, "a conversation's record");
     if (status == STORE_OK)
-        status = ulid_none(&c.last) ? STORE_NOT_FOUND : chain_get(s, txn, &q->conversation, &c.last, out);
-    return status != STORE_OK || ulid_none(&q->before) ? status : chain_below(s, txn, out, &q->before);
+        status = ulid_none(&c.last) ? STORE_NOT_FOUND
+                                    : chain_get(s, txn, &q->conversation, &c.last, out);
+    return status != STORE_OK || ulid_none(&q->before) ? status
+                                                       : chain_below(s, txn, out, &q->before);
 }
 
-void store_message_each(struct store *s, const struct store_messages_query *query, store_message_fn *each, void *arg)
+void store_message_each(struct store *s, const struct store_messages_query *query,
+                        store_message_fn *each, void *arg)
 {
-    struct page p = {
-        .s = s, .q = query, .left = query->limit, .room = query->bytes == 0 ? SIZE_MAX : query->bytes, .each = each, .arg = arg};
+    struct page p = {.s = s,
+                     .q = query,
+                     .left = query->limit,
+                     .room = query->bytes == 0 ? SIZE_MAX : query->bytes,
+                     .each = each,
+                     .arg = arg};
     struct chained end;
     uint64_t place;
     enum store_status status = store_snapshot(s, &p.txn);
@@ -128,13 +144,14 @@ void store_message_each(struct store *s, const struct store_messages_query *quer
         status = newest(s, p.txn, query, &end);
     if (status == STORE_OK && query->newest)
         status = show_back(&p, &end);
-    else if (status == STORE_OK && (status = place_above(&p, &end, &query->after, &place)) == STORE_OK)
+    else if (status == STORE_OK &&
+             (status = place_above(&p, &end, &query->after, &place)) == STORE_OK)
         status = show_forth(&p, &end, place);
     each(arg, status, NULL);
 }
 
-static enum store_status message_get(struct store *s, const struct ulid *conversation, const struct ulid *id,
-                                     struct store_message *out)
+static enum store_status message_get(struct store *s, const struct ulid *conversation,
+                                     const struct ulid *id, struct store_message *out)
 {
     MDB_txn *txn;
     struct chained at;
@@ -146,7 +163,8 @@ static enum store_status message_get(struct store *s, const struct ulid *convers
     return status;
 }
 
-void store_message_get(struct store *s, const struct ulid *conversation, const struct ulid *id, store_message_fn *done, void *arg)
+void store_message_get(struct store *s, const struct ulid *conversation, const struct ulid *id,
+                       store_message_fn *done, void *arg)
 {
     struct store_message m;
     enum store_status status = message_get(s, conversation, id, &m);
@@ -168,7 +186,8 @@ static void once_key(struct key *k, const struct store_change *c, enum once_kind
     key_str(k, once_given(c, kind));
 }
 
-enum store_status once_look(struct store_txn *t, const struct store_change *c, enum once_kind kind, struct store_answer *answer)
+enum store_status once_look(struct store_txn *t, const struct store_change *c, enum once_kind kind,
+                            struct store_answer *answer)
 {
     struct key k;
     MDB_val v;
@@ -192,7 +211,8 @@ enum store_status once_look(struct store_txn *t, const struct store_change *c, e
     return STORE_OK;
 }
 
-void once_put(struct store_txn *t, const struct store_change *c, enum once_kind kind, const struct store_answer *answer)
+void once_put(struct store_txn *t, const struct store_change *c, enum once_kind kind,
+              const struct store_answer *answer)
 {
     struct key k;
     struct once_record r = {.first = answer->first, .second = answer->second, .code = answer->code};
@@ -209,7 +229,8 @@ void once_put(struct store_txn *t, const struct store_change *c, enum once_kind 
 /* ---- changing ---- */
 
 /* The next message of ${v}, which becomes its last. */
-static bool message_write(struct store_txn *t, struct store_conversation *v, const struct chain_end *end, struct store_message *m,
+static bool message_write(struct store_txn *t, struct store_conversation *v,
+                          const struct chain_end *end, struct store_message *m,
                           struct message_record *r)
 {
     m->created_at = t->now;
@@ -236,14 +257,15 @@ static bool message_write(struct store_txn *t, struct store_conversation *v, con
 
 static bool well_formed(const struct store_change *c)
 {
-    return c->text.n > 0 && c->text.n <= STORE_TEXT_MAX && c->data.n <= STORE_TEXT_MAX && c->url.n <= URL_MAX_BYTES &&
-           c->client_id.n <= ONCE_KEY_MAX && c->answer.n <= STORE_TEXT_MAX && c->citations.n <= STORE_TEXT_MAX &&
+    return c->text.n > 0 && c->text.n <= STORE_TEXT_MAX && c->data.n <= STORE_TEXT_MAX &&
+           c->url.n <= URL_MAX_BYTES && c->client_id.n <= ONCE_KEY_MAX &&
+           c->answer.n <= STORE_TEXT_MAX && c->citations.n <= STORE_TEXT_MAX &&
            (c->idem_key.n == 0 || (c->idem_key.n == HASH_BYTES && c->idem_body.n == HASH_BYTES));
 }
 
 /* What both kinds of message have in common before they are written. */
-static enum store_status message_begin(struct store_txn *t, const struct store_change *c, struct store_conversation *out,
-                                       struct store_answer *answer)
+static enum store_status message_begin(struct store_txn *t, const struct store_change *c,
+                                       struct store_conversation *out, struct store_answer *answer)
 {
     if (!well_formed(c))
         return STORE_INVALID;
@@ -258,7 +280,8 @@ static enum store_status message_begin(struct store_txn *t, const struct store_c
     return txn_is_full(t) ? STORE_FULL : STORE_OK;
 }
 
-static void message_end(struct store_txn *t, const struct store_change *c, enum conversation_status before, struct store_conversation *v,
+static void message_end(struct store_txn *t, const struct store_change *c,
+                        enum conversation_status before, struct store_conversation *v,
                         struct store_answer *answer)
 {
     conversation_write(t, before, v);
@@ -268,7 +291,8 @@ static void message_end(struct store_txn *t, const struct store_change *c, enum 
     once_put(t, c, ONCE_CLIENT_ID, answer);
 }
 
-enum store_status message_post(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status message_post(struct store_txn *t, const struct store_change *c,
+                               struct store_answer *answer)
 {
     struct store_conversation v;
     struct chain_end end;
@@ -277,8 +301,11 @@ enum store_status message_post(struct store_txn *t, const struct store_change *c
     if (status != STORE_OK || answer->replayed)
         return status;
     enum conversation_status before = conversation_status(&v);
-    struct store_message m = {
-        .role = ROLE_OF_VISITOR, .text = c->text, .client_id = c->client_id, .page_url = c->url, .page_context = c->data};
+    struct store_message m = {.role = ROLE_OF_VISITOR,
+                              .text = c->text,
+                              .client_id = c->client_id,
+                              .page_url = c->url,
+                              .page_context = c->data};
     if (!chain_end(t, &v.id, &v.last, &end) || !message_write(t, &v, &end, &m, &r))
         return t->error;
     answer->first = v.read = m.id;
@@ -299,7 +326,8 @@ enum store_status message_post(struct store_txn *t, const struct store_change *c
     return STORE_OK;
 }
 
-enum store_status message_reply(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status message_reply(struct store_txn *t, const struct store_change *c,
+                                struct store_answer *answer)
 {
     struct store_conversation v;
     struct chain_end end;

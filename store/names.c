@@ -169,14 +169,18 @@ static enum store_status read_dates(struct store *s, MDB_txn *txn, struct names 
 static int compare_names(const void *a, const void *b, void *names)
 {
     const struct names *sorting = names;
-    struct str x = name_of(sorting, *(const uint32_t *)a), y = name_of(sorting, *(const uint32_t *)b);
-    return memcmp(x.p, y.p, (x.n < y.n ? x.n : y.n) + 1); /* the NUL at the end decides where one begins the other */
+    struct str x = name_of(sorting, *(const uint32_t *)a),
+               y = name_of(sorting, *(const uint32_t *)b);
+    return memcmp(x.p, y.p,
+                  (x.n < y.n ? x.n : y.n) +
+                      1); /* the NUL at the end decides where one begins the other */
 }
 
 static int compare_dates(const void *a, const void *b, void *names)
 {
     const struct names *sorting = names;
-    const struct names_row *x = &rows_of(sorting)[*(const uint32_t *)a], *y = &rows_of(sorting)[*(const uint32_t *)b];
+    const struct names_row *x = &rows_of(sorting)[*(const uint32_t *)a],
+                           *y = &rows_of(sorting)[*(const uint32_t *)b];
     if (x->created_at != y->created_at)
         return x->created_at < y->created_at ? -1 : 1;
     return x->id < y->id ? -1 : x->id > y->id;
@@ -185,7 +189,8 @@ static int compare_dates(const void *a, const void *b, void *names)
 typedef int compare_fn(const void *a, const void *b, void *names);
 
 /* How many of the first ${count} of an order come before ${row}. */
-static size_t place_of(struct names *n, const uint32_t *rows, size_t count, const uint32_t *row, compare_fn *compare)
+static size_t place_of(struct names *n, const uint32_t *rows, size_t count, const uint32_t *row,
+                       compare_fn *compare)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -200,7 +205,8 @@ static size_t place_of(struct names *n, const uint32_t *rows, size_t count, cons
 
 static bool merge_fresh(struct names *n, enum project_sort sort, const struct buf *new)
 {
-    static compare_fn *const compare[] = {[PROJECT_BY_CREATED_AT] = compare_dates, [PROJECT_BY_NAME] = compare_names};
+    static compare_fn *const compare[] = {
+        [PROJECT_BY_CREATED_AT] = compare_dates, [PROJECT_BY_NAME] = compare_names};
     struct buf *order = &n->orders[sort];
     size_t come = new->n / sizeof(uint32_t), there = order->n / sizeof(uint32_t);
     if (come == 0)
@@ -233,7 +239,8 @@ static enum store_status take_new(struct store *s, MDB_txn *txn, struct names *n
 }
 
 /* Projects up to the number ${given} go into both orders. */
-static enum store_status read_new(struct store *s, MDB_txn *txn, struct names *n, uint64_t given, const struct store_list_query *q)
+static enum store_status read_new(struct store *s, MDB_txn *txn, struct names *n, uint64_t given,
+                                  const struct store_list_query *q)
 {
     struct buf fresh = {0};
     enum store_status status = STORE_OK;
@@ -258,7 +265,8 @@ static enum store_status numbers_given(struct store *s, MDB_txn *txn, uint64_t *
     key_space(&k, SPACE_META);
     key_bytes(&k, "c", 1);
     enum store_status status = store_get(s, txn, SPACE_META, &k, &v);
-    const struct counters_record *counters = status == STORE_OK ? store_record(v, sizeof(*counters)) : NULL;
+    const struct counters_record *counters =
+        status == STORE_OK ? store_record(v, sizeof(*counters)) : NULL;
     if (counters == NULL)
         return store_corrupt(s, "the record of counters");
     *out = counters->project;
@@ -273,7 +281,8 @@ static bool is_old(const struct names *n, uint64_t given)
            rows - names_count(n) > NEW_MANY + names_count(n);
 }
 
-static enum store_status bring_up(struct store *s, MDB_txn *txn, struct names *n, uint64_t living, const struct store_list_query *q)
+static enum store_status bring_up(struct store *s, MDB_txn *txn, struct names *n, uint64_t living,
+                                  const struct store_list_query *q)
 {
     uint64_t given;
     enum store_status status = numbers_given(s, txn, &given);
@@ -345,7 +354,8 @@ static struct names *names_of(struct store *s, uint64_t workspace)
     return n;
 }
 
-enum store_status names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q, uint64_t living, const struct names **out)
+enum store_status names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q,
+                            uint64_t living, const struct names **out)
 {
     struct names *n = names_of(s, q->workspace);
     *out = n;

@@ -41,7 +41,8 @@ struct names {
  * ${txn} shows them; good until the next call. STORE_AGAIN when ${q} was stopped: what was known of
  * them is forgotten.
  */
-enum store_status names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q, uint64_t living, const struct names **out);
+enum store_status names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q,
+                            uint64_t living, const struct names **out);
 
 static inline uint32_t names_count(const struct names *n)
 {

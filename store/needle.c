@@ -36,7 +36,8 @@ static void form_add(struct forms *f, size_t bytes, uint32_t c)
     size_t at = 0;
     while (at < f->count && f->c[at] < c)
         at++;
-    if ((at < f->count && f->c[at] == c) || f->count == SEARCH_FORMS || utf8_bytes(c, utf8) != bytes)
+    if ((at < f->count && f->c[at] == c) || f->count == SEARCH_FORMS ||
+        utf8_bytes(c, utf8) != bytes)
         return;
     memmove(&f->c[at + 1], &f->c[at], (f->count - at) * sizeof(*f->c));
     f->c[at] = c;
@@ -73,13 +74,15 @@ static size_t percent(const uint8_t *bytes, size_t n, uint8_t *to)
 }
 
 /* The letter at ${at} of the needle, of so many bytes of UTF-8. Its masks, and its forms where it has several. */
-static void letter_put(struct search *s, uint32_t c, size_t bytes, uint8_t *to, uint8_t *masks, size_t at)
+static void letter_put(struct search *s, uint32_t c, size_t bytes, uint8_t *to, uint8_t *masks,
+                       size_t at)
 {
     struct forms f;
     uint8_t utf8[4];
     struct search_letter *l = &s->letters[s->letter_count];
     forms_of(c, bytes, &f);
-    *l = (struct search_letter){.at = (uint32_t)at, .n = (uint8_t)(3 * bytes), .forms = (uint8_t)f.count};
+    *l = (struct search_letter){
+        .at = (uint32_t)at, .n = (uint8_t)(3 * bytes), .forms = (uint8_t)f.count};
     for (size_t i = 0; i < f.count; i++) {
         utf8_bytes(f.c[i], utf8);
         percent(utf8, bytes, l->bytes[i]);
@@ -101,7 +104,8 @@ bool search_begin_url(struct search *s, struct str needle)
         others += p[i] >= 0x80;
     if (others == 0)
         return search_begin(s, needle);
-    uint8_t *to = search_room(s, needle.n + 2 * others), *masks = to == NULL ? NULL : to + s->needle.n;
+    uint8_t *to = search_room(s, needle.n + 2 * others),
+            *masks = to == NULL ? NULL : to + s->needle.n;
     s->letters = to == NULL ? NULL : malloc(others * sizeof(*s->letters));
     if (s->letters == NULL) {
         search_end(s);

@@ -30,7 +30,8 @@ bool note_look(MDB_val k, MDB_val v, struct store_note *out)
 /* ---- reading ---- */
 
 /* To the first of the page: the newest below ${before}, or the oldest above ${after}. */
-static enum store_status walk_notes(struct store *s, const struct store_messages_query *q, struct walk *w)
+static enum store_status walk_notes(struct store *s, const struct store_messages_query *q,
+                                    struct walk *w)
 {
     MDB_txn *txn;
     struct key bound;
@@ -53,7 +54,8 @@ static bool is_within(const struct store_messages_query *q, const struct ulid *i
            (ulid_none(&q->before) || memcmp(id->b, q->before.b, ULID_BYTES) < 0);
 }
 
-void store_note_each(struct store *s, const struct store_messages_query *query, store_note_fn *each, void *arg)
+void store_note_each(struct store *s, const struct store_messages_query *query, store_note_fn *each,
+                     void *arg)
 {
     struct walk w = {0};
     struct store_note note;
@@ -73,7 +75,8 @@ void store_note_each(struct store *s, const struct store_messages_query *query, 
     each(arg, status, NULL);
 }
 
-void store_note_get(struct store *s, const struct ulid *conversation, const struct ulid *id, store_note_fn *done, void *arg)
+void store_note_get(struct store *s, const struct ulid *conversation, const struct ulid *id,
+                    store_note_fn *done, void *arg)
 {
     MDB_txn *txn;
     MDB_val v;
@@ -92,11 +95,13 @@ void store_note_get(struct store *s, const struct ulid *conversation, const stru
 
 static bool well_formed(const struct store_change *c)
 {
-    return c->workspace != 0 && c->text.n > 0 && c->text.n <= STORE_TEXT_MAX && c->name.n <= NAME_MAX_BYTES &&
+    return c->workspace != 0 && c->text.n > 0 && c->text.n <= STORE_TEXT_MAX &&
+           c->name.n <= NAME_MAX_BYTES &&
            (c->idem_key.n == 0 || (c->idem_key.n == 32 && c->idem_body.n == 32));
 }
 
-static void note_put(struct store_txn *t, const struct store_change *c, const struct ulid *id, struct str name)
+static void note_put(struct store_txn *t, const struct store_change *c, const struct ulid *id,
+                     struct str name)
 {
     struct key k;
     const struct note_record r = {.key = c->id,
@@ -111,7 +116,8 @@ static void note_put(struct store_txn *t, const struct store_change *c, const st
     append_str(append_str(to, name), c->text);
 }
 
-enum store_status note_post(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status note_post(struct store_txn *t, const struct store_change *c,
+                            struct store_answer *answer)
 {
     struct store_conversation v;
     if (!well_formed(c))

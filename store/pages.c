@@ -50,19 +50,22 @@ struct PACKED disk_node {
 
 static bool tree_plausible(const struct disk_tree *tree, uint64_t last_page)
 {
-    return tree->root == NO_PAGE || (tree->root > 1 && tree->root <= last_page && tree->depth != 0 && tree->depth < LEVELS);
+    return tree->root == NO_PAGE ||
+           (tree->root > 1 && tree->root <= last_page && tree->depth != 0 && tree->depth < LEVELS);
 }
 
 /* One of them; the sentence says what it is instead. */
 static const char *meta_wrong(const struct disk_meta *m)
 {
     if (!(m->page.flags & PAGE_META) || m->magic != MAGIC)
-        return "is not a store, or its first bytes were overwritten: restore a backup, or move the file away";
+        return "is not a store, or its first bytes were overwritten: restore a backup, or move the "
+               "file away";
     if (m->version != DATA_VERSION)
         return "was written by another version of LMDB: use the Assay that wrote it";
     uint32_t page = m->trees[0].page_bytes;
-    if (page < 512 || page > 65536 || (page & (page - 1)) != 0 || m->last_page < 1 || m->last_page > (uint64_t)1 << 46 ||
-        m->map_bytes > (uint64_t)1 << 46 || !tree_plausible(&m->trees[0], m->last_page) || !tree_plausible(&m->trees[1], m->last_page))
+    if (page < 512 || page > 65536 || (page & (page - 1)) != 0 || m->last_page < 1 ||
+        m->last_page > (uint64_t)1 << 46 || m->map_bytes > (uint64_t)1 << 46 ||
+        !tree_plausible(&m->trees[0], m->last_page) || !tree_plausible(&m->trees[1], m->last_page))
         return "is damaged in its first two pages: restore a backup";
     return NULL;
 }
@@ -74,7 +77,8 @@ static const char *metas_read(int fd, struct disk_meta meta[2])
     const char *wrong = meta_wrong(&meta[0]);
     if (wrong != NULL)
         return wrong;
-    if (pread(fd, &meta[1], sizeof(meta[1]), meta[0].trees[0].page_bytes) != (ssize_t)sizeof(meta[1]))
+    if (pread(fd, &meta[1], sizeof(meta[1]), meta[0].trees[0].page_bytes) !=
+        (ssize_t)sizeof(meta[1]))
         return "is cut short after its first page: restore a backup";
     wrong = meta_wrong(&meta[1]);
     if (wrong == NULL && meta[1].trees[0].page_bytes != meta[0].trees[0].page_bytes)
@@ -82,7 +86,8 @@ static const char *metas_read(int fd, struct disk_meta meta[2])
     return wrong;
 }
 
-enum store_status pages_facts_read(int fd, uint64_t transaction, struct pages_facts *facts, char *why, size_t why_size)
+enum store_status pages_facts_read(int fd, uint64_t transaction, struct pages_facts *facts,
+                                   char *why, size_t why_size)
 {
     struct disk_meta meta[2];
     struct stat st;
@@ -133,7 +138,8 @@ struct look {
 
 static bool wrong(struct look *l, uint64_t page, const char *what)
 {
-    snprintf(l->why, l->why_size, "data.mdb is damaged: page %llu %s; restore a backup", (unsigned long long)page, what);
+    snprintf(l->why, l->why_size, "data.mdb is damaged: page %llu %s; restore a backup",
+             (unsigned long long)page, what);
     l->status = STORE_CORRUPT;
     return false;
 }
@@ -144,8 +150,10 @@ static bool take(struct look *l, uint64_t page, uint64_t count)
     if (page < 2 || page >= l->facts->pages || count > l->facts->pages - page)
         return wrong(l, page, "is referred to and lies outside the store");
     if (page + count > l->file_pages) {
-        snprintf(l->why, l->why_size, "data.mdb is cut short: it should have %llu bytes and has %llu; restore a backup",
-                 (unsigned long long)(l->facts->pages * l->facts->page_bytes), (unsigned long long)l->facts->bytes);
+        snprintf(l->why, l->why_size,
+                 "data.mdb is cut short: it should have %llu bytes and has %llu; restore a backup",
+                 (unsigned long long)(l->facts->pages * l->facts->page_bytes),
+                 (unsigned long long)l->facts->bytes);
         l->status = STORE_CORRUPT;
         return false;
     }
@@ -155,7 +163,8 @@ static bool take(struct look *l, uint64_t page, uint64_t count)
         l->used[i / 8] |= (uint8_t)(1U << i % 8);
     }
     l->seen += count;
-    if (l->progress != NULL && (l->seen & 1023) < count && !l->progress(l->arg, l->seen, l->facts->pages)) {
+    if (l->progress != NULL && (l->seen & 1023) < count &&
+        !l->progress(l->arg, l->seen, l->facts->pages)) {
         snprintf(l->why, l->why_size, "stopped before the end");
         l->status = STORE_IO;
         return false;
@@ -168,8 +177,8 @@ static bool read_bytes(struct look *l, uint64_t page, void *to, size_t n)
     ssize_t got = pread(l->fd, to, n, (off_t)(page * l->facts->page_bytes));
     if (got == (ssize_t)n)
         return true;
-    snprintf(l->why, l->why_size, "page %llu of data.mdb cannot be read: %s", (unsigned long long)page,
-             got < 0 ? strerror(errno) : "the file ends");
+    snprintf(l->why, l->why_size, "page %llu of data.mdb cannot be read: %s",
+             (unsigned long long)page, got < 0 ? strerror(errno) : "the file ends");
     l->status = STORE_IO;
     return false;
 }
@@ -182,7 +191,8 @@ static bool overflow_look(struct look *l, uint64_t page, uint64_t bytes)
     if (!read_bytes(l, page, &head, sizeof(head)))
         return false;
     uint32_t pages = head.lower | (uint32_t)head.upper << 16;
-    if (head.number != page || !(head.flags & PAGE_OVERFLOW) || pages == 0 || bytes > (uint64_t)pages * l->facts->page_bytes - sizeof(head))
+    if (head.number != page || !(head.flags & PAGE_OVERFLOW) || pages == 0 ||
+        bytes > (uint64_t)pages * l->facts->page_bytes - sizeof(head))
         return wrong(l, page, "does not hold the large value it should");
     return take(l, page, pages);
 }
@@ -190,7 +200,8 @@ static bool overflow_look(struct look *l, uint64_t page, uint64_t bytes)
 static bool tree_look(struct look *l, uint64_t page, unsigned depth, unsigned level);
 
 /* A node of a leaf: its value is within the page, or on pages of its own, or another tree. */
-static bool leaf_node_look(struct look *l, uint64_t page, const struct disk_node *node, size_t room, unsigned level)
+static bool leaf_node_look(struct look *l, uint64_t page, const struct disk_node *node, size_t room,
+                           unsigned level)
 {
     uint64_t n = node->low | (uint64_t)node->high << 16;
     const char *value = (const char *)(node + 1) + node->key_n;
@@ -230,7 +241,8 @@ static bool node_look(struct look *l, uint64_t page, size_t i, unsigned depth, u
     if (node->key_n > room || node->key_n > 511)
         return wrong(l, page, "has a key that leaves it");
     if (depth > 1)
-        return tree_look(l, node->low | (uint64_t)node->high << 16 | (uint64_t)node->flags << 32, depth - 1, level + 1);
+        return tree_look(l, node->low | (uint64_t)node->high << 16 | (uint64_t)node->flags << 32,
+                         depth - 1, level + 1);
     return leaf_node_look(l, page, node, room, level);
 }
 
@@ -249,9 +261,11 @@ static bool tree_look(struct look *l, uint64_t page, unsigned depth, unsigned le
         return false;
     const struct disk_page head = *(const struct disk_page *)(const void *)l->buffers[level];
     size_t count = head.lower < sizeof(head) ? 0 : (head.lower - sizeof(head)) / 2;
-    if (head.number != page || (head.flags & (PAGE_BRANCH | PAGE_LEAF)) != (depth > 1 ? PAGE_BRANCH : PAGE_LEAF))
+    if (head.number != page ||
+        (head.flags & (PAGE_BRANCH | PAGE_LEAF)) != (depth > 1 ? PAGE_BRANCH : PAGE_LEAF))
         return wrong(l, page, "is not what the page above it takes it for");
-    if (head.lower < sizeof(head) || head.lower > head.upper || head.upper > l->facts->page_bytes || count == 0)
+    if (head.lower < sizeof(head) || head.lower > head.upper || head.upper > l->facts->page_bytes ||
+        count == 0)
         return wrong(l, page, "has a damaged head");
     for (size_t i = 0; i < count; i++) {
         if (!node_look(l, page, i, depth, level))
@@ -260,8 +274,8 @@ static bool tree_look(struct look *l, uint64_t page, unsigned depth, unsigned le
     return true;
 }
 
-enum store_status pages_look(int fd, const struct pages_facts *facts, uint64_t limit, store_progress_fn *progress, void *arg, char *why,
-                             size_t why_size)
+enum store_status pages_look(int fd, const struct pages_facts *facts, uint64_t limit,
+                             store_progress_fn *progress, void *arg, char *why, size_t why_size)
 {
     struct look l = {.fd = fd,
                      .facts = facts,
@@ -298,8 +312,10 @@ static enum store_status open_look(int fd, struct pages_facts *facts, char *why,
     for (int tries = 0; status == STORE_OK && tries < 32; tries++) {
         bool is_short = facts->bytes / facts->page_bytes < facts->pages;
         struct pages_facts now;
-        status = pages_look(fd, facts, is_short ? PAGES_ALL : LOOK_AT_OPEN, NULL, NULL, why, why_size);
-        if (status != STORE_CORRUPT || pages_facts_read(fd, 0, &now, why, why_size) != STORE_OK || now.transaction == facts->transaction)
+        status =
+            pages_look(fd, facts, is_short ? PAGES_ALL : LOOK_AT_OPEN, NULL, NULL, why, why_size);
+        if (status != STORE_CORRUPT || pages_facts_read(fd, 0, &now, why, why_size) != STORE_OK ||
+            now.transaction == facts->transaction)
             return status;
         *facts = now;
         status = STORE_OK;
@@ -307,7 +323,8 @@ static enum store_status open_look(int fd, struct pages_facts *facts, char *why,
     return status;
 }
 
-enum store_status pages_open_look(const char *dir, struct pages_facts *facts, char *why, size_t why_size)
+enum store_status pages_open_look(const char *dir, struct pages_facts *facts, char *why,
+                                  size_t why_size)
 {
     char path[4096 + 16];
     *facts = (struct pages_facts){0};
@@ -316,7 +333,8 @@ enum store_status pages_open_look(const char *dir, struct pages_facts *facts, ch
     if (fd < 0 && errno == ENOENT)
         return STORE_NOT_FOUND;
     if (fd < 0) {
-        snprintf(why, why_size, "%s cannot be read: %s; run as the owner of the data directory", path, strerror(errno));
+        snprintf(why, why_size, "%s cannot be read: %s; run as the owner of the data directory",
+                 path, strerror(errno));
         return STORE_IO;
     }
     char sentence[512] = "";

@@ -26,20 +26,22 @@ struct pages_facts {
  * ${transaction}, unless 0. STORE_NOT_FOUND: an empty file, or that transaction is no longer there. STORE_CORRUPT: ${why} says what is
  * wrong with the file.
  */
-enum store_status pages_facts_read(int fd, uint64_t transaction, struct pages_facts *facts, char *why, size_t why_size);
+enum store_status pages_facts_read(int fd, uint64_t transaction, struct pages_facts *facts,
+                                   char *why, size_t why_size);
 
 /*
  * pages_look(fd, facts, limit, progress, arg, why, why_size): follow every page from the roots, or the first ${limit} of them: each is in
  * the file, is what its parent takes it for, has all its nodes within itself, and is used once. STORE_IO: stopped by ${progress}, or the
  * file cannot be read.
  */
-enum store_status pages_look(int fd, const struct pages_facts *facts, uint64_t limit, store_progress_fn *progress, void *arg, char *why,
-                             size_t why_size);
+enum store_status pages_look(int fd, const struct pages_facts *facts, uint64_t limit,
+                             store_progress_fn *progress, void *arg, char *why, size_t why_size);
 
 /*
  * pages_open_look(dir, facts, why, why_size): what must be true of dir/data.mdb before LMDB may map it. STORE_NOT_FOUND: none, or an
  * empty one.
  */
-enum store_status pages_open_look(const char *dir, struct pages_facts *facts, char *why, size_t why_size);
+enum store_status pages_open_look(const char *dir, struct pages_facts *facts, char *why,
+                                  size_t why_size);
 
 #endif

@@ -17,8 +17,8 @@ static void date_key(struct key *k, const struct project_record *p)
 
 /* ---- reading ---- */
 
-enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t id, struct store_project *out,
-                               struct counts *counts)
+enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t id,
+                               struct store_project *out, struct counts *counts)
 {
     struct key k;
     MDB_val v;
@@ -36,7 +36,8 @@ enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace
     return STORE_OK;
 }
 
-void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_project_fn *done, void *arg)
+void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_project_fn *done,
+                       void *arg)
 {
     MDB_txn *txn;
     struct store_project p;
@@ -46,7 +47,8 @@ void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_p
     done(arg, status, status == STORE_OK ? &p : NULL);
 }
 
-static enum store_status find(struct store *s, uint64_t workspace, struct str name, struct store_project *out)
+static enum store_status find(struct store *s, uint64_t workspace, struct str name,
+                              struct store_project *out)
 {
     MDB_txn *txn;
     MDB_val v;
@@ -67,7 +69,8 @@ static enum store_status find(struct store *s, uint64_t workspace, struct str na
     return project_read(s, txn, workspace, id, out, NULL);
 }
 
-void store_project_find(struct store *s, uint64_t workspace, struct str name, store_project_fn *done, void *arg)
+void store_project_find(struct store *s, uint64_t workspace, struct str name,
+                        store_project_fn *done, void *arg)
 {
     struct store_project p;
     enum store_status status = find(s, workspace, name, &p);
@@ -79,7 +82,8 @@ void store_project_find(struct store *s, uint64_t workspace, struct str name, st
 /* Creates of one commit often mean one site, so the project found last is asked before the index. */
 struct cached *project_for(struct store_txn *t, struct cached *workspace, struct str name)
 {
-    if (t->named != NULL && t->named->project.workspace == workspace->id && str_eq(t->named->name, name))
+    if (t->named != NULL && t->named->project.workspace == workspace->id &&
+        str_eq(t->named->name, name))
         return t->named;
     struct key k;
     MDB_val v;
@@ -123,7 +127,8 @@ void project_write(struct store_txn *t, struct cached *c)
 }
 
 /* Unsigned counters take a step back as well as one forth. */
-static void count(struct cached *workspace, struct cached *project, const struct store_report *r, uint64_t by)
+static void count(struct cached *workspace, struct cached *project, const struct store_report *r,
+                  uint64_t by)
 {
     if (r == NULL)
         return;
@@ -137,15 +142,16 @@ static void count(struct cached *workspace, struct cached *project, const struct
     }
 }
 
-void project_count(struct store_txn *t, struct cached *workspace, struct cached *project, const struct store_report *old,
-                   const struct store_report *new)
+void project_count(struct store_txn *t, struct cached *workspace, struct cached *project,
+                   const struct store_report *old, const struct store_report *new)
 {
     struct project_record before = project->project;
     count(workspace, project, old, (uint64_t)-1);
     count(workspace, project, new, 1);
     workspace->workspace.version++;
     txn_changed(t, workspace);
-    if (memcmp(&before.counts, &project->project.counts, sizeof(before.counts)) != 0 || before.score_total != project->project.score_total)
+    if (memcmp(&before.counts, &project->project.counts, sizeof(before.counts)) != 0 ||
+        before.score_total != project->project.score_total)
         txn_changed(t, project);
     else if (before.pending != project->project.pending)
         project->dirty = true;
@@ -165,7 +171,8 @@ void project_unlist(struct store_txn *t, struct cached *p)
  * Its reports leave the workspace's counters now and the store in slices; those that wait count as
  * pending until they are purged.
  */
-enum store_status project_delete(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status project_delete(struct store_txn *t, const struct store_change *c,
+                                 struct store_answer *answer)
 {
     struct cached *w = txn_workspace_living(t, c->workspace);
     struct cached *p = w == NULL ? NULL : txn_project_living(t, c->workspace, c->id);

@@ -14,7 +14,8 @@ bool dying_first(struct store *s, MDB_txn *txn, struct dying *out)
     struct walk w = {0};
     struct dying next;
     bool found = walk_begin(s, txn, &w, SPACE_DYING) == STORE_OK && dying_at(&w, out);
-    if (found && out->project == 0 && walk_next(&w) == STORE_OK && dying_at(&w, &next) && next.workspace == out->workspace)
+    if (found && out->project == 0 && walk_next(&w) == STORE_OK && dying_at(&w, &next) &&
+        next.workspace == out->workspace)
         *out = next;
     walk_end(&w);
     return found;
@@ -23,7 +24,8 @@ bool dying_first(struct store *s, MDB_txn *txn, struct dying *out)
 /* The number at the end of the first key of a prefix; false when there is none. */
 static bool first_of(struct store_txn *t, enum db db, struct walk *w, unsigned skip, uint64_t *out)
 {
-    bool found = t->error == STORE_OK && walk_prefix(t->s, t->mdb, w, db, false) == STORE_OK && walk_u64(w, skip, out);
+    bool found = t->error == STORE_OK && walk_prefix(t->s, t->mdb, w, db, false) == STORE_OK &&
+                 walk_u64(w, skip, out);
     walk_end(w);
     return found;
 }
@@ -180,7 +182,8 @@ static bool erase_step(struct store_txn *t)
 static bool (*const kinds[])(struct store_txn *t) = {erase_step, rate_step};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-enum store_status purge_slice(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status purge_slice(struct store_txn *t, const struct store_change *c,
+                              struct store_answer *answer)
 {
     unsigned turn = t->s->upkeep_turn;
     bool worked = false;
@@ -208,7 +211,8 @@ enum store_status store_upkeep(struct store *s, struct store_upkeep *out)
     key_space(&k, SPACE_META);
     key_bytes(&k, "c", 1);
     status = store_get(s, txn, SPACE_META, &k, &v);
-    const struct counters_record *counters = status == STORE_OK ? store_record(v, sizeof(*counters)) : NULL;
+    const struct counters_record *counters =
+        status == STORE_OK ? store_record(v, sizeof(*counters)) : NULL;
     if (counters == NULL)
         return store_corrupt(s, "the record of counters");
     if (rate_progress(s, txn, &out->done)) {

@@ -31,7 +31,9 @@ static enum store_status rating_read(struct store *s, MDB_txn *txn, struct ratin
 
 static enum report_result result_of(const struct store *s, int score)
 {
-    return score >= (int)s->good ? RESULT_GOOD : score >= (int)s->decent ? RESULT_DECENT : RESULT_BAD;
+    return score >= (int)s->good     ? RESULT_GOOD
+           : score >= (int)s->decent ? RESULT_DECENT
+                                     : RESULT_BAD;
 }
 
 /* An auditor that a reload of the configuration let finish grades by the bounds of before. */
@@ -75,7 +77,8 @@ bool rate_step(struct store_txn *t)
     t->rated = true;
     size_t count = record_ids(t, SPACE_REPORT, r.after, SLICE, ids);
     size_t done = 0;
-    for (bool paused = false; done < count && t->error == STORE_OK && !paused; paused = txn_paused(t))
+    for (bool paused = false; done < count && t->error == STORE_OK && !paused;
+         paused = txn_paused(t))
         rate(t, ids[done++]);
     r.after = count < SLICE && done == count ? RATED : ids[done - 1];
     rating_key(&k);
@@ -88,6 +91,7 @@ bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after)
     struct rating_record r;
     if (!s->rates || s->rated || rating_read(s, txn, &r) != STORE_OK)
         return false;
-    *after = r.good == s->good && r.decent == s->decent ? r.after : 0; /* others' end is where these begin */
+    *after = r.good == s->good && r.decent == s->decent ? r.after
+                                                        : 0; /* others' end is where these begin */
     return *after != RATED;
 }

@@ -8,7 +8,8 @@
 
 /* ---- reading ---- */
 
-static enum store_status get(struct store *s, uint64_t workspace, uint64_t id, bool with_results, struct store_report *out)
+static enum store_status get(struct store *s, uint64_t workspace, uint64_t id, bool with_results,
+                             struct store_report *out)
 {
     MDB_txn *txn;
     MDB_val v;
@@ -32,7 +33,8 @@ enum store_status report_results(struct store *s, MDB_txn *txn, struct store_rep
     return result_get(s, txn, r->id, &r->results);
 }
 
-void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results, store_report_fn *done, void *arg)
+void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results,
+                      store_report_fn *done, void *arg)
 {
     struct store_report r;
     enum store_status status = get(s, workspace, id, with_results, &r);
@@ -122,10 +124,12 @@ void report_remove(struct store_txn *t, const struct store_report *r)
 }
 
 /* One that may be changed: of that workspace (0: any), and not dying. */
-static enum store_status report_open(struct store_txn *t, uint64_t workspace, uint64_t id, struct store_report *out)
+static enum store_status report_open(struct store_txn *t, uint64_t workspace, uint64_t id,
+                                     struct store_report *out)
 {
     enum store_status status = report_load(t, id, out);
-    if (status == STORE_OK && ((workspace != 0 && out->workspace != workspace) || !report_living(t, out)))
+    if (status == STORE_OK &&
+        ((workspace != 0 && out->workspace != workspace) || !report_living(t, out)))
         return STORE_NOT_FOUND;
     return status;
 }
@@ -147,7 +151,8 @@ void report_replace(struct store_txn *t, const struct store_report *old, struct 
 
 static void queue(struct store_txn *t, const struct store_report *r)
 {
-    const struct job_record job = {.workspace = r->workspace, .order = txn_next(t, job), .attempt = r->attempt};
+    const struct job_record job = {
+        .workspace = r->workspace, .order = txn_next(t, job), .attempt = r->attempt};
     job_put(t, r->id, &job);
     txn_event(t, EVENT_JOB_ADDED, r->workspace, r->id, r->attempt);
 }
@@ -161,12 +166,14 @@ static bool queue_full(const struct cached *w, const struct store_change *c)
 
 static bool create_well_formed(const struct store_change *c)
 {
-    return c->url.n != 0 && c->url.n <= URL_MAX_BYTES && memchr(c->url.p, 0, c->url.n) == NULL && c->name.n != 0 &&
-           c->name.n <= NAME_MAX_BYTES && c->privacy <= PRIVACY_PASSWORD && c->hash.n <= TEXT_MAX_BYTES &&
+    return c->url.n != 0 && c->url.n <= URL_MAX_BYTES && memchr(c->url.p, 0, c->url.n) == NULL &&
+           c->name.n != 0 && c->name.n <= NAME_MAX_BYTES && c->privacy <= PRIVACY_PASSWORD &&
+           c->hash.n <= TEXT_MAX_BYTES &&
            (c->idem_key.n == 0 || (c->idem_key.n == HASH_BYTES && c->idem_body.n == HASH_BYTES));
 }
 
-enum store_status report_create(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status report_create(struct store_txn *t, const struct store_change *c,
+                                struct store_answer *answer)
 {
     if (!create_well_formed(c))
         return STORE_INVALID;
@@ -216,7 +223,8 @@ enum store_status report_create(struct store_txn *t, const struct store_change *
 static enum store_status judge_privacy(const struct store_change *c, const struct store_report *old)
 {
     bool sent = c->fields & CHANGE_HAS_PRIVACY, password = c->fields & CHANGE_HAS_PASSWORD;
-    if ((sent && c->privacy > PRIVACY_PASSWORD) || (password && (c->hash.n == 0 || c->hash.n > TEXT_MAX_BYTES)))
+    if ((sent && c->privacy > PRIVACY_PASSWORD) ||
+        (password && (c->hash.n == 0 || c->hash.n > TEXT_MAX_BYTES)))
         return STORE_INVALID;
     if (sent && c->privacy == PRIVACY_PASSWORD && !password && old->password_hash.n == 0)
         return STORE_NO_PASSWORD;
@@ -224,7 +232,8 @@ static enum store_status judge_privacy(const struct store_change *c, const struc
 }
 
 /* ${new} is ${old} as the caller wants it. True if that is another report. */
-static bool set_fields(const struct store_change *c, const struct store_report *old, struct store_report *new)
+static bool set_fields(const struct store_change *c, const struct store_report *old,
+                       struct store_report *new)
 {
     *new = *old;
     if (c->fields & CHANGE_HAS_PRIVACY)
@@ -238,10 +247,12 @@ static bool set_fields(const struct store_change *c, const struct store_report *
         new->attempt++;
         new->error_code.n = new->error_message.n = 0;
     }
-    return new->privacy != old->privacy || new->status != old->status || !str_eq(new->password_hash, old->password_hash);
+    return new->privacy != old->privacy || new->status != old->status ||
+           !str_eq(new->password_hash, old->password_hash);
 }
 
-enum store_status report_update(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status report_update(struct store_txn *t, const struct store_change *c,
+                                struct store_answer *answer)
 {
     struct store_report old, new;
     enum store_status status = report_open(t, c->workspace, c->id, &old);
@@ -267,7 +278,8 @@ enum store_status report_update(struct store_txn *t, const struct store_change *
     return STORE_OK;
 }
 
-enum store_status report_delete(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status report_delete(struct store_txn *t, const struct store_change *c,
+                                struct store_answer *answer)
 {
     struct store_report r;
     enum store_status status = report_open(t, c->workspace, c->id, &r);
@@ -290,23 +302,29 @@ enum store_status report_delete(struct store_txn *t, const struct store_change *
 /* ---- the end of a generation ---- */
 
 /* The report that waits for exactly this attempt. */
-static enum store_status waiting(struct store_txn *t, const struct store_change *c, struct store_report *out)
+static enum store_status waiting(struct store_txn *t, const struct store_change *c,
+                                 struct store_report *out)
 {
     enum store_status status = report_open(t, 0, c->id, out);
     if (status == STORE_NOT_FOUND)
         return STORE_STALE;
-    return status == STORE_OK && (out->status != REPORT_PENDING || out->attempt != c->attempt) ? STORE_STALE : status;
+    return status == STORE_OK && (out->status != REPORT_PENDING || out->attempt != c->attempt)
+               ? STORE_STALE
+               : status;
 }
 
 static bool finish_well_formed(const struct store_change *c)
 {
     if (c->status == REPORT_DONE)
-        return c->score >= 0 && c->score <= 100 && c->result >= RESULT_GOOD && c->result <= RESULT_BAD && c->results.n != 0 &&
-               c->results.n <= STORE_RESULTS_MAX && c->results.p[0] == '{';
-    return c->status == REPORT_FAILED && c->error_code.n != 0 && c->error_code.n <= TEXT_MAX_BYTES && c->error_message.n <= TEXT_MAX_BYTES;
+        return c->score >= 0 && c->score <= 100 && c->result >= RESULT_GOOD &&
+               c->result <= RESULT_BAD && c->results.n != 0 && c->results.n <= STORE_RESULTS_MAX &&
+               c->results.p[0] == '{';
+    return c->status == REPORT_FAILED && c->error_code.n != 0 &&
+           c->error_code.n <= TEXT_MAX_BYTES && c->error_message.n <= TEXT_MAX_BYTES;
 }
 
-static void finish(struct store_txn *t, const struct store_report *old, struct store_report *new, struct store_answer *answer)
+static void finish(struct store_txn *t, const struct store_report *old, struct store_report *new,
+                   struct store_answer *answer)
 {
     report_replace(t, old, new);
     job_drop(t, old->id);
@@ -315,7 +333,8 @@ static void finish(struct store_txn *t, const struct store_report *old, struct s
     answer->version = new->version;
 }
 
-static void fail(struct store_txn *t, const struct store_report *old, struct str code, struct str message, struct store_answer *answer)
+static void fail(struct store_txn *t, const struct store_report *old, struct str code,
+                 struct str message, struct store_answer *answer)
 {
     struct store_report new = *old;
     new.status = REPORT_FAILED;
@@ -324,7 +343,8 @@ static void fail(struct store_txn *t, const struct store_report *old, struct str
     finish(t, old, &new, answer);
 }
 
-enum store_status report_finish(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status report_finish(struct store_txn *t, const struct store_change *c,
+                                struct store_answer *answer)
 {
     struct store_report old;
     if (!finish_well_formed(c))
@@ -332,7 +352,8 @@ enum store_status report_finish(struct store_txn *t, const struct store_change *
     enum store_status status = waiting(t, c, &old);
     if (status != STORE_OK)
         return status;
-    if (!txn_results_fit(t, c->status == REPORT_DONE ? c->results.n : 0)) /* an error makes the head longer, too */
+    if (!txn_results_fit(t, c->status == REPORT_DONE ? c->results.n
+                                                     : 0)) /* an error makes the head longer, too */
         return STORE_FULL;
     if (c->status == REPORT_FAILED) {
         fail(t, &old, c->error_code, c->error_message, answer);
@@ -352,7 +373,8 @@ enum store_status report_finish(struct store_txn *t, const struct store_change *
     return STORE_OK;
 }
 
-enum store_status report_died(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status report_died(struct store_txn *t, const struct store_change *c,
+                              struct store_answer *answer)
 {
     struct store_report old;
     struct job_record job;
@@ -366,6 +388,7 @@ enum store_status report_died(struct store_txn *t, const struct store_change *c,
     if (++job.deaths < DEATHS_ALLOWED)
         job_put(t, old.id, &job);
     else
-        fail(t, &old, STR("too_complex"), STR("The page could not be analysed: it ended the auditor twice."), answer);
+        fail(t, &old, STR("too_complex"),
+             STR("The page could not be analysed: it ended the auditor twice."), answer);
     return STORE_OK;
 }

@@ -35,7 +35,8 @@ struct restore {
     uint64_t problems;
 };
 
-static enum store_status refuse(struct restore *r, enum store_status status, const char *what, const char *path)
+static enum store_status refuse(struct restore *r, enum store_status status, const char *what,
+                                const char *path)
 {
     snprintf(r->why, r->why_size, "%s: %s", path, what);
     return status;
@@ -53,7 +54,9 @@ static enum store_status copy_file(struct restore *r, const char *from, const ch
         good = got >= 0 && store_write_all(out, chunk, (size_t)got);
     }
     good = good && fsync(out) == 0;
-    enum store_status status = good ? STORE_OK : refuse(r, errno == ENOSPC ? STORE_FULL : STORE_IO, strerror(errno), in < 0 ? from : to);
+    enum store_status status = good ? STORE_OK
+                                    : refuse(r, errno == ENOSPC ? STORE_FULL : STORE_IO,
+                                             strerror(errno), in < 0 ? from : to);
     if (in >= 0)
         close(in);
     if (out >= 0)
@@ -66,7 +69,8 @@ static void first_problem(void *arg, const char *sentence)
 {
     struct restore *r = arg;
     if (r->problems++ == 0)
-        snprintf(r->why, r->why_size, "the backup %s is damaged: %s; restore another backup", r->from, sentence);
+        snprintf(r->why, r->why_size, "the backup %s is damaged: %s; restore another backup",
+                 r->from, sentence);
 }
 
 /*
@@ -85,7 +89,8 @@ static void name_the_backup(struct restore *r, enum store_status status)
     if (end != NULL && end - what > 2)
         end[-2] = '\0'; /* with the ": " or "; " before it */
     if (status == STORE_CORRUPT)
-        snprintf(r->why, r->why_size, "the backup %s is damaged: %s; restore another backup", r->from, what);
+        snprintf(r->why, r->why_size, "the backup %s is damaged: %s; restore another backup",
+                 r->from, what);
     else if (prefixed)
         snprintf(r->why, r->why_size, "the backup %s: %s", r->from, what);
 }
@@ -247,18 +252,22 @@ void store_restore_clear(const char *to)
         remove_tmp(&r);
 }
 
-enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress, void *arg, char *why, size_t why_size)
+enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress,
+                                void *arg, char *why, size_t why_size)
 {
-    struct restore r = {.from = from, .to = to, .progress = progress, .arg = arg, .why = why, .why_size = why_size};
+    struct restore r = {
+        .from = from, .to = to, .progress = progress, .arg = arg, .why = why, .why_size = why_size};
     char source[PATH_BYTES], copy[PATH_BYTES * 2];
     struct stat st;
     if (strlen(from) >= 4096 || strlen(to) >= 4096)
         return refuse(&r, STORE_INVALID, "the name is too long", from);
     if (stat(to, &st) != 0 || !S_ISDIR(st.st_mode))
-        return refuse(&r, STORE_NOT_FOUND, "is not a directory: create the data directory first (mode 0700)", to);
+        return refuse(&r, STORE_NOT_FOUND,
+                      "is not a directory: create the data directory first (mode 0700)", to);
     snprintf(source, sizeof(source), "%s/data.mdb", from);
     if (stat(source, &st) != 0 || st.st_size == 0)
-        return refuse(&r, STORE_NOT_FOUND, "there is no backup: name the directory that assay backup wrote", source);
+        return refuse(&r, STORE_NOT_FOUND,
+                      "there is no backup: name the directory that assay backup wrote", source);
     if (in_use(to))
         return refuse(&r, STORE_BUSY, "the store is in use: stop assayd first", to);
     snprintf(r.tmp, sizeof(r.tmp), "%s/restore.part", to);

@@ -110,7 +110,8 @@ static enum store_status unpack(struct store *s, struct str packed, struct str *
     char *to = can_unpack(p) ? keep_room(s, bytes) : NULL;
     if (to == NULL)
         return store_fail(s, ENOMEM, "unpack the results of a report");
-    size_t n = ZSTD_decompress_usingDDict(p->from, to, bytes, packed.p + 1, packed.n - 1, p->like_from);
+    size_t n =
+        ZSTD_decompress_usingDDict(p->from, to, bytes, packed.p + 1, packed.n - 1, p->like_from);
     if (ZSTD_isError(n) || n != bytes)
         return store_corrupt(s, "the results of a report");
     *out = (struct str){to, n};
@@ -139,7 +140,8 @@ static void piece_key(struct key *k, uint64_t report, uint64_t piece)
         key_u64(k, piece);
 }
 
-static enum store_status piece_get(struct store *s, MDB_txn *txn, uint64_t report, uint64_t piece, MDB_val *out)
+static enum store_status piece_get(struct store *s, MDB_txn *txn, uint64_t report, uint64_t piece,
+                                   MDB_val *out)
 {
     struct key k;
     piece_key(&k, report, piece);
@@ -149,7 +151,8 @@ static enum store_status piece_get(struct store *s, MDB_txn *txn, uint64_t repor
     return status;
 }
 
-static enum store_status join(struct store *s, MDB_txn *txn, uint64_t report, MDB_val v, struct str *out)
+static enum store_status join(struct store *s, MDB_txn *txn, uint64_t report, MDB_val v,
+                              struct str *out)
 {
     struct buf all = {0};
     enum store_status status = STORE_OK;

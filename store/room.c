@@ -26,7 +26,9 @@ static struct room look_room(struct store *s, uint64_t more_pages, unsigned rese
     struct room r = {.map = info.me_mapsize / stat.ms_psize};
     uint64_t end = (uint64_t)info.me_last_pgno + 1 + more_pages;
     r.behind = r.map > end ? r.map - end : 0;
-    r.reserve = r.map / 20 > RESERVE_PAGES ? r.map / 20 : RESERVE_PAGES; /* what deletes and finishes of a small map take */
+    r.reserve = r.map / 20 > RESERVE_PAGES
+                    ? r.map / 20
+                    : RESERVE_PAGES; /* what deletes and finishes of a small map take */
     if (r.behind > reserves * r.reserve || mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
         return r; /* MDB_MAP_FULL will tell */
     r.known = true;
@@ -43,7 +45,8 @@ static struct room look_room(struct store *s, uint64_t more_pages, unsigned rese
 static bool is_full(const struct room *r)
 {
     return r->known && r->behind <= r->reserve &&
-           (r->behind + r->free <= r->reserve || (r->behind <= r->map / 50 && r->free <= r->map / 5));
+           (r->behind + r->free <= r->reserve ||
+            (r->behind <= r->map / 50 && r->free <= r->map / 5));
 }
 
 enum { ROOM_LEFT, MAP_FULL, DISK_FULL, FILE_FULL };
@@ -122,8 +125,10 @@ void txn_spend(struct store_txn *t, uint64_t *left)
 
 static const char *const full_texts[] = {
     [MAP_FULL] = "the map is nearly used up: raise store.map_size, or delete reports",
-    [DISK_FULL] = "the disk is nearly full: make room on the disk, or move data_dir, or delete reports",
-    [FILE_FULL] = "data.mdb is nearly as long as files may be: raise that limit (LimitFSIZE, ulimit -f), or delete reports",
+    [DISK_FULL] =
+        "the disk is nearly full: make room on the disk, or move data_dir, or delete reports",
+    [FILE_FULL] = "data.mdb is nearly as long as files may be: raise that limit (LimitFSIZE, "
+                  "ulimit -f), or delete reports",
 };
 
 bool txn_is_full(struct store_txn *t)
@@ -143,13 +148,17 @@ bool store_is_full(struct store *s)
 
 bool txn_results_fit(struct store_txn *t, size_t results_bytes)
 {
-    enum { PAGE = 4096, INDEX_PAGES = 8 }; /* the head and its indexes, copied as they are written */
+    enum {
+        PAGE = 4096,
+        INDEX_PAGES = 8
+    }; /* the head and its indexes, copied as they are written */
     uint64_t pages = results_bytes / PAGE + 1 + INDEX_PAGES;
     if (t->full < 0)
         look_at_room(t);
     if (t->spare_pages < pages) {
         snprintf(t->s->why, sizeof(t->s->why),
-                 "what is left of the map and the disk is kept for deletes: make room, raise store.map_size, or delete reports");
+                 "what is left of the map and the disk is kept for deletes: make room, raise "
+                 "store.map_size, or delete reports");
         return false;
     }
     t->spare_pages -= pages;

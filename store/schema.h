@@ -16,11 +16,11 @@
  * Sub-databases: few, because each costs a look-up in the root of every transaction that touches it. What every request reads is in one
  * of them. Columns: enum, name on disk.
  */
-#define DATABASES(X)                                                                                                                       \
-    X(DB_RECORD, "record") /* what a request reads: keys by hash, report heads */                                                          \
-    X(DB_BASE, "base")     /* small tables */                                                                                              \
-    X(DB_LIST, "list")     /* what lists of reports are answered from: see index/index.h */                        \
-    X(DB_RESULT, "result") /* the checks of a report */                                                                                    \
+#define DATABASES(X)                                                                               \
+    X(DB_RECORD, "record") /* what a request reads: keys by hash, report heads */                  \
+    X(DB_BASE, "base")     /* small tables */                                                      \
+    X(DB_LIST, "list")     /* what lists of reports are answered from: see index/index.h */        \
+    X(DB_RESULT, "result") /* the checks of a report */                                            \
     X(DB_WIDGET, "widget") /* all that belongs to agents */
 
 #define X(id, name) id,
@@ -31,53 +31,66 @@ enum db { DATABASES(X) DB_COUNT };
  * Spaces. Columns: enum, sub-database, tag, whether its rows are records, follow from records or are
  * the index of reports (derived.h), what its keys and values are.
  */
-#define SPACES(X) \
-    X(SPACE_KEY, DB_RECORD, 'k', SPACE_IS_RECORD, "hash → key_record") \
-    X(SPACE_REPORT, DB_RECORD, 'r', SPACE_IS_RECORD, "id → report_record") \
-    X(SPACE_META, DB_BASE, 'm', SPACE_IS_RECORD, "'f' → format_record, 'c' → counters_record, 'r' → rating_record, 'u' → the last ULID given, 'y' → synced_counters, 'i' → the store's random id") \
-    X(SPACE_WORKSPACE, DB_BASE, 'w', SPACE_IS_RECORD, "id → workspace_record") \
-    X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', SPACE_IS_DERIVED, "name → id") \
-    X(SPACE_KEY_ID, DB_BASE, 'i', SPACE_IS_DERIVED, "id → hash") \
-    X(SPACE_KEY_WORKSPACE, DB_BASE, 'h', SPACE_IS_DERIVED, "workspace, id → hash") \
-    X(SPACE_PROJECT, DB_BASE, 'p', SPACE_IS_RECORD, "id → project_record") \
-    X(SPACE_PROJECT_NAME, DB_BASE, 'q', SPACE_IS_DERIVED, "workspace, name → id") \
-    X(SPACE_PROJECT_DATE, DB_BASE, 'd', SPACE_IS_DERIVED, "workspace, created_at, id → nothing") \
-    X(SPACE_JOB, DB_BASE, 'j', SPACE_IS_RECORD, "report → job_record") \
-    X(SPACE_DYING, DB_BASE, 'x', SPACE_IS_DERIVED, "workspace, project (0: the workspace itself) → nothing") \
-    X(SPACE_IDEM, DB_BASE, 'e', SPACE_IS_RECORD, "hash → idem_record") \
-    X(SPACE_IDEM_AGE, DB_BASE, 'f', SPACE_IS_DERIVED, "expires_at, hash → nothing") \
-    X(SPACE_CHANNEL, DB_BASE, 'c', SPACE_IS_RECORD, "channel → sequence, answers") \
-    X(SPACE_LOG, DB_LIST, 'l', SPACE_IS_INDEX, "workspace, sequence → log_head, entries") \
-    X(SPACE_INDEX, DB_LIST, 'm', SPACE_IS_INDEX, "workspace → index_record") \
-    X(SPACE_SEGMENT, DB_LIST, 's', SPACE_IS_INDEX, "workspace, number → segment_record, bitmap of dead rows") \
-    X(SPACE_BASE, DB_LIST, 'b', SPACE_IS_INDEX, "workspace, piece → entries as in the log: the rows of a small workspace") \
-    X(SPACE_INDEX_DUE, DB_LIST, 'd', SPACE_IS_INDEX, "workspace → nothing: its log is to be merged, or swept") \
-    X(SPACE_RESULT, DB_RESULT, 's', SPACE_IS_RECORD, "report, piece (none: the first) → results: result.c") \
-    X(SPACE_AGENT, DB_WIDGET, 'a', SPACE_IS_RECORD, "id → agent_record") \
-    X(SPACE_VISITOR, DB_WIDGET, 'v', SPACE_IS_RECORD, "id → visitor_record") \
-    X(SPACE_VISITOR_SECRET, DB_WIDGET, 's', SPACE_IS_DERIVED, "agent, hash → visitor") \
-    X(SPACE_CONVERSATION, DB_WIDGET, 'c', SPACE_IS_RECORD, "id → conversation_record") \
-    X(SPACE_ONCE, DB_WIDGET, 'o', SPACE_IS_RECORD, "conversation, kind, key → once_record") \
-    X(SPACE_LEAD, DB_WIDGET, 'd', SPACE_IS_RECORD, "id → lead_record") \
-    X(SPACE_LEAD_EMAIL, DB_WIDGET, 'e', SPACE_IS_DERIVED, "agent, hash → lead") \
-    X(SPACE_EVENT, DB_WIDGET, 'n', SPACE_IS_RECORD, "id → kept_record") \
-    X(SPACE_RATING, DB_WIDGET, 'r', SPACE_IS_RECORD, "id → kept_record") \
-    X(SPACE_LISTED, DB_WIDGET, 'l', SPACE_IS_DERIVED, "kind, scope, class, id → nothing") \
-    X(SPACE_ERASING, DB_WIDGET, 'x', SPACE_IS_RECORD, "scope → nothing") \
-    X(SPACE_COLLECTION, DB_WIDGET, 'K', SPACE_IS_RECORD, "id → collection_record") \
-    X(SPACE_COLLECTION_NAME, DB_WIDGET, 'N', SPACE_IS_DERIVED, "agent, kind, site → collection") \
-    X(SPACE_GENERATION, DB_WIDGET, 'G', SPACE_IS_RECORD, "collection, generation → generation_record") \
-    X(SPACE_GENERATION_ID, DB_WIDGET, 'H', SPACE_IS_RECORD, "collection, sync_id → generation") \
-    X(SPACE_ITEM, DB_WIDGET, 'I', SPACE_IS_RECORD, "collection, wp_id → item_record") \
-    X(SPACE_DOCUMENT, DB_WIDGET, 'D', SPACE_IS_RECORD, "id → document_record") \
-    X(SPACE_UNSEEN, DB_WIDGET, 'U', SPACE_IS_RECORD, "collection → unseen_record: a purge of what was not seen") \
-    X(SPACE_ANSWERS, DB_WIDGET, 'A', SPACE_IS_RECORD, "agent → answers_record: answers_log.h") \
-    X(SPACE_ANSWERS_LOG, DB_WIDGET, 'F', SPACE_IS_RECORD, "agent, sequence (0: its answer file waits for more) → document: answers_log.h") \
-    X(SPACE_COUPON, DB_WIDGET, 'C', SPACE_IS_RECORD, "agent, folded code → coupon_record") \
-    X(SPACE_STAGED, DB_WIDGET, 'T', SPACE_IS_RECORD, "conversation → coupons staged in it: staged.c") \
-    X(SPACE_NOTE, DB_WIDGET, 't', SPACE_IS_RECORD, "conversation, id → note_record: note.c") \
-    X(SPACE_SYNC_ONCE, DB_WIDGET, 'S', SPACE_IS_RECORD, "hash → sync_once_record") \
-    X(SPACE_MESSAGE, DB_WIDGET, 'z', SPACE_IS_RECORD, "id → message_record; the last tag, so that what comes goes to the end of the tree: see chain.h")
+#define SPACES(X)                                                                                     \
+    X(SPACE_KEY, DB_RECORD, 'k', SPACE_IS_RECORD, "hash → key_record")                                \
+    X(SPACE_REPORT, DB_RECORD, 'r', SPACE_IS_RECORD, "id → report_record")                            \
+    X(SPACE_META, DB_BASE, 'm', SPACE_IS_RECORD,                                                      \
+      "'f' → format_record, 'c' → counters_record, 'r' → rating_record, 'u' → the last ULID " \
+      "given, 'y' → synced_counters, 'i' → the store's random id")                                    \
+    X(SPACE_WORKSPACE, DB_BASE, 'w', SPACE_IS_RECORD, "id → workspace_record")                        \
+    X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', SPACE_IS_DERIVED, "name → id")                              \
+    X(SPACE_KEY_ID, DB_BASE, 'i', SPACE_IS_DERIVED, "id → hash")                                      \
+    X(SPACE_KEY_WORKSPACE, DB_BASE, 'h', SPACE_IS_DERIVED, "workspace, id → hash")                    \
+    X(SPACE_PROJECT, DB_BASE, 'p', SPACE_IS_RECORD, "id → project_record")                            \
+    X(SPACE_PROJECT_NAME, DB_BASE, 'q', SPACE_IS_DERIVED, "workspace, name → id")                     \
+    X(SPACE_PROJECT_DATE, DB_BASE, 'd', SPACE_IS_DERIVED, "workspace, created_at, id → nothing")      \
+    X(SPACE_JOB, DB_BASE, 'j', SPACE_IS_RECORD, "report → job_record")                                \
+    X(SPACE_DYING, DB_BASE, 'x', SPACE_IS_DERIVED,                                                    \
+      "workspace, project (0: the workspace itself) → nothing")                                       \
+    X(SPACE_IDEM, DB_BASE, 'e', SPACE_IS_RECORD, "hash → idem_record")                                \
+    X(SPACE_IDEM_AGE, DB_BASE, 'f', SPACE_IS_DERIVED, "expires_at, hash → nothing")                   \
+    X(SPACE_CHANNEL, DB_BASE, 'c', SPACE_IS_RECORD, "channel → sequence, answers")                    \
+    X(SPACE_LOG, DB_LIST, 'l', SPACE_IS_INDEX, "workspace, sequence → log_head, entries")             \
+    X(SPACE_INDEX, DB_LIST, 'm', SPACE_IS_INDEX, "workspace → index_record")                          \
+    X(SPACE_SEGMENT, DB_LIST, 's', SPACE_IS_INDEX,                                                    \
+      "workspace, number → segment_record, bitmap of dead rows")                                      \
+    X(SPACE_BASE, DB_LIST, 'b', SPACE_IS_INDEX,                                                       \
+      "workspace, piece → entries as in the log: the rows of a small workspace")                      \
+    X(SPACE_INDEX_DUE, DB_LIST, 'd', SPACE_IS_INDEX,                                                  \
+      "workspace → nothing: its log is to be merged, or swept")                                       \
+    X(SPACE_RESULT, DB_RESULT, 's', SPACE_IS_RECORD,                                                  \
+      "report, piece (none: the first) → results: result.c")                                          \
+    X(SPACE_AGENT, DB_WIDGET, 'a', SPACE_IS_RECORD, "id → agent_record")                              \
+    X(SPACE_VISITOR, DB_WIDGET, 'v', SPACE_IS_RECORD, "id → visitor_record")                          \
+    X(SPACE_VISITOR_SECRET, DB_WIDGET, 's', SPACE_IS_DERIVED, "agent, hash → visitor")                \
+    X(SPACE_CONVERSATION, DB_WIDGET, 'c', SPACE_IS_RECORD, "id → conversation_record")                \
+    X(SPACE_ONCE, DB_WIDGET, 'o', SPACE_IS_RECORD, "conversation, kind, key → once_record")           \
+    X(SPACE_LEAD, DB_WIDGET, 'd', SPACE_IS_RECORD, "id → lead_record")                                \
+    X(SPACE_LEAD_EMAIL, DB_WIDGET, 'e', SPACE_IS_DERIVED, "agent, hash → lead")                       \
+    X(SPACE_EVENT, DB_WIDGET, 'n', SPACE_IS_RECORD, "id → kept_record")                               \
+    X(SPACE_RATING, DB_WIDGET, 'r', SPACE_IS_RECORD, "id → kept_record")                              \
+    X(SPACE_LISTED, DB_WIDGET, 'l', SPACE_IS_DERIVED, "kind, scope, class, id → nothing")             \
+    X(SPACE_ERASING, DB_WIDGET, 'x', SPACE_IS_RECORD, "scope → nothing")                              \
+    X(SPACE_COLLECTION, DB_WIDGET, 'K', SPACE_IS_RECORD, "id → collection_record")                    \
+    X(SPACE_COLLECTION_NAME, DB_WIDGET, 'N', SPACE_IS_DERIVED, "agent, kind, site → collection")      \
+    X(SPACE_GENERATION, DB_WIDGET, 'G', SPACE_IS_RECORD,                                              \
+      "collection, generation → generation_record")                                                   \
+    X(SPACE_GENERATION_ID, DB_WIDGET, 'H', SPACE_IS_RECORD, "collection, sync_id → generation")       \
+    X(SPACE_ITEM, DB_WIDGET, 'I', SPACE_IS_RECORD, "collection, wp_id → item_record")                 \
+    X(SPACE_DOCUMENT, DB_WIDGET, 'D', SPACE_IS_RECORD, "id → document_record")                        \
+    X(SPACE_UNSEEN, DB_WIDGET, 'U', SPACE_IS_RECORD,                                                  \
+      "collection → unseen_record: a purge of what was not seen")                                     \
+    X(SPACE_ANSWERS, DB_WIDGET, 'A', SPACE_IS_RECORD, "agent → answers_record: answers_log.h")        \
+    X(SPACE_ANSWERS_LOG, DB_WIDGET, 'F', SPACE_IS_RECORD,                                             \
+      "agent, sequence (0: its answer file waits for more) → document: answers_log.h")                \
+    X(SPACE_COUPON, DB_WIDGET, 'C', SPACE_IS_RECORD, "agent, folded code → coupon_record")            \
+    X(SPACE_STAGED, DB_WIDGET, 'T', SPACE_IS_RECORD,                                                  \
+      "conversation → coupons staged in it: staged.c")                                                \
+    X(SPACE_NOTE, DB_WIDGET, 't', SPACE_IS_RECORD, "conversation, id → note_record: note.c")          \
+    X(SPACE_SYNC_ONCE, DB_WIDGET, 'S', SPACE_IS_RECORD, "hash → sync_once_record")                    \
+    X(SPACE_MESSAGE, DB_WIDGET, 'z', SPACE_IS_RECORD,                                                 \
+      "id → message_record; the last tag, so that what comes goes to the end of the tree: see "     \
+      "chain.h")
 
 #define X(id, db, tag, kind, text) id,
 enum space { SPACES(X) SPACE_COUNT };
@@ -159,7 +172,8 @@ struct PACKED format_record {
 
 struct PACKED rating_record {
     uint32_t good, decent;
-    uint64_t after; /* every report up to this one has its result by these bounds; UINT64_MAX: all have */
+    uint64_t
+        after; /* every report up to this one has its result by these bounds; UINT64_MAX: all have */
 };
 
 struct PACKED counters_record {
@@ -288,7 +302,8 @@ struct PACKED kept_record {
     uint8_t rating; /* 0: it is an event */
     struct ulid id, agent, visitor, conversation;
     uint64_t workspace;
-    int64_t created_at, at; /* at: when the event happened, by the visitor's clock; when the rating was changed last */
+    int64_t created_at,
+        at; /* at: when the event happened, by the visitor's clock; when the rating was changed last */
     uint16_t kind_n;
     uint32_t text_n;
 };
@@ -338,7 +353,8 @@ struct PACKED document_record {
     char currency[3];
     struct ulid agent;
     uint64_t id, collection, wp_id;
-    uint64_t change; /* number of the change of the agent's documents that gave it its texts: answers_log.h */
+    uint64_t
+        change; /* number of the change of the agent's documents that gave it its texts: answers_log.h */
     int64_t modified_at, synced_at, price, regular_price, sale_price;
     uint32_t text_n;
     uint16_t title_n, taxonomy_n, url_n, language_n, type_n, image_url_n, sku_n;

@@ -6,12 +6,13 @@
 #endif
 
 /* The sorts of bytes: letters in either case, digits, what URLs have besides, and one for all others. */
-#define LETTERS(X)                                                                                                                         \
-    X('a', 1)                                                                                                                              \
-    X('b', 2)                                                                                                                              \
-    X('c', 3) X('d', 4) X('e', 5) X('f', 6) X('g', 7) X('h', 8) X('i', 9) X('j', 10) X('k', 11) X('l', 12) X('m', 13) X('n', 14)           \
-        X('o', 15) X('p', 16) X('q', 17) X('r', 18) X('s', 19) X('t', 20) X('u', 21) X('v', 22) X('w', 23) X('x', 24) X('y', 25)           \
-            X('z', 26)
+#define LETTERS(X)                                                                                 \
+    X('a', 1)                                                                                      \
+    X('b', 2)                                                                                      \
+    X('c', 3)                                                                                      \
+    X('d', 4) X('e', 5) X('f', 6) X('g', 7) X('h', 8) X('i', 9) X('j', 10) X('k', 11) X('l', 12)   \
+        X('m', 13) X('n', 14) X('o', 15) X('p', 16) X('q', 17) X('r', 18) X('s', 19) X('t', 20)    \
+            X('u', 21) X('v', 22) X('w', 23) X('x', 24) X('y', 25) X('z', 26)
 #define LETTER(c, sort) [c] = sort, [c - 32] = sort,
 const uint8_t search_sorts[256] = {
     LETTERS(LETTER)['0'] = 27,
@@ -172,8 +173,10 @@ static bool letters_match(const struct search *s, const uint8_t *p)
 #define WIDE 16
 static inline bool wide_matches(const uint8_t *p, const uint8_t *masks, const uint8_t *want)
 {
-    __m128i text = _mm_loadu_si128((const __m128i *)(const void *)p), mask = _mm_loadu_si128((const __m128i *)(const void *)masks);
-    __m128i same = _mm_cmpeq_epi8(_mm_or_si128(text, mask), _mm_loadu_si128((const __m128i *)(const void *)want));
+    __m128i text = _mm_loadu_si128((const __m128i *)(const void *)p),
+            mask = _mm_loadu_si128((const __m128i *)(const void *)masks);
+    __m128i same = _mm_cmpeq_epi8(_mm_or_si128(text, mask),
+                                  _mm_loadu_si128((const __m128i *)(const void *)want));
     return _mm_movemask_epi8(same) == 0xffff;
 }
 #else
@@ -239,14 +242,17 @@ struct pair {
 
 static inline void pair_of(const struct search *s, struct pair *p)
 {
-    *p = (struct pair){s->want[s->first], s->want[s->second], s->masks[s->first], s->masks[s->second]};
+    *p = (struct pair){s->want[s->first], s->want[s->second], s->masks[s->first],
+                       s->masks[s->second]};
 }
 
 static inline unsigned places(const struct search *s, const struct pair *p, const uint8_t *at)
 {
     unsigned found = 0;
     for (unsigned i = 0; i < STRIDE; i++)
-        found |= (unsigned)(((at[i + s->first] | p->first_mask) == p->first) & ((at[i + s->second] | p->second_mask) == p->second)) << i;
+        found |= (unsigned)(((at[i + s->first] | p->first_mask) == p->first) &
+                            ((at[i + s->second] | p->second_mask) == p->second))
+                 << i;
     return found;
 }
 #endif
@@ -268,7 +274,8 @@ static const uint8_t *find_folded(const struct search *s, const uint8_t *from, c
     uint8_t folded[FOLDED_BYTES];
     size_t n = s->needle.n;
     while (from <= last) {
-        size_t left = (size_t)(last - from) + n, size = left < sizeof(folded) ? left : sizeof(folded);
+        size_t left = (size_t)(last - from) + n,
+               size = left < sizeof(folded) ? left : sizeof(folded);
         for (size_t i = 0; i < size; i++)
             folded[i] = search_fold(from[i]);
         const uint8_t *at = memmem(folded, size, s->needle.p, n);
@@ -280,7 +287,8 @@ static const uint8_t *find_folded(const struct search *s, const uint8_t *from, c
 }
 
 /* The first place of the needle in from..last (included); ${last} + 1 when there is none. The text goes on TEXT_PAD bytes behind it. */
-static const uint8_t *find(const struct search *s, const struct pair *pair, const uint8_t *from, const uint8_t *last)
+static const uint8_t *find(const struct search *s, const struct pair *pair, const uint8_t *from,
+                           const uint8_t *last)
 {
     if (is_folded(s))
         return find_folded(s, from, last);
@@ -370,7 +378,8 @@ bool search_some(const struct search *s, const uint8_t *text, const uint32_t *of
             __builtin_prefetch(text + offset[rows[i + AHEAD]]);
             __builtin_prefetch(text + offset[rows[i + AHEAD]] + 64);
         }
-        const uint8_t *at = text + offset[rows[i]], *last = text + offset[rows[i] + 1] - 1 - s->needle.n;
+        const uint8_t *at = text + offset[rows[i]],
+                      *last = text + offset[rows[i] + 1] - 1 - s->needle.n;
         if (last >= at && find(s, &pair, at, last) <= last)
             bit_set(bits, rows[i]);
         work += SEARCH_WORK / 256; /* it may lie on a page of the disk */
@@ -409,7 +418,8 @@ bool search_matches(const struct search *s, struct str text)
     return find(s, &pair, from, last) <= last;
 }
 
-uint32_t search_word(const struct search *s, const uint8_t *words, const uint32_t *offset, uint32_t from, uint32_t count)
+uint32_t search_word(const struct search *s, const uint8_t *words, const uint32_t *offset,
+                     uint32_t from, uint32_t count)
 {
     struct pair pair;
     size_t n = s->needle.n;

@@ -20,7 +20,8 @@ extern const uint8_t search_sorts[256];
 
 static inline uint32_t search_gram(const uint8_t *p)
 {
-    return (uint32_t)search_sorts[p[0]] << 12 | (uint32_t)search_sorts[p[1]] << 6 | search_sorts[p[2]];
+    return (uint32_t)search_sorts[p[0]] << 12 | (uint32_t)search_sorts[p[1]] << 6 |
+           search_sorts[p[2]];
 }
 
 /* search_note_grams(text, grams): set the bit of each three letters that come in the text. */
@@ -35,16 +36,18 @@ struct search_letter {
 };
 
 struct search {
-    struct str needle;    /* folded, the first form of each letter; into ${folded} or allocated, as the two that follow */
-    const uint8_t *masks; /* behind it; 0x20 for a letter: what makes its two cases one; 0xff where forms differ */
-    const uint8_t *want;  /* the needle with the masks: what a text with the masks is */
+    struct str
+        needle; /* folded, the first form of each letter; into ${folded} or allocated, as the two that follow */
+    const uint8_t *
+        masks; /* behind it; 0x20 for a letter: what makes its two cases one; 0xff where forms differ */
+    const uint8_t *want;           /* the needle with the masks: what a text with the masks is */
     struct search_letter *letters; /* those with several forms; allocated */
     size_t letter_count;
     size_t first, second; /* the two places looked at */
     uint32_t grams[SEARCH_GRAMS];
     size_t gram_count;
-    bool ordered; /* by what a chunk says: see chunk_order */
-    bool never; /* the needle has a NUL, and no text has one */
+    bool ordered;            /* by what a chunk says: see chunk_order */
+    bool never;              /* the needle has a NUL, and no text has one */
     bool (*stop)(void *arg); /* asked now and then whether to stop; NULL, at first: never */
     void *stop_arg;
     uint8_t *allocated;
@@ -73,7 +76,8 @@ bool search_matches(const struct search *s, struct str text);
  * search_word(s, words, offset, from, count): the first from ${from} on that has the needle, ${count} where none has, of folded words one behind
  * the other, w from offset[w] to offset[w + 1]; TEXT_PAD bytes behind the last may be read.
  */
-uint32_t search_word(const struct search *s, const uint8_t *words, const uint32_t *offset, uint32_t from, uint32_t count);
+uint32_t search_word(const struct search *s, const uint8_t *words, const uint32_t *offset,
+                     uint32_t from, uint32_t count);
 
 /* search_lacks(s, grams): are there three letters of the needle that do not come in what ${grams} was noted of? */
 bool search_lacks(const struct search *s, const uint64_t *grams);

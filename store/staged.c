@@ -37,7 +37,8 @@ bool staged_well_formed(MDB_val value)
     return rest.n == 0 && count > 0 && count <= STAGED_MAX;
 }
 
-void store_staged_each(struct store *s, const struct ulid *conversation, int64_t now_ms, store_staged_fn *each, void *arg)
+void store_staged_each(struct store *s, const struct ulid *conversation, int64_t now_ms,
+                       store_staged_fn *each, void *arg)
 {
     MDB_txn *txn;
     struct key k;
@@ -66,7 +67,8 @@ static void row_put(struct buf *out, struct str code, int64_t until)
 }
 
 /* What stays of ${old} beside ${code}: that under another code, still good, the latest of them. */
-static void keep_others(struct buf *out, MDB_val old, const struct ulid *agent, struct str code, int64_t now)
+static void keep_others(struct buf *out, MDB_val old, const struct ulid *agent, struct str code,
+                        int64_t now)
 {
     struct key own, other;
     struct store_staged row;
@@ -85,7 +87,8 @@ static void keep_others(struct buf *out, MDB_val old, const struct ulid *agent, 
     }
 }
 
-enum store_status coupon_stage(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status coupon_stage(struct store_txn *t, const struct store_change *c,
+                               struct store_answer *answer)
 {
     struct store_conversation v;
     struct key k;

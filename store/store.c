@@ -49,12 +49,14 @@ static const struct {
     {MDB_MAP_FULL, STORE_FULL, "the map is full: raise store.map_size"},
     {ENOSPC, STORE_FULL, "the disk is full: make room on the disk, or move data_dir"},
     {EDQUOT, STORE_FULL, "the disk quota is used up"},
-    {EFBIG, STORE_FULL, "files may not be longer: raise the limit of their size (LimitFSIZE, ulimit -f)"},
+    {EFBIG, STORE_FULL,
+     "files may not be longer: raise the limit of their size (LimitFSIZE, ulimit -f)"},
     {MDB_READERS_FULL, STORE_BUSY, "every reader slot is taken"},
     {MDB_CORRUPTED, STORE_CORRUPT, "data.mdb is damaged: restore a backup"},
     {MDB_PAGE_NOTFOUND, STORE_CORRUPT, "data.mdb is damaged: restore a backup"},
     {MDB_INVALID, STORE_CORRUPT, "data.mdb is not a store, or is damaged: restore a backup"},
-    {MDB_INCOMPATIBLE, STORE_CORRUPT, "data.mdb is not a store of Assay's, or is damaged: restore a backup"},
+    {MDB_INCOMPATIBLE, STORE_CORRUPT,
+     "data.mdb is not a store of Assay's, or is damaged: restore a backup"},
     {MDB_VERSION_MISMATCH, STORE_OTHER_FORMAT, "data.mdb was written by another version of LMDB"},
     {EACCES, STORE_IO, "permission denied: run as the owner of the data directory"},
     {EPERM, STORE_IO, "permission denied: run as the owner of the data directory"},
@@ -71,7 +73,8 @@ enum store_status store_fail(struct store *s, int rc, const char *what)
             advice = translations[i].advice;
         }
     }
-    snprintf(s->why, sizeof(s->why), "could not %s: %s", what, advice != NULL ? advice : mdb_strerror(rc));
+    snprintf(s->why, sizeof(s->why), "could not %s: %s", what,
+             advice != NULL ? advice : mdb_strerror(rc));
     return status;
 }
 
@@ -96,17 +99,20 @@ static enum store_status dir_look(const char *dir, enum store_mode mode, char *w
     }
     if (stat(dir, &st) != 0) {
         bool missing = errno == ENOENT;
-        snprintf(why, why_size, missing ? "%s does not exist: create it with mode 0700, or set data_dir" : "%s cannot be reached: %s", dir,
-                 strerror(errno));
+        snprintf(why, why_size,
+                 missing ? "%s does not exist: create it with mode 0700, or set data_dir"
+                         : "%s cannot be reached: %s",
+                 dir, strerror(errno));
         return missing ? STORE_NOT_FOUND : STORE_IO;
     }
     if (!S_ISDIR(st.st_mode)) {
         snprintf(why, why_size, "%s is not a directory: set data_dir to one", dir);
         return STORE_INVALID;
     }
-    if (faccessat(AT_FDCWD, dir, mode == STORE_WRITE ? R_OK | W_OK | X_OK : R_OK | X_OK, AT_EACCESS) != 0) {
-        snprintf(why, why_size, "%s may not be %s: %s; run as its owner, or mend its mode (0700)", dir,
-                 mode == STORE_WRITE ? "written to" : "read", strerror(errno));
+    if (faccessat(AT_FDCWD, dir, mode == STORE_WRITE ? R_OK | W_OK | X_OK : R_OK | X_OK,
+                  AT_EACCESS) != 0) {
+        snprintf(why, why_size, "%s may not be %s: %s; run as its owner, or mend its mode (0700)",
+                 dir, mode == STORE_WRITE ? "written to" : "read", strerror(errno));
         return STORE_IO;
     }
     return STORE_OK;
@@ -125,14 +131,16 @@ static int open_databases(struct store *s)
     if (rc != 0)
         return rc;
     for (int i = 0; i < DB_COUNT && rc == 0; i++)
-        rc = mdb_dbi_open(txn, schema_db_names[i], s->mode == STORE_WRITE ? MDB_CREATE : 0, &s->dbi[i]);
+        rc = mdb_dbi_open(txn, schema_db_names[i], s->mode == STORE_WRITE ? MDB_CREATE : 0,
+                          &s->dbi[i]);
     if (rc == 0)
         return mdb_txn_commit(txn);
     mdb_txn_abort(txn);
     return rc;
 }
 
-static int open_environment(struct store *s, const struct store_options *o, const struct pages_facts *facts)
+static int open_environment(struct store *s, const struct store_options *o,
+                            const struct pages_facts *facts)
 {
     int rc = mdb_env_create(&s->shared->env);
     s->env = s->shared->env;
@@ -144,12 +152,14 @@ static int open_environment(struct store *s, const struct store_options *o, cons
     if (rc == 0 && s->mode == STORE_WRITE && map_bytes != 0)
         rc = mdb_env_set_mapsize(s->env, map_bytes);
     if (rc == 0)
-        rc = mdb_env_open(s->env, o->dir, MDB_NOTLS | (s->mode == STORE_READ ? MDB_RDONLY : 0U), 0600);
+        rc = mdb_env_open(s->env, o->dir, MDB_NOTLS | (s->mode == STORE_READ ? MDB_RDONLY : 0U),
+                          0600);
     return rc;
 }
 
 /* A new store is a format record and counters; before that commit, it is not there for readers. */
-static enum store_status open_all(struct store *s, const struct store_options *o, char *why, size_t why_size)
+static enum store_status open_all(struct store *s, const struct store_options *o, char *why,
+                                  size_t why_size)
 {
     struct pages_facts facts = {0};
     enum store_status status = dir_look(o->dir, o->mode, why, why_size);
@@ -159,7 +169,8 @@ static enum store_status open_all(struct store *s, const struct store_options *o
         if (o->mode == STORE_WRITE)
             status = STORE_OK;
         else
-            snprintf(why, why_size, "%s holds no store yet: start assayd, or create a workspace, once", o->dir);
+            snprintf(why, why_size,
+                     "%s holds no store yet: start assayd, or create a workspace, once", o->dir);
     }
     if (status != STORE_OK)
         return status;
@@ -170,12 +181,14 @@ static enum store_status open_all(struct store *s, const struct store_options *o
         rc = open_databases(s);
     if (rc != 0) {
         status = rc == MDB_NOTFOUND ? STORE_CORRUPT : store_fail(s, rc, "open the store");
-        snprintf(why, why_size, "%s: %s", o->dir, rc == MDB_NOTFOUND ? "data.mdb is not a store of Assay's" : s->why);
+        snprintf(why, why_size, "%s: %s", o->dir,
+                 rc == MDB_NOTFOUND ? "data.mdb is not a store of Assay's" : s->why);
         return status;
     }
     if (status == STORE_OK && o->mode == STORE_WRITE)
         status = format_make(s, why, why_size);
-    if (status == STORE_OK && o->mode == STORE_WRITE && store_sync_dir(o->dir) != 0) { /* a new file's name */
+    if (status == STORE_OK && o->mode == STORE_WRITE &&
+        store_sync_dir(o->dir) != 0) { /* a new file's name */
         status = store_fail(s, errno, "sync the data directory");
         snprintf(why, why_size, "%s: %s", o->dir, s->why);
     }
@@ -266,7 +279,8 @@ static void take_slot(struct store *s)
         store_read_end(s);
 }
 
-enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)
+enum store_status store_open(const struct store_options *options, struct store **out, char *why,
+                             size_t why_size)
 {
     *out = NULL;
     if (why_size != 0)
@@ -276,9 +290,12 @@ enum store_status store_open(const struct store_options *options, struct store *
         snprintf(why, why_size, "out of memory");
         return STORE_IO;
     }
-    enum store_status status = options->must_exist && !has_store(options->dir) ? STORE_NOT_FOUND : STORE_OK;
+    enum store_status status =
+        options->must_exist && !has_store(options->dir) ? STORE_NOT_FOUND : STORE_OK;
     if (status != STORE_OK)
-        snprintf(why, why_size, "%s holds no store any more: mount its disk again, or restore a backup", options->dir);
+        snprintf(why, why_size,
+                 "%s holds no store any more: mount its disk again, or restore a backup",
+                 options->dir);
     else
         status = open_all(s, options, why, why_size);
     if (status != STORE_OK) {
@@ -374,7 +391,8 @@ static int snapshot_look(struct store *s)
     MDB_envinfo info;
     for (int tries = 1;; tries++) {
         int rc = snapshot_once(s);
-        if (rc != 0 || tries == TRIES || mdb_env_info(s->env, &info) != 0 || info.me_last_txnid == mdb_txn_id(s->read))
+        if (rc != 0 || tries == TRIES || mdb_env_info(s->env, &info) != 0 ||
+            info.me_last_txnid == mdb_txn_id(s->read))
             return rc;
         mdb_txn_reset(s->read);
     }
@@ -443,7 +461,8 @@ void store_read_end(struct store *s)
     result_release(s);
 }
 
-enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key, MDB_val *out)
+enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key,
+                            MDB_val *out)
 {
     MDB_val k = key_val(key);
     int rc = mdb_get(txn, s->dbi[schema_space_db[space]], &k, out);

@@ -27,15 +27,15 @@
 
 enum store_status {
     STORE_OK,
-    STORE_NOT_FOUND,    /* no such record, or another workspace's */
-    STORE_EXISTS,       /* that name is taken */
-    STORE_PRECONDITION, /* If-Match names another version */
-    STORE_KEY_REUSED,   /* idempotency key was used with another body */
-    STORE_NO_PASSWORD,  /* privacy 2 asked for, and no password is set or sent */
-    STORE_NOT_PROTECTED,/* a password sent alone for a report whose privacy is not 2 */
-    STORE_QUEUE_FULL,   /* the workspace has its 10,000 pending jobs */
-    STORE_STALE,        /* findings of an older attempt, or of a report that is gone: dropped */
-    STORE_FULL,         /* no room: map at 95 %, or MDB_MAP_FULL, or the disk is full, or files may not be longer */
+    STORE_NOT_FOUND,     /* no such record, or another workspace's */
+    STORE_EXISTS,        /* that name is taken */
+    STORE_PRECONDITION,  /* If-Match names another version */
+    STORE_KEY_REUSED,    /* idempotency key was used with another body */
+    STORE_NO_PASSWORD,   /* privacy 2 asked for, and no password is set or sent */
+    STORE_NOT_PROTECTED, /* a password sent alone for a report whose privacy is not 2 */
+    STORE_QUEUE_FULL,    /* the workspace has its 10,000 pending jobs */
+    STORE_STALE,         /* findings of an older attempt, or of a report that is gone: dropped */
+    STORE_FULL, /* no room: map at 95 %, or MDB_MAP_FULL, or the disk is full, or files may not be longer */
     STORE_BUSY,         /* no reader slot is free */
     STORE_OTHER_FORMAT, /* its format is not STORE_FORMAT_VERSION */
     STORE_INVALID,      /* malformed argument or change */
@@ -43,8 +43,8 @@ enum store_status {
     STORE_AGAIN,        /* the query was stopped: begin it again after store_read_end */
     STORE_IO,           /* the disk or the system refused; store_why tells */
     STORE_TOO_MANY,     /* there are as many of them as there may be */
-    STORE_REBUILDING,   /* the index of the workspace's reports is being built: list them again later */
-    STORE_DAMAGED,      /* a segment of that index is missing or damaged: store_lost_segment */
+    STORE_REBUILDING, /* the index of the workspace's reports is being built: list them again later */
+    STORE_DAMAGED,    /* a segment of that index is missing or damaged: store_lost_segment */
     STORE_STATUSES
 };
 
@@ -110,7 +110,8 @@ struct store_project {
     uint64_t scored;      /* those that have a score */
     uint64_t score_total; /* sum of their scores */
     int64_t created_at, updated_at;
-    uint64_t version; /* 1 when created, one more with every transaction that changed it; CHANGE_PROJECT_DELETE matches against it */
+    uint64_t
+        version; /* 1 when created, one more with every transaction that changed it; CHANGE_PROJECT_DELETE matches against it */
 };
 
 struct store_report {
@@ -126,7 +127,8 @@ struct store_report {
     struct str url, project_name;
     struct str password_hash;             /* empty unless privacy is 2 */
     struct str error_code, error_message; /* empty unless status is failed */
-    struct str results; /* the JSON object of the checks, `{}`-shaped; empty when not asked for or not there yet */
+    struct str
+        results; /* the JSON object of the checks, `{}`-shaped; empty when not asked for or not there yet */
 };
 
 /* progress: ${done} of ${total} so far (records or pages). Return false to stop. */
@@ -138,7 +140,8 @@ typedef void store_stage_fn(void *arg, const char *what);
 enum store_mode { STORE_READ, STORE_WRITE };
 
 struct store_options {
-    const char *dir;   /* an existing directory of mode 0700; with STORE_WRITE the files are made in it */
+    const char
+        *dir; /* an existing directory of mode 0700; with STORE_WRITE the files are made in it */
     uint64_t map_size; /* bytes; grows the map where it is larger than the stored one */
     unsigned max_readers;
     enum store_mode mode;
@@ -164,8 +167,8 @@ struct store;
  * Open the environment. STORE_WRITE also makes what is missing. STORE_OTHER_FORMAT: refused, and nothing is changed. On failure ${why}
  * says in one sentence what is wrong and what to do. store_close(NULL) does nothing.
  */
-enum store_status store_open(const struct store_options *options, struct store **out, char *why, size_t why_size)
-    __attribute__((warn_unused_result));
+enum store_status store_open(const struct store_options *options, struct store **out, char *why,
+                             size_t why_size) __attribute__((warn_unused_result));
 void store_close(struct store *s);
 
 /*
@@ -198,10 +201,13 @@ uint64_t store_snapshot_version(const struct store *s);
  */
 bool store_tidy(struct store *s);
 
-typedef void store_workspace_fn(void *arg, enum store_status status, const struct store_workspace *workspace);
+typedef void store_workspace_fn(void *arg, enum store_status status,
+                                const struct store_workspace *workspace);
 typedef void store_key_fn(void *arg, enum store_status status, const struct store_key *key);
-typedef void store_report_fn(void *arg, enum store_status status, const struct store_report *report);
-typedef void store_project_fn(void *arg, enum store_status status, const struct store_project *project);
+typedef void store_report_fn(void *arg, enum store_status status,
+                             const struct store_report *report);
+typedef void store_project_fn(void *arg, enum store_status status,
+                              const struct store_project *project);
 
 void store_workspace_get(struct store *s, uint64_t workspace, store_workspace_fn *done, void *arg);
 void store_workspace_find(struct store *s, struct str name, store_workspace_fn *done, void *arg);
@@ -220,26 +226,31 @@ void store_key_find(struct store *s, const uint8_t hash[32], store_key_fn *done,
 void store_key_get(struct store *s, uint64_t id, store_key_fn *done, void *arg);
 
 /* store_report_get(s, workspace, id, with_results, done, arg): one report; dying ones (of a project being deleted) are not found. */
-void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results, store_report_fn *done, void *arg);
+void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results,
+                      store_report_fn *done, void *arg);
 
 /* store_project_get / store_project_find: one project by id, by name. */
-void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_project_fn *done, void *arg);
-void store_project_find(struct store *s, uint64_t workspace, struct str name, store_project_fn *done, void *arg);
+void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_project_fn *done,
+                       void *arg);
+void store_project_find(struct store *s, uint64_t workspace, struct str name,
+                        store_project_fn *done, void *arg);
 
 enum report_sort { REPORT_BY_ID, REPORT_BY_GENERATED_AT, REPORT_BY_URL, REPORT_BY_SCORE };
 enum project_sort { PROJECT_BY_CREATED_AT, PROJECT_BY_NAME };
 
 struct store_list_query {
     uint64_t workspace;
-    struct str search;        /* case-insensitive substring of the URL or name; empty: all. In URLs what is no ASCII is percent-encoded, so here too */
-    unsigned sort;            /* enum report_sort or project_sort */
-    bool ascending;           /* ties sort by id in the same direction; reports without a score or date sort below all others */
-    uint64_t project;         /* reports only; 0: all */
+    struct str
+        search; /* case-insensitive substring of the URL or name; empty: all. In URLs what is no ASCII is percent-encoded, so here too */
+    unsigned sort; /* enum report_sort or project_sort */
+    bool
+        ascending; /* ties sort by id in the same direction; reports without a score or date sort below all others */
+    uint64_t project;          /* reports only; 0: all */
     enum report_result result; /* reports only; RESULT_NONE: all */
     unsigned status;           /* reports only; enum report_status + 1; 0: all */
-    uint64_t page;            /* from 1 */
+    uint64_t page;             /* from 1 */
     unsigned per_page;
-    bool with_results;        /* reports only */
+    bool with_results; /* reports only */
     /*
      * Asked now and then, at least each millisecond where what is read is in memory. Where it says
      * true, or the size of the map has to change, the query stops: STORE_AGAIN. NULL: never.
@@ -251,10 +262,14 @@ struct store_list_query {
 #define STORE_PER_PAGE_MAX 1000
 
 /* ${total}: exact count of all that match. ${items}: the page, at most per_page, borrowed until store_read_end. */
-typedef void store_report_list_fn(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count);
-typedef void store_project_list_fn(void *arg, enum store_status status, uint64_t total, const struct store_project *items, size_t count);
-void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg);
-void store_project_list(struct store *s, const struct store_list_query *query, store_project_list_fn *done, void *arg);
+typedef void store_report_list_fn(void *arg, enum store_status status, uint64_t total,
+                                  const struct store_report *items, size_t count);
+typedef void store_project_list_fn(void *arg, enum store_status status, uint64_t total,
+                                   const struct store_project *items, size_t count);
+void store_report_list(struct store *s, const struct store_list_query *query,
+                       store_report_list_fn *done, void *arg);
+void store_project_list(struct store *s, const struct store_list_query *query,
+                        store_project_list_fn *done, void *arg);
 
 /* ---- jobs (writer, at its start and when it hands one out) ---- */
 
@@ -277,12 +292,12 @@ struct store_txn;
 enum store_event_kind {
     EVENT_REPORT_FINISHED = 1, /* done or failed */
     EVENT_REPORT_DELETED,
-    EVENT_JOB_ADDED, /* value: attempt */
+    EVENT_JOB_ADDED,   /* value: attempt */
     EVENT_KEY_REVOKED, /* or rotated: look it up again */
     EVENT_WORKSPACE_DELETED,
     EVENT_AGENT_CHANGED, /* or deleted. id, value: the halves of its ULID */
-    EVENT_CONVERSATION,  /* something of it changed, a message came, it is gone. id, value: likewise */
-    EVENT_PURGE, /* CHANGE_PURGE should be applied until it answers STORE_NOT_FOUND */
+    EVENT_CONVERSATION, /* something of it changed, a message came, it is gone. id, value: likewise */
+    EVENT_PURGE,        /* CHANGE_PURGE should be applied until it answers STORE_NOT_FOUND */
     /* no commit's: the writer's greeting. From here on a worker hears of every commit; what came before is in the store by now */
     EVENT_FEED_BEGINS,
     EVENT_PROJECT_DELETED,
@@ -299,8 +314,9 @@ struct store_event {
  * there is one.
  */
 struct store_answer {
-    uint32_t status;   /* enum store_status */
-    uint32_t replayed; /* an idempotency key was seen before: ${id} is the first request's record, ${code} its HTTP status */
+    uint32_t status; /* enum store_status */
+    uint32_t
+        replayed; /* an idempotency key was seen before: ${id} is the first request's record, ${code} its HTTP status */
     uint32_t code;
     uint64_t id, version;
     struct ulid first, second; /* of a widget's change: see its row in change.h */
@@ -313,8 +329,10 @@ struct store_answer {
  * aborts and applies the batch again one change at a time. store_commit has fsynced when it returns STORE_OK; either way it ends the
  * transaction.
  */
-enum store_status store_begin(struct store *s, struct store_txn **out) __attribute__((warn_unused_result));
-void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms, struct store_answer *answer);
+enum store_status store_begin(struct store *s, struct store_txn **out)
+    __attribute__((warn_unused_result));
+void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms,
+                 struct store_answer *answer);
 enum store_status store_txn_error(const struct store_txn *t);
 enum store_status store_commit(struct store_txn *t) __attribute__((warn_unused_result));
 void store_abort(struct store_txn *t);
@@ -334,8 +352,10 @@ const struct store_event *store_events(const struct store *s, size_t *count);
  * highest sequence number applied and the answers the sender has not confirmed yet (opaque bytes). store_channel_get reads them back
  * inside the transaction (borrowed until the next write in it).
  */
-void store_channel_note(struct store_txn *t, uint64_t channel, uint64_t sequence, struct str answers);
-enum store_status store_channel_get(struct store_txn *t, uint64_t channel, uint64_t *sequence, struct str *answers);
+void store_channel_note(struct store_txn *t, uint64_t channel, uint64_t sequence,
+                        struct str answers);
+enum store_status store_channel_get(struct store_txn *t, uint64_t channel, uint64_t *sequence,
+                                    struct str *answers);
 void store_channel_drop(struct store_txn *t, uint64_t channel);
 typedef void store_channel_fn(void *arg, uint64_t channel, uint64_t sequence);
 void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg);
@@ -347,8 +367,8 @@ void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg);
  * the smaller spaces.
  */
 struct store_room {
-    uint64_t map_bytes;  /* size of the map */
-    uint64_t used_bytes; /* pages in use, free ones within not counted */
+    uint64_t map_bytes;   /* size of the map */
+    uint64_t used_bytes;  /* pages in use, free ones within not counted */
     uint64_t index_bytes; /* of the segment files beside the map */
     uint64_t last_transaction;
     unsigned readers, max_readers;
@@ -397,7 +417,8 @@ void store_tell(struct store *s, store_stage_fn *stage, void *arg);
  * store_backup(s, dir, progress, arg): a consistent copy, compacted, into the existing empty directory ${dir}; fsynced. Any process; runs
  * beside the writer.
  */
-enum store_status store_backup(struct store *s, const char *dir, store_progress_fn *progress, void *arg);
+enum store_status store_backup(struct store *s, const char *dir, store_progress_fn *progress,
+                               void *arg);
 
 /*
  * store_rebuild(s, all): build the indexes of reports that have segment files anew from the
@@ -425,7 +446,8 @@ enum store_status store_maintain(struct store *s, store_progress_fn *progress, v
  */
 int store_keep_before(const char *path);
 void store_restore_clear(const char *to); /* restore.part of one that was killed */
-enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress, void *arg, char *why, size_t why_size);
+enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress,
+                                void *arg, char *why, size_t why_size);
 
 /*
  * store_check(s, progress, problem, arg, records): walk every record against every index and every counter, and every index against its
@@ -433,7 +455,8 @@ enum store_status store_restore(const char *from, const char *to, store_progress
  * snapshots and looks at suspects again.
  */
 typedef void store_problem_fn(void *arg, const char *sentence);
-enum store_status store_check(struct store *s, store_progress_fn *progress, store_problem_fn *problem, void *arg, uint64_t *records);
+enum store_status store_check(struct store *s, store_progress_fn *progress,
+                              store_problem_fn *problem, void *arg, uint64_t *records);
 /* store_check_records(…): likewise, without the indexes of reports. */
 enum store_status store_check_records(struct store *s, store_progress_fn *progress,
                                       store_problem_fn *problem, void *arg, uint64_t *records);

@@ -31,7 +31,8 @@ bool schema_read_item(MDB_val value, struct item_record *out)
     return true;
 }
 
-static enum store_status item_load(struct store_txn *t, uint64_t collection, uint64_t wp_id, struct item_record *out)
+static enum store_status item_load(struct store_txn *t, uint64_t collection, uint64_t wp_id,
+                                   struct item_record *out)
 {
     struct key k;
     MDB_val v;
@@ -40,7 +41,8 @@ static enum store_status item_load(struct store_txn *t, uint64_t collection, uin
         return STORE_NOT_FOUND;
     item_key(&k, collection, wp_id);
     enum store_status status = txn_get(t, SPACE_ITEM, &k, &v);
-    return status == STORE_OK && !schema_read_item(v, out) ? txn_fail(t, 0, "an item's record") : status;
+    return status == STORE_OK && !schema_read_item(v, out) ? txn_fail(t, 0, "an item's record")
+                                                           : status;
 }
 
 static void item_put(struct batch *b, uint64_t wp_id, const struct item_record *item)
@@ -50,8 +52,9 @@ static void item_put(struct batch *b, uint64_t wp_id, const struct item_record *
     txn_put(b->o.t, SPACE_ITEM, &k, item, sizeof(*item));
 }
 
-void store_items_look(struct store *s, const struct ulid *agent, struct str site, enum synced_kind kind, const uint64_t *wp_ids,
-                      size_t count, struct store_item *out)
+void store_items_look(struct store *s, const struct ulid *agent, struct str site,
+                      enum synced_kind kind, const uint64_t *wp_ids, size_t count,
+                      struct store_item *out)
 {
     MDB_txn *txn;
     uint64_t id;
@@ -67,7 +70,8 @@ void store_items_look(struct store *s, const struct ulid *agent, struct str site
         MDB_val v;
         struct item_record item;
         item_key(&k, id, wp_ids[i]);
-        if (store_get(s, txn, SPACE_ITEM, &k, &v) != STORE_OK || !schema_read_item(v, &item) || !item_there(&item, c.complete))
+        if (store_get(s, txn, SPACE_ITEM, &k, &v) != STORE_OK || !schema_read_item(v, &item) ||
+            !item_there(&item, c.complete))
             continue;
         out[i] = (struct store_item){.there = true, .modified_at = item.modified_at};
         memcpy(out[i].hash, item.hash, sizeof(item.hash));
@@ -85,7 +89,8 @@ static bool same(const struct item_record *item, const struct sync_row *row)
 static void see(struct batch *b, const struct sync_row *row, struct item_record *item)
 {
     const uint64_t was = item->generation;
-    bool newer = row->action != SYNC_SEEN && same(item, row) && row->modified_at > item->modified_at;
+    bool newer =
+        row->action != SYNC_SEEN && same(item, row) && row->modified_at > item->modified_at;
     if (was >= b->generation && !newer)
         return;
     if (newer)
@@ -110,14 +115,16 @@ static void bury(struct batch *b, uint64_t wp_id, struct item_record *item)
 }
 
 /* Was it deleted after what this row says? A full sync begun after the deletion has looked since, whatever the dates. */
-static bool deleted_since(const struct batch *b, const struct sync_row *row, const struct item_record *tombstone)
+static bool deleted_since(const struct batch *b, const struct sync_row *row,
+                          const struct item_record *tombstone)
 {
     if (b->full && b->generation > tombstone->generation)
         return false;
     return row->modified_at != 0 ? row->modified_at <= tombstone->modified_at : b->full;
 }
 
-static enum synced_mark upsert_new(struct batch *b, const struct sync_row *row, struct item_record *item, bool known)
+static enum synced_mark upsert_new(struct batch *b, const struct sync_row *row,
+                                   struct item_record *item, bool known)
 {
     if (known && deleted_since(b, row, item))
         return SYNCED_STALE;
@@ -129,7 +136,8 @@ static enum synced_mark upsert_new(struct batch *b, const struct sync_row *row, 
     return SYNCED_QUEUED;
 }
 
-static enum synced_mark upsert(struct batch *b, const struct sync_row *row, struct item_record *item, bool known)
+static enum synced_mark upsert(struct batch *b, const struct sync_row *row,
+                               struct item_record *item, bool known)
 {
     if (!item_there(item, b->o.record.complete))
         return upsert_new(b, row, item, known);
@@ -151,32 +159,30 @@ static enum synced_mark upsert(struct batch *b, const struct sync_row *row, stru
     return SYNCED_QUEUED;
 }
 
-static enum synced_mark delete(struct batch *b, const struct sync_row *row, struct item_record *item)
-{
+static enum synced_mark delete (struct batch *b, const struct sync_row *row,
+                                struct item_record *item) {
     bool there = item_there(item, b->o.record.complete);
-    if (row->modified_at != 0 && row->modified_at < item->modified_at) {
-        if (there)
-            see(b, row, item);
-        return SYNCED_STALE;
-    }
-    const uint64_t was = item->generation;
-    if (there) {
-        document_remove(b->o.t, item->document);
-        generation_count(&b->o, &was, NULL);
-    }
-    item->document = 0;
-    item->generation = b->o.record.generations;
-    item->deleted_at = b->o.t->now;
-    if (row->modified_at != 0)
-        item->modified_at = row->modified_at;
-    else if (item->modified_at < b->o.t->now)
-        item->modified_at = b->o.t->now;
-    memset(item->hash, 0, sizeof(item->hash));
-    item_put(b, row->wp_id, item);
-    return SYNCED_DELETED;
+    if (row->modified_at != 0 && row->modified_at < item->modified_at){if (there) see(b, row, item);
+                                                                       return SYNCED_STALE;}
+const uint64_t was = item->generation;
+if (there) {
+    document_remove(b->o.t, item->document);
+    generation_count(&b->o, &was, NULL);
+}
+item->document = 0;
+item->generation = b->o.record.generations;
+item->deleted_at = b->o.t->now;
+if (row->modified_at != 0)
+    item->modified_at = row->modified_at;
+else if (item->modified_at < b->o.t->now)
+    item->modified_at = b->o.t->now;
+memset(item->hash, 0, sizeof(item->hash));
+item_put(b, row->wp_id, item);
+return SYNCED_DELETED;
 }
 
-static enum synced_mark row_apply(struct batch *b, const struct sync_row *row, const struct known *before)
+static enum synced_mark row_apply(struct batch *b, const struct sync_row *row,
+                                  const struct known *before)
 {
     struct item_record item = before->item;
     const bool known = before->is;
@@ -184,7 +190,7 @@ static enum synced_mark row_apply(struct batch *b, const struct sync_row *row, c
         bury(b, row->wp_id, &item);
     switch (row->action) {
     case SYNC_DELETE:
-        return delete(b, row, &item);
+        return delete (b, row, &item);
     case SYNC_SEEN:
         if (item.document != 0)
             see(b, row, &item);
@@ -208,8 +214,9 @@ static bool rows_well_formed(struct str rows, size_t *upserts)
 
 static bool well_formed(const struct store_change *c, size_t *upserts)
 {
-    return c->name.n > 0 && c->name.n <= STORE_SITE_MAX && c->text.n <= SYNC_ID_MAX && c->status < SYNCED_COUPON &&
-           (c->text.n != 0 || (c->fields & SYNC_COMPLETE) == 0) && (c->idem_key.n == 0 || (c->idem_key.n == 32 && c->idem_body.n == 32)) &&
+    return c->name.n > 0 && c->name.n <= STORE_SITE_MAX && c->text.n <= SYNC_ID_MAX &&
+           c->status < SYNCED_COUPON && (c->text.n != 0 || (c->fields & SYNC_COMPLETE) == 0) &&
+           (c->idem_key.n == 0 || (c->idem_key.n == 32 && c->idem_body.n == 32)) &&
            rows_well_formed(c->data, upserts);
 }
 
@@ -237,7 +244,8 @@ static enum store_status items_load(struct batch *b, const struct str all)
         if (status != STORE_OK && status != STORE_NOT_FOUND)
             return status;
         known->is = status == STORE_OK;
-        if (row.action == SYNC_SAME && (!item_there(&known->item, b->o.record.complete) || !same(&known->item, &row)))
+        if (row.action == SYNC_SAME &&
+            (!item_there(&known->item, b->o.record.complete) || !same(&known->item, &row)))
             return STORE_AGAIN;
     }
     return STORE_OK;
@@ -283,7 +291,8 @@ static void batch_apply(struct batch *b, const struct store_change *c, struct st
     answer->code = c->code;
 }
 
-enum store_status sync_put(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status sync_put(struct store_txn *t, const struct store_change *c,
+                           struct store_answer *answer)
 {
     struct batch b;
     size_t upserts;
@@ -299,7 +308,8 @@ enum store_status sync_put(struct store_txn *t, const struct store_change *c, st
     b.sync_id = c->text;
     if (!collection_open(&b.o, t, &c->agent, (enum synced_kind)c->status, c->name))
         return t->error;
-    status = b.o.record.id == 0 && !collection_has_room(&b.o) ? STORE_TOO_MANY : generation_judge(&b);
+    status =
+        b.o.record.id == 0 && !collection_has_room(&b.o) ? STORE_TOO_MANY : generation_judge(&b);
     if (status == STORE_OK)
         status = items_load(&b, c->data);
     if (status == STORE_OK && upserts > 0 && txn_is_full(t))

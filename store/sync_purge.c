@@ -46,7 +46,8 @@ static bool overdue(const struct store_txn *t, const struct item_record *item)
     return item->document == 0 && item->deleted_at < t->now - TOMBSTONE_MS;
 }
 
-static void find_items(struct store_txn *t, const struct collection_record *c, uint64_t from, uint64_t most, struct found_items *found)
+static void find_items(struct store_txn *t, const struct collection_record *c, uint64_t from,
+                       uint64_t most, struct found_items *found)
 {
     struct walk w = {0};
     struct key start;
@@ -56,7 +57,8 @@ static void find_items(struct store_txn *t, const struct collection_record *c, u
     key_id(&w.prefix, SPACE_ITEM, c->id);
     item_key(&start, c->id, from);
     enum store_status status = walk_from(t->s, t->mdb, &w, DB_WIDGET, &start);
-    for (; status == STORE_OK && looks > 0 && found->count < most && found->count < STEP; status = walk_next(&w), looks--) {
+    for (; status == STORE_OK && looks > 0 && found->count < most && found->count < STEP;
+         status = walk_next(&w), looks--) {
         if (!walk_u64(&w, 1, &wp_id) || !schema_read_item(w.v, &item)) {
             txn_fail(t, 0, "an item's record");
             break;
@@ -89,12 +91,14 @@ static void settle_item(struct store_txn *t, const struct collection_record *c, 
     txn_put(t, SPACE_ITEM, &k, &item, sizeof(item));
 }
 
-static bool first_key(struct store_txn *t, const struct key *prefix, struct key *out, MDB_val *value)
+static bool first_key(struct store_txn *t, const struct key *prefix, struct key *out,
+                      MDB_val *value)
 {
     struct walk w = {0};
     memcpy(w.prefix.b, prefix->b, prefix->n);
     w.prefix.n = prefix->n;
-    bool found = t->error == STORE_OK && walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false) == STORE_OK;
+    bool found =
+        t->error == STORE_OK && walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false) == STORE_OK;
     if (found) {
         out->n = 0;
         key_bytes(out, w.k.mv_data, w.k.mv_size);
@@ -123,12 +127,13 @@ static bool erase_space(struct store_txn *t, enum space space, uint64_t collecti
     return t->error == STORE_OK;
 }
 
-static void remove_step(struct store_txn *t, const struct collection_record *c, uint64_t *from, uint64_t *left)
+static void remove_step(struct store_txn *t, const struct collection_record *c, uint64_t *from,
+                        uint64_t *left)
 {
     struct found_items found;
     find_items(t, c, *from, *left, &found);
     size_t done = 0;
-    while (done < found.count && *left > 0 && t->error == STORE_OK) {
+    while (done<found.count && * left> 0 && t->error == STORE_OK) {
         settle_item(t, c, found.wp_ids[done++]);
         txn_spend(t, left);
     }
@@ -141,7 +146,8 @@ static void remove_step(struct store_txn *t, const struct collection_record *c, 
 
 static bool long_over(const struct collection_record *c, uint64_t number)
 {
-    return number + STORE_SYNCS_KEPT <= c->complete || number + STORE_SYNCS_KEPT <= generations_closed(c);
+    return number + STORE_SYNCS_KEPT <= c->complete ||
+           number + STORE_SYNCS_KEPT <= generations_closed(c);
 }
 
 bool over_mark(struct store_txn *t, const struct collection_record *c)
@@ -152,18 +158,21 @@ bool over_mark(struct store_txn *t, const struct collection_record *c)
     if (closed <= c->complete || closed % STORE_SYNCS_KEPT != 0)
         return false;
     unseen_key(&k, c->id);
-    if (txn_get(t, SPACE_UNSEEN, &k, &v) == STORE_NOT_FOUND) /* else they are forgotten at the end of that */
+    if (txn_get(t, SPACE_UNSEEN, &k, &v) ==
+        STORE_NOT_FOUND) /* else they are forgotten at the end of that */
         unseen_put(t, c->id, &(struct unseen_record){.from = UNSEEN_DONE});
     return true;
 }
 
 /* The first rows of a collection in ${space} that are of such: their keys. */
-static size_t find_over(struct store_txn *t, enum space space, const struct collection_record *c, struct key *keys, size_t most)
+static size_t find_over(struct store_txn *t, enum space space, const struct collection_record *c,
+                        struct key *keys, size_t most)
 {
     struct walk w = {0};
     size_t count = 0;
     key_id(&w.prefix, space, c->id);
-    enum store_status status = t->error != STORE_OK ? t->error : walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false);
+    enum store_status status =
+        t->error != STORE_OK ? t->error : walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false);
     for (; status == STORE_OK && count < most; status = walk_next(&w)) {
         uint64_t number = UINT64_MAX / 2;
         if (space == SPACE_GENERATION)
@@ -181,28 +190,34 @@ static size_t find_over(struct store_txn *t, enum space space, const struct coll
 }
 
 /* All of them in ${space}; true when none is left. */
-static bool forget_space(struct store_txn *t, enum space space, const struct collection_record *c, uint64_t *left)
+static bool forget_space(struct store_txn *t, enum space space, const struct collection_record *c,
+                         uint64_t *left)
 {
     struct key keys[FORGET_STEP];
     size_t count;
-    while (*left > 0 && (count = find_over(t, space, c, keys, *left < FORGET_STEP ? *left : FORGET_STEP)) > 0)
-        for (size_t i = 0; i < count && *left > 0; i++) {
+    while (*left > 0 &&
+           (count = find_over(t, space, c, keys, *left < FORGET_STEP ? *left : FORGET_STEP)) > 0)
+        for (size_t i = 0; i<count && * left> 0; i++) {
             txn_del(t, space, &keys[i]);
             txn_spend(t, left);
         }
     return *left > 0 && t->error == STORE_OK;
 }
 
-static bool forget_generations(struct store_txn *t, const struct collection_record *c, uint64_t *left)
+static bool forget_generations(struct store_txn *t, const struct collection_record *c,
+                               uint64_t *left)
 {
     struct key key;
-    if (find_over(t, SPACE_GENERATION, c, &key, 1) == 0) /* mostly there is none, and the sync_ids need not be looked at */
+    if (find_over(t, SPACE_GENERATION, c, &key, 1) ==
+        0) /* mostly there is none, and the sync_ids need not be looked at */
         return true;
-    return forget_space(t, SPACE_GENERATION_ID, c, left) && forget_space(t, SPACE_GENERATION, c, left);
+    return forget_space(t, SPACE_GENERATION_ID, c, left) &&
+           forget_space(t, SPACE_GENERATION, c, left);
 }
 
 /* True when all is done. */
-static bool unseen_step(struct store_txn *t, const struct collection_record *c, struct unseen_record *r, uint64_t *left)
+static bool unseen_step(struct store_txn *t, const struct collection_record *c,
+                        struct unseen_record *r, uint64_t *left)
 {
     while (r->from != UNSEEN_DONE && *left > 0 && t->error == STORE_OK)
         remove_step(t, c, &r->from, left);
@@ -225,8 +240,8 @@ bool unseen_well_formed(MDB_val value)
 static bool unseen_first(struct store_txn *t, uint64_t *collection, struct unseen_record *out)
 {
     struct walk w = {0};
-    bool found = t->error == STORE_OK && walk_begin(t->s, t->mdb, &w, SPACE_UNSEEN) == STORE_OK && walk_u64(&w, 0, collection) &&
-                 unseen_read(w.v, out);
+    bool found = t->error == STORE_OK && walk_begin(t->s, t->mdb, &w, SPACE_UNSEEN) == STORE_OK &&
+                 walk_u64(&w, 0, collection) && unseen_read(w.v, out);
     walk_end(&w);
     return found;
 }
@@ -251,7 +266,8 @@ void unseen_slice(struct store_txn *t, uint64_t *left)
 static bool erase_collection(struct store_txn *t, uint64_t collection, uint64_t *left)
 {
     struct key k;
-    if (!erase_space(t, SPACE_ITEM, collection, left) || !erase_space(t, SPACE_GENERATION_ID, collection, left) ||
+    if (!erase_space(t, SPACE_ITEM, collection, left) ||
+        !erase_space(t, SPACE_GENERATION_ID, collection, left) ||
         !erase_space(t, SPACE_GENERATION, collection, left) || *left == 0)
         return false;
     unseen_key(&k, collection);

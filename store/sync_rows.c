@@ -37,14 +37,15 @@ static struct document_record record_of(const struct store_synced *d)
 static void document_pack(struct buf *out, const struct store_synced *d)
 {
     const struct document_record r = record_of(d);
-    const struct str texts[] = {d->title, d->taxonomy, d->text, d->url, d->language, d->type, d->image_url, d->sku};
+    const struct str texts[] = {d->title,    d->taxonomy, d->text,      d->url,
+                                d->language, d->type,     d->image_url, d->sku};
     buf_add(out, &r, sizeof(r));
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         buf_str(out, texts[i]);
 }
 
-void sync_pack(struct buf *out, enum sync_action action, uint64_t wp_id, const uint8_t hash[16], int64_t modified_at,
-               const struct store_synced *document)
+void sync_pack(struct buf *out, enum sync_action action, uint64_t wp_id, const uint8_t hash[16],
+               int64_t modified_at, const struct store_synced *document)
 {
     struct row_head head = {.action = (uint8_t)action, .wp_id = wp_id, .modified_at = modified_at};
     size_t at = out->n;
@@ -63,10 +64,11 @@ void sync_pack(struct buf *out, enum sync_action action, uint64_t wp_id, const u
 static bool document_well_formed(struct str bytes)
 {
     struct store_synced d;
-    return schema_read_document((MDB_val){bytes.n, (void *)(uintptr_t)bytes.p}, &d) && d.title.n <= STORE_SYNCED_SHORT_MAX &&
-           d.url.n <= STORE_SYNCED_SHORT_MAX && d.taxonomy.n <= STORE_SYNCED_TAXONOMY_MAX && d.text.n <= STORE_SYNCED_TEXT_MAX &&
-           d.language.n <= STORE_SYNCED_SHORT_MAX && d.type.n <= STORE_SYNCED_SHORT_MAX && d.image_url.n <= STORE_SYNCED_SHORT_MAX &&
-           d.sku.n <= STORE_SYNCED_SHORT_MAX;
+    return schema_read_document((MDB_val){bytes.n, (void *)(uintptr_t)bytes.p}, &d) &&
+           d.title.n <= STORE_SYNCED_SHORT_MAX && d.url.n <= STORE_SYNCED_SHORT_MAX &&
+           d.taxonomy.n <= STORE_SYNCED_TAXONOMY_MAX && d.text.n <= STORE_SYNCED_TEXT_MAX &&
+           d.language.n <= STORE_SYNCED_SHORT_MAX && d.type.n <= STORE_SYNCED_SHORT_MAX &&
+           d.image_url.n <= STORE_SYNCED_SHORT_MAX && d.sku.n <= STORE_SYNCED_SHORT_MAX;
 }
 
 bool sync_row_next(struct str *rest, struct sync_row *out)
@@ -77,19 +79,23 @@ bool sync_row_next(struct str *rest, struct sync_row *out)
     memcpy(&head, rest->p, sizeof(head));
     if (head.action > SYNC_SEEN || head.wp_id == 0 || head.document_n > rest->n - sizeof(head))
         return false;
-    *out = (struct sync_row){.action = (enum sync_action)head.action, .wp_id = head.wp_id, .modified_at = head.modified_at};
+    *out = (struct sync_row){.action = (enum sync_action)head.action,
+                             .wp_id = head.wp_id,
+                             .modified_at = head.modified_at};
     out->document = (struct str){rest->p + sizeof(head), head.document_n};
     memcpy(out->hash, head.hash, sizeof(out->hash));
     if (out->action == SYNC_UPSERT ? !document_well_formed(out->document) : out->document.n != 0)
         return false;
-    *rest = (struct str){rest->p + sizeof(head) + head.document_n, rest->n - sizeof(head) - head.document_n};
+    *rest = (struct str){rest->p + sizeof(head) + head.document_n,
+                         rest->n - sizeof(head) - head.document_n};
     return true;
 }
 
 /* ---- what became of them: two bits a row ---- */
 
 #define MARK_BITS 2
-_Static_assert(STORE_BATCH_MAX * MARK_BITS <= 8 * 2 * ULID_BYTES, "the marks of a batch fit an answer");
+_Static_assert(STORE_BATCH_MAX *MARK_BITS <= 8 * 2 * ULID_BYTES,
+               "the marks of a batch fit an answer");
 
 static uint8_t *mark_byte(struct store_answer *answer, size_t row)
 {

@@ -32,10 +32,13 @@ bool schema_read_document(MDB_val value, struct store_synced *out);
  */
 enum store_status document_get(struct store *s, MDB_txn *txn, uint64_t id,
                                struct store_synced *out);
-enum store_status document_read(struct store *s, MDB_txn *txn, uint64_t id, struct store_synced *out);
+enum store_status document_read(struct store *s, MDB_txn *txn, uint64_t id,
+                                struct store_synced *out);
 /* document_add(t, …): a new document out of ${row}; its id, 0 after an error. document_replace: another content for the one of that id. */
-uint64_t document_add(struct store_txn *t, const struct collection_record *c, const struct sync_row *row);
-void document_replace(struct store_txn *t, const struct collection_record *c, uint64_t id, const struct sync_row *row);
+uint64_t document_add(struct store_txn *t, const struct collection_record *c,
+                      const struct sync_row *row);
+void document_replace(struct store_txn *t, const struct collection_record *c, uint64_t id,
+                      const struct sync_row *row);
 void document_remove(struct store_txn *t, uint64_t id);
 
 /* ---- collection.c ---- */
@@ -59,15 +62,17 @@ struct open_collection {
 
 bool schema_read_collection(MDB_val value, struct store_collection *out);
 /* collection_named(s, txn, agent, kind, site, out): its id. collection_read: one by id, borrowed. */
-enum store_status collection_named(struct store *s, MDB_txn *txn, const struct ulid *agent, enum synced_kind kind, struct str site,
-                                   uint64_t *out);
-enum store_status collection_read(struct store *s, MDB_txn *txn, uint64_t id, struct store_collection *out);
+enum store_status collection_named(struct store *s, MDB_txn *txn, const struct ulid *agent,
+                                   enum synced_kind kind, struct str site, uint64_t *out);
+enum store_status collection_read(struct store *s, MDB_txn *txn, uint64_t id,
+                                  struct store_collection *out);
 
 /*
  * collection_open(o, t, agent, kind, site): it, or one to be made; nothing is written yet. collection_begin(o): it changes; a new one has its
  * id from here on. Both false after an error. collection_close(o): write what changed.
  */
-bool collection_open(struct open_collection *o, struct store_txn *t, const struct ulid *agent, enum synced_kind kind, struct str site);
+bool collection_open(struct open_collection *o, struct store_txn *t, const struct ulid *agent,
+                     enum synced_kind kind, struct str site);
 /* collection_by_id(o, t, id): one that must be there. */
 bool collection_by_id(struct open_collection *o, struct store_txn *t, uint64_t id);
 bool collection_begin(struct open_collection *o);

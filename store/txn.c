@@ -52,7 +52,8 @@ static const struct {
     [CHANGE_INDEX_SWEEP] = {index_sweep, true, true},
 };
 
-void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms, struct store_answer *answer)
+void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms,
+                 struct store_answer *answer)
 {
     *answer = (struct store_answer){0};
     t->now = now_ms;
@@ -108,7 +109,8 @@ static MDB_cursor **cursor_of(struct store_txn *t, enum space space)
     return space == SPACE_MESSAGE ? &t->cursors[2] : NULL;
 }
 
-static int put_at(struct store_txn *t, MDB_cursor **at, MDB_dbi dbi, MDB_val *k, MDB_val *v, unsigned flags)
+static int put_at(struct store_txn *t, MDB_cursor **at, MDB_dbi dbi, MDB_val *k, MDB_val *v,
+                  unsigned flags)
 {
     int rc = *at != NULL ? 0 : mdb_cursor_open(t->mdb, dbi, at);
     return rc != 0 ? rc : mdb_cursor_put(*at, k, v, flags);
@@ -185,7 +187,8 @@ bool txn_match(struct str match, uint64_t version)
     return false;
 }
 
-void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id, uint64_t value)
+void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id,
+               uint64_t value)
 {
     struct store *s = t->s;
     if (s->event_count == s->event_cap) {
@@ -234,7 +237,8 @@ static bool ulid_load(struct store_txn *t)
 static const uint64_t *random_pair(struct store *s)
 {
     _Static_assert(sizeof(s->random) <= 256, "so much comes whole");
-    if (s->random_left == 0 && getrandom(s->random, sizeof(s->random), 0) != (ssize_t)sizeof(s->random))
+    if (s->random_left == 0 &&
+        getrandom(s->random, sizeof(s->random), 0) != (ssize_t)sizeof(s->random))
         return NULL;
     if (s->random_left == 0)
         s->random_left = sizeof(s->random) / sizeof(s->random[0]);
@@ -299,7 +303,7 @@ void txn_free(struct store_txn *t)
  * for the journal that gives the file its blocks, which takes several times as long. So the journal is waited for once in some megabytes.
  */
 #define AHEAD_BYTES ((uint64_t)4 << 20)
-#define AHEAD_LEAST (AHEAD_BYTES / 4) /* when a transaction begins */
+#define AHEAD_LEAST (AHEAD_BYTES / 4)     /* when a transaction begins */
 #define SPARED_BYTES ((uint64_t)64 << 20) /* of the disk, which zeros leave to what is put */
 
 /* no page of it is in use: it lies behind the last that was ever committed */
@@ -310,7 +314,8 @@ static bool write_zeros(int fd, uint64_t from, uint64_t to)
     if (fstatvfs(fd, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize < to - from + SPARED_BYTES)
         return false;
     while (from < to) {
-        ssize_t n = pwrite(fd, zeros, to - from < sizeof(zeros) ? to - from : sizeof(zeros), (off_t)from);
+        ssize_t n =
+            pwrite(fd, zeros, to - from < sizeof(zeros) ? to - from : sizeof(zeros), (off_t)from);
         if (n <= 0 && errno != EINTR)
             return false;
         from += n > 0 ? (uint64_t)n : 0;
@@ -336,7 +341,8 @@ void txn_keep_file_ahead(struct store *s)
     if (want > info.me_mapsize)
         want = info.me_mapsize;
     /* a disk that has little room for zeros has some for what is put: a hole, then */
-    if (s->file_bytes < need && (write_zeros(fd, s->file_bytes, want) || ftruncate(fd, (off_t)want) == 0))
+    if (s->file_bytes < need &&
+        (write_zeros(fd, s->file_bytes, want) || ftruncate(fd, (off_t)want) == 0))
         s->file_bytes = want;
 }
 

@@ -5,7 +5,8 @@
 /* How much of the map and of the table of readers is in use, and how many records there are. */
 
 /* LMDB keeps what is free in its own table: transaction → list of pages, its length first. */
-static enum store_status free_before(struct store *s, MDB_txn *txn, size_t transaction, uint64_t *out)
+static enum store_status free_before(struct store *s, MDB_txn *txn, size_t transaction,
+                                     uint64_t *out)
 {
     MDB_cursor *cursor;
     MDB_val k, v;
@@ -24,7 +25,8 @@ static enum store_status free_before(struct store *s, MDB_txn *txn, size_t trans
         }
         mdb_cursor_close(cursor);
     }
-    return rc == 0 || rc == MDB_NOTFOUND ? STORE_OK : store_fail(s, rc, "read the list of free pages");
+    return rc == 0 || rc == MDB_NOTFOUND ? STORE_OK
+                                         : store_fail(s, rc, "read the list of free pages");
 }
 
 enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out)
@@ -107,7 +109,8 @@ static enum store_status measure_room(struct store *s, MDB_txn *txn, struct stor
     mdb_env_stat(s->env, &stat);
     uint64_t pages = (uint64_t)info.me_last_pgno + 1;
     *out = (struct store_room){.map_bytes = info.me_mapsize,
-                               .used_bytes = pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0,
+                               .used_bytes =
+                                   pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0,
                                .max_readers = info.me_maxreaders,
                                .last_transaction = info.me_last_txnid};
     mdb_reader_list(s->env, count_reader, &out->readers);

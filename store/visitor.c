@@ -25,8 +25,8 @@ bool visitor_there(struct store *s, MDB_txn *txn, const struct ulid *id)
 }
 
 /* The visitor with that secret. */
-static enum store_status visitor_find(struct store *s, MDB_txn *txn, const struct ulid *agent, const void *hash,
-                                      const struct visitor_record **out)
+static enum store_status visitor_find(struct store *s, MDB_txn *txn, const struct ulid *agent,
+                                      const void *hash, const struct visitor_record **out)
 {
     struct key k;
     MDB_val v;
@@ -40,7 +40,9 @@ static enum store_status visitor_find(struct store *s, MDB_txn *txn, const struc
     memcpy(id.b, v.mv_data, ULID_BYTES);
     key_of(&k, SPACE_VISITOR, &id);
     status = store_get(s, txn, SPACE_VISITOR, &k, &v);
-    return status != STORE_OK || !schema_read_visitor(v, out) ? store_corrupt(s, "a visitor's record") : STORE_OK;
+    return status != STORE_OK || !schema_read_visitor(v, out)
+               ? store_corrupt(s, "a visitor's record")
+               : STORE_OK;
 }
 
 static bool goes_on(const struct store_conversation *c, int64_t begun_after)
@@ -48,8 +50,8 @@ static bool goes_on(const struct store_conversation *c, int64_t begun_after)
     return c->created_at > begun_after && (c->closed_at == 0 || c->closed_by != 0);
 }
 
-static enum store_status resume(struct store *s, const struct ulid *agent, const uint8_t *secret, int64_t begun_after,
-                                struct store_conversation *out)
+static enum store_status resume(struct store *s, const struct ulid *agent, const uint8_t *secret,
+                                int64_t begun_after, struct store_conversation *out)
 {
     MDB_txn *txn;
     const struct visitor_record *v;
@@ -61,8 +63,8 @@ static enum store_status resume(struct store *s, const struct ulid *agent, const
     return status == STORE_OK && !goes_on(out, begun_after) ? STORE_NOT_FOUND : status;
 }
 
-void store_visitor_resume(struct store *s, const struct ulid *agent, const uint8_t secret[32], int64_t begun_after,
-                          store_conversation_fn *done, void *arg)
+void store_visitor_resume(struct store *s, const struct ulid *agent, const uint8_t secret[32],
+                          int64_t begun_after, store_conversation_fn *done, void *arg)
 {
     struct store_conversation c;
     enum store_status status = resume(s, agent, secret, begun_after, &c);
@@ -126,12 +128,13 @@ void visitor_remove(struct store_txn *t, const struct ulid *id)
 
 static bool init_well_formed(const struct store_change *c)
 {
-    return (c->hash.n == 0 || c->hash.n == HASH_BYTES) && c->match.n == HASH_BYTES && c->data.n <= STORE_TEXT_MAX &&
-           c->url.n <= URL_MAX_BYTES;
+    return (c->hash.n == 0 || c->hash.n == HASH_BYTES) && c->match.n == HASH_BYTES &&
+           c->data.n <= STORE_TEXT_MAX && c->url.n <= URL_MAX_BYTES;
 }
 
 /* Somebody new, with a secret nobody has. */
-static bool visitor_new(struct store_txn *t, const struct store_change *c, const struct store_agent *agent, struct visitor_record *out)
+static bool visitor_new(struct store_txn *t, const struct store_change *c,
+                        const struct store_agent *agent, struct visitor_record *out)
 {
     struct key k;
     struct ulid id;
@@ -150,14 +153,17 @@ static bool visitor_new(struct store_txn *t, const struct store_change *c, const
 }
 
 /* The visitor's newest conversation, if it goes on. */
-static bool conversation_goes_on(struct store_txn *t, const struct visitor_record *v, int64_t begun_after, struct ulid *out)
+static bool conversation_goes_on(struct store_txn *t, const struct visitor_record *v,
+                                 int64_t begun_after, struct ulid *out)
 {
     struct store_conversation c;
     *out = v->conversation;
-    return !ulid_none(out) && conversation_read(t->s, t->mdb, out, &c) == STORE_OK && goes_on(&c, begun_after);
+    return !ulid_none(out) && conversation_read(t->s, t->mdb, out, &c) == STORE_OK &&
+           goes_on(&c, begun_after);
 }
 
-enum store_status visitor_init(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status visitor_init(struct store_txn *t, const struct store_change *c,
+                               struct store_answer *answer)
 {
     struct store_agent agent;
     struct visitor_record v;
@@ -167,8 +173,10 @@ enum store_status visitor_init(struct store_txn *t, const struct store_change *c
     enum store_status status = agent_read(t->s, t->mdb, &c->agent, &agent);
     if (status != STORE_OK)
         return status;
-    agent.name = agent.origins = agent.settings = (struct str){NULL, 0}; /* the pages move with the first write */
-    status = c->hash.n == 0 ? STORE_NOT_FOUND : visitor_find(t->s, t->mdb, &c->agent, c->hash.p, &known);
+    agent.name = agent.origins = agent.settings =
+        (struct str){NULL, 0}; /* the pages move with the first write */
+    status =
+        c->hash.n == 0 ? STORE_NOT_FOUND : visitor_find(t->s, t->mdb, &c->agent, c->hash.p, &known);
     if (status != STORE_OK && status != STORE_NOT_FOUND)
         return txn_fail(t, 0, "a visitor's record");
     if (status == STORE_OK && conversation_goes_on(t, known, c->expires_at, &answer->first)) {
@@ -209,7 +217,8 @@ enum store_status visitor_init(struct store_txn *t, const struct store_change *c
  */
 #define ERASE_AT_ONCE 64
 
-enum store_status visitor_erase(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status visitor_erase(struct store_txn *t, const struct store_change *c,
+                                struct store_answer *answer)
 {
     struct visitor_record v;
     uint64_t left = ERASE_AT_ONCE;

@@ -39,7 +39,8 @@ static enum store_status walk_open(struct store *s, MDB_txn *txn, struct walk *w
     return rc == 0 ? STORE_OK : store_fail(s, rc, "walk an index");
 }
 
-enum store_status walk_prefix(struct store *s, MDB_txn *txn, struct walk *w, enum db db, bool backward)
+enum store_status walk_prefix(struct store *s, MDB_txn *txn, struct walk *w, enum db db,
+                              bool backward)
 {
     enum store_status status = walk_open(s, txn, w, db);
     if (status != STORE_OK)
@@ -51,7 +52,8 @@ enum store_status walk_prefix(struct store *s, MDB_txn *txn, struct walk *w, enu
     return arrived(w, mdb_cursor_get(w->cursor, &w->k, &w->v, MDB_SET_RANGE));
 }
 
-enum store_status walk_from(struct store *s, MDB_txn *txn, struct walk *w, enum db db, const struct key *from)
+enum store_status walk_from(struct store *s, MDB_txn *txn, struct walk *w, enum db db,
+                            const struct key *from)
 {
     struct key start = {.n = from->n};
     memcpy(start.b, from->b, from->n);
@@ -63,7 +65,8 @@ enum store_status walk_from(struct store *s, MDB_txn *txn, struct walk *w, enum 
     return arrived(w, mdb_cursor_get(w->cursor, &w->k, &w->v, MDB_SET_RANGE));
 }
 
-enum store_status walk_below(struct store *s, MDB_txn *txn, struct walk *w, enum db db, const struct key *below)
+enum store_status walk_below(struct store *s, MDB_txn *txn, struct walk *w, enum db db,
+                             const struct key *below)
 {
     struct key at = {.n = below->n};
     memcpy(at.b, below->b, below->n);

@@ -11,9 +11,16 @@
 
 #define STORE_ORIGINS_MAX 8192   /* bytes of an agent's allowed origins, one a line */
 #define STORE_SETTINGS_MAX 32768 /* bytes of its settings */
-#define STORE_TEXT_MAX 32768     /* bytes of a message's text, of a payload, of what else a visitor sends */
+#define STORE_TEXT_MAX                                                                             \
+    32768 /* bytes of a message's text, of a payload, of what else a visitor sends */
 
-enum conversation_status { CONVERSATION_OPEN, CONVERSATION_WAITING, CONVERSATION_CLAIMED, CONVERSATION_CLOSED, CONVERSATION_STATUSES };
+enum conversation_status {
+    CONVERSATION_OPEN,
+    CONVERSATION_WAITING,
+    CONVERSATION_CLAIMED,
+    CONVERSATION_CLOSED,
+    CONVERSATION_STATUSES
+};
 enum message_role { ROLE_OF_VISITOR, ROLE_OF_ASSISTANT, ROLE_OF_OPERATOR };
 
 struct store_agent {
@@ -22,8 +29,9 @@ struct store_agent {
     bool is_published, require_lead;
     int64_t created_at, updated_at;
     struct str name;
-    struct str origins;  /* allowed ones, one a line, each line ended; "*" is any */
-    struct str settings; /* JSON members without braces: "theme":…,"starter_prompts":…,"lead_form_fields":…,"language_default":… */
+    struct str origins; /* allowed ones, one a line, each line ended; "*" is any */
+    struct str
+        settings; /* JSON members without braces: "theme":…,"starter_prompts":…,"lead_form_fields":…,"language_default":… */
 };
 
 struct store_conversation {
@@ -34,7 +42,7 @@ struct store_conversation {
     struct ulid rating_id;
     uint64_t workspace, version, messages;
     uint64_t claimed_by; /* key of the operator who has it; 0: nobody */
-    uint64_t closed_by;  /* key of the operator who closed it; 0: the visitor, or it is not closed */
+    uint64_t closed_by; /* key of the operator who closed it; 0: the visitor, or it is not closed */
     bool human_requested, lead_captured;
     unsigned rating; /* 1–5; 0: none */
     int64_t created_at, updated_at, closed_at;
@@ -55,9 +63,10 @@ struct store_message {
     struct ulid id;
     enum message_role role;
     int64_t created_at;
-    bool low_confidence;                          /* an answer's */
-    struct str text, citations;                   /* citations: JSON array, empty: none */
-    struct str client_id, page_url, page_context; /* a visitor's; empty: none; page_context is JSON */
+    bool low_confidence;        /* an answer's */
+    struct str text, citations; /* citations: JSON array, empty: none */
+    struct str client_id, page_url,
+        page_context; /* a visitor's; empty: none; page_context is JSON */
 };
 
 /*
@@ -67,7 +76,8 @@ struct store_message {
 struct store_sender {
     struct ulid visitor, conversation; /* conversation: the one it was sent in last */
     int64_t created_at, updated_at;
-    struct str email, name, phone, fields; /* email: as this one spells it; fields: JSON object, empty: none */
+    struct str email, name, phone,
+        fields; /* email: as this one spells it; fields: JSON object, empty: none */
 };
 
 struct store_lead {
@@ -94,7 +104,8 @@ struct store;
 /* ---- reading ---- */
 
 typedef void store_agent_fn(void *arg, enum store_status status, const struct store_agent *agent);
-typedef void store_conversation_fn(void *arg, enum store_status status, const struct store_conversation *conversation);
+typedef void store_conversation_fn(void *arg, enum store_status status,
+                                   const struct store_conversation *conversation);
 
 /* store_agent_get(s, id, done, arg): whatever its workspace, which must live. store_agent_each: as store_key_each. */
 void store_agent_get(struct store *s, const struct ulid *id, store_agent_fn *done, void *arg);
@@ -106,20 +117,22 @@ void store_agent_each(struct store *s, uint64_t workspace, store_agent_fn *each,
  */
 typedef void store_session_fn(void *arg, enum store_status status, const struct store_agent *agent,
                               const struct store_conversation *conversation);
-void store_session_get(struct store *s, const struct ulid *agent, const struct ulid *visitor, const struct ulid *conversation,
-                       store_session_fn *done, void *arg);
+void store_session_get(struct store *s, const struct ulid *agent, const struct ulid *visitor,
+                       const struct ulid *conversation, store_session_fn *done, void *arg);
 
 /*
  * store_visitor_resume(s, agent, secret, begun_after, done, arg): the conversation that the visitor with this secret (its digest, 32 bytes)
  * goes on with: begun after that time and not closed by the visitor.
  */
-void store_visitor_resume(struct store *s, const struct ulid *agent, const uint8_t secret[32], int64_t begun_after,
-                          store_conversation_fn *done, void *arg);
+void store_visitor_resume(struct store *s, const struct ulid *agent, const uint8_t secret[32],
+                          int64_t begun_after, store_conversation_fn *done, void *arg);
 
 /* store_conversation_get(s, workspace, id, done, arg): an operator's look. */
-void store_conversation_get(struct store *s, uint64_t workspace, const struct ulid *id, store_conversation_fn *done, void *arg);
+void store_conversation_get(struct store *s, uint64_t workspace, const struct ulid *id,
+                            store_conversation_fn *done, void *arg);
 
-typedef void store_message_fn(void *arg, enum store_status status, const struct store_message *message);
+typedef void store_message_fn(void *arg, enum store_status status,
+                              const struct store_message *message);
 
 /*
  * store_message_each(s, query, each, arg): messages above ${after} and below ${before} (none: no bound), at most ${limit}, and no more
@@ -132,8 +145,10 @@ struct store_messages_query {
     unsigned limit;
     size_t bytes;
 };
-void store_message_each(struct store *s, const struct store_messages_query *query, store_message_fn *each, void *arg);
-void store_message_get(struct store *s, const struct ulid *conversation, const struct ulid *id, store_message_fn *done, void *arg);
+void store_message_each(struct store *s, const struct store_messages_query *query,
+                        store_message_fn *each, void *arg);
+void store_message_get(struct store *s, const struct ulid *conversation, const struct ulid *id,
+                       store_message_fn *done, void *arg);
 
 /* What an operator wrote for other operators: no visitor sees it. Its texts are borrowed. */
 struct store_note {
@@ -145,8 +160,10 @@ struct store_note {
 typedef void store_note_fn(void *arg, enum store_status status, const struct store_note *note);
 
 /* store_note_each(s, query, each, arg): as store_message_each, but for ${bytes}. store_note_get: one. */
-void store_note_each(struct store *s, const struct store_messages_query *query, store_note_fn *each, void *arg);
-void store_note_get(struct store *s, const struct ulid *conversation, const struct ulid *id, store_note_fn *done, void *arg);
+void store_note_each(struct store *s, const struct store_messages_query *query, store_note_fn *each,
+                     void *arg);
+void store_note_get(struct store *s, const struct ulid *conversation, const struct ulid *id,
+                    store_note_fn *done, void *arg);
 
 /* What an operator lists. */
 enum store_rows { ROWS_CONVERSATIONS, ROWS_LEADS, ROWS_EVENTS, ROWS_RATINGS };
@@ -173,7 +190,8 @@ struct store_row {
  * ${each} returns false when it does not take the row: the list ends before it, with STORE_OK.
  */
 typedef bool store_row_fn(void *arg, enum store_status status, const struct store_row *row);
-void store_rows_each(struct store *s, enum store_rows rows, const struct store_rows_query *query, store_row_fn *each, void *arg);
+void store_rows_each(struct store *s, enum store_rows rows, const struct store_rows_query *query,
+                     store_row_fn *each, void *arg);
 
 /* ---- search in conversations ---- */
 
@@ -203,7 +221,8 @@ struct store_search {
  * looked at whole, so the budget may be exceeded by one. Where the page or the budget ends it,
  * ${each} is given a row that has the id behind which to go on, and no more.
  */
-void store_conversation_search(struct store *s, struct store_search *query, store_row_fn *each, void *arg);
+void store_conversation_search(struct store *s, struct store_search *query, store_row_fn *each,
+                               void *arg);
 
 /* event_pack(out, kind, payload, at): append a row to the data of a CHANGE_EVENTS. */
 void event_pack(struct buf *out, struct str kind, struct str payload, int64_t at);

@@ -8,7 +8,8 @@ static void name_key(struct key *k, struct str name)
 
 /* ---- reading ---- */
 
-enum store_status workspace_read(struct store *s, MDB_txn *txn, uint64_t id, struct store_workspace *out, struct counts *counts)
+enum store_status workspace_read(struct store *s, MDB_txn *txn, uint64_t id,
+                                 struct store_workspace *out, struct counts *counts)
 {
     struct store_workspace unwanted;
     struct key k;
@@ -86,7 +87,8 @@ void store_workspace_each(struct store *s, store_workspace_fn *each, void *arg)
 
 /* ---- changing ---- */
 
-enum store_status workspace_create(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status workspace_create(struct store_txn *t, const struct store_change *c,
+                                   struct store_answer *answer)
 {
     struct key k;
     MDB_val v;
@@ -109,7 +111,8 @@ enum store_status workspace_create(struct store_txn *t, const struct store_chang
     return STORE_OK;
 }
 
-enum store_status workspace_delete(struct store_txn *t, const struct store_change *c, struct store_answer *answer)
+enum store_status workspace_delete(struct store_txn *t, const struct store_change *c,
+                                   struct store_answer *answer)
 {
     struct cached *w = txn_workspace_living(t, c->id);
     if (w == NULL)

@@ -38,8 +38,8 @@ struct follower *follower_new(struct store *s, follower_note_fn *note, follower_
 void follower_free(struct follower *f);
 
 enum follower_result {
-    FOLLOWER_IDLE,  /* nothing to do until the next EVENT_ANSWERS */
-    FOLLOWER_MORE,  /* step again */
+    FOLLOWER_IDLE,   /* nothing to do until the next EVENT_ANSWERS */
+    FOLLOWER_MORE,   /* step again */
     FOLLOWER_FAILED, /* of one agent, by follower_why; it is left out for a second. Step again */
     FOLLOWER_WAIT    /* step again later: what is left is failing, by follower_why */
 };

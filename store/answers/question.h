@@ -20,7 +20,7 @@ struct question_word {
     struct question_form forms[QUESTION_FORMS];
     unsigned form_count, own; /* own: the tokenizer's; synonyms are behind them */
     struct str source;        /* in the question */
-    double meaning; /* what it counts of the question's meaning; by language alone */
+    double meaning;           /* what it counts of the question's meaning; by language alone */
     bool light;
     size_t stem;   /* bytes of the first form that its relatives start with; 0: it has none */
     size_t start;  /* that many are looked for in place of the word, which no document has; or 0 */

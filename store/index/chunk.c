@@ -46,7 +46,8 @@ static uint32_t rows_at(const struct chunk *c, uint32_t before, const uint16_t *
 /* Present codes before that one. */
 static uint32_t present_before(const struct chunk *c, uint32_t gram)
 {
-    uint32_t word = gram / 64, n = c->before[word / BEFORE_STEP] + bit_count(c->present[word] & ((1ull << gram % 64) - 1));
+    uint32_t word = gram / 64, n = c->before[word / BEFORE_STEP] +
+                                   bit_count(c->present[word] & ((1ull << gram % 64) - 1));
     for (uint32_t i = word & ~(BEFORE_STEP - 1u); i < word; i++)
         n += bit_count(c->present[i]);
     return n;
@@ -97,7 +98,8 @@ static uint32_t count_both(const struct chunk *c, const uint64_t *bits, const ui
 }
 
 /* Into ${list}, which may be ${rows}, those of ${n} rows that are in ${bits}, or in postings; how many that are. */
-static uint32_t list_and_bits(const uint64_t *bits, const uint16_t *rows, uint32_t n, uint16_t *list)
+static uint32_t list_and_bits(const uint64_t *bits, const uint16_t *rows, uint32_t n,
+                              uint16_t *list)
 {
     uint32_t left = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -108,7 +110,8 @@ static uint32_t list_and_bits(const uint64_t *bits, const uint16_t *rows, uint32
     return left;
 }
 
-static uint32_t list_and(const struct chunk *c, const uint16_t *rows, uint32_t count, uint16_t *list, uint32_t n)
+static uint32_t list_and(const struct chunk *c, const uint16_t *rows, uint32_t count,
+                         uint16_t *list, uint32_t n)
 {
     uint64_t bits[CHUNK_WORDS] = {0};
     uint32_t left = 0;
@@ -227,7 +230,8 @@ static void match_two(const struct chunk *c, const struct search *s, uint64_t *b
     const uint8_t *needle = (const uint8_t *)s->needle.p;
     uint32_t pair = (uint32_t)search_sorts[needle[0]] << 6 | search_sorts[needle[1]];
     const uint16_t *rows;
-    uint32_t first = c->present[pair] == 0 ? 0 : present_before(c, pair << 6), count = bit_count(c->present[pair]);
+    uint32_t first = c->present[pair] == 0 ? 0 : present_before(c, pair << 6),
+             count = bit_count(c->present[pair]);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t n = rows_at(c, first + i, &rows);
         bits_add(c, rows, n, bits);
@@ -241,10 +245,12 @@ static void match_two(const struct chunk *c, const struct search *s, uint64_t *b
 /* ---- frequent words ---- */
 
 /* Rows that have a frequent word in which the needle is go from ${maybe} into ${bits}; how many are left. */
-static uint32_t settle(const struct chunk *c, const struct search *s, uint64_t *maybe, uint64_t *bits)
+static uint32_t settle(const struct chunk *c, const struct search *s, uint64_t *maybe,
+                       uint64_t *bits)
 {
     uint32_t left = 0;
-    for (uint32_t i = 0; (i = search_word(s, c->words, c->word_at, i, c->head->words)) < c->head->words; i++)
+    for (uint32_t i = 0;
+         (i = search_word(s, c->words, c->word_at, i, c->head->words)) < c->head->words; i++)
         for (uint32_t j = 0; j < c->bitmap; j++)
             bits[j] |= c->word_bits[(size_t)i * c->bitmap + j];
     for (uint32_t j = 0; j < c->bitmap; j++) {

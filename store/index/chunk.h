@@ -24,12 +24,13 @@ struct chunk_head {
 
 struct chunk {
     const struct chunk_head *head;
-    uint32_t bitmap;           /* words of 64 rows that a bitmap has */
-    const uint32_t *offset;    /* rows + 1; each URL ends in a NUL */
-    const uint64_t *present;   /* a bit for each code of three letters */
-    const uint32_t *before;    /* codes present before each eighth word of it */
-    const uint32_t *gram_at;   /* of each present code: where its rows begin; grams + 1 */
-    const uint16_t *postings;  /* rows, ascending; or a bitmap, when there are as many numbers as one has */
+    uint32_t bitmap;         /* words of 64 rows that a bitmap has */
+    const uint32_t *offset;  /* rows + 1; each URL ends in a NUL */
+    const uint64_t *present; /* a bit for each code of three letters */
+    const uint32_t *before;  /* codes present before each eighth word of it */
+    const uint32_t *gram_at; /* of each present code: where its rows begin; grams + 1 */
+    const uint16_t
+        *postings; /* rows, ascending; or a bitmap, when there are as many numbers as one has */
     const uint32_t *word_at;   /* words + 1 */
     const uint64_t *word_bits; /* a bitmap for each */
     const uint8_t *words;      /* folded */

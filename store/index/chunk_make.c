@@ -72,7 +72,8 @@ static void put_present(const uint64_t *present, struct buf *out)
 }
 
 /* Where the rows of each code begin; how many numbers all are. ${bitmap}: the numbers of a bitmap. */
-static uint32_t place_grams(const uint64_t *present, struct gram *grams, uint32_t bitmap, uint32_t *at)
+static uint32_t place_grams(const uint64_t *present, struct gram *grams, uint32_t bitmap,
+                            uint32_t *at)
 {
     uint32_t n = 0, sum = 0;
     for (uint32_t i = 0; i < PRESENT_WORDS; i++) {
@@ -87,7 +88,8 @@ static uint32_t place_grams(const uint64_t *present, struct gram *grams, uint32_
     return sum;
 }
 
-static void fill_grams(const struct urls *u, struct gram *grams, uint32_t bitmap, uint16_t *postings)
+static void fill_grams(const struct urls *u, struct gram *grams, uint32_t bitmap,
+                       uint16_t *postings)
 {
     for (uint32_t row = 0; row < u->count; row++) {
         struct str url = url_at(u, row);
@@ -178,7 +180,8 @@ static uint32_t *word_slot(const struct words *w, uint32_t hash, struct str text
 {
     for (size_t at = hash;; at++) {
         uint32_t *slot = &w->slots[at & (w->slot_count - 1)];
-        if (*slot == 0 || (w->all[*slot - 1].hash == hash && same_folded(w->all[*slot - 1].text, text)))
+        if (*slot == 0 ||
+            (w->all[*slot - 1].hash == hash && same_folded(w->all[*slot - 1].text, text)))
             return slot;
     }
 }
@@ -354,7 +357,8 @@ static void choose_frequent(struct words *w, struct frequent *f)
 
 static void mark_rows(const struct words *w, uint64_t *bits, uint32_t bitmap)
 {
-    const uint32_t *met = (const uint32_t *)(const void *)w->met.p, *end = met + w->met.n / sizeof(*met);
+    const uint32_t *met = (const uint32_t *)(const void *)w->met.p,
+                   *end = met + w->met.n / sizeof(*met);
     for (uint32_t row = 0; met < end; met++)
         if (*met == 0)
             row++;
@@ -365,7 +369,8 @@ static void mark_rows(const struct words *w, uint64_t *bits, uint32_t bitmap)
 static void put_words(const struct urls *u, struct chunk_head *head, struct buf *out)
 {
     struct words w = {0};
-    struct frequent f = {.least = u->count / FREQUENT < ROWS_LEAST ? ROWS_LEAST : u->count / FREQUENT};
+    struct frequent f = {.least =
+                             u->count / FREQUENT < ROWS_LEAST ? ROWS_LEAST : u->count / FREQUENT};
     uint32_t zero = 0, bitmap = (u->count + 63) / 64;
     for (uint32_t row = 0; row < u->count && !w.failed; row++) {
         each_word(&w, row, url_at(u, row));

@@ -29,7 +29,8 @@ void found_forget(struct store *s)
 /* The list is in the order of use, so what goes is its end; never its first. */
 static void make_room(struct store *s)
 {
-    while ((s->found_bytes > KEPT_BYTES || s->found_count > KEPT_NEEDLES) && s->found != NULL && s->found->next != NULL) {
+    while ((s->found_bytes > KEPT_BYTES || s->found_count > KEPT_NEEDLES) && s->found != NULL &&
+           s->found->next != NULL) {
         struct found **at = &s->found;
         while ((*at)->next != NULL)
             at = &(*at)->next;
@@ -143,7 +144,8 @@ bool found_add(struct store *s, struct found *f, uint64_t number, uint64_t *bits
     return true;
 }
 
-uint64_t *found_rows(struct store *s, struct found *f, struct found_rows *rows, uint64_t made, uint32_t count)
+uint64_t *found_rows(struct store *s, struct found *f, struct found_rows *rows, uint64_t made,
+                     uint32_t count)
 {
     size_t bytes = ((size_t)count + 63) / 64 * sizeof(uint64_t), before = rows->bits.n;
     if (rows->made != made) {

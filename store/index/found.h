@@ -53,7 +53,8 @@ void found_forget_merged(struct store *s, struct found *f, const struct view *v)
 bool found_add(struct store *s, struct found *f, uint64_t number, uint64_t *bits, uint32_t words);
 
 /* found_rows(s, f, rows, made, count): the bits of those rows, with room for ${count}; ${rows} begins anew where they are others. NULL when memory is short. */
-uint64_t *found_rows(struct store *s, struct found *f, struct found_rows *rows, uint64_t made, uint32_t count);
+uint64_t *found_rows(struct store *s, struct found *f, struct found_rows *rows, uint64_t made,
+                     uint32_t count);
 
 void found_forget(struct store *s);
 

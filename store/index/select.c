@@ -70,7 +70,8 @@ static uint32_t segment_row_of(const struct segment *g, unsigned sort, uint32_t 
     }
 }
 
-static void key_at(const struct view *v, const struct run *run, unsigned sort, uint32_t rank, struct sort_key *out)
+static void key_at(const struct view *v, const struct run *run, unsigned sort, uint32_t rank,
+                   struct sort_key *out)
 {
     const struct segment *g = run->segment;
     uint32_t row = run->rows != NULL ? run->rows[rank] : segment_row_of(g, sort, rank);
@@ -105,7 +106,8 @@ static uint32_t likely(uint32_t width, uint64_t want, uint64_t all)
  * The first rank between run->low and run->high whose key is not below ${key}: looked for from where it is likely to be in steps that double, and
  * between the last two by halves.
  */
-static uint32_t rank_below(const struct selection *s, const struct run *run, const struct sort_key *key, uint32_t likely_at)
+static uint32_t rank_below(const struct selection *s, const struct run *run,
+                           const struct sort_key *key, uint32_t likely_at)
 {
     uint32_t low = run->low, high = run->high, step = 8, next = likely_at;
     while (low < high) {
@@ -152,14 +154,16 @@ static void cut(const struct selection *s, uint64_t from)
     struct run *runs = s->runs;
     size_t count = s->count;
     uint32_t width;
-    uint64_t below = 0, all = 0; /* the matches that are before all runs' low, and between low and high */
+    uint64_t below = 0,
+             all = 0; /* the matches that are before all runs' low, and between low and high */
     bool halve = false;
     for (size_t i = 0; i < count; i++) {
         runs[i].low = 0;
         runs[i].high = runs[i].ranks;
         all += runs[i].count;
     }
-    for (size_t w = widest(runs, count, &width); width != 0; w = widest(runs, count, &width), halve = !halve) {
+    for (size_t w = widest(runs, count, &width); width != 0;
+         w = widest(runs, count, &width), halve = !halve) {
         uint64_t want = from - below, place = 0;
         uint32_t skip = halve ? width / 2 : likely(width, want, all);
         uint32_t rank = rank_of(&runs[w], matches_below(&runs[w], runs[w].low) + skip), at[count];
@@ -200,7 +204,8 @@ void select_page(const struct selection *s, uint64_t from, size_t want, uint64_t
     for (size_t n = 0; n < want; n++) {
         size_t best = count;
         for (size_t i = 0; i < count; i++)
-            if (runs[i].low < runs[i].ranks && (best == count || key_below(&heads[i], &heads[best])))
+            if (runs[i].low < runs[i].ranks &&
+                (best == count || key_below(&heads[i], &heads[best])))
                 best = i;
         if (best == count)
             break;

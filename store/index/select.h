@@ -16,10 +16,11 @@ struct run {
     const uint64_t *bits;          /* by rank: which rows match */
     uint32_t *before;              /* matches before each word, and all of them at its end */
     uint32_t words;
-    const uint32_t *rows; /* where it has no bits: matching rows, ascending, each of them a rank; the view's own have none */
-    uint32_t ranks;       /* all of them, matching or not */
-    uint32_t count;       /* matches */
-    uint32_t low, high;   /* select's: ranks between which the cut lies */
+    const uint32_t *
+        rows; /* where it has no bits: matching rows, ascending, each of them a rank; the view's own have none */
+    uint32_t ranks;     /* all of them, matching or not */
+    uint32_t count;     /* matches */
+    uint32_t low, high; /* select's: ranks between which the cut lies */
 };
 
 /* run_of_bits(run): count the matches; bits, before, words and ranks are set. */
