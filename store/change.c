@@ -1,5 +1,7 @@
 #include "store/change.h"
 
+#include "store/store.h"
+
 /* The numbers travel as the bytes before `name`, the strings as lengths and bytes. */
 #define NUMBERS_SIZE offsetof(struct store_change, name)
 #define STRINGS ((sizeof(struct store_change) - NUMBERS_SIZE) / sizeof(struct str))

@@ -1,8 +1,13 @@
 #include "store/maintenance.h"
 
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/snapshot.h"
+#include "store/index/builder_internal.h"
 #include "store/index/merge.h"
-#include "store/index/view.h"
-#include "store/purge.h"
+#include "store/index/snapshot.h"
+#include "store/records/purge.h"
+#include "store/records/result.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,8 @@
-#include "store/derived.h"
+#include "store/engine/cursor.h"
+#include "store/engine/derived.h"
+#include "store/engine/environment.h"
+#include "store/engine/errors.h"
+#include "store/index/builder_internal.h"
 #include "store/index/merge.h"
 #include "store/maintenance.h"
 

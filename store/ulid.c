@@ -1,5 +1,7 @@
 #include "store/ulid.h"
 
+#include "store/bytes.h"
+
 #include <endian.h>
 
 #define MS_MAX (((int64_t)1 << 48) - 1)

@@ -1,7 +1,9 @@
 /* Messages lie in the order in which they came, and are found by their conversation, place and id all the same: few pages a commit, few steps a page. */
 #include "t/00_store_kit.h"
 
-#include "store/chain.h"
+#include "store/engine/snapshot.h"
+#include "store/records/message_log.h"
+#include "store/records/ulid_keys.h"
 
 #define TALKS 64
 #define LONG 3000 /* messages in the longest */

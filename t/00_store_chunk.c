@@ -1,7 +1,8 @@
 /* Searches of a chunk, made here without a store, beside a look at each of its texts. */
 #include "t/00_store_kit.h"
 
-#include "store/index/chunk.h"
+#include "store/index/bitmap_internal.h"
+#include "store/index/ngram_block_internal.h"
 
 #include <ctype.h>
 #include <strings.h>

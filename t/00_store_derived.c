@@ -4,7 +4,8 @@
  */
 #include "t/00_store_widget_kit.h"
 
-#include "store/derived.h"
+#include "store/engine/derived.h"
+#include "store/engine/snapshot.h"
 
 /* ---- what derived spaces hold ---- */
 

@@ -1,7 +1,7 @@
 /* What visitors left goes: to the last byte, with its agent or workspace, or when it is older than kept; and leads that several share. */
 #include "t/00_store_widget_kit.h"
 
-#include "store/schema.h"
+#include "store/engine/txn.h"
 
 /* ---- erasure ---- */
 

@@ -3,7 +3,8 @@
  * wherever they lie a list asks between some of them whether to stop. Begun again after a stop, it
  * has the same answer.
  */
-#include "store/index/found.h"
+#include "store/engine/environment.h"
+#include "store/index/match_cache_internal.h"
 #include "t/00_store_kit.h"
 
 /*

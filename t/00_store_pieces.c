@@ -1,7 +1,9 @@
 /* Results and the index's log are cut in pieces that fit a page; nobody who reads them sees where. */
 #include "t/00_store_kit.h"
 
-#include "store/internal.h"
+#include "store/engine/cursor.h"
+#include "store/engine/snapshot.h"
+#include "store/records/result.h"
 
 #define PIECE 4080
 

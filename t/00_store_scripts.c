@@ -4,7 +4,7 @@
  */
 #include "t/00_store_kit.h"
 
-#include "store/search.h"
+#include "store/index/search_internal.h"
 
 #include <strings.h>
 

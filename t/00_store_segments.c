@@ -4,8 +4,9 @@
  */
 #include "t/00_store_kit.h"
 
+#include "store/engine/snapshot.h"
 #include "store/index/merge.h"
-#include "store/index/view.h"
+#include "store/index/snapshot.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* Pages out of several sorted runs, made here without a store, beside all of their elements sorted in one array. */
 #include "t/00_store_kit.h"
 
-#include "store/index/select.h"
+#include "store/index/select_internal.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
 

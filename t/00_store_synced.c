@@ -1,7 +1,9 @@
 /* What bulk sync brings, in the store: items, generations, tombstones, coupons. */
 #include "t/00_store_kit.h"
 
-#include "store/internal.h"
+#include "store/engine/cursor.h"
+#include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 
 #define SITE STR("shop.example")
 

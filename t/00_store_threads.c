@@ -3,7 +3,7 @@
  * merges. Run it under ThreadSanitizer too.
  */
 #include "t/00_store_kit.h"
-#include "store/internal.h"
+#include "store/engine/environment.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* Visitors, conversations, messages, leads, events and ratings in the store: once only, isolated, in order. */
 #include "t/00_store_widget_kit.h"
 
-#include "store/widget_parts.h"
+#include "store/records/ulid_keys.h"
 
 /* ---- visitors ---- */
 

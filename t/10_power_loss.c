@@ -10,7 +10,10 @@
 #include "t/00_store_kit.h"
 
 #include "t/power_recorder.h"
-#include "store/index/segment_file.h"
+#include "store/engine/cursor.h"
+#include "store/engine/files.h"
+#include "store/engine/snapshot.h"
+#include "store/index/segment_file_internal.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* The operators' command line, while the server runs and while it does not. operating.md. */
-#include "store/schema.h"
+#include "store/engine/schema.h"
 #include "t/harness.h"
 #include "t/harness_internal.h"
 

@@ -2,7 +2,7 @@
  * The platform: health, the OpenAPI document, and a store that is missing, locked away, of another format, or full. api.md §2, design.md
  * §5.
  */
-#include "store/schema.h"
+#include "store/engine/schema.h"
 #include "t/harness.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,8 @@
+#include "store/answers/answers.h"
+#include "store/answers/file.h"
+#include "store/answers/question.h"
 #include "store/answers/ranking.h"
+#include "store/store.h"
 
 static const double column_weights[COLUMNS] = {4, 2, 1};
 

@@ -1,4 +1,6 @@
+#include "store/answers/file.h"
 #include "store/answers/question.h"
+#include "store/store.h"
 
 /*
  * Compounds ("Lärchenhochbeet") that no document has: the question asks for their two parts

@@ -1,5 +1,9 @@
 #include "store/answers/file.h"
 
+#include "store/answers/answers.h"
+#include "store/answers/tokenizer.h"
+#include "store/store.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

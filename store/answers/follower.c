@@ -1,4 +1,18 @@
-#include "store/answers/follower_parts.h"
+#include "store/answers/follower_internal.h"
+
+#include "store/answers/answers.h"
+#include "store/answers/follower.h"
+#include "store/answers/path.h"
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/format.h"
+#include "store/engine/free_space.h"
+#include "store/engine/snapshot.h"
+#include "store/records/agent.h"
+#include "store/records/answers_log.h"
+#include "store/records/document.h"
+#include "store/records/sync.h"
+#include "store/records/ulid_keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>

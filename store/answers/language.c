@@ -1,5 +1,7 @@
 #include "store/answers/language.h"
 
+#include "store/bytes.h"
+
 #include <strings.h>
 
 /* Words of each list: function words, question words, greetings; parts left by apostrophes. */

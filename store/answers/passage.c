@@ -1,4 +1,10 @@
+#include "store/answers/answers.h"
+#include "store/answers/file.h"
+#include "store/answers/language.h"
+#include "store/answers/question.h"
 #include "store/answers/reader.h"
+#include "store/answers/tokenizer.h"
+#include "store/store.h"
 
 /*
  * The passage of a text that has most of a question's words: the window over the places of its

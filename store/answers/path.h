@@ -5,7 +5,7 @@
 #ifndef ASSAY_ANSWERS_PATH_H
 #define ASSAY_ANSWERS_PATH_H
 
-#include "store/internal.h"
+#include "store/engine/format.h"
 
 #define ANSWERS_PATH_BYTES (4096 + 128)
 

@@ -1,6 +1,10 @@
 #include "store/answers/question.h"
 
+#include "store/answers/file.h"
+#include "store/answers/language.h"
 #include "store/answers/script.h"
+#include "store/answers/tokenizer.h"
+#include "store/store.h"
 
 #include <math.h>
 

@@ -1,5 +1,11 @@
 #include "store/answers/ranking.h"
 
+#include "store/answers/answers.h"
+#include "store/answers/file.h"
+#include "store/answers/question.h"
+#include "store/answers/tokenizer.h"
+#include "store/bytes.h"
+
 #include <math.h>
 
 /*

@@ -1,5 +1,11 @@
 #include "store/answers/reader.h"
 
+#include "store/answers/answers.h"
+#include "store/answers/file.h"
+#include "store/answers/question.h"
+#include "store/answers/ranking.h"
+#include "store/store.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 

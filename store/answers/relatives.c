@@ -1,6 +1,7 @@
+#include "store/answers/file.h"
 #include "store/answers/question.h"
-
 #include "store/answers/script.h"
+#include "store/store.h"
 
 /*
  * Relatives of a word: those that start with the same letters ("Reparatur", "repariert"), that

@@ -1,4 +1,10 @@
-#include "store/answers/follower_parts.h"
+#include "store/answers/follower_internal.h"
+#include "store/answers/path.h"
+#include "store/engine/cursor.h"
+#include "store/engine/format.h"
+#include "store/engine/snapshot.h"
+#include "store/records/answers_log.h"
+#include "store/records/ulid_keys.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,7 @@
+#include "store/answers/file.h"
 #include "store/answers/question.h"
+#include "store/answers/tokenizer.h"
+#include "store/bytes.h"
 
 #include <stdlib.h>
 

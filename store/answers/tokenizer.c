@@ -1,6 +1,8 @@
 #include "store/answers/tokenizer.h"
 
+#include "store/answers/language.h"
 #include "store/answers/script.h"
+#include "store/bytes.h"
 
 #include <libstemmer.h>
 #include <stdlib.h>

@@ -1,4 +1,12 @@
-#include "store/answers/follower_parts.h"
+#include "store/answers/answers.h"
+#include "store/answers/follower.h"
+#include "store/answers/follower_internal.h"
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/format.h"
+#include "store/engine/snapshot.h"
+#include "store/records/answers_log.h"
+#include "store/records/ulid_keys.h"
 
 #define VERIFY_TRIES 3 /* of a file whose verification is interrupted */
 

@@ -1,4 +1,7 @@
-#include "store/answers/counts.h"
+#include "store/answers/answers.h"
+#include "store/answers/file.h"
+#include "store/answers/token_counts.h"
+#include "store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +10,7 @@
 
 struct answers_writer {
     struct file f;
-    struct counts counts;
+    struct token_counts counts;
     enum store_status status; /* the transaction's first error */
     bool open;                /* is a transaction open? */
 };
@@ -60,7 +63,7 @@ void answers_close(struct answers_writer *w)
         return;
     answers_abort(w);
     file_close(&w->f);
-    counts_free(&w->counts);
+    token_counts_free(&w->counts);
     free(w);
 }
 
@@ -89,10 +92,10 @@ static void add_to_table(struct answers_writer *w, struct file_table *t, const s
 {
     if (w->status != STORE_OK)
         return;
-    note_rc(w, counts_add(&w->counts, t, texts, change, &t->words));
+    note_rc(w, token_counts_add(&w->counts, t, texts, change, &t->words));
     t->documents += change;
-    if (counts_full(&w->counts))
-        note(w, counts_flush(&w->counts, &w->f));
+    if (token_counts_full(&w->counts))
+        note(w, token_counts_flush(&w->counts, &w->f));
 }
 
 /* The texts that go are read before their row is deleted. */
@@ -199,7 +202,7 @@ static void write_tables(struct answers_writer *w)
 static void write_all(struct answers_writer *w, uint64_t position)
 {
     if (w->status == STORE_OK)
-        note(w, counts_flush(&w->counts, &w->f));
+        note(w, token_counts_flush(&w->counts, &w->f));
     write_tables(w);
     sqlite3_bind_int64(w->f.position_set, 1, (int64_t)position);
     sqlite3_bind_int64(w->f.position_set, 2, (int64_t)w->f.cursor.collection);
@@ -234,7 +237,7 @@ void answers_abort(struct answers_writer *w)
         sqlite3_step(w->f.rollback);
     sqlite3_reset(w->f.rollback);
     file_tables_close(&w->f);
-    counts_reset(&w->counts);
+    token_counts_reset(&w->counts);
     w->open = false;
     w->status = file_read_position(&w->f);
     if (w->status == STORE_OK)

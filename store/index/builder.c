@@ -1,4 +1,10 @@
-#include "store/index/builder.h"
+#include "store/index/builder_internal.h"
+
+#include "store/engine/environment.h"
+#include "store/engine/errors.h"
+#include "store/index/index.h"
+#include "store/index/segment_file_internal.h"
+#include "store/index/segment_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

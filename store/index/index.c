@@ -1,5 +1,9 @@
 #include "store/index/index.h"
 
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/snapshot.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -137,9 +141,9 @@ void index_mark_due(struct store_txn *t, uint64_t workspace)
     struct key k;
     key_id(&k, SPACE_INDEX_DUE, workspace);
     txn_put(t, SPACE_INDEX_DUE, &k, "", 0);
-    if (!t->due_told)
+    if (!t->maintenance_told)
         txn_event(t, EVENT_MAINTENANCE, workspace, 0, 0);
-    t->due_told = true;
+    t->maintenance_told = true;
 }
 
 static void batch_write(struct store_txn *t, struct log_batch *b)

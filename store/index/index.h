@@ -27,11 +27,10 @@
 #ifndef ASSAY_STORE_INDEX_H
 #define ASSAY_STORE_INDEX_H
 
-#include "store/internal.h"
+#include "store/engine/txn.h"
 
 /* A row's class: its result and its status, or that the report is gone. */
 #define CLASS_GONE 0xff
-#define STATUSES 3 /* enum report_status */
 
 static inline uint8_t class_of(unsigned result, unsigned status)
 {
@@ -49,10 +48,6 @@ static inline unsigned class_status(uint8_t class)
 }
 
 /* ---- log: key: workspace, sequence; value: log_head, then entries ---- */
-
-struct PACKED log_head {
-    uint64_t entries, bytes; /* of all records of the workspace up to the end of this one, ever */
-};
 
 enum log_kind { LOG_ADD = 1, LOG_SET, LOG_GONE };
 
@@ -124,7 +119,17 @@ enum store_status index_log(struct store *s, MDB_txn *txn, uint64_t workspace,
 bool index_due(const struct store *s, const struct index_record *record,
                const struct log_head *head);
 
-/* ---- writing (also index_move, in internal.h) ---- */
+/* ---- writing ---- */
+
+/* What a transaction gathers for the log of one workspace. */
+struct log_batch {
+    uint64_t workspace, entries;
+    struct buf bytes;
+};
+
+/* index_move(t, old, new): ${old} becomes ${new}; NULL: it did not exist, or is deleted. */
+void index_move(struct store_txn *t, const struct store_report *old,
+                const struct store_report *new);
 
 /* index_write(t): put what the transaction gathered for the log; by the commit. */
 void index_write(struct store_txn *t);

@@ -1,3 +1,7 @@
+#include "store/engine/cursor.h"
+#include "store/engine/free_space.h"
+#include "store/engine/txn.h"
+#include "store/index/apply.h"
 #include "store/index/index.h"
 
 /*
@@ -105,6 +109,14 @@ static void put_base(struct store_txn *t, uint64_t workspace, uint32_t count, st
 }
 
 /* Also of a workspace that is being deleted: its reports are found by the index. */
+static bool workspace_exists(struct store_txn *t, uint64_t workspace)
+{
+    struct key k;
+    MDB_val v;
+    key_id(&k, SPACE_WORKSPACE, workspace);
+    return txn_get(t, SPACE_WORKSPACE, &k, &v) == STORE_OK;
+}
+
 enum store_status index_install(struct store_txn *t, const struct store_change *c,
                                 struct store_answer *answer)
 {
@@ -118,7 +130,7 @@ enum store_status index_install(struct store_txn *t, const struct store_change *
     enum store_status status = index_read(t->s, t->mdb, c->workspace, &record);
     if (status != STORE_OK)
         return txn_fail(t, 0, "the manifest of an index of reports");
-    if (record.version != head.version || txn_workspace(t, c->workspace) == NULL)
+    if (record.version != head.version || !workspace_exists(t, c->workspace))
         return STORE_STALE;
     answer->id = record.state == INDEX_REBUILDING ? head.rows : 0;
     remove_segments(t, c->workspace, head.removed, &at);

@@ -1,6 +1,11 @@
 #include "store/index/merge.h"
 
-#include "store/index/view.h"
+#include "store/engine/errors.h"
+#include "store/engine/snapshot.h"
+#include "store/index/builder_internal.h"
+#include "store/index/index.h"
+#include "store/index/segment_internal.h"
+#include "store/index/snapshot.h"
 
 #include <errno.h>
 #include <stdlib.h>

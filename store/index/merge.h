@@ -4,7 +4,7 @@
 #ifndef ASSAY_STORE_MERGE_H
 #define ASSAY_STORE_MERGE_H
 
-#include "store/index/builder.h"
+#include "store/index/builder_internal.h"
 
 /*
  * merge_make(b, out): the log of b->workspace and, of its segments, those of a like size become new

@@ -1,4 +1,10 @@
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/snapshot.h"
+#include "store/index/builder_internal.h"
+#include "store/index/index.h"
 #include "store/index/merge.h"
+#include "store/index/segment_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,12 @@
-#include "store/index/segment.h"
+#include "store/index/segment_internal.h"
+
+#include "store/engine/errors.h"
+#include "store/engine/schema.h"
+#include "store/index/bitmap_internal.h"
+#include "store/index/index.h"
+#include "store/index/ngram_block_internal.h"
+#include "store/index/search_internal.h"
+#include "store/index/segment_file_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,9 @@
-#include "store/index/segment_file.h"
+#include "store/index/segment_file_internal.h"
+
+#include "store/engine/environment.h"
+#include "store/engine/errors.h"
+#include "store/engine/files.h"
+#include "store/engine/free_space.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,8 @@
-#include "store/index/select.h"
+#include "store/index/select_internal.h"
+
+#include "store/index/bitmap_internal.h"
+#include "store/index/segment_internal.h"
+#include "store/index/snapshot.h"
 
 struct sort_key {
     int64_t value;

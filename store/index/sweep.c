@@ -1,4 +1,10 @@
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/free_space.h"
+#include "store/engine/snapshot.h"
+#include "store/index/index.h"
 #include "store/index/merge.h"
+#include "store/index/segment_file_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,46 @@
+/*
+ * What the engine calls in the rooms that stand on it (index, records, answers). The engine
+ * includes none of their headers: store/tables.c lists the rooms, the changes and the checks.
+ */
+#ifndef ASSAY_STORE_ROOMS_H
+#define ASSAY_STORE_ROOMS_H
+
+#include "store/engine/txn.h"
+
+struct shared_env;
+
+/* Each callback may be NULL. */
+struct room {
+    /* a struct store, and the memory that all struct stores of one environment share */
+    void (*open)(struct store *s, const struct store_options *options);
+    void (*close)(struct store *s);
+    bool (*share)(struct shared_env *shared); /* false: out of memory */
+    void (*unshare)(struct shared_env *shared);
+
+    void (*snapshot_end)(struct store *s);
+    bool (*tidy)(struct store *s); /* store_tidy */
+
+    /* the write transaction */
+    void (*txn_write_back)(struct store_txn *t); /* before the commit: write what it gathered */
+    void (*txn_end)(struct store_txn *t, bool failed); /* after it was committed or undone */
+    void (*txn_free)(struct store_txn *t);       /* when the writer closes */
+
+    /* files beside data.mdb: between two data directories; delete those of one. 0, or an errno */
+    int (*files_move)(const char *from, const char *to);
+    void (*files_delete)(const char *dir);
+};
+
+/* Ends with NULL. */
+extern const struct room *const rooms[];
+
+/*
+ * Columns: what carries the change out; is it background work, which ends where store_txn_pause
+ * says so; may a power cut undo its commit, because nobody waits for it.
+ */
+struct change_row {
+    apply_fn *apply;
+    bool background, lazy;
+};
+extern const struct change_row change_rows[CHANGE_KINDS];
+
+#endif

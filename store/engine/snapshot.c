@@ -1,0 +1,218 @@
+#include "store/engine/snapshot.h"
+#include "store/engine/rooms.h"
+
+#include "store/engine/errors.h"
+
+#include <errno.h>
+
+/* What this reader remembers of the map is where it was. */
+static void forget_map(struct store *s)
+{
+    memset(s->seen_keys, 0, sizeof(s->seen_keys));
+    memset(s->seen_reports, 0, sizeof(s->seen_reports));
+}
+
+int store_remap(struct store *s)
+{
+    forget_map(s);
+    atomic_fetch_add(&s->shared->waiting, 1);
+    pthread_rwlock_wrlock(&s->shared->map);
+    atomic_fetch_sub(&s->shared->waiting, 1);
+    int rc = mdb_env_set_mapsize(s->env, 0);
+    s->maps = atomic_fetch_add(&s->shared->maps, 1) + 1;
+    pthread_rwlock_unlock(&s->shared->map);
+    return rc;
+}
+
+/* One try at a snapshot: the kept transaction, or a first one. */
+static int snapshot_once(struct store *s)
+{
+    if (s->read != NULL)
+        return mdb_txn_renew(s->read);
+    return mdb_txn_begin(s->env, NULL, MDB_RDONLY, &s->read);
+}
+
+/*
+ * LMDB takes a transaction's number first and the roots after it, from a page that the second commit after it writes over: a reader held up
+ * in between has a later state under an earlier number. What is remembered by number (views, places) must not meet that, so a snapshot
+ * counts when its number is still the last once it has its roots.
+ */
+#define TRIES 16
+
+static int snapshot_look(struct store *s)
+{
+    MDB_envinfo info;
+    for (int tries = 1;; tries++) {
+        int rc = snapshot_once(s);
+        if (rc != 0 || tries == TRIES || mdb_env_info(s->env, &info) != 0 ||
+            info.me_last_txnid == mdb_txn_id(s->read))
+            return rc;
+        mdb_txn_reset(s->read);
+    }
+}
+
+/* The map keeps its size until store_read_end. */
+static int snapshot_try(struct store *s)
+{
+    pthread_rwlock_rdlock(&s->shared->map);
+    int rc = snapshot_look(s);
+    if (rc != 0)
+        pthread_rwlock_unlock(&s->shared->map);
+    return rc;
+}
+
+/*
+ * The size of the map changes between two write transactions alone, so the writer's thread changes
+ * it.
+ */
+static bool is_beside_writer(const struct store *s)
+{
+    return s->shared->writes && s->mode == STORE_READ;
+}
+
+static enum store_status snapshot_begin(struct store *s)
+{
+    int rc = snapshot_try(s);
+    if (rc == MDB_READERS_FULL) {
+        store_reader_check(s);
+        rc = snapshot_try(s);
+    }
+    /*
+     * Another process grew the map: take its size. The writer's own transaction would hold the old one; then the read has to wait for its
+     * end.
+     */
+    for (int tries = 0; rc == MDB_MAP_RESIZED && tries < 3; tries++) {
+        rc = s->txn.mdb != NULL || is_beside_writer(s) ? EBUSY : store_remap(s);
+        if (rc == 0)
+            rc = snapshot_try(s);
+    }
+    if (rc != 0)
+        return store_fail(s, rc, "read the store");
+    s->reading = true;
+    s->snapshot = mdb_txn_id(s->read);
+    unsigned maps = atomic_load_explicit(&s->shared->maps, memory_order_relaxed);
+    if (s->maps != maps)
+        forget_map(s);
+    s->maps = maps;
+    return STORE_OK;
+}
+
+enum store_status store_snapshot(struct store *s, MDB_txn **out)
+{
+    enum store_status status = s->reading ? STORE_OK : snapshot_begin(s);
+    *out = s->read;
+    return status;
+}
+
+void store_read_end(struct store *s)
+{
+    if (!s->reading)
+        return;
+    mdb_txn_reset(s->read);
+    pthread_rwlock_unlock(&s->shared->map);
+    s->reading = false;
+    for (size_t i = 0; rooms[i] != NULL; i++)
+        if (rooms[i]->snapshot_end != NULL)
+            rooms[i]->snapshot_end(s);
+}
+
+enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key,
+                            MDB_val *out)
+{
+    MDB_val k = key_val(key);
+    int rc = mdb_get(txn, s->dbi[schema_space_db[space]], &k, out);
+    if (rc == 0)
+        return STORE_OK;
+    return rc == MDB_NOTFOUND ? STORE_NOT_FOUND : store_fail(s, rc, "read a record");
+}
+
+enum store_status store_see_key(struct store *s, const uint8_t *hash, MDB_val *out)
+{
+    struct seen_key *seen = &s->seen_keys[hash[0] % SEEN_KEYS];
+    if (seen->snapshot == s->snapshot && memcmp(seen->hash, hash, sizeof(seen->hash)) == 0) {
+        *out = seen->value;
+        return STORE_OK;
+    }
+    struct key k;
+    key_space(&k, SPACE_KEY);
+    key_bytes(&k, hash, sizeof(seen->hash));
+    enum store_status status = store_get(s, s->read, SPACE_KEY, &k, out);
+    if (status == STORE_OK) {
+        *seen = (struct seen_key){.snapshot = s->snapshot, .value = *out};
+        memcpy(seen->hash, hash, sizeof(seen->hash));
+    }
+    return status;
+}
+
+enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out)
+{
+    struct seen_report *seen = &s->seen_reports[id % SEEN_REPORTS];
+    if (seen->snapshot == s->snapshot && seen->id == id) {
+        *out = seen->value;
+        return STORE_OK;
+    }
+    struct key k;
+    key_id(&k, SPACE_REPORT, id);
+    enum store_status status = store_get(s, s->read, SPACE_REPORT, &k, out);
+    if (status == STORE_OK)
+        *seen = (struct seen_report){s->snapshot, id, *out};
+    return status;
+}
+
+uint64_t store_version(struct store *s)
+{
+    MDB_envinfo info;
+    if (!s->reading)
+        pthread_rwlock_rdlock(&s->shared->map);
+    uint64_t version = mdb_env_info(s->env, &info) == 0 ? info.me_last_txnid : 0;
+    if (!s->reading)
+        pthread_rwlock_unlock(&s->shared->map);
+    return version;
+}
+
+uint64_t store_snapshot_version(const struct store *s)
+{
+    return s->reading ? s->snapshot : 0;
+}
+
+/* How many things are dying is looked up once a snapshot of the store; nearly always nothing is, and then nobody pays for the question. */
+static uint64_t dying_count(struct store *s, MDB_txn *txn)
+{
+    size_t id = mdb_txn_id(txn);
+    if (txn == s->txn.mdb)
+        return s->txn.counters.dying;
+    if (id != s->dying_snapshot) {
+        struct key k;
+        MDB_val v;
+        key_space(&k, SPACE_META);
+        key_bytes(&k, "c", 1);
+        const struct counters_record *counters = NULL;
+        if (store_get(s, txn, SPACE_META, &k, &v) == STORE_OK)
+            counters = store_record(v, sizeof(*counters));
+        s->dying = counters == NULL ? 0 : counters->dying;
+        s->dying_snapshot = id;
+    }
+    return s->dying;
+}
+
+bool store_any_dying(struct store *s, MDB_txn *txn)
+{
+    return dying_count(s, txn) != 0;
+}
+
+bool store_dying(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t project)
+{
+    if (dying_count(s, txn) == 0)
+        return false;
+    struct key k;
+    MDB_val v;
+    key_id(&k, SPACE_DYING, workspace);
+    key_u64(&k, 0);
+    if (store_get(s, txn, SPACE_DYING, &k, &v) == STORE_OK)
+        return true;
+    if (project == 0)
+        return false;
+    key_id(&k, SPACE_DYING, workspace);
+    key_u64(&k, project);
+    return store_get(s, txn, SPACE_DYING, &k, &v) == STORE_OK;
+}

@@ -1,0 +1,294 @@
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/snapshot.h"
+#include "store/records/conversation.h"
+#include "store/records/events_and_ratings.h"
+#include "store/records/lead.h"
+#include "store/records/list_entries.h"
+#include "store/records/message_log.h"
+#include "store/records/note.h"
+#include "store/records/ulid_keys.h"
+
+#include <utf8proc.h>
+
+/*
+ * Search in conversations: a scan, newest conversation first, of their messages and notes or of what
+ * their visitors said about themselves, in one snapshot.
+ */
+
+/* ---- the needle: Knuth, Morris and Pratt's search, on folded code points ---- */
+
+#define FOLDED_MAX 3 /* code points of one, folded */
+#define NEEDLE_MAX (FOLDED_MAX * STORE_NEEDLE_CHARS)
+
+struct needle {
+    int32_t c[NEEDLE_MAX + 1];     /* then 0, which no text has */
+    uint16_t fail[NEEDLE_MAX + 1]; /* the longest beginning that ends there, too */
+    size_t n;
+};
+
+static bool is_hangul(int32_t c)
+{
+    return c >= 0xac00 && c <= 0xd7a3;
+}
+
+/*
+ * In lower case and without accents: how many code points; none for an accent. Hangul stays whole.
+ */
+static size_t fold_point(int32_t c, int32_t out[FOLDED_MAX])
+{
+    static const utf8proc_option_t options =
+        UTF8PROC_CASEFOLD | UTF8PROC_DECOMPOSE | UTF8PROC_STRIPMARK | UTF8PROC_IGNORE;
+    int boundary = 0;
+    out[0] = c >= 'A' && c <= 'Z' ? c + 32 : c;
+    if (c < 0x80 || is_hangul(c))
+        return 1;
+    utf8proc_ssize_t n = utf8proc_decompose_char(c, out, FOLDED_MAX, options, &boundary);
+    return n < 0 ? 0 : n < FOLDED_MAX ? (size_t)n : FOLDED_MAX;
+}
+
+/*
+ * The next code point of ${text}, folded into ${out}; how many. What is not UTF-8 is one that no
+ * needle has.
+ */
+static size_t fold_next(struct str *text, int32_t out[FOLDED_MAX])
+{
+    utf8proc_int32_t c;
+    utf8proc_ssize_t n =
+        utf8proc_iterate((const utf8proc_uint8_t *)text->p, (utf8proc_ssize_t)text->n, &c);
+    size_t bytes = n > 0 ? (size_t)n : 1;
+    *text = (struct str){text->p + bytes, text->n - bytes};
+    out[0] = -1;
+    return n > 0 ? fold_point(c, out) : 1;
+}
+
+/* One step on: how much of the needle ends with ${c}, where ${have} of it ended before. */
+static size_t needle_step(const struct needle *needle, size_t have, int32_t c)
+{
+    while (needle->c[have] != c) {
+        if (have == 0)
+            return 0;
+        have = needle->fail[have - 1];
+    }
+    return have + 1;
+}
+
+/* False: it is longer than a needle may be. */
+static bool needle_begin(struct needle *needle, struct str text)
+{
+    int32_t folded[FOLDED_MAX];
+    needle->n = 0;
+    while (text.n > 0) {
+        size_t count = fold_next(&text, folded);
+        if (needle->n + count > NEEDLE_MAX)
+            return false;
+        for (size_t i = 0; i < count; i++)
+            needle->c[needle->n++] = folded[i];
+    }
+    needle->c[needle->n] = 0;
+    needle->fail[0] = 0;
+    for (size_t i = 1, have = 0; i < needle->n; i++)
+        needle->fail[i] = (uint16_t)(have = needle_step(needle, have, needle->c[i]));
+    return true;
+}
+
+static bool needle_in(const struct needle *needle, struct str text)
+{
+    int32_t folded[FOLDED_MAX];
+    size_t have = 0;
+    while (text.n > 0 && have < needle->n) {
+        size_t count = fold_next(&text, folded);
+        for (size_t i = 0; i < count && have < needle->n; i++)
+            have = needle_step(needle, have, folded[i]);
+    }
+    return have == needle->n;
+}
+
+/* ---- one conversation ---- */
+
+struct scan {
+    struct store *s;
+    MDB_txn *txn;
+    const struct store_search *q;
+    store_row_fn *each;
+    void *arg;
+    struct needle needle;
+    uint64_t left;    /* of the budget */
+    struct ulid last; /* the conversation that was looked at last */
+    size_t count;     /* of rows */
+    bool whole;       /* all that were found were taken */
+};
+
+/* One more thing was looked at. STORE_AGAIN: the query stops. */
+static enum store_status spend(struct scan *l)
+{
+    l->left -= l->left > 0;
+    return store_pauses(l->s, l->q->pause, l->q->pause_arg) ? STORE_AGAIN : STORE_OK;
+}
+
+/* STORE_OK: one of the two has the needle; STORE_NOT_FOUND: go on; STORE_AGAIN: the query stops. */
+static enum store_status look_at(struct scan *l, struct str text, struct str name)
+{
+    if (needle_in(&l->needle, text) || needle_in(&l->needle, name))
+        return STORE_OK;
+    enum store_status status = spend(l);
+    return status == STORE_OK ? STORE_NOT_FOUND : status;
+}
+
+/* Each of these looks at what the conversation has of one kind, newest first, as look_at does. */
+typedef enum store_status look_fn(struct scan *l, const struct store_conversation *c);
+
+static enum store_status look_at_messages(struct scan *l, const struct store_conversation *c)
+{
+    struct chained at;
+    enum store_status status =
+        ulid_none(&c->last) ? STORE_NOT_FOUND : chain_get(l->s, l->txn, &c->id, &c->last, &at);
+    for (; status == STORE_OK; status = chain_before(l->s, l->txn, &at)) {
+        const struct message_record *r = at.record;
+        status = look_at(l, (struct str){(const char *)(r + 1), r->text_n}, STR(""));
+        if (status != STORE_NOT_FOUND)
+            break;
+    }
+    return status;
+}
+
+static enum store_status look_at_notes(struct scan *l, const struct store_conversation *c)
+{
+    struct walk w = {0};
+    struct store_note note;
+    key_of(&w.prefix, SPACE_NOTE, &c->id);
+    enum store_status status = walk_prefix(l->s, l->txn, &w, DB_WIDGET, true);
+    for (; status == STORE_OK; status = walk_next(&w)) {
+        status = note_look(w.k, w.v, &note) ? look_at(l, note.text, note.name)
+                                            : store_corrupt(l->s, "a note");
+        if (status != STORE_NOT_FOUND)
+            break;
+    }
+    walk_end(&w);
+    return status;
+}
+
+static enum store_status look_at_texts(struct scan *l, const struct store_conversation *c)
+{
+    enum store_status status = look_at_messages(l, c);
+    return status == STORE_NOT_FOUND ? look_at_notes(l, c) : status;
+}
+
+static enum store_status look_at_lead(struct scan *l, const struct store_conversation *c,
+                                      const struct walk *w)
+{
+    struct key k;
+    MDB_val v;
+    struct ulid id;
+    struct str email, name;
+    if (!listed_id(w, &id))
+        return store_corrupt(l->s, "a list of leads");
+    key_of(&k, SPACE_LEAD, &id);
+    enum store_status status = store_get(l->s, l->txn, SPACE_LEAD, &k, &v);
+    if (status == STORE_NOT_FOUND ||
+        (status == STORE_OK && !lead_said(v, &c->visitor, &email, &name)))
+        return store_corrupt(l->s, "a list of leads");
+    return status == STORE_OK ? look_at(l, email, name) : status;
+}
+
+static enum store_status look_at_leads(struct scan *l, const struct store_conversation *c)
+{
+    struct walk w = {0};
+    listed_prefix(&w.prefix, LISTED_LEAD, &c->visitor, 0);
+    enum store_status status = walk_prefix(l->s, l->txn, &w, DB_WIDGET, true);
+    for (; status == STORE_OK; status = walk_next(&w)) {
+        status = look_at_lead(l, c, &w);
+        if (status != STORE_NOT_FOUND)
+            break;
+    }
+    walk_end(&w);
+    return status;
+}
+
+/* It is the visitor's whose id was asked for. */
+static enum store_status look_at_nothing(struct scan *l, const struct store_conversation *c)
+{
+    (void)l, (void)c;
+    return STORE_OK;
+}
+
+/* ---- the scan ---- */
+
+static bool is_asked_for(const struct store_rows_query *q, const struct store_conversation *c)
+{
+    return c->workspace == q->workspace &&
+           (ulid_none(&q->agent) || ulid_eq(&c->agent, &q->agent)) &&
+           (q->class == 0 || q->class == 1 + (unsigned)conversation_status(c));
+}
+
+static enum store_status examine(struct scan *l, look_fn *look, const struct ulid *id)
+{
+    struct store_conversation c;
+    enum store_status status = conversation_read(l->s, l->txn, id, &c);
+    if (status == STORE_OK)
+        status = is_asked_for(&l->q->rows, &c) ? look(l, &c) : STORE_NOT_FOUND;
+    if (status != STORE_OK)
+        return status;
+    l->whole = l->each(l->arg, STORE_OK, &(struct store_row){.id = *id, .conversation = &c});
+    l->count += l->whole;
+    return STORE_OK;
+}
+
+/* The conversation where the walk is. STORE_NOT_FOUND: it is too old, and so are the others. */
+static enum store_status step(struct scan *l, look_fn *look, const struct walk *w)
+{
+    struct ulid id;
+    if (!listed_id(w, &id))
+        return store_corrupt(l->s, "a list of conversations");
+    if (ulid_ms(&id) < l->q->rows.since)
+        return STORE_NOT_FOUND;
+    enum store_status status = examine(l, look, &id);
+    if (!l->whole || (status != STORE_OK && status != STORE_NOT_FOUND))
+        return status;
+    l->last = id;
+    return spend(l);
+}
+
+/* Until the page or the budget is used up (STORE_OK), or none is left (STORE_NOT_FOUND). */
+static enum store_status scan(struct scan *l)
+{
+    const struct store_search *q = l->q;
+    struct walk w = {0};
+    struct ulid visitor;
+    const bool of_one = q->by == SEARCH_BY_VISITOR && ulid_parse(q->needle, &visitor);
+    look_fn *look = of_one                       ? look_at_nothing
+                    : q->by == SEARCH_BY_VISITOR ? look_at_leads
+                                                 : look_at_texts;
+    enum store_status status =
+        rows_walk(l->s, l->txn, &w, ROWS_CONVERSATIONS, &q->rows, of_one ? &visitor : NULL);
+    while (status == STORE_OK && l->whole && l->count < q->rows.limit && l->left > 0) {
+        status = step(l, look, &w);
+        if (status == STORE_OK && l->whole)
+            status = walk_next(&w);
+    }
+    walk_end(&w);
+    return status;
+}
+
+void store_conversation_search(struct store *s, struct store_search *q, store_row_fn *each,
+                               void *arg)
+{
+    struct scan l = {.s = s,
+                     .q = q,
+                     .each = each,
+                     .arg = arg,
+                     .left = q->budget,
+                     .last = q->rows.after,
+                     .whole = true};
+    enum store_status status =
+        q->rows.limit > STORE_SEARCH_ROWS || !needle_begin(&l.needle, q->needle)
+            ? STORE_INVALID
+            : store_snapshot(s, &l.txn);
+    if (status == STORE_OK)
+        status = scan(&l);
+    const bool more = status == STORE_OK && l.whole;
+    if (more)
+        each(arg, STORE_OK, &(struct store_row){.id = l.last});
+    q->stopped = more && l.count < q->rows.limit;
+    each(arg, status, NULL);
+}

@@ -1,0 +1,183 @@
+#include "store/records/message_log.h"
+
+#include "store/engine/errors.h"
+#include "store/engine/free_space.h"
+#include "store/engine/snapshot.h"
+#include "store/records/ulid_keys.h"
+
+/*
+ * How far back the jumps lead (Myers, An applicative random-access stack, 1983): where the last two were as far as each other, the next one
+ * goes as far as both, else to the one before. So whoever goes back takes the jump where it is not too far, and is there in a number of steps
+ * that grows with the logarithm.
+ *
+ * Of an old conversation each step may be a page that is waited for, since what was said at other times lies elsewhere, and where is known from the
+ * step before alone: a page of messages that nobody read for long costs up to as many reads of the disk as it has messages.
+ */
+
+static void message_key(struct key *k, const struct ulid *id)
+{
+    key_of(k, SPACE_MESSAGE, id);
+}
+
+static bool well_formed(MDB_val value)
+{
+    const struct message_record *r = value.mv_data;
+    return value.mv_size >= sizeof(*r) && value.mv_size == sizeof(*r) + chain_bytes(r) &&
+           r->place != 0 && r->jump_place < r->place && r->role <= ROLE_OF_OPERATOR;
+}
+
+bool chain_look(MDB_val k, MDB_val v, struct chained *out)
+{
+    if (k.mv_size != 1 + ULID_BYTES || !well_formed(v))
+        return false;
+    memcpy(out->id.b, (const uint8_t *)k.mv_data + 1, ULID_BYTES);
+    out->record = v.mv_data;
+    return true;
+}
+
+/* ---- reading ---- */
+
+enum store_status chain_get(struct store *s, MDB_txn *txn, const struct ulid *conversation,
+                            const struct ulid *id, struct chained *out)
+{
+    struct key k;
+    MDB_val v;
+    message_key(&k, id);
+    enum store_status status = store_get(s, txn, SPACE_MESSAGE, &k, &v);
+    if (status != STORE_OK)
+        return status;
+    if (!chain_look(key_val(&k), v, out))
+        return store_corrupt(s, "a message");
+    return memcmp(out->record->conversation.b, conversation->b, ULID_BYTES) == 0 ? STORE_OK
+                                                                                 : STORE_NOT_FOUND;
+}
+
+/* To the message at ${place}, which ${at} names as ${id}. It is further back, so nobody goes round in a damaged store. */
+static enum store_status go(struct store *s, MDB_txn *txn, struct chained *at, struct ulid id,
+                            uint64_t place)
+{
+    struct chained next;
+    const struct ulid conversation = at->record->conversation;
+    if (place == 0)
+        return STORE_NOT_FOUND;
+    enum store_status status = chain_get(s, txn, &conversation, &id, &next);
+    if (status == STORE_NOT_FOUND ||
+        (status == STORE_OK &&
+         (next.record->place != place || memcmp(id.b, at->id.b, ULID_BYTES) >= 0)))
+        return store_corrupt(s, "the order of a conversation's messages");
+    *at = next;
+    return status;
+}
+
+enum store_status chain_before(struct store *s, MDB_txn *txn, struct chained *at)
+{
+    return go(s, txn, at, at->record->before, at->record->place - 1);
+}
+
+static enum store_status jump(struct store *s, MDB_txn *txn, struct chained *at)
+{
+    return go(s, txn, at, at->record->jump, at->record->jump_place);
+}
+
+enum store_status chain_at(struct store *s, MDB_txn *txn, struct chained *at, uint64_t place)
+{
+    enum store_status status = STORE_OK;
+    while (status == STORE_OK && at->record->place > place)
+        status = at->record->jump_place >= place ? jump(s, txn, at) : chain_before(s, txn, at);
+    return status;
+}
+
+enum store_status chain_below(struct store *s, MDB_txn *txn, struct chained *at,
+                              const struct ulid *bound)
+{
+    enum store_status status = STORE_OK;
+    while (status == STORE_OK && memcmp(at->id.b, bound->b, ULID_BYTES) >= 0) {
+        bool far =
+            at->record->jump_place == 0 || memcmp(at->record->jump.b, bound->b, ULID_BYTES) < 0;
+        status = far ? chain_before(s, txn, at) : jump(s, txn, at);
+    }
+    return status;
+}
+
+/* ---- changing ---- */
+
+static bool read_one(struct store_txn *t, const struct ulid *conversation, const struct ulid *id,
+                     uint64_t place, struct message_record *out)
+{
+    struct chained at;
+    enum store_status status =
+        t->error != STORE_OK ? t->error : chain_get(t->s, t->mdb, conversation, id, &at);
+    if (status == STORE_OK && (place == 0 || at.record->place == place))
+        *out = *at.record;
+    else
+        txn_fail(t, 0, "the order of a conversation's messages");
+    return t->error == STORE_OK;
+}
+
+static bool read_back(struct store_txn *t, struct chain_end *end)
+{
+    const struct ulid conversation = end->last.conversation, jump = end->last.jump;
+    end->back.place = 0;
+    return end->last.jump_place == 0 ||
+           read_one(t, &conversation, &jump, end->last.jump_place, &end->back);
+}
+
+bool chain_end(struct store_txn *t, const struct ulid *conversation, const struct ulid *last,
+               struct chain_end *out)
+{
+    out->id = *last;
+    out->last = out->back = (struct message_record){.conversation = *conversation};
+    return ulid_none(last) || (read_one(t, conversation, last, 0, &out->last) && read_back(t, out));
+}
+
+void chain_next(const struct chain_end *end, struct message_record *out)
+{
+    const struct message_record *a = &end->last, *b = &end->back;
+    bool both = b->place != 0 && a->place - a->jump_place == a->jump_place - b->jump_place;
+    *out = (struct message_record){.conversation = a->conversation,
+                                   .before = end->id,
+                                   .place = a->place + 1,
+                                   .jump = both ? b->jump : end->id,
+                                   .jump_place = both ? b->jump_place : a->place};
+}
+
+bool chain_follow(struct store_txn *t, struct chain_end *end, const struct ulid *id,
+                  const struct message_record *r)
+{
+    const struct message_record before = end->last;
+    end->id = *id;
+    end->last = *r;
+    if (r->jump_place != before.place)
+        return read_back(t, end);
+    end->back = before;
+    return true;
+}
+
+char *chain_put(struct store_txn *t, const struct ulid *id, const struct message_record *r)
+{
+    struct key k;
+    message_key(&k, id);
+    char *to = txn_reserve(t, SPACE_MESSAGE, &k, sizeof(*r) + chain_bytes(r));
+    if (to == NULL)
+        return NULL;
+    memcpy(to, r, sizeof(*r));
+    return to + sizeof(*r);
+}
+
+/* The newest goes first, so that what is left is whole. */
+void chain_remove(struct store_txn *t, struct store_conversation *c, uint64_t *left)
+{
+    while (*left > 0 && t->error == STORE_OK && !ulid_none(&c->last)) {
+        struct chained at;
+        struct key k;
+        if (chain_get(t->s, t->mdb, &c->id, &c->last, &at) != STORE_OK) {
+            txn_fail(t, 0, "the order of a conversation's messages");
+            return;
+        }
+        message_key(&k, &c->last);
+        c->last = at.record->before;
+        c->messages = at.record->place - 1;
+        txn_del(t, SPACE_MESSAGE, &k);
+        txn_spend(t, left);
+    }
+}

@@ -1,0 +1,12 @@
+/*
+ * Records: one file per record type. What a transaction gathers is written at its commit by
+ * room.c; the kinds of changes are in apply.h, the checks in checks.h.
+ */
+#ifndef ASSAY_STORE_RECORDS_H
+#define ASSAY_STORE_RECORDS_H
+
+#include "store/engine/rooms.h"
+
+extern const struct room records_room;
+
+#endif

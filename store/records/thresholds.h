@@ -1,0 +1,23 @@
+/*
+ * Re-rating: a report's result follows from its score by the thresholds of the configuration. When
+ * they change, the writer reads every head once more, a slice per transaction. The position is
+ * stored with the thresholds, so that the work continues after a restart.
+ */
+#ifndef ASSAY_STORE_THRESHOLDS_H
+#define ASSAY_STORE_THRESHOLDS_H
+
+#include "store/engine/txn.h"
+
+/* rate_step(t): re-rate one slice; false: all results follow the thresholds, or it must wait. */
+bool rate_step(struct store_txn *t);
+
+/* rate_result(s, score, sent): the result; ${sent}, if the store has no thresholds. */
+enum report_result rate_result(const struct store *s, int score, enum report_result sent);
+
+/* rate_progress(s, txn, after): the last id that was re-rated; false: all are. */
+bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after);
+
+/* rate_failed(t): a transaction that re-rated failed: wait for a minute. */
+void rate_failed(struct store_txn *t);
+
+#endif
