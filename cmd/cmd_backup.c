@@ -119,7 +119,7 @@ static int make_backup(struct cmd *cmd)
     if (status == CMD_DONE) {
         catch_interrupts();
         stand_back();
-        store_tell(client_store(client), guard_at, NULL);
+        store_on_stage(client_store(client), guard_at, NULL);
         struct copying copying = {"Copying", client_is_live(client), clock_mono_us()};
         enum store_status stored = store_backup(client_store(client), dir, copy_goes_on, &copying);
         cmd_progress_end();
@@ -213,7 +213,7 @@ static int put_secrets_back(const struct conf *conf, const char *from)
     signing_keys_path(conf, there);
     if ((access(backup, F_OK) != 0 && errno == ENOENT) || cmd_same_file(backup, there))
         return CMD_DONE;
-    int rc = store_keep_before(there);
+    int rc = store_keep_replaced(there);
     if (rc == 0 && cmd_copy_file(backup, there))
         return CMD_DONE;
     return cmd_refuse("the store is restored, but its signing secrets are not: %s: %s; copy %s there",
@@ -322,7 +322,7 @@ static int check(struct cmd *cmd)
     struct checking checking = {.json = cmd->json};
     uint64_t records = 0;
     catch_interrupts();
-    store_tell(client_store(client), guard_at, NULL);
+    store_on_stage(client_store(client), guard_at, NULL);
     if (cmd_has(cmd, "--repair") && repair(client) != CMD_DONE) {
         client_close(client);
         return CMD_REFUSED;

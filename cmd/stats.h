@@ -42,7 +42,7 @@ struct stats_look {
     bool request_stats_known, room_known;
     struct request_stats_answered workers[REQUEST_STATS_WORKERS], routes[ROUTES_MAX + 1];
     struct request_stats_work work;
-    struct store_room room;
+    struct store_space room;
     struct stats_limiter limiters[LIMITERS_MAX];
     size_t limiter_count;
     char why[512];

@@ -163,7 +163,7 @@ static void look_at_store(struct stats *s, const struct scoreboard *board, struc
         snprintf(out->why, sizeof(out->why), "the store cannot be read: %.400s", why);
         return;
     }
-    out->room_known = store_room(store, &out->room) == STORE_OK;
+    out->room_known = store_space(store, &out->room) == STORE_OK;
     if (out->room_known && out->room.readers > 0)
         out->room.readers--; /* this one */
     store_read_end(store);

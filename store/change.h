@@ -77,7 +77,7 @@ enum store_change_kind {
      * numbers of reports of it that are to go, 8 bytes each; none: no report is left, so what else
      * belongs to it is to go -> id: how many records. STORE_NOT_FOUND: it is not dying
      */
-    CHANGE_PURGE_DYING,
+    CHANGE_PURGE_DELETED,
     /*
      * workspace, data: struct index_install and what follows it -> version, id: how many reports,
      * where the index was rebuilt; STORE_STALE

@@ -44,7 +44,7 @@ struct maintenance {
     struct buf pending; /* sweep_files */
     bool files_later;
     pthread_mutex_t lock;
-    struct store_upkeep progress; /* under the lock */
+    struct store_maintenance_status progress; /* under the lock */
 };
 
 /* ---- progress ---- */
@@ -52,14 +52,14 @@ struct maintenance {
 static void tell(struct maintenance *m, const char *what, uint64_t left)
 {
     pthread_mutex_lock(&m->lock);
-    struct store_upkeep *p = &m->progress;
+    struct store_maintenance_status *p = &m->progress;
     if (strcmp(p->what, what) != 0 || left > p->total)
-        *p = (struct store_upkeep){.what = what, .total = left};
+        *p = (struct store_maintenance_status){.what = what, .total = left};
     p->done = p->total - left;
     pthread_mutex_unlock(&m->lock);
 }
 
-void maintenance_progress(struct maintenance *m, struct store_upkeep *out)
+void maintenance_progress(struct maintenance *m, struct store_maintenance_status *out)
 {
     pthread_mutex_lock(&m->lock);
     *out = m->progress;
@@ -136,7 +136,7 @@ static enum store_status purge_some(struct maintenance *m)
     const uint64_t *ids = (const uint64_t *)(const void *)p->ids.p;
     size_t left = p->ids.n / sizeof(*ids) - p->at, count = left < BATCH ? left : BATCH;
     struct store_change change = {
-        .kind = CHANGE_PURGE_DYING, .workspace = p->dying.workspace, .id = p->dying.project};
+        .kind = CHANGE_PURGE_DELETED, .workspace = p->dying.workspace, .id = p->dying.project};
     tell(m, "purging", left);
     if (count != 0) {
         read_records(m, ids + p->at, count);

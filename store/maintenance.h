@@ -3,7 +3,7 @@
  * writes segment files; the loop, which alone changes the store, carries out its changes.
  *
  *   EVENT_MAINTENANCE -> maintenance_step, in turns:
- *     dying projects and workspaces   find reports -> CHANGE_PURGE_DYING, in batches
+ *     dying projects and workspaces   find reports -> CHANGE_PURGE_DELETED, in batches
  *     indexes that are due            merge or rebuild -> CHANGE_INDEX_INSTALL,
  *                                     CHANGE_INDEX_SWEEP
  *     segment files without a name    delete
@@ -43,6 +43,6 @@ const char *maintenance_why(const struct maintenance *m);
  * maintenance_progress(m, out): what is under way: "purging", "merging" or "rebuilding" with its
  * reports; "": nothing. Any thread.
  */
-void maintenance_progress(struct maintenance *m, struct store_upkeep *out);
+void maintenance_progress(struct maintenance *m, struct store_maintenance_status *out);
 
 #endif

@@ -139,7 +139,7 @@ enum store_status store_rebuild(struct store *s, bool all, store_progress_fn *pr
 
 static enum store_status maintain(struct offline *r)
 {
-    struct store_upkeep now;
+    struct store_maintenance_status now;
     struct maintenance *m = maintenance_new(r->reader, carry_out, never, r);
     if (m == NULL)
         return store_fail(r->reader, ENOMEM, "maintain the store");

@@ -338,7 +338,7 @@ enum store_status store_commit(struct store_txn *t) __attribute__((warn_unused_r
 void store_abort(struct store_txn *t);
 
 /*
- * store_txn_pause(t, pause, arg): work in the background (CHANGE_PURGE, CHANGE_PURGE_DYING,
+ * store_txn_pause(t, pause, arg): work in the background (CHANGE_PURGE, CHANGE_PURGE_DELETED,
  * CHANGE_INDEX_SWEEP, CHANGE_RETAIN) in this transaction ends where that says true: it is asked
  * after each record, and what is left is for the next one.
  */
@@ -363,10 +363,10 @@ void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg);
 /* ---- keeping ---- */
 
 /*
- * store_room(s, out): how much of the map and of the readers' table is in use; cheap. store_usage(s, out): that, and how many records there are, which walks
+ * store_space(s, out): how much of the map and of the readers' table is in use; cheap. store_usage(s, out): that, and how many records there are, which walks
  * the smaller spaces.
  */
-struct store_room {
+struct store_space {
     uint64_t map_bytes;   /* size of the map */
     uint64_t used_bytes;  /* pages in use, free ones within not counted */
     uint64_t index_bytes; /* of the segment files beside the map */
@@ -374,10 +374,10 @@ struct store_room {
     unsigned readers, max_readers;
 };
 struct store_usage {
-    struct store_room room;
+    struct store_space room;
     uint64_t workspaces, keys, projects, reports, jobs;
 };
-enum store_status store_room(struct store *s, struct store_room *out);
+enum store_status store_space(struct store *s, struct store_space *out);
 enum store_status store_usage(struct store *s, struct store_usage *out);
 /* store_is_full(s): would a create be refused now, for want of room in the map or on the disk? */
 bool store_is_full(struct store *s);
@@ -395,23 +395,23 @@ bool store_mapped_file(const struct store *s, const void *at, char *path, size_t
 uint64_t store_lost_segment(const struct store *s);
 
 /*
- * store_upkeep(s, out): what CHANGE_PURGE has left to do: ${what} is "" when nothing is under way, else a word for people ("purging");
+ * store_maintenance_status(s, out): what CHANGE_PURGE has left to do: ${what} is "" when nothing is under way, else a word for people ("purging");
  * ${done} of ${total} records of it.
  */
-struct store_upkeep {
+struct store_maintenance_status {
     const char *what;
     uint64_t done, total;
 };
-enum store_status store_upkeep(struct store *s, struct store_upkeep *out);
+enum store_status store_maintenance_status(struct store *s, struct store_maintenance_status *out);
 
 /* store_reader_check(s): free the slots of dead readers; how many. Call after any process died. */
 unsigned store_reader_check(struct store *s);
 
 /*
- * store_tell(s, stage, arg): from now on store_check and store_backup tell which part of their work begins, as what they look at:
+ * store_on_stage(s, stage, arg): from now on store_check and store_backup tell which part of their work begins, as what they look at:
  * "the reports". A damaged page can end the process inside LMDB; whoever watches it then knows where.
  */
-void store_tell(struct store *s, store_stage_fn *stage, void *arg);
+void store_on_stage(struct store *s, store_stage_fn *stage, void *arg);
 
 /*
  * store_backup(s, dir, progress, arg): a consistent copy, compacted, into the existing empty directory ${dir}; fsynced. Any process; runs
@@ -436,15 +436,15 @@ enum store_status store_maintain(struct store *s, store_progress_fn *progress, v
 
 /*
  * store_restore(from, to, why, why_size): put the backup in ${from} in place as the store of ${to}: its records are checked and its indexes of
- * reports are built first, then one rename; what was in ${to} is kept, see store_keep_before.
- * No server may run, nor another restore; both hold the lock of ${to} (core/ipc/command_client.h). It works in restore.part below ${to}; what one that was
+ * reports are built first, then one rename; what was in ${to} is kept, see store_keep_replaced.
+ * No server may run, nor another restore; both hold the lock of ${to} (core/client.h). It works in restore.part below ${to}; what one that was
  * killed left there goes.
  */
 /*
- * store_keep_before(path): the file gets a second name, PATH.before-restore; the file that had the
+ * store_keep_replaced(path): the file gets a second name, PATH.before-restore; the file that had the
  * name is PATH.before-restore-1, or the next number that is free. 0, also when there is none, or errno.
  */
-int store_keep_before(const char *path);
+int store_keep_replaced(const char *path);
 void store_restore_clear(const char *to); /* restore.part of one that was killed */
 enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress,
                                 void *arg, char *why, size_t why_size);

@@ -154,18 +154,18 @@ void store_collection_each(struct store *s, const struct ulid *agent, store_coll
                            void *arg);
 
 /*
- * store_staged_each(s, conversation, now_ms, each, arg): the codes that the visitor of a conversation staged (CHANGE_COUPON_STAGE) and that
+ * store_pending_coupon_each(s, conversation, now_ms, each, arg): the codes that the visitor of a conversation staged (CHANGE_COUPON_STAGE) and that
  * are good still, as they were typed, the oldest first, then once with STORE_NOT_FOUND and NULL. Whose conversation it is is for the
  * caller to judge.
  */
-struct store_staged {
+struct store_pending_coupon {
     struct str code;
     int64_t until;
 };
-typedef void store_staged_fn(void *arg, enum store_status status,
-                             const struct store_staged *staged);
-void store_staged_each(struct store *s, const struct ulid *conversation, int64_t now_ms,
-                       store_staged_fn *each, void *arg);
+typedef void store_pending_coupon_fn(void *arg, enum store_status status,
+                             const struct store_pending_coupon *staged);
+void store_pending_coupon_each(struct store *s, const struct ulid *conversation, int64_t now_ms,
+                       store_pending_coupon_fn *each, void *arg);
 
 /* ---- changing: what the data of a CHANGE_SYNC and a CHANGE_COUPONS is made of ---- */
 

@@ -32,7 +32,7 @@ static enum store_status segment_bytes(struct store *s, MDB_txn *txn, uint64_t *
 }
 
 /* in the snapshot that is open */
-static enum store_status measure_room(struct store *s, MDB_txn *txn, struct store_room *out)
+static enum store_status measure_room(struct store *s, MDB_txn *txn, struct store_space *out)
 {
     MDB_envinfo info;
     MDB_stat stat;
@@ -43,7 +43,7 @@ static enum store_status measure_room(struct store *s, MDB_txn *txn, struct stor
     mdb_env_info(s->env, &info);
     mdb_env_stat(s->env, &stat);
     uint64_t pages = (uint64_t)info.me_last_pgno + 1;
-    *out = (struct store_room){.map_bytes = info.me_mapsize,
+    *out = (struct store_space){.map_bytes = info.me_mapsize,
                                .used_bytes =
                                    pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0,
                                .readers = store_count_readers(s),
@@ -52,10 +52,10 @@ static enum store_status measure_room(struct store *s, MDB_txn *txn, struct stor
     return segment_bytes(s, txn, &out->index_bytes);
 }
 
-enum store_status store_room(struct store *s, struct store_room *out)
+enum store_status store_space(struct store *s, struct store_space *out)
 {
     MDB_txn *txn;
-    *out = (struct store_room){0};
+    *out = (struct store_space){0};
     enum store_status status = store_snapshot(s, &txn);
     return status == STORE_OK ? measure_room(s, txn, out) : status;
 }

@@ -195,7 +195,7 @@ void store_rows_each(struct store *s, enum store_rows rows, const struct store_r
 
 /* ---- search in conversations ---- */
 
-#define STORE_NEEDLE_CHARS 200 /* of what is searched for */
+#define STORE_PATTERN_CHARS 200 /* of what is searched for */
 #define STORE_SEARCH_ROWS 100  /* that a page may have */
 
 /*
@@ -208,7 +208,7 @@ enum store_search_by { SEARCH_BY_TEXT, SEARCH_BY_VISITOR };
 struct store_search {
     struct store_rows_query rows; /* which conversations */
     enum store_search_by by;
-    struct str needle; /* UTF-8 */
+    struct str pattern; /* UTF-8 */
     uint64_t budget; /* how many messages, notes, leads and conversations may be looked at, about */
     store_pause_fn *pause; /* as in a store_list_query */
     void *pause_arg;

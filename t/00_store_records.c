@@ -428,14 +428,14 @@ START_TEST(one_transaction_may_make_delete_purge_and_make_again)
         store_apply(t, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project}, k.now, &a);
         ck_status(a.status, STORE_OK);
         const uint64_t report = project;
-        const struct store_change purge = {.kind = CHANGE_PURGE_DYING,
+        const struct store_change purge = {.kind = CHANGE_PURGE_DELETED,
                                            .workspace = w,
                                            .id = project,
                                            .data = {(const char *)&report, sizeof(report)}};
         store_apply(t, &purge, k.now, &a);
         ck_status(a.status, STORE_OK);
         ck_assert_uint_eq(a.id, 1);
-        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE_DYING, .workspace = w, .id = project}, k.now, &a);
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE_DELETED, .workspace = w, .id = project}, k.now, &a);
         ck_status(a.status, STORE_OK);
         store_apply(t, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project}, k.now, &a);
         ck_status(a.status, STORE_NOT_FOUND);

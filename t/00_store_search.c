@@ -32,7 +32,7 @@ static struct store_search search_for(const char *needle, enum store_search_by b
 {
     return (struct store_search){.rows = {.workspace = workspace, .limit = STORE_SEARCH_ROWS},
                                  .by = by,
-                                 .needle = str_of(needle),
+                                 .pattern = str_of(needle),
                                  .budget = UINT64_MAX,
                                  .pause_arg = &stop};
 }
@@ -297,11 +297,11 @@ END_TEST
 
 START_TEST(what_is_longer_than_a_needle_is_refused)
 {
-    char needle[3 * STORE_NEEDLE_CHARS + 2];
+    char needle[3 * STORE_PATTERN_CHARS + 2];
     memset(needle, 'x', sizeof(needle));
-    needle[3 * STORE_NEEDLE_CHARS + 1] = '\0';
+    needle[3 * STORE_PATTERN_CHARS + 1] = '\0';
     ck_status(found(needle, SEARCH_BY_TEXT).status, STORE_INVALID);
-    needle[3 * STORE_NEEDLE_CHARS] = '\0';
+    needle[3 * STORE_PATTERN_CHARS] = '\0';
     ck_status(found(needle, SEARCH_BY_TEXT).status, STORE_NOT_FOUND);
     struct store_search q = search_for("x", SEARCH_BY_TEXT);
     q.rows.limit++;

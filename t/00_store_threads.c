@@ -48,8 +48,8 @@ static void merge(struct store *s)
 
 static uint64_t used_bytes(struct store *s)
 {
-    struct store_room room;
-    kit_assert(store_room(s, &room) == STORE_OK);
+    struct store_space room;
+    kit_assert(store_space(s, &room) == STORE_OK);
     store_read_end(s);
     return room.used_bytes;
 }

@@ -159,10 +159,10 @@ uint64_t store_version(struct store *s)
     return ++commits;
 }
 
-enum store_status store_room(struct store *s, struct store_room *out)
+enum store_status store_space(struct store *s, struct store_space *out)
 {
     (void)s;
-    *out = (struct store_room){0};
+    *out = (struct store_space){0};
     return STORE_OK;
 }
 

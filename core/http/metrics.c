@@ -286,11 +286,11 @@ static void unindexed(struct worker *w, const struct metric *m, struct buf *out)
     metrics_sample(out, m, NULL, NULL, count);
 }
 
-static struct store_room room(struct worker *w)
+static struct store_space room(struct worker *w)
 {
-    struct store_room room;
-    if (store_room(w->store, &room) != STORE_OK)
-        room = (struct store_room){0};
+    struct store_space room;
+    if (store_space(w->store, &room) != STORE_OK)
+        room = (struct store_space){0};
     return room;
 }
 

@@ -154,23 +154,23 @@ void writer_maintenance_step(struct writer *w)
     score_raise(&score->stretch_cpu_us, clock_thread_us() - cpu);
 }
 
-static struct store_upkeep progress(struct writer *w)
+static struct store_maintenance_status progress(struct writer *w)
 {
-    struct store_upkeep now;
-    if (store_upkeep(w->store, &now) != STORE_OK)
+    struct store_maintenance_status now;
+    if (store_maintenance_status(w->store, &now) != STORE_OK)
         now.what = w->upkeep;
     store_read_end(w->store);
     if (now.what[0] == '\0')
         merge_thread_progress(w->merge_thread, &now);
     if (strcmp(now.what, "merging") == 0) /* which is not worth a line */
-        now = (struct store_upkeep){.what = ""};
+        now = (struct store_maintenance_status){.what = ""};
     return now;
 }
 
 /* what goes on in the background: on the scoreboard, and in the log when it begins, every few seconds, and at its end */
 static void tell(struct writer *w)
 {
-    struct store_upkeep now = progress(w);
+    struct store_maintenance_status now = progress(w);
     score_set(w->process->score->upkeep, now.total - now.done);
     bool other = strcmp(now.what, w->upkeep) != 0;
     uint64_t at = clock_mono_ms();

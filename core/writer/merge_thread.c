@@ -96,7 +96,7 @@ struct background_thread *merge_thread_loop(struct merge_thread *m)
     return &m->thread;
 }
 
-void merge_thread_progress(struct merge_thread *m, struct store_upkeep *out)
+void merge_thread_progress(struct merge_thread *m, struct store_maintenance_status *out)
 {
     maintenance_progress(m->maintenance, out);
 }

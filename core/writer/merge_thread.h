@@ -23,6 +23,6 @@ void merge_thread_free(struct merge_thread *m);
 struct background_thread *merge_thread_loop(struct merge_thread *m);
 
 /* merge_thread_progress(m, out): as maintenance_progress. */
-void merge_thread_progress(struct merge_thread *m, struct store_upkeep *out);
+void merge_thread_progress(struct merge_thread *m, struct store_maintenance_status *out);
 
 #endif

@@ -191,10 +191,10 @@ static enum store_status copy_to(struct store *s, const char *dir, struct progre
 static enum store_status progress_of(struct store *s, store_progress_fn *progress, void *arg,
                                      struct progress *out)
 {
-    struct store_room room;
+    struct store_space room;
     MDB_stat stat_env;
     MDB_envinfo info;
-    enum store_status status = store_room(s, &room);
+    enum store_status status = store_space(s, &room);
     store_read_end(s);
     mdb_env_stat(s->env, &stat_env);
     mdb_env_info(s->env, &info);

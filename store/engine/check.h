@@ -32,7 +32,7 @@ struct check_row {
 };
 extern const struct check_row check_rows[];
 
-/* What follows the records. Columns: check, what is reported to store_tell, or NULL. */
+/* What follows the records. Columns: check, what is reported to store_on_stage, or NULL. */
 struct check_stage {
     enum store_status (*run)(struct check *c);
     const char *what;

@@ -129,7 +129,7 @@ static bool has_store(const char *dir)
     return access(path, F_OK) == 0;
 }
 
-void store_tell(struct store *s, store_stage_fn *stage, void *arg)
+void store_on_stage(struct store *s, store_stage_fn *stage, void *arg)
 {
     s->stage = stage;
     s->stage_arg = arg;

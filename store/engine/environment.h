@@ -69,7 +69,7 @@ struct store {
     uint64_t random[32]; /* for ids */
     size_t random_left;  /* of them, not used yet */
 
-    store_stage_fn *stage; /* store_tell */
+    store_stage_fn *stage; /* store_on_stage */
     void *stage_arg;
     struct buf scratch;
 
@@ -101,7 +101,7 @@ struct store {
     struct reader_cache *answers; /* open answer files */
 };
 
-/* store_begins(s, what): report the stage of store_tell. */
+/* store_begins(s, what): report the stage of store_on_stage. */
 void store_begins(struct store *s, const char *what);
 
 /* Bytes of the smallest value that LMDB keeps on a page of its own. */

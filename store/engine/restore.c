@@ -176,7 +176,7 @@ static int free_name(const char *name)
     return rc == 0 && unlink(name) != 0 ? errno : rc;
 }
 
-int store_keep_before(const char *path)
+int store_keep_replaced(const char *path)
 {
     char before[PATH_BYTES + 16];
     snprintf(before, sizeof(before), "%s.before-restore", path);
@@ -196,7 +196,7 @@ static enum store_status put_in_place(struct restore *r)
     enum store_status status = move_files(r);
     if (status != STORE_OK)
         return status;
-    int rc = store_keep_before(there);
+    int rc = store_keep_replaced(there);
     if (rc != 0)
         return refuse(r, STORE_IO, strerror(rc), there);
     if (rename(made, there) != 0 || store_sync_dir(r->to) != 0)

@@ -16,14 +16,14 @@
  * their visitors said about themselves, in one snapshot.
  */
 
-/* ---- the needle: Knuth, Morris and Pratt's search, on folded code points ---- */
+/* ---- the pattern: Knuth, Morris and Pratt's search, on folded code points ---- */
 
 #define FOLDED_MAX 3 /* code points of one, folded */
-#define NEEDLE_MAX (FOLDED_MAX * STORE_NEEDLE_CHARS)
+#define PATTERN_MAX (FOLDED_MAX * STORE_PATTERN_CHARS)
 
-struct needle {
-    int32_t c[NEEDLE_MAX + 1];     /* then 0, which no text has */
-    uint16_t fail[NEEDLE_MAX + 1]; /* the longest beginning that ends there, too */
+struct pattern {
+    int32_t c[PATTERN_MAX + 1];     /* then 0, which no text has */
+    uint16_t fail[PATTERN_MAX + 1]; /* the longest beginning that ends there, too */
     size_t n;
 };
 
@@ -49,7 +49,7 @@ static size_t fold_point(int32_t c, int32_t out[FOLDED_MAX])
 
 /*
  * The next code point of ${text}, folded into ${out}; how many. What is not UTF-8 is one that no
- * needle has.
+ * pattern has.
  */
 static size_t fold_next(struct str *text, int32_t out[FOLDED_MAX])
 {
@@ -62,46 +62,46 @@ static size_t fold_next(struct str *text, int32_t out[FOLDED_MAX])
     return n > 0 ? fold_point(c, out) : 1;
 }
 
-/* One step on: how much of the needle ends with ${c}, where ${have} of it ended before. */
-static size_t needle_step(const struct needle *needle, size_t have, int32_t c)
+/* One step on: how much of the pattern ends with ${c}, where ${have} of it ended before. */
+static size_t pattern_step(const struct pattern *pattern, size_t have, int32_t c)
 {
-    while (needle->c[have] != c) {
+    while (pattern->c[have] != c) {
         if (have == 0)
             return 0;
-        have = needle->fail[have - 1];
+        have = pattern->fail[have - 1];
     }
     return have + 1;
 }
 
-/* False: it is longer than a needle may be. */
-static bool needle_begin(struct needle *needle, struct str text)
+/* False: it is longer than a pattern may be. */
+static bool pattern_begin(struct pattern *pattern, struct str text)
 {
     int32_t folded[FOLDED_MAX];
-    needle->n = 0;
+    pattern->n = 0;
     while (text.n > 0) {
         size_t count = fold_next(&text, folded);
-        if (needle->n + count > NEEDLE_MAX)
+        if (pattern->n + count > PATTERN_MAX)
             return false;
         for (size_t i = 0; i < count; i++)
-            needle->c[needle->n++] = folded[i];
+            pattern->c[pattern->n++] = folded[i];
     }
-    needle->c[needle->n] = 0;
-    needle->fail[0] = 0;
-    for (size_t i = 1, have = 0; i < needle->n; i++)
-        needle->fail[i] = (uint16_t)(have = needle_step(needle, have, needle->c[i]));
+    pattern->c[pattern->n] = 0;
+    pattern->fail[0] = 0;
+    for (size_t i = 1, have = 0; i < pattern->n; i++)
+        pattern->fail[i] = (uint16_t)(have = pattern_step(pattern, have, pattern->c[i]));
     return true;
 }
 
-static bool needle_in(const struct needle *needle, struct str text)
+static bool pattern_in(const struct pattern *pattern, struct str text)
 {
     int32_t folded[FOLDED_MAX];
     size_t have = 0;
-    while (text.n > 0 && have < needle->n) {
+    while (text.n > 0 && have < pattern->n) {
         size_t count = fold_next(&text, folded);
-        for (size_t i = 0; i < count && have < needle->n; i++)
-            have = needle_step(needle, have, folded[i]);
+        for (size_t i = 0; i < count && have < pattern->n; i++)
+            have = pattern_step(pattern, have, folded[i]);
     }
-    return have == needle->n;
+    return have == pattern->n;
 }
 
 /* ---- one conversation ---- */
@@ -112,7 +112,7 @@ struct scan {
     const struct store_search *q;
     store_row_fn *each;
     void *arg;
-    struct needle needle;
+    struct pattern pattern;
     uint64_t left;    /* of the budget */
     struct ulid last; /* the conversation that was looked at last */
     size_t count;     /* of rows */
@@ -126,10 +126,10 @@ static enum store_status spend(struct scan *l)
     return store_pauses(l->s, l->q->pause, l->q->pause_arg) ? STORE_AGAIN : STORE_OK;
 }
 
-/* STORE_OK: one of the two has the needle; STORE_NOT_FOUND: go on; STORE_AGAIN: the query stops. */
+/* STORE_OK: one of the two has the pattern; STORE_NOT_FOUND: go on; STORE_AGAIN: the query stops. */
 static enum store_status look_at(struct scan *l, struct str text, struct str name)
 {
-    if (needle_in(&l->needle, text) || needle_in(&l->needle, name))
+    if (pattern_in(&l->pattern, text) || pattern_in(&l->pattern, name))
         return STORE_OK;
     enum store_status status = spend(l);
     return status == STORE_OK ? STORE_NOT_FOUND : status;
@@ -255,7 +255,7 @@ static enum store_status scan(struct scan *l)
     const struct store_search *q = l->q;
     struct walk w = {0};
     struct ulid visitor;
-    const bool of_one = q->by == SEARCH_BY_VISITOR && ulid_parse(q->needle, &visitor);
+    const bool of_one = q->by == SEARCH_BY_VISITOR && ulid_parse(q->pattern, &visitor);
     look_fn *look = of_one                       ? look_at_nothing
                     : q->by == SEARCH_BY_VISITOR ? look_at_leads
                                                  : look_at_texts;
@@ -281,7 +281,7 @@ void store_conversation_search(struct store *s, struct store_search *q, store_ro
                      .last = q->rows.after,
                      .whole = true};
     enum store_status status =
-        q->rows.limit > STORE_SEARCH_ROWS || !needle_begin(&l.needle, q->needle)
+        q->rows.limit > STORE_SEARCH_ROWS || !pattern_begin(&l.pattern, q->pattern)
             ? STORE_INVALID
             : store_snapshot(s, &l.txn);
     if (status == STORE_OK)

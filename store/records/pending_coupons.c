@@ -20,7 +20,7 @@ struct PACKED staged_row {
     uint16_t code_n;
 };
 
-static bool row_next(struct str *rest, struct store_staged *out)
+static bool row_next(struct str *rest, struct store_pending_coupon *out)
 {
     struct staged_row row;
     if (rest->n < sizeof(row))
@@ -28,7 +28,7 @@ static bool row_next(struct str *rest, struct store_staged *out)
     memcpy(&row, rest->p, sizeof(row));
     if (row.code_n == 0 || row.code_n > rest->n - sizeof(row))
         return false;
-    *out = (struct store_staged){.until = row.until, .code = {rest->p + sizeof(row), row.code_n}};
+    *out = (struct store_pending_coupon){.until = row.until, .code = {rest->p + sizeof(row), row.code_n}};
     *rest = (struct str){rest->p + sizeof(row) + row.code_n, rest->n - sizeof(row) - row.code_n};
     return true;
 }
@@ -36,20 +36,20 @@ static bool row_next(struct str *rest, struct store_staged *out)
 bool staged_well_formed(MDB_val value)
 {
     struct str rest = {value.mv_data, value.mv_size};
-    struct store_staged row;
+    struct store_pending_coupon row;
     unsigned count = 0;
     while (row_next(&rest, &row))
         count++;
     return rest.n == 0 && count > 0 && count <= STAGED_MAX;
 }
 
-void store_staged_each(struct store *s, const struct ulid *conversation, int64_t now_ms,
-                       store_staged_fn *each, void *arg)
+void store_pending_coupon_each(struct store *s, const struct ulid *conversation, int64_t now_ms,
+                       store_pending_coupon_fn *each, void *arg)
 {
     MDB_txn *txn;
     struct key k;
     MDB_val v;
-    struct store_staged row;
+    struct store_pending_coupon row;
     struct str rest = {NULL, 0};
     enum store_status status = store_snapshot(s, &txn);
     key_of(&k, SPACE_STAGED, conversation);
@@ -77,7 +77,7 @@ static void keep_others(struct buf *out, MDB_val old, const struct ulid *agent, 
                         int64_t now)
 {
     struct key own, other;
-    struct store_staged row;
+    struct store_pending_coupon row;
     unsigned others = 0, passed = 0;
     coupon_key(&own, agent, code);
     for (int pass = 0; pass < 2; pass++) {

@@ -210,12 +210,12 @@ enum store_status purge_slice(struct store_txn *t, const struct store_change *c,
 
 /* ---- how far it is ---- */
 
-enum store_status store_upkeep(struct store *s, struct store_upkeep *out)
+enum store_status store_maintenance_status(struct store *s, struct store_maintenance_status *out)
 {
     MDB_txn *txn;
     MDB_val v;
     struct key k;
-    *out = (struct store_upkeep){.what = ""};
+    *out = (struct store_maintenance_status){.what = ""};
     enum store_status status = store_snapshot(s, &txn);
     if (status != STORE_OK)
         return status;
